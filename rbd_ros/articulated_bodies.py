@@ -1,0 +1,230 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Hybrid and forward dynamics by articulated bodies, in body frames.
+
+Kim table 4, and table 3 where no acceleration is prescribed; seed guide section 4, FD/HD. In these
+frames S^T I S is an entry of I rather than a difference of large ones: robots with links that have
+hardly any inertia keep their digits.
+
+"""
+
+import math
+
+from rbd_ros.bodies import (ARMATURE, AXIS, fits, GRAVITY, INERTIA, joint_motion, joint_pose,
+                            parent, project, SLIDE, TURN)
+from rbd_ros.compiled import helper, kernel
+from rbd_ros.vectors import (ad, ad_transposed, add, add6, cross, dot6, inertia_times, load3,
+                             load33, load6, load_inertia, rotate, scale, scale6, store3, store33,
+                             store6, sub, sub6, symmetric_times, symmetric_turned, to_child,
+                             to_parent, transpose, unrotate)
+
+# Columns of `work`, in Kim's symbols.
+R_, r_, ETA_, VDOT_ = 0, 9, 12, 18
+V_ = 24
+I_, B_ = 30, 51
+IS_ = 57                 # I S
+PSI_, U_ = 63, 64        # Psi = 1 / S^T I S and u; S^T B where the acceleration is prescribed
+ARTICULATED_COLUMNS = 65
+
+# A joint carries no inertia if S^T I S is smaller than this share of the trace of I: what is left
+# is the rounding of the numbers that were subtracted.
+SINGULAR = 1e-14
+
+
+# A symmetric 6x6 matrix [A, B; B^T, D] is kept as A (6), the columns of B (9) and D (6).
+@helper
+def load_articulated(work, i):
+    """Return the articulated inertia of body i."""
+    k = I_
+    return ((work[i, k], work[i, k + 1], work[i, k + 2],
+             work[i, k + 3], work[i, k + 4], work[i, k + 5]),
+            load33(work, i, k + 6),
+            (work[i, k + 15], work[i, k + 16], work[i, k + 17],
+             work[i, k + 18], work[i, k + 19], work[i, k + 20]))
+
+
+@helper
+def add_articulated(work, i, I_A, B):
+    """Add to the articulated inertia and bias of body i."""
+    angular, mixed, linear = I_A
+    for k in range(6):
+        work[i, I_ + k] += angular[k]
+        work[i, I_ + 15 + k] += linear[k]
+    for k in range(3):
+        work[i, I_ + 6 + k] += mixed[0][k]
+        work[i, I_ + 9 + k] += mixed[1][k]
+        work[i, I_ + 12 + k] += mixed[2][k]
+        work[i, B_ + k] += B[0][k]
+        work[i, B_ + 3 + k] += B[1][k]
+
+
+@helper
+def articulated_from_rigid(G):
+    """Return the inertia of a rigid body as a symmetric 6x6 matrix [K (20)]."""
+    sigma, h, m = G
+    trace = sigma[0] + sigma[1] + sigma[2]
+    return ((trace - sigma[0], trace - sigma[1], trace - sigma[2],
+             -sigma[3], -sigma[4], -sigma[5]),
+            ((0.0, h[2], -h[1]), (-h[2], 0.0, h[0]), (h[1], -h[0], 0.0)),
+            (m, m, m, 0.0, 0.0, 0.0))
+
+
+@helper
+def articulated_times(I_A, V):
+    """Return the product of a symmetric 6x6 matrix and a motion."""
+    A, B, D = I_A
+    return (add(symmetric_times(A, V[0]), rotate(B, V[1])),
+            add(unrotate(B, V[0]), symmetric_times(D, V[1])))
+
+
+@helper
+def articulated_column(robot, joints, i, I_A):
+    """Return I S: the columns of I for the axis that body i turns about and slides along."""
+    A, B, D = I_A
+    turn, slide = robot[i, TURN], robot[i, SLIDE]
+    if joints is not None and joints[i, AXIS] == 0:
+        return (add(scale(turn, (A[0], A[3], A[4])), scale(slide, B[0])),
+                add(scale(turn, (B[0][0], B[1][0], B[2][0])), scale(slide, (D[0], D[3], D[4]))))
+    if joints is not None and joints[i, AXIS] == 1:
+        return (add(scale(turn, (A[3], A[1], A[5])), scale(slide, B[1])),
+                add(scale(turn, (B[0][1], B[1][1], B[2][1])), scale(slide, (D[3], D[1], D[5]))))
+    return (add(scale(turn, (A[4], A[5], A[2])), scale(slide, B[2])),
+            add(scale(turn, (B[0][2], B[1][2], B[2][2])), scale(slide, (D[4], D[5], D[2]))))
+
+
+@helper
+def column_trace(robot, i, I_A):
+    """Return what S^T I S would be if S were along all three axes."""
+    A, _, D = I_A
+    return (robot[i, TURN] ** 2 * (A[0] + A[1] + A[2])
+            + robot[i, SLIDE] ** 2 * (D[0] + D[1] + D[2]))
+
+
+@helper
+def column_times(robot, joints, i, x):
+    """Return S x for the column of body i."""
+    turn, slide = robot[i, TURN] * x, robot[i, SLIDE] * x
+    if joints is not None and joints[i, AXIS] == 0:
+        return ((turn, 0.0, 0.0), (slide, 0.0, 0.0))
+    if joints is not None and joints[i, AXIS] == 1:
+        return ((0.0, turn, 0.0), (0.0, slide, 0.0))
+    return ((0.0, 0.0, turn), (0.0, 0.0, slide))
+
+
+@helper
+def symmetric_minus(D, s, a):
+    """Return D - s a a^T."""
+    b = scale(s, a)
+    return (D[0] - b[0] * a[0], D[1] - b[1] * a[1], D[2] - b[2] * a[2],
+            D[3] - b[0] * a[1], D[4] - b[0] * a[2], D[5] - b[1] * a[2])
+
+
+@helper
+def minus_outer(I_A, s, F):
+    """Return I_A - s F F^T."""
+    A, B, D = I_A
+    n, f = F
+    sn = scale(s, n)
+    return (symmetric_minus(A, s, n),
+            (sub(B[0], scale(f[0], sn)), sub(B[1], scale(f[1], sn)), sub(B[2], scale(f[2], sn))),
+            symmetric_minus(D, s, f))
+
+
+@helper
+def articulated_to_parent(R, r, I_A):
+    """Return A_k^T I_A A_k, I_A in the frame that encloses the body's, at (R, r) [K (48)]."""
+    A, B, D = symmetric_turned(R, I_A[0]), I_A[1], symmetric_turned(R, I_A[2])
+    x, y, z = transpose((rotate(R, B[0]), rotate(R, B[1]), rotate(R, B[2])))
+    B = transpose((rotate(R, x), rotate(R, y), rotate(R, z)))
+    # B' = B + [r] D
+    mixed = (add(B[0], cross(r, (D[0], D[3], D[4]))), add(B[1], cross(r, (D[3], D[1], D[5]))),
+             add(B[2], cross(r, (D[4], D[5], D[2]))))
+    # A' = A + [r] B^T - B' [r], symmetric: six of its entries are worked out
+    a, b, c = transpose(B)
+    x, y, z = cross(r, a), cross(r, b), cross(r, c)
+    a, b, c = transpose(mixed)
+    u, v, w = cross(a, r), cross(b, r), cross(c, r)
+    return ((A[0] + x[0] - u[0], A[1] + y[1] - v[1], A[2] + z[2] - w[2],
+             A[3] + y[0] - u[1], A[4] + z[0] - u[2], A[5] + z[1] - v[2]), mixed, D)
+
+
+@kernel
+def articulated_bodies(robot, joints, q, v, a, tau, prescribed, wrenches, work):
+    """
+    Complete the accelerations a and the torques tau.
+
+    Where ``prescribed[k]`` is true ``a[k]`` is given and ``tau[k]`` is written, elsewhere the
+    other way round; ``prescribed`` None: no acceleration is given. ``wrenches`` (force on each
+    body, in its frame) may be None. Returns the sum of a and tau; it is NaN if q, v, a or tau have
+    a wrong length or a column of S carries no inertia. ``work[0, PSI_]`` is the row of that
+    column, or 0.
+
+    """
+    work[0, PSI_] = 0.0
+    if not (fits(robot, joints, q, v) and fits(robot, joints, q, a)
+            and fits(robot, joints, q, tau)):
+        return math.nan
+    nv = len(robot) - 1
+    zero = (0.0, 0.0, 0.0)
+    store6(work, 0, V_, (zero, zero))
+    store6(work, 0, VDOT_, (zero, scale(-1.0, load3(robot, 0, GRAVITY))))
+    for i in range(nv + 1):
+        for k in range(I_, IS_):
+            work[i, k] = 0.0
+
+    # Root to leaves: pose, twist, and the body alone.
+    for i in range(1, nv + 1):
+        R, r = joint_pose(robot, joints, i, q)
+        Sv = joint_motion(robot, joints, i, v)
+        V = add6(to_child(R, r, load6(work, parent(robot, i), V_)), Sv)
+        G = load_inertia(robot, i, INERTIA)
+        B = scale6(-1.0, ad_transposed(V, inertia_times(G, V)))
+        if wrenches is not None:
+            B = sub6(B, load6(wrenches, i, 0))
+        store33(work, i, R_, R)
+        store3(work, i, r_, r)
+        store6(work, i, V_, V)
+        store6(work, i, ETA_, ad(V, Sv))
+        add_articulated(work, i, articulated_from_rigid(G), B)
+
+    # Leaves to root: articulated inertia I and bias B, and what the parent feels of them.
+    for i in range(nv, 0, -1):
+        I_A, B = load_articulated(work, i), load6(work, i, B_)
+        IS = articulated_column(robot, joints, i, I_A)
+        B_eta = add6(B, articulated_times(I_A, load6(work, i, ETA_)))
+        if prescribed is not None and prescribed[i - 1]:
+            Pi = I_A
+            beta = add6(B_eta, scale6(a[i - 1], IS))
+            work[i, U_] = project(robot, joints, i, B)
+        else:
+            SIS = project(robot, joints, i, IS) + robot[i, ARMATURE]
+            if not SIS > SINGULAR * column_trace(robot, i, I_A):
+                work[0, PSI_] = i
+                return math.nan
+            psi = 1.0 / SIS
+            u = tau[i - 1] - project(robot, joints, i, B_eta)
+            Pi = minus_outer(I_A, psi, IS)
+            beta = add6(B_eta, scale6(psi * u, IS))
+            work[i, PSI_] = psi
+            work[i, U_] = u
+        store6(work, i, IS_, IS)
+        R, r = load33(work, i, R_), load3(work, i, r_)
+        add_articulated(work, parent(robot, i), articulated_to_parent(R, r, Pi),
+                        to_parent(R, r, beta))
+
+    # Root to leaves: accelerations, and torques where those are prescribed.
+    total = 0.0
+    for i in range(1, nv + 1):
+        w = to_child(load33(work, i, R_), load3(work, i, r_),
+                     load6(work, parent(robot, i), VDOT_))
+        IS = load6(work, i, IS_)
+        given = prescribed is not None and prescribed[i - 1]
+        if not given:
+            a[i - 1] = work[i, PSI_] * (work[i, U_] - dot6(w, IS))
+        Vdot = add6(add6(w, load6(work, i, ETA_)), column_times(robot, joints, i, a[i - 1]))
+        if given:
+            tau[i - 1] = dot6(Vdot, IS) + work[i, U_] + robot[i, ARMATURE] * a[i - 1]
+        store6(work, i, VDOT_, Vdot)
+        total += a[i - 1] + tau[i - 1]
+    return total

@@ -1,0 +1,145 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+The robot as the kernels see it: one row per body, and one body per column of S.
+
+Row 0 is the ground; a parent comes before its children; row i carries velocity i - 1. A joint with
+several degrees of freedom is a run of bodies of which only the last has mass:
+
+- a chain of screws where its axes turn with its own coordinates (universal, Euler angles ...);
+- for a ball or a free joint, whose axes are those of the moving body, a first body that makes the
+  whole motion of the joint and others that follow it rigidly, each with its own column of S.
+
+Every column is thus a screw about one axis of its body's frame. The frames are turned at load
+(`rbd_ros.model`) so that the axis of a joint with one degree of freedom is z.
+
+"""
+
+from rbd_ros.compiled import helper
+from rbd_ros.vectors import (add, compose, cross, load3, load33, quaternion_rotation, rotate,
+                             scale, scale6, turn_z)
+
+# Columns of the array `robot`, shape (nv + 1, ROBOT_COLUMNS), constant. Whole numbers are kept as
+# floats: one array for all that belongs to a body makes a call from Python cheap.
+ROTATION = 0     # pose of the body in its parent's frame at rest: rotation (9) ...
+POSITION = 9     # ... and position (3), m
+TURN = 12        # rad per unit of velocity
+SLIDE = 13       # m per unit of velocity
+PARENT = 14      # row of the parent
+ARMATURE = 15    # inertia of the motor's rotor as the joint feels it, kg m^2 or kg
+INERTIA = 16     # of the body in its own frame: Sigma (6), h (3), m
+ROBOT_COLUMNS = 26
+GRAVITY = POSITION   # in row 0, the ground: acceleration of gravity, m/s^2
+
+# Columns of the whole-number array `joints`, shape (nv + 1, 3); None where every joint is a screw,
+# with one entry of q for each: the compiler then drops what only balls and free joints need.
+KIND = 0         # how the body moves against its parent, see below
+AXIS = 1         # axis of the body's frame that it turns about and slides along: 0, 1, 2
+Q = 2            # index of the joint's first entry in q; in row 0 the length of q
+
+# Values of KIND.
+SCREW = 0        # by q about and along z
+BALL = 1         # by a quaternion (x, y, z, w)
+FREE = 2         # by a quaternion (x, y, z, w) and a position
+FOLLOW = 3       # not at all
+
+
+@helper
+def parent(robot, i):
+    """Return the row of the parent of body i."""
+    return int(robot[i, PARENT])
+
+
+@helper
+def fits(robot, joints, q, v):
+    """Return whether q and v (or None) have as many entries as the robot has coordinates."""
+    nq = len(robot) - 1 if joints is None else joints[0, Q]
+    return len(q) == nq and (v is None or len(v) == len(robot) - 1)
+
+
+@helper
+def joint_pose(robot, joints, i, q):
+    """Return the pose (R, r) of body i in its parent's frame, T_{lambda(i),i} [K (34)]."""
+    R, r = load33(robot, i, ROTATION), load3(robot, i, POSITION)
+    k = i - 1
+    if joints is not None:
+        kind, k = joints[i, KIND], joints[i, Q]
+        if kind == FREE:
+            r = add(r, rotate(R, (q[k + 4], q[k + 5], q[k + 6])))
+        if kind == FREE or kind == BALL:
+            R = compose(R, quaternion_rotation(q[k], q[k + 1], q[k + 2], q[k + 3]))
+        if kind != SCREW:
+            return R, r
+    R = turn_z(R, robot[i, TURN] * q[k])
+    return R, add(r, scale(robot[i, SLIDE] * q[k], R[2]))
+
+
+@helper
+def ground_origin(robot, joints, q):
+    """
+    Return the position of the ground in the frame that the recursions work in.
+
+    That frame has the world's axes. Its origin is the world's too, or a floating base where there
+    is one: a robot far from the world's origin then loses no digits.
+
+    """
+    if joints is not None and joints[1, KIND] == FREE:
+        return scale(-1.0, joint_pose(robot, joints, 1, q)[1])
+    return (0.0, 0.0, 0.0)
+
+
+# In the world's axes.
+@helper
+def world_pose(R_W, r_W, R, r):
+    """Return the pose of a body in the world from its parent's there and its own in the parent."""
+    return compose(R_W, R), add(r_W, rotate(R_W, r))
+
+
+@helper
+def world_column(robot, joints, i, R, r):
+    """Return column S of body i with the pose (R, r) in the world, about the world's origin."""
+    axis = R[2]
+    if joints is not None and joints[i, AXIS] == 0:
+        axis = R[0]
+    if joints is not None and joints[i, AXIS] == 1:
+        axis = R[1]
+    turn = scale(robot[i, TURN], axis)
+    return (turn, add(cross(r, turn), scale(robot[i, SLIDE], axis)))
+
+
+@helper
+def world_joint_motion(joints, i, R, r, S, v):
+    """Return S v of the whole joint at its first body, and zero at those that follow it."""
+    if joints is not None and joints[i, KIND] != SCREW:
+        turn, slide = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+        if joints[i, KIND] != FOLLOW:
+            turn = rotate(R, (v[i - 1], v[i], v[i + 1]))
+        if joints[i, KIND] == FREE:
+            slide = rotate(R, (v[i + 2], v[i + 3], v[i + 4]))
+        return (turn, add(cross(r, turn), slide))
+    return scale6(v[i - 1], S)
+
+
+# In the axes of the body itself.
+@helper
+def joint_motion(robot, joints, i, v):
+    """Return S v of the whole joint in the axes of body i; zero at bodies that follow."""
+    if joints is not None and joints[i, KIND] != SCREW:
+        turn, slide = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+        if joints[i, KIND] != FOLLOW:
+            turn = (v[i - 1], v[i], v[i + 1])
+        if joints[i, KIND] == FREE:
+            slide = (v[i + 2], v[i + 3], v[i + 4])
+        return (turn, slide)
+    return ((0.0, 0.0, robot[i, TURN] * v[i - 1]), (0.0, 0.0, robot[i, SLIDE] * v[i - 1]))
+
+
+@helper
+def project(robot, joints, i, F):
+    """Return S^T F of column i, both in the axes of body i [K (41)]."""
+    moment, force = F
+    if joints is not None and joints[i, AXIS] == 0:
+        return robot[i, TURN] * moment[0] + robot[i, SLIDE] * force[0]
+    if joints is not None and joints[i, AXIS] == 1:
+        return robot[i, TURN] * moment[1] + robot[i, SLIDE] * force[1]
+    return robot[i, TURN] * moment[2] + robot[i, SLIDE] * force[2]

@@ -1,0 +1,299 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Inverse, forward and hybrid dynamics, and the matrices of the equations of motion.
+
+    tau = M(q) a + C(q, v) v + g(q) - sum_i J_i^T f_i
+
+where f_i is the force that acts on link i from outside.
+
+"""
+
+from rbd_ros.workspace import Workspace
+
+
+def inverse_dynamics(model, q, v, a, *, external_wrenches=None):
+    """
+    Return the torques that produce the accelerations a.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration; rad for revolute, m for prismatic joints.
+    v : array_like, shape (model.nv,)
+        Velocity, rad/s or m/s.
+    a : array_like, shape (model.nv,)
+        Acceleration, rad/s^2 or m/s^2.
+    external_wrenches : mapping of str to array_like, optional
+        For each link that something outside pushes: the moment, N m, and force, N, that act on it
+        at its origin, in its axes.
+
+    Returns
+    -------
+    ndarray, shape (model.nv,)
+        N m for revolute, N for prismatic joints.
+
+    Raises
+    ------
+    StateError
+        If ``q``, ``v`` or ``a`` has another shape or holds a non-finite number.
+    ModelError
+        If a wrench names a link that is not there.
+
+    References
+    ----------
+    Kim table 2; Lynch and Park (9.53)-(9.57); recursive Newton-Euler, O(n).
+
+    """
+    return Workspace(model).inverse_dynamics(q, v, a, external_wrenches=external_wrenches)
+
+
+def bias_torques(model, q, v, *, external_wrenches=None):
+    """
+    Return the torques at zero acceleration, C v + g - sum J^T f.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration; rad for revolute, m for prismatic joints.
+    v : array_like, shape (model.nv,)
+        Velocity, rad/s or m/s.
+    external_wrenches : mapping of str to array_like, optional
+        For each link that something outside pushes: the moment, N m, and force, N, that act on it
+        at its origin, in its axes.
+
+    Returns
+    -------
+    ndarray, shape (model.nv,)
+        N m for revolute, N for prismatic joints.
+
+    Raises
+    ------
+    StateError
+        If ``q`` or ``v`` has another shape or holds a non-finite number.
+    ModelError
+        If a wrench names a link that is not there.
+
+    References
+    ----------
+    Lynch and Park (9.1), b; recursive Newton-Euler, O(n).
+
+    """
+    return Workspace(model).bias_torques(q, v, external_wrenches=external_wrenches)
+
+
+def gravity_torques(model, q):
+    """
+    Return g(q), the torques that hold the robot still.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration; rad for revolute, m for prismatic joints.
+
+    Returns
+    -------
+    ndarray, shape (model.nv,)
+        N m for revolute, N for prismatic joints.
+
+    Raises
+    ------
+    StateError
+        If ``q`` has another shape or holds a non-finite number.
+
+    References
+    ----------
+    Lynch and Park (9.84); Garofalo et al. (6c); recursive Newton-Euler, O(n).
+
+    """
+    return Workspace(model).gravity_torques(q)
+
+
+def forward_dynamics(model, q, v, tau, *, external_wrenches=None):
+    """
+    Return the accelerations that the torques tau produce.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration; rad for revolute, m for prismatic joints.
+    v : array_like, shape (model.nv,)
+        Velocity, rad/s or m/s.
+    tau : array_like, shape (model.nv,)
+        N m for revolute, N for prismatic joints.
+    external_wrenches : mapping of str to array_like, optional
+        For each link that something outside pushes: the moment, N m, and force, N, that act on it
+        at its origin, in its axes.
+
+    Returns
+    -------
+    ndarray, shape (model.nv,)
+        rad/s^2 or m/s^2.
+
+    Raises
+    ------
+    StateError
+        If ``q``, ``v`` or ``tau`` has another shape or holds a non-finite number.
+    ModelError
+        If a wrench names a link that is not there.
+    SingularError
+        If a joint moves no inertia.
+
+    References
+    ----------
+    Kim table 3; articulated bodies, O(n). Where joints mimic others: Lynch and Park (9.2).
+
+    """
+    return Workspace(model).forward_dynamics(q, v, tau, external_wrenches=external_wrenches)
+
+
+def hybrid_dynamics(model, q, v, a, tau, prescribed, *, external_wrenches=None):
+    """
+    Return all accelerations and torques, given one of the two for every joint.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration; rad for revolute, m for prismatic joints.
+    v : array_like, shape (model.nv,)
+        Velocity, rad/s or m/s.
+    a : array_like, shape (model.nv,)
+        Acceleration where it is prescribed, rad/s^2 or m/s^2; other entries are ignored.
+    tau : array_like, shape (model.nv,)
+        Torque where none is prescribed, N m or N; other entries are ignored.
+    prescribed : array_like of bool, shape (model.nv,)
+        True where the acceleration is given, False where the torque is.
+    external_wrenches : mapping of str to array_like, optional
+        For each link that something outside pushes: the moment, N m, and force, N, that act on it
+        at its origin, in its axes.
+
+    Returns
+    -------
+    a : ndarray, shape (model.nv,)
+        All accelerations, rad/s^2 or m/s^2.
+    tau : ndarray, shape (model.nv,)
+        All torques, N m or N.
+
+    Raises
+    ------
+    StateError
+        If ``q``, ``v``, ``a`` or ``tau`` has another shape or holds a non-finite number.
+    ModelError
+        If a wrench names a link that is not there.
+    SingularError
+        If a joint moves no inertia.
+
+    References
+    ----------
+    Kim table 4; articulated bodies, O(n). Where joints mimic others: Kim (33).
+
+    """
+    return Workspace(model).hybrid_dynamics(q, v, a, tau, prescribed,
+                                            external_wrenches=external_wrenches)
+
+
+def mass_matrix(model, q):
+    """
+    Return the joint-space mass matrix M(q).
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration; rad for revolute, m for prismatic joints.
+
+    Returns
+    -------
+    ndarray, shape (model.nv, model.nv)
+        Symmetric positive definite; kg m^2, kg m or kg by pair of joints.
+
+    Raises
+    ------
+    StateError
+        If ``q`` has another shape or holds a non-finite number.
+
+    References
+    ----------
+    Lynch and Park (9.61); Vlasblom (2.17); computed by composite bodies.
+
+    """
+    return Workspace(model).configuration_terms(q).M
+
+
+def coriolis_matrix(model, q, v, *, factorization='christoffel'):
+    """
+    Return the Coriolis matrix C(q, v), with dM/dt - 2 C skew.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration; rad for revolute, m for prismatic joints.
+    v : array_like, shape (model.nv,)
+        Velocity, rad/s or m/s.
+    factorization : {'christoffel', 'body'}
+        Which matrix: by Christoffel symbols, or by body twists as Garofalo et al. have it. C v is
+        the same for both, and dM/dt - 2 C is skew for both.
+
+    Returns
+    -------
+    ndarray, shape (model.nv, model.nv)
+        C v is in N m or N.
+
+    Raises
+    ------
+    StateError
+        If ``q`` or ``v`` has another shape or holds a non-finite number.
+
+    References
+    ----------
+    Lynch and Park (9.87), Vlasblom (1.16); ``'body'``: Garofalo et al. (6b). By composite bodies.
+
+    """
+    return Workspace(model).all_terms(q, v, factorization=factorization).C
+
+
+def all_terms(model, q, v, *, factorization='christoffel'):
+    """
+    Return M, C, g, C v, the centre of mass and its Jacobian, in one pass.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration; rad for revolute, m for prismatic joints.
+    v : array_like, shape (model.nv,)
+        Velocity, rad/s or m/s.
+    factorization : {'christoffel', 'body'}
+        Which matrix: by Christoffel symbols, or by body twists as Garofalo et al. have it. C v is
+        the same for both, and dM/dt - 2 C is skew for both.
+
+    Returns
+    -------
+    DynamicsTerms
+        With the fields ``M C g coriolis_torques com_jacobian com``.
+
+    Raises
+    ------
+    StateError
+        If ``q`` or ``v`` has another shape or holds a non-finite number.
+
+    References
+    ----------
+    See `rbd_ros.composite_bodies`.
+
+    """
+    return Workspace(model).all_terms(q, v, factorization=factorization)

@@ -1,0 +1,242 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The robot: names, limits and the arrays that the kernels read, none of which ever changes."""
+
+from dataclasses import dataclass, field
+import warnings
+
+import numpy as np
+from rbd_ros.assembly import assemble, Tree
+from rbd_ros.bodies import INERTIA
+from rbd_ros.description import check_joint, check_link, order_tree, resolve_mimics
+from rbd_ros.errors import ModelError, ModelWarning
+from rbd_ros.joints import KINDS
+
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+
+
+@dataclass(frozen=True)
+class Folding:
+    """
+    How coordinates of the tree, mimicking joints included, follow from those of the model.
+
+    Attributes
+    ----------
+    source, multiplier, offset : ndarray, shape (tree positions,)
+        Entry k of the tree's q is ``multiplier[k] * q[source[k]] + offset[k]``.
+    G : ndarray, shape (tree velocities, nv)
+        The tree's v is G v; torques fold as G^T tau, and M as G^T M G.
+
+    """
+
+    source: np.ndarray
+    multiplier: np.ndarray
+    offset: np.ndarray
+    G: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """
+    A robot. Make one with `load_urdf`, `load_urdf_string` or `build_model`.
+
+    Attributes
+    ----------
+    name : str
+        The robot's name.
+    links : tuple of Link
+        Depth-first, the root first.
+    joints : tuple of Joint
+        All of them, fixed ones included; joint k leads to link k + 1.
+    gravity : ndarray, shape (3,)
+        Acceleration of gravity in the root's frame, m/s^2.
+    warnings : tuple of str
+        What is odd about the description.
+    nq, nv : int
+        Number of positions and of velocities. They differ where a joint has a quaternion.
+    position_names, velocity_names : tuple of str
+        Names of the entries of q and v: the joint's name, with a suffix where it has several.
+    lower, upper : ndarray, shape (nv,)
+        Limits of the coordinates, rad or m; infinite where there is none.
+    velocity_limit, effort_limit : ndarray, shape (nv,)
+        rad/s or m/s; N m or N.
+    damping, friction : ndarray, shape (nv,)
+        N m s/rad or N s/m; N m or N. Not part of the rigid-body terms.
+    angular : ndarray of bool, shape (nv,)
+        Whether the entry of v is in rad/s (and of tau in N m), rather than m/s (and N).
+    mass : float
+        Of all links, kg.
+    tree : Tree
+        The arrays of the kernels.
+    folding : Folding or None
+        Set where joints mimic others.
+
+    """
+
+    name: str
+    links: tuple
+    joints: tuple
+    gravity: np.ndarray
+    warnings: tuple
+    position_names: tuple
+    velocity_names: tuple
+    lower: np.ndarray
+    upper: np.ndarray
+    velocity_limit: np.ndarray
+    effort_limit: np.ndarray
+    damping: np.ndarray
+    friction: np.ndarray
+    angular: np.ndarray
+    mass: float
+    tree: Tree
+    folding: Folding | None
+    _link_index: dict = field(repr=False)
+
+    @property
+    def nq(self):
+        """Return the number of positions."""
+        return len(self.position_names)
+
+    @property
+    def nv(self):
+        """Return the number of velocities."""
+        return len(self.velocity_names)
+
+    @property
+    def link_names(self):
+        """Return the names of all links, the root first."""
+        return tuple(self._link_index)
+
+    def link_index(self, name):
+        """
+        Return the index of a link.
+
+        Raises
+        ------
+        ModelError
+            If no link has that name.
+
+        """
+        try:
+            return self._link_index[name]
+        except KeyError:
+            raise ModelError(f"robot '{self.name}' has no link '{name}'; its links are "
+                             + ', '.join(self.link_names)) from None
+
+    def __repr__(self):
+        """Return a line that says which robot this is."""
+        return (f"<Model '{self.name}': {len(self.links)} links, {self.nv} degrees of freedom, "
+                f'{self.mass:.6g} kg>')
+
+
+def build_model(name, links, joints, *, gravity=STANDARD_GRAVITY, strict=False, notes=()):
+    """
+    Check a description and return the robot.
+
+    Parameters
+    ----------
+    name : str
+        The robot's name.
+    links : sequence of Link
+        In any order.
+    joints : sequence of Joint
+        Their order decides in which order branches are numbered.
+    gravity : array_like, shape (3,)
+        Acceleration of gravity in the root's frame, m/s^2.
+    strict : bool
+        Refuse impossible inertias, copies of unknown joints and empty robots, which otherwise are
+        warned of.
+    notes : sequence of str
+        Further warnings, found while the description was read.
+
+    Returns
+    -------
+    Model
+        The robot.
+
+    Raises
+    ------
+    ModelError
+        If the description is wrong; the message names the link or joint.
+
+    Warns
+    -----
+    ModelWarning
+        Once for every entry of ``Model.warnings``.
+
+    """
+    gravity = np.array(gravity, float)
+    if gravity.shape != (3,) or not np.all(np.isfinite(gravity)):
+        raise ModelError(f'gravity must be three finite numbers, m/s^2, got {gravity}')
+    notes = list(notes)
+    impossible = [odd for odd in map(check_link, links) if odd]
+    checked = []
+    for joint in joints:
+        joint, odd = check_joint(joint)
+        checked.append(joint)
+        notes += [odd] if odd else []
+    links, joints = order_tree(links, checked)
+    mimics, unknown = resolve_mimics(joints)
+    grave = [f"joint '{joint.name}' mimics '{joint.mimic.joint}', which is not there; it moves on "
+             'its own' for joint in unknown] + impossible
+    if not links:
+        grave.append('the robot has no links: there is nothing to compute')
+    if strict and grave:
+        raise ModelError(grave[0])
+    tree = assemble(links, joints, gravity)
+    notes = tuple(grave + notes + _missing_masses(links, joints, tree))
+    for note in notes:
+        warnings.warn(note, ModelWarning, stacklevel=2)
+
+    moving = [joint for joint in joints if joint.nv and joint.name not in mimics]
+    per_velocity = {label: np.array([x for joint in moving for x in getattr(joint, label)])
+                    for label in ('lower', 'upper', 'velocity', 'effort', 'damping', 'friction')}
+    model = Model(
+        name=name, links=links, joints=joints, gravity=gravity, warnings=notes,
+        position_names=tuple(joint.name + suffix for joint in moving
+                             for suffix in KINDS[joint.kind].position_suffixes),
+        velocity_names=tuple(joint.name + suffix for joint in moving
+                             for suffix in KINDS[joint.kind].velocity_suffixes),
+        velocity_limit=per_velocity.pop('velocity'), effort_limit=per_velocity.pop('effort'),
+        **per_velocity,
+        angular=np.array([x for joint in moving for x in KINDS[joint.kind].angular], bool),
+        mass=sum(link.mass for link in links),
+        tree=tree,
+        folding=_fold(joints, mimics) if mimics else None,
+        _link_index={link.name: k for k, link in enumerate(links)})
+    for value in vars(model).values():
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
+    return model
+
+
+def _missing_masses(links, joints, tree):
+    """Return a warning of the moving links that, with all that is fixed to them, weigh nothing."""
+    mass_of_body = tree.robot[:, INERTIA + 9]
+    light = [link.name for link, joint, body in zip(links[1:], joints, tree.link_body[1:])
+             if joint.nv and mass_of_body[body] == 0.0]
+    if not light:
+        return []
+    return ['these links move but have no mass (is their inertial missing?): '
+            + ', '.join(light)]
+
+
+def _fold(joints, mimics):
+    """Return how the coordinates of mimicking joints follow from those of their leaders."""
+    moving = [joint for joint in joints if joint.nv]
+    first_q, first_v, q, v = {}, {}, 0, 0
+    for joint in moving:
+        if joint.name not in mimics:
+            first_q[joint.name], first_v[joint.name] = q, v
+            q, v = q + joint.nq, v + joint.nv
+    source, multiplier, offset, columns = [], [], [], []
+    for joint in moving:
+        leader, m, o = mimics.get(joint.name, (joint.name, 1.0, 0.0))
+        source += [first_q[leader] + k for k in range(joint.nq)]
+        multiplier += [m] * joint.nq
+        offset += [o] * joint.nq
+        columns += [(first_v[leader] + k, m) for k in range(joint.nv)]
+    G = np.zeros((len(columns), v))
+    for row, (column, m) in enumerate(columns):
+        G[row, column] = m
+    return Folding(np.array(source, int), np.array(multiplier), np.array(offset), G)

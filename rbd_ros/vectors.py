@@ -1,0 +1,253 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+The algebra that the kernels are written in: tuples in, tuples out, nothing allocated.
+
+==============  ===================================================================
+vector          ``(x, y, z)``
+rotation R      its three columns ``(x, y, z)``, the axes of the turned frame
+motion V        ``(omega, v)``, angular first, about the origin of the frame in use
+force F         ``(moment, force)``, about the same origin
+symmetric       ``(xx, yy, zz, xy, xz, yz)``
+inertia G       ``(Sigma, h, m)``: the integrals of r r^T, of r and of 1 over the mass
+==============  ===================================================================
+
+An inertia is kept as these ten numbers because they change frames with few products and because
+those of several bodies, in one frame, are simply added.
+
+"""
+
+import math
+
+from rbd_ros.compiled import helper
+
+
+# Vectors and rotations.
+@helper
+def dot(a, b):
+    """Return a . b."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@helper
+def cross(a, b):
+    """Return a x b."""
+    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+
+
+@helper
+def add(a, b):
+    """Return a + b."""
+    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
+
+
+@helper
+def sub(a, b):
+    """Return a - b."""
+    return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
+
+
+@helper
+def scale(s, a):
+    """Return s a."""
+    return (s * a[0], s * a[1], s * a[2])
+
+
+@helper
+def rotate(R, a):
+    """Return R a, a vector of the turned frame in the axes of the fixed one."""
+    x, y, z = R
+    return (x[0] * a[0] + y[0] * a[1] + z[0] * a[2],
+            x[1] * a[0] + y[1] * a[1] + z[1] * a[2],
+            x[2] * a[0] + y[2] * a[1] + z[2] * a[2])
+
+
+@helper
+def unrotate(R, a):
+    """Return R^T a."""
+    return (dot(R[0], a), dot(R[1], a), dot(R[2], a))
+
+
+@helper
+def compose(A, B):
+    """Return the rotation A B."""
+    return (rotate(A, B[0]), rotate(A, B[1]), rotate(A, B[2]))
+
+
+@helper
+def transpose(A):
+    """Return the columns of the transpose of a matrix that is given by its columns."""
+    x, y, z = A
+    return ((x[0], y[0], z[0]), (x[1], y[1], z[1]), (x[2], y[2], z[2]))
+
+
+@helper
+def turn_z(R, angle):
+    """Return R turned about its own z axis."""
+    c, s = math.cos(angle), math.sin(angle)
+    x, y, z = R
+    return (add(scale(c, x), scale(s, y)), sub(scale(c, y), scale(s, x)), z)
+
+
+@helper
+def quaternion_rotation(x, y, z, w):
+    """Return the rotation of a quaternion of any length but zero."""
+    s = 2.0 / (x * x + y * y + z * z + w * w)
+    return ((1.0 - s * (y * y + z * z), s * (x * y + z * w), s * (x * z - y * w)),
+            (s * (x * y - z * w), 1.0 - s * (x * x + z * z), s * (y * z + x * w)),
+            (s * (x * z + y * w), s * (y * z - x * w), 1.0 - s * (x * x + y * y)))
+
+
+@helper
+def symmetric_times(s, a):
+    """Return the product of a symmetric matrix and a vector."""
+    return (s[0] * a[0] + s[3] * a[1] + s[4] * a[2],
+            s[3] * a[0] + s[1] * a[1] + s[5] * a[2],
+            s[4] * a[0] + s[5] * a[1] + s[2] * a[2])
+
+
+# Motions and forces, se(3) and its dual.
+@helper
+def add6(V, W):
+    """Return V + W."""
+    return (add(V[0], W[0]), add(V[1], W[1]))
+
+
+@helper
+def sub6(V, W):
+    """Return V - W."""
+    return (sub(V[0], W[0]), sub(V[1], W[1]))
+
+
+@helper
+def scale6(s, V):
+    """Return s V."""
+    return (scale(s, V[0]), scale(s, V[1]))
+
+
+@helper
+def dot6(V, F):
+    """Return V^T F, the power of a force in a motion."""
+    return dot(V[0], F[0]) + dot(V[1], F[1])
+
+
+@helper
+def ad(V, W):
+    """Return ad_V W, the bracket of two motions [K (27)]."""
+    return (cross(V[0], W[0]), add(cross(V[0], W[1]), cross(V[1], W[0])))
+
+
+@helper
+def ad_transposed(V, F):
+    """Return ad_V^T F [K (29)]."""
+    return (add(cross(F[0], V[0]), cross(F[1], V[1])), cross(F[1], V[0]))
+
+
+@helper
+def to_child(R, r, V):
+    """Return Ad_T^-1 V: a motion in the frame whose pose is T = (R, r) [K (11)]."""
+    return (unrotate(R, V[0]), unrotate(R, add(V[1], cross(V[0], r))))
+
+
+@helper
+def to_parent(R, r, F):
+    """Return Ad_{T^-1}^T F: a force of the frame at T = (R, r) in the outer frame [K (13)]."""
+    f = rotate(R, F[1])
+    return (add(rotate(R, F[0]), cross(r, f)), f)
+
+
+# Inertias.
+@helper
+def inertia_times(G, V):
+    """Return the momentum G V = (h x v + tr(Sigma) omega - Sigma omega, m v + omega x h)."""
+    sigma, h, m = G
+    omega, v = V
+    trace = sigma[0] + sigma[1] + sigma[2]
+    return (add(cross(h, v), sub(scale(trace, omega), symmetric_times(sigma, omega))),
+            add(scale(m, v), cross(omega, h)))
+
+
+@helper
+def symmetric_turned(R, s):
+    """Return R s R^T."""
+    x, y, z = R
+    a = rotate(R, (s[0], s[3], s[4]))
+    b = rotate(R, (s[3], s[1], s[5]))
+    c = rotate(R, (s[4], s[5], s[2]))
+    return (a[0] * x[0] + b[0] * y[0] + c[0] * z[0],
+            a[1] * x[1] + b[1] * y[1] + c[1] * z[1],
+            a[2] * x[2] + b[2] * y[2] + c[2] * z[2],
+            a[0] * x[1] + b[0] * y[1] + c[0] * z[1],
+            a[0] * x[2] + b[0] * y[2] + c[0] * z[2],
+            a[1] * x[2] + b[1] * y[2] + c[1] * z[2])
+
+
+@helper
+def inertia_from_child(R, r, G):
+    """Return the inertia G of the frame at (R, r) in the outer frame [K (21)]."""
+    m = G[2]
+    s, f = symmetric_turned(R, G[0]), rotate(R, G[1])
+    h = add(f, scale(m, r))
+    # Sigma + f r^T + r f^T + m r r^T
+    return ((s[0] + h[0] * r[0] + r[0] * f[0],
+             s[1] + h[1] * r[1] + r[1] * f[1],
+             s[2] + h[2] * r[2] + r[2] * f[2],
+             s[3] + h[0] * r[1] + r[0] * f[1],
+             s[4] + h[0] * r[2] + r[0] * f[2],
+             s[5] + h[1] * r[2] + r[1] * f[2]), h, m)
+
+
+# Rows of an array.
+@helper
+def load3(A, i, k):
+    """Return the vector in columns k ... k + 2 of row i."""
+    return (A[i, k], A[i, k + 1], A[i, k + 2])
+
+
+@helper
+def store3(A, i, k, a):
+    """Write a vector to columns k ... k + 2 of row i."""
+    A[i, k], A[i, k + 1], A[i, k + 2] = a
+
+
+@helper
+def load33(A, i, k):
+    """Return the rotation, or the three columns of a matrix, at column k of row i."""
+    return (load3(A, i, k), load3(A, i, k + 3), load3(A, i, k + 6))
+
+
+@helper
+def store33(A, i, k, R):
+    """Write a rotation, or three columns of a matrix, to column k of row i."""
+    store3(A, i, k, R[0])
+    store3(A, i, k + 3, R[1])
+    store3(A, i, k + 6, R[2])
+
+
+@helper
+def load6(A, i, k):
+    """Return the motion or force at column k of row i."""
+    return (load3(A, i, k), load3(A, i, k + 3))
+
+
+@helper
+def store6(A, i, k, V):
+    """Write a motion or force to column k of row i."""
+    store3(A, i, k, V[0])
+    store3(A, i, k + 3, V[1])
+
+
+@helper
+def load_inertia(A, i, k):
+    """Return the inertia at columns k ... k + 9 of row i."""
+    return ((A[i, k], A[i, k + 1], A[i, k + 2], A[i, k + 3], A[i, k + 4], A[i, k + 5]),
+            load3(A, i, k + 6), A[i, k + 9])
+
+
+@helper
+def store_inertia(A, i, k, G):
+    """Write an inertia to columns k ... k + 9 of row i."""
+    sigma, h, m = G
+    A[i, k], A[i, k + 1], A[i, k + 2], A[i, k + 3], A[i, k + 4], A[i, k + 5] = sigma
+    store3(A, i, k + 6, h)
+    A[i, k + 9] = m
