@@ -1,0 +1,208 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The library's border: what it takes, what it refuses, what it depends on."""
+
+import ast
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros import StateError, Workspace
+from rbd_ros.compiled import cache_directory
+from rbd_ros.newton_euler import newton_euler
+from robots import example_urdf, load_quietly, random_state, random_tree
+
+PACKAGE = pathlib.Path(rbd_ros.__file__).parent
+
+
+@pytest.fixture(scope='module')
+def model():
+    """Return a Panda, whose fingers mimic each other."""
+    return load_quietly(example_urdf('panda.urdf'))
+
+
+@pytest.fixture(scope='module')
+def tree():
+    """Return a random tree."""
+    return random_tree(3, 9)
+
+
+def test_library_imports_no_ros():
+    ros = {'rclpy', 'launch', 'ament_index_python', 'rcl_interfaces', 'lifecycle_msgs'}
+    for source in PACKAGE.glob('*.py'):
+        for node in ast.walk(ast.parse(source.read_text())):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or '']
+            for name in names:
+                top = name.split('.')[0]
+                assert top not in ros and not top.endswith('_msgs'), f'{source.name}: {name}'
+                assert not name.startswith('rbd_ros.ros'), f'{source.name}: {name}'
+    probe = ('import sys, rbd_ros; '
+             'bad = [m for m in sys.modules if m.split(".")[0] in ("rclpy", "rbd_msgs")]; '
+             'assert not bad, bad')
+    subprocess.run([sys.executable, '-c', probe], check=True)
+
+
+def test_one_version_everywhere():
+    from xml.etree import ElementTree
+    root = PACKAGE.parent
+    if not (root / 'package.xml').exists():
+        root = pathlib.Path(__file__).parents[1]
+    versions = {ElementTree.parse(root / name).findtext('version')
+                for name in ('package.xml', 'rbd_msgs/package.xml')}
+    declared = [line for line in (root / 'rbd_msgs/pyproject.toml').read_text().splitlines()
+                if line.startswith('version = ')]
+    versions.add(declared[0].split('"')[1])
+    changes = (root / 'CHANGELOG.rst').read_text()
+    assert len(versions) == 1
+    assert versions.pop() in changes
+
+
+@pytest.mark.parametrize('convert', [
+    list, tuple, lambda x: x.astype(np.float32).astype(float)[::1], lambda x: np.repeat(x, 2)[::2],
+    lambda x: np.frombuffer(x.tobytes())])
+def test_any_vector_of_numbers_will_do(tree, convert):
+    q, v, a = random_state(tree, 0)
+    q, v, a = (x.astype(np.float32).astype(float) for x in (q, v, a))
+    expected = rbd_ros.inverse_dynamics(tree, q, v, a)
+    assert np.array_equal(
+        rbd_ros.inverse_dynamics(tree, convert(q), convert(v), convert(a)), expected)
+
+
+def test_odd_arrays_are_converted_rather_than_compiled_for(tree):
+    q, v, a = random_state(tree, 0)
+    workspace = Workspace(tree)
+    workspace.inverse_dynamics(q, v, a)
+    known = len(newton_euler.overloads)
+    workspace.inverse_dynamics(q.astype(np.float32), list(v), np.repeat(a, 2)[::2])
+    workspace.inverse_dynamics(np.zeros(tree.nq, int), v, a)
+    assert len(newton_euler.overloads) == known
+
+
+@pytest.mark.parametrize('name', ['model', 'tree'])
+@pytest.mark.parametrize('call', [
+    lambda m, q, v, a: rbd_ros.all_terms(m, q, v),
+    lambda m, q, v, a: rbd_ros.inverse_dynamics(m, q, v, a),
+    lambda m, q, v, a: rbd_ros.forward_dynamics(m, q, v, a),
+    lambda m, q, v, a: rbd_ros.hybrid_dynamics(m, q, v, a, a, np.full(m.nv, False)),
+])
+def test_wrong_vectors_are_refused_by_name(request, name, call):
+    model = request.getfixturevalue(name)
+    q, v, a = random_state(model, 0)
+    with pytest.raises(StateError, match=r'q has the shape \(1,\).*' + model.position_names[-1]):
+        call(model, q[:1], v, a)
+    with pytest.raises(StateError, match='v has the shape'):
+        call(model, q, np.ones((model.nv, 1)), a)
+    with pytest.raises(StateError, match='q must be numbers'):
+        call(model, ['x'] * model.nq, v, a)
+    for bad in (np.nan, np.inf, -np.inf):
+        worse = q.copy()
+        worse[2] = bad
+        with pytest.raises(StateError, match=f"q of '{model.position_names[2]}' is {bad}"):
+            call(model, worse, v, a)
+        worse = v.copy()
+        worse[-1] = bad
+        with pytest.raises(StateError, match=f"v of '{model.velocity_names[-1]}' is {bad}"):
+            call(model, q, worse, a)
+    # None of that leaves a trace in a workspace.
+    assert all(np.all(np.isfinite(x)) for x in rbd_ros.all_terms(model, q, v))
+
+
+def test_wrong_wrenches_links_and_options_are_refused_by_name(tree):
+    q, v, a = random_state(tree, 0)
+    with pytest.raises(rbd_ros.ModelError, match="no link 'hand'"):
+        rbd_ros.inverse_dynamics(tree, q, v, a, external_wrenches={'hand': np.zeros(6)})
+    with pytest.raises(StateError, match="link 'link1'"):
+        rbd_ros.inverse_dynamics(tree, q, v, a, external_wrenches={'link1': [1.0, np.nan]})
+    with pytest.raises(rbd_ros.ModelError, match="no link 'hand'"):
+        rbd_ros.body_jacobian(tree, q, 'hand')
+    with pytest.raises(StateError, match='factorization'):
+        rbd_ros.coriolis_matrix(tree, q, v, factorization='cholesky')
+    with pytest.raises(StateError, match='prescribed'):
+        rbd_ros.hybrid_dynamics(tree, q, v, a, a, [True])
+
+
+def test_a_result_that_overflows_is_refused(tree):
+    q, v, a = random_state(tree, 0)
+    with pytest.raises(StateError, match='not finite'):
+        rbd_ros.inverse_dynamics(tree, q, 1e200 * v, a)
+
+
+def test_workspace_gives_the_same_as_the_functions_and_keeps_its_arrays(model, tree):
+    for robot in (model, tree):
+        workspace = Workspace(robot)
+        first = workspace.all_terms(*random_state(robot, 1)[:2])
+        for seed in range(3):
+            q, v, a = random_state(robot, seed)
+            again = workspace.all_terms(q, v)
+            assert all(x is y for x, y in zip(again, first))
+            for got, expected in zip(again, rbd_ros.all_terms(robot, q, v)):
+                assert np.array_equal(got, expected)
+            assert np.array_equal(workspace.inverse_dynamics(q, v, a),
+                                  rbd_ros.inverse_dynamics(robot, q, v, a))
+            assert np.array_equal(workspace.forward_dynamics(q, v, a),
+                                  rbd_ros.forward_dynamics(robot, q, v, a))
+
+
+def test_functions_return_arrays_of_their_own(tree):
+    q, v, _ = random_state(tree, 0)
+    one = rbd_ros.mass_matrix(tree, q)
+    kept = one.copy()
+    rbd_ros.mass_matrix(tree, q + 1.0)
+    rbd_ros.all_terms(tree, q + 1.0, v)
+    assert np.array_equal(one, kept)
+
+
+def test_models_cannot_be_changed(tree):
+    for array in (tree.tree.robot, tree.gravity, tree.lower, tree.tree.link_pose):
+        with pytest.raises(ValueError, match='read-only'):
+            array[0] = 0.0
+    with pytest.raises(AttributeError):
+        tree.mass = 1.0
+
+
+def test_robots_without_joints_have_a_centre_of_mass():
+    model = load_quietly(example_urdf('quadrotor_base.urdf'))
+    terms = rbd_ros.all_terms(model, [], [])
+    assert terms.M.shape == (0, 0)
+    assert np.allclose(terms.com, model.links[0].com)
+    assert rbd_ros.inverse_dynamics(model, [], [], []).shape == (0,)
+    assert rbd_ros.forward_dynamics(model, [], [], []).shape == (0,)
+
+
+def test_cache_directory_depends_on_the_sources():
+    assert cache_directory() == cache_directory()
+    assert cache_directory().parent.name == 'rbd_ros'
+
+
+def test_kernels_run_interpreted_with_the_same_result(tree):
+    # The identical source, with numba's compiler turned off.
+    script = """
+import sys
+import numpy as np
+sys.path.insert(0, sys.argv[1])
+import rbd_ros
+from robots import random_state, random_tree
+tree = random_tree(3, 9)
+q, v, a = random_state(tree, 0)
+terms = rbd_ros.all_terms(tree, q, v, factorization='body')
+tau = rbd_ros.inverse_dynamics(tree, q, v, a, external_wrenches={'link3': np.arange(6.0)})
+acc = rbd_ros.forward_dynamics(tree, q, v, tau)
+hybrid = rbd_ros.hybrid_dynamics(tree, q, v, a, tau, np.arange(tree.nv) % 2 == 0)
+J = rbd_ros.body_jacobian(tree, q, 'link7')
+print(repr([np.asarray(x).ravel().tolist() for x in (*terms, tau, acc, *hybrid, J)]))
+"""
+    here = str(pathlib.Path(__file__).parent)
+    results = [ast.literal_eval(subprocess.run(
+        [sys.executable, '-c', script, here], check=True, capture_output=True, text=True,
+        env={**os.environ, 'NUMBA_DISABLE_JIT': flag}).stdout) for flag in ('0', '1')]
+    for compiled, interpreted in zip(*results):
+        # The compiler contracts a b + c to one rounding: a few units in the last place.
+        assert np.allclose(compiled, interpreted, rtol=1e-11, atol=1e-11)
