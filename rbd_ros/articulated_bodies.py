@@ -16,8 +16,8 @@ from rbd_ros.bodies import (ARMATURE, AXIS, fits, GRAVITY, INERTIA, joint_motion
 from rbd_ros.compiled import helper, kernel
 from rbd_ros.vectors import (ad, ad_transposed, add, add6, cross, dot6, inertia_times, load3,
                              load33, load6, load_inertia, rotate, scale, scale6, store3, store33,
-                             store6, sub, sub6, symmetric_times, symmetric_turned, to_child,
-                             to_parent, transpose, unrotate)
+                             store6, sub, symmetric_times, symmetric_turned, to_child, to_parent,
+                             transpose, unrotate)
 
 # Columns of `work`, in Kim's symbols.
 R_, r_, ETA_, VDOT_ = 0, 9, 12, 18
@@ -155,10 +155,9 @@ def articulated_bodies(robot, joints, q, v, a, tau, prescribed, wrenches, work):
     Complete the accelerations a and the torques tau.
 
     Where ``prescribed[k]`` is true ``a[k]`` is given and ``tau[k]`` is written, elsewhere the
-    other way round; ``prescribed`` None: no acceleration is given. ``wrenches`` (force on each
-    body, in its frame) may be None. Returns the sum of a and tau; it is NaN if q, v, a or tau have
-    a wrong length or a column of S carries no inertia. ``work[0, PSI_]`` is the row of that
-    column, or 0.
+    other way round. ``wrenches`` holds the outer force on each body, in its frame. Returns the sum
+    of a and tau; it is NaN if q, v, a or tau have a wrong length or a column of S carries no
+    inertia. ``work[0, PSI_]`` is the row of that column, or 0.
 
     """
     work[0, PSI_] = 0.0
@@ -179,9 +178,7 @@ def articulated_bodies(robot, joints, q, v, a, tau, prescribed, wrenches, work):
         Sv = joint_motion(robot, joints, i, v)
         V = add6(to_child(R, r, load6(work, parent(robot, i), V_)), Sv)
         G = load_inertia(robot, i, INERTIA)
-        B = scale6(-1.0, ad_transposed(V, inertia_times(G, V)))
-        if wrenches is not None:
-            B = sub6(B, load6(wrenches, i, 0))
+        B = scale6(-1.0, add6(ad_transposed(V, inertia_times(G, V)), load6(wrenches, i, 0)))
         store33(work, i, R_, R)
         store3(work, i, r_, r)
         store6(work, i, V_, V)
@@ -193,7 +190,7 @@ def articulated_bodies(robot, joints, q, v, a, tau, prescribed, wrenches, work):
         I_A, B = load_articulated(work, i), load6(work, i, B_)
         IS = articulated_column(robot, joints, i, I_A)
         B_eta = add6(B, articulated_times(I_A, load6(work, i, ETA_)))
-        if prescribed is not None and prescribed[i - 1]:
+        if prescribed[i - 1]:
             Pi = I_A
             beta = add6(B_eta, scale6(a[i - 1], IS))
             work[i, U_] = project(robot, joints, i, B)
@@ -219,11 +216,10 @@ def articulated_bodies(robot, joints, q, v, a, tau, prescribed, wrenches, work):
         w = to_child(load33(work, i, R_), load3(work, i, r_),
                      load6(work, parent(robot, i), VDOT_))
         IS = load6(work, i, IS_)
-        given = prescribed is not None and prescribed[i - 1]
-        if not given:
+        if not prescribed[i - 1]:
             a[i - 1] = work[i, PSI_] * (work[i, U_] - dot6(w, IS))
         Vdot = add6(add6(w, load6(work, i, ETA_)), column_times(robot, joints, i, a[i - 1]))
-        if given:
+        if prescribed[i - 1]:
             tau[i - 1] = dot6(Vdot, IS) + work[i, U_] + robot[i, ARMATURE] * a[i - 1]
         store6(work, i, VDOT_, Vdot)
         total += a[i - 1] + tau[i - 1]

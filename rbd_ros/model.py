@@ -66,6 +66,8 @@ class Model:
         Whether the entry of v is in rad/s (and of tau in N m), rather than m/s (and N).
     mass : float
         Of all links, kg.
+    moving_joints : tuple of (Joint, slice, slice)
+        The joints that have coordinates of their own, with their entries of q and of v.
     tree : Tree
         The arrays of the kernels.
     folding : Folding or None
@@ -88,6 +90,7 @@ class Model:
     friction: np.ndarray
     angular: np.ndarray
     mass: float
+    moving_joints: tuple
     tree: Tree
     folding: Folding | None
     _link_index: dict = field(repr=False)
@@ -122,6 +125,14 @@ class Model:
         except KeyError:
             raise ModelError(f"robot '{self.name}' has no link '{name}'; its links are "
                              + ', '.join(self.link_names)) from None
+
+    def with_gravity(self, gravity):
+        """Return the same robot under another gravity, m/s^2 in the root's frame."""
+        return _build(self.name, self.links, self.joints, gravity, notes=self.warnings)
+
+    def with_joints(self, joints):
+        """Return the same robot with other joints between its links."""
+        return _build(self.name, self.links, joints, self.gravity, notes=self.warnings)
 
     def __repr__(self):
         """Return a line that says which robot this is."""
@@ -165,6 +176,13 @@ def build_model(name, links, joints, *, gravity=STANDARD_GRAVITY, strict=False, 
         Once for every entry of ``Model.warnings``.
 
     """
+    model = _build(name, links, joints, gravity, strict, notes)
+    for note in model.warnings:
+        warnings.warn(note, ModelWarning, stacklevel=2)
+    return model
+
+
+def _build(name, links, joints, gravity, strict=False, notes=()):
     gravity = np.array(gravity, float)
     if gravity.shape != (3,) or not np.all(np.isfinite(gravity)):
         raise ModelError(f'gravity must be three finite numbers, m/s^2, got {gravity}')
@@ -184,25 +202,37 @@ def build_model(name, links, joints, *, gravity=STANDARD_GRAVITY, strict=False, 
     if strict and grave:
         raise ModelError(grave[0])
     tree = assemble(links, joints, gravity)
-    notes = tuple(grave + notes + _missing_masses(links, joints, tree))
-    for note in notes:
-        warnings.warn(note, ModelWarning, stacklevel=2)
+    notes = tuple(dict.fromkeys(grave + notes + _missing_masses(links, joints, tree)))
 
-    moving = [joint for joint in joints if joint.nv and joint.name not in mimics]
-    per_velocity = {label: np.array([x for joint in moving for x in getattr(joint, label)])
-                    for label in ('lower', 'upper', 'velocity', 'effort', 'damping', 'friction')}
+    moving, q, v = [], 0, 0
+    for joint in joints:
+        if joint.nv and joint.name not in mimics:
+            moving.append((joint, slice(q, q + joint.nq), slice(v, v + joint.nv)))
+            q, v = q + joint.nq, v + joint.nv
+    folding = _fold(joints, mimics, moving) if mimics else None
+
+    def per_velocity(label):
+        return np.array([x for joint, _, _ in moving for x in getattr(joint, label)], float)
+
+    every = {label: np.array([x for joint in joints for x in getattr(joint, label)], float)
+             for label in ('damping', 'friction')}
+    if folding:
+        # The power of a mimicking joint's friction is its leader's to bring up.
+        every = {'damping': np.square(folding.G).T @ every['damping'],
+                 'friction': np.abs(folding.G).T @ every['friction']}
     model = Model(
         name=name, links=links, joints=joints, gravity=gravity, warnings=notes,
-        position_names=tuple(joint.name + suffix for joint in moving
+        position_names=tuple(joint.name + suffix for joint, _, _ in moving
                              for suffix in KINDS[joint.kind].position_suffixes),
-        velocity_names=tuple(joint.name + suffix for joint in moving
+        velocity_names=tuple(joint.name + suffix for joint, _, _ in moving
                              for suffix in KINDS[joint.kind].velocity_suffixes),
-        velocity_limit=per_velocity.pop('velocity'), effort_limit=per_velocity.pop('effort'),
-        **per_velocity,
-        angular=np.array([x for joint in moving for x in KINDS[joint.kind].angular], bool),
+        lower=per_velocity('lower'), upper=per_velocity('upper'),
+        velocity_limit=per_velocity('velocity'), effort_limit=per_velocity('effort'), **every,
+        angular=np.array([x for joint, _, _ in moving for x in KINDS[joint.kind].angular], bool),
         mass=sum(link.mass for link in links),
+        moving_joints=tuple(moving),
         tree=tree,
-        folding=_fold(joints, mimics) if mimics else None,
+        folding=folding,
         _link_index={link.name: k for k, link in enumerate(links)})
     for value in vars(model).values():
         if isinstance(value, np.ndarray):
@@ -221,22 +251,19 @@ def _missing_masses(links, joints, tree):
             + ', '.join(light)]
 
 
-def _fold(joints, mimics):
+def _fold(joints, mimics, moving):
     """Return how the coordinates of mimicking joints follow from those of their leaders."""
-    moving = [joint for joint in joints if joint.nv]
-    first_q, first_v, q, v = {}, {}, 0, 0
-    for joint in moving:
-        if joint.name not in mimics:
-            first_q[joint.name], first_v[joint.name] = q, v
-            q, v = q + joint.nq, v + joint.nv
+    first = {joint.name: (q.start, v.start) for joint, q, v in moving}
     source, multiplier, offset, columns = [], [], [], []
-    for joint in moving:
+    for joint in joints:
         leader, m, o = mimics.get(joint.name, (joint.name, 1.0, 0.0))
-        source += [first_q[leader] + k for k in range(joint.nq)]
-        multiplier += [m] * joint.nq
-        offset += [o] * joint.nq
-        columns += [(first_v[leader] + k, m) for k in range(joint.nv)]
-    G = np.zeros((len(columns), v))
+        if joint.nv:
+            q, v = first[leader]
+            source += range(q, q + joint.nq)
+            multiplier += [m] * joint.nq
+            offset += [o] * joint.nq
+            columns += [(column, m) for column in range(v, v + joint.nv)]
+    G = np.zeros((len(columns), moving[-1][2].stop))
     for row, (column, m) in enumerate(columns):
         G[row, column] = m
     return Folding(np.array(source, int), np.array(multiplier), np.array(offset), G)

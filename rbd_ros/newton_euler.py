@@ -26,8 +26,8 @@ def newton_euler(robot, joints, q, v, a, wrenches, work, tau):
     """
     Write the torques tau for the accelerations a, and return their sum.
 
-    ``v``, ``a`` and ``wrenches`` (force on each body, in its frame) may be None for zero. The sum
-    is NaN, and nothing is written, if q, v or a have a wrong length.
+    ``v`` and ``a`` may both be None for zero; ``wrenches`` holds the outer force on each body, in
+    its frame. The sum is NaN, and nothing is written, if q, v or a have a wrong length.
 
     """
     if not (fits(robot, joints, q, v) and fits(robot, joints, q, a)):
@@ -43,22 +43,18 @@ def newton_euler(robot, joints, q, v, a, wrenches, work, tau):
         R, r = joint_pose(robot, joints, i, q)
         Vdot = to_child(R, r, load6(work, p, VDOT_))
         G = load_inertia(robot, i, INERTIA)
-        if a is not None:
-            Vdot = add6(Vdot, joint_motion(robot, joints, i, a))
         if v is not None:
             Sv = joint_motion(robot, joints, i, v)
             V = add6(to_child(R, r, load6(work, p, V_)), Sv)
-            Vdot = add6(Vdot, ad(V, Sv))
+            Vdot = add6(add6(Vdot, ad(V, Sv)), joint_motion(robot, joints, i, a))
             F = sub6(inertia_times(G, Vdot), ad_transposed(V, inertia_times(G, V)))
             store6(work, i, V_, V)
         else:
             F = inertia_times(G, Vdot)
-        if wrenches is not None:
-            F = sub6(F, load6(wrenches, i, 0))
         store33(work, i, R_, R)
         store3(work, i, r_, r)
         store6(work, i, VDOT_, Vdot)
-        store6(work, i, F_, F)
+        store6(work, i, F_, sub6(F, load6(wrenches, i, 0)))
     # Leaves to root: pass the forces on, and project them on the joints.         [K (41), T2]
     total = 0.0
     for i in range(n - 1, 0, -1):

@@ -83,7 +83,8 @@ class Workspace:
         if self._folding is not None:
             self.terms = _name_rows(np.zeros((2 * nv + 6, max(nv, 3))), nv)
         self._tau, self._a = np.zeros(n), np.zeros(n)
-        self._wrenches = np.zeros((n + 1, 6))
+        self._no_acceleration, self._none_prescribed = np.zeros(nv), np.zeros(n, bool)
+        self._wrenches, self._wrenches_set = np.zeros((n + 1, 6)), False
 
     # -- Recursions ------------------------------------------------------------------------------
 
@@ -91,7 +92,13 @@ class Workspace:
         """Compute the `DynamicsTerms`."""
         if self._folding is not None:
             q, v = self._expand(q=q, v=v)
-        self._composite(q, v)
+        try:
+            total = composite_bodies(self._robot, self._joints, q, v, self._work, self._rows)
+        except NOT_A_VECTOR:
+            q, v = self._ready(composite_bodies, {'q': q, 'v': v}, self._work, self._rows)
+            total = composite_bodies(self._robot, self._joints, q, v, self._work, self._rows)
+        if not isfinite(total):
+            self._explain(q=q, v=v)
         if factorization != 'christoffel':
             self._use_factorization(factorization)
         if self._folding is not None:
@@ -100,31 +107,27 @@ class Workspace:
 
     def configuration_terms(self, q):
         """Compute the `DynamicsTerms` that need no velocity; C and C v are left as they are."""
-        if self._folding is not None:
-            q, = self._expand(q=q)
-        self._composite(q, None)
-        if self._folding is not None:
-            self._fold_terms()
-        return self.terms
+        return self.all_terms(q, None)
 
     def inverse_dynamics(self, q, v, a, *, external_wrenches=None):
         """Return tau."""
-        return self._inverse(external_wrenches, q=q, v=v, a=a)
+        return self._inverse(external_wrenches, q, v, a)
 
     def bias_torques(self, q, v, *, external_wrenches=None):
         """Return C v + g - sum J^T f."""
-        return self._inverse(external_wrenches, q=q, v=v)
+        return self._inverse(external_wrenches, q, v, self._no_acceleration)
 
     def gravity_torques(self, q):
         """Return g."""
-        return self._inverse(None, q=q)
+        return self._inverse(None, q, None, None)
 
     def forward_dynamics(self, q, v, tau, *, external_wrenches=None):
         """Return a."""
         if self._folding is not None:
-            return self._dense_hybrid(q, v, np.zeros(self.model.nv), tau, None,
+            none_prescribed = np.zeros(self.model.nv, bool)
+            return self._dense_hybrid(q, v, np.zeros(self.model.nv), tau, none_prescribed,
                                       external_wrenches)[0]
-        return self._articulated(q, v, self._a, tau, None,
+        return self._articulated(q, v, self._a, tau, self._none_prescribed,
                                  self._wrench_rows(external_wrenches))[0]
 
     def hybrid_dynamics(self, q, v, a, tau, prescribed, *, external_wrenches=None):
@@ -171,16 +174,7 @@ class Workspace:
     # -- Kernels. They take float64 vectors only and raise on anything else, and on the first call
     # -- of all: then the vectors are converted and the kernel is made ready for them.
 
-    def _composite(self, q, v):
-        try:
-            total = composite_bodies(self._robot, self._joints, q, v, self._work, self._rows)
-        except NOT_A_VECTOR:
-            q, v = self._ready(composite_bodies, {'q': q, 'v': v}, self._work, self._rows)
-            total = composite_bodies(self._robot, self._joints, q, v, self._work, self._rows)
-        if not isfinite(total):
-            self._explain(q=q, v=v)
-
-    def _inverse(self, external_wrenches, q, v=None, a=None):
+    def _inverse(self, external_wrenches, q, v, a):
         wrenches = self._wrench_rows(external_wrenches)
         if self._folding is not None:
             q, v, a = self._expand(q=q, v=v, a=a)
@@ -245,9 +239,9 @@ class Workspace:
     def _dense_hybrid(self, q, v, a, tau, prescribed, external_wrenches):
         """Solve the equations of motion as they stand [K (33)]: mimics close loops."""
         tau, = self._check(tau=tau)
-        b = self._inverse(external_wrenches, q, v).copy()
+        b = self.bias_torques(q, v, external_wrenches=external_wrenches).copy()
         M = self.configuration_terms(q).M
-        p = np.full(len(tau), True) if prescribed is None else ~prescribed
+        p = ~prescribed
         if p.any():
             M_pp = M[np.ix_(p, p)]
             factor, a_p, failed = dposv(M_pp, (tau - b - M @ a)[p])
@@ -309,16 +303,17 @@ class Workspace:
             'it carries a mass and an inertia, lock it, or prescribe its acceleration')
 
     def _wrench_rows(self, external_wrenches):
-        """Return the wrenches on links as one force per body, in its frame; None for none."""
-        if not external_wrenches:
-            return None
-        tree = self.model.tree
-        self._wrenches[:] = 0.0
-        for link, wrench in external_wrenches.items():
+        """Return the wrenches on links as one force per body, in its frame."""
+        if self._wrenches_set:
+            self._wrenches[:] = 0.0
+            self._wrenches_set = False
+        for link, wrench in (external_wrenches or {}).items():
             k = self.model.link_index(link)
             wrench = np.array(wrench, float)
             if wrench.shape != (6,) or not np.all(np.isfinite(wrench)):
                 raise StateError(f"the external wrench on link '{link}' must be six finite "
                                  f'numbers (moment, force), got {wrench}')
+            tree = self.model.tree
             self._wrenches[tree.link_body[k]] += Ad(inverse(tree.link_pose[k])).T @ wrench
+            self._wrenches_set = True
         return self._wrenches

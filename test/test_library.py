@@ -185,8 +185,8 @@ def test_cache_directory_depends_on_the_sources():
 def test_kernels_run_interpreted_with_the_same_result(tree):
     # The identical source, with numba's compiler turned off.
     script = """
-import sys
 import numpy as np
+import sys
 sys.path.insert(0, sys.argv[1])
 import rbd_ros
 from robots import random_state, random_tree

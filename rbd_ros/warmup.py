@@ -1,0 +1,45 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Compile the kernels, or load them from the cache, before they are needed."""
+
+from time import perf_counter
+
+import numpy as np
+
+from rbd_ros.description import Link
+from rbd_ros.joints import Joint
+from rbd_ros.model import build_model
+from rbd_ros.workspace import Workspace
+
+
+def warm_up(*, floating_base=False):
+    """
+    Run every kernel once, on a robot with one joint.
+
+    Parameters
+    ----------
+    floating_base : bool
+        Prepare for robots with ball or free joints, rather than for robots without.
+
+    Yields
+    ------
+    str, float
+        The name of a method of `Workspace`, and how long it took, s.
+
+    """
+    kind = 'free' if floating_base else 'revolute'
+    model = build_model('warm-up', [Link('base'), Link('link', 1.0, inertia=np.eye(3))],
+                        [Joint('joint', kind, 'base', 'link')])
+    workspace = Workspace(model)
+    q, v = np.ones(model.nq), np.zeros(model.nv)
+    prescribed = np.zeros(model.nv, bool)
+    for name, call in (
+            ('all_terms', lambda: workspace.all_terms(q, v, factorization='body')),
+            ('configuration_terms', lambda: workspace.configuration_terms(q)),
+            ('inverse_dynamics', lambda: workspace.inverse_dynamics(q, v, v)),
+            ('gravity_torques', lambda: workspace.gravity_torques(q)),
+            ('hybrid_dynamics', lambda: workspace.hybrid_dynamics(q, v, v, v, prescribed)),
+            ('world_jacobian', lambda: workspace.world_jacobian(q, 'link'))):
+        start = perf_counter()
+        call()
+        yield name, perf_counter() - start
