@@ -33,8 +33,32 @@ setup(
             'matplotlib',            # the plot of both phases
             'rich',                  # the live table
         ],
+        'bench': [
+            'pin',                   # Pinocchio, the program to compare with
+            'example-robot-data',    # real robots
+            'psutil',                # CPU time and memory of the node
+        ],
+        'colcon': [
+            'colcon-common-extensions',      # the workspace build of ROS
+            'cmake',
+        ],
         'test': [
-            'ament-flake8-plugins; extra == "never"',
+            'pytest',
+            'pin',                   # Pinocchio, the oracle
+            'example-robot-data',    # 69 real robots
+            'ros-ament-flake8==0.19.2',      # ament's style rules, and what they are made of
+            'ros-ament-pep257==0.19.2',
+            'flake8',
+            'flake8-blind-except',
+            'flake8-builtins',
+            'flake8-class-newline',
+            'flake8-comprehensions',
+            'flake8-deprecated',
+            'flake8-docstrings',
+            'flake8-import-order',
+            'flake8-quotes',
+            'pydocstyle',
+            'ruff',                  # the linter
         ],
     },
     entry_points={

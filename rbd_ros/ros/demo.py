@@ -1,0 +1,276 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Show that the gravity torques hold a robot still, with real nodes that talk over DDS.
+
+A simulated robot and the dynamics node run as processes of their own. In the first phase the
+robot follows the node's effort commands, in the second its commands are zero. The exit code is 0
+only if it held still in the first phase and fell in the second.
+
+"""
+
+import argparse
+import os
+from pathlib import Path
+import signal
+import subprocess
+import sys
+from time import monotonic
+import warnings
+
+import numpy as np
+from rbd_ros import gravity_torques, load_urdf, ModelWarning
+from rbd_ros.ros.share import share
+from rbd_ros.ros.simulated_robot import rest_position
+import rclpy
+from rclpy.qos import qos_profile_sensor_data
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+HELD = 1e-3            # rad or m, the most that a joint may drift in the first phase
+FELL = 0.1             # rad or m, the least that some joint must move in the second
+COMPENSATED = 10.0     # s, first phase
+RELEASED = 3.0         # s, second phase
+START_UP = 120.0       # s, for a node to compile its kernels for the first time
+COMMANDS = '/dynamics/effort_commands'
+
+
+class DemoFailed(Exception):
+    """The demo could not be carried out; the message says why."""
+
+
+def heavy_position(model):
+    """Return, of 200 positions in the middle of the limits, the one that is hardest to hold."""
+    rng = np.random.default_rng(0)
+    middle, half = rest_position(model), np.full(model.nv, 1.5)
+    limited = np.isfinite(model.lower) & np.isfinite(model.upper)
+    middle[limited] = 0.5 * (model.lower + model.upper)[limited]
+    half[limited] = np.minimum(1.5, 0.4 * (model.upper - model.lower)[limited])
+    tries = middle + half * rng.uniform(-1.0, 1.0, (200, model.nv))
+    return max(tries, key=lambda q: np.linalg.norm(gravity_torques(model, q)))
+
+
+class Demo:
+    """
+    The two phases.
+
+    Parameters
+    ----------
+    urdf : pathlib.Path
+        The robot.
+    show : callable
+        Called with the phase, the time in it and the demo itself a few times a second.
+
+    """
+
+    def __init__(self, urdf, show):
+        self.urdf, self._show = urdf, show
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore', ModelWarning)
+            self.model = load_urdf(urdf)
+        if self.model.nq != self.model.nv or not self.model.nv:
+            raise DemoFailed(f"robot '{self.model.name}' needs joints with one coordinate each")
+        self.start = heavy_position(self.model)
+        self.q, self.torque = None, np.full(self.model.nv, np.nan)
+        self.history = []                 # (time since the first phase began, s; q)
+        self._processes = {}
+
+    # -- Nodes. ----------------------------------------------------------------------------------
+
+    def _launch(self, name, *arguments):
+        self._processes[name] = subprocess.Popen(
+            [sys.executable, '-m', f'rbd_ros.ros.{name}', '--ros-args', '--log-level', 'warn',
+             *arguments])
+
+    def _end(self, name, number):
+        """End a node by a signal; its exit code must be 0."""
+        process = self._processes.pop(name)
+        process.send_signal(number)
+        code = process.wait(timeout=10.0)
+        if code != 0:
+            raise DemoFailed(f'{name} ended with the exit code {code}')
+
+    def close(self):
+        """End what is still running."""
+        for process in self._processes.values():
+            process.kill()
+            process.wait()
+
+    # -- Listening. ------------------------------------------------------------------------------
+
+    def _on_state(self, message):
+        order = [message.name.index(name) for name in self.model.position_names]
+        self.q = np.array(message.position)[order]
+
+    def _on_torque(self, message):
+        self.torque = np.array(message.effort)
+
+    def _wait(self, what, arrived):
+        """Spin until something has arrived."""
+        print(f'Waiting for {what} ...', flush=True)
+        end = monotonic() + START_UP
+        while not arrived():
+            rclpy.spin_once(self._node, timeout_sec=0.1)
+            for name, process in self._processes.items():
+                if process.poll() is not None:
+                    raise DemoFailed(f'{name} ended by itself, exit code {process.returncode}')
+            if monotonic() > end:
+                raise DemoFailed(f'no {what} within {START_UP:.0f} s')
+
+    def _watch(self, phase, duration):
+        """Record and show the robot for a while."""
+        begin, shown = monotonic(), 0.0
+        first = len(self.history)
+        offset = self.history[-1][0] if self.history else 0.0
+        while (now := monotonic() - begin) < duration:
+            self.q = None
+            while self.q is None and monotonic() - begin < duration + 2.0:
+                rclpy.spin_once(self._node, timeout_sec=0.5)
+            if self.q is None:
+                raise DemoFailed('the robot sends no joint states any longer')
+            self.history.append((offset + now, self.q))
+            if now >= shown:
+                shown += 0.2
+                self._show(phase, now, self)
+        path = np.array([q for _, q in self.history])
+        return np.max(np.abs(path[first:] - path[0]))
+
+    # -- The demo. -------------------------------------------------------------------------------
+
+    def run(self):
+        """Run both phases; return how far any joint got from its start in each, rad or m."""
+        self._node = rclpy.create_node('demo')
+        self._node.create_subscription(JointState, 'joint_states', self._on_state,
+                                       qos_profile_sensor_data)
+        self._node.create_subscription(JointState, '/dynamics/gravity_torques', self._on_torque,
+                                       qos_profile_sensor_data)
+        positions = ', '.join(f'{x:.17g}' if '.' in f'{x:.17g}' else f'{x:.1f}'
+                              for x in self.start)
+        self._launch('simulated_robot', '-p', f'urdf:={self.urdf}',
+                     '-p', f'initial_positions:=[{positions}]', '-r', f'~/commands:={COMMANDS}')
+        self._wait('joint states', lambda: self.q is not None)
+        self._launch('dynamics_node')
+        self._wait('gravity torques', lambda: np.all(np.isfinite(self.torque)))
+
+        drift = self._watch('held by its gravity torques', COMPENSATED)
+        self._end('dynamics_node', signal.SIGINT)
+        self.torque = np.full(self.model.nv, np.nan)
+        commands = self._node.create_publisher(Float64MultiArray, COMMANDS, 10)
+        self._wait('the robot to listen', lambda: commands.get_subscription_count() > 0)
+        commands.publish(Float64MultiArray(data=[0.0] * self.model.nv))
+        fall = self._watch('without', RELEASED)
+        self._end('simulated_robot', signal.SIGTERM)
+        return drift, fall
+
+
+def plain_lines():
+    """Return a way to show the demo in lines of text, one a second."""
+    due = {}
+
+    def show(phase, time, demo):
+        if time >= due.get(phase, 0.0):
+            due[phase] = time + 1.0
+            worst = np.max(np.abs(demo.q - demo.history[0][1]))
+            torque = np.max(np.abs(demo.torque))
+            print(f'{phase:28s} {time:5.1f} s   largest drift {worst:.2e} rad or m'
+                  + (f'   largest torque {torque:6.1f} N m' if np.isfinite(torque) else ''),
+                  flush=True)
+    return show
+
+
+def live_table():
+    """Return a way to show the demo as a table that changes in place, and its live display."""
+    from rich.live import Live
+    from rich.table import Table
+
+    live = Live(refresh_per_second=10)
+
+    def show(phase, time, demo):
+        table = Table(title=f'{demo.model.name}: {phase}, {time:.1f} s')
+        for heading in ('joint', 'position', 'gravity torque', 'drift'):
+            table.add_column(heading, justify='left' if heading == 'joint' else 'right')
+        for name, angular, q, torque, drift in zip(
+                demo.model.velocity_names, demo.model.angular, demo.q, demo.torque,
+                demo.q - demo.history[0][1]):
+            unit, torque_unit = ('rad', 'N m') if angular else ('m', 'N')
+            color = 'green' if abs(drift) < HELD else 'red'
+            table.add_row(name, f'{q:+.4f} {unit}',
+                          f'{torque:+.2f} {torque_unit}' if np.isfinite(torque) else 'none',
+                          f'[{color}]{drift:+.2e} {unit}[/{color}]')
+        live.update(table)
+    return show, live
+
+
+def plot(demo, path):
+    """Save both phases as a picture."""
+    import matplotlib
+    matplotlib.use('Agg')
+    from matplotlib import pyplot
+
+    time = [t for t, _ in demo.history]
+    change = np.array([q for _, q in demo.history]) - demo.history[0][1]
+    figure, axes = pyplot.subplots(figsize=(8.0, 3.6), layout='constrained')
+    for name, path_of_joint in zip(demo.model.velocity_names, change.T):
+        axes.plot(time, path_of_joint, label=name if demo.model.nv <= 10 else None)
+    axes.axvline(COMPENSATED, color='black', linewidth=0.8)
+    axes.axvspan(0.0, COMPENSATED, color='tab:green', alpha=0.08)
+    axes.axvspan(COMPENSATED, time[-1], color='tab:red', alpha=0.08)
+    low, high = axes.get_ylim()
+    axes.text(0.2, high - 0.08 * (high - low), 'with the gravity torques of rbd_ros')
+    axes.text(COMPENSATED + 0.1, high - 0.08 * (high - low), 'without')
+    axes.set(xlabel='time, s', ylabel='change of position, rad or m', xlim=(0.0, time[-1]),
+             title=f'{demo.model.name}: {demo.model.nv} joints, {demo.model.mass:.1f} kg')
+    if demo.model.nv <= 10:
+        axes.legend(loc='lower left', fontsize='small')
+    figure.savefig(path, dpi=120)
+
+
+def main():
+    """Run the demo and say how it went."""
+    parser = argparse.ArgumentParser(prog='make demo', description=__doc__)
+    parser.add_argument('--urdf', type=Path, help='the robot (default: an arm with seven joints)')
+    parser.add_argument('--headless', action='store_true', help='plain lines instead of a table')
+    parser.add_argument('--plot', type=Path, default=Path('demo.png'), help='where the plot goes')
+    options = parser.parse_args()
+    # A domain of its own: nodes that run elsewhere on this network are left alone.
+    from domain_coordinator import domain_id
+    with domain_id() as domain:
+        os.environ.update(ROS_DOMAIN_ID=str(domain), ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST')
+        return _main(options)
+
+
+def _main(options):
+    show, live = plain_lines(), None
+    if not options.headless and sys.stdout.isatty():
+        show, live = live_table()
+    rclpy.init()
+    demo = None
+    try:
+        demo = Demo(options.urdf or share('urdf', 'demo_arm.urdf'), show)
+        if live:
+            with live:
+                drift, fall = demo.run()
+        else:
+            drift, fall = demo.run()
+        print(f'With the gravity torques the joints moved by at most {drift:.2e}'
+              f' rad or m in {COMPENSATED:.0f} s; without them by {fall:.2f}.')
+        plot(demo, options.plot)
+        print(f'Plot: {options.plot}')
+        if drift < HELD and fall > FELL:
+            print('The robot held still, and fell without: the demo worked.')
+            return 0
+        print('The robot did not hold still.' if drift >= HELD
+              else 'The robot did not fall: gravity does not load its joints.')
+    except KeyboardInterrupt:
+        print('Interrupted.')
+    except (DemoFailed, ValueError, OSError) as error:
+        print(f'The demo failed: {error}')
+    finally:
+        if demo:
+            demo.close()
+        rclpy.try_shutdown()
+    return 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,109 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the dynamics node publishes: kept messages, whose buffers NumPy writes to."""
+
+from array import array
+
+from geometry_msgs.msg import PointStamped
+import numpy as np
+from rbd_msgs.msg import DynamicsStamped, MatrixStamped
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+# In the order in which they are published: what a controller waits for first.
+TOPICS = {
+    '~/effort_commands': Float64MultiArray,
+    '~/gravity_torques': JointState,
+    '~/coriolis_torques': JointState,
+    '~/mass_matrix': MatrixStamped,
+    '~/coriolis_matrix': MatrixStamped,
+    '~/com_jacobian': MatrixStamped,
+    '~/com': PointStamped,
+    '~/dynamics': DynamicsStamped,
+}
+# Those that need velocities.
+VELOCITY_TOPICS = ('~/coriolis_torques', '~/coriolis_matrix', '~/dynamics')
+
+
+def _view(message, field, shape):
+    """Fill a field of a message with zeros and return a NumPy view of them."""
+    setattr(message, field, array('d', bytes(8 * int(np.prod(shape)))))
+    # The message may have made a copy: the view must be of that.
+    data = getattr(message, field)
+    return np.frombuffer(data).reshape(shape) if len(data) else np.zeros(shape)
+
+
+class Outputs:
+    """
+    The messages for one robot.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    model_id : int
+        Which description it came from.
+    command_joints : sequence of str
+        Order of the effort commands; empty for the model's.
+
+    """
+
+    def __init__(self, model, model_id, command_joints=()):
+        names, nq, nv = list(model.velocity_names), model.nq, model.nv
+        self._root = model.link_names[0] if model.links else ''
+        # For every topic its message, and the views to write with the terms that go there.
+        self._messages, self._views = {}, {}
+
+        self._add('~/gravity_torques', JointState(name=names), effort=('g', (nv,)))
+        self._add('~/coriolis_torques', JointState(name=names),
+                  effort=('coriolis_torques', (nv,)))
+        for topic, term, rows in (('~/mass_matrix', 'M', names), ('~/coriolis_matrix', 'C', names),
+                                  ('~/com_jacobian', 'com_jacobian', ['x', 'y', 'z'])):
+            message = MatrixStamped()
+            message.matrix.row_names, message.matrix.column_names = rows, names
+            self._add(topic, message, message.matrix, data=(term, (len(rows), nv)))
+        self._add('~/com', PointStamped())
+        self._add(
+            '~/dynamics',
+            DynamicsStamped(model_id=model_id, joint_names=names, mass=model.mass,
+                            position_names=list(model.position_names)),
+            position=('q', (nq,)), velocity=('v', (nv,)), gravity_torques=('g', (nv,)),
+            coriolis_torques=('coriolis_torques', (nv,)), mass_matrix=('M', (nv, nv)),
+            coriolis_matrix=('C', (nv, nv)), com_jacobian=('com_jacobian', (3, nv)))
+
+        order = [names.index(name) for name in command_joints or names]
+        self._command_order = np.array(order, int)
+        self._command_message = Float64MultiArray()
+        self._commands = _view(self._command_message, 'data', self._command_order.shape)
+
+    def _add(self, topic, message, holder=None, **fields):
+        message.header.frame_id = self._root
+        self._messages[topic], self._views[topic] = message, []
+        for field, (term, shape) in fields.items():
+            self._views[topic].append((_view(holder or message, field, shape), term))
+
+    def message(self, topic, stamp, values):
+        """
+        Return the message of a topic for one state; the next call writes to the same one.
+
+        Parameters
+        ----------
+        topic : str
+            One of `TOPICS`.
+        stamp : builtin_interfaces.msg.Time
+            Of the state.
+        values : dict of str to ndarray
+            ``q``, ``v`` and the fields of `DynamicsTerms`.
+
+        """
+        if topic == '~/effort_commands':
+            self._commands[:] = values['g'][self._command_order]
+            return self._command_message
+        message = self._messages[topic]
+        message.header.stamp = stamp
+        for view, term in self._views[topic]:
+            view[:] = values[term]
+        if topic in ('~/com', '~/dynamics'):
+            point = message.point if topic == '~/com' else message.com
+            point.x, point.y, point.z = values['com'].tolist()
+        return message

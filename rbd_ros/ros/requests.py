@@ -1,0 +1,77 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Requests of the services to arrays in the order of the model, and back."""
+
+import numpy as np
+
+
+class BadRequest(Exception):
+    """A request that cannot be answered; the message says why and what to do."""
+
+
+class Order:
+    """
+    The order of joints in a request against that of the model.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    names : sequence of str
+        All its joints in any order; empty for its own.
+
+    Raises
+    ------
+    BadRequest
+        If a name is unknown, missing or doubled.
+
+    """
+
+    def __init__(self, model, names):
+        self.names = list(names) or list(model.velocity_names)
+        index = {name: k for k, name in enumerate(model.velocity_names)}
+        unknown = [name for name in self.names if name not in index]
+        if unknown:
+            raise BadRequest(f"the robot has no joint '{unknown[0]}'; its joints are "
+                             + ', '.join(model.velocity_names))
+        missing = set(index) - set(self.names)
+        if missing or len(self.names) != len(index):
+            raise BadRequest('name every joint once; missing: '
+                             + (', '.join(sorted(missing)) or 'none'))
+        self._target = np.array([index[name] for name in self.names], int)
+
+    def read(self, label, values):
+        """Return the values of a request in the order of the model."""
+        if len(values) != len(self.names):
+            raise BadRequest(f'{label} has {len(values)} entries, expected {len(self.names)}: '
+                             + ', '.join(self.names))
+        result = np.zeros(len(values), bool if label == 'acceleration_prescribed' else float)
+        result[self._target] = values
+        return result
+
+    def write(self, values):
+        """Return values of the model in the order of the request."""
+        return np.asarray(values)[self._target].tolist()
+
+
+def wrenches(messages):
+    """
+    Return the external wrenches of a request by link, angular part first.
+
+    Parameters
+    ----------
+    messages : sequence of geometry_msgs.msg.WrenchStamped
+        ``frame_id`` is the link that the wrench acts on, at its origin and in its axes.
+
+    Returns
+    -------
+    dict of str to ndarray
+        Wrenches on one link are added.
+
+    """
+    result = {}
+    for message in messages:
+        force, torque = message.wrench.force, message.wrench.torque
+        wrench = np.array([torque.x, torque.y, torque.z, force.x, force.y, force.z])
+        result[message.header.frame_id] = result.get(message.header.frame_id, 0.0) + wrench
+    return result

@@ -1,0 +1,16 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Where the files that come with the package are."""
+
+import os
+from pathlib import Path
+import sys
+
+from ament_index_python.packages import get_package_share_directory
+
+
+def share(*parts):
+    """Return the path of a file in the package's share directory."""
+    # The ROS wheels of PyPI live in the Python environment, which no setup file has named.
+    os.environ.setdefault('AMENT_PREFIX_PATH', sys.prefix)
+    return Path(get_package_share_directory('rbd_ros'), *parts)

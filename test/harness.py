@@ -1,0 +1,134 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""A dynamics node in this process, and a peer that talks to it over DDS."""
+
+from array import array
+import contextlib
+import os
+from time import monotonic
+
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray
+from domain_coordinator import domain_id
+from rbd_ros.ros.dynamics_node import DESCRIPTION_QOS, DynamicsNode
+from rbd_ros.ros.outputs import TOPICS
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+# s: discovery takes up to 2.3 s on an idle machine
+PATIENCE = 20.0
+
+
+@contextlib.contextmanager
+def ros():
+    """Give this process a ROS domain that no other test uses."""
+    with domain_id() as domain:
+        saved = {name: os.environ.get(name)
+                 for name in ('ROS_DOMAIN_ID', 'ROS_AUTOMATIC_DISCOVERY_RANGE')}
+        os.environ.update(ROS_DOMAIN_ID=str(domain), ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST')
+        rclpy.init()
+        try:
+            yield
+        finally:
+            rclpy.try_shutdown()
+            for name, value in saved.items():
+                os.environ.pop(name, None)
+                if value is not None:
+                    os.environ[name] = value
+
+
+def joint_state(names, position, velocity=(), effort=(), stamp=(1, 0)):
+    """Return a message."""
+    message = JointState(name=list(names))
+    message.header.stamp = Time(sec=stamp[0], nanosec=stamp[1])
+    message.position, message.velocity = array('d', position), array('d', velocity)
+    message.effort = array('d', effort)
+    return message
+
+
+class Harness:
+    """The node, a peer that hears all its topics, and an executor for both."""
+
+    def __init__(self, description=None, **parameters):
+        self.node = DynamicsNode(parameter_overrides=[
+            Parameter(name, value=value) for name, value in parameters.items()])
+        self.peer = Node('peer')
+        self.executor = SingleThreadedExecutor()
+        self.executor.add_node(self.node)
+        self.executor.add_node(self.peer)
+        self.heard = {topic: [] for topic in (*TOPICS, '/diagnostics')}
+        for topic, kind in (*TOPICS.items(), ('/diagnostics', DiagnosticArray)):
+            self.peer.create_subscription(kind, topic.replace('~', '/dynamics'),
+                                          self.heard[topic].append, 50)
+        self._describe = self.peer.create_publisher(String, 'robot_description', DESCRIPTION_QOS)
+        self._send = self.peer.create_publisher(JointState, 'joint_states', 10)
+        if self.node._parts:
+            self.spin_until(lambda: self._send.get_subscription_count() > 0 and all(
+                self.peer.count_publishers(topic.replace('~', '/dynamics')) > 0
+                for topic in TOPICS))
+        if description is not None:
+            self.describe(description)
+            self.spin_until(lambda: self.node.robot is not None)
+
+    def close(self):
+        """Take both nodes down."""
+        self.executor.shutdown()
+        self.node.destroy_node()
+        self.peer.destroy_node()
+
+    def spin_until(self, done):
+        """Let both nodes work until something is so; fail if it does not become so."""
+        end = monotonic() + PATIENCE
+        while not done():
+            self.executor.spin_once(timeout_sec=0.05)
+            assert monotonic() < end, 'the node did not do it'
+
+    def settle(self):
+        """Let everything that was sent before now be heard and answered."""
+        for _ in range(3):
+            end = monotonic() + 0.1
+            while monotonic() < end:
+                self.executor.spin_once(timeout_sec=0.02)
+
+    def describe(self, text):
+        """Publish a robot description."""
+        self._describe.publish(String(data=text))
+
+    def send(self, *arguments, **options):
+        """Publish a joint state."""
+        self._send.publish(joint_state(*arguments, **options))
+
+    def answer(self, *arguments, topic='~/dynamics', **options):
+        """Publish a joint state and return what the node makes of it on a topic."""
+        count = len(self.heard[topic])
+        self.send(*arguments, **options)
+        self.spin_until(lambda: len(self.heard[topic]) > count)
+        return self.heard[topic][-1]
+
+    def nothing_new(self, act):
+        """Return whether no topic of the node says anything after an action."""
+        self.settle()
+        before = {topic: len(self.heard[topic]) for topic in TOPICS}
+        act()
+        self.settle()
+        return all(len(self.heard[topic]) == before[topic] for topic in TOPICS)
+
+    def diagnosis(self):
+        """Return the next report of the node: level, message and values."""
+        count = len(self.heard['/diagnostics'])
+        self.spin_until(lambda: len(self.heard['/diagnostics']) > count)
+        status = self.heard['/diagnostics'][-1].status[0]
+        return status.level, status.message, {pair.key: pair.value for pair in status.values}
+
+    def call(self, kind, name, **request):
+        """Call a service of the node."""
+        client = self.peer.create_client(kind, f'/dynamics/{name}')
+        self.spin_until(client.service_is_ready)
+        future = client.call_async(kind.Request(**request))
+        self.spin_until(future.done)
+        self.peer.destroy_client(client)
+        return future.result()

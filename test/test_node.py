@@ -1,0 +1,466 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The dynamics node in this process; numbers are rows of doc/faults.md."""
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import WrenchStamped
+from harness import Harness, ros
+import numpy as np
+import pytest
+from rbd_msgs.srv import DynamicsTerms, ForwardDynamics, HybridDynamics, InverseDynamics
+import rbd_ros
+from rbd_ros.ros.outputs import TOPICS, VELOCITY_TOPICS
+from robots import example_urdf, load_quietly, Oracle, random_state, relative_error
+
+# What the issue of this node allows against Pinocchio; rounding is a hundredth of it.
+AGREEMENT = 1e-9
+ARM = (example_urdf('ur10_robot.urdf')).read_text()
+
+
+@pytest.fixture(scope='module', autouse=True)
+def domain():
+    """Keep this module's nodes among themselves."""
+    with ros():
+        yield
+
+
+@pytest.fixture
+def arm():
+    """Return a node that has the description of a UR10, and that model."""
+    harness = Harness(ARM, state_timeout=60.0)
+    yield harness
+    harness.close()
+
+
+@pytest.fixture(scope='module')
+def model():
+    """Return the UR10."""
+    return load_quietly(example_urdf('ur10_robot.urdf'))
+
+
+def state(model, seed=0):
+    """Return names, positions and velocities in a random order, and the state itself."""
+    q, v, _ = random_state(model, seed)
+    order = np.random.default_rng(seed).permutation(model.nv)
+    names = [model.velocity_names[k] for k in order]
+    return (names, q[order], v[order]), q, v
+
+
+@pytest.mark.parametrize('name', [
+    'ur10_robot.urdf', 'panda.urdf', 'talos_reduced.urdf', 'talos_full_v2.urdf', 'tiago.urdf',
+    'anymal_b_simple_description/robots/anymal.urdf'])
+def test_every_published_number_agrees_with_pinocchio_whatever_the_order(name):
+    path = example_urdf(name)
+    model = load_quietly(path)
+    oracle = Oracle(path, model)
+    harness = Harness(path.read_text())
+    try:
+        for seed in range(3):
+            message, q, v = state(model, seed)
+            stamp = (100 + seed, 7)
+            got = harness.answer(*message, stamp=stamp)
+            harness.spin_until(lambda: all(len(harness.heard[topic]) == seed + 1  # noqa: B023
+                                           for topic in TOPICS))
+            heard = {topic: harness.heard[topic][-1] for topic in TOPICS}
+            zero, n = np.zeros(model.nv), model.nv
+            g = oracle.tau(q, zero, zero)
+            com, J_com = oracle.com(q)
+            expected = {'M': oracle.M(q), 'C': oracle.C(q, v), 'g': g,
+                        'Cv': oracle.tau(q, v, zero) - g, 'J': J_com}
+
+            assert got.joint_names == list(model.velocity_names)
+            assert list(got.position) == list(q)
+            assert list(got.velocity) == list(v)
+            assert got.mass == model.mass
+            for value, key in ((got.mass_matrix, 'M'), (got.coriolis_matrix, 'C'),
+                               (got.gravity_torques, 'g'), (got.coriolis_torques, 'Cv'),
+                               (got.com_jacobian, 'J')):
+                assert relative_error(np.reshape(value, expected[key].shape),
+                                      expected[key]) < AGREEMENT
+            for topic, key in (('~/mass_matrix', 'M'), ('~/coriolis_matrix', 'C'),
+                               ('~/com_jacobian', 'J')):
+                matrix = heard[topic].matrix
+                assert matrix.column_names == list(model.velocity_names)
+                assert matrix.row_names == (['x', 'y', 'z'] if key == 'J'
+                                            else list(model.velocity_names))
+                assert relative_error(np.reshape(matrix.data, (-1, n)), expected[key]) < AGREEMENT
+            for topic, key in (('~/gravity_torques', 'g'), ('~/coriolis_torques', 'Cv')):
+                assert heard[topic].name == list(model.velocity_names)
+                assert relative_error(heard[topic].effort, expected[key]) < AGREEMENT
+            for point in (heard['~/com'].point, got.com):
+                assert relative_error([point.x, point.y, point.z], com) < AGREEMENT
+            assert relative_error(heard['~/effort_commands'].data, g) < AGREEMENT
+            for topic in TOPICS:
+                if topic != '~/effort_commands':
+                    header = heard[topic].header
+                    assert (header.stamp.sec, header.stamp.nanosec) == stamp
+                    assert header.frame_id == model.link_names[0]
+    finally:
+        harness.close()
+
+
+def test_fault_1_empty_joint_states_are_dropped_and_counted(arm):
+    assert arm.nothing_new(lambda: arm.send([], []))
+    assert arm.node.report.counts['joint states dropped'] == 1
+
+
+def test_fault_2_joint_states_without_positions_are_dropped(arm, model):
+    (names, _, v), _, _ = state(model)
+    assert arm.nothing_new(lambda: arm.send(names, [], v))
+    assert 'no positions' in arm.node.report.last_error
+
+
+def test_fault_3_lengths_that_differ_are_dropped(arm, model):
+    (names, q, v), _, _ = state(model)
+    assert arm.nothing_new(lambda: arm.send(names, q[:-1], v))
+    assert arm.nothing_new(lambda: arm.send(names, q, v[:-1]))
+    assert arm.nothing_new(lambda: arm.send(names[:-1], q, v))
+    assert 'it has 5 names, 6 positions' in arm.node.report.last_error
+    arm.answer(names, q, v)
+
+
+@pytest.mark.parametrize('gone', ['all', 'one'])
+def test_fault_4_without_velocities_what_needs_them_is_withheld(arm, model, gone):
+    (names, q, v), _, _ = state(model)
+    arm.answer(names, q, v)
+    v = [] if gone == 'all' else np.where(np.arange(6) == 2, np.nan, v)
+    before = {topic: len(arm.heard[topic]) for topic in VELOCITY_TOPICS}
+    for topic in set(TOPICS) - set(VELOCITY_TOPICS):
+        arm.answer(names, q, v, topic=topic)
+    arm.settle()
+    assert all(len(arm.heard[topic]) == before[topic] for topic in VELOCITY_TOPICS)
+    level, message, _ = arm.diagnosis()
+    assert level == DiagnosticStatus.WARN
+    assert 'no velocity of' in message
+
+
+def test_fault_4_velocities_can_be_taken_as_zero_and_that_is_said(model):
+    harness = Harness(ARM, missing_velocity='zero', state_timeout=60.0)
+    (names, q, _), _, _ = state(model)
+    got = harness.answer(names, q)
+    assert list(got.velocity) == [0.0] * 6
+    assert not np.any(got.coriolis_torques)
+    assert 'taken as zero' in harness.diagnosis()[1]
+    harness.close()
+
+
+@pytest.mark.parametrize('bad', [np.nan, np.inf, -np.inf])
+def test_fault_5_positions_that_are_no_numbers_are_dropped_by_name(arm, model, bad):
+    (names, q, v), _, _ = state(model)
+    q = q.copy()
+    q[3] = bad
+    assert arm.nothing_new(lambda: arm.send(names, q, v))
+    assert f"'{names[3]}' is not a number" in arm.node.report.last_error
+
+
+def test_fault_6_efforts_are_ignored(arm, model):
+    (names, q, v), _, _ = state(model)
+    arm.answer(names, q, v, effort=[np.nan] * 6)
+    arm.answer(names, q, v, effort=[1.0])
+
+
+def test_fault_7_unknown_joints_are_ignored(arm, model):
+    (names, q, v), expected, _ = state(model)
+    got = arm.answer(['wheel', *names, 'door'], [9.0, *q, 9.0], [9.0, *v, 9.0])
+    assert list(got.position) == list(expected)
+    assert arm.node.robot.states.unknown_names == {'wheel', 'door'}
+    # A message of others' joints alone is no state of this robot.
+    assert arm.nothing_new(lambda: arm.send(['wheel'], [1.0], [1.0]))
+
+
+def test_fault_8_partial_messages_are_merged_and_nothing_is_said_before_all_are_there(arm, model):
+    (names, q, v), expected, _ = state(model)
+    assert arm.nothing_new(lambda: arm.send(names[:2], q[:2], v[:2]))
+    _, message, _ = arm.diagnosis()
+    assert 'no recent position of' in message
+    assert arm.nothing_new(lambda: arm.send(names[4:], q[4:], v[4:]))
+    arm.send(names[:2], q[:2], v[:2])
+    arm.send(names[4:], q[4:], v[4:])
+    got = arm.answer(names[2:4], q[2:4], v[2:4], stamp=(55, 5))
+    assert list(got.position) == list(expected)
+    assert got.header.stamp.sec == 55
+
+
+def test_fault_8_a_part_that_is_too_old_withholds_the_rest(model):
+    harness = Harness(ARM, state_timeout=0.2)
+    (names, q, v), _, _ = state(model)
+    harness.answer(names, q, v)
+    harness.settle()
+    assert harness.nothing_new(lambda: harness.send(names[:3], q[:3], v[:3]))
+    harness.answer(names, q, v)
+    harness.close()
+
+
+def test_fault_9_the_order_may_change_in_every_message(arm, model):
+    for seed in range(6):
+        message, q, v = state(model, seed)
+        got = arm.answer(*message)
+        assert list(got.position) == list(q)
+        assert list(got.velocity) == list(v)
+
+
+def test_fault_10_a_joint_that_stands_twice_in_a_message_drops_it(arm, model):
+    (names, q, v), _, _ = state(model)
+    assert arm.nothing_new(lambda: arm.send([*names, names[0]], [*q, 1.0], [*v, 1.0]))
+    assert f"'{names[0]}' twice" in arm.node.report.last_error
+
+
+@pytest.mark.parametrize('text', ['', 'hello', '/opt/arm.urdf', '<robot name="r"><link/></robot>',
+                                  ARM.replace('<mass value="7.778"/>', '<mass value="x"/>')])
+def test_fault_18_a_bad_first_description_leaves_the_node_waiting_for_another(text, model):
+    harness = Harness()
+    harness.describe(text)
+    harness.settle()
+    level, message, values = harness.diagnosis()
+    assert level == DiagnosticStatus.WARN
+    assert 'waiting for a robot description' in message
+    assert 'refused' in values['last error']
+    harness.describe(ARM)
+    harness.spin_until(lambda: harness.node.robot is not None)
+    harness.answer(*state(model)[0])
+    harness.close()
+
+
+def test_fault_19_a_bad_later_description_leaves_the_model_in_use(arm, model):
+    arm.answer(*state(model)[0])
+    arm.describe('<robot name="other"><link name="a"/><link name="b"/></robot>')
+    arm.settle()
+    assert '2 root links' in arm.node.report.last_error
+    assert arm.answer(*state(model)[0]).model_id == 1
+
+
+def test_fault_20_another_robot_is_swapped_in_whole(arm, model):
+    assert arm.answer(*state(model)[0]).model_id == 1
+    path = example_urdf('ur5_robot.urdf')
+    other = load_quietly(path)
+    arm.describe(path.read_text())
+    arm.spin_until(lambda: arm.node.robot.model_id == 2)
+    # The joints have the same names, but nothing is said before a whole state has come.
+    (names, q, v), _, _ = state(other)
+    assert arm.nothing_new(lambda: arm.send(names[:3], q[:3], v[:3]))
+    got = arm.answer(names, q, v)
+    assert got.model_id == 2
+    assert got.mass == other.mass
+    q = np.array(got.position)
+    assert relative_error(got.gravity_torques, rbd_ros.gravity_torques(other, q)) < AGREEMENT
+
+
+def test_fault_21_the_same_description_again_changes_nothing(arm, model):
+    arm.answer(*state(model)[0])
+    robot = arm.node.robot
+    arm.describe(ARM)
+    arm.settle()
+    assert arm.node.robot is robot
+
+
+def test_fault_22_a_path_instead_of_a_urdf_gets_a_hint(arm):
+    arm.describe('/opt/robots/arm.urdf')
+    arm.settle()
+    assert 'pass the text of the description, not its path' in arm.node.report.last_error
+
+
+@pytest.mark.parametrize('name, value, message', [
+    ('gravity', [0.0, 9.81], 'gravity must be three'),
+    ('missing_velocity', 'guess', 'missing_velocity must be one of'),
+    ('coriolis_factorization', 'lu', 'coriolis_factorization must be one of')])
+def test_fault_48_a_bad_parameter_keeps_the_node_from_being_configured(name, value, message,
+                                                                       capfd):
+    harness = Harness(**{name: value})
+    assert not harness.node._parts
+    assert message in capfd.readouterr().err
+    harness.close()
+
+
+def test_fault_48_a_command_joint_that_is_not_there_is_refused_by_name():
+    harness = Harness(command_joints=['shoulder_pan_joint', 'finger'])
+    harness.describe(ARM)
+    harness.settle()
+    assert "command_joints names 'finger'" in harness.node.report.last_error
+    assert harness.node.robot is None
+    harness.close()
+
+
+def test_effort_commands_follow_the_order_of_the_controller(model):
+    order = list(model.velocity_names[::-2])
+    harness = Harness(ARM, command_joints=order)
+    message, q, _ = state(model)
+    got = harness.answer(*message, topic='~/effort_commands')
+    g = rbd_ros.gravity_torques(model, q)
+    assert np.allclose(got.data, [g[model.velocity_names.index(name)] for name in order])
+    harness.close()
+
+
+def test_gravity_parameter_turns_the_robot_upside_down(model):
+    harness = Harness(ARM, gravity=[0.0, 0.0, 9.81])
+    message, q, _ = state(model)
+    got = harness.answer(*message)
+    assert np.allclose(got.gravity_torques, -rbd_ros.gravity_torques(model, q))
+    harness.close()
+
+
+def test_publish_rate_limits_the_outputs_to_the_latest_states(model):
+    harness = Harness(ARM, publish_rate=20.0)
+    for seed in range(20):
+        message, q, _ = state(model, seed)
+        harness.send(*message, stamp=(seed + 1, 0))
+    harness.spin_until(lambda: harness.heard['~/dynamics']
+                       and harness.heard['~/dynamics'][-1].header.stamp.sec == 20)
+    assert len(harness.heard['~/dynamics']) < 20
+    assert list(harness.heard['~/dynamics'][-1].position) == list(q)
+    # A state is answered once.
+    assert harness.nothing_new(lambda: None)
+    harness.close()
+
+
+def test_coriolis_factorization_is_what_the_parameter_says(model):
+    harness = Harness(ARM, coriolis_factorization='body')
+    message, q, v = state(model)
+    got = harness.answer(*message)
+    expected = rbd_ros.coriolis_matrix(model, q, v, factorization='body')
+    assert relative_error(np.reshape(got.coriolis_matrix, (6, 6)), expected) < AGREEMENT
+    harness.close()
+
+
+def test_outputs_flow_only_while_the_node_is_active(arm, model):
+    message, _, _ = state(model)
+    arm.answer(*message)
+    arm.node.trigger_deactivate()
+    assert arm.nothing_new(lambda: arm.send(*message))
+    assert arm.diagnosis()[1] == 'inactive'
+    response = arm.call(InverseDynamics, 'inverse_dynamics', acceleration=[0.0] * 6)
+    assert response.success
+    arm.node.trigger_activate()
+    arm.answer(*message)
+    arm.node.trigger_deactivate()
+    arm.node.trigger_cleanup()
+    arm.node.trigger_configure()
+    arm.node.trigger_activate()
+    arm.spin_until(lambda: arm.node.robot is not None)
+    arm.spin_until(lambda: not arm.nothing_new(lambda: arm.send(*message)))
+
+
+def test_an_exception_in_a_callback_is_reported_and_the_node_lives(arm, model, monkeypatch):
+    # Row 45 of doc/faults.md.
+    message, _, _ = state(model)
+    arm.answer(*message)
+    with monkeypatch.context() as patch:
+        patch.setattr(arm.node.robot.workspace, 'all_terms', lambda *_, **__: 1 / 0)
+        assert arm.nothing_new(lambda: arm.send(*message))
+    assert 'division by zero' in arm.node.report.last_error
+    assert 'division by zero' in arm.diagnosis()[2]['last error']
+    arm.answer(*message)
+
+
+def test_markers_show_the_centre_of_mass_and_the_torques(arm, model):
+    from visualization_msgs.msg import MarkerArray
+    heard = []
+    arm.peer.create_subscription(MarkerArray, '/dynamics/markers', heard.append, 1)
+    message, q, _ = state(model)
+    arm.spin_until(lambda: arm.node._marker_publisher.get_subscription_count() > 0)
+    arm.answer(*message)
+    arm.spin_until(lambda: heard)
+    markers = {(marker.ns, marker.id): marker for marker in heard[0].markers}
+    assert len(markers) == len(heard[0].markers)
+    com = markers['com', 0].pose.position
+    assert np.allclose([com.x, com.y, com.z], rbd_ros.center_of_mass(model, q))
+    arrows = [marker for key, marker in markers.items() if key[0] == 'gravity_torque']
+    lengths = [np.linalg.norm([a.points[1].x - a.points[0].x, a.points[1].y - a.points[0].y,
+                               a.points[1].z - a.points[0].z]) for a in arrows]
+    g = np.abs(rbd_ros.gravity_torques(model, q))
+    assert np.allclose(np.array(lengths) / max(lengths), g / max(g), atol=1e-12)
+    # No more than thirty a second, however many states come.
+    count = len(heard)
+    for _ in range(20):
+        arm.send(*message)
+    arm.settle()
+    assert len(heard) - count < 20
+
+
+def wrench(link, torque, force):
+    """Return a message."""
+    message = WrenchStamped()
+    message.header.frame_id = link
+    message.wrench.torque.x, message.wrench.torque.y, message.wrench.torque.z = torque
+    message.wrench.force.x, message.wrench.force.y, message.wrench.force.z = force
+    return message
+
+
+def test_services_answer_in_the_order_of_the_request(arm, model):
+    q, v, a = random_state(model, 3)
+    order = np.random.default_rng(3).permutation(6)
+    names = [model.velocity_names[k] for k in order]
+    push = {'tool0': np.arange(6.0)}
+    external = [wrench('tool0', (0.0, 1.0, 2.0), (3.0, 4.0, 5.0))]
+    common = {'joint_names': names, 'position': q[order].tolist(), 'velocity': v[order].tolist()}
+
+    tau = rbd_ros.inverse_dynamics(model, q, v, a, external_wrenches=push)
+    got = arm.call(InverseDynamics, 'inverse_dynamics', acceleration=a[order].tolist(),
+                   external_wrenches=external, **common)
+    assert got.success, got.message
+    assert got.joint_names == names
+    assert relative_error(got.effort, tau[order]) < AGREEMENT
+
+    got = arm.call(ForwardDynamics, 'forward_dynamics', effort=tau[order].tolist(),
+                   external_wrenches=external, **common)
+    assert got.success, got.message
+    assert relative_error(got.acceleration, a[order]) < AGREEMENT
+
+    prescribed = np.array([True, False, True, True, False, False])
+    got = arm.call(HybridDynamics, 'hybrid_dynamics', external_wrenches=external,
+                   acceleration_prescribed=prescribed[order].tolist(),
+                   acceleration=np.where(prescribed, a, np.nan)[order].tolist(),
+                   effort=np.where(prescribed, np.nan, tau)[order].tolist(), **common)
+    assert got.success, got.message
+    assert relative_error(got.acceleration, a[order]) < AGREEMENT
+    assert relative_error(got.effort, tau[order]) < AGREEMENT
+
+    got = arm.call(DynamicsTerms, 'dynamics_terms', **common)
+    assert got.success, got.message
+    terms = rbd_ros.all_terms(model, q, v)
+    assert got.dynamics.joint_names == list(model.velocity_names)
+    assert relative_error(got.dynamics.mass_matrix, terms.M.ravel()) < AGREEMENT
+    assert relative_error(got.dynamics.coriolis_matrix, terms.C.ravel()) < AGREEMENT
+
+
+def test_services_use_the_measured_state_where_the_request_gives_none(arm, model):
+    message, q, v = state(model)
+    arm.answer(*message, stamp=(77, 0))
+    got = arm.call(InverseDynamics, 'inverse_dynamics', acceleration=[0.5] * 6)
+    assert got.success, got.message
+    assert relative_error(got.effort,
+                          rbd_ros.inverse_dynamics(model, q, v, [0.5] * 6)) < AGREEMENT
+    got = arm.call(DynamicsTerms, 'dynamics_terms')
+    assert got.dynamics.header.stamp.sec == 77
+    assert list(got.dynamics.position) == list(q)
+
+
+def test_fault_40_services_say_what_has_not_arrived_yet():
+    harness = Harness()
+    got = harness.call(DynamicsTerms, 'dynamics_terms')
+    assert (got.success, got.message) == (False, 'no robot description has arrived yet')
+    harness.describe(ARM)
+    harness.spin_until(lambda: harness.node.robot is not None)
+    got = harness.call(DynamicsTerms, 'dynamics_terms')
+    assert not got.success
+    assert 'none was measured lately of shoulder_pan_joint' in got.message
+    harness.close()
+
+
+@pytest.mark.parametrize('request_, message', [
+    ({'acceleration': [0.0] * 5}, 'acceleration has 5 entries, expected 6'),
+    ({'acceleration': [np.nan] * 6}, "a of 'shoulder_pan_joint' is nan"),
+    ({'position': [0.0] * 7}, 'position has 7 entries'),
+    ({'position': [np.inf] * 6}, "q of 'shoulder_pan_joint' is inf"),
+    ({'velocity': [0.0]}, 'velocity has 1 entries'),
+    ({'joint_names': ['a'] * 6}, "no joint 'a'"),
+    ({'joint_names': ['elbow_joint'] * 6}, 'name every joint once'),
+    ({'joint_names': ['elbow_joint']}, 'name every joint once'),
+    ({'external_wrenches': [wrench('hand', (0.0,) * 3, (0.0,) * 3)]}, "no link 'hand'"),
+    ({'external_wrenches': [wrench('tool0', (0.0,) * 3, (np.nan,) * 3)]}, "link 'tool0'"),
+])
+def test_fault_41_bad_requests_are_refused_with_the_reason(arm, model, request_, message):
+    arm.answer(*state(model)[0])
+    got = arm.call(InverseDynamics, 'inverse_dynamics', **{'acceleration': [0.0] * 6, **request_})
+    assert not got.success
+    assert message in got.message
+    arm.answer(*state(model)[0])
