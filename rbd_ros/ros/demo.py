@@ -215,9 +215,9 @@ def plot(demo, path):
     axes.axvline(COMPENSATED, color='black', linewidth=0.8)
     axes.axvspan(0.0, COMPENSATED, color='tab:green', alpha=0.08)
     axes.axvspan(COMPENSATED, time[-1], color='tab:red', alpha=0.08)
-    low, high = axes.get_ylim()
-    axes.text(0.2, high - 0.08 * (high - low), 'with the gravity torques of rbd_ros')
-    axes.text(COMPENSATED + 0.1, high - 0.08 * (high - low), 'without')
+    axes.margins(y=0.12)
+    for x, text in ((0.2, 'with the gravity torques of rbd_ros'), (COMPENSATED + 0.1, 'without')):
+        axes.text(x, 0.97, text, transform=axes.get_xaxis_transform(), verticalalignment='top')
     axes.set(xlabel='time, s', ylabel='change of position, rad or m', xlim=(0.0, time[-1]),
              title=f'{demo.model.name}: {demo.model.nv} joints, {demo.model.mass:.1f} kg')
     if demo.model.nv <= 10:
