@@ -8,6 +8,7 @@ there (crba, computeCoriolisMatrix, computeGeneralizedGravity, jacobianCenterOfM
 
 """
 
+from functools import partial
 import pathlib
 from time import perf_counter
 import warnings
@@ -48,18 +49,18 @@ def main():
         # The numbers play no part in the times, so neither does the order of the joints.
         q, v, a = np.random.default_rng(0).normal(size=(3, model.nv))
 
-        def all_terms(pin=pin, data=data, q=q, v=v):
+        def four_calls(pin=pin, data=data, q=q, v=v):
             pinocchio.crba(pin, data, q)
             pinocchio.computeCoriolisMatrix(pin, data, q, v)
             pinocchio.computeGeneralizedGravity(pin, data, q)
             pinocchio.jacobianCenterOfMass(pin, data, q)
 
         for name, ours, theirs in (
-                ('all terms', lambda w=workspace, q=q, v=v: w.all_terms(q, v), all_terms),
-                ('inverse dynamics', lambda w=workspace, q=q, v=v, a=a: w.inverse_dynamics(q, v, a),
-                 lambda p=pin, d=data, q=q, v=v, a=a: pinocchio.rnea(p, d, q, v, a)),
-                ('forward dynamics', lambda w=workspace, q=q, v=v, a=a: w.forward_dynamics(q, v, a),
-                 lambda p=pin, d=data, q=q, v=v, a=a: pinocchio.aba(p, d, q, v, a))):
+                ('all terms', partial(workspace.all_terms, q, v), four_calls),
+                ('inverse dynamics', partial(workspace.inverse_dynamics, q, v, a),
+                 partial(pinocchio.rnea, pin, data, q, v, a)),
+                ('forward dynamics', partial(workspace.forward_dynamics, q, v, a),
+                 partial(pinocchio.aba, pin, data, q, v, a))):
             ours()
             t_ours, t_theirs, low, middle, high = interleave(ours, theirs)
             print(f'{model.name:12s} {model.nv:6d} {name:18s} {t_ours:8.2f} {t_theirs:8.2f} '
