@@ -142,8 +142,8 @@ class Demo:
         self._node = rclpy.create_node('demo')
         self._node.create_subscription(JointState, 'joint_states', self._on_state,
                                        qos_profile_sensor_data)
-        self._node.create_subscription(JointState, '/dynamics/gravity_torques', self._on_torque,
-                                       qos_profile_sensor_data)
+        torques = self._node.create_subscription(
+            JointState, '/dynamics/gravity_torques', self._on_torque, qos_profile_sensor_data)
         positions = ', '.join(f'{x:.17g}' if '.' in f'{x:.17g}' else f'{x:.1f}'
                               for x in self.start)
         self._launch('simulated_robot', '-p', f'urdf:={self.urdf}',
@@ -154,6 +154,7 @@ class Demo:
 
         drift = self._watch('held by its gravity torques', COMPENSATED)
         self._end('dynamics_node', signal.SIGINT)
+        self._node.destroy_subscription(torques)
         self.torque = np.full(self.model.nv, np.nan)
         commands = self._node.create_publisher(Float64MultiArray, COMMANDS, 10)
         self._wait('the robot to listen', lambda: commands.get_subscription_count() > 0)
