@@ -8,8 +8,13 @@ q)`` and its siblings, or a ``Workspace(model)`` in a control loop.
 
 """
 
+from rbd_ros.builder import ModelBuilder
+from rbd_ros.changes import (subtree, with_armature, with_floating_base, with_free_joints,
+                             with_gravity, with_locked_joints, with_payload, without_payload)
+from rbd_ros.configurations import difference, integrate, neutral, normalize, random_configuration
 from rbd_ros.dynamics import (all_terms, bias_torques, coriolis_matrix, forward_dynamics,
-                              gravity_torques, hybrid_dynamics, inverse_dynamics, mass_matrix)
+                              friction_torques, gravity_torques, hybrid_dynamics, inverse_dynamics,
+                              mass_matrix)
 from rbd_ros.errors import ModelError, ModelWarning, RbdError, SingularError, StateError, UrdfError
 from rbd_ros.kinematics import (body_jacobian, center_of_mass, com_jacobian, forward_kinematics,
                                 world_jacobian)
@@ -18,29 +23,12 @@ from rbd_ros.urdf import load_urdf, load_urdf_string
 from rbd_ros.workspace import DynamicsTerms, Workspace
 
 __all__ = [
-                              'DynamicsTerms',
-                              'Model',
-                              'ModelError',
-                              'ModelWarning',
-                              'RbdError',
-                              'SingularError',
-                              'StateError',
-                              'UrdfError',
-                              'Workspace',
-                              'all_terms',
-                              'bias_torques',
-                              'body_jacobian',
-                              'build_model',
-                              'center_of_mass',
-                              'com_jacobian',
-                              'coriolis_matrix',
-                              'forward_dynamics',
-                              'forward_kinematics',
-                              'gravity_torques',
-                              'hybrid_dynamics',
-                              'inverse_dynamics',
-                              'load_urdf',
-                              'load_urdf_string',
-                              'mass_matrix',
-                              'world_jacobian',
+    'all_terms', 'bias_torques', 'body_jacobian', 'build_model', 'center_of_mass', 'com_jacobian',
+    'coriolis_matrix', 'difference', 'DynamicsTerms', 'forward_dynamics', 'forward_kinematics',
+    'friction_torques', 'gravity_torques', 'hybrid_dynamics', 'integrate', 'inverse_dynamics',
+    'load_urdf', 'load_urdf_string', 'mass_matrix', 'Model', 'ModelBuilder', 'ModelError',
+    'ModelWarning', 'neutral', 'normalize', 'random_configuration', 'RbdError', 'SingularError',
+    'StateError', 'subtree', 'UrdfError', 'with_armature', 'with_floating_base',
+    'with_free_joints', 'with_gravity', 'with_locked_joints', 'with_payload', 'without_payload',
+    'Workspace', 'world_jacobian',
 ]

@@ -43,11 +43,11 @@ COMPOSITE_COLUMNS = 70
 @kernel
 def composite_bodies(robot, joints, q, v, work, terms):
     """
-    Write M, C, g, C v, J_CoM and the CoM to `terms`, and return their sum.
+    Write M, C, g, C v, J_CoM and the CoM to `terms`; return a number that is finite if they are.
 
     ``terms`` has the shape (2 nv + 6, max(nv, 3)): nv rows for M, nv for C, then one each for g
     and C v, three for J_CoM and one for the centre of mass. Where ``v`` is None, M, g, J_CoM and
-    the CoM alone are written. The sum is NaN, and nothing is written, if q or v has a wrong
+    the CoM alone are written. NaN is returned, and nothing is written, if q or v has a wrong
     length.
 
     """
@@ -87,7 +87,7 @@ def composite_bodies(robot, joints, q, v, work, terms):
             store3(work, i, p_, add(scale(m, slide), cross(omega, h)))
 
     # Leaves to root: composite bodies, and with each the entries of M and C.
-    gravity = load3(robot, 0, GRAVITY)
+    gravity, total = load3(robot, 0, GRAVITY), 0.0
     for j in range(nv, 0, -1):
         up = parent(robot, j)
         S = load6(work, j, S_)
@@ -95,6 +95,7 @@ def composite_bodies(robot, joints, q, v, work, terms):
         F2 = inertia_times(G, S)
         terms[j - 1, j - 1] = dot6(S, F2) + robot[j, ARMATURE]
         terms[g, j - 1] = -dot(gravity, F2[1])
+        total += terms[j - 1, j - 1] + terms[g, j - 1]
         terms[J_com, j - 1], terms[J_com + 1, j - 1], terms[J_com + 2, j - 1] = F2[1]
         if v is None:
             i = up
@@ -123,7 +124,7 @@ def composite_bodies(robot, joints, q, v, work, terms):
     h, m = load3(work, 0, G_ + 6), work[0, G_ + 9]
     per_mass = 1.0 / m if m > 0.0 else 0.0
     store3(terms, com, 0, sub(scale(per_mass, h), origin))
-    total = terms[com, 0] + terms[com, 1] + terms[com, 2]
+    total += terms[com, 0] + terms[com, 1] + terms[com, 2]
     for i in range(nv):
         for k in range(3):
             terms[J_com + k, i] *= per_mass

@@ -4,8 +4,23 @@
 
 import numpy as np
 
+from rbd_ros.errors import StateError
 from rbd_ros.joints import KINDS, quaternion_matrix
-from rbd_ros.spatial import exp
+from rbd_ros.spatial import exp, log, pose
+
+
+def _configuration(model, q):
+    q = np.array(q, float)
+    if q.shape != (model.nq,):
+        raise StateError(f"q has the shape {q.shape}, robot '{model.name}' needs ({model.nq},): "
+                         + ', '.join(model.position_names))
+    return q
+
+
+def _quaternion_joints(model):
+    """Return the ball and free joints with their entries of q and v."""
+    return [(joint, q, v) for joint, q, v in model.moving_joints
+            if not KINDS[joint.kind].is_screws]
 
 
 def neutral(model):
@@ -23,9 +38,76 @@ def neutral(model):
         rad, m.
 
     """
-    return np.array([1.0 if name.endswith('_qw') and not KINDS[joint.kind].is_screws else 0.0
-                     for joint, q, _ in model.moving_joints
-                     for name in model.position_names[q]])
+    q = np.zeros(model.nq)
+    for _, i, _ in _quaternion_joints(model):
+        q[i.start + 3] = 1.0
+    return q
+
+
+def normalize(model, q):
+    """
+    Return a configuration with unit quaternions.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration, rad and m; quaternions of any length but zero.
+
+    Returns
+    -------
+    ndarray, shape (model.nq,)
+        The same configuration.
+
+    Raises
+    ------
+    StateError
+        If ``q`` has another shape or a quaternion is zero.
+
+    """
+    q = _configuration(model, q)
+    for joint, i, _ in _quaternion_joints(model):
+        quaternion = q[i.start:i.start + 4]
+        length = np.linalg.norm(quaternion)
+        if not 0.0 < length < np.inf:
+            raise StateError(f"the quaternion of joint '{joint.name}' is {quaternion}")
+        quaternion /= length
+    return q
+
+
+def random_configuration(model, rng):
+    """
+    Return a random configuration within the limits of the joints.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    rng : numpy.random.Generator
+        Where chance comes from.
+
+    Returns
+    -------
+    ndarray, shape (model.nq,)
+        Uniform between limits; where there is none, within pi rad or 1 m; rotations of ball and
+        free joints are uniform.
+
+    """
+    q = np.zeros(model.nq)
+    for joint, i, k in model.moving_joints:
+        reach = np.where(KINDS[joint.kind].angular, np.pi, 1.0)
+        if not KINDS[joint.kind].is_screws:
+            quaternion = rng.normal(size=4)
+            q[i.start:i.start + 4] = quaternion / np.linalg.norm(quaternion)
+            q[i.start + 4:i.stop] = rng.uniform(-1.0, 1.0, joint.nq - 4)
+        else:
+            lower = np.where(np.isfinite(model.lower[k]), model.lower[k], -reach)
+            upper = np.where(np.isfinite(model.upper[k]), model.upper[k], reach)
+            # One limit alone may lie beyond the reach.
+            lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
+            q[i] = rng.uniform(lower, upper)
+    return q
 
 
 def integrate(model, q, v, dt):
@@ -39,7 +121,8 @@ def integrate(model, q, v, dt):
     q : array_like, shape (model.nq,)
         Configuration, rad and m.
     v : array_like, shape (model.nv,)
-        Velocity, rad/s and m/s; for ball and free joints in the axes of the moving body.
+        Velocity, rad/s and m/s; for ball and free joints in the axes of the moving body, which
+        turn with it.
     dt : float
         s.
 
@@ -48,32 +131,75 @@ def integrate(model, q, v, dt):
     ndarray, shape (model.nq,)
         With unit quaternions.
 
+    Raises
+    ------
+    StateError
+        If ``q`` has another shape or a quaternion is zero.
+
     """
-    q, v = np.array(q, float), np.asarray(v, float)
+    v = np.asarray(v, float)
     if model.nq == model.nv:
-        return q + dt * v
+        return _configuration(model, q) + dt * v
+    q = normalize(model, q)
     result = q.copy()
     for joint, i, k in model.moving_joints:
         if KINDS[joint.kind].is_screws:
             result[i] = q[i] + dt * v[k]
             continue
-        twist = np.zeros(6)
-        twist[:joint.nv] = dt * v[k]
-        turn = _quaternion_of_turn(twist[:3])
-        result[i][:4] = _multiply(q[i][:4] / np.linalg.norm(q[i][:4]), turn)
+        step = np.zeros(6)
+        step[:joint.nv] = dt * v[k]
+        quaternion = q[i.start:i.start + 4]
+        result[i.start:i.start + 4] = multiply(quaternion, quaternion_of_turn(step[:3]))
         if joint.kind == 'free':
-            result[i][4:] = q[i][4:] + quaternion_matrix(q[i][:4]) @ exp(twist)[:3, 3]
-    return result
+            result[i.start + 4:i.stop] += quaternion_matrix(quaternion) @ exp(step)[:3, 3]
+    return normalize(model, result)
 
 
-def _quaternion_of_turn(rotation):
+def difference(model, q_0, q_1):
+    """
+    Return the velocity that leads from one configuration to another in unit time.
+
+    The inverse of `integrate`: ``integrate(model, q_0, difference(model, q_0, q_1), 1.0)`` is q_1.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q_0, q_1 : array_like, shape (model.nq,)
+        Configurations, rad and m.
+
+    Returns
+    -------
+    ndarray, shape (model.nv,)
+        rad/s and m/s; rotations of ball and free joints by at most pi.
+
+    Raises
+    ------
+    StateError
+        If ``q_0`` or ``q_1`` has another shape or a quaternion is zero.
+
+    """
+    q_0, q_1 = normalize(model, q_0), normalize(model, q_1)
+    v = np.zeros(model.nv)
+    for joint, i, k in model.moving_joints:
+        if KINDS[joint.kind].is_screws:
+            v[k] = q_1[i] - q_0[i]
+            continue
+        R_0 = quaternion_matrix(q_0[i][:4])
+        shift = R_0.T @ (q_1[i][4:] - q_0[i][4:]) if joint.kind == 'free' else np.zeros(3)
+        turn = multiply(q_0[i][:4] * [-1.0, -1.0, -1.0, 1.0], q_1[i][:4])
+        v[k] = log(pose(quaternion_matrix(turn), shift))[:joint.nv]
+    return v
+
+
+def quaternion_of_turn(rotation):
     """Return the quaternion (x, y, z, w) of a rotation vector, rad."""
     angle = np.linalg.norm(rotation)
     # sin(x / 2) / x, by np.sinc(t) = sin(pi t) / (pi t)
     return np.append(0.5 * np.sinc(0.5 * angle / np.pi) * rotation, np.cos(0.5 * angle))
 
 
-def _multiply(p, q):
+def multiply(p, q):
     """Return the product of two quaternions (x, y, z, w)."""
     return np.append(p[3] * q[:3] + q[3] * p[:3] + np.cross(p[:3], q[:3]),
                      p[3] * q[3] - p[:3] @ q[:3])

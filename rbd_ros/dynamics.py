@@ -9,6 +9,8 @@ where f_i is the force that acts on link i from outside.
 
 """
 
+import numpy as np
+
 from rbd_ros.workspace import Workspace
 
 
@@ -297,3 +299,33 @@ def all_terms(model, q, v, *, factorization='christoffel'):
 
     """
     return Workspace(model).all_terms(q, v, factorization=factorization)
+
+
+def friction_torques(model, v, *, smooth=0.0):
+    """
+    Return the torques of friction in the joints, which motors have to bring up besides the rest.
+
+    Parameters
+    ----------
+    model : Model
+        The robot, with its damping d and Coulomb friction f.
+    v : array_like, shape (model.nv,)
+        Velocity, rad/s or m/s.
+    smooth : float
+        Speed at which Coulomb friction has reached three quarters, rad/s or m/s; 0: it is
+        sign(v) f.
+
+    Returns
+    -------
+    ndarray, shape (model.nv,)
+        d v + f sign(v), or d v + f tanh(v / smooth), N m or N.
+
+    Raises
+    ------
+    StateError
+        If ``v`` has another shape or holds a non-finite number.
+
+    """
+    v, = Workspace(model).check(v=v)
+    direction = np.tanh(v / smooth) if smooth > 0.0 else np.sign(v)
+    return model.damping * v + model.friction * direction

@@ -126,14 +126,6 @@ class Model:
             raise ModelError(f"robot '{self.name}' has no link '{name}'; its links are "
                              + ', '.join(self.link_names)) from None
 
-    def with_gravity(self, gravity):
-        """Return the same robot under another gravity, m/s^2 in the root's frame."""
-        return _build(self.name, self.links, self.joints, gravity, notes=self.warnings)
-
-    def with_joints(self, joints):
-        """Return the same robot with other joints between its links."""
-        return _build(self.name, self.links, joints, self.gravity, notes=self.warnings)
-
     def __repr__(self):
         """Return a line that says which robot this is."""
         return (f"<Model '{self.name}': {len(self.links)} links, {self.nv} degrees of freedom, "
@@ -180,6 +172,33 @@ def build_model(name, links, joints, *, gravity=STANDARD_GRAVITY, strict=False, 
     for note in model.warnings:
         warnings.warn(note, ModelWarning, stacklevel=2)
     return model
+
+
+def rebuild(model, *, links=None, joints=None, gravity=None):
+    """
+    Return a robot with other links, joints or gravity, without repeating known warnings.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    links, joints, gravity
+        As for `build_model`; None: those of the robot.
+
+    Returns
+    -------
+    Model
+        The other robot.
+
+    Raises
+    ------
+    ModelError
+        If the new description is wrong.
+
+    """
+    return _build(model.name, model.links if links is None else links,
+                  model.joints if joints is None else joints,
+                  model.gravity if gravity is None else gravity, notes=model.warnings)
 
 
 def _build(name, links, joints, gravity, strict=False, notes=()):

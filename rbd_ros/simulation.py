@@ -8,6 +8,7 @@ import numpy as np
 
 from rbd_ros.configurations import integrate
 from rbd_ros.errors import StateError
+from rbd_ros.model import rebuild
 from rbd_ros.workspace import Workspace
 
 
@@ -43,7 +44,7 @@ class Simulator:
         self.q, self.v, self.time = np.array(q, float), np.zeros(model.nv), 0.0
         if self.q.shape != (model.nq,):
             raise StateError(f'{model.nq} positions expected, got {self.q.shape}')
-        damped = model.with_joints([
+        damped = rebuild(model, joints=[
             replace(joint, armature=tuple(np.add(joint.armature,
                                                  step * np.array(joint.damping))))
             for joint in model.joints])

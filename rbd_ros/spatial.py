@@ -88,6 +88,38 @@ def exp(V):
     return pose(np.eye(3) + a * W + b * W2, (np.eye(3) + b * W + c * W2) @ V[3:])
 
 
+def log(T):
+    """
+    Return the motion V with exp(V) = T, of all that there are the one that turns the least.
+
+    Parameters
+    ----------
+    T : ndarray, shape (4, 4)
+        A pose.
+
+    Returns
+    -------
+    ndarray, shape (6,)
+        Rotation vector of at most pi rad, and the linear part, m.
+
+    """
+    R = T[:3, :3]
+    axial = 0.5 * np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    sine, cosine = np.linalg.norm(axial), 0.5 * (np.trace(R) - 1.0)
+    angle = np.arctan2(sine, cosine)
+    if cosine > 0.0:
+        turn = axial / _angle_series(angle)[0]
+    else:
+        # Close to pi the axis is in the symmetric part, (R + R^T)/2 = cos + (1 - cos) u u^T.
+        outer = (0.5 * (R + R.T) - cosine * np.eye(3)) / (1.0 - cosine)
+        axis = outer[:, np.argmax(np.diag(outer))]
+        axis = axis / np.linalg.norm(axis)
+        turn = angle * (axis if axis @ axial >= 0.0 else -axis)
+    _, b, c = _angle_series(angle)
+    W = skew(turn)
+    return np.concatenate((turn, np.linalg.solve(np.eye(3) + b * W + c * W @ W, T[:3, 3])))
+
+
 def inertia_matrix(mass, com, inertia):
     """
     Return the 6x6 inertia of a body about the origin of its frame [K (22)].

@@ -15,6 +15,7 @@ import re
 
 from lxml import etree
 import numpy as np
+from rbd_ros.changes import with_floating_base
 from rbd_ros.description import Link
 from rbd_ros.errors import ModelError, UrdfError
 from rbd_ros.joints import Joint, Mimic
@@ -45,7 +46,7 @@ _KEPT = {
 _WORDS = ('name', 'type', 'link', 'joint')
 
 
-def load_urdf(path, *, gravity=STANDARD_GRAVITY, strict=False):
+def load_urdf(path, *, floating_base=False, gravity=STANDARD_GRAVITY, strict=False):
     """
     Read a robot from a URDF file.
 
@@ -53,8 +54,11 @@ def load_urdf(path, *, gravity=STANDARD_GRAVITY, strict=False):
     ----------
     path : str or path-like
         The file. Run xacro on .xacro files first.
+    floating_base : bool
+        Let the root link float in a world, as `with_floating_base` does.
     gravity : array_like, shape (3,)
-        Acceleration of gravity in the root link's frame, m/s^2.
+        Acceleration of gravity in the root link's frame, or in the world's with a floating base,
+        m/s^2.
     strict : bool
         Refuse what otherwise is warned of: inertias that no body can have, joints that mimic one
         which is not there, robots without links.
@@ -81,12 +85,13 @@ def load_urdf(path, *, gravity=STANDARD_GRAVITY, strict=False):
     except OSError as error:
         raise UrdfError(f'{path} cannot be read: {error.strerror}') from None
     try:
-        return load_urdf_string(text, gravity=gravity, strict=strict)
+        return load_urdf_string(text, floating_base=floating_base, gravity=gravity,
+                                strict=strict)
     except UrdfError as error:
         raise UrdfError(f'{path}: {error}') from None
 
 
-def load_urdf_string(text, *, gravity=STANDARD_GRAVITY, strict=False):
+def load_urdf_string(text, *, floating_base=False, gravity=STANDARD_GRAVITY, strict=False):
     """
     Read a robot from the text of a URDF.
 
@@ -94,9 +99,7 @@ def load_urdf_string(text, *, gravity=STANDARD_GRAVITY, strict=False):
     ----------
     text : str or bytes
         The document; bytes may have a byte-order mark or declare their encoding.
-    gravity : array_like, shape (3,)
-        Acceleration of gravity in the root link's frame, m/s^2.
-    strict : bool
+    floating_base, gravity, strict
         As for `load_urdf`.
 
     Returns
@@ -129,8 +132,9 @@ def load_urdf_string(text, *, gravity=STANDARD_GRAVITY, strict=False):
         except Exception as error:  # urdf_parser_py also raises plain ones and assertions
             raise UrdfError(f"{where}: {' '.join(str(error).split())}") from None
     try:
-        return build_model(root.get('name') or 'robot', links, joints, gravity=gravity,
-                           strict=strict, notes=notes)
+        model = build_model(root.get('name') or 'robot', links, joints, gravity=gravity,
+                            strict=strict, notes=notes)
+        return with_floating_base(model) if floating_base else model
     except ModelError as error:
         raise UrdfError(str(error)) from None
 
@@ -225,13 +229,19 @@ def _link(link):
     return Link(link.name, link.inertial.mass, T[:3, 3], 0.5 * (inertia + inertia.T))
 
 
+# What URDF calls a kind of joint, and what it is called here.
+_KINDS = {'fixed': 'fixed', 'revolute': 'revolute', 'continuous': 'continuous',
+          'prismatic': 'prismatic', 'floating': 'free', 'planar': 'planar'}
+
+
 def _joint(joint):
-    if joint.type not in ('fixed', 'revolute', 'continuous', 'prismatic'):
-        raise ValueError(f"the type '{joint.type}' is not supported")
+    if joint.type not in _KINDS:
+        raise ValueError(f"the type '{joint.type}' is not supported, expected one of "
+                         + ', '.join(_KINDS))
     extra = {}
-    if joint.type != 'fixed':
-        if joint.axis is not None:
-            extra['axis'] = np.array(joint.axis, float)
+    if joint.axis is not None:
+        extra['axis'] = np.array(joint.axis, float)
+    if joint.type in ('revolute', 'continuous', 'prismatic'):
         if joint.limit is not None:
             extra.update(effort=(joint.limit.effort,), velocity=(joint.limit.velocity,))
             if joint.type != 'continuous':
@@ -243,5 +253,5 @@ def _joint(joint):
             multiplier, offset = joint.mimic.multiplier, joint.mimic.offset
             extra['mimic'] = Mimic(joint.mimic.joint, 1.0 if multiplier is None else multiplier,
                                    0.0 if offset is None else offset)
-    return Joint(joint.name, joint.type, joint.parent, joint.child,
+    return Joint(joint.name, _KINDS[joint.type], joint.parent, joint.child,
                  placement=_placement(joint.origin), **extra)

@@ -9,6 +9,7 @@ import numpy as np
 from rbd_ros.articulated_bodies import articulated_bodies, ARTICULATED_COLUMNS, PSI_, SINGULAR
 from rbd_ros.compiled import prepare
 from rbd_ros.composite_bodies import composite_bodies, COMPOSITE_COLUMNS, use_body_factorization
+from rbd_ros.configurations import normalize
 from rbd_ros.errors import SingularError, StateError
 from rbd_ros.newton_euler import newton_euler
 from rbd_ros.poses import place_bodies, world_jacobian_columns
@@ -201,7 +202,7 @@ class Workspace:
             total = articulated_bodies(self._robot, self._joints, q, v, a, tau, prescribed,
                                        wrenches, self._work)
         if not isfinite(total):
-            self._check(q=q, v=v, tau=tau)
+            self.check(q=q, v=v, tau=tau)
             column = int(self._work[0, PSI_])
             if column > 0:
                 self._refuse(self.model.velocity_names[column - 1])
@@ -223,7 +224,7 @@ class Workspace:
 
     def _expand(self, q, **velocities):
         fold = self._folding
-        q, *velocities = self._check(q=q, **velocities)
+        q, *velocities = self.check(q=q, **velocities)
         return (fold.multiplier * q[fold.source] + fold.offset,
                 *(None if x is None else fold.G @ x for x in velocities))
 
@@ -238,7 +239,7 @@ class Workspace:
 
     def _dense_hybrid(self, q, v, a, tau, prescribed, external_wrenches):
         """Solve the equations of motion as they stand [K (33)]: mimics close loops."""
-        tau, = self._check(tau=tau)
+        tau, = self.check(tau=tau)
         b = self.bias_torques(q, v, external_wrenches=external_wrenches).copy()
         M = self.configuration_terms(q).M
         p = ~prescribed
@@ -274,7 +275,8 @@ class Workspace:
             converted.append(x)
         return converted
 
-    def _check(self, **vectors):
+    def check(self, **vectors):
+        """Return copies of ``q``, ``v``, ``a`` or ``tau``, given by name, or refuse them."""
         converted = self._convert(**vectors)
         for label, x in zip(vectors, converted):
             if x is not None and not np.all(np.isfinite(x)):
@@ -285,7 +287,9 @@ class Workspace:
     def _explain(self, **vectors):
         """Raise the error for a result that is not finite."""
         if self._folding is None:
-            self._check(**vectors)
+            self.check(**vectors)
+            if 'q' in vectors:
+                normalize(self.model, vectors['q'])
         raise StateError(f"the dynamics of robot '{self.model.name}' are not finite here: "
                          + ', '.join(f'{label} = {x}' for label, x in vectors.items()))
 

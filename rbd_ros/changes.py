@@ -1,0 +1,296 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Robots made from others: loads, locked joints, parts. A model itself never changes."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from rbd_ros.configurations import neutral
+from rbd_ros.description import check_link, Link, resolve_mimics
+from rbd_ros.errors import ModelError
+from rbd_ros.joints import Joint, joint_pose
+from rbd_ros.model import rebuild
+
+
+def with_gravity(model, gravity):
+    """
+    Return the robot under another gravity.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    gravity : array_like, shape (3,)
+        Acceleration of gravity in the root's frame, m/s^2: towards the ground. Mount the robot on
+        a slope or a ceiling by turning this.
+
+    Returns
+    -------
+    Model
+        The same robot otherwise.
+
+    Raises
+    ------
+    ModelError
+        If ``gravity`` is not three finite numbers.
+
+    """
+    return rebuild(model, gravity=gravity)
+
+
+_NO_LIMITS = dict.fromkeys(
+    ('lower', 'upper', 'velocity', 'effort', 'damping', 'friction', 'armature'), ())
+
+
+def _load_name(link):
+    return f'{link}/payload'
+
+
+def with_payload(model, link, mass, com=(0.0, 0.0, 0.0), inertia=None):
+    """
+    Return the robot with a load on a link, in place of the one that it may have had there.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    link : str
+        What carries the load; it appears as a link of its own, fixed to this one.
+    mass : float
+        kg.
+    com : array_like, shape (3,)
+        Centre of mass of the load in the link's frame, m.
+    inertia : array_like, shape (3, 3), optional
+        About that centre, in the link's axes, kg m^2; default: a point mass.
+
+    Returns
+    -------
+    Model
+        The robot with the load.
+
+    Raises
+    ------
+    ModelError
+        If there is no such link, or no body has such a mass and inertia.
+
+    """
+    model = without_payload(model, link)
+    name = _load_name(link)
+    inertia = np.zeros((3, 3)) if inertia is None else np.array(inertia, float)
+    load = Link(name, float(mass), np.array(com, float), inertia)
+    odd = check_link(load)
+    if odd:
+        raise ModelError(odd)
+    return rebuild(model, links=(*model.links, load),
+                   joints=(*model.joints, Joint(name, 'fixed', link, name)))
+
+
+def without_payload(model, link):
+    """
+    Return the robot without the load that a link carries, if it carries one.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    link : str
+        What carries the load.
+
+    Returns
+    -------
+    Model
+        The robot without it.
+
+    Raises
+    ------
+    ModelError
+        If there is no such link.
+
+    """
+    model.link_index(link)
+    name = _load_name(link)
+    if name not in model.link_names:
+        return model
+    return rebuild(model, links=[one for one in model.links if one.name != name],
+                   joints=[joint for joint in model.joints if joint.name != name])
+
+
+def with_armature(model, armature):
+    """
+    Return the robot with other rotor inertias.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    armature : mapping of str to float or array_like
+        For each joint that is named, the inertia of its rotor as the joint feels it (that of the
+        motor times the square of the gear ratio), kg m^2 or kg: one number, or one per velocity.
+
+    Returns
+    -------
+    Model
+        The robot with them in M, and in everything that M is in.
+
+    Raises
+    ------
+    ModelError
+        If there is no such joint, or a number is negative.
+
+    """
+    _require_joints(model, armature)
+    return rebuild(model, joints=[
+        replace(joint, armature=tuple(np.broadcast_to(
+            np.asarray(armature[joint.name], float), (joint.nv,))))
+        if joint.name in armature else joint for joint in model.joints])
+
+
+def with_locked_joints(model, positions):
+    """
+    Return the robot with joints that are locked, its masses kept.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    positions : mapping of str to float or array_like
+        For each joint that is locked, its coordinates, rad and m. Joints that mimic it are locked
+        where they then are.
+
+    Returns
+    -------
+    Model
+        Without the coordinates of those joints.
+
+    Raises
+    ------
+    ModelError
+        If there is no such joint, it has no coordinates of its own, or other than these many.
+
+    """
+    _require_joints(model, positions)
+    own = {joint.name for joint, _, _ in model.moving_joints}
+    values = {}
+    for name, value in positions.items():
+        joint = next(joint for joint in model.joints if joint.name == name)
+        if name not in own:
+            what = f'mimics {joint.mimic.joint}' if joint.nv else 'is fixed'
+            raise ModelError(f"joint '{name}' cannot be locked: it {what}")
+        values[name] = np.atleast_1d(np.asarray(value, float))
+        if values[name].shape != (joint.nq,) or not np.all(np.isfinite(values[name])):
+            raise ModelError(f"joint '{name}' needs {joint.nq} finite numbers to be locked at, "
+                             f'got {value}')
+    followers, _ = resolve_mimics(model.joints)
+    for name, (leader, multiplier, offset) in followers.items():
+        if leader in values:
+            values[name] = multiplier * values[leader] + offset
+    return rebuild(model, joints=[
+        replace(joint, kind='fixed', placement=joint.placement
+                @ joint_pose(joint, values[joint.name]), mimic=None, **_NO_LIMITS)
+        if joint.name in values else joint for joint in model.joints])
+
+
+def with_free_joints(model, names):
+    """
+    Return the robot with all joints locked but some.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    names : sequence of str
+        The joints that stay free. The others are locked at their neutral position; lock them
+        elsewhere first with `with_locked_joints`.
+
+    Returns
+    -------
+    Model
+        With the coordinates of those joints alone.
+
+    Raises
+    ------
+    ModelError
+        If there is no such joint.
+
+    """
+    _require_joints(model, names)
+    at_rest = neutral(model)
+    return with_locked_joints(model, {joint.name: at_rest[q] for joint, q, _ in model.moving_joints
+                                      if joint.name not in names})
+
+
+def subtree(model, link):
+    """
+    Return the part of the robot that a link carries, with that link as its root.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    link : str
+        The new root. Gravity, which is given in the root's frame, keeps its components.
+
+    Returns
+    -------
+    Model
+        The link and everything beyond it.
+
+    Raises
+    ------
+    ModelError
+        If there is no such link, or a joint of the part mimics one outside.
+
+    """
+    model.link_index(link)
+    kept, joints = {link}, []
+    for joint in model.joints:
+        if joint.parent in kept:
+            kept.add(joint.child)
+            joints.append(joint)
+    names = {joint.name for joint in joints}
+    for joint in joints:
+        if joint.mimic and joint.mimic.joint not in names:
+            raise ModelError(f"joint '{joint.name}' mimics '{joint.mimic.joint}', which is not in "
+                             f"the part beyond '{link}': lock it first")
+    return rebuild(model, links=[one for one in model.links if one.name in kept], joints=joints)
+
+
+def with_floating_base(model, name='base'):
+    """
+    Return the robot with its root free to move in a world.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    name : str
+        Of the free joint; its velocities are called ``base_wx ... base_vz``.
+
+    Returns
+    -------
+    Model
+        With the joint as its first: q begins with the quaternion (x, y, z, w) of the root and its
+        position in the world, v with its twist in its own axes, angular first.
+
+    Raises
+    ------
+    ModelError
+        If a joint of that name is there already, or the robot has no links.
+
+    """
+    if not model.links:
+        raise ModelError(f"robot '{model.name}' has no links that could float")
+    world = 'world'
+    while world in model.link_names:
+        world += '_'
+    base = Joint(name, 'free', world, model.links[0].name)
+    return rebuild(model, links=(Link(world), *model.links), joints=(base, *model.joints))
+
+
+def _require_joints(model, names):
+    known = [joint.name for joint in model.joints]
+    for name in names:
+        if name not in known:
+            raise ModelError(f"robot '{model.name}' has no joint '{name}'; its joints are "
+                             + ', '.join(known))
