@@ -43,6 +43,7 @@ setup(
             'cmake',
         ],
         'test': [
+            'hypothesis',            # machines that look for the case that breaks
             'pytest',
             'pin',                   # Pinocchio, the oracle
             'example-robot-data',    # 69 real robots
@@ -63,6 +64,7 @@ setup(
     },
     entry_points={
         'console_scripts': [
+            'rbd_ros = rbd_ros.cli:main',
             'dynamics_node = rbd_ros.ros.dynamics_node:main',
             'simulated_robot = rbd_ros.ros.simulated_robot:main',
         ],

@@ -1,0 +1,89 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""However a URDF is broken, it ends as a robot with finite numbers or in an error of ours."""
+
+import warnings
+
+from hypothesis import given, HealthCheck, settings, strategies as st
+from lxml import etree
+import numpy as np
+import rbd_ros
+from rbd_ros import ModelWarning, RbdError
+from rbd_ros.configurations import random_configuration
+from test_urdf import INERTIAL, joint, link, mimic, robot
+
+SOUND = robot(
+    link('a'), link('b'), link('c'), link('d', ''), link('e'), link('f'), link('g'),
+    joint('i', 'a', 'b', inside='<origin xyz="0 0.1 0.2" rpy="0.1 0.2 0.3"/><axis xyz="1 0 1"/>'
+          '<dynamics damping="0.1" friction="0.2"/>'),
+    joint('j', 'b', 'c', 'prismatic'), joint('k', 'b', 'd', 'fixed'),
+    joint('l', 'd', 'e', inside=mimic('i', '-0.5', '0.1')), joint('m', 'e', 'f', 'continuous'),
+    joint('n', 'a', 'g', 'floating'))
+# What mistakes, bad tools and bad people write into numbers and names.
+TEXTS = st.one_of(
+    st.sampled_from(['', ' ', 'nan', 'inf', '-inf', '0', '-1', '1e308', '-1e308', '1e-320', '1,5',
+                     '1kg', '${m}', '0 0 0', '1 2', 'nan nan nan', '1e200 0 0', 'a', 'b', 'i', 'j',
+                     'fixed', 'floating', 'planar', 'revolute', '\u0661', '1_0', '../..', '\x7f']),
+    st.floats().map(str), st.text(st.characters(codec='utf-8', exclude_categories=['Cc', 'Cs']),
+                                  max_size=6))
+
+
+@st.composite
+def broken_urdfs(draw):
+    """Return a URDF with a few mistakes in it."""
+    root = etree.fromstring(SOUND)
+    for _ in range(draw(st.integers(1, 4))):
+        elements = list(root.iter())
+        element = elements[draw(st.integers(0, len(elements) - 1))]
+        action = draw(st.sampled_from(['set', 'set', 'drop', 'remove', 'double', 'add', 'move']))
+        names = sorted(element.attrib)
+        if action == 'set' and names:
+            element.set(draw(st.sampled_from(names)), draw(TEXTS))
+        elif action == 'drop' and names:
+            del element.attrib[draw(st.sampled_from(names))]
+        elif action == 'add':
+            element.append(etree.fromstring(draw(st.sampled_from(
+                [INERTIAL, '<limit/>', '<axis xyz="0 0 0"/>', '<mimic joint="i"/>', '<link/>',
+                 '<origin rpy="1e9 1e9 1e9"/>', '<mesh filename="file:///x"/>']))))
+        elif element.getparent() is not None and action == 'remove':
+            element.getparent().remove(element)
+        elif element.getparent() is not None and action == 'double':
+            element.addnext(etree.fromstring(etree.tostring(element)))
+        elif element.getparent() is not None and action == 'move':
+            root.insert(0, element)
+    text = etree.tostring(root)
+    if draw(st.booleans()):
+        return text
+    place = draw(st.integers(0, len(text)))
+    return text[:place] + draw(st.binary(max_size=4)) + text[place + draw(st.integers(0, 3)):]
+
+
+@settings(max_examples=300, deadline=None, derandomize=True,
+          suppress_health_check=[HealthCheck.too_slow])
+@given(broken_urdfs(), st.booleans(), st.booleans(), st.integers(0, 99))
+def test_a_broken_urdf_is_a_finite_robot_or_an_error_of_ours(text, strict, floating, seed):
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        warnings.simplefilter('ignore', ModelWarning)
+        try:
+            model = rbd_ros.load_urdf_string(text, strict=strict, floating_base=floating)
+            rng = np.random.default_rng(seed)
+            q = random_configuration(model, rng)
+            v, a = rng.normal(size=(2, model.nv))
+            results = [*rbd_ros.all_terms(model, q, v), rbd_ros.inverse_dynamics(model, q, v, a)]
+            results.append(rbd_ros.forward_dynamics(model, q, v, a))
+        except RbdError as error:
+            assert str(error)
+            return
+    assert all(np.all(np.isfinite(x)) for x in results)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.one_of(st.binary(max_size=200), st.text(max_size=200)))
+def test_any_text_is_refused_in_words(text):
+    try:
+        rbd_ros.load_urdf_string(text)
+    except RbdError as error:
+        assert str(error)
+    else:
+        raise AssertionError('that is no URDF')
