@@ -10,6 +10,7 @@ from time import monotonic
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
 from domain_coordinator import domain_id
+from nav_msgs.msg import Odometry
 from rbd_ros.ros.dynamics_node import DESCRIPTION_QOS, DynamicsNode
 from rbd_ros.ros.outputs import TOPICS
 import rclpy
@@ -50,6 +51,19 @@ def joint_state(names, position, velocity=(), effort=(), stamp=(1, 0)):
     return message
 
 
+def odometry(child, quaternion, position, angular, linear, frame='odom', stamp=(1, 0)):
+    """Return a message; the twist is that of the child frame in its own axes."""
+    message = Odometry(child_frame_id=child)
+    message.header.frame_id, message.header.stamp = frame, Time(sec=stamp[0], nanosec=stamp[1])
+    pose, twist = message.pose.pose, message.twist.twist
+    for part, names, values in ((pose.orientation, 'xyzw', quaternion),
+                                (pose.position, 'xyz', position), (twist.angular, 'xyz', angular),
+                                (twist.linear, 'xyz', linear)):
+        for name, value in zip(names, values):
+            setattr(part, name, float(value))
+    return message
+
+
 class Harness:
     """The node, a peer that hears all its topics, and an executor for both."""
 
@@ -66,6 +80,7 @@ class Harness:
                                           self.heard[topic].append, 50)
         self._describe = self.peer.create_publisher(String, 'robot_description', DESCRIPTION_QOS)
         self._send = self.peer.create_publisher(JointState, 'joint_states', 10)
+        self._send_odometry = self.peer.create_publisher(Odometry, 'odom', 10)
         if self.node._parts:
             self.spin_until(lambda: self._send.get_subscription_count() > 0 and all(
                 self.peer.count_publishers(topic.replace('~', '/dynamics')) > 0
@@ -101,6 +116,14 @@ class Harness:
     def send(self, *arguments, **options):
         """Publish a joint state."""
         self._send.publish(joint_state(*arguments, **options))
+
+    def float(self, message):
+        """Publish the odometry of a floating base, and wait until the node has heard it."""
+        counts = self.node.report.counts
+        self.spin_until(lambda: self._send_odometry.get_subscription_count() > 0)
+        before = counts['odometry']
+        self._send_odometry.publish(message)
+        self.spin_until(lambda: counts['odometry'] != before)
 
     def answer(self, *arguments, topic='~/dynamics', **options):
         """Publish a joint state and return what the node makes of it on a topic."""

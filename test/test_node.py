@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from rbd_msgs.srv import DynamicsTerms, ForwardDynamics, HybridDynamics, InverseDynamics
 import rbd_ros
+from rbd_ros.joints import quaternion_matrix
 from rbd_ros.ros.outputs import TOPICS, VELOCITY_TOPICS
 from robots import example_urdf, load_quietly, Oracle, random_state, relative_error
+from visualization_msgs.msg import MarkerArray
 
 # What the issue of this node allows against Pinocchio; rounding is a hundredth of it.
 AGREEMENT = 1e-9
@@ -352,7 +354,6 @@ def test_an_exception_in_a_callback_is_reported_and_the_node_lives(arm, model, m
 
 
 def test_markers_show_the_centre_of_mass_and_the_torques(arm, model):
-    from visualization_msgs.msg import MarkerArray
     heard = []
     arm.peer.create_subscription(MarkerArray, '/dynamics/markers', heard.append, 1)
     message, q, _ = state(model)
@@ -374,6 +375,46 @@ def test_markers_show_the_centre_of_mass_and_the_torques(arm, model):
         arm.send(*message)
     arm.settle()
     assert len(heard) - count < 20
+
+
+def test_markers_show_inertias_and_the_wrenches_of_the_latest_request(arm, model):
+    heard = []
+    arm.peer.create_subscription(MarkerArray, '/dynamics/markers', heard.append, 1)
+    message, q, _ = state(model)
+    arm.spin_until(lambda: arm.node._marker_publisher.get_subscription_count() > 0)
+    arm.answer(*message)
+    got = arm.call(InverseDynamics, 'inverse_dynamics', acceleration=[0.0] * 6,
+                   external_wrenches=[wrench('tool0', (0.0, 0.0, 0.0), (0.0, 3.0, 4.0))])
+    assert got.success, got.message
+    arm.settle()
+    heard.clear()
+    arm.answer(*message)
+    arm.spin_until(lambda: heard)
+    markers = {(marker.ns, marker.id): marker for marker in heard[0].markers}
+    poses = rbd_ros.forward_kinematics(model, q)
+    for k, link in enumerate(model.links):
+        if link.mass > 0.0:
+            marker = markers['inertia', k]
+            turn = marker.pose.orientation
+            R = quaternion_matrix([turn.x, turn.y, turn.z, turn.w])
+            a, b, c = 0.5 * np.array([marker.scale.x, marker.scale.y, marker.scale.z])
+            # The inertia of an ellipsoid of even density with these semi-axes.
+            moments = link.mass / 5.0 * np.array([b * b + c * c, a * a + c * c, a * a + b * b])
+            turned = poses[k, :3, :3] @ link.inertia @ poses[k, :3, :3].T
+            assert np.allclose(R @ np.diag(moments) @ R.T, turned, atol=2e-6)
+    tool = model.link_index('tool0')
+    arrow = markers['external_force', tool]
+    reach = [arrow.points[1].x - arrow.points[0].x, arrow.points[1].y - arrow.points[0].y,
+             arrow.points[1].z - arrow.points[0].z]
+    assert np.allclose(reach / np.linalg.norm(reach), poses[tool, :3, :3] @ [0.0, 0.6, 0.8])
+    assert ('external_moment', tool) not in markers
+    # They are shown once, and RViz lets them fade.
+    assert arrow.lifetime.sec > 0
+    arm.settle()
+    heard.clear()
+    arm.answer(*message)
+    arm.spin_until(lambda: heard)
+    assert not [marker for marker in heard[0].markers if marker.ns.startswith('external')]
 
 
 def wrench(link, torque, force):

@@ -5,19 +5,21 @@
 from functools import wraps
 import gc
 from time import monotonic, perf_counter
-import warnings
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from nav_msgs.msg import Odometry
 import numpy as np
-from rbd_ros import load_urdf_string, ModelError, ModelWarning, RbdError, Workspace
+from rbd_ros import friction_torques, neutral, RbdError, with_gravity
 from rbd_ros.ros import parameters
 from rbd_ros.ros.diagnostics import Report
-from rbd_ros.ros.joint_states import JointStates, Rejected
-from rbd_ros.ros.markers import Markers, PERIOD as MARKER_PERIOD
-from rbd_ros.ros.outputs import Outputs, TOPICS, VELOCITY_TOPICS
+from rbd_ros.ros.joint_states import Rejected
+from rbd_ros.ros.markers import PERIOD as MARKER_PERIOD
+from rbd_ros.ros.outputs import TOPICS, VELOCITY_TOPICS
+from rbd_ros.ros.robot import read_model, Robot
 from rbd_ros.ros.run import run
 from rbd_ros.ros.services import Services
 from rbd_ros.warmup import warm_up
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
@@ -34,6 +36,8 @@ STATE_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_AVAILABLE)
 QUIETLY = PublisherEventCallbacks(use_default_callbacks=False)
 # s, between two log lines of one kind
 QUIET = 5.0
+# rad/s or m/s, at which Coulomb friction counts by three quarters: measured speeds are never zero
+FRICTION_SPEED = 0.05
 
 
 def guarded(callback):
@@ -53,19 +57,6 @@ def guarded(callback):
     return wrapper
 
 
-class Robot:
-    """All that belongs to one description; a new one replaces it as a whole."""
-
-    def __init__(self, text, model, model_id, command_joints):
-        self.text, self.model, self.model_id = text, model, model_id
-        self.workspace = Workspace(model)
-        self.states = JointStates(model)
-        self.outputs = Outputs(model, model_id, command_joints)
-        self.markers = Markers(model)
-        self.stamp = None               # of the latest complete state
-        self.state_is_new = False
-
-
 class DynamicsNode(LifecycleNode):
     """
     Publishes the dynamics of the robot in /robot_description for every joint state.
@@ -77,6 +68,8 @@ class DynamicsNode(LifecycleNode):
     def __init__(self, **options):
         super().__init__('dynamics', **options)
         parameters.declare(self)
+        self.add_on_set_parameters_callback(self._check_parameters)
+        self.add_post_set_parameters_callback(self._apply_parameters)
         self.report = Report()
         self.robot, self._model_count, self._active = None, 0, False
         self._parts = []
@@ -94,7 +87,7 @@ class DynamicsNode(LifecycleNode):
             self.get_logger().error(f'not configured: {error}')
             return TransitionCallbackReturn.FAILURE
         start = perf_counter()
-        for name, seconds in warm_up():
+        for name, seconds in warm_up(floating_base=self.parameters.floating_base):
             if seconds > 1.0:
                 self.get_logger().info(f'compiled {name} in {seconds:.1f} s')
         self.get_logger().info(f'kernels ready after {perf_counter() - start:.2f} s')
@@ -111,11 +104,12 @@ class DynamicsNode(LifecycleNode):
             self.create_subscription(String, 'robot_description', self._on_description,
                                      DESCRIPTION_QOS),
             self.create_subscription(JointState, 'joint_states', self._on_joint_state, STATE_QOS)]
+        if self.parameters.floating_base:
+            subscriptions.append(self.create_subscription(Odometry, 'odom', self._on_odometry,
+                                                          STATE_QOS))
         services = Services(self).create()
         timers = [self.create_timer(1.0, self._publish_report, clock=wall)]
-        if self.parameters.publish_rate > 0.0:
-            timers.append(self.create_timer(1.0 / self.parameters.publish_rate, self._on_timer,
-                                            clock=wall))
+        self._start_timer()
         self._parts = [
             (self.destroy_publisher, [*self._publishers_of.values(), self._marker_publisher,
                                       self._diagnostics]),
@@ -146,10 +140,46 @@ class DynamicsNode(LifecycleNode):
 
     def _take_down(self):
         self._active, self.robot = False, None
+        if self._parts:
+            self._stop_timer()
         for destroy, parts in self._parts:
             for part in parts:
                 destroy(part)
         self._parts = []
+
+    def _start_timer(self):
+        """Answer at a fixed rate, if the parameter publish_rate says so."""
+        self._timer = None
+        if self.parameters.publish_rate > 0.0:
+            self._timer = self.create_timer(1.0 / self.parameters.publish_rate, self._on_timer,
+                                            clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def _stop_timer(self):
+        if self._timer is not None:
+            self.destroy_timer(self._timer)
+
+    # -- Parameters. -----------------------------------------------------------------------------
+
+    def _check_parameters(self, changes):
+        """Say whether parameters may change, and why not."""
+        try:
+            parameters.read(self, changes)
+        except parameters.BadParameter as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    @guarded
+    def _apply_parameters(self, changes):
+        """Go on with parameters that have changed."""
+        if not self._parts:
+            return
+        before, self.parameters = self.parameters, parameters.read(self)
+        if self.parameters.publish_rate != before.publish_rate:
+            self._stop_timer()
+            self._start_timer()
+        if self.parameters.gravity != before.gravity and self.robot is not None:
+            self.change(self.robot.changed(
+                with_gravity(self.robot.model, self.parameters.gravity), self.next_model_id()))
 
     # -- Input. ----------------------------------------------------------------------------------
 
@@ -160,18 +190,11 @@ class DynamicsNode(LifecycleNode):
             return
         log = self.get_logger()
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter('ignore', ModelWarning)
-                model = load_urdf_string(message.data, gravity=self.parameters.gravity,
-                                         strict=self.parameters.strict_urdf)
-            for name in self.parameters.command_joints:
-                if name not in model.velocity_names:
-                    raise ModelError(f"parameter command_joints names '{name}'; the joints of "
-                                     f"'{model.name}' are {', '.join(model.velocity_names)}")
-            robot = Robot(message.data, model, self._model_count + 1,
+            model = read_model(message.data, self.parameters)
+            robot = Robot(message.data, model, self.next_model_id(),
                           self.parameters.command_joints)
             # Whatever is not compiled yet, a new kind of joint perhaps, is compiled now.
-            robot.workspace.all_terms(np.zeros(model.nq), np.zeros(model.nv))
+            robot.workspace.all_terms(neutral(model), np.zeros(model.nv))
         except RbdError as error:
             self.report.counts['descriptions refused'] += 1
             self.report.last_error = f'robot description refused: {error}'
@@ -181,8 +204,10 @@ class DynamicsNode(LifecycleNode):
                 log.warning(f"robot description refused: {error}; '{self.robot.model.name}' "
                             'stays in use')
             return
-        self._model_count += 1
-        self.robot = robot
+        payloads = self.robot.payloads() if self.robot else {}
+        if payloads:
+            log.warning('the new description comes without the loads on ' + ', '.join(payloads))
+        self.change(robot)
         # What is there now stays: without it the garbage collector stops the node for 50 ms at
         # times to look through all that the compiler has left behind.
         gc.collect()
@@ -191,6 +216,27 @@ class DynamicsNode(LifecycleNode):
             log.warning(note)
         log.info(f"model {robot.model_id}: '{model.name}', {len(model.links)} links, "
                  f'{model.mass:.4g} kg, {model.nv} joints: {", ".join(model.velocity_names)}')
+
+    def next_model_id(self):
+        """Return the number that the next robot has."""
+        return self._model_count + 1
+
+    def change(self, robot):
+        """Go on with another robot, or with the same one under another load or gravity."""
+        self._model_count, self.robot = robot.model_id, robot
+
+    @guarded
+    def _on_odometry(self, message):
+        """Take over the state of the floating base."""
+        self.report.counts['odometry'] += 1
+        if self.robot is None or self.robot.base_states is None:
+            return
+        try:
+            self.robot.base_states.update(message, monotonic())
+        except Rejected as error:
+            self.report.counts['odometry dropped'] += 1
+            self.report.last_error = f'odometry dropped: {error}'
+            self.get_logger().error(self.report.last_error, throttle_duration_sec=QUIET)
 
     @guarded
     def _on_joint_state(self, message):
@@ -214,7 +260,8 @@ class DynamicsNode(LifecycleNode):
                                    + ', '.join(sorted(robot.states.unknown_names)))
         if not holds_ours:
             return
-        missing = robot.states.missing(now, self.parameters.state_timeout)
+        robot.join_base(message.header.stamp, now, self.parameters.state_timeout)
+        missing = robot.missing(now, self.parameters.state_timeout)
         if missing:
             counts['joint states incomplete'] += 1
             self.get_logger().warning('no outputs: no recent position of '
@@ -229,7 +276,7 @@ class DynamicsNode(LifecycleNode):
         """Answer the latest state, if there is one that is new and still recent."""
         robot, now = self.robot, monotonic()
         if (robot is not None and robot.state_is_new
-                and not robot.states.missing(now, self.parameters.state_timeout)):
+                and not robot.missing(now, self.parameters.state_timeout)):
             self._publish(robot, now)
 
     # -- Output. ---------------------------------------------------------------------------------
@@ -252,16 +299,22 @@ class DynamicsNode(LifecycleNode):
             terms = robot.workspace.all_terms(
                 q, v, factorization=self.parameters.coriolis_factorization)
         self.report.compute_times.append(perf_counter() - start)
-        values = {'q': q, 'v': v, **terms._asdict()}
+        values = {'q': q, 'v': v, 'efforts': terms.g, **terms._asdict()}
+        needs_velocity = VELOCITY_TOPICS
+        if self.parameters.friction:
+            needs_velocity = (*VELOCITY_TOPICS, '~/effort_commands')
+            if v is not None:
+                values['efforts'] = terms.g + friction_torques(robot.model, v,
+                                                               smooth=FRICTION_SPEED)
         for topic in wanted:
-            if v is not None or topic not in VELOCITY_TOPICS:
+            if v is not None or topic not in needs_velocity:
                 self._publishers_of[topic].publish(
-                    robot.outputs.message(topic, robot.stamp, values))
+                    robot.outputs.message(topic, robot.stamp, robot.frame, values))
         self.report.counts['outputs'] += 1
         if markers_wanted:
             self._markers_due = now + MARKER_PERIOD
             self._marker_publisher.publish(robot.markers.update(
-                robot.stamp, robot.workspace.place_links(q), terms))
+                robot.stamp, robot.frame, robot.workspace.place_links(q), terms))
 
     def velocity(self, robot):
         """Return the velocity to compute with, or None where it is not known."""
@@ -281,8 +334,11 @@ class DynamicsNode(LifecycleNode):
             level, summary = DiagnosticStatus.WARN, 'waiting for a robot description'
         else:
             facts = {'robot': robot.model.name, 'model id': str(robot.model_id),
-                     'joints': ', '.join(robot.model.velocity_names)}
-            missing = robot.states.missing(now, self.parameters.state_timeout)
+                     'joints': ', '.join(robot.model.velocity_names),
+                     'mass, kg': f'{robot.model.mass:.6g}',
+                     'loads, kg': ', '.join(f'{link}: {mass:.6g}' for link, mass
+                                            in robot.payloads().items()) or 'none'}
+            missing = robot.missing(now, self.parameters.state_timeout)
             without_velocity = robot.states.missing_velocities()
             if missing:
                 level = DiagnosticStatus.ERROR

@@ -7,6 +7,8 @@ from math import isfinite
 
 import numpy as np
 
+from rbd_ros.joints import KINDS
+
 
 class Rejected(Exception):
     """A message that says nothing usable; the message of the error says why."""
@@ -19,7 +21,8 @@ class JointStates:
     Parameters
     ----------
     model : Model
-        The robot, whose coordinates are measured under the names of its positions.
+        The robot, whose coordinates are measured under the names of its positions. Those of a
+        joint with a quaternion are no joint states: their entries of q and v are left alone.
 
     Attributes
     ----------
@@ -31,18 +34,23 @@ class JointStates:
     """
 
     def __init__(self, model):
-        self._names = model.position_names
+        self._names, self._q_of, self._v_of = [], [], []
+        for joint, q, v in model.moving_joints:
+            if KINDS[joint.kind].is_screws:
+                self._names += model.position_names[q]
+                self._q_of += range(q.start, q.stop)
+                self._v_of += range(v.start, v.stop)
         self._index = {name: k for k, name in enumerate(self._names)}
-        followers = {joint.name for joint in model.joints if joint.mimic}
-        self._expected = followers | set(self._names)
+        # Joints that mimic others or are locked are measured too, and not needed.
+        self._expected = {joint.name for joint in model.joints} | set(self._names)
         self.unknown_names = set()
         self._layout_of = None
+        self.q, self.v = np.zeros(model.nq), np.zeros(model.nv)
         self.forget()
 
     def forget(self):
         """Take no joint's state as known any longer."""
-        self.q = np.full(len(self._names), np.nan)
-        self.v = np.full(len(self._names), np.nan)
+        self.q[:] = self.v[:] = np.nan
         self._came = np.full(len(self._names), -np.inf)
 
     def update(self, message, now):
@@ -79,9 +87,9 @@ class JointStates:
         if not isfinite(position.sum()):
             bad = self._names[self._target[np.flatnonzero(~np.isfinite(position))[0]]]
             raise Rejected(f"the position of '{bad}' is not a number")
-        self.q[self._target] = position
-        self.v[self._target] = (np.frombuffer(message.velocity)[self._source]
-                                if len(message.velocity) else np.nan)
+        self.q[self._q_target] = position
+        self.v[self._v_target] = (np.frombuffer(message.velocity)[self._source]
+                                  if len(message.velocity) else np.nan)
         self._came[self._target] = now
         return len(self._target) > 0
 
@@ -97,6 +105,8 @@ class JointStates:
         known = [(k, self._index[name]) for k, name in enumerate(names) if name in self._index]
         self._source = np.array([k for k, _ in known], int)
         self._target = np.array([k for _, k in known], int)
+        self._q_target = np.array([self._q_of[k] for _, k in known], int)
+        self._v_target = np.array([self._v_of[k] for _, k in known], int)
         self._layout_of = names
 
     def missing(self, now, timeout):
@@ -124,4 +134,4 @@ class JointStates:
         """Return the joints whose velocity is not known or not a number."""
         if isfinite(self.v.sum()):
             return []
-        return [self._names[k] for k in np.flatnonzero(~np.isfinite(self.v))]
+        return [name for name, k in zip(self._names, self._v_of) if not isfinite(self.v[k])]

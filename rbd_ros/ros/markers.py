@@ -1,27 +1,36 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Centre of mass and gravity torques as markers for RViz."""
+"""Centres of mass, gravity torques, inertias and external wrenches as markers for RViz."""
 
+from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Point
 import numpy as np
+from scipy.spatial.transform import Rotation
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 PERIOD = 1.0 / 30.0                 # s, between two arrays at the least
-ARROW = 0.4                         # m, for a torque as large as any so far
+ARROW = 0.4                         # m, for a torque or force as large as any so far
 COM_DIAMETER = 0.06                 # m, of the ball for the whole robot ...
 LINK_DIAMETER = 0.025               # ... and of those for the links
+THINNEST = 1e-3                     # m, of an ellipsoid that can be drawn
+SHOWN = 2                           # s, for which the wrenches of a request are shown
 RED = ColorRGBA(r=0.9, g=0.2, b=0.15, a=0.9)
 BLUE = ColorRGBA(r=0.15, g=0.4, b=0.9, a=0.6)
 ORANGE = ColorRGBA(r=1.0, g=0.6, b=0.1, a=0.9)
+GREY = ColorRGBA(r=0.6, g=0.6, b=0.6, a=0.3)
+GREEN = ColorRGBA(r=0.2, g=0.8, b=0.3, a=0.9)
+VIOLET = ColorRGBA(r=0.6, g=0.3, b=0.8, a=0.9)
 
 
 class Markers:
     """
     The marker array of one robot, made once and then only moved.
 
-    A red ball is the centre of mass of the robot, blue ones are those of its links. An orange
-    arrow along the axis of each joint is its gravity torque.
+    A red ball is the centre of mass of the robot, blue ones are those of its links. Grey
+    ellipsoids, of even density, have the links' masses and inertias. An orange arrow along the
+    axis of each joint is its gravity torque. Green and violet arrows are the forces and moments
+    that a request said to act from outside.
 
     Parameters
     ----------
@@ -32,7 +41,6 @@ class Markers:
 
     def __init__(self, model):
         self._model = model
-        self._root = model.link_names[0] if model.links else ''
         self._links = [k for k, link in enumerate(model.links) if link.mass > 0.0]
         self._coms = np.array([[*model.links[k].com, 1.0] for k in self._links]).reshape(-1, 4)
         # Joints that turn about or slide along one axis and copy no other.
@@ -40,26 +48,27 @@ class Markers:
                         for k, joint in enumerate(model.joints)
                         if joint.name in model.velocity_names]
         self._largest = 1e-9
-        com, links = self._marker('com', 0, Marker.SPHERE), self._marker(
-            'link_com', 0, Marker.SPHERE_LIST)
-        for marker, diameter, color in ((com, COM_DIAMETER, RED), (links, LINK_DIAMETER, BLUE)):
-            marker.scale.x = marker.scale.y = marker.scale.z = diameter
-            marker.color = color
-        links.points = [Point() for _ in self._links]
-        arrows = [self._marker('gravity_torque', k, Marker.ARROW)
-                  for k in range(len(self._joints))]
-        for marker in arrows:
-            marker.points = [Point(), Point()]
-            marker.scale.x, marker.scale.y, marker.scale.z = 0.015, 0.03, 0.05
-            marker.color = ORANGE
-        self.message = MarkerArray(markers=[com, links, *arrows])
+        self._com = _marker('com', 0, Marker.SPHERE, RED, COM_DIAMETER)
+        self._link_coms = _marker('link_com', 0, Marker.SPHERE_LIST, BLUE, LINK_DIAMETER)
+        self._link_coms.points = [Point() for _ in self._links]
+        self._arrows = [_arrow('gravity_torque', k, ORANGE) for k in range(len(self._joints))]
+        self._axes, self._ellipsoids = [], []
+        for k in self._links:
+            axes, diameters = ellipsoid(model.links[k])
+            marker = _marker('inertia', k, Marker.SPHERE, GREY, 0.0)
+            _place(marker.scale, diameters)
+            self._axes.append(axes)
+            self._ellipsoids.append(marker)
+        self._wrenches = {}
+        self._still = [self._com, self._link_coms, *self._arrows, *self._ellipsoids]
+        self.message = MarkerArray(markers=self._still)
 
-    def _marker(self, space, number, kind):
-        marker = Marker(ns=space, id=number, type=kind, action=Marker.ADD)
-        marker.header.frame_id = self._root
-        return marker
+    def show_wrenches(self, wrenches):
+        """Let the next array show wrenches, (moment, force) by link, in the links' axes."""
+        self._wrenches = {link: wrench for link, wrench in wrenches.items()
+                          if link in self._model.link_names}
 
-    def update(self, stamp, poses, terms):
+    def update(self, stamp, frame, poses, terms):
         """
         Move the markers to a state.
 
@@ -67,8 +76,10 @@ class Markers:
         ----------
         stamp : builtin_interfaces.msg.Time
             Of the state.
+        frame : str
+            The frame that the poses are in.
         poses : ndarray, shape (links, 4, 4)
-            Of all links in the root's frame.
+            Of all links.
         terms : DynamicsTerms
             The centre of mass and the gravity torques are shown.
 
@@ -78,19 +89,81 @@ class Markers:
             The same array each time.
 
         """
-        com, links, *arrows = self.message.markers
-        _place(com.pose.position, terms.com)
+        _place(self._com.pose.position, terms.com)
         centres = (poses[self._links] @ self._coms[:, :, None])[:, :3, 0]
-        for point, centre in zip(links.points, centres):
+        for point, centre in zip(self._link_coms.points, centres):
             _place(point, centre)
         self._largest = max(self._largest, float(np.max(np.abs(terms.g), initial=0.0)))
-        for marker, (k, joint, column) in zip(arrows, self._joints):
+        for marker, (k, joint, column) in zip(self._arrows, self._joints):
             length = ARROW * terms.g[column] / self._largest
-            _place(marker.points[0], poses[k, :3, 3])
-            _place(marker.points[1], poses[k, :3, 3] + length * (poses[k, :3, :3] @ joint.axis))
+            _draw(marker, poses[k, :3, 3], length * (poses[k, :3, :3] @ joint.axis))
+        for marker, k, axes, centre in zip(self._ellipsoids, self._links, self._axes, centres):
+            _place(marker.pose.position, centre)
+            turn = marker.pose.orientation
+            turn.x, turn.y, turn.z, turn.w = Rotation.from_matrix(
+                poses[k, :3, :3] @ axes).as_quat().tolist()
+        self.message.markers = [*self._still, *self._wrench_arrows(poses)]
         for marker in self.message.markers:
-            marker.header.stamp = stamp
+            marker.header.stamp, marker.header.frame_id = stamp, frame
         return self.message
+
+    def _wrench_arrows(self, poses):
+        """Return arrows for the wrenches of the latest request, to be shown once."""
+        markers = []
+        for link, wrench in self._wrenches.items():
+            k = self._model.link_index(link)
+            parts = (('external_moment', VIOLET, wrench[:3]), ('external_force', GREEN, wrench[3:]))
+            for space, color, part in parts:
+                size = np.linalg.norm(part)
+                if size > 0.0:
+                    marker = _arrow(space, k, color)
+                    marker.lifetime = Duration(sec=SHOWN)
+                    _draw(marker, poses[k, :3, 3], ARROW / size * (poses[k, :3, :3] @ part))
+                    markers.append(marker)
+        self._wrenches = {}
+        return markers
+
+
+def ellipsoid(link):
+    """
+    Return the ellipsoid of even density that has the mass and inertia of a link.
+
+    Parameters
+    ----------
+    link : Link
+        With a mass.
+
+    Returns
+    -------
+    axes : ndarray, shape (3, 3)
+        A rotation: its principal axes in the link's axes.
+    diameters : ndarray, shape (3,)
+        m; of a semi-axis a, m a^2 / 5 is the second moment of mass along it.
+
+    """
+    second = 0.5 * np.trace(link.inertia) * np.eye(3) - link.inertia
+    moments, axes = np.linalg.eigh(second)
+    axes[:, 0] *= np.linalg.det(axes)
+    diameters = 2.0 * np.sqrt(5.0 / link.mass * np.maximum(moments, 0.0))
+    return axes, np.maximum(diameters, THINNEST)
+
+
+def _marker(space, number, kind, color, diameter):
+    marker = Marker(ns=space, id=number, type=kind, action=Marker.ADD, color=color)
+    _place(marker.scale, np.full(3, diameter))
+    return marker
+
+
+def _arrow(space, number, color):
+    marker = Marker(ns=space, id=number, type=Marker.ARROW, action=Marker.ADD, color=color)
+    marker.points = [Point(), Point()]
+    marker.scale.x, marker.scale.y, marker.scale.z = 0.015, 0.03, 0.05
+    return marker
+
+
+def _draw(arrow, start, reach):
+    _place(arrow.points[0], start)
+    _place(arrow.points[1], start + reach)
 
 
 def _place(point, xyz):

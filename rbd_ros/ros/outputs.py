@@ -42,15 +42,14 @@ class Outputs:
     model : Model
         The robot.
     model_id : int
-        Which description it came from.
+        Changes whenever the robot does.
     command_joints : sequence of str
-        Order of the effort commands; empty for the model's.
+        Order of the effort commands.
 
     """
 
-    def __init__(self, model, model_id, command_joints=()):
+    def __init__(self, model, model_id, command_joints):
         names, nq, nv = list(model.velocity_names), model.nq, model.nv
-        self._root = model.link_names[0] if model.links else ''
         # For every topic its message, and the views to write with the terms that go there.
         self._messages, self._views = {}, {}
 
@@ -71,18 +70,16 @@ class Outputs:
             coriolis_torques=('coriolis_torques', (nv,)), mass_matrix=('M', (nv, nv)),
             coriolis_matrix=('C', (nv, nv)), com_jacobian=('com_jacobian', (3, nv)))
 
-        order = [names.index(name) for name in command_joints or names]
-        self._command_order = np.array(order, int)
+        self._command_order = np.array([names.index(name) for name in command_joints], int)
         self._command_message = Float64MultiArray()
         self._commands = _view(self._command_message, 'data', self._command_order.shape)
 
     def _add(self, topic, message, holder=None, **fields):
-        message.header.frame_id = self._root
         self._messages[topic], self._views[topic] = message, []
         for field, (term, shape) in fields.items():
             self._views[topic].append((_view(holder or message, field, shape), term))
 
-    def message(self, topic, stamp, values):
+    def message(self, topic, stamp, frame, values):
         """
         Return the message of a topic for one state; the next call writes to the same one.
 
@@ -92,15 +89,17 @@ class Outputs:
             One of `TOPICS`.
         stamp : builtin_interfaces.msg.Time
             Of the state.
+        frame : str
+            The frame that the centre of mass and its Jacobian are in.
         values : dict of str to ndarray
-            ``q``, ``v`` and the fields of `DynamicsTerms`.
+            ``q``, ``v``, ``efforts`` and the fields of `DynamicsTerms`.
 
         """
         if topic == '~/effort_commands':
-            self._commands[:] = values['g'][self._command_order]
+            self._commands[:] = values['efforts'][self._command_order]
             return self._command_message
         message = self._messages[topic]
-        message.header.stamp = stamp
+        message.header.stamp, message.header.frame_id = stamp, frame
         for view, term in self._views[topic]:
             view[:] = values[term]
         if topic in ('~/com', '~/dynamics'):

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Requests of the services to arrays in the order of the model, and back."""
+"""The order of the joints in requests of the services, and that of the model."""
 
 import numpy as np
 
@@ -28,6 +28,7 @@ class Order:
     """
 
     def __init__(self, model, names):
+        self._model = model
         self.names = list(names) or list(model.velocity_names)
         index = {name: k for k, name in enumerate(model.velocity_names)}
         unknown = [name for name in self.names if name not in index]
@@ -41,7 +42,7 @@ class Order:
         self._target = np.array([index[name] for name in self.names], int)
 
     def read(self, label, values):
-        """Return the values of a request in the order of the model."""
+        """Return the values of a request, one for each velocity, in the order of the model."""
         if len(values) != len(self.names):
             raise BadRequest(f'{label} has {len(values)} entries, expected {len(self.names)}: '
                              + ', '.join(self.names))
@@ -49,29 +50,20 @@ class Order:
         result[self._target] = values
         return result
 
+    def read_position(self, values):
+        """
+        Return the position of a request in the order of the model.
+
+        Where positions are not as many as velocities, they are in that order already.
+
+        """
+        if self._model.nq == self._model.nv:
+            return self.read('position', values)
+        if len(values) != self._model.nq:
+            raise BadRequest(f'position has {len(values)} entries, expected {self._model.nq}: '
+                             + ', '.join(self._model.position_names))
+        return np.array(values)
+
     def write(self, values):
         """Return values of the model in the order of the request."""
         return np.asarray(values)[self._target].tolist()
-
-
-def wrenches(messages):
-    """
-    Return the external wrenches of a request by link, angular part first.
-
-    Parameters
-    ----------
-    messages : sequence of geometry_msgs.msg.WrenchStamped
-        ``frame_id`` is the link that the wrench acts on, at its origin and in its axes.
-
-    Returns
-    -------
-    dict of str to ndarray
-        Wrenches on one link are added.
-
-    """
-    result = {}
-    for message in messages:
-        force, torque = message.wrench.force, message.wrench.torque
-        wrench = np.array([torque.x, torque.y, torque.z, force.x, force.y, force.z])
-        result[message.header.frame_id] = result.get(message.header.frame_id, 0.0) + wrench
-    return result

@@ -4,9 +4,13 @@
 
 from time import monotonic
 
-from rbd_msgs.srv import DynamicsTerms, ForwardDynamics, HybridDynamics, InverseDynamics
-from rbd_ros import RbdError
-from rbd_ros.ros.requests import BadRequest, Order, wrenches
+import numpy as np
+from rbd_msgs.srv import (DynamicsTerms, ForwardDynamics, HybridDynamics, InverseDynamics,
+                          SetGravity, SetPayload)
+from rbd_ros import RbdError, with_payload, without_payload
+from rbd_ros.ros import convert
+from rbd_ros.ros.requests import BadRequest, Order
+from rclpy.parameter import Parameter
 
 
 class Services:
@@ -29,20 +33,16 @@ class Services:
             (InverseDynamics, '~/inverse_dynamics', self._inverse),
             (ForwardDynamics, '~/forward_dynamics', self._forward),
             (HybridDynamics, '~/hybrid_dynamics', self._hybrid),
-            (DynamicsTerms, '~/dynamics_terms', self._terms))]
+            (DynamicsTerms, '~/dynamics_terms', self._terms),
+            (SetGravity, '~/set_gravity', self._set_gravity),
+            (SetPayload, '~/set_payload', self._set_payload))]
 
-    def _answer(self, request, response, compute):
+    def _answer(self, response, compute):
         """Fill in a response, or say in it why that is not possible."""
         try:
-            robot = self._node.robot
-            if robot is None:
+            if self._node.robot is None:
                 raise BadRequest('no robot description has arrived yet')
-            order = Order(robot.model, request.joint_names)
-            q = (order.read('position', request.position) if len(request.position)
-                 else self._measured_position(robot))
-            v = (order.read('velocity', request.velocity) if len(request.velocity)
-                 else self._measured_velocity(robot))
-            compute(robot, order, q, v)
+            compute(self._node.robot)
             response.success = True
         except (BadRequest, RbdError) as error:
             response.success, response.message = False, str(error)
@@ -52,8 +52,25 @@ class Services:
             self._node.get_logger().error(f'a request failed: {response.message}')
         return response
 
+    def _answer_for_state(self, request, response, compute):
+        """Answer what is asked about a state: that of the request, or the measured one."""
+        def compute_for_state(robot):
+            order = Order(robot.model, request.joint_names)
+            q = (order.read_position(request.position) if len(request.position)
+                 else self._measured_position(robot))
+            v = (order.read('velocity', request.velocity) if len(request.velocity)
+                 else self._measured_velocity(robot))
+            compute(robot, order, q, v)
+        return self._answer(response, compute_for_state)
+
+    def _wrenches(self, robot, request):
+        """Return the external wrenches of a request, which the markers then show."""
+        wrenches = convert.wrenches(request.external_wrenches)
+        robot.markers.show_wrenches(wrenches)
+        return wrenches
+
     def _measured_position(self, robot):
-        missing = robot.states.missing(monotonic(), self._node.parameters.state_timeout)
+        missing = robot.missing(monotonic(), self._node.parameters.state_timeout)
         if missing:
             raise BadRequest('the request gives no position and none was measured lately of '
                              + ', '.join(missing))
@@ -70,17 +87,17 @@ class Services:
         def compute(robot, order, q, v):
             tau = robot.workspace.inverse_dynamics(
                 q, v, order.read('acceleration', request.acceleration),
-                external_wrenches=wrenches(request.external_wrenches))
+                external_wrenches=self._wrenches(robot, request))
             response.joint_names, response.effort = order.names, order.write(tau)
-        return self._answer(request, response, compute)
+        return self._answer_for_state(request, response, compute)
 
     def _forward(self, request, response):
         def compute(robot, order, q, v):
             a = robot.workspace.forward_dynamics(
                 q, v, order.read('effort', request.effort),
-                external_wrenches=wrenches(request.external_wrenches))
+                external_wrenches=self._wrenches(robot, request))
             response.joint_names, response.acceleration = order.names, order.write(a)
-        return self._answer(request, response, compute)
+        return self._answer_for_state(request, response, compute)
 
     def _hybrid(self, request, response):
         def compute(robot, order, q, v):
@@ -88,10 +105,10 @@ class Services:
                 q, v, order.read('acceleration', request.acceleration),
                 order.read('effort', request.effort),
                 order.read('acceleration_prescribed', request.acceleration_prescribed),
-                external_wrenches=wrenches(request.external_wrenches))
+                external_wrenches=self._wrenches(robot, request))
             response.joint_names = order.names
             response.acceleration, response.effort = order.write(a), order.write(tau)
-        return self._answer(request, response, compute)
+        return self._answer_for_state(request, response, compute)
 
     def _terms(self, request, response):
         def compute(robot, order, q, v):
@@ -101,5 +118,28 @@ class Services:
             if len(request.position) or stamp is None:
                 stamp = self._node.get_clock().now().to_msg()
             response.dynamics = robot.outputs.message(
-                '~/dynamics', stamp, {'q': q, 'v': v, **terms._asdict()})
-        return self._answer(request, response, compute)
+                '~/dynamics', stamp, robot.frame, {'q': q, 'v': v, **terms._asdict()})
+        return self._answer_for_state(request, response, compute)
+
+    def _set_gravity(self, request, response):
+        def compute(robot):
+            frame = request.gravity.header.frame_id
+            if frame not in ('', robot.frame, robot.model.link_names[0]):
+                raise BadRequest(f"gravity is wanted in the frame '{robot.frame}', it was given "
+                                 f"in '{frame}'")
+            result, = self._node.set_parameters([
+                Parameter('gravity', value=convert.vector(request.gravity.vector).tolist())])
+            if not result.successful:
+                raise BadRequest(result.reason)
+        return self._answer(response, compute)
+
+    def _set_payload(self, request, response):
+        def compute(robot):
+            mass, com, inertia = convert.inertia(request.inertia)
+            if mass == 0.0 and not np.any(inertia):
+                model = without_payload(robot.model, request.link)
+            else:
+                model = with_payload(robot.model, request.link, mass, com, inertia)
+            self._node.change(robot.changed(model, self._node.next_model_id()))
+            response.total_mass = model.mass
+        return self._answer(response, compute)

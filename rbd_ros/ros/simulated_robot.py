@@ -52,6 +52,9 @@ class SimulatedRobot(Node):
             warnings.simplefilter('ignore', ModelWarning)
             model = load_urdf_string(self._text)
         names = list(model.velocity_names)
+        if model.nq != model.nv:
+            raise StateError(f"'{model.name}' has joints with quaternions: no joint state holds "
+                             'them, so it cannot be simulated here')
         self._order = np.array([names.index(name) for name in order or names], int)
         q = np.array(start) if start else rest_position(model)
         self._simulator = Simulator(model, q, step=step)

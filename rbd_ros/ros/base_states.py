@@ -1,0 +1,128 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Pose and twist of a floating base, from odometry."""
+
+from collections import deque
+from typing import NamedTuple
+
+import numpy as np
+from rbd_ros.joints import quaternion_matrix
+from rbd_ros.ros import convert
+from rbd_ros.ros.joint_states import Rejected
+from rbd_ros.spatial import Ad, inverse, pose
+from scipy.spatial.transform import Rotation
+
+# How many messages are kept: those of a tenth of a second at 500 Hz.
+HISTORY = 50
+# How far from one the length of a quaternion may be before it is taken for a mistake.
+SLACK = 1e-2
+
+
+class BaseState(NamedTuple):
+    """
+    One state of the base.
+
+    Attributes
+    ----------
+    stamp : float
+        Time that it is of, s.
+    came : float
+        Time of receipt, s.
+    frame : str
+        The frame that the pose is in.
+    q, v : ndarray, shape (7,) and (6,)
+        Coordinates of the free joint: quaternion (x, y, z, w) and position, twist in the axes of
+        its child.
+
+    """
+
+    stamp: float
+    came: float
+    frame: str
+    q: np.ndarray
+    v: np.ndarray
+
+
+class BaseStates:
+    """
+    The latest states of a floating base.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    joint : Joint
+        The free joint, from the root link to the base.
+
+    """
+
+    def __init__(self, model, joint):
+        self._model, self._joint = model, joint
+        self._body = model.tree.link_body[model.link_index(joint.child)]
+        self._rest = inverse(joint.placement)
+        self.forget()
+
+    def forget(self):
+        """Take no state as known any longer."""
+        self._history = deque(maxlen=HISTORY)
+
+    def update(self, message, now):
+        """
+        Take over what a message says.
+
+        Parameters
+        ----------
+        message : nav_msgs.msg.Odometry
+            Pose of its child frame in the frame of its header, and twist in the child frame. The
+            child frame is the base or a link fixed to it.
+        now : float
+            Time of receipt, s.
+
+        Raises
+        ------
+        Rejected
+            If the message cannot be used.
+
+        """
+        link = message.child_frame_id
+        if (link not in self._model.link_names
+                or self._model.tree.link_body[self._model.link_index(link)] != self._body):
+            raise Rejected(f"its child frame '{link}' is not the base '{self._joint.child}', nor a "
+                           'link fixed to it')
+        quaternion, position = convert.pose(message.pose.pose)
+        V = convert.twist(message.twist.twist)
+        if not np.all(np.isfinite([*quaternion, *position, *V])):
+            raise Rejected('its pose or twist is not a number')
+        if abs(np.linalg.norm(quaternion) - 1.0) > SLACK:
+            raise Rejected(f'its quaternion has the length {np.linalg.norm(quaternion):.3g}')
+        # The base's frame is that of its body.
+        T = self._model.tree.link_pose[self._model.link_index(link)]
+        base = self._rest @ pose(quaternion_matrix(quaternion), position) @ inverse(T)
+        self._history.append(BaseState(
+            convert.seconds(message.header.stamp), now, message.header.frame_id,
+            np.append(Rotation.from_matrix(base[:3, :3]).as_quat(), base[:3, 3]), Ad(T) @ V))
+
+    def nearest(self, stamp, now, timeout):
+        """
+        Return the state that is nearest in time to a stamp.
+
+        Parameters
+        ----------
+        stamp : float
+            s; 0: the latest state is returned.
+        now : float
+            Time, s.
+        timeout : float
+            How old the state, and how far from the stamp its own may be, s.
+
+        Returns
+        -------
+        BaseState or None
+            None if there is none.
+
+        """
+        recent = [state for state in self._history if now - state.came <= timeout]
+        if not recent or stamp == 0.0:
+            return recent[-1] if recent else None
+        best = min(recent, key=lambda state: abs(state.stamp - stamp))
+        return best if abs(best.stamp - stamp) <= timeout else None

@@ -1,0 +1,66 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+ROS messages to arrays of the library: the one place where linear-first becomes angular-first.
+
+Twists of the library are (omega, v) and wrenches (moment, force); those of ROS name their parts.
+
+"""
+
+import numpy as np
+
+
+def vector(message):
+    """Return the three numbers of a Vector3 or Point."""
+    return np.array([message.x, message.y, message.z])
+
+
+def twist(message):
+    """Return a geometry_msgs/Twist as (omega, v)."""
+    return np.concatenate((vector(message.angular), vector(message.linear)))
+
+
+def wrench(message):
+    """Return a geometry_msgs/Wrench as (moment, force)."""
+    return np.concatenate((vector(message.torque), vector(message.force)))
+
+
+def pose(message):
+    """Return a geometry_msgs/Pose as its quaternion (x, y, z, w) and its position."""
+    turn = message.orientation
+    return np.array([turn.x, turn.y, turn.z, turn.w]), vector(message.position)
+
+
+def inertia(message):
+    """Return a geometry_msgs/Inertia as mass, centre of mass and matrix about that centre."""
+    return message.m, vector(message.com), np.array([
+        [message.ixx, message.ixy, message.ixz],
+        [message.ixy, message.iyy, message.iyz],
+        [message.ixz, message.iyz, message.izz]])
+
+
+def wrenches(messages):
+    """
+    Return external wrenches by link.
+
+    Parameters
+    ----------
+    messages : sequence of geometry_msgs.msg.WrenchStamped
+        ``frame_id`` is the link that the wrench acts on, at its origin and in its axes.
+
+    Returns
+    -------
+    dict of str to ndarray
+        Moment and force; those on one link are added.
+
+    """
+    result = {}
+    for message in messages:
+        link = message.header.frame_id
+        result[link] = result.get(link, 0.0) + wrench(message.wrench)
+    return result
+
+
+def seconds(stamp):
+    """Return a builtin_interfaces/Time as s."""
+    return stamp.sec + 1e-9 * stamp.nanosec
