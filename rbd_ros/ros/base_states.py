@@ -87,8 +87,8 @@ class BaseStates:
         link = message.child_frame_id
         if (link not in self._model.link_names
                 or self._model.tree.link_body[self._model.link_index(link)] != self._body):
-            raise Rejected(f"its child frame '{link}' is not the base '{self._joint.child}', nor a "
-                           'link fixed to it')
+            raise Rejected(f"its child frame '{link}' is not the base '{self._joint.child}', nor "
+                           'a link fixed to it')
         quaternion, position = convert.pose(message.pose.pose)
         V = convert.twist(message.twist.twist)
         if not np.all(np.isfinite([*quaternion, *position, *V])):

@@ -112,8 +112,8 @@ class Markers:
         markers = []
         for link, wrench in self._wrenches.items():
             k = self._model.link_index(link)
-            parts = (('external_moment', VIOLET, wrench[:3]), ('external_force', GREEN, wrench[3:]))
-            for space, color, part in parts:
+            for space, color, part in (('external_moment', VIOLET, wrench[:3]),
+                                       ('external_force', GREEN, wrench[3:])):
                 size = np.linalg.norm(part)
                 if size > 0.0:
                     marker = _arrow(space, k, color)
