@@ -12,6 +12,8 @@ from rbd_ros.builder import ModelBuilder
 from rbd_ros.changes import (subtree, with_armature, with_floating_base, with_free_joints,
                              with_gravity, with_locked_joints, with_payload, without_payload)
 from rbd_ros.configurations import difference, integrate, neutral, normalize, random_configuration
+from rbd_ros.derivatives import (forward_dynamics_derivatives, hybrid_dynamics_derivatives,
+                                 inverse_dynamics_derivatives, terms_and_rates)
 from rbd_ros.dynamics import (all_terms, bias_torques, coriolis_matrix, forward_dynamics,
                               friction_torques, gravity_torques, hybrid_dynamics, inverse_dynamics,
                               mass_matrix)
@@ -20,15 +22,17 @@ from rbd_ros.kinematics import (body_jacobian, center_of_mass, com_jacobian, for
                                 world_jacobian)
 from rbd_ros.model import build_model, Model
 from rbd_ros.urdf import load_urdf, load_urdf_string
-from rbd_ros.workspace import DynamicsTerms, Workspace
+from rbd_ros.workspace import Derivatives, DynamicsTerms, TermsAndRates, Workspace
 
 __all__ = [
-    'all_terms', 'bias_torques', 'body_jacobian', 'build_model', 'center_of_mass', 'com_jacobian',
-    'coriolis_matrix', 'difference', 'DynamicsTerms', 'forward_dynamics', 'forward_kinematics',
-    'friction_torques', 'gravity_torques', 'hybrid_dynamics', 'integrate', 'inverse_dynamics',
-    'load_urdf', 'load_urdf_string', 'mass_matrix', 'Model', 'ModelBuilder', 'ModelError',
-    'ModelWarning', 'neutral', 'normalize', 'random_configuration', 'RbdError', 'SingularError',
-    'StateError', 'subtree', 'UrdfError', 'with_armature', 'with_floating_base',
-    'with_free_joints', 'with_gravity', 'with_locked_joints', 'with_payload', 'without_payload',
-    'Workspace', 'world_jacobian',
+    'all_terms', 'bias_torques', 'body_jacobian', 'build_model', 'center_of_mass',
+    'com_jacobian', 'coriolis_matrix', 'Derivatives', 'difference', 'DynamicsTerms',
+    'forward_dynamics', 'forward_dynamics_derivatives', 'forward_kinematics',
+    'friction_torques', 'gravity_torques', 'hybrid_dynamics', 'hybrid_dynamics_derivatives',
+    'integrate', 'inverse_dynamics', 'inverse_dynamics_derivatives', 'load_urdf',
+    'load_urdf_string', 'mass_matrix', 'Model', 'ModelBuilder', 'ModelError', 'ModelWarning',
+    'neutral', 'normalize', 'random_configuration', 'RbdError', 'SingularError', 'StateError',
+    'subtree', 'terms_and_rates', 'TermsAndRates', 'UrdfError', 'with_armature',
+    'with_floating_base', 'with_free_joints', 'with_gravity', 'with_locked_joints',
+    'with_payload', 'without_payload', 'Workspace', 'world_jacobian',
 ]

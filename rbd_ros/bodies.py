@@ -51,6 +51,12 @@ def parent(robot, i):
 
 
 @helper
+def follows(joints, i):
+    """Return whether body i follows the body before it, as a further column of one joint."""
+    return joints is not None and joints[i, KIND] == FOLLOW
+
+
+@helper
 def fits(robot, joints, q, v):
     """Return whether q and v (or None) have as many entries as the robot has coordinates."""
     nq = len(robot) - 1 if joints is None else joints[0, Q]

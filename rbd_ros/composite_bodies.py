@@ -29,7 +29,8 @@ from rbd_ros.bodies import (ARMATURE, fits, GRAVITY, ground_origin, INERTIA, joi
 from rbd_ros.compiled import kernel
 from rbd_ros.vectors import (ad, add, add6, cross, dot, dot6, inertia_from_child, inertia_times,
                              load3, load33, load6, load_inertia, rotate, scale, store3, store33,
-                             store6, store_inertia, sub, unrotate)
+                             store6, store_inertia, sub, unrotate, velocity_inertia,
+                             velocity_times, velocity_transposed_times)
 
 # Columns of `work`. G_ ... p_ are the composite body: what is added to the parent.
 R_, r_, S_, SDOT_, V_ = 0, 9, 12, 18, 24
@@ -76,15 +77,11 @@ def composite_bodies(robot, joints, q, v, work, terms):
         store_inertia(work, i, G_, G)
         if v is not None:
             V = add6(load6(work, up, V_), world_joint_motion(joints, i, R, r, S, v))
-            omega, slide = V
-            sigma, h, m = G
+            K, p = velocity_inertia(V, G)
             store6(work, i, V_, V)
             store6(work, i, SDOT_, ad(V, S))
-            store33(work, i, K_, (
-                add(cross(omega, (sigma[0], sigma[3], sigma[4])), scale(h[0], slide)),
-                add(cross(omega, (sigma[3], sigma[1], sigma[5])), scale(h[1], slide)),
-                add(cross(omega, (sigma[4], sigma[5], sigma[2])), scale(h[2], slide))))
-            store3(work, i, p_, add(scale(m, slide), cross(omega, h)))
+            store33(work, i, K_, K)
+            store3(work, i, p_, p)
 
     # Leaves to root: composite bodies, and with each the entries of M and C.
     gravity, total = load3(robot, 0, GRAVITY), 0.0
@@ -103,12 +100,9 @@ def composite_bodies(robot, joints, q, v, work, terms):
                 terms[i - 1, j - 1] = terms[j - 1, i - 1] = dot6(load6(work, i, S_), F2)
                 i = parent(robot, i)
         else:
-            z, s = S
             K, p = load33(work, j, K_), load3(work, j, p_)
-            twist = scale(K[0][0] + K[1][1] + K[2][2], z)
-            F1 = add6(inertia_times(G, load6(work, j, SDOT_)),
-                      (sub(twist, rotate(K, z)), cross(z, p)))
-            F3 = add(cross(p, s), sub(twist, (dot(K[0], z), dot(K[1], z), dot(K[2], z))))
+            F1 = add6(inertia_times(G, load6(work, j, SDOT_)), velocity_times(K, p, S))
+            F3 = velocity_transposed_times(K, p, S)
             terms[C + j - 1, j - 1] = dot6(S, F1)
             i = up
             while i > 0:

@@ -197,6 +197,39 @@ def inertia_from_child(R, r, G):
              s[5] + h[1] * r[2] + r[1] * f[2]), h, m)
 
 
+# The product V^ P of the 4x4 forms of a motion and an inertia: (K, p), K by its columns.
+@helper
+def velocity_inertia(V, G):
+    """Return K = [omega]x Sigma + v h^T and p = m v + omega x h."""
+    omega, v = V
+    sigma, h, m = G
+    return ((add(cross(omega, (sigma[0], sigma[3], sigma[4])), scale(h[0], v)),
+             add(cross(omega, (sigma[3], sigma[1], sigma[5])), scale(h[1], v)),
+             add(cross(omega, (sigma[4], sigma[5], sigma[2])), scale(h[2], v))),
+            add(scale(m, v), cross(omega, h)))
+
+
+@helper
+def inertia_rate(K, p):
+    """Return the rate of an inertia P that moves along: V^ P + (V^ P)^T."""
+    return ((2.0 * K[0][0], 2.0 * K[1][1], 2.0 * K[2][2],
+             K[1][0] + K[0][1], K[2][0] + K[0][2], K[2][1] + K[1][2]), p, 0.0)
+
+
+@helper
+def velocity_times(K, p, S):
+    """Return B S = (tr(K) z - K z, z x p) of a motion S = (z, s)."""
+    z = S[0]
+    return (sub(scale(K[0][0] + K[1][1] + K[2][2], z), rotate(K, z)), cross(z, p))
+
+
+@helper
+def velocity_transposed_times(K, p, S):
+    """Return B^T S = (p x s + tr(K) z - K^T z, 0), of which only the moment."""
+    z, s = S
+    return add(cross(p, s), sub(scale(K[0][0] + K[1][1] + K[2][2], z), unrotate(K, z)))
+
+
 # Rows of an array.
 @helper
 def load3(A, i, k):

@@ -39,6 +39,10 @@ def warm_up(*, floating_base=False):
             ('inverse_dynamics', lambda: workspace.inverse_dynamics(q, v, v)),
             ('gravity_torques', lambda: workspace.gravity_torques(q)),
             ('hybrid_dynamics', lambda: workspace.hybrid_dynamics(q, v, v, v, prescribed)),
+            ('terms_and_rates', lambda: workspace.terms_and_rates(q, v, v)),
+            ('forward_dynamics_derivatives',
+             lambda: workspace.forward_dynamics_derivatives(q, v, v)),
+            ('torque_regressor', lambda: workspace.torque_regressor(q, v, v)),
             ('world_jacobian', lambda: workspace.world_jacobian(q, 'link'))):
         start = perf_counter()
         call()

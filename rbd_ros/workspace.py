@@ -2,22 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The allocation-free form of the library, for control loops."""
 
+from functools import cached_property
 from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
 from rbd_ros.articulated_bodies import articulated_bodies, ARTICULATED_COLUMNS, PSI_, SINGULAR
+from rbd_ros.border import Border, NOT_A_VECTOR
 from rbd_ros.compiled import prepare
 from rbd_ros.composite_bodies import composite_bodies, COMPOSITE_COLUMNS, use_body_factorization
-from rbd_ros.configurations import normalize
-from rbd_ros.errors import SingularError, StateError
+from rbd_ros.composite_rates import composite_rates, RATE_COLUMNS
+from rbd_ros.errors import StateError
 from rbd_ros.newton_euler import newton_euler
+from rbd_ros.newton_euler_derivatives import (DERIVATIVE_COLUMNS, forward_dynamics_jacobians,
+                                              inverse_dynamics_jacobians)
 from rbd_ros.poses import place_bodies, world_jacobian_columns
-from rbd_ros.spatial import Ad, inverse
+from rbd_ros.regressor_columns import regressor_columns
 from scipy.linalg.lapack import dposv
-
-# What a kernel raises on a type that it was not compiled for, and on an empty list.
-NOT_A_VECTOR = (TypeError, ValueError)
 
 
 class DynamicsTerms(NamedTuple):
@@ -49,6 +50,49 @@ class DynamicsTerms(NamedTuple):
     com: np.ndarray
 
 
+class TermsAndRates(NamedTuple):
+    """
+    What `terms_and_rates` computes.
+
+    Attributes
+    ----------
+    M, C, C_rate : ndarray, shape (nv, nv)
+        Mass matrix, Coriolis matrix (the Christoffel form) and its time derivative.
+    g, g_rate : ndarray, shape (nv,)
+        Gravity torques and their time derivative, N m/s or N/s.
+
+    """
+
+    M: np.ndarray
+    C: np.ndarray
+    C_rate: np.ndarray
+    g: np.ndarray
+    g_rate: np.ndarray
+
+    @property
+    def M_rate(self):
+        """Return dM/dt = C + C^T."""
+        return self.C + self.C.T
+
+
+class Derivatives(NamedTuple):
+    """
+    How the unknowns of a dynamics problem change with all that is given.
+
+    Attributes
+    ----------
+    by_position, by_velocity, by_input : ndarray, shape (nv, nv)
+        Rows: the unknowns. The input of a joint is its acceleration where its torque is unknown,
+        and its torque where its acceleration is. Positions of ball and free joints are moved along
+        their velocities, in the axes of the moving body.
+
+    """
+
+    by_position: np.ndarray
+    by_velocity: np.ndarray
+    by_input: np.ndarray
+
+
 def _name_rows(rows, nv):
     """Return the rows that `composite_bodies` writes under their names."""
     return DynamicsTerms(rows[:nv, :nv], rows[nv:2 * nv, :nv], rows[2 * nv, :nv],
@@ -56,7 +100,7 @@ def _name_rows(rows, nv):
                          rows[2 * nv + 5, :3])
 
 
-class Workspace:
+class Workspace(Border):
     """
     Buffers for one robot, and the recursions that use them.
 
@@ -73,11 +117,10 @@ class Workspace:
     """
 
     def __init__(self, model):
-        self.model = model
-        self._robot, self._joints = model.tree.robot, model.tree.joints
-        self._folding = model.folding
+        super().__init__(model)
         n, nv = len(self._robot) - 1, model.nv
-        self._work = np.zeros((n + 1, max(COMPOSITE_COLUMNS, ARTICULATED_COLUMNS)))
+        self._work = np.zeros((n + 1, max(COMPOSITE_COLUMNS, ARTICULATED_COLUMNS,
+                                          DERIVATIVE_COLUMNS, RATE_COLUMNS)))
         self._rows = np.zeros((2 * n + 6, max(n, 3)))
         self._tree_terms = _name_rows(self._rows, n)
         self.terms = self._tree_terms
@@ -85,7 +128,6 @@ class Workspace:
             self.terms = _name_rows(np.zeros((2 * nv + 6, max(nv, 3))), nv)
         self._tau, self._a = np.zeros(n), np.zeros(n)
         self._no_acceleration, self._none_prescribed = np.zeros(nv), np.zeros(n, bool)
-        self._wrenches, self._wrenches_set = np.zeros((n + 1, 6)), False
 
     # -- Recursions ------------------------------------------------------------------------------
 
@@ -143,17 +185,102 @@ class Workspace:
             return self._dense_hybrid(q, v, a, tau, prescribed, external_wrenches)
         return self._articulated(q, v, a, tau, prescribed, self._wrench_rows(external_wrenches))
 
+    # -- Derivatives. ----------------------------------------------------------------------------
+
+    # Made at their first use: for a robot of thousands of joints they are large.
+    @cached_property
+    def _jacobians(self):
+        n = len(self._robot) - 1
+        return np.zeros((n, 3 * n)), np.zeros((n, 3 * n)), np.zeros((n, n))
+
+    @cached_property
+    def _rate_rows(self):
+        n = len(self._robot) - 1
+        return np.zeros((3 * n + 2, n))
+
+    @cached_property
+    def _regressor(self):
+        tree = self.model.tree
+        links = [k for k, joint in enumerate(self.model.joints, 1) if joint.nv]
+        rows = [[tree.link_body[k], *tree.link_pose[k][:3, :3].T.ravel()] for k in links]
+        return (np.array(rows, float).reshape(-1, 10),
+                np.zeros((len(self._robot) - 1, 10 * len(links))))
+
+    def terms_and_rates(self, q, v, a):
+        """Compute the `TermsAndRates`."""
+        self._run(composite_rates, {'q': q, 'v': v, 'a': a}, self._work, self._rate_rows)
+        rows, n = self._rate_rows, len(self._robot) - 1
+        M, C, C_rate, g, g_rate = rows[:n], rows[n:2 * n], rows[2 * n:3 * n], rows[-2], rows[-1]
+        if self._folding is None:
+            return TermsAndRates(M, C, C_rate, g, g_rate)
+        G = self._folding.G
+        return TermsAndRates(*(G.T @ x @ G for x in (M, C, C_rate)), G.T @ g, G.T @ g_rate)
+
+    def inverse_dynamics_derivatives(self, q, v, a, *, external_wrenches=None):
+        """Return the `Derivatives` of tau; by_input is M."""
+        jacobians, _, _ = self._jacobians
+        self._run(inverse_dynamics_jacobians, {'q': q, 'v': v, 'a': a},
+                  self._wrench_rows(external_wrenches), self._work, jacobians)
+        n = len(jacobians)
+        parts = jacobians[:, :n], jacobians[:, n:2 * n], jacobians[:, 2 * n:]
+        if self._folding is not None:
+            G = self._folding.G
+            parts = (G.T @ part @ G for part in parts)
+        return Derivatives(*parts)
+
+    def forward_dynamics_derivatives(self, q, v, tau, *, external_wrenches=None):
+        """Return the `Derivatives` of a; by_input is the inverse of M."""
+        a = self.forward_dynamics(q, v, tau, external_wrenches=external_wrenches)
+        of_tau = self.inverse_dynamics_derivatives(q, v, a, external_wrenches=external_wrenches)
+        if self._folding is not None:
+            inverse = np.linalg.inv(of_tau.by_input)
+            return Derivatives(-inverse @ of_tau.by_position, -inverse @ of_tau.by_velocity,
+                               inverse)
+        jacobians, solved, factor = self._jacobians
+        arguments = (self._robot, jacobians, factor, solved)
+        try:
+            total = forward_dynamics_jacobians(*arguments)
+        except NOT_A_VECTOR:
+            prepare(forward_dynamics_jacobians, *arguments)
+            total = forward_dynamics_jacobians(*arguments)
+        if not isfinite(total):
+            self._explain(q=q, v=v, tau=tau)
+        n = len(solved)
+        return Derivatives(solved[:, :n], solved[:, n:2 * n], solved[:, 2 * n:])
+
+    def hybrid_dynamics_derivatives(self, q, v, a, tau, prescribed, *, external_wrenches=None):
+        """Return the `Derivatives` of the unknown torques and accelerations, and a and tau."""
+        a, tau = self.hybrid_dynamics(q, v, a, tau, prescribed,
+                                      external_wrenches=external_wrenches)
+        D_q, D_v, M = self.inverse_dynamics_derivatives(q, v, a,
+                                                        external_wrenches=external_wrenches)
+        given, free = np.flatnonzero(prescribed), np.flatnonzero(~np.asarray(prescribed, bool))
+        # M_pp da_p = dtau_p - D dx - M_pa da_a; the torques follow.             [d of K (33)]
+        inverse = np.linalg.inv(M[np.ix_(free, free)])
+        parts = []
+        for D in (D_q, D_v):
+            part = D.copy()
+            part[free] = -inverse @ D[free]
+            part[given] += M[np.ix_(given, free)] @ part[free]
+            parts.append(part)
+        by_input = np.zeros_like(M)
+        by_input[np.ix_(free, free)] = inverse
+        by_input[np.ix_(free, given)] = -inverse @ M[np.ix_(free, given)]
+        by_input[np.ix_(given, given)] = M[np.ix_(given, given)]
+        by_input[given] += M[np.ix_(given, free)] @ by_input[free]
+        return Derivatives(*parts, by_input), a, tau
+
+    def torque_regressor(self, q, v, a):
+        """Return Y with Y pi = tau - armature a, for the parameters of every moving body."""
+        links, Y = self._regressor
+        self._run(regressor_columns, {'q': q, 'v': v, 'a': a}, links, self._work, Y)
+        return Y if self._folding is None else self._folding.G.T @ Y
+
+    # -- Kinematics. -----------------------------------------------------------------------------
+
     def place_links(self, q):
         """Return the poses of all links in the root's frame, shape (links, 4, 4)."""
-        if self._folding is not None:
-            q, = self._expand(q=q)
-        try:
-            total = place_bodies(self._robot, self._joints, q, self._work)
-        except NOT_A_VECTOR:
-            q, = self._ready(place_bodies, {'q': q}, self._work)
-            total = place_bodies(self._robot, self._joints, q, self._work)
-        if not isfinite(total):
-            self._explain(q=q)
+        self._run(place_bodies, {'q': q}, self._work)
         tree = self.model.tree
         bodies = np.zeros((len(self._robot), 4, 4))
         bodies[:, :3, :3] = self._work[:, :9].reshape(-1, 3, 3).transpose(0, 2, 1)
@@ -172,8 +299,7 @@ class Workspace:
         world_jacobian_columns(*arguments)
         return (J if self._folding is None else J @ self._folding.G), T
 
-    # -- Kernels. They take float64 vectors only and raise on anything else, and on the first call
-    # -- of all: then the vectors are converted and the kernel is made ready for them.
+    # -- Kernels that must be called without detours. --------------------------------------------
 
     def _inverse(self, external_wrenches, q, v, a):
         wrenches = self._wrench_rows(external_wrenches)
@@ -222,12 +348,6 @@ class Workspace:
 
     # -- Mimicking joints: coordinates of the model to and from those of the tree. ---------------
 
-    def _expand(self, q, **velocities):
-        fold = self._folding
-        q, *velocities = self.check(q=q, **velocities)
-        return (fold.multiplier * q[fold.source] + fold.offset,
-                *(None if x is None else fold.G @ x for x in velocities))
-
     def _fold_terms(self):
         G, tree, terms = self._folding.G, self._tree_terms, self.terms
         terms.M[:] = G.T @ (tree.M @ G)
@@ -253,71 +373,3 @@ class Workspace:
                 self._refuse(self.model.velocity_names[column])
             a[p] = a_p
         return a, np.where(p, tau, M @ a + b)
-
-    # -- The border: what the user gave, and what was wrong with it. -----------------------------
-
-    def _names(self, label):
-        return self.model.position_names if label == 'q' else self.model.velocity_names
-
-    def _convert(self, **vectors):
-        converted = []
-        for label, x in vectors.items():
-            if x is not None:
-                names = self._names(label)
-                try:
-                    x = np.array(x, dtype=float)
-                except (TypeError, ValueError):
-                    raise StateError(f'{label} must be numbers, got {x!r}') from None
-                if x.shape != (len(names),):
-                    raise StateError(
-                        f"{label} has the shape {x.shape}, robot '{self.model.name}' needs "
-                        f'({len(names)},): ' + ', '.join(names))
-            converted.append(x)
-        return converted
-
-    def check(self, **vectors):
-        """Return copies of ``q``, ``v``, ``a`` or ``tau``, given by name, or refuse them."""
-        converted = self._convert(**vectors)
-        for label, x in zip(vectors, converted):
-            if x is not None and not np.all(np.isfinite(x)):
-                k = np.flatnonzero(~np.isfinite(x))[0]
-                raise StateError(f"{label} of '{self._names(label)[k]}' is {x[k]}")
-        return converted
-
-    def _explain(self, **vectors):
-        """Raise the error for a result that is not finite."""
-        if self._folding is None:
-            self.check(**vectors)
-            if 'q' in vectors:
-                normalize(self.model, vectors['q'])
-        raise StateError(f"the dynamics of robot '{self.model.name}' are not finite here: "
-                         + ', '.join(f'{label} = {x}' for label, x in vectors.items()))
-
-    def _ready(self, kernel, vectors, *rest):
-        if self._folding is None:
-            converted = self._convert(**vectors)
-        else:
-            converted = list(vectors.values())
-        prepare(kernel, self._robot, self._joints, *converted, *rest)
-        return converted
-
-    def _refuse(self, name):
-        raise SingularError(
-            f"'{name}' moves no inertia, so its acceleration is not defined: give the links that "
-            'it carries a mass and an inertia, lock it, or prescribe its acceleration')
-
-    def _wrench_rows(self, external_wrenches):
-        """Return the wrenches on links as one force per body, in its frame."""
-        if self._wrenches_set:
-            self._wrenches[:] = 0.0
-            self._wrenches_set = False
-        for link, wrench in (external_wrenches or {}).items():
-            k = self.model.link_index(link)
-            wrench = np.array(wrench, float)
-            if wrench.shape != (6,) or not np.all(np.isfinite(wrench)):
-                raise StateError(f"the external wrench on link '{link}' must be six finite "
-                                 f'numbers (moment, force), got {wrench}')
-            tree = self.model.tree
-            self._wrenches[tree.link_body[k]] += Ad(inverse(tree.link_pose[k])).T @ wrench
-            self._wrenches_set = True
-        return self._wrenches

@@ -1,0 +1,121 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The border of the kernels: what a user gives, checked once, and what was wrong with it."""
+
+from math import isfinite
+
+import numpy as np
+from rbd_ros.compiled import prepare
+from rbd_ros.configurations import normalize
+from rbd_ros.errors import SingularError, StateError
+from rbd_ros.spatial import Ad, inverse
+
+# What a kernel raises on a type that it was not compiled for, and on an empty list.
+NOT_A_VECTOR = (TypeError, ValueError)
+
+
+class Border:
+    """
+    The arrays of one robot, and the way into the kernels and out again.
+
+    Kernels take float64 vectors only and raise on anything else, and on the first call of all:
+    then the vectors are converted and the kernel is made ready for them. They return a number that
+    is not finite where something is wrong, and only then is it found out what.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+
+    """
+
+    def __init__(self, model):
+        self.model = model
+        self._robot, self._joints = model.tree.robot, model.tree.joints
+        self._folding = model.folding
+        self._wrenches, self._wrenches_set = np.zeros((len(self._robot), 6)), False
+
+    def _run(self, kernel, vectors, *rest):
+        """Run a kernel on vectors, given by name, and buffers."""
+        if self._folding is not None:
+            vectors = dict(zip(vectors, self._expand(**vectors)))
+        try:
+            total = kernel(self._robot, self._joints, *vectors.values(), *rest)
+        except NOT_A_VECTOR:
+            converted = self._ready(kernel, vectors, *rest)
+            total = kernel(self._robot, self._joints, *converted, *rest)
+        if not isfinite(total):
+            self._explain(**vectors)
+
+    def _expand(self, q, **velocities):
+        """Return the coordinates of the tree, mimicking joints included."""
+        fold = self._folding
+        q, *velocities = self.check(q=q, **velocities)
+        return (fold.multiplier * q[fold.source] + fold.offset,
+                *(None if x is None else fold.G @ x for x in velocities))
+
+    def _names(self, label):
+        return self.model.position_names if label == 'q' else self.model.velocity_names
+
+    def _convert(self, **vectors):
+        converted = []
+        for label, x in vectors.items():
+            if x is not None:
+                names = self._names(label)
+                try:
+                    x = np.array(x, dtype=float)
+                except (TypeError, ValueError):
+                    raise StateError(f'{label} must be numbers, got {x!r}') from None
+                if x.shape != (len(names),):
+                    raise StateError(
+                        f"{label} has the shape {x.shape}, robot '{self.model.name}' needs "
+                        f'({len(names)},): ' + ', '.join(names))
+            converted.append(x)
+        return converted
+
+    def check(self, **vectors):
+        """Return copies of ``q``, ``v``, ``a`` or ``tau``, given by name, or refuse them."""
+        converted = self._convert(**vectors)
+        for label, x in zip(vectors, converted):
+            if x is not None and not np.all(np.isfinite(x)):
+                k = np.flatnonzero(~np.isfinite(x))[0]
+                raise StateError(f"{label} of '{self._names(label)[k]}' is {x[k]}")
+        return converted
+
+    def _explain(self, **vectors):
+        """Raise the error for a result that is not finite."""
+        if self._folding is None:
+            self.check(**vectors)
+            if 'q' in vectors:
+                normalize(self.model, vectors['q'])
+        raise StateError(f"the dynamics of robot '{self.model.name}' are not finite here: "
+                         + ', '.join(f'{label} = {x}' for label, x in vectors.items()))
+
+    def _ready(self, kernel, vectors, *rest):
+        if self._folding is None:
+            converted = self._convert(**vectors)
+        else:
+            converted = list(vectors.values())
+        prepare(kernel, self._robot, self._joints, *converted, *rest)
+        return converted
+
+    def _refuse(self, name):
+        raise SingularError(
+            f"'{name}' moves no inertia, so its acceleration is not defined: give the links that "
+            'it carries a mass and an inertia, lock it, or prescribe its acceleration')
+
+    def _wrench_rows(self, external_wrenches):
+        """Return the wrenches on links as one force per body, in its frame."""
+        if self._wrenches_set:
+            self._wrenches[:] = 0.0
+            self._wrenches_set = False
+        for link, wrench in (external_wrenches or {}).items():
+            k = self.model.link_index(link)
+            wrench = np.array(wrench, float)
+            if wrench.shape != (6,) or not np.all(np.isfinite(wrench)):
+                raise StateError(f"the external wrench on link '{link}' must be six finite "
+                                 f'numbers (moment, force), got {wrench}')
+            tree = self.model.tree
+            self._wrenches[tree.link_body[k]] += Ad(inverse(tree.link_pose[k])).T @ wrench
+            self._wrenches_set = True
+        return self._wrenches

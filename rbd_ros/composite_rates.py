@@ -1,0 +1,117 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Mass and Coriolis matrix, gravity torques, and their time derivatives, by composite bodies.
+
+World axes and origin, symbols as in `composite_bodies`. Everything that it sums has a rate that
+follows from the twist V and the acceleration A = dV/dt of a body, gravity apart:
+
+    d(P)/dt = V^ P + (V^ P)^T,  that is  dSigma/dt = K + K^T,  dh/dt = p,
+    d(V^ P)/dt = V^ dP/dt + A^ P,  that is  dK/dt and dp/dt,
+    dS/dt = ad_V S,  d2S/dt2 = ad_A S + ad_V dS/dt,
+
+and the product rule does the rest. dM/dt = C + C^T. Garofalo et al. (25); C is the Christoffel
+form.
+
+"""
+
+import math
+
+from rbd_ros.bodies import (ARMATURE, fits, GRAVITY, ground_origin, INERTIA, joint_pose, parent,
+                            world_column, world_joint_motion, world_pose)
+from rbd_ros.compiled import kernel
+from rbd_ros.vectors import (ad, add, add6, dot, dot6, inertia_from_child, inertia_rate,
+                             inertia_times, load3, load33, load6, load_inertia, store3, store33,
+                             store6, store_inertia, velocity_inertia, velocity_times,
+                             velocity_transposed_times)
+
+# Columns of `work`. G_ ... pdot_ are the composite body: what is added to the parent.
+R_, r_, S_, SDOT_, SDDOT_, V_, A_ = 0, 9, 12, 18, 24, 30, 36
+G_, K_, p_, KDOT_, PDOT_ = 42, 52, 61, 64, 73
+RATE_COLUMNS = 76
+
+
+@kernel
+def composite_rates(robot, joints, q, v, a, work, terms):
+    """
+    Write M, C, dC/dt, g and dg/dt to `terms`, and return a number that is finite if they are.
+
+    ``terms`` has the shape (3 nv + 2, nv): nv rows for M, for C and for dC/dt, then one each for g
+    and dg/dt. NaN is returned, and nothing is written, if q, v or a has a wrong length.
+
+    """
+    if not (fits(robot, joints, q, v) and fits(robot, joints, q, a)):
+        return math.nan
+    nv = len(robot) - 1
+    C, D, g = nv, 2 * nv, 3 * nv
+    zero = (0.0, 0.0, 0.0)
+    store33(work, 0, R_, ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))
+    store3(work, 0, r_, ground_origin(robot, joints, q))
+    store6(work, 0, V_, (zero, zero))
+    store6(work, 0, A_, (zero, zero))
+
+    # Root to leaves: pose, columns of the Jacobian and their rates, twist, inertia and rates.
+    for i in range(1, nv + 1):
+        up = parent(robot, i)
+        R, r = joint_pose(robot, joints, i, q)
+        R, r = world_pose(load33(work, up, R_), load3(work, up, r_), R, r)
+        S = world_column(robot, joints, i, R, r)
+        Sv = world_joint_motion(joints, i, R, r, S, v)
+        V = add6(load6(work, up, V_), Sv)
+        A = add6(add6(load6(work, up, A_), world_joint_motion(joints, i, R, r, S, a)), ad(V, Sv))
+        S_rate = ad(V, S)
+        store33(work, i, R_, R)
+        store3(work, i, r_, r)
+        store6(work, i, S_, S)
+        store6(work, i, SDOT_, S_rate)
+        store6(work, i, SDDOT_, add6(ad(A, S), ad(V, S_rate)))
+        store6(work, i, V_, V)
+        store6(work, i, A_, A)
+        G = inertia_from_child(R, r, load_inertia(robot, i, INERTIA))
+        K, p = velocity_inertia(V, G)
+        by_turning, p_by_turning = velocity_inertia(V, inertia_rate(K, p))
+        by_rate, p_by_rate = velocity_inertia(A, G)
+        store_inertia(work, i, G_, G)
+        store33(work, i, K_, K)
+        store3(work, i, p_, p)
+        store33(work, i, KDOT_, (add(by_turning[0], by_rate[0]), add(by_turning[1], by_rate[1]),
+                                 add(by_turning[2], by_rate[2])))
+        store3(work, i, PDOT_, add(p_by_turning, p_by_rate))
+
+    # Leaves to root: composite bodies, and with each the entries of the matrices.
+    gravity, total = load3(robot, 0, GRAVITY), 0.0
+    for j in range(nv, 0, -1):
+        up = parent(robot, j)
+        S, S_rate, S_second = load6(work, j, S_), load6(work, j, SDOT_), load6(work, j, SDDOT_)
+        G, K, p = load_inertia(work, j, G_), load33(work, j, K_), load3(work, j, p_)
+        K_rate, p_rate = load33(work, j, KDOT_), load3(work, j, PDOT_)
+        G_rate = inertia_rate(K, p)
+        F1 = add6(inertia_times(G, S_rate), velocity_times(K, p, S))
+        F1_rate = add6(add6(inertia_times(G_rate, S_rate), inertia_times(G, S_second)),
+                       add6(velocity_times(K_rate, p_rate, S), velocity_times(K, p, S_rate)))
+        F2 = inertia_times(G, S)
+        F2_rate = add6(inertia_times(G_rate, S), inertia_times(G, S_rate))
+        F3 = velocity_transposed_times(K, p, S)
+        F3_rate = add(velocity_transposed_times(K_rate, p_rate, S),
+                      velocity_transposed_times(K, p, S_rate))
+        terms[j - 1, j - 1] = dot6(S, F2) + robot[j, ARMATURE]
+        terms[C + j - 1, j - 1] = dot6(S, F1)
+        terms[D + j - 1, j - 1] = dot6(S_rate, F1) + dot6(S, F1_rate)
+        terms[g, j - 1] = -dot(gravity, F2[1])
+        terms[g + 1, j - 1] = -dot(gravity, F2_rate[1])
+        total += terms[j - 1, j - 1] + terms[D + j - 1, j - 1] + terms[g + 1, j - 1]
+        i = up
+        while i > 0:
+            S_i, S_i_rate = load6(work, i, S_), load6(work, i, SDOT_)
+            terms[i - 1, j - 1] = terms[j - 1, i - 1] = dot6(S_i, F2)
+            terms[C + i - 1, j - 1] = dot6(S_i, F1)
+            terms[C + j - 1, i - 1] = dot6(S_i_rate, F2) + dot(S_i[0], F3)
+            terms[D + i - 1, j - 1] = dot6(S_i_rate, F1) + dot6(S_i, F1_rate)
+            terms[D + j - 1, i - 1] = (
+                dot6(load6(work, i, SDDOT_), F2) + dot6(S_i_rate, F2_rate)
+                + dot(S_i_rate[0], F3) + dot(S_i[0], F3_rate))
+            i = parent(robot, i)
+        if up > 0:
+            for k in range(G_, RATE_COLUMNS):
+                work[up, k] += work[j, k]
+    return total

@@ -1,0 +1,175 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+All derivatives of inverse, forward and hybrid dynamics by position, velocity and input.
+
+Derivatives by any other scalar (a mass, a placement, a wrench ...) and in one direction only are
+in `rbd_ros.directional_derivatives`.
+
+"""
+
+import numpy as np
+from rbd_ros.workspace import Derivatives, Workspace
+
+
+def inverse_dynamics_derivatives(model, q, v, a, *, external_wrenches=None):
+    """
+    Return the derivatives of the torques by q, v and a.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration; rad for revolute, m for prismatic joints.
+    v : array_like, shape (model.nv,)
+        Velocity, rad/s or m/s.
+    a : array_like, shape (model.nv,)
+        Acceleration, rad/s^2 or m/s^2.
+    external_wrenches : mapping of str to array_like, optional
+        For each link that something outside pushes: the moment, N m, and force, N, that act on it
+        at its origin, in its axes, with which they turn.
+
+    Returns
+    -------
+    Derivatives
+        Of tau; ``by_input`` is the mass matrix.
+
+    Raises
+    ------
+    StateError
+        If ``q``, ``v`` or ``a`` has another shape or holds a non-finite number.
+    ModelError
+        If a wrench names a link that is not there.
+
+    References
+    ----------
+    Kim table 5, for all directions at once; seed guide section 5; O(n depth).
+
+    """
+    return _fresh(Workspace(model).inverse_dynamics_derivatives(
+        q, v, a, external_wrenches=external_wrenches))
+
+
+def forward_dynamics_derivatives(model, q, v, tau, *, external_wrenches=None):
+    """
+    Return the derivatives of the accelerations by q, v and tau.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration; rad for revolute, m for prismatic joints.
+    v : array_like, shape (model.nv,)
+        Velocity, rad/s or m/s.
+    tau : array_like, shape (model.nv,)
+        N m for revolute, N for prismatic joints.
+    external_wrenches : mapping of str to array_like, optional
+        For each link that something outside pushes: the moment, N m, and force, N, that act on it
+        at its origin, in its axes, with which they turn.
+
+    Returns
+    -------
+    Derivatives
+        Of a; ``by_input`` is the inverse of the mass matrix.
+
+    Raises
+    ------
+    StateError
+        If ``q``, ``v`` or ``tau`` has another shape or holds a non-finite number.
+    ModelError
+        If a wrench names a link that is not there.
+    SingularError
+        If a joint moves no inertia.
+
+    References
+    ----------
+    Kim table 6, for all directions at once; seed guide section 5.
+
+    """
+    return _fresh(Workspace(model).forward_dynamics_derivatives(
+        q, v, tau, external_wrenches=external_wrenches))
+
+
+def hybrid_dynamics_derivatives(model, q, v, a, tau, prescribed, *, external_wrenches=None):
+    """
+    Return the derivatives of the unknown torques and accelerations by q, v and what is given.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration; rad for revolute, m for prismatic joints.
+    v : array_like, shape (model.nv,)
+        Velocity, rad/s or m/s.
+    a, tau : array_like, shape (model.nv,)
+        Accelerations and torques; the entries that are not given are ignored.
+    prescribed : array_like of bool, shape (model.nv,)
+        For each velocity, whether its acceleration is given (true) or its torque (false).
+    external_wrenches : mapping of str to array_like, optional
+        For each link that something outside pushes: the moment, N m, and force, N, that act on it
+        at its origin, in its axes, with which they turn.
+
+    Returns
+    -------
+    Derivatives
+        Row k is of ``tau[k]`` where ``prescribed[k]``, of ``a[k]`` elsewhere; column k of
+        ``by_input`` is by the other of the two.
+
+    Raises
+    ------
+    StateError
+        If an argument has another shape or holds a non-finite number.
+    ModelError
+        If a wrench names a link that is not there.
+    SingularError
+        If a joint whose torque is given moves no inertia.
+
+    References
+    ----------
+    Kim (33) and table 7, for all directions at once.
+
+    """
+    derivatives, _, _ = Workspace(model).hybrid_dynamics_derivatives(
+        q, v, a, tau, prescribed, external_wrenches=external_wrenches)
+    return _fresh(derivatives)
+
+
+def terms_and_rates(model, q, v, a):
+    """
+    Return M, C and g with their time derivatives.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration; rad for revolute, m for prismatic joints.
+    v : array_like, shape (model.nv,)
+        Velocity, rad/s or m/s.
+    a : array_like, shape (model.nv,)
+        Acceleration, rad/s^2 or m/s^2.
+
+    Returns
+    -------
+    TermsAndRates
+        C is the Christoffel form.
+
+    Raises
+    ------
+    StateError
+        If ``q``, ``v`` or ``a`` has another shape or holds a non-finite number.
+
+    References
+    ----------
+    Garofalo et al. (25), by composite bodies, O(n depth).
+
+    """
+    return _fresh(Workspace(model).terms_and_rates(q, v, a))
+
+
+def _fresh(result):
+    """Return copies that are no views of a workspace."""
+    return type(result)(*(np.array(part) for part in result))

@@ -1,0 +1,193 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+All derivatives of inverse and forward dynamics by state and input, by composite bodies.
+
+World axes and origin, symbols as in `composite_bodies`. A step of q_j moves what joint j carries
+rigidly along S_j, while the body that it hangs on, with twist V_p and acceleration A_p (gravity
+included), stays. Beyond j that is the rigid motion of everything, less that of V_p and A_p:
+
+    dV = ad_Sj V + S'_j,    dA = ad_Sj A + S''_j - ad_V S'_j,
+    S'_j = ad_Vp S_j,       S''_j = ad_Ap S_j + ad_Vp S'_j,
+
+and so, with 2 B x = -G ad_V x - ad_V^T G x + N(G V) x, whose sums `composite_bodies` knows, and F
+the force on all that j carries, for joints i and j of which one carries the other:
+
+    dtau_i/dq_j = S_i^T (I S''_j + 2 B S'_j)  - S_i^T ad_Sj^T F_j  if i carries j, not j carries i
+    dtau_i/dv_j = S_i^T (I (S'_j + dS_j/dt) + 2 B S_j)
+    dtau_i/da_j = S_i^T I S_j = M_ij
+
+with I and B of the farther of the two. The columns of a ball or a free joint carry each other.
+Checked against Kim (table 5) applied to every unit vector.
+
+"""
+
+import math
+
+from rbd_ros.bodies import (ARMATURE, fits, follows, GRAVITY, ground_origin, INERTIA, joint_pose,
+                            parent, world_column, world_joint_motion, world_pose)
+from rbd_ros.compiled import kernel
+from rbd_ros.vectors import (ad, ad_transposed, add6, dot, dot6, inertia_from_child, inertia_times,
+                             load3, load33, load6, load_inertia, scale, scale6, store3, store33,
+                             store6, store_inertia, sub6, to_parent, velocity_inertia,
+                             velocity_times, velocity_transposed_times)
+
+# Columns of `work`. VP_ and AP_ are the motion of the body that the joint hangs on; G_ ... F_ are
+# the composite body: what is added to the parent.
+R_, r_, S_, V_, A_ = 0, 9, 12, 18, 24
+VP_, AP_ = 30, 36
+FIRST_, SECOND_, RATE_ = 42, 48, 54          # S', S'' and S' + dS/dt
+G_, K_, p_, F_ = 60, 70, 79, 82
+DERIVATIVE_COLUMNS = 88
+
+
+@kernel
+def inverse_dynamics_jacobians(robot, joints, q, v, a, wrenches, work, jacobians):
+    """
+    Write dtau/dq, dtau/dv and M side by side to `jacobians`, shape (nv, 3 nv).
+
+    ``wrenches`` holds the outer force on each body, in its frame, with which it turns. Returns a
+    number that is finite if the results are; NaN, and nothing is written, if q, v or a has a wrong
+    length.
+
+    """
+    if not (fits(robot, joints, q, v) and fits(robot, joints, q, a)):
+        return math.nan
+    nv = len(robot) - 1
+    zero = (0.0, 0.0, 0.0)
+    store33(work, 0, R_, ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))
+    store3(work, 0, r_, ground_origin(robot, joints, q))
+    store6(work, 0, V_, (zero, zero))
+    store6(work, 0, A_, (zero, scale(-1.0, load3(robot, 0, GRAVITY))))
+
+    # Root to leaves: pose, twist, acceleration, inertia and the force on each body alone.
+    for i in range(1, nv + 1):
+        up = parent(robot, i)
+        R, r = joint_pose(robot, joints, i, q)
+        R, r = world_pose(load33(work, up, R_), load3(work, up, r_), R, r)
+        S = world_column(robot, joints, i, R, r)
+        V_p, A_p = load6(work, up, V_), load6(work, up, A_)
+        if follows(joints, i):
+            V_p, A_p = load6(work, up, VP_), load6(work, up, AP_)
+        Sv = world_joint_motion(joints, i, R, r, S, v)
+        V = add6(load6(work, up, V_), Sv)
+        A = add6(add6(load6(work, up, A_), world_joint_motion(joints, i, R, r, S, a)), ad(V, Sv))
+        first = ad(V_p, S)
+        store33(work, i, R_, R)
+        store3(work, i, r_, r)
+        store6(work, i, S_, S)
+        store6(work, i, V_, V)
+        store6(work, i, A_, A)
+        store6(work, i, VP_, V_p)
+        store6(work, i, AP_, A_p)
+        store6(work, i, FIRST_, first)
+        store6(work, i, SECOND_, add6(ad(A_p, S), ad(V_p, first)))
+        store6(work, i, RATE_, add6(first, ad(V, S)))
+        G = inertia_from_child(R, r, load_inertia(robot, i, INERTIA))
+        K, p = velocity_inertia(V, G)
+        store_inertia(work, i, G_, G)
+        store33(work, i, K_, K)
+        store3(work, i, p_, p)
+        F = sub6(inertia_times(G, A), ad_transposed(V, inertia_times(G, V)))
+        store6(work, i, F_, sub6(F, to_parent(R, r, load6(wrenches, i, 0))))
+
+    # Leaves to root: composite bodies, and with each the columns and rows of its joint.
+    total = 0.0
+    for j in range(nv, 0, -1):
+        up = parent(robot, j)
+        S, first = load6(work, j, S_), load6(work, j, FIRST_)
+        G, K, p = load_inertia(work, j, G_), load33(work, j, K_), load3(work, j, p_)
+        by_q = add6(inertia_times(G, load6(work, j, SECOND_)),
+                    scale6(2.0, velocity_times(K, p, first)))
+        by_v = add6(inertia_times(G, load6(work, j, RATE_)),
+                    scale6(2.0, velocity_times(K, p, S)))
+        by_a = inertia_times(G, S)
+        turning = scale(2.0, velocity_transposed_times(K, p, S))
+        one, two, three = j - 1, nv + j - 1, 2 * nv + j - 1
+        jacobians[j - 1, one] = dot6(S, by_q)
+        jacobians[j - 1, two] = dot6(S, by_v)
+        jacobians[j - 1, three] = dot6(S, by_a) + robot[j, ARMATURE]
+        total += jacobians[j - 1, one] + jacobians[j - 1, two] + jacobians[j - 1, three]
+        turned_force = ad_transposed(S, load6(work, j, F_))
+        same_joint = follows(joints, j)
+        if not same_joint:
+            by_q = sub6(by_q, turned_force)
+        i = up
+        while i > 0:
+            S_i, first_i = load6(work, i, S_), load6(work, i, FIRST_)
+            jacobians[i - 1, one] = dot6(S_i, by_q)
+            jacobians[i - 1, two] = dot6(S_i, by_v)
+            jacobians[i - 1, three] = jacobians[j - 1, 2 * nv + i - 1] = dot6(S_i, by_a)
+            jacobians[j - 1, i - 1] = (dot6(load6(work, i, SECOND_), by_a)
+                                       + dot(first_i[0], turning))
+            jacobians[j - 1, nv + i - 1] = (dot6(load6(work, i, RATE_), by_a)
+                                            + dot(S_i[0], turning))
+            if same_joint and not follows(joints, i):
+                by_q = sub6(by_q, turned_force)
+                same_joint = False
+            i = parent(robot, i)
+        if up > 0:
+            for k in range(G_, DERIVATIVE_COLUMNS):
+                work[up, k] += work[j, k]
+    return total
+
+
+@kernel
+def forward_dynamics_jacobians(robot, jacobians, work, solved):
+    """
+    Write da/dq, da/dv and da/dtau = M^-1 side by side to `solved`, shape (nv, 3 nv).
+
+    ``jacobians`` is as `inverse_dynamics_jacobians` left it, at the accelerations a:
+    da/d(q, v) = -M^-1 dtau/d(q, v) (seed guide section 5). ``work``, shape (nv, nv), receives L
+    with M = L^T L, which has entries only where one joint carries the other. Returns a number that
+    is finite if the results are.
+
+    """
+    nv = len(robot) - 1
+    for i in range(nv):
+        for j in range(i + 1):
+            work[i, j] = jacobians[i, 2 * nv + j]
+        for j in range(2 * nv):
+            solved[i, j] = -jacobians[i, j]
+        for j in range(2 * nv, 3 * nv):
+            solved[i, j] = 0.0
+        solved[i, 2 * nv + i] = 1.0
+    # M = L^T L, in place.
+    for k in range(nv - 1, -1, -1):
+        work[k, k] = math.sqrt(work[k, k])
+        inverse = 1.0 / work[k, k]
+        i = parent(robot, k + 1) - 1
+        while i >= 0:
+            work[k, i] *= inverse
+            i = parent(robot, i + 1) - 1
+        i = parent(robot, k + 1) - 1
+        while i >= 0:
+            j = i
+            while j >= 0:
+                work[i, j] -= work[k, i] * work[k, j]
+                j = parent(robot, j + 1) - 1
+            i = parent(robot, i + 1) - 1
+    # L^T y = b, then L x = y, for all columns at once.
+    for i in range(nv - 1, -1, -1):
+        inverse = 1.0 / work[i, i]
+        for c in range(3 * nv):
+            solved[i, c] *= inverse
+        j = parent(robot, i + 1) - 1
+        while j >= 0:
+            factor = work[i, j]
+            for c in range(3 * nv):
+                solved[j, c] -= factor * solved[i, c]
+            j = parent(robot, j + 1) - 1
+    total = 0.0
+    for i in range(nv):
+        j = parent(robot, i + 1) - 1
+        while j >= 0:
+            factor = work[i, j]
+            for c in range(3 * nv):
+                solved[i, c] -= factor * solved[j, c]
+            j = parent(robot, j + 1) - 1
+        inverse = 1.0 / work[i, i]
+        for c in range(3 * nv):
+            solved[i, c] *= inverse
+            total += solved[i, c]
+    return total

@@ -1,0 +1,92 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+The regressor Y with Y pi = tau, body by body.
+
+With a body's twist V = (omega, v) and acceleration A = (alpha, dv), gravity included, in its own
+axes, the force on it is linear in its parameters: with d = dv + omega x v,
+
+    f = m d + (alpha x + omega x omega x) mc,    n = mc x d + I alpha + omega x I omega.
+
+Column i of the body's Jacobian, (z, s), makes of that the ten entries of row i of Y:
+
+    m: s . d,   mc: d x z + s x alpha + omega (omega . s) - s (omega . omega),
+    Ixx: z_x alpha_x + u_x omega_x,   Ixy: z_x alpha_y + z_y alpha_x + u_x omega_y + u_y omega_x,
+
+and so on, with u = z x omega. Garofalo et al. (8)-(12), (16); seed guide section 4, Regressor.
+
+"""
+
+import math
+
+from rbd_ros.bodies import (fits, GRAVITY, ground_origin, joint_pose, parent, world_column,
+                            world_joint_motion, world_pose)
+from rbd_ros.compiled import kernel
+from rbd_ros.vectors import (ad, add, add6, compose, cross, dot, load3, load33, load6, scale,
+                             store3, store33, store6, sub, to_child)
+
+# Columns of `work`.
+R_, r_, S_, V_, A_ = 0, 9, 12, 18, 24
+REGRESSOR_COLUMNS = 30
+
+
+@kernel
+def regressor_columns(robot, joints, q, v, a, links, work, Y):
+    """
+    Write the regressor and return a number that is finite if it is.
+
+    Row k of ``links`` holds the body that link k is, and the rotation from the link's frame to the
+    body's; columns 10 k ... 10 k + 9 of ``Y`` are for its m, mc (3), Ixx, Iyy, Izz, Ixy, Ixz, Iyz
+    about the origin of the link. NaN is returned, and nothing is written, if q, v or a has a wrong
+    length.
+
+    """
+    if not (fits(robot, joints, q, v) and fits(robot, joints, q, a)):
+        return math.nan
+    zero = (0.0, 0.0, 0.0)
+    store33(work, 0, R_, ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))
+    store3(work, 0, r_, ground_origin(robot, joints, q))
+    store6(work, 0, V_, (zero, zero))
+    store6(work, 0, A_, (zero, scale(-1.0, load3(robot, 0, GRAVITY))))
+    # Root to leaves: pose, column of the Jacobian, twist and acceleration, in the world's axes.
+    for i in range(1, len(robot)):
+        up = parent(robot, i)
+        R, r = joint_pose(robot, joints, i, q)
+        R, r = world_pose(load33(work, up, R_), load3(work, up, r_), R, r)
+        S = world_column(robot, joints, i, R, r)
+        Sv = world_joint_motion(joints, i, R, r, S, v)
+        V = add6(load6(work, up, V_), Sv)
+        store33(work, i, R_, R)
+        store3(work, i, r_, r)
+        store6(work, i, S_, S)
+        store6(work, i, V_, V)
+        store6(work, i, A_, add6(add6(load6(work, up, A_),
+                                      world_joint_motion(joints, i, R, r, S, a)), ad(V, Sv)))
+    # Each link: its own axes, and the column of every joint that carries it.
+    total = 0.0
+    for k in range(len(links)):
+        i = int(links[k, 0])
+        R, r = compose(load33(work, i, R_), load33(links, k, 1)), load3(work, i, r_)
+        omega, slide = to_child(R, r, load6(work, i, V_))
+        alpha, slide_rate = to_child(R, r, load6(work, i, A_))
+        d = add(slide_rate, cross(omega, slide))
+        square = dot(omega, omega)
+        c = 10 * k
+        while i > 0:
+            z, s = to_child(R, r, load6(work, i, S_))
+            u = cross(z, omega)
+            Y[i - 1, c] = dot(s, d)
+            store3(Y, i - 1, c + 1, add(add(cross(d, z), cross(s, alpha)),
+                                        sub(scale(dot(omega, s), omega), scale(square, s))))
+            Y[i - 1, c + 4] = z[0] * alpha[0] + u[0] * omega[0]
+            Y[i - 1, c + 5] = z[1] * alpha[1] + u[1] * omega[1]
+            Y[i - 1, c + 6] = z[2] * alpha[2] + u[2] * omega[2]
+            Y[i - 1, c + 7] = (z[0] * alpha[1] + z[1] * alpha[0]
+                               + u[0] * omega[1] + u[1] * omega[0])
+            Y[i - 1, c + 8] = (z[0] * alpha[2] + z[2] * alpha[0]
+                               + u[0] * omega[2] + u[2] * omega[0])
+            Y[i - 1, c + 9] = (z[1] * alpha[2] + z[2] * alpha[1]
+                               + u[1] * omega[2] + u[2] * omega[1])
+            total += Y[i - 1, c] + Y[i - 1, c + 1] + Y[i - 1, c + 4]
+            i = parent(robot, i)
+    return total
