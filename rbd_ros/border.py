@@ -33,7 +33,7 @@ class Border:
         self.model = model
         self._robot, self._joints = model.tree.robot, model.tree.joints
         self._folding = model.folding
-        self._wrenches, self._wrenches_set = np.zeros((len(self._robot), 6)), False
+        self.wrenches, self._wrenches_set = np.zeros((len(self._robot), 6)), False
 
     def _run(self, kernel, vectors, *rest):
         """Run a kernel on vectors, given by name, and buffers."""
@@ -107,7 +107,7 @@ class Border:
     def _wrench_rows(self, external_wrenches):
         """Return the wrenches on links as one force per body, in its frame."""
         if self._wrenches_set:
-            self._wrenches[:] = 0.0
+            self.wrenches[:] = 0.0
             self._wrenches_set = False
         for link, wrench in (external_wrenches or {}).items():
             k = self.model.link_index(link)
@@ -116,6 +116,6 @@ class Border:
                 raise StateError(f"the external wrench on link '{link}' must be six finite "
                                  f'numbers (moment, force), got {wrench}')
             tree = self.model.tree
-            self._wrenches[tree.link_body[k]] += Ad(inverse(tree.link_pose[k])).T @ wrench
+            self.wrenches[tree.link_body[k]] += Ad(inverse(tree.link_pose[k])).T @ wrench
             self._wrenches_set = True
-        return self._wrenches
+        return self.wrenches

@@ -43,7 +43,7 @@ _CACHE_DIRECTORY = str(cache_directory())
 helper = numba.njit(**_OPTIONS)
 
 
-def kernel(function):
+def kernel(function, **options):
     """
     Make a kernel: a function that `prepare` compiles for exactly the types it names.
 
@@ -55,12 +55,17 @@ def kernel(function):
     # numba reads this setting while it decorates, and only then.
     numba.config.CACHE_DIR = chosen_by_user or _CACHE_DIRECTORY
     try:
-        dispatcher = numba.njit(cache=True, **_OPTIONS)(function)
+        dispatcher = numba.njit(cache=True, **_OPTIONS, **options)(function)
     finally:
         numba.config.CACHE_DIR = chosen_by_user
     # What disable_compile() does, which itself wants a compiled signature first.
     dispatcher._can_compile = False
     return dispatcher
+
+
+def long_kernel(function):
+    """Make a kernel that lets other Python threads run while it does."""
+    return kernel(function, nogil=True)
 
 
 def prepare(kernel, *arguments):

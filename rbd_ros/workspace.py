@@ -93,7 +93,7 @@ class Derivatives(NamedTuple):
     by_input: np.ndarray
 
 
-def _name_rows(rows, nv):
+def name_rows(rows, nv):
     """Return the rows that `composite_bodies` writes under their names."""
     return DynamicsTerms(rows[:nv, :nv], rows[nv:2 * nv, :nv], rows[2 * nv, :nv],
                          rows[2 * nv + 1, :nv], rows[2 * nv + 2:2 * nv + 5, :nv],
@@ -119,13 +119,13 @@ class Workspace(Border):
     def __init__(self, model):
         super().__init__(model)
         n, nv = len(self._robot) - 1, model.nv
-        self._work = np.zeros((n + 1, max(COMPOSITE_COLUMNS, ARTICULATED_COLUMNS,
+        self.work = np.zeros((n + 1, max(COMPOSITE_COLUMNS, ARTICULATED_COLUMNS,
                                           DERIVATIVE_COLUMNS, RATE_COLUMNS)))
         self._rows = np.zeros((2 * n + 6, max(n, 3)))
-        self._tree_terms = _name_rows(self._rows, n)
+        self._tree_terms = name_rows(self._rows, n)
         self.terms = self._tree_terms
         if self._folding is not None:
-            self.terms = _name_rows(np.zeros((2 * nv + 6, max(nv, 3))), nv)
+            self.terms = name_rows(np.zeros((2 * nv + 6, max(nv, 3))), nv)
         self._tau, self._a = np.zeros(n), np.zeros(n)
         self._no_acceleration, self._none_prescribed = np.zeros(nv), np.zeros(n, bool)
 
@@ -136,10 +136,10 @@ class Workspace(Border):
         if self._folding is not None:
             q, v = self._expand(q=q, v=v)
         try:
-            total = composite_bodies(self._robot, self._joints, q, v, self._work, self._rows)
+            total = composite_bodies(self._robot, self._joints, q, v, self.work, self._rows)
         except NOT_A_VECTOR:
-            q, v = self._ready(composite_bodies, {'q': q, 'v': v}, self._work, self._rows)
-            total = composite_bodies(self._robot, self._joints, q, v, self._work, self._rows)
+            q, v = self._ready(composite_bodies, {'q': q, 'v': v}, self.work, self._rows)
+            total = composite_bodies(self._robot, self._joints, q, v, self.work, self._rows)
         if not isfinite(total):
             self._explain(q=q, v=v)
         if factorization != 'christoffel':
@@ -189,7 +189,7 @@ class Workspace(Border):
 
     # Made at their first use: for a robot of thousands of joints they are large.
     @cached_property
-    def _jacobians(self):
+    def jacobians(self):
         n = len(self._robot) - 1
         return np.zeros((n, 3 * n)), np.zeros((n, 3 * n)), np.zeros((n, n))
 
@@ -199,7 +199,7 @@ class Workspace(Border):
         return np.zeros((3 * n + 2, n))
 
     @cached_property
-    def _regressor(self):
+    def regressor(self):
         tree = self.model.tree
         links = [k for k, joint in enumerate(self.model.joints, 1) if joint.nv]
         rows = [[tree.link_body[k], *tree.link_pose[k][:3, :3].T.ravel()] for k in links]
@@ -208,7 +208,7 @@ class Workspace(Border):
 
     def terms_and_rates(self, q, v, a):
         """Compute the `TermsAndRates`."""
-        self._run(composite_rates, {'q': q, 'v': v, 'a': a}, self._work, self._rate_rows)
+        self._run(composite_rates, {'q': q, 'v': v, 'a': a}, self.work, self._rate_rows)
         rows, n = self._rate_rows, len(self._robot) - 1
         M, C, C_rate, g, g_rate = rows[:n], rows[n:2 * n], rows[2 * n:3 * n], rows[-2], rows[-1]
         if self._folding is None:
@@ -218,9 +218,9 @@ class Workspace(Border):
 
     def inverse_dynamics_derivatives(self, q, v, a, *, external_wrenches=None):
         """Return the `Derivatives` of tau; by_input is M."""
-        jacobians, _, _ = self._jacobians
+        jacobians, _, _ = self.jacobians
         self._run(inverse_dynamics_jacobians, {'q': q, 'v': v, 'a': a},
-                  self._wrench_rows(external_wrenches), self._work, jacobians)
+                  self._wrench_rows(external_wrenches), self.work, jacobians)
         n = len(jacobians)
         parts = jacobians[:, :n], jacobians[:, n:2 * n], jacobians[:, 2 * n:]
         if self._folding is not None:
@@ -236,7 +236,7 @@ class Workspace(Border):
             inverse = np.linalg.inv(of_tau.by_input)
             return Derivatives(-inverse @ of_tau.by_position, -inverse @ of_tau.by_velocity,
                                inverse)
-        jacobians, solved, factor = self._jacobians
+        jacobians, solved, factor = self.jacobians
         arguments = (self._robot, jacobians, factor, solved)
         try:
             total = forward_dynamics_jacobians(*arguments)
@@ -272,19 +272,19 @@ class Workspace(Border):
 
     def torque_regressor(self, q, v, a):
         """Return Y with Y pi = tau - armature a, for the parameters of every moving body."""
-        links, Y = self._regressor
-        self._run(regressor_columns, {'q': q, 'v': v, 'a': a}, links, self._work, Y)
+        links, Y = self.regressor
+        self._run(regressor_columns, {'q': q, 'v': v, 'a': a}, links, self.work, Y)
         return Y if self._folding is None else self._folding.G.T @ Y
 
     # -- Kinematics. -----------------------------------------------------------------------------
 
     def place_links(self, q):
         """Return the poses of all links in the root's frame, shape (links, 4, 4)."""
-        self._run(place_bodies, {'q': q}, self._work)
+        self._run(place_bodies, {'q': q}, self.work)
         tree = self.model.tree
         bodies = np.zeros((len(self._robot), 4, 4))
-        bodies[:, :3, :3] = self._work[:, :9].reshape(-1, 3, 3).transpose(0, 2, 1)
-        bodies[:, :3, 3] = self._work[:, 9:12]
+        bodies[:, :3, :3] = self.work[:, :9].reshape(-1, 3, 3).transpose(0, 2, 1)
+        bodies[:, :3, 3] = self.work[:, 9:12]
         bodies[:, 3, 3] = 1.0
         return bodies[tree.link_body] @ tree.link_pose
 
@@ -294,7 +294,7 @@ class Workspace(Border):
         T = self.place_links(q)[k]
         J = np.zeros((6, len(self._robot) - 1))
         arguments = (self._robot, self._joints, int(self.model.tree.link_body[k]),
-                     T[None, :3, 3].copy(), self._work, J)
+                     T[None, :3, 3].copy(), self.work, J)
         prepare(world_jacobian_columns, *arguments)
         world_jacobian_columns(*arguments)
         return (J if self._folding is None else J @ self._folding.G), T
@@ -306,12 +306,12 @@ class Workspace(Border):
         if self._folding is not None:
             q, v, a = self._expand(q=q, v=v, a=a)
         try:
-            total = newton_euler(self._robot, self._joints, q, v, a, wrenches, self._work,
+            total = newton_euler(self._robot, self._joints, q, v, a, wrenches, self.work,
                                  self._tau)
         except NOT_A_VECTOR:
-            q, v, a = self._ready(newton_euler, {'q': q, 'v': v, 'a': a}, wrenches, self._work,
+            q, v, a = self._ready(newton_euler, {'q': q, 'v': v, 'a': a}, wrenches, self.work,
                                   self._tau)
-            total = newton_euler(self._robot, self._joints, q, v, a, wrenches, self._work,
+            total = newton_euler(self._robot, self._joints, q, v, a, wrenches, self.work,
                                  self._tau)
         if not isfinite(total):
             self._explain(q=q, v=v, a=a)
@@ -320,16 +320,16 @@ class Workspace(Border):
     def _articulated(self, q, v, a, tau, prescribed, wrenches):
         try:
             total = articulated_bodies(self._robot, self._joints, q, v, a, tau, prescribed,
-                                       wrenches, self._work)
+                                       wrenches, self.work)
         except NOT_A_VECTOR:
             q, v, a, tau = self._ready(
                 articulated_bodies, {'q': q, 'v': v, 'a': a, 'tau': tau}, prescribed, wrenches,
-                self._work)
+                self.work)
             total = articulated_bodies(self._robot, self._joints, q, v, a, tau, prescribed,
-                                       wrenches, self._work)
+                                       wrenches, self.work)
         if not isfinite(total):
             self.check(q=q, v=v, tau=tau)
-            column = int(self._work[0, PSI_])
+            column = int(self.work[0, PSI_])
             if column > 0:
                 self._refuse(self.model.velocity_names[column - 1])
             self._explain(a=a, tau=tau)
@@ -339,7 +339,7 @@ class Workspace(Border):
         if factorization != 'body':
             raise StateError("factorization must be 'christoffel' or 'body', "
                              f"got '{factorization}'")
-        arguments = (self._robot, self._work, self._rows)
+        arguments = (self._robot, self.work, self._rows)
         try:
             use_body_factorization(*arguments)
         except NOT_A_VECTOR:

@@ -1,0 +1,357 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Dynamics of many states at once, on all cores.
+
+The functions are those of the same names in `rbd_ros`, without external wrenches. Arguments and
+results have one state per row. Threads take the states in chunks and run compiled code; what is
+needed besides arguments and results does not grow with the number of states. Robots whose joints
+mimic others are computed one state after the other.
+
+Every function takes ``threads``, how many (default: one for each core), and ``progress``, which is
+called as ``progress(done, states)`` after every chunk.
+
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+import os
+from threading import Lock
+
+import numpy as np
+from rbd_ros.batch_kernels import (all_terms_states, forward_derivatives_states,
+                                   hybrid_dynamics_states, inverse_derivatives_states,
+                                   inverse_dynamics_states, torque_regressor_states)
+from rbd_ros.compiled import prepare
+from rbd_ros.errors import RbdError, StateError
+from rbd_ros.workspace import Derivatives, DynamicsTerms, name_rows, Workspace
+
+# States in a chunk: enough for the cost of a call from Python not to count.
+CHUNK = 1024
+
+
+def inverse_dynamics(model, Q, V, A, *, threads=None, progress=None):
+    """
+    Return the torques of many states.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    Q, V, A : array_like, shape (states, nq), (states, nv) and (states, nv)
+        Configurations, velocities and accelerations; rad or m, per s, per s^2.
+    threads, progress
+        See the module.
+
+    Returns
+    -------
+    ndarray, shape (states, nv)
+        N m or N.
+
+    Raises
+    ------
+    StateError
+        If an array has another shape, or a state holds a non-finite number.
+
+    """
+    Tau = np.zeros((len(Q), model.nv))
+    _compute(model, inverse_dynamics_states, {'Q': Q, 'V': V, 'A': A},
+             lambda workspace: (workspace.wrenches, workspace.work), [Tau], [Tau],
+             lambda workspace, *state: [workspace.inverse_dynamics(*state)], threads, progress)
+    return Tau
+
+
+def forward_dynamics(model, Q, V, Tau, *, threads=None, progress=None):
+    """
+    Return the accelerations of many states.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    Q, V, Tau : array_like, shape (states, nq), (states, nv) and (states, nv)
+        Configurations, velocities and torques; rad or m, per s, N m or N.
+    threads, progress
+        See the module.
+
+    Returns
+    -------
+    ndarray, shape (states, nv)
+        rad/s^2 or m/s^2.
+
+    Raises
+    ------
+    StateError
+        If an array has another shape, or a state holds a non-finite number.
+    SingularError
+        If a joint moves no inertia.
+
+    """
+    return hybrid_dynamics(model, Q, V, np.zeros((len(Q), model.nv)), Tau,
+                           np.zeros(model.nv, bool), threads=threads, progress=progress)[0]
+
+
+def hybrid_dynamics(model, Q, V, A, Tau, prescribed, *, threads=None, progress=None):
+    """
+    Return the accelerations and torques of many states, given one of the two for each joint.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    Q, V, A, Tau : array_like, shape (states, nq), then (states, nv)
+        Configurations, velocities, accelerations and torques; what is not given is ignored.
+    prescribed : array_like of bool, shape (nv,)
+        For each velocity, whether its acceleration is given (true) or its torque (false), in all
+        states alike.
+    threads, progress
+        See the module.
+
+    Returns
+    -------
+    A, Tau : ndarray, shape (states, nv)
+        rad/s^2 or m/s^2, N m or N.
+
+    Raises
+    ------
+    StateError
+        If an array has another shape, or a state holds a non-finite number.
+    SingularError
+        If a joint whose torque is given moves no inertia.
+
+    """
+    prescribed = np.array(prescribed, bool)
+    if prescribed.shape != (model.nv,):
+        raise StateError(f"robot '{model.name}' has {model.nv} velocities, got prescribed of the "
+                         f'shape {prescribed.shape}')
+    states = {'Q': Q, 'V': V, 'A': np.array(A, float), 'Tau': np.array(Tau, float)}
+    for label, unknown in (('A', ~prescribed), ('Tau', prescribed)):
+        if states[label].shape == (len(Q), model.nv):
+            states[label][:, unknown] = 0.0
+    _compute(model, hybrid_dynamics_states, states,
+             lambda workspace: (prescribed, workspace.wrenches, workspace.work), [],
+             [states['A'], states['Tau']],
+             lambda workspace, *state: workspace.hybrid_dynamics(*state, prescribed), threads,
+             progress)
+    return states['A'], states['Tau']
+
+
+def all_terms(model, Q, V, *, threads=None, progress=None):
+    """
+    Return M, C, g, C v, J_CoM and the centre of mass of many states.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    Q, V : array_like, shape (states, nq) and (states, nv)
+        Configurations and velocities; rad or m, per s.
+    threads, progress
+        See the module.
+
+    Returns
+    -------
+    DynamicsTerms
+        Of arrays with one more axis, the first, for the states; C is the Christoffel form.
+
+    Raises
+    ------
+    StateError
+        If an array has another shape, or a state holds a non-finite number.
+
+    """
+    rows = np.zeros((len(Q), 2 * model.nv + 6, max(model.nv, 3)))
+    terms = DynamicsTerms(*(np.moveaxis(part, -1, 0) for part in name_rows(
+        np.moveaxis(rows, 0, -1), model.nv)))
+    _compute(model, all_terms_states, {'Q': Q, 'V': V},
+             lambda workspace: (workspace.work,), [rows], terms,
+             lambda workspace, *state: workspace.all_terms(*state), threads, progress)
+    return terms
+
+
+def inverse_dynamics_derivatives(model, Q, V, A, *, threads=None, progress=None):
+    """
+    Return the derivatives of the torques of many states.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    Q, V, A : array_like, shape (states, nq), (states, nv) and (states, nv)
+        Configurations, velocities and accelerations; rad or m, per s, per s^2.
+    threads, progress
+        See the module.
+
+    Returns
+    -------
+    Derivatives
+        Of arrays of the shape (states, nv, nv).
+
+    Raises
+    ------
+    StateError
+        If an array has another shape, or a state holds a non-finite number.
+
+    """
+    jacobians = np.zeros((len(Q), model.nv, 3 * model.nv))
+    derivatives = Derivatives(*np.split(jacobians, 3, axis=2))
+    _compute(model, inverse_derivatives_states, {'Q': Q, 'V': V, 'A': A},
+             lambda workspace: (workspace.wrenches, workspace.work), [jacobians], derivatives,
+             lambda workspace, *state: workspace.inverse_dynamics_derivatives(*state), threads,
+             progress)
+    return derivatives
+
+
+def forward_dynamics_derivatives(model, Q, V, Tau, *, threads=None, progress=None):
+    """
+    Return the derivatives of the accelerations of many states.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    Q, V, Tau : array_like, shape (states, nq), (states, nv) and (states, nv)
+        Configurations, velocities and torques; rad or m, per s, N m or N.
+    threads, progress
+        See the module.
+
+    Returns
+    -------
+    Derivatives
+        Of arrays of the shape (states, nv, nv).
+
+    Raises
+    ------
+    StateError
+        If an array has another shape, or a state holds a non-finite number.
+    SingularError
+        If a joint moves no inertia.
+
+    """
+    solved = np.zeros((len(Q), model.nv, 3 * model.nv))
+    derivatives = Derivatives(*np.split(solved, 3, axis=2))
+    none_prescribed = np.zeros(model.nv, bool)
+
+    def buffers(workspace):
+        jacobians, _, factor = workspace.jacobians
+        return none_prescribed, workspace.wrenches, workspace.work, jacobians, factor
+
+    def one(workspace, q, v, _, tau):
+        return workspace.forward_dynamics_derivatives(q, v, tau)
+
+    states = {'Q': Q, 'V': V, 'A': np.zeros((len(Q), model.nv)), 'Tau': np.array(Tau, float)}
+    _compute(model, forward_derivatives_states, states, buffers, [solved], derivatives, one,
+             threads, progress)
+    return derivatives
+
+
+def torque_regressor(model, Q, V, A, *, threads=None, progress=None):
+    """
+    Return the regressors of many states.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    Q, V, A : array_like, shape (states, nq), (states, nv) and (states, nv)
+        Configurations, velocities and accelerations; rad or m, per s, per s^2.
+    threads, progress
+        See the module.
+
+    Returns
+    -------
+    ndarray, shape (states, nv, parameters)
+        See `rbd_ros.torque_regressor`.
+
+    Raises
+    ------
+    StateError
+        If an array has another shape, or a state holds a non-finite number.
+
+    """
+    Y = np.zeros((len(Q), model.nv, Workspace(model).regressor[1].shape[1]))
+    _compute(model, torque_regressor_states, {'Q': Q, 'V': V, 'A': A},
+             lambda workspace: (workspace.regressor[0], workspace.work), [Y], [Y],
+             lambda workspace, *state: [workspace.torque_regressor(*state)], threads, progress)
+    return Y
+
+
+def _compute(model, kernel, states, buffers, raw, results, one, threads, progress):
+    """
+    Run a kernel on all states.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    kernel : callable
+        Takes the robot's arrays, the states, the buffers and ``raw``, of which it writes the
+        latter.
+    states : dict of str to array_like
+        Those of a kind by name.
+    buffers : callable
+        Given the workspace of a thread, returns what the kernel needs besides.
+    raw, results : sequence of ndarray
+        What the kernel writes, and what the user gets: views of it.
+    one : callable
+        Given a workspace and one state, returns the values of ``results``, or raises an error.
+    threads, progress
+        Of the user.
+
+    """
+    states = _checked(model, states)
+    count = len(states['Q'])
+    chunks = iter([slice(k, min(k + CHUNK, count)) for k in range(0, count, CHUNK)])
+    done, lock = [0], Lock()
+
+    def advance(chunk):
+        with lock:
+            done[0] += chunk.stop - chunk.start
+            if progress is not None:
+                progress(done[0], count)
+
+    def compute_one(workspace, k):
+        try:
+            return one(workspace, *(x[k] for x in states.values()))
+        except RbdError as error:
+            raise type(error)(f'state {k}: {error}') from None
+
+    def arguments(workspace, chunk):
+        return (model.tree.robot, model.tree.joints, *(x[chunk] for x in states.values()),
+                *buffers(workspace), *(x[chunk] for x in raw))
+
+    def work():
+        workspace = Workspace(model)
+        for chunk in chunks:
+            if model.folding is None:
+                bad = kernel(*arguments(workspace, chunk))
+                if bad >= 0:
+                    compute_one(workspace, chunk.start + bad)
+            else:
+                for k in range(chunk.start, chunk.stop):
+                    for result, value in zip(results, compute_one(workspace, k)):
+                        result[k] = value
+            advance(chunk)
+
+    if count and model.folding is None:
+        # The recursion itself is compiled for one state, then the loop over states.
+        workspace = Workspace(model)
+        compute_one(workspace, 0)
+        prepare(kernel, *arguments(workspace, slice(0, 1)))
+    threads = threads or os.cpu_count() or 1
+    with ThreadPoolExecutor(threads) as pool:
+        for future in [pool.submit(work) for _ in range(threads)]:
+            future.result()
+
+
+def _checked(model, states):
+    """Return the states as arrays that the kernels take as they are."""
+    checked = {}
+    count = len(states['Q'])
+    for label, x in states.items():
+        width = model.nq if label == 'Q' else model.nv
+        x = np.require(x, float, ['C', 'W'])
+        if x.shape != (count, width):
+            raise StateError(f"{label} has the shape {x.shape}, robot '{model.name}' and "
+                             f'{count} states need ({count}, {width})')
+        checked[label] = x
+    return checked

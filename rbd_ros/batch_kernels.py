@@ -1,0 +1,82 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+The recursions, one state after the other: what a thread of `rbd_ros.batch` runs.
+
+Each returns the number of the first state that cannot be computed, or -1.
+
+"""
+
+import math
+
+from rbd_ros.articulated_bodies import articulated_bodies
+from rbd_ros.compiled import long_kernel
+from rbd_ros.composite_bodies import composite_bodies
+from rbd_ros.newton_euler import newton_euler
+from rbd_ros.newton_euler_derivatives import (forward_dynamics_jacobians,
+                                              inverse_dynamics_jacobians)
+from rbd_ros.regressor_columns import regressor_columns
+
+
+@long_kernel
+def inverse_dynamics_states(robot, joints, Q, V, A, wrenches, work, Tau):
+    """Write the torques of every state."""
+    for k in range(len(Q)):
+        if not math.isfinite(newton_euler(robot, joints, Q[k], V[k], A[k], wrenches, work,
+                                          Tau[k])):
+            return k
+    return -1
+
+
+@long_kernel
+def hybrid_dynamics_states(robot, joints, Q, V, A, Tau, prescribed, wrenches, work):
+    """Complete the accelerations and torques of every state."""
+    for k in range(len(Q)):
+        if not math.isfinite(articulated_bodies(robot, joints, Q[k], V[k], A[k], Tau[k],
+                                                prescribed, wrenches, work)):
+            return k
+    return -1
+
+
+@long_kernel
+def all_terms_states(robot, joints, Q, V, work, terms):
+    """Write M, C, g, C v, J_CoM and the CoM of every state."""
+    for k in range(len(Q)):
+        if not math.isfinite(composite_bodies(robot, joints, Q[k], V[k], work, terms[k])):
+            return k
+    return -1
+
+
+@long_kernel
+def inverse_derivatives_states(robot, joints, Q, V, A, wrenches, work, jacobians):
+    """Write the derivatives of the torques of every state."""
+    for k in range(len(Q)):
+        if not math.isfinite(inverse_dynamics_jacobians(robot, joints, Q[k], V[k], A[k], wrenches,
+                                                        work, jacobians[k])):
+            return k
+    return -1
+
+
+@long_kernel
+def forward_derivatives_states(robot, joints, Q, V, A, Tau, prescribed, wrenches, work, jacobians,
+                               factor, solved):
+    """Write the accelerations of every state, and their derivatives."""
+    for k in range(len(Q)):
+        if not (math.isfinite(articulated_bodies(robot, joints, Q[k], V[k], A[k], Tau[k],
+                                                 prescribed, wrenches, work))
+                and math.isfinite(inverse_dynamics_jacobians(robot, joints, Q[k], V[k], A[k],
+                                                             wrenches, work, jacobians))
+                and math.isfinite(forward_dynamics_jacobians(robot, jacobians, factor,
+                                                             solved[k]))):
+            return k
+    return -1
+
+
+@long_kernel
+def torque_regressor_states(robot, joints, Q, V, A, links, work, Y):
+    """Write the regressor of every state."""
+    for k in range(len(Q)):
+        if not math.isfinite(regressor_columns(robot, joints, Q[k], V[k], A[k], links, work,
+                                               Y[k])):
+            return k
+    return -1
