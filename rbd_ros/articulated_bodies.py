@@ -12,20 +12,17 @@ hardly any inertia keep their digits.
 import math
 
 from rbd_ros.bodies import (ARMATURE, AXIS, fits, GRAVITY, INERTIA, joint_motion, joint_pose,
-                            parent, project, SLIDE, TURN)
+                            parent, PRESCRIBED, project, SCRATCH, SLIDE, TURN, WRENCH)
 from rbd_ros.compiled import helper, kernel
 from rbd_ros.vectors import (ad, ad_transposed, add, add6, cross, dot6, inertia_times, load3,
                              load33, load6, load_inertia, rotate, scale, scale6, store3, store33,
                              store6, sub, symmetric_times, symmetric_turned, to_child, to_parent,
                              transpose, unrotate)
 
-# Columns of `work`, in Kim's symbols.
-R_, r_, ETA_, VDOT_ = 0, 9, 12, 18
-V_ = 24
-I_, B_ = 30, 51
-IS_ = 57                 # I S
-PSI_, U_ = 63, 64        # Psi = 1 / S^T I S and u; S^T B where the acceleration is prescribed
-ARTICULATED_COLUMNS = 65
+# Columns of `robot`, in Kim's symbols. IS_ is I S; PSI_ is 1 / S^T I S; U_ is u, or S^T B where
+# the acceleration is prescribed.
+R_, r_, ETA_, VDOT_, V_, I_, B_, IS_, PSI_, U_, ARTICULATED_COLUMNS = (
+    SCRATCH + k for k in (0, 9, 12, 18, 24, 30, 51, 57, 63, 64, 65))
 
 # A joint carries no inertia if S^T I S is smaller than this share of the trace of I: what is left
 # is the rounding of the numbers that were subtracted.
@@ -34,29 +31,29 @@ SINGULAR = 1e-14
 
 # A symmetric 6x6 matrix [A, B; B^T, D] is kept as A (6), the columns of B (9) and D (6).
 @helper
-def load_articulated(work, i):
+def load_articulated(robot, i):
     """Return the articulated inertia of body i."""
     k = I_
-    return ((work[i, k], work[i, k + 1], work[i, k + 2],
-             work[i, k + 3], work[i, k + 4], work[i, k + 5]),
-            load33(work, i, k + 6),
-            (work[i, k + 15], work[i, k + 16], work[i, k + 17],
-             work[i, k + 18], work[i, k + 19], work[i, k + 20]))
+    return ((robot[i, k], robot[i, k + 1], robot[i, k + 2],
+             robot[i, k + 3], robot[i, k + 4], robot[i, k + 5]),
+            load33(robot, i, k + 6),
+            (robot[i, k + 15], robot[i, k + 16], robot[i, k + 17],
+             robot[i, k + 18], robot[i, k + 19], robot[i, k + 20]))
 
 
 @helper
-def add_articulated(work, i, I_A, B):
+def add_articulated(robot, i, I_A, B):
     """Add to the articulated inertia and bias of body i."""
     angular, mixed, linear = I_A
     for k in range(6):
-        work[i, I_ + k] += angular[k]
-        work[i, I_ + 15 + k] += linear[k]
+        robot[i, I_ + k] += angular[k]
+        robot[i, I_ + 15 + k] += linear[k]
     for k in range(3):
-        work[i, I_ + 6 + k] += mixed[0][k]
-        work[i, I_ + 9 + k] += mixed[1][k]
-        work[i, I_ + 12 + k] += mixed[2][k]
-        work[i, B_ + k] += B[0][k]
-        work[i, B_ + 3 + k] += B[1][k]
+        robot[i, I_ + 6 + k] += mixed[0][k]
+        robot[i, I_ + 9 + k] += mixed[1][k]
+        robot[i, I_ + 12 + k] += mixed[2][k]
+        robot[i, B_ + k] += B[0][k]
+        robot[i, B_ + 3 + k] += B[1][k]
 
 
 @helper
@@ -150,77 +147,76 @@ def articulated_to_parent(R, r, I_A):
 
 
 @kernel
-def articulated_bodies(robot, joints, q, v, a, tau, prescribed, wrenches, work):
+def articulated_bodies(robot, joints, q, v, a, tau):
     """
     Complete the accelerations a and the torques tau.
 
-    Where ``prescribed[k]`` is true ``a[k]`` is given and ``tau[k]`` is written, elsewhere the
-    other way round. ``wrenches`` holds the outer force on each body, in its frame. Returns the sum
-    of a and tau; it is NaN if q, v, a or tau have a wrong length or a column of S carries no
-    inertia. ``work[0, PSI_]`` is the row of that column, or 0.
+    Where a body's PRESCRIBED is 1 its a is given and its tau is written, elsewhere the other way
+    round. Returns the sum of a and tau; it is NaN if q, v, a or tau have a wrong length or a
+    column of S carries no inertia. ``robot[0, PSI_]`` is the row of that column, or 0.
 
     """
-    work[0, PSI_] = 0.0
+    robot[0, PSI_] = 0.0
     if not (fits(robot, joints, q, v) and fits(robot, joints, q, a)
             and fits(robot, joints, q, tau)):
         return math.nan
     nv = len(robot) - 1
     zero = (0.0, 0.0, 0.0)
-    store6(work, 0, V_, (zero, zero))
-    store6(work, 0, VDOT_, (zero, scale(-1.0, load3(robot, 0, GRAVITY))))
+    store6(robot, 0, V_, (zero, zero))
+    store6(robot, 0, VDOT_, (zero, scale(-1.0, load3(robot, 0, GRAVITY))))
     for i in range(nv + 1):
         for k in range(I_, IS_):
-            work[i, k] = 0.0
+            robot[i, k] = 0.0
 
     # Root to leaves: pose, twist, and the body alone.
     for i in range(1, nv + 1):
         R, r = joint_pose(robot, joints, i, q)
         Sv = joint_motion(robot, joints, i, v)
-        V = add6(to_child(R, r, load6(work, parent(robot, i), V_)), Sv)
+        V = add6(to_child(R, r, load6(robot, parent(robot, i), V_)), Sv)
         G = load_inertia(robot, i, INERTIA)
-        B = scale6(-1.0, add6(ad_transposed(V, inertia_times(G, V)), load6(wrenches, i, 0)))
-        store33(work, i, R_, R)
-        store3(work, i, r_, r)
-        store6(work, i, V_, V)
-        store6(work, i, ETA_, ad(V, Sv))
-        add_articulated(work, i, articulated_from_rigid(G), B)
+        B = scale6(-1.0, add6(ad_transposed(V, inertia_times(G, V)), load6(robot, i, WRENCH)))
+        store33(robot, i, R_, R)
+        store3(robot, i, r_, r)
+        store6(robot, i, V_, V)
+        store6(robot, i, ETA_, ad(V, Sv))
+        add_articulated(robot, i, articulated_from_rigid(G), B)
 
     # Leaves to root: articulated inertia I and bias B, and what the parent feels of them.
     for i in range(nv, 0, -1):
-        I_A, B = load_articulated(work, i), load6(work, i, B_)
+        I_A, B = load_articulated(robot, i), load6(robot, i, B_)
         IS = articulated_column(robot, joints, i, I_A)
-        B_eta = add6(B, articulated_times(I_A, load6(work, i, ETA_)))
-        if prescribed[i - 1]:
+        B_eta = add6(B, articulated_times(I_A, load6(robot, i, ETA_)))
+        if robot[i, PRESCRIBED] != 0.0:
             Pi = I_A
             beta = add6(B_eta, scale6(a[i - 1], IS))
-            work[i, U_] = project(robot, joints, i, B)
+            robot[i, U_] = project(robot, joints, i, B)
         else:
             SIS = project(robot, joints, i, IS) + robot[i, ARMATURE]
             if not SIS > SINGULAR * column_trace(robot, i, I_A):
-                work[0, PSI_] = i
+                robot[0, PSI_] = i
                 return math.nan
             psi = 1.0 / SIS
             u = tau[i - 1] - project(robot, joints, i, B_eta)
             Pi = minus_outer(I_A, psi, IS)
             beta = add6(B_eta, scale6(psi * u, IS))
-            work[i, PSI_] = psi
-            work[i, U_] = u
-        store6(work, i, IS_, IS)
-        R, r = load33(work, i, R_), load3(work, i, r_)
-        add_articulated(work, parent(robot, i), articulated_to_parent(R, r, Pi),
+            robot[i, PSI_] = psi
+            robot[i, U_] = u
+        store6(robot, i, IS_, IS)
+        R, r = load33(robot, i, R_), load3(robot, i, r_)
+        add_articulated(robot, parent(robot, i), articulated_to_parent(R, r, Pi),
                         to_parent(R, r, beta))
 
     # Root to leaves: accelerations, and torques where those are prescribed.
     total = 0.0
     for i in range(1, nv + 1):
-        w = to_child(load33(work, i, R_), load3(work, i, r_),
-                     load6(work, parent(robot, i), VDOT_))
-        IS = load6(work, i, IS_)
-        if not prescribed[i - 1]:
-            a[i - 1] = work[i, PSI_] * (work[i, U_] - dot6(w, IS))
-        Vdot = add6(add6(w, load6(work, i, ETA_)), column_times(robot, joints, i, a[i - 1]))
-        if prescribed[i - 1]:
-            tau[i - 1] = dot6(Vdot, IS) + work[i, U_] + robot[i, ARMATURE] * a[i - 1]
-        store6(work, i, VDOT_, Vdot)
+        w = to_child(load33(robot, i, R_), load3(robot, i, r_),
+                     load6(robot, parent(robot, i), VDOT_))
+        IS = load6(robot, i, IS_)
+        if robot[i, PRESCRIBED] == 0.0:
+            a[i - 1] = robot[i, PSI_] * (robot[i, U_] - dot6(w, IS))
+        Vdot = add6(add6(w, load6(robot, i, ETA_)), column_times(robot, joints, i, a[i - 1]))
+        if robot[i, PRESCRIBED] != 0.0:
+            tau[i - 1] = dot6(Vdot, IS) + robot[i, U_] + robot[i, ARMATURE] * a[i - 1]
+        store6(robot, i, VDOT_, Vdot)
         total += a[i - 1] + tau[i - 1]
     return total

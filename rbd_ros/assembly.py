@@ -17,7 +17,7 @@ class Tree:
 
     Attributes
     ----------
-    robot : ndarray, shape (velocities + 1, ROBOT_COLUMNS)
+    robot : ndarray, shape (velocities + 1, CONSTANTS)
         One row per body; row 0 is the ground.
     joints : ndarray of int, shape (velocities + 1, 3), or None
         None where every joint is a screw.
@@ -121,7 +121,7 @@ def assemble(links, joints, gravity):
 
 
 def _row(T, turn, slide, armature, up):
-    row = np.zeros(bodies.ROBOT_COLUMNS)
+    row = np.zeros(bodies.CONSTANTS)
     row[bodies.ROTATION:bodies.ROTATION + 9] = T[:3, :3].T.ravel()
     row[bodies.POSITION:bodies.POSITION + 3] = T[:3, 3]
     row[bodies.TURN], row[bodies.SLIDE] = turn, slide

@@ -55,7 +55,7 @@ def inverse_dynamics(model, Q, V, A, *, threads=None, progress=None):
     """
     Tau = np.zeros((len(Q), model.nv))
     _compute(model, inverse_dynamics_states, {'Q': Q, 'V': V, 'A': A},
-             lambda workspace: (workspace.wrenches, workspace.work), [Tau], [Tau],
+             lambda workspace: (), [Tau], [Tau],
              lambda workspace, *state: [workspace.inverse_dynamics(*state)], threads, progress)
     return Tau
 
@@ -128,7 +128,7 @@ def hybrid_dynamics(model, Q, V, A, Tau, prescribed, *, threads=None, progress=N
         if states[label].shape == (len(Q), model.nv):
             states[label][:, unknown] = 0.0
     _compute(model, hybrid_dynamics_states, states,
-             lambda workspace: (prescribed, workspace.wrenches, workspace.work), [],
+             lambda workspace: workspace.prescribe(prescribed), [],
              [states['A'], states['Tau']],
              lambda workspace, *state: workspace.hybrid_dynamics(*state, prescribed), threads,
              progress)
@@ -163,7 +163,7 @@ def all_terms(model, Q, V, *, threads=None, progress=None):
     terms = DynamicsTerms(*(np.moveaxis(part, -1, 0) for part in name_rows(
         np.moveaxis(rows, 0, -1), model.nv)))
     _compute(model, all_terms_states, {'Q': Q, 'V': V},
-             lambda workspace: (workspace.work,), [rows], terms,
+             lambda workspace: (), [rows], terms,
              lambda workspace, *state: workspace.all_terms(*state), threads, progress)
     return terms
 
@@ -195,7 +195,7 @@ def inverse_dynamics_derivatives(model, Q, V, A, *, threads=None, progress=None)
     jacobians = np.zeros((len(Q), model.nv, 3 * model.nv))
     derivatives = Derivatives(*np.split(jacobians, 3, axis=2))
     _compute(model, inverse_derivatives_states, {'Q': Q, 'V': V, 'A': A},
-             lambda workspace: (workspace.wrenches, workspace.work), [jacobians], derivatives,
+             lambda workspace: (), [jacobians], derivatives,
              lambda workspace, *state: workspace.inverse_dynamics_derivatives(*state), threads,
              progress)
     return derivatives
@@ -229,11 +229,10 @@ def forward_dynamics_derivatives(model, Q, V, Tau, *, threads=None, progress=Non
     """
     solved = np.zeros((len(Q), model.nv, 3 * model.nv))
     derivatives = Derivatives(*np.split(solved, 3, axis=2))
-    none_prescribed = np.zeros(model.nv, bool)
 
     def buffers(workspace):
-        jacobians, _, factor = workspace.jacobians
-        return none_prescribed, workspace.wrenches, workspace.work, jacobians, factor
+        jacobians, _, L = workspace.jacobians
+        return jacobians, L
 
     def one(workspace, q, v, _, tau):
         return workspace.forward_dynamics_derivatives(q, v, tau)
@@ -270,7 +269,7 @@ def torque_regressor(model, Q, V, A, *, threads=None, progress=None):
     """
     Y = np.zeros((len(Q), model.nv, Workspace(model).regressor[1].shape[1]))
     _compute(model, torque_regressor_states, {'Q': Q, 'V': V, 'A': A},
-             lambda workspace: (workspace.regressor[0], workspace.work), [Y], [Y],
+             lambda workspace: (workspace.regressor[0],), [Y], [Y],
              lambda workspace, *state: [workspace.torque_regressor(*state)], threads, progress)
     return Y
 
@@ -316,7 +315,7 @@ def _compute(model, kernel, states, buffers, raw, results, one, threads, progres
             raise type(error)(f'state {k}: {error}') from None
 
     def arguments(workspace, chunk):
-        return (model.tree.robot, model.tree.joints, *(x[chunk] for x in states.values()),
+        return (workspace.robot, model.tree.joints, *(x[chunk] for x in states.values()),
                 *buffers(workspace), *(x[chunk] for x in raw))
 
     def work():

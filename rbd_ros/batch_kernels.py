@@ -19,64 +19,60 @@ from rbd_ros.regressor_columns import regressor_columns
 
 
 @long_kernel
-def inverse_dynamics_states(robot, joints, Q, V, A, wrenches, work, Tau):
+def inverse_dynamics_states(robot, joints, Q, V, A, Tau):
     """Write the torques of every state."""
     for k in range(len(Q)):
-        if not math.isfinite(newton_euler(robot, joints, Q[k], V[k], A[k], wrenches, work,
-                                          Tau[k])):
+        if not math.isfinite(newton_euler(robot, joints, Q[k], V[k], A[k], Tau[k])):
             return k
     return -1
 
 
 @long_kernel
-def hybrid_dynamics_states(robot, joints, Q, V, A, Tau, prescribed, wrenches, work):
+def hybrid_dynamics_states(robot, joints, Q, V, A, Tau):
     """Complete the accelerations and torques of every state."""
     for k in range(len(Q)):
-        if not math.isfinite(articulated_bodies(robot, joints, Q[k], V[k], A[k], Tau[k],
-                                                prescribed, wrenches, work)):
+        if not math.isfinite(articulated_bodies(robot, joints, Q[k], V[k], A[k], Tau[k])):
             return k
     return -1
 
 
 @long_kernel
-def all_terms_states(robot, joints, Q, V, work, terms):
+def all_terms_states(robot, joints, Q, V, terms):
     """Write M, C, g, C v, J_CoM and the CoM of every state."""
     for k in range(len(Q)):
-        if not math.isfinite(composite_bodies(robot, joints, Q[k], V[k], work, terms[k])):
+        if not math.isfinite(composite_bodies(robot, joints, Q[k], V[k], terms[k])):
             return k
     return -1
 
 
 @long_kernel
-def inverse_derivatives_states(robot, joints, Q, V, A, wrenches, work, jacobians):
+def inverse_derivatives_states(robot, joints, Q, V, A, jacobians):
     """Write the derivatives of the torques of every state."""
     for k in range(len(Q)):
-        if not math.isfinite(inverse_dynamics_jacobians(robot, joints, Q[k], V[k], A[k], wrenches,
-                                                        work, jacobians[k])):
+        if not math.isfinite(inverse_dynamics_jacobians(robot, joints, Q[k], V[k], A[k],
+                                                        jacobians[k])):
             return k
     return -1
 
 
 @long_kernel
-def forward_derivatives_states(robot, joints, Q, V, A, Tau, prescribed, wrenches, work, jacobians,
-                               factor, solved):
+def forward_derivatives_states(robot, joints, Q, V, A, Tau, jacobians, L, solved):
     """Write the accelerations of every state, and their derivatives."""
     for k in range(len(Q)):
-        if not (math.isfinite(articulated_bodies(robot, joints, Q[k], V[k], A[k], Tau[k],
-                                                 prescribed, wrenches, work))
-                and math.isfinite(inverse_dynamics_jacobians(robot, joints, Q[k], V[k], A[k],
-                                                             wrenches, work, jacobians))
-                and math.isfinite(forward_dynamics_jacobians(robot, jacobians, factor,
-                                                             solved[k]))):
+        total = articulated_bodies(robot, joints, Q[k], V[k], A[k], Tau[k])
+        if math.isfinite(total):
+            total = inverse_dynamics_jacobians(robot, joints, Q[k], V[k], A[k], jacobians)
+        if math.isfinite(total):
+            total = forward_dynamics_jacobians(robot, jacobians, L, solved[k])
+        if not math.isfinite(total):
             return k
     return -1
 
 
 @long_kernel
-def torque_regressor_states(robot, joints, Q, V, A, links, work, Y):
+def torque_regressor_states(robot, joints, Q, V, A, links, Y):
     """Write the regressor of every state."""
     for k in range(len(Q)):
-        if not math.isfinite(regressor_columns(robot, joints, Q[k], V[k], A[k], links, work,
-                                               Y[k])):
+        if not math.isfinite(regressor_columns(robot, joints, Q[k], V[k], A[k], links, Y[k])):
             return k
     return -1

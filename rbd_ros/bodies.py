@@ -19,8 +19,9 @@ from rbd_ros.compiled import helper
 from rbd_ros.vectors import (add, compose, cross, load3, load33, quaternion_rotation, rotate,
                              scale, scale6, turn_z)
 
-# Columns of the array `robot`, shape (nv + 1, ROBOT_COLUMNS), constant. Whole numbers are kept as
-# floats: one array for all that belongs to a body makes a call from Python cheap.
+# Columns of the array `robot`, shape (nv + 1, SCRATCH + those of a kernel): constants first. All
+# numbers, whole ones too, are kept as floats in this one array: each array more would make a call
+# from Python slower.
 ROTATION = 0     # pose of the body in its parent's frame at rest: rotation (9) ...
 POSITION = 9     # ... and position (3), m
 TURN = 12        # rad per unit of velocity
@@ -28,7 +29,10 @@ SLIDE = 13       # m per unit of velocity
 PARENT = 14      # row of the parent
 ARMATURE = 15    # inertia of the motor's rotor as the joint feels it, kg m^2 or kg
 INERTIA = 16     # of the body in its own frame: Sigma (6), h (3), m
-ROBOT_COLUMNS = 26
+CONSTANTS = 26
+WRENCH = 26      # moment and force that act on the body from outside, in its frame, N m and N
+PRESCRIBED = 32  # 1 where hybrid dynamics is given the acceleration, 0 where the torque
+SCRATCH = 33     # from here on each kernel keeps what it finds on its way
 GRAVITY = POSITION   # in row 0, the ground: acceleration of gravity, m/s^2
 
 # Columns of the whole-number array `joints`, shape (nv + 1, 3); None where every joint is a screw,

@@ -5,10 +5,18 @@
 from math import isfinite
 
 import numpy as np
+from rbd_ros.articulated_bodies import ARTICULATED_COLUMNS
+from rbd_ros.bodies import CONSTANTS, WRENCH
 from rbd_ros.compiled import prepare
+from rbd_ros.composite_bodies import COMPOSITE_COLUMNS
+from rbd_ros.composite_rates import RATE_COLUMNS
 from rbd_ros.configurations import normalize
 from rbd_ros.errors import SingularError, StateError
+from rbd_ros.newton_euler_derivatives import DERIVATIVE_COLUMNS
 from rbd_ros.spatial import Ad, inverse
+
+# Of the array `robot`: those of the kernel that needs most.
+COLUMNS = max(ARTICULATED_COLUMNS, COMPOSITE_COLUMNS, DERIVATIVE_COLUMNS, RATE_COLUMNS)
 
 # What a kernel raises on a type that it was not compiled for, and on an empty list.
 NOT_A_VECTOR = (TypeError, ValueError)
@@ -27,23 +35,30 @@ class Border:
     model : Model
         The robot.
 
+    Attributes
+    ----------
+    robot : ndarray
+        The bodies, see `rbd_ros.bodies`.
+
     """
 
     def __init__(self, model):
         self.model = model
-        self._robot, self._joints = model.tree.robot, model.tree.joints
-        self._folding = model.folding
-        self.wrenches, self._wrenches_set = np.zeros((len(self._robot), 6)), False
+        self.robot = np.zeros((len(model.tree.robot), COLUMNS))
+        self.robot[:, :CONSTANTS] = model.tree.robot
+        self._joints, self._folding = model.tree.joints, model.folding
+        self._wrenches = self.robot[:, WRENCH:WRENCH + 6]
+        self._wrenches_set = False
 
     def _run(self, kernel, vectors, *rest):
         """Run a kernel on vectors, given by name, and buffers."""
         if self._folding is not None:
             vectors = dict(zip(vectors, self._expand(**vectors)))
         try:
-            total = kernel(self._robot, self._joints, *vectors.values(), *rest)
+            total = kernel(self.robot, self._joints, *vectors.values(), *rest)
         except NOT_A_VECTOR:
             converted = self._ready(kernel, vectors, *rest)
-            total = kernel(self._robot, self._joints, *converted, *rest)
+            total = kernel(self.robot, self._joints, *converted, *rest)
         if not isfinite(total):
             self._explain(**vectors)
 
@@ -96,7 +111,7 @@ class Border:
             converted = self._convert(**vectors)
         else:
             converted = list(vectors.values())
-        prepare(kernel, self._robot, self._joints, *converted, *rest)
+        prepare(kernel, self.robot, self._joints, *converted, *rest)
         return converted
 
     def _refuse(self, name):
@@ -104,10 +119,10 @@ class Border:
             f"'{name}' moves no inertia, so its acceleration is not defined: give the links that "
             'it carries a mass and an inertia, lock it, or prescribe its acceleration')
 
-    def _wrench_rows(self, external_wrenches):
-        """Return the wrenches on links as one force per body, in its frame."""
+    def _set_wrenches(self, external_wrenches):
+        """Write the wrenches on links as one force per body, in its frame."""
         if self._wrenches_set:
-            self.wrenches[:] = 0.0
+            self._wrenches[:] = 0.0
             self._wrenches_set = False
         for link, wrench in (external_wrenches or {}).items():
             k = self.model.link_index(link)
@@ -116,6 +131,5 @@ class Border:
                 raise StateError(f"the external wrench on link '{link}' must be six finite "
                                  f'numbers (moment, force), got {wrench}')
             tree = self.model.tree
-            self.wrenches[tree.link_body[k]] += Ad(inverse(tree.link_pose[k])).T @ wrench
+            self._wrenches[tree.link_body[k]] += Ad(inverse(tree.link_pose[k])).T @ wrench
             self._wrenches_set = True
-        return self.wrenches

@@ -40,7 +40,8 @@ def cache_directory():
 
 _CACHE_DIRECTORY = str(cache_directory())
 
-helper = numba.njit(**_OPTIONS)
+helper = numba.njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True,
+                    **_OPTIONS)
 
 
 def kernel(function, **options):

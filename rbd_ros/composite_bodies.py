@@ -24,25 +24,51 @@ section 4, Matrices.
 
 import math
 
-from rbd_ros.bodies import (ARMATURE, fits, GRAVITY, ground_origin, INERTIA, joint_pose, parent,
-                            world_column, world_joint_motion, world_pose)
-from rbd_ros.compiled import kernel
-from rbd_ros.vectors import (ad, add, add6, cross, dot, dot6, inertia_from_child, inertia_times,
-                             load3, load33, load6, load_inertia, rotate, scale, store3, store33,
-                             store6, store_inertia, sub, unrotate, velocity_inertia,
-                             velocity_times, velocity_transposed_times)
+from rbd_ros.bodies import (ARMATURE, fits, follows, FREE, GRAVITY, ground_origin, INERTIA,
+                            joint_pose, KIND, parent, SCRATCH, world_column, world_joint_motion,
+                            world_pose)
+from rbd_ros.compiled import helper, kernel
+from rbd_ros.vectors import (ad, ad_transposed, add, add6, cross, dot, dot6, inertia_from_child,
+                             inertia_times, load3, load33, load6, load_inertia, rotate, scale,
+                             store3, store33, store6, store_inertia, sub, unrotate,
+                             velocity_inertia, velocity_times, velocity_transposed_times)
 
-# Columns of `work`. G_ ... p_ are the composite body: what is added to the parent.
-R_, r_, S_, SDOT_, V_ = 0, 9, 12, 18, 24
-G_, K_, p_ = 30, 40, 49
-SHARED_COLUMNS = 52
+# Columns of `robot`. G_ ... p_ are the composite body: what is added to the parent.
+R_, r_, S_, SDOT_, V_, G_, K_, p_, SHARED_COLUMNS = (
+    SCRATCH + k for k in (0, 9, 12, 18, 24, 30, 40, 49, 52))
 # Those of the difference between the two forms of C, see `use_body_factorization`.
-Q_, a_, u_, w_ = 52, 61, 64, 67
-COMPOSITE_COLUMNS = 70
+Q_, a_, u_, w_, COMPOSITE_COLUMNS = (SCRATCH + k for k in (52, 61, 64, 67, 70))
+
+
+@helper
+def first_of_joint(joints, i):
+    """Return the first body of the ball or free joint that body i is the last of."""
+    while follows(joints, i):
+        i -= 1
+    return i
+
+
+@helper
+def write_joint(robot, joints, i, terms, row, j, upper, lower):
+    """
+    Write S^T F for all columns of the ball or free joint that begins at body i.
+
+    ``upper`` gives the column of body j, ``lower`` its row, of the matrix that begins at a row of
+    ``terms``. In the axes of the body S^T F are the components of F.
+
+    """
+    R, r = load33(robot, i, R_), load3(robot, i, r_)
+    moment = unrotate(R, add(upper[0], cross(upper[1], r)))
+    store3(terms, row + j - 1, i - 1, unrotate(R, add(lower[0], cross(lower[1], r))))
+    terms[row + i - 1, j - 1], terms[row + i, j - 1], terms[row + i + 1, j - 1] = moment
+    if joints is not None and joints[i, KIND] == FREE:
+        force = unrotate(R, upper[1])
+        store3(terms, row + j - 1, i + 2, unrotate(R, lower[1]))
+        terms[row + i + 2, j - 1], terms[row + i + 3, j - 1], terms[row + i + 4, j - 1] = force
 
 
 @kernel
-def composite_bodies(robot, joints, q, v, work, terms):
+def composite_bodies(robot, joints, q, v, terms):
     """
     Write M, C, g, C v, J_CoM and the CoM to `terms`; return a number that is finite if they are.
 
@@ -59,80 +85,94 @@ def composite_bodies(robot, joints, q, v, work, terms):
     zero = (0.0, 0.0, 0.0)
     origin = ground_origin(robot, joints, q)
     unit = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-    store33(work, 0, R_, unit)
-    store3(work, 0, r_, origin)
-    store6(work, 0, V_, (zero, zero))
-    store_inertia(work, 0, G_, inertia_from_child(unit, origin, load_inertia(robot, 0, INERTIA)))
+    store33(robot, 0, R_, unit)
+    store3(robot, 0, r_, origin)
+    store6(robot, 0, V_, (zero, zero))
+    store_inertia(robot, 0, G_, inertia_from_child(unit, origin, load_inertia(robot, 0, INERTIA)))
 
     # Root to leaves: pose, column of the Jacobian, twist, inertia.               [K (34)-(36)]
     for i in range(1, nv + 1):
         up = parent(robot, i)
         R, r = joint_pose(robot, joints, i, q)
-        R, r = world_pose(load33(work, up, R_), load3(work, up, r_), R, r)
+        R, r = world_pose(load33(robot, up, R_), load3(robot, up, r_), R, r)
         S = world_column(robot, joints, i, R, r)
         G = inertia_from_child(R, r, load_inertia(robot, i, INERTIA))
-        store33(work, i, R_, R)
-        store3(work, i, r_, r)
-        store6(work, i, S_, S)
-        store_inertia(work, i, G_, G)
+        store33(robot, i, R_, R)
+        store3(robot, i, r_, r)
+        store6(robot, i, S_, S)
+        store_inertia(robot, i, G_, G)
         if v is not None:
-            V = add6(load6(work, up, V_), world_joint_motion(joints, i, R, r, S, v))
+            V = add6(load6(robot, up, V_), world_joint_motion(joints, i, R, r, S, v))
             K, p = velocity_inertia(V, G)
-            store6(work, i, V_, V)
-            store6(work, i, SDOT_, ad(V, S))
-            store33(work, i, K_, K)
-            store3(work, i, p_, p)
+            store6(robot, i, V_, V)
+            store6(robot, i, SDOT_, ad(V, S))
+            terms[Cv, i - 1] = 0.0
+            store33(robot, i, K_, K)
+            store3(robot, i, p_, p)
 
     # Leaves to root: composite bodies, and with each the entries of M and C.
     gravity, total = load3(robot, 0, GRAVITY), 0.0
     for j in range(nv, 0, -1):
         up = parent(robot, j)
-        S = load6(work, j, S_)
-        G = load_inertia(work, j, G_)
+        S = load6(robot, j, S_)
+        G = load_inertia(robot, j, G_)
         F2 = inertia_times(G, S)
         terms[j - 1, j - 1] = dot6(S, F2) + robot[j, ARMATURE]
         terms[g, j - 1] = -dot(gravity, F2[1])
         total += terms[j - 1, j - 1] + terms[g, j - 1]
         terms[J_com, j - 1], terms[J_com + 1, j - 1], terms[J_com + 2, j - 1] = F2[1]
+        i = up
         if v is None:
-            i = up
             while i > 0:
-                terms[i - 1, j - 1] = terms[j - 1, i - 1] = dot6(load6(work, i, S_), F2)
+                if follows(joints, i) and not follows(joints, j):
+                    i = first_of_joint(joints, i)
+                    write_joint(robot, joints, i, terms, 0, j, F2, F2)
+                else:
+                    terms[i - 1, j - 1] = terms[j - 1, i - 1] = dot6(load6(robot, i, S_), F2)
                 i = parent(robot, i)
         else:
-            K, p = load33(work, j, K_), load3(work, j, p_)
-            F1 = add6(inertia_times(G, load6(work, j, SDOT_)), velocity_times(K, p, S))
+            K, p = load33(robot, j, K_), load3(robot, j, p_)
+            F1 = add6(inertia_times(G, load6(robot, j, SDOT_)), velocity_times(K, p, S))
             F3 = velocity_transposed_times(K, p, S)
             terms[C + j - 1, j - 1] = dot6(S, F1)
-            i = up
+            coriolis = terms[C + j - 1, j - 1] * v[j - 1]
             while i > 0:
-                S_i = load6(work, i, S_)
-                terms[i - 1, j - 1] = terms[j - 1, i - 1] = dot6(S_i, F2)
-                terms[C + i - 1, j - 1] = dot6(S_i, F1)
-                terms[C + j - 1, i - 1] = dot6(load6(work, i, SDOT_), F2) + dot(S_i[0], F3)
+                if follows(joints, i) and not follows(joints, j):
+                    last, i = i, first_of_joint(joints, i)
+                    turned = ad_transposed(load6(robot, i, V_), F2)
+                    write_joint(robot, joints, i, terms, 0, j, F2, F2)
+                    write_joint(robot, joints, i, terms, C, j, F1, (add(turned[0], F3), turned[1]))
+                    for k in range(i - 1, last):
+                        terms[Cv, k] += terms[C + k, j - 1] * v[j - 1]
+                        coriolis += terms[C + j - 1, k] * v[k]
+                else:
+                    S_i = load6(robot, i, S_)
+                    upper = dot6(S_i, F1)
+                    lower = dot6(load6(robot, i, SDOT_), F2) + dot(S_i[0], F3)
+                    terms[i - 1, j - 1] = terms[j - 1, i - 1] = dot6(S_i, F2)
+                    terms[C + i - 1, j - 1] = upper
+                    terms[C + j - 1, i - 1] = lower
+                    terms[Cv, i - 1] += upper * v[j - 1]
+                    coriolis += lower * v[i - 1]
                 i = parent(robot, i)
+            terms[Cv, j - 1] += coriolis
+            total += terms[Cv, j - 1]
         for k in range(G_, SHARED_COLUMNS if up > 0 else K_):
-            work[up, k] += work[j, k]
+            robot[up, k] += robot[j, k]
 
     # The whole robot is the composite body of the ground.                        [G (7)]
-    h, m = load3(work, 0, G_ + 6), work[0, G_ + 9]
+    h, m = load3(robot, 0, G_ + 6), robot[0, G_ + 9]
     per_mass = 1.0 / m if m > 0.0 else 0.0
     store3(terms, com, 0, sub(scale(per_mass, h), origin))
     total += terms[com, 0] + terms[com, 1] + terms[com, 2]
     for i in range(nv):
         for k in range(3):
             terms[J_com + k, i] *= per_mass
-        if v is not None:
-            coriolis = 0.0
-            for j in range(nv):
-                coriolis += terms[C + i, j] * v[j]
-            terms[Cv, i] = coriolis
-            total += coriolis
     return total
 
 
 @kernel
-def use_body_factorization(robot, work, terms):
+def use_body_factorization(robot, terms):
     """
     Turn the Christoffel form of C in `terms` into Garofalo's, right after `composite_bodies`.
 
@@ -147,28 +187,28 @@ def use_body_factorization(robot, work, terms):
     nv = len(robot) - 1
     C = nv
     for i in range(1, nv + 1):
-        G = inertia_from_child(load33(work, i, R_), load3(work, i, r_),
+        G = inertia_from_child(load33(robot, i, R_), load3(robot, i, r_),
                                load_inertia(robot, i, INERTIA))
         sigma, h, m = G
-        omega, slide = load6(work, i, V_)
-        store33(work, i, Q_, (scale(omega[0], h), scale(omega[1], h), scale(omega[2], h)))
-        store3(work, i, a_, add(scale(sigma[0] + sigma[1] + sigma[2], omega), cross(h, slide)))
-        store3(work, i, u_, scale(m, slide))
-        store3(work, i, w_, scale(m, omega))
+        omega, slide = load6(robot, i, V_)
+        store33(robot, i, Q_, (scale(omega[0], h), scale(omega[1], h), scale(omega[2], h)))
+        store3(robot, i, a_, add(scale(sigma[0] + sigma[1] + sigma[2], omega), cross(h, slide)))
+        store3(robot, i, u_, scale(m, slide))
+        store3(robot, i, w_, scale(m, omega))
     for j in range(nv, 0, -1):
         up = parent(robot, j)
-        z, s = load6(work, j, S_)
-        Q, u = load33(work, j, Q_), load3(work, j, u_)
+        z, s = load6(robot, j, S_)
+        Q, u = load33(robot, j, Q_), load3(robot, j, u_)
         trace = Q[0][0] + Q[1][1] + Q[2][2]
-        F = (add(add(cross(load3(work, j, a_), z), sub(rotate(Q, s), scale(trace, s))),
+        F = (add(add(cross(load3(robot, j, a_), z), sub(rotate(Q, s), scale(trace, s))),
                  cross(u, s)),
              add(add(sub(scale(trace, z), unrotate(Q, z)), cross(u, z)),
-                 cross(load3(work, j, w_), s)))
+                 cross(load3(robot, j, w_), s)))
         i = up
         while i > 0:
-            difference = dot6(load6(work, i, S_), F)
+            difference = dot6(load6(robot, i, S_), F)
             terms[C + i - 1, j - 1] += difference
             terms[C + j - 1, i - 1] -= difference
             i = parent(robot, i)
         for k in range(Q_, COMPOSITE_COLUMNS if up > 0 else Q_):
-            work[up, k] += work[j, k]
+            robot[up, k] += robot[j, k]

@@ -18,21 +18,20 @@ form.
 import math
 
 from rbd_ros.bodies import (ARMATURE, fits, GRAVITY, ground_origin, INERTIA, joint_pose, parent,
-                            world_column, world_joint_motion, world_pose)
+                            SCRATCH, world_column, world_joint_motion, world_pose)
 from rbd_ros.compiled import kernel
 from rbd_ros.vectors import (ad, add, add6, dot, dot6, inertia_from_child, inertia_rate,
                              inertia_times, load3, load33, load6, load_inertia, store3, store33,
                              store6, store_inertia, velocity_inertia, velocity_times,
                              velocity_transposed_times)
 
-# Columns of `work`. G_ ... pdot_ are the composite body: what is added to the parent.
-R_, r_, S_, SDOT_, SDDOT_, V_, A_ = 0, 9, 12, 18, 24, 30, 36
-G_, K_, p_, KDOT_, PDOT_ = 42, 52, 61, 64, 73
-RATE_COLUMNS = 76
+# Columns of `robot`. G_ ... PDOT_ are the composite body: what is added to the parent.
+R_, r_, S_, SDOT_, SDDOT_, V_, A_, G_, K_, p_, KDOT_, PDOT_, RATE_COLUMNS = (
+    SCRATCH + k for k in (0, 9, 12, 18, 24, 30, 36, 42, 52, 61, 64, 73, 76))
 
 
 @kernel
-def composite_rates(robot, joints, q, v, a, work, terms):
+def composite_rates(robot, joints, q, v, a, terms):
     """
     Write M, C, dC/dt, g and dg/dt to `terms`, and return a number that is finite if they are.
 
@@ -45,46 +44,46 @@ def composite_rates(robot, joints, q, v, a, work, terms):
     nv = len(robot) - 1
     C, D, g = nv, 2 * nv, 3 * nv
     zero = (0.0, 0.0, 0.0)
-    store33(work, 0, R_, ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))
-    store3(work, 0, r_, ground_origin(robot, joints, q))
-    store6(work, 0, V_, (zero, zero))
-    store6(work, 0, A_, (zero, zero))
+    store33(robot, 0, R_, ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))
+    store3(robot, 0, r_, ground_origin(robot, joints, q))
+    store6(robot, 0, V_, (zero, zero))
+    store6(robot, 0, A_, (zero, zero))
 
     # Root to leaves: pose, columns of the Jacobian and their rates, twist, inertia and rates.
     for i in range(1, nv + 1):
         up = parent(robot, i)
         R, r = joint_pose(robot, joints, i, q)
-        R, r = world_pose(load33(work, up, R_), load3(work, up, r_), R, r)
+        R, r = world_pose(load33(robot, up, R_), load3(robot, up, r_), R, r)
         S = world_column(robot, joints, i, R, r)
         Sv = world_joint_motion(joints, i, R, r, S, v)
-        V = add6(load6(work, up, V_), Sv)
-        A = add6(add6(load6(work, up, A_), world_joint_motion(joints, i, R, r, S, a)), ad(V, Sv))
+        V = add6(load6(robot, up, V_), Sv)
+        A = add6(add6(load6(robot, up, A_), world_joint_motion(joints, i, R, r, S, a)), ad(V, Sv))
         S_rate = ad(V, S)
-        store33(work, i, R_, R)
-        store3(work, i, r_, r)
-        store6(work, i, S_, S)
-        store6(work, i, SDOT_, S_rate)
-        store6(work, i, SDDOT_, add6(ad(A, S), ad(V, S_rate)))
-        store6(work, i, V_, V)
-        store6(work, i, A_, A)
+        store33(robot, i, R_, R)
+        store3(robot, i, r_, r)
+        store6(robot, i, S_, S)
+        store6(robot, i, SDOT_, S_rate)
+        store6(robot, i, SDDOT_, add6(ad(A, S), ad(V, S_rate)))
+        store6(robot, i, V_, V)
+        store6(robot, i, A_, A)
         G = inertia_from_child(R, r, load_inertia(robot, i, INERTIA))
         K, p = velocity_inertia(V, G)
         by_turning, p_by_turning = velocity_inertia(V, inertia_rate(K, p))
         by_rate, p_by_rate = velocity_inertia(A, G)
-        store_inertia(work, i, G_, G)
-        store33(work, i, K_, K)
-        store3(work, i, p_, p)
-        store33(work, i, KDOT_, (add(by_turning[0], by_rate[0]), add(by_turning[1], by_rate[1]),
+        store_inertia(robot, i, G_, G)
+        store33(robot, i, K_, K)
+        store3(robot, i, p_, p)
+        store33(robot, i, KDOT_, (add(by_turning[0], by_rate[0]), add(by_turning[1], by_rate[1]),
                                  add(by_turning[2], by_rate[2])))
-        store3(work, i, PDOT_, add(p_by_turning, p_by_rate))
+        store3(robot, i, PDOT_, add(p_by_turning, p_by_rate))
 
     # Leaves to root: composite bodies, and with each the entries of the matrices.
     gravity, total = load3(robot, 0, GRAVITY), 0.0
     for j in range(nv, 0, -1):
         up = parent(robot, j)
-        S, S_rate, S_second = load6(work, j, S_), load6(work, j, SDOT_), load6(work, j, SDDOT_)
-        G, K, p = load_inertia(work, j, G_), load33(work, j, K_), load3(work, j, p_)
-        K_rate, p_rate = load33(work, j, KDOT_), load3(work, j, PDOT_)
+        S, S_rate, S_second = load6(robot, j, S_), load6(robot, j, SDOT_), load6(robot, j, SDDOT_)
+        G, K, p = load_inertia(robot, j, G_), load33(robot, j, K_), load3(robot, j, p_)
+        K_rate, p_rate = load33(robot, j, KDOT_), load3(robot, j, PDOT_)
         G_rate = inertia_rate(K, p)
         F1 = add6(inertia_times(G, S_rate), velocity_times(K, p, S))
         F1_rate = add6(add6(inertia_times(G_rate, S_rate), inertia_times(G, S_second)),
@@ -102,16 +101,16 @@ def composite_rates(robot, joints, q, v, a, work, terms):
         total += terms[j - 1, j - 1] + terms[D + j - 1, j - 1] + terms[g + 1, j - 1]
         i = up
         while i > 0:
-            S_i, S_i_rate = load6(work, i, S_), load6(work, i, SDOT_)
+            S_i, S_i_rate = load6(robot, i, S_), load6(robot, i, SDOT_)
             terms[i - 1, j - 1] = terms[j - 1, i - 1] = dot6(S_i, F2)
             terms[C + i - 1, j - 1] = dot6(S_i, F1)
             terms[C + j - 1, i - 1] = dot6(S_i_rate, F2) + dot(S_i[0], F3)
             terms[D + i - 1, j - 1] = dot6(S_i_rate, F1) + dot6(S_i, F1_rate)
             terms[D + j - 1, i - 1] = (
-                dot6(load6(work, i, SDDOT_), F2) + dot6(S_i_rate, F2_rate)
+                dot6(load6(robot, i, SDDOT_), F2) + dot6(S_i_rate, F2_rate)
                 + dot(S_i_rate[0], F3) + dot(S_i[0], F3_rate))
             i = parent(robot, i)
         if up > 0:
             for k in range(G_, RATE_COLUMNS):
-                work[up, k] += work[j, k]
+                robot[up, k] += robot[j, k]
     return total

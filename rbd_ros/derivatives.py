@@ -9,7 +9,7 @@ in `rbd_ros.directional_derivatives`.
 """
 
 import numpy as np
-from rbd_ros.workspace import Derivatives, Workspace
+from rbd_ros.workspace import Workspace
 
 
 def inverse_dynamics_derivatives(model, q, v, a, *, external_wrenches=None):

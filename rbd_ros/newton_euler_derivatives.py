@@ -25,81 +25,79 @@ Checked against Kim (table 5) applied to every unit vector.
 import math
 
 from rbd_ros.bodies import (ARMATURE, fits, follows, GRAVITY, ground_origin, INERTIA, joint_pose,
-                            parent, world_column, world_joint_motion, world_pose)
+                            parent, SCRATCH, world_column, world_joint_motion, world_pose,
+                            WRENCH)
 from rbd_ros.compiled import kernel
 from rbd_ros.vectors import (ad, ad_transposed, add6, dot, dot6, inertia_from_child, inertia_times,
                              load3, load33, load6, load_inertia, scale, scale6, store3, store33,
                              store6, store_inertia, sub6, to_parent, velocity_inertia,
                              velocity_times, velocity_transposed_times)
 
-# Columns of `work`. VP_ and AP_ are the motion of the body that the joint hangs on; G_ ... F_ are
-# the composite body: what is added to the parent.
-R_, r_, S_, V_, A_ = 0, 9, 12, 18, 24
-VP_, AP_ = 30, 36
-FIRST_, SECOND_, RATE_ = 42, 48, 54          # S', S'' and S' + dS/dt
-G_, K_, p_, F_ = 60, 70, 79, 82
-DERIVATIVE_COLUMNS = 88
+# Columns of `robot`. VP_ and AP_ are the motion of the body that the joint hangs on; FIRST_,
+# SECOND_ and RATE_ are S', S'' and S' + dS/dt; G_ ... F_ are the composite body: what is added to
+# the parent.
+R_, r_, S_, V_, A_, VP_, AP_, FIRST_, SECOND_, RATE_, G_, K_, p_, F_, DERIVATIVE_COLUMNS = (
+    SCRATCH + k for k in (0, 9, 12, 18, 24, 30, 36, 42, 48, 54, 60, 70, 79, 82, 88))
 
 
 @kernel
-def inverse_dynamics_jacobians(robot, joints, q, v, a, wrenches, work, jacobians):
+def inverse_dynamics_jacobians(robot, joints, q, v, a, jacobians):
     """
     Write dtau/dq, dtau/dv and M side by side to `jacobians`, shape (nv, 3 nv).
 
-    ``wrenches`` holds the outer force on each body, in its frame, with which it turns. Returns a
-    number that is finite if the results are; NaN, and nothing is written, if q, v or a has a wrong
-    length.
+    Forces from outside turn with the bodies that they act on. Returns a number that is finite if
+    the results are; NaN, and nothing is written, if q, v or a has a wrong length.
 
     """
     if not (fits(robot, joints, q, v) and fits(robot, joints, q, a)):
         return math.nan
     nv = len(robot) - 1
     zero = (0.0, 0.0, 0.0)
-    store33(work, 0, R_, ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))
-    store3(work, 0, r_, ground_origin(robot, joints, q))
-    store6(work, 0, V_, (zero, zero))
-    store6(work, 0, A_, (zero, scale(-1.0, load3(robot, 0, GRAVITY))))
+    store33(robot, 0, R_, ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))
+    store3(robot, 0, r_, ground_origin(robot, joints, q))
+    store6(robot, 0, V_, (zero, zero))
+    store6(robot, 0, A_, (zero, scale(-1.0, load3(robot, 0, GRAVITY))))
 
     # Root to leaves: pose, twist, acceleration, inertia and the force on each body alone.
     for i in range(1, nv + 1):
         up = parent(robot, i)
         R, r = joint_pose(robot, joints, i, q)
-        R, r = world_pose(load33(work, up, R_), load3(work, up, r_), R, r)
+        R, r = world_pose(load33(robot, up, R_), load3(robot, up, r_), R, r)
         S = world_column(robot, joints, i, R, r)
-        V_p, A_p = load6(work, up, V_), load6(work, up, A_)
+        V_p, A_p = load6(robot, up, V_), load6(robot, up, A_)
         if follows(joints, i):
-            V_p, A_p = load6(work, up, VP_), load6(work, up, AP_)
+            V_p, A_p = load6(robot, up, VP_), load6(robot, up, AP_)
         Sv = world_joint_motion(joints, i, R, r, S, v)
-        V = add6(load6(work, up, V_), Sv)
-        A = add6(add6(load6(work, up, A_), world_joint_motion(joints, i, R, r, S, a)), ad(V, Sv))
+        V = add6(load6(robot, up, V_), Sv)
+        A = add6(add6(load6(robot, up, A_), world_joint_motion(joints, i, R, r, S, a)), ad(V, Sv))
         first = ad(V_p, S)
-        store33(work, i, R_, R)
-        store3(work, i, r_, r)
-        store6(work, i, S_, S)
-        store6(work, i, V_, V)
-        store6(work, i, A_, A)
-        store6(work, i, VP_, V_p)
-        store6(work, i, AP_, A_p)
-        store6(work, i, FIRST_, first)
-        store6(work, i, SECOND_, add6(ad(A_p, S), ad(V_p, first)))
-        store6(work, i, RATE_, add6(first, ad(V, S)))
+        store33(robot, i, R_, R)
+        store3(robot, i, r_, r)
+        store6(robot, i, S_, S)
+        store6(robot, i, V_, V)
+        store6(robot, i, A_, A)
+        store6(robot, i, VP_, V_p)
+        store6(robot, i, AP_, A_p)
+        store6(robot, i, FIRST_, first)
+        store6(robot, i, SECOND_, add6(ad(A_p, S), ad(V_p, first)))
+        store6(robot, i, RATE_, add6(first, ad(V, S)))
         G = inertia_from_child(R, r, load_inertia(robot, i, INERTIA))
         K, p = velocity_inertia(V, G)
-        store_inertia(work, i, G_, G)
-        store33(work, i, K_, K)
-        store3(work, i, p_, p)
+        store_inertia(robot, i, G_, G)
+        store33(robot, i, K_, K)
+        store3(robot, i, p_, p)
         F = sub6(inertia_times(G, A), ad_transposed(V, inertia_times(G, V)))
-        store6(work, i, F_, sub6(F, to_parent(R, r, load6(wrenches, i, 0))))
+        store6(robot, i, F_, sub6(F, to_parent(R, r, load6(robot, i, WRENCH))))
 
     # Leaves to root: composite bodies, and with each the columns and rows of its joint.
     total = 0.0
     for j in range(nv, 0, -1):
         up = parent(robot, j)
-        S, first = load6(work, j, S_), load6(work, j, FIRST_)
-        G, K, p = load_inertia(work, j, G_), load33(work, j, K_), load3(work, j, p_)
-        by_q = add6(inertia_times(G, load6(work, j, SECOND_)),
+        S, first = load6(robot, j, S_), load6(robot, j, FIRST_)
+        G, K, p = load_inertia(robot, j, G_), load33(robot, j, K_), load3(robot, j, p_)
+        by_q = add6(inertia_times(G, load6(robot, j, SECOND_)),
                     scale6(2.0, velocity_times(K, p, first)))
-        by_v = add6(inertia_times(G, load6(work, j, RATE_)),
+        by_v = add6(inertia_times(G, load6(robot, j, RATE_)),
                     scale6(2.0, velocity_times(K, p, S)))
         by_a = inertia_times(G, S)
         turning = scale(2.0, velocity_transposed_times(K, p, S))
@@ -108,19 +106,19 @@ def inverse_dynamics_jacobians(robot, joints, q, v, a, wrenches, work, jacobians
         jacobians[j - 1, two] = dot6(S, by_v)
         jacobians[j - 1, three] = dot6(S, by_a) + robot[j, ARMATURE]
         total += jacobians[j - 1, one] + jacobians[j - 1, two] + jacobians[j - 1, three]
-        turned_force = ad_transposed(S, load6(work, j, F_))
+        turned_force = ad_transposed(S, load6(robot, j, F_))
         same_joint = follows(joints, j)
         if not same_joint:
             by_q = sub6(by_q, turned_force)
         i = up
         while i > 0:
-            S_i, first_i = load6(work, i, S_), load6(work, i, FIRST_)
+            S_i, first_i = load6(robot, i, S_), load6(robot, i, FIRST_)
             jacobians[i - 1, one] = dot6(S_i, by_q)
             jacobians[i - 1, two] = dot6(S_i, by_v)
             jacobians[i - 1, three] = jacobians[j - 1, 2 * nv + i - 1] = dot6(S_i, by_a)
-            jacobians[j - 1, i - 1] = (dot6(load6(work, i, SECOND_), by_a)
+            jacobians[j - 1, i - 1] = (dot6(load6(robot, i, SECOND_), by_a)
                                        + dot(first_i[0], turning))
-            jacobians[j - 1, nv + i - 1] = (dot6(load6(work, i, RATE_), by_a)
+            jacobians[j - 1, nv + i - 1] = (dot6(load6(robot, i, RATE_), by_a)
                                             + dot(S_i[0], turning))
             if same_joint and not follows(joints, i):
                 by_q = sub6(by_q, turned_force)
@@ -128,17 +126,17 @@ def inverse_dynamics_jacobians(robot, joints, q, v, a, wrenches, work, jacobians
             i = parent(robot, i)
         if up > 0:
             for k in range(G_, DERIVATIVE_COLUMNS):
-                work[up, k] += work[j, k]
+                robot[up, k] += robot[j, k]
     return total
 
 
 @kernel
-def forward_dynamics_jacobians(robot, jacobians, work, solved):
+def forward_dynamics_jacobians(robot, jacobians, L, solved):
     """
     Write da/dq, da/dv and da/dtau = M^-1 side by side to `solved`, shape (nv, 3 nv).
 
     ``jacobians`` is as `inverse_dynamics_jacobians` left it, at the accelerations a:
-    da/d(q, v) = -M^-1 dtau/d(q, v) (seed guide section 5). ``work``, shape (nv, nv), receives L
+    da/d(q, v) = -M^-1 dtau/d(q, v) (seed guide section 5). ``L``, shape (nv, nv), receives L
     with M = L^T L, which has entries only where one joint carries the other. Returns a number that
     is finite if the results are.
 
@@ -146,7 +144,7 @@ def forward_dynamics_jacobians(robot, jacobians, work, solved):
     nv = len(robot) - 1
     for i in range(nv):
         for j in range(i + 1):
-            work[i, j] = jacobians[i, 2 * nv + j]
+            L[i, j] = jacobians[i, 2 * nv + j]
         for j in range(2 * nv):
             solved[i, j] = -jacobians[i, j]
         for j in range(2 * nv, 3 * nv):
@@ -154,27 +152,27 @@ def forward_dynamics_jacobians(robot, jacobians, work, solved):
         solved[i, 2 * nv + i] = 1.0
     # M = L^T L, in place.
     for k in range(nv - 1, -1, -1):
-        work[k, k] = math.sqrt(work[k, k])
-        inverse = 1.0 / work[k, k]
+        L[k, k] = math.sqrt(L[k, k])
+        inverse = 1.0 / L[k, k]
         i = parent(robot, k + 1) - 1
         while i >= 0:
-            work[k, i] *= inverse
+            L[k, i] *= inverse
             i = parent(robot, i + 1) - 1
         i = parent(robot, k + 1) - 1
         while i >= 0:
             j = i
             while j >= 0:
-                work[i, j] -= work[k, i] * work[k, j]
+                L[i, j] -= L[k, i] * L[k, j]
                 j = parent(robot, j + 1) - 1
             i = parent(robot, i + 1) - 1
     # L^T y = b, then L x = y, for all columns at once.
     for i in range(nv - 1, -1, -1):
-        inverse = 1.0 / work[i, i]
+        inverse = 1.0 / L[i, i]
         for c in range(3 * nv):
             solved[i, c] *= inverse
         j = parent(robot, i + 1) - 1
         while j >= 0:
-            factor = work[i, j]
+            factor = L[i, j]
             for c in range(3 * nv):
                 solved[j, c] -= factor * solved[i, c]
             j = parent(robot, j + 1) - 1
@@ -182,11 +180,11 @@ def forward_dynamics_jacobians(robot, jacobians, work, solved):
     for i in range(nv):
         j = parent(robot, i + 1) - 1
         while j >= 0:
-            factor = work[i, j]
+            factor = L[i, j]
             for c in range(3 * nv):
                 solved[i, c] -= factor * solved[j, c]
             j = parent(robot, j + 1) - 1
-        inverse = 1.0 / work[i, i]
+        inverse = 1.0 / L[i, i]
         for c in range(3 * nv):
             solved[i, c] *= inverse
             total += solved[i, c]

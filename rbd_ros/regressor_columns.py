@@ -19,19 +19,18 @@ and so on, with u = z x omega. Garofalo et al. (8)-(12), (16); seed guide sectio
 
 import math
 
-from rbd_ros.bodies import (fits, GRAVITY, ground_origin, joint_pose, parent, world_column,
-                            world_joint_motion, world_pose)
+from rbd_ros.bodies import (fits, GRAVITY, ground_origin, joint_pose, parent, SCRATCH,
+                            world_column, world_joint_motion, world_pose)
 from rbd_ros.compiled import kernel
 from rbd_ros.vectors import (ad, add, add6, compose, cross, dot, load3, load33, load6, scale,
                              store3, store33, store6, sub, to_child)
 
-# Columns of `work`.
-R_, r_, S_, V_, A_ = 0, 9, 12, 18, 24
-REGRESSOR_COLUMNS = 30
+# Columns of `robot`.
+R_, r_, S_, V_, A_ = (SCRATCH + k for k in (0, 9, 12, 18, 24))
 
 
 @kernel
-def regressor_columns(robot, joints, q, v, a, links, work, Y):
+def regressor_columns(robot, joints, q, v, a, links, Y):
     """
     Write the regressor and return a number that is finite if it is.
 
@@ -44,36 +43,36 @@ def regressor_columns(robot, joints, q, v, a, links, work, Y):
     if not (fits(robot, joints, q, v) and fits(robot, joints, q, a)):
         return math.nan
     zero = (0.0, 0.0, 0.0)
-    store33(work, 0, R_, ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))
-    store3(work, 0, r_, ground_origin(robot, joints, q))
-    store6(work, 0, V_, (zero, zero))
-    store6(work, 0, A_, (zero, scale(-1.0, load3(robot, 0, GRAVITY))))
+    store33(robot, 0, R_, ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))
+    store3(robot, 0, r_, ground_origin(robot, joints, q))
+    store6(robot, 0, V_, (zero, zero))
+    store6(robot, 0, A_, (zero, scale(-1.0, load3(robot, 0, GRAVITY))))
     # Root to leaves: pose, column of the Jacobian, twist and acceleration, in the world's axes.
     for i in range(1, len(robot)):
         up = parent(robot, i)
         R, r = joint_pose(robot, joints, i, q)
-        R, r = world_pose(load33(work, up, R_), load3(work, up, r_), R, r)
+        R, r = world_pose(load33(robot, up, R_), load3(robot, up, r_), R, r)
         S = world_column(robot, joints, i, R, r)
         Sv = world_joint_motion(joints, i, R, r, S, v)
-        V = add6(load6(work, up, V_), Sv)
-        store33(work, i, R_, R)
-        store3(work, i, r_, r)
-        store6(work, i, S_, S)
-        store6(work, i, V_, V)
-        store6(work, i, A_, add6(add6(load6(work, up, A_),
+        V = add6(load6(robot, up, V_), Sv)
+        store33(robot, i, R_, R)
+        store3(robot, i, r_, r)
+        store6(robot, i, S_, S)
+        store6(robot, i, V_, V)
+        store6(robot, i, A_, add6(add6(load6(robot, up, A_),
                                       world_joint_motion(joints, i, R, r, S, a)), ad(V, Sv)))
     # Each link: its own axes, and the column of every joint that carries it.
     total = 0.0
     for k in range(len(links)):
         i = int(links[k, 0])
-        R, r = compose(load33(work, i, R_), load33(links, k, 1)), load3(work, i, r_)
-        omega, slide = to_child(R, r, load6(work, i, V_))
-        alpha, slide_rate = to_child(R, r, load6(work, i, A_))
+        R, r = compose(load33(robot, i, R_), load33(links, k, 1)), load3(robot, i, r_)
+        omega, slide = to_child(R, r, load6(robot, i, V_))
+        alpha, slide_rate = to_child(R, r, load6(robot, i, A_))
         d = add(slide_rate, cross(omega, slide))
         square = dot(omega, omega)
         c = 10 * k
         while i > 0:
-            z, s = to_child(R, r, load6(work, i, S_))
+            z, s = to_child(R, r, load6(robot, i, S_))
             u = cross(z, omega)
             Y[i - 1, c] = dot(s, d)
             store3(Y, i - 1, c + 1, add(add(cross(d, z), cross(s, alpha)),

@@ -7,16 +7,17 @@ from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
-from rbd_ros.articulated_bodies import articulated_bodies, ARTICULATED_COLUMNS, PSI_, SINGULAR
+from rbd_ros.articulated_bodies import articulated_bodies, PSI_, SINGULAR
+from rbd_ros.bodies import PRESCRIBED
 from rbd_ros.border import Border, NOT_A_VECTOR
 from rbd_ros.compiled import prepare
-from rbd_ros.composite_bodies import composite_bodies, COMPOSITE_COLUMNS, use_body_factorization
-from rbd_ros.composite_rates import composite_rates, RATE_COLUMNS
+from rbd_ros.composite_bodies import composite_bodies, use_body_factorization
+from rbd_ros.composite_rates import composite_rates
 from rbd_ros.errors import StateError
 from rbd_ros.newton_euler import newton_euler
-from rbd_ros.newton_euler_derivatives import (DERIVATIVE_COLUMNS, forward_dynamics_jacobians,
+from rbd_ros.newton_euler_derivatives import (forward_dynamics_jacobians,
                                               inverse_dynamics_jacobians)
-from rbd_ros.poses import place_bodies, world_jacobian_columns
+from rbd_ros.poses import place_bodies, R_, r_, world_jacobian_columns
 from rbd_ros.regressor_columns import regressor_columns
 from scipy.linalg.lapack import dposv
 
@@ -118,16 +119,14 @@ class Workspace(Border):
 
     def __init__(self, model):
         super().__init__(model)
-        n, nv = len(self._robot) - 1, model.nv
-        self.work = np.zeros((n + 1, max(COMPOSITE_COLUMNS, ARTICULATED_COLUMNS,
-                                          DERIVATIVE_COLUMNS, RATE_COLUMNS)))
+        n, nv = len(self.robot) - 1, model.nv
         self._rows = np.zeros((2 * n + 6, max(n, 3)))
         self._tree_terms = name_rows(self._rows, n)
         self.terms = self._tree_terms
         if self._folding is not None:
             self.terms = name_rows(np.zeros((2 * nv + 6, max(nv, 3))), nv)
         self._tau, self._a = np.zeros(n), np.zeros(n)
-        self._no_acceleration, self._none_prescribed = np.zeros(nv), np.zeros(n, bool)
+        self._no_acceleration = np.zeros(nv)
 
     # -- Recursions ------------------------------------------------------------------------------
 
@@ -136,10 +135,10 @@ class Workspace(Border):
         if self._folding is not None:
             q, v = self._expand(q=q, v=v)
         try:
-            total = composite_bodies(self._robot, self._joints, q, v, self.work, self._rows)
+            total = composite_bodies(self.robot, self._joints, q, v, self._rows)
         except NOT_A_VECTOR:
-            q, v = self._ready(composite_bodies, {'q': q, 'v': v}, self.work, self._rows)
-            total = composite_bodies(self._robot, self._joints, q, v, self.work, self._rows)
+            q, v = self._ready(composite_bodies, {'q': q, 'v': v}, self._rows)
+            total = composite_bodies(self.robot, self._joints, q, v, self._rows)
         if not isfinite(total):
             self._explain(q=q, v=v)
         if factorization != 'christoffel':
@@ -154,24 +153,36 @@ class Workspace(Border):
 
     def inverse_dynamics(self, q, v, a, *, external_wrenches=None):
         """Return tau."""
-        return self._inverse(external_wrenches, q, v, a)
+        if external_wrenches is not None or self._wrenches_set:
+            self._set_wrenches(external_wrenches)
+        if self._folding is not None:
+            q, v, a = self._expand(q=q, v=v, a=a)
+        try:
+            total = newton_euler(self.robot, self._joints, q, v, a, self._tau)
+        except NOT_A_VECTOR:
+            q, v, a = self._ready(newton_euler, {'q': q, 'v': v, 'a': a}, self._tau)
+            total = newton_euler(self.robot, self._joints, q, v, a, self._tau)
+        if not isfinite(total):
+            self._explain(q=q, v=v, a=a)
+        return self._tau if self._folding is None else self._folding.G.T @ self._tau
 
     def bias_torques(self, q, v, *, external_wrenches=None):
         """Return C v + g - sum J^T f."""
-        return self._inverse(external_wrenches, q, v, self._no_acceleration)
+        return self.inverse_dynamics(q, v, self._no_acceleration,
+                                     external_wrenches=external_wrenches)
 
     def gravity_torques(self, q):
         """Return g."""
-        return self._inverse(None, q, None, None)
+        return self.inverse_dynamics(q, None, None)
 
     def forward_dynamics(self, q, v, tau, *, external_wrenches=None):
         """Return a."""
         if self._folding is not None:
-            none_prescribed = np.zeros(self.model.nv, bool)
-            return self._dense_hybrid(q, v, np.zeros(self.model.nv), tau, none_prescribed,
-                                      external_wrenches)[0]
-        return self._articulated(q, v, self._a, tau, self._none_prescribed,
-                                 self._wrench_rows(external_wrenches))[0]
+            return self._dense_hybrid(q, v, np.zeros(self.model.nv), tau,
+                                      np.zeros(self.model.nv, bool), external_wrenches)[0]
+        if external_wrenches is not None or self._wrenches_set:
+            self._set_wrenches(external_wrenches)
+        return self._articulated(q, v, self._a, tau)[0]
 
     def hybrid_dynamics(self, q, v, a, tau, prescribed, *, external_wrenches=None):
         """Return a and tau."""
@@ -183,19 +194,29 @@ class Workspace(Border):
         a[~prescribed], tau[prescribed] = 0.0, 0.0
         if self._folding is not None:
             return self._dense_hybrid(q, v, a, tau, prescribed, external_wrenches)
-        return self._articulated(q, v, a, tau, prescribed, self._wrench_rows(external_wrenches))
+        self._set_wrenches(external_wrenches)
+        self.prescribe(prescribed)
+        try:
+            return self._articulated(q, v, a, tau)
+        finally:
+            self.prescribe(False)
+
+    def prescribe(self, prescribed):
+        """Say to the articulated bodies which accelerations are given."""
+        self.robot[1:, PRESCRIBED] = prescribed
+        return ()
 
     # -- Derivatives. ----------------------------------------------------------------------------
 
     # Made at their first use: for a robot of thousands of joints they are large.
     @cached_property
     def jacobians(self):
-        n = len(self._robot) - 1
+        n = len(self.robot) - 1
         return np.zeros((n, 3 * n)), np.zeros((n, 3 * n)), np.zeros((n, n))
 
     @cached_property
     def _rate_rows(self):
-        n = len(self._robot) - 1
+        n = len(self.robot) - 1
         return np.zeros((3 * n + 2, n))
 
     @cached_property
@@ -204,12 +225,12 @@ class Workspace(Border):
         links = [k for k, joint in enumerate(self.model.joints, 1) if joint.nv]
         rows = [[tree.link_body[k], *tree.link_pose[k][:3, :3].T.ravel()] for k in links]
         return (np.array(rows, float).reshape(-1, 10),
-                np.zeros((len(self._robot) - 1, 10 * len(links))))
+                np.zeros((len(self.robot) - 1, 10 * len(links))))
 
     def terms_and_rates(self, q, v, a):
         """Compute the `TermsAndRates`."""
-        self._run(composite_rates, {'q': q, 'v': v, 'a': a}, self.work, self._rate_rows)
-        rows, n = self._rate_rows, len(self._robot) - 1
+        self._run(composite_rates, {'q': q, 'v': v, 'a': a}, self._rate_rows)
+        rows, n = self._rate_rows, len(self.robot) - 1
         M, C, C_rate, g, g_rate = rows[:n], rows[n:2 * n], rows[2 * n:3 * n], rows[-2], rows[-1]
         if self._folding is None:
             return TermsAndRates(M, C, C_rate, g, g_rate)
@@ -219,8 +240,8 @@ class Workspace(Border):
     def inverse_dynamics_derivatives(self, q, v, a, *, external_wrenches=None):
         """Return the `Derivatives` of tau; by_input is M."""
         jacobians, _, _ = self.jacobians
-        self._run(inverse_dynamics_jacobians, {'q': q, 'v': v, 'a': a},
-                  self._wrench_rows(external_wrenches), self.work, jacobians)
+        self._set_wrenches(external_wrenches)
+        self._run(inverse_dynamics_jacobians, {'q': q, 'v': v, 'a': a}, jacobians)
         n = len(jacobians)
         parts = jacobians[:, :n], jacobians[:, n:2 * n], jacobians[:, 2 * n:]
         if self._folding is not None:
@@ -237,7 +258,7 @@ class Workspace(Border):
             return Derivatives(-inverse @ of_tau.by_position, -inverse @ of_tau.by_velocity,
                                inverse)
         jacobians, solved, factor = self.jacobians
-        arguments = (self._robot, jacobians, factor, solved)
+        arguments = (self.robot, jacobians, factor, solved)
         try:
             total = forward_dynamics_jacobians(*arguments)
         except NOT_A_VECTOR:
@@ -273,18 +294,18 @@ class Workspace(Border):
     def torque_regressor(self, q, v, a):
         """Return Y with Y pi = tau - armature a, for the parameters of every moving body."""
         links, Y = self.regressor
-        self._run(regressor_columns, {'q': q, 'v': v, 'a': a}, links, self.work, Y)
+        self._run(regressor_columns, {'q': q, 'v': v, 'a': a}, links, Y)
         return Y if self._folding is None else self._folding.G.T @ Y
 
     # -- Kinematics. -----------------------------------------------------------------------------
 
     def place_links(self, q):
         """Return the poses of all links in the root's frame, shape (links, 4, 4)."""
-        self._run(place_bodies, {'q': q}, self.work)
+        self._run(place_bodies, {'q': q})
         tree = self.model.tree
-        bodies = np.zeros((len(self._robot), 4, 4))
-        bodies[:, :3, :3] = self.work[:, :9].reshape(-1, 3, 3).transpose(0, 2, 1)
-        bodies[:, :3, 3] = self.work[:, 9:12]
+        bodies = np.zeros((len(self.robot), 4, 4))
+        bodies[:, :3, :3] = self.robot[:, R_:R_ + 9].reshape(-1, 3, 3).transpose(0, 2, 1)
+        bodies[:, :3, 3] = self.robot[:, r_:r_ + 3]
         bodies[:, 3, 3] = 1.0
         return bodies[tree.link_body] @ tree.link_pose
 
@@ -292,44 +313,22 @@ class Workspace(Border):
         """Return the Jacobian of a link about its origin, in the root's axes, and its pose."""
         k = self.model.link_index(link)
         T = self.place_links(q)[k]
-        J = np.zeros((6, len(self._robot) - 1))
-        arguments = (self._robot, self._joints, int(self.model.tree.link_body[k]),
-                     T[None, :3, 3].copy(), self.work, J)
+        J = np.zeros((6, len(self.robot) - 1))
+        arguments = (self.robot, self._joints, int(self.model.tree.link_body[k]),
+                     T[None, :3, 3].copy(), J)
         prepare(world_jacobian_columns, *arguments)
         world_jacobian_columns(*arguments)
         return (J if self._folding is None else J @ self._folding.G), T
 
-    # -- Kernels that must be called without detours. --------------------------------------------
-
-    def _inverse(self, external_wrenches, q, v, a):
-        wrenches = self._wrench_rows(external_wrenches)
-        if self._folding is not None:
-            q, v, a = self._expand(q=q, v=v, a=a)
+    def _articulated(self, q, v, a, tau):
         try:
-            total = newton_euler(self._robot, self._joints, q, v, a, wrenches, self.work,
-                                 self._tau)
+            total = articulated_bodies(self.robot, self._joints, q, v, a, tau)
         except NOT_A_VECTOR:
-            q, v, a = self._ready(newton_euler, {'q': q, 'v': v, 'a': a}, wrenches, self.work,
-                                  self._tau)
-            total = newton_euler(self._robot, self._joints, q, v, a, wrenches, self.work,
-                                 self._tau)
-        if not isfinite(total):
-            self._explain(q=q, v=v, a=a)
-        return self._tau if self._folding is None else self._folding.G.T @ self._tau
-
-    def _articulated(self, q, v, a, tau, prescribed, wrenches):
-        try:
-            total = articulated_bodies(self._robot, self._joints, q, v, a, tau, prescribed,
-                                       wrenches, self.work)
-        except NOT_A_VECTOR:
-            q, v, a, tau = self._ready(
-                articulated_bodies, {'q': q, 'v': v, 'a': a, 'tau': tau}, prescribed, wrenches,
-                self.work)
-            total = articulated_bodies(self._robot, self._joints, q, v, a, tau, prescribed,
-                                       wrenches, self.work)
+            q, v, a, tau = self._ready(articulated_bodies, {'q': q, 'v': v, 'a': a, 'tau': tau})
+            total = articulated_bodies(self.robot, self._joints, q, v, a, tau)
         if not isfinite(total):
             self.check(q=q, v=v, tau=tau)
-            column = int(self.work[0, PSI_])
+            column = int(self.robot[0, PSI_])
             if column > 0:
                 self._refuse(self.model.velocity_names[column - 1])
             self._explain(a=a, tau=tau)
@@ -339,7 +338,7 @@ class Workspace(Border):
         if factorization != 'body':
             raise StateError("factorization must be 'christoffel' or 'body', "
                              f"got '{factorization}'")
-        arguments = (self._robot, self.work, self._rows)
+        arguments = (self.robot, self._rows)
         try:
             use_body_factorization(*arguments)
         except NOT_A_VECTOR:
