@@ -12,23 +12,32 @@ from rbd_ros.builder import ModelBuilder
 from rbd_ros.changes import (subtree, with_armature, with_floating_base, with_free_joints,
                              with_gravity, with_locked_joints, with_payload, without_payload)
 from rbd_ros.configurations import difference, integrate, neutral, normalize, random_configuration
+from rbd_ros.directional_derivatives import (forward_dynamics_derivative,
+                                             hybrid_dynamics_derivative,
+                                             inverse_dynamics_derivative)
 from rbd_ros.dynamics import (all_terms, bias_torques, coriolis_matrix, forward_dynamics,
                               friction_torques, gravity_torques, hybrid_dynamics, inverse_dynamics,
                               mass_matrix)
 from rbd_ros.errors import ModelError, ModelWarning, RbdError, SingularError, StateError, UrdfError
+from rbd_ros.inertial_parameters import (inconsistent_bodies, inertial_parameter_names,
+                                         inertial_parameters, with_inertial_parameters)
 from rbd_ros.kinematics import (body_jacobian, center_of_mass, com_jacobian, forward_kinematics,
                                 world_jacobian)
 from rbd_ros.model import build_model, Model
 from rbd_ros.urdf import load_urdf, load_urdf_string
+from rbd_ros.variations import Variation
 from rbd_ros.workspace import DynamicsTerms, Workspace
 
 __all__ = [
     'all_terms', 'bias_torques', 'body_jacobian', 'build_model', 'center_of_mass', 'com_jacobian',
-    'coriolis_matrix', 'difference', 'DynamicsTerms', 'forward_dynamics', 'forward_kinematics',
-    'friction_torques', 'gravity_torques', 'hybrid_dynamics', 'integrate', 'inverse_dynamics',
-    'load_urdf', 'load_urdf_string', 'mass_matrix', 'Model', 'ModelBuilder', 'ModelError',
-    'ModelWarning', 'neutral', 'normalize', 'random_configuration', 'RbdError', 'SingularError',
-    'StateError', 'subtree', 'UrdfError', 'with_armature', 'with_floating_base',
-    'with_free_joints', 'with_gravity', 'with_locked_joints', 'with_payload', 'without_payload',
+    'coriolis_matrix', 'difference', 'DynamicsTerms', 'forward_dynamics',
+    'forward_dynamics_derivative', 'forward_kinematics', 'friction_torques', 'gravity_torques',
+    'hybrid_dynamics', 'hybrid_dynamics_derivative', 'inconsistent_bodies',
+    'inertial_parameter_names', 'inertial_parameters', 'integrate', 'inverse_dynamics',
+    'inverse_dynamics_derivative', 'load_urdf', 'load_urdf_string', 'mass_matrix', 'Model',
+    'ModelBuilder', 'ModelError', 'ModelWarning', 'neutral', 'normalize', 'random_configuration',
+    'RbdError', 'SingularError', 'StateError', 'subtree', 'UrdfError', 'Variation',
+    'with_armature', 'with_floating_base', 'with_free_joints', 'with_gravity',
+    'with_inertial_parameters', 'with_locked_joints', 'with_payload', 'without_payload',
     'Workspace', 'world_jacobian',
 ]
