@@ -26,6 +26,7 @@ from rbd_ros.kinematics import (body_jacobian, center_of_mass, com_jacobian, for
 from rbd_ros.model import build_model, Model
 from rbd_ros.regressors import (energy_regressor, momentum_regressor, slotine_li_regressor,
                                 torque_regressor)
+from rbd_ros.task_space import task_space_dynamics, TaskSpaceDynamics
 from rbd_ros.urdf import load_urdf, load_urdf_string
 from rbd_ros.variations import Variation
 from rbd_ros.workspace import DynamicsTerms, Workspace
@@ -39,7 +40,8 @@ __all__ = [
     'inverse_dynamics_derivative', 'load_urdf', 'load_urdf_string', 'mass_matrix', 'Model',
     'ModelBuilder', 'ModelError', 'ModelWarning', 'momentum_regressor', 'neutral', 'normalize',
     'random_configuration', 'RbdError', 'SingularError', 'slotine_li_regressor', 'StateError',
-    'subtree', 'torque_regressor', 'UrdfError', 'Variation', 'with_armature', 'with_floating_base',
-    'with_free_joints', 'with_gravity', 'with_inertial_parameters', 'with_locked_joints',
-    'with_payload', 'without_payload', 'Workspace', 'world_jacobian',
+    'subtree', 'task_space_dynamics', 'TaskSpaceDynamics', 'torque_regressor', 'UrdfError',
+    'Variation', 'with_armature', 'with_floating_base', 'with_free_joints', 'with_gravity',
+    'with_inertial_parameters', 'with_locked_joints', 'with_payload', 'without_payload',
+    'Workspace', 'world_jacobian',
 ]
