@@ -19,6 +19,8 @@ from rbd_ros.dynamics import (all_terms, bias_torques, coriolis_matrix, forward_
                               friction_torques, gravity_torques, hybrid_dynamics, inverse_dynamics,
                               mass_matrix)
 from rbd_ros.errors import ModelError, ModelWarning, RbdError, SingularError, StateError, UrdfError
+from rbd_ros.identification import (base_parameters, BaseParameters, Identification, identify,
+                                    identify_payload, Payload)
 from rbd_ros.inertial_parameters import (inconsistent_bodies, inertial_parameter_names,
                                          inertial_parameters, with_inertial_parameters)
 from rbd_ros.integrators import explicit_euler, runge_kutta_4, semi_implicit_euler
@@ -34,17 +36,18 @@ from rbd_ros.variations import Variation
 from rbd_ros.workspace import DynamicsTerms, Workspace
 
 __all__ = [
-    'all_terms', 'bias_torques', 'body_jacobian', 'build_model', 'center_of_mass', 'com_jacobian',
-    'coriolis_matrix', 'difference', 'DynamicsTerms', 'energy', 'energy_regressor',
-    'explicit_euler', 'forward_dynamics', 'forward_dynamics_derivative', 'forward_kinematics',
-    'friction_torques', 'gravity_torques', 'hybrid_dynamics', 'hybrid_dynamics_derivative',
-    'inconsistent_bodies', 'inertial_parameter_names', 'inertial_parameters', 'integrate',
-    'inverse_dynamics', 'inverse_dynamics_derivative', 'load_urdf', 'load_urdf_string',
-    'mass_matrix', 'Model', 'ModelBuilder', 'ModelError', 'ModelWarning', 'momentum_regressor',
-    'Motion', 'neutral', 'normalize', 'random_configuration', 'RbdError', 'runge_kutta_4',
-    'semi_implicit_euler', 'simulate', 'Simulator', 'SingularError', 'slotine_li_regressor',
-    'StateError', 'subtree', 'task_space_dynamics', 'TaskSpaceDynamics', 'torque_regressor',
-    'UrdfError', 'Variation', 'with_armature', 'with_floating_base', 'with_free_joints',
-    'with_gravity', 'with_inertial_parameters', 'with_locked_joints', 'with_payload',
-    'without_payload', 'Workspace', 'world_jacobian',
+    'all_terms', 'base_parameters', 'BaseParameters', 'bias_torques', 'body_jacobian',
+    'build_model', 'center_of_mass', 'com_jacobian', 'coriolis_matrix', 'difference',
+    'DynamicsTerms', 'energy', 'energy_regressor', 'explicit_euler', 'forward_dynamics',
+    'forward_dynamics_derivative', 'forward_kinematics', 'friction_torques', 'gravity_torques',
+    'hybrid_dynamics', 'hybrid_dynamics_derivative', 'Identification', 'identify',
+    'identify_payload', 'inconsistent_bodies', 'inertial_parameter_names', 'inertial_parameters',
+    'integrate', 'inverse_dynamics', 'inverse_dynamics_derivative', 'load_urdf',
+    'load_urdf_string', 'mass_matrix', 'Model', 'ModelBuilder', 'ModelError', 'ModelWarning',
+    'momentum_regressor', 'Motion', 'neutral', 'normalize', 'Payload', 'random_configuration',
+    'RbdError', 'runge_kutta_4', 'semi_implicit_euler', 'simulate', 'Simulator', 'SingularError',
+    'slotine_li_regressor', 'StateError', 'subtree', 'task_space_dynamics', 'TaskSpaceDynamics',
+    'torque_regressor', 'UrdfError', 'Variation', 'with_armature', 'with_floating_base',
+    'with_free_joints', 'with_gravity', 'with_inertial_parameters', 'with_locked_joints',
+    'with_payload', 'without_payload', 'Workspace', 'world_jacobian',
 ]

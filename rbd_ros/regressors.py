@@ -147,7 +147,7 @@ def slotine_li_regressor(model, q, v, v_r, a_r, *, factorization='christoffel'):
     J, J_rate = body_jacobian_rates(model, q, v)
     R = poses(model, q)[:, :3, :3]
     return _blocks([link_regressor(J[k], J_rate[k], R[k].T @ model.gravity, v, v_r, a_r,
-                                          factorization) for k in moving_bodies(model)], model.nv)
+                                   factorization) for k in moving_bodies(model)], model.nv)
 
 
 def momentum_regressor(model, q, v):
@@ -180,8 +180,7 @@ def momentum_regressor(model, q, v):
     """
     q, v = Workspace(model).check(q=q, v=v)
     J = body_jacobians(model, q)
-    return _blocks([J[k].T @ twist_regressor(J[k] @ v) for k in moving_bodies(model)],
-                   model.nv)
+    return _blocks([J[k].T @ twist_regressor(J[k] @ v) for k in moving_bodies(model)], model.nv)
 
 
 def energy_regressor(model, q, v):
