@@ -22,6 +22,8 @@ SHRINK, LAST = 0.1, 1e-8
 PROMISE, STEPS = 1e-6, 50
 # Eigenvalues of the P that it starts from, as a share of the mean, and at least, kg.
 LEAST_SHARE, LEAST = 1e-2, 1e-6
+# Smallest eigenvalue of P, as a share of the largest, that is told from zero.
+ROUNDING = 1e-13
 
 
 def nearest_consistent(pi, matrix, target, scale):
@@ -51,7 +53,8 @@ def nearest_consistent(pi, matrix, target, scale):
 
     def cost(x, mu):
         P = pseudo_inertia_of_parameters(x.reshape(-1, 10))
-        if np.min(np.linalg.eigvalsh(P)) <= 0.0:
+        values = np.linalg.eigvalsh(P)
+        if np.any(values[:, 0] <= ROUNDING * values[:, 3]):
             return np.inf
         return 0.5 * np.sum((A @ x - target) ** 2) - mu * np.sum(np.linalg.slogdet(P)[1])
 

@@ -155,6 +155,8 @@ def identify(model, q, v, a, tau, *, consistent=False, tolerance=1e-4):
     ------
     StateError
         If an array has another shape or holds a non-finite number.
+    ModelError
+        If no joint of the robot moves.
 
     References
     ----------
@@ -303,6 +305,8 @@ def _deviations(residuals, rank):
 
 def _check_samples(model, q, v, a, tau):
     """Return recorded samples as arrays, or refuse them."""
+    if not model.nv:
+        raise ModelError(f"robot '{model.name}' has no joint that moves")
     arrays = []
     for label, x, width in (('q', q, model.nq), ('v', v, model.nv), ('a', a, model.nv),
                             ('tau', tau, model.nv)):

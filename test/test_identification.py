@@ -273,3 +273,6 @@ def test_wrong_samples_are_refused(ur5):
     for link in ('nowhere', ur5.link_names[0]):
         with pytest.raises(rbd_ros.ModelError, match=link):
             rbd_ros.identify_payload(ur5, link, q, v, a, tau)
+    block = rbd_ros.ModelBuilder('block').link('a', 1.0).build()
+    with pytest.raises(rbd_ros.ModelError, match='block'):
+        rbd_ros.identify(block, *np.zeros((4, 3, 0)))

@@ -112,11 +112,18 @@ def test_columns_are_directional_derivatives_by_inertia(seed):
     q, v, _, a = random_motion(model, seed)
     Y = rbd_ros.torque_regressor(model, q, v, a)
     names = rbd_ros.inertial_parameter_names(model)
+    M = rbd_ros.mass_matrix(model, q)
+    tau = rbd_ros.inverse_dynamics(model, q, v, a)
     for column in np.random.default_rng(seed).integers(len(names), size=5):
         link = names[column].split('/')[0]
         variation = Variation(dinertia={link: np.eye(10)[column % 10]})
         assert np.allclose(rbd_ros.inverse_dynamics_derivative(model, q, v, a, variation),
                            Y[:, column], rtol=0.0, atol=EXACT * np.max(np.abs(Y)))
+        # And of accelerations, -M^-1 Y.
+        slope = np.linalg.solve(M, Y)
+        assert np.allclose(
+            rbd_ros.forward_dynamics_derivative(model, q, v, tau, variation), -slope[:, column],
+            rtol=0.0, atol=(EXACT + 1e-15 * np.linalg.cond(M)) * np.max(np.abs(slope)))
 
 
 def test_torque_regressor_matches_pinocchio():
