@@ -14,25 +14,44 @@ from rbd_ros.changes import (subtree, with_armature, with_floating_base, with_fr
 from rbd_ros.configurations import difference, integrate, neutral, normalize, random_configuration
 from rbd_ros.derivatives import (forward_dynamics_derivatives, hybrid_dynamics_derivatives,
                                  inverse_dynamics_derivatives, terms_and_rates)
+from rbd_ros.directional_derivatives import (forward_dynamics_derivative,
+                                             hybrid_dynamics_derivative,
+                                             inverse_dynamics_derivative)
 from rbd_ros.dynamics import (all_terms, bias_torques, coriolis_matrix, forward_dynamics,
                               friction_torques, gravity_torques, hybrid_dynamics, inverse_dynamics,
                               mass_matrix)
 from rbd_ros.errors import ModelError, ModelWarning, RbdError, SingularError, StateError, UrdfError
+from rbd_ros.identification import (base_parameters, BaseParameters, Identification, identify,
+                                    identify_payload, Payload)
+from rbd_ros.inertial_parameters import (inconsistent_bodies, inertial_parameter_names,
+                                         inertial_parameters, with_inertial_parameters)
+from rbd_ros.integrators import explicit_euler, runge_kutta_4, semi_implicit_euler
 from rbd_ros.kinematics import (body_jacobian, center_of_mass, com_jacobian, forward_kinematics,
                                 world_jacobian)
 from rbd_ros.model import build_model, Model
+from rbd_ros.regressors import (energy_regressor, momentum_regressor, slotine_li_regressor,
+                                torque_regressor)
+from rbd_ros.simulation import energy, Motion, simulate, Simulator
+from rbd_ros.task_space import task_space_dynamics, TaskSpaceDynamics
 from rbd_ros.urdf import load_urdf, load_urdf_string
+from rbd_ros.variations import Variation
 from rbd_ros.workspace import Derivatives, DynamicsTerms, TermsAndRates, Workspace
 
 __all__ = [
-    'all_terms', 'bias_torques', 'body_jacobian', 'build_model', 'center_of_mass',
-    'com_jacobian', 'coriolis_matrix', 'Derivatives', 'difference', 'DynamicsTerms',
-    'forward_dynamics', 'forward_dynamics_derivatives', 'forward_kinematics',
-    'friction_torques', 'gravity_torques', 'hybrid_dynamics', 'hybrid_dynamics_derivatives',
-    'integrate', 'inverse_dynamics', 'inverse_dynamics_derivatives', 'load_urdf',
-    'load_urdf_string', 'mass_matrix', 'Model', 'ModelBuilder', 'ModelError', 'ModelWarning',
-    'neutral', 'normalize', 'random_configuration', 'RbdError', 'SingularError', 'StateError',
-    'subtree', 'terms_and_rates', 'TermsAndRates', 'UrdfError', 'with_armature',
-    'with_floating_base', 'with_free_joints', 'with_gravity', 'with_locked_joints',
-    'with_payload', 'without_payload', 'Workspace', 'world_jacobian',
+    'all_terms', 'base_parameters', 'BaseParameters', 'bias_torques', 'body_jacobian',
+    'build_model', 'center_of_mass', 'com_jacobian', 'coriolis_matrix', 'Derivatives',
+    'difference', 'DynamicsTerms', 'energy', 'energy_regressor', 'explicit_euler',
+    'forward_dynamics', 'forward_dynamics_derivative', 'forward_dynamics_derivatives',
+    'forward_kinematics', 'friction_torques', 'gravity_torques', 'hybrid_dynamics',
+    'hybrid_dynamics_derivative', 'hybrid_dynamics_derivatives', 'Identification', 'identify',
+    'identify_payload', 'inconsistent_bodies', 'inertial_parameter_names',
+    'inertial_parameters', 'integrate', 'inverse_dynamics', 'inverse_dynamics_derivative',
+    'inverse_dynamics_derivatives', 'load_urdf', 'load_urdf_string', 'mass_matrix', 'Model',
+    'ModelBuilder', 'ModelError', 'ModelWarning', 'momentum_regressor', 'Motion', 'neutral',
+    'normalize', 'Payload', 'random_configuration', 'RbdError', 'runge_kutta_4',
+    'semi_implicit_euler', 'simulate', 'Simulator', 'SingularError', 'slotine_li_regressor',
+    'StateError', 'subtree', 'task_space_dynamics', 'TaskSpaceDynamics', 'terms_and_rates',
+    'TermsAndRates', 'torque_regressor', 'UrdfError', 'Variation', 'with_armature',
+    'with_floating_base', 'with_free_joints', 'with_gravity', 'with_inertial_parameters',
+    'with_locked_joints', 'with_payload', 'without_payload', 'Workspace', 'world_jacobian',
 ]

@@ -3,11 +3,14 @@
 """A robot that moves by itself: forward dynamics, integrated over time."""
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
-from rbd_ros.configurations import integrate
+from rbd_ros.configurations import integrate, normalize
 from rbd_ros.errors import StateError
+from rbd_ros.integrators import (configuration_rate, explicit_euler, runge_kutta_4,
+                                 semi_implicit_euler)
 from rbd_ros.model import rebuild
 from rbd_ros.workspace import Workspace
 
@@ -95,3 +98,195 @@ class Simulator:
             if beyond.any():
                 self.q = np.clip(self.q, self._lower, self._upper)
                 self.v[beyond] = 0.0
+
+
+class Energy(NamedTuple):
+    """
+    What `energy` computes.
+
+    Attributes
+    ----------
+    kinetic : float
+        1/2 v^T M v, rotors included, J.
+    potential : float
+        Of gravity, zero where the centre of mass is at the root's origin, J.
+
+    """
+
+    kinetic: float
+    potential: float
+
+
+def energy(model, q, v):
+    """
+    Return the kinetic and the potential energy.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration; rad for revolute, m for prismatic joints.
+    v : array_like, shape (model.nv,)
+        Velocity, rad/s or m/s.
+
+    Returns
+    -------
+    Energy
+        With the fields ``kinetic potential``.
+
+    Raises
+    ------
+    StateError
+        If ``q`` or ``v`` has another shape or holds a non-finite number.
+
+    References
+    ----------
+    Lynch and Park (9.3), (9.41); its rate of change is v^T tau (proposition 9.1 and before).
+
+    """
+    return _energy(Workspace(model), q, v)
+
+
+def _energy(workspace, q, v):
+    v, = workspace.check(v=v)
+    terms = workspace.configuration_terms(q)
+    model = workspace.model
+    return Energy(float(0.5 * v @ terms.M @ v), float(-model.mass * model.gravity @ terms.com))
+
+
+class Motion(NamedTuple):
+    """
+    What `simulate` computes.
+
+    Attributes
+    ----------
+    t : ndarray, shape (times,)
+        s.
+    q : ndarray, shape (times, nq)
+        Configurations, rad and m.
+    v : ndarray, shape (times, nv)
+        Velocities, rad/s and m/s.
+    energy : ndarray, shape (times,)
+        Kinetic and potential energy together, J.
+    energy_drift : ndarray, shape (times,)
+        By how much the energy has changed beyond the work of the torques, J: the error of the
+        integration, zero for the exact motion.
+
+    """
+
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    energy: np.ndarray
+    energy_drift: np.ndarray
+
+
+METHODS = {step.__name__: step for step in (explicit_euler, semi_implicit_euler, runge_kutta_4)}
+# Of each step of solve_ivp: far below what the other methods reach in a reasonable time.
+RELATIVE_TOLERANCE, ABSOLUTE_TOLERANCE = 1e-9, 1e-11
+
+
+def simulate(model, q0, v0, torque, t, *, method='runge_kutta_4'):
+    """
+    Return the motion of a robot under given torques.
+
+    Damping, friction and the limits of joints are left out: let ``torque`` take them off with
+    `rbd_ros.friction_torques`, or use a `Simulator`.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q0 : array_like, shape (model.nq,)
+        Configuration at the beginning, rad and m.
+    v0 : array_like, shape (model.nv,)
+        Velocity at the beginning, rad/s or m/s.
+    torque : callable or array_like
+        A function of (t, q, v) that returns the torques, shape (model.nv,), N m or N; or constant
+        torques, shape (model.nv,); or torques at the times t, shape (times, model.nv), linear in
+        between.
+    t : array_like, shape (times,)
+        When the motion is wanted, s, two or more and increasing; the first is the beginning. All
+        methods but ``'solve_ivp'`` make one step from each time to the next.
+    method : {'runge_kutta_4', 'semi_implicit_euler', 'explicit_euler', 'solve_ivp'}
+        The steps of `rbd_ros.integrators`, or those of `scipy.integrate.solve_ivp` (DOP853), as
+        long as a relative error of 1e-9 allows.
+
+    Returns
+    -------
+    Motion
+        With the fields ``t q v energy energy_drift``.
+
+    Raises
+    ------
+    StateError
+        If a vector has another shape or holds a non-finite number, the motion has become infinite
+        or there is no such method.
+    SingularError
+        If a joint moves no inertia.
+
+    References
+    ----------
+    Lynch and Park, section 9.5, and the methods' own.
+
+    """
+    workspace = Workspace(model)
+    q0, v0 = workspace.check(q=q0, v=v0)
+    q0, t = normalize(model, q0), np.array(t, float)
+    if t.ndim != 1 or len(t) < 2 or not np.all(np.isfinite(t)) or np.any(np.diff(t) <= 0.0):
+        raise StateError(f't must be two or more finite, increasing times, got {t}')
+    torque = _torque_function(model, torque, t)
+
+    def rates(time, q, x):
+        # x holds v, and the work of the torques.
+        v = x[:model.nv]
+        tau, = workspace.check(tau=torque(time, q, v))
+        return np.append(workspace.forward_dynamics(q, v, tau), v @ tau)
+
+    x0 = np.append(v0, 0.0)
+    if method == 'solve_ivp':
+        q, x = _solve(model, rates, t, q0, x0)
+    elif method in METHODS:
+        q, x = [q0], [x0]
+        for start, dt in zip(t, np.diff(t)):
+            for values, value in zip((q, x), METHODS[method](model, rates, start, q[-1], x[-1],
+                                                             dt)):
+                values.append(value)
+        q, x = np.array(q), np.array(x)
+    else:
+        raise StateError(f"there is no method '{method}', only " + ', '.join(METHODS)
+                         + ' and solve_ivp')
+    v, work = x[:, :-1], x[:, -1]
+    energies = np.array([sum(_energy(workspace, *state)) for state in zip(q, v)])
+    return Motion(t, q, v, energies, energies - energies[0] - work)
+
+
+def _solve(model, rates, t, q0, x0):
+    """Return q and x at the times t, by SciPy."""
+    # Here, so that programs that do not simulate need not wait for it.
+    from scipy.integrate import solve_ivp
+
+    def derivative(time, y):
+        q, x = y[:model.nq], y[model.nq:]
+        return np.concatenate((configuration_rate(model, q, x[:model.nv]), rates(time, q, x)))
+
+    solution = solve_ivp(derivative, (t[0], t[-1]), np.concatenate((q0, x0)), 'DOP853', t,
+                         rtol=RELATIVE_TOLERANCE, atol=ABSOLUTE_TOLERANCE)
+    if not solution.success:
+        raise StateError(f'the motion cannot be followed to t = {t[-1]} s: {solution.message}')
+    q = np.array([normalize(model, one) for one in solution.y[:model.nq].T])
+    return q, solution.y[model.nq:].T
+
+
+def _torque_function(model, torque, t):
+    """Return a function of (t, q, v), whatever was given."""
+    if callable(torque):
+        return torque
+    torque = np.array(torque, float)
+    if torque.shape == (model.nv,):
+        return lambda time, q, v: torque
+    if torque.shape == (len(t), model.nv):
+        return lambda time, q, v: np.array([np.interp(time, t, x) for x in torque.T])
+    raise StateError(f'torque has the shape {torque.shape}, expected ({model.nv},) or '
+                     f'({len(t)}, {model.nv})')

@@ -73,6 +73,35 @@ def test_inverse_dynamics_derivatives_are_those_of_differences(make, case):
 
 
 @pytest.mark.parametrize('make, case', CASES)
+def test_derivatives_in_a_direction_are_those_of_kims_tables(make, case):
+    model, q, v, a, wrenches = make(case)
+    rng = np.random.default_rng(7)
+    dq, dv, dx = rng.normal(size=(3, model.nv))
+    tau = rbd_ros.inverse_dynamics(model, q, v, a, external_wrenches=wrenches)
+    prescribed = rng.random(model.nv) < 0.5
+
+    def along(derivatives):
+        return derivatives.by_position @ dq + derivatives.by_velocity @ dv + (
+            derivatives.by_input @ dx)
+
+    variation = rbd_ros.Variation(dq=dq, dv=dv, da=dx, dtau=dx)
+    expected = rbd_ros.inverse_dynamics_derivative(model, q, v, a, variation,
+                                                   external_wrenches=wrenches)
+    got = along(rbd_ros.inverse_dynamics_derivatives(model, q, v, a, external_wrenches=wrenches))
+    assert relative_error(got, expected) < AGREEMENT
+    expected = rbd_ros.forward_dynamics_derivative(model, q, v, tau, variation,
+                                                   external_wrenches=wrenches)
+    got = along(rbd_ros.forward_dynamics_derivatives(model, q, v, tau,
+                                                     external_wrenches=wrenches))
+    assert relative_error(got, expected) < AGREEMENT
+    da, dtau = rbd_ros.hybrid_dynamics_derivative(model, q, v, a, tau, prescribed, variation,
+                                                  external_wrenches=wrenches)
+    got = along(rbd_ros.hybrid_dynamics_derivatives(model, q, v, a, tau, prescribed,
+                                                    external_wrenches=wrenches))
+    assert relative_error(got, np.where(prescribed, dtau, da)) < AGREEMENT
+
+
+@pytest.mark.parametrize('make, case', CASES)
 def test_forward_dynamics_derivatives_are_those_of_differences_and_invert_inverse(make, case):
     model, q, v, a, wrenches = make(case)
     tau = rbd_ros.inverse_dynamics(model, q, v, a, external_wrenches=wrenches)
@@ -193,7 +222,7 @@ def test_rates_are_those_of_differences(make, case):
 
 @pytest.mark.parametrize('function, arguments', [
     ('inverse_dynamics_derivatives', 3), ('forward_dynamics_derivatives', 3),
-    ('terms_and_rates', 3)])
+    ('terms_and_rates', 3), ('torque_regressor', 3)])
 def test_fault_41_bad_states_are_refused_by_name(function, arguments):
     model = load_quietly(example_urdf('ur5_robot.urdf'))
     for k in range(arguments):
