@@ -73,8 +73,9 @@ def composite_rates(robot, joints, q, v, a, terms):
         store_inertia(robot, i, G_, G)
         store33(robot, i, K_, K)
         store3(robot, i, p_, p)
-        store33(robot, i, KDOT_, (add(by_turning[0], by_rate[0]), add(by_turning[1], by_rate[1]),
-                                 add(by_turning[2], by_rate[2])))
+        store33(robot, i, KDOT_, (
+            add(by_turning[0], by_rate[0]), add(by_turning[1], by_rate[1]),
+            add(by_turning[2], by_rate[2])))
         store3(robot, i, PDOT_, add(p_by_turning, p_by_rate))
 
     # Leaves to root: composite bodies, and with each the entries of the matrices.

@@ -63,6 +63,6 @@ def newton_euler(robot, joints, q, v, a, tau):
         if a is not None:
             tau[i - 1] += robot[i, ARMATURE] * a[i - 1]
         total += tau[i - 1]
-        store6(robot, p, F_, add6(load6(robot, p, F_),
-                                 to_parent(load33(robot, i, R_), load3(robot, i, r_), F)))
+        F = to_parent(load33(robot, i, R_), load3(robot, i, r_), F)
+        store6(robot, p, F_, add6(load6(robot, p, F_), F))
     return total

@@ -59,8 +59,8 @@ def regressor_columns(robot, joints, q, v, a, links, Y):
         store3(robot, i, r_, r)
         store6(robot, i, S_, S)
         store6(robot, i, V_, V)
-        store6(robot, i, A_, add6(add6(load6(robot, up, A_),
-                                      world_joint_motion(joints, i, R, r, S, a)), ad(V, Sv)))
+        Sa = world_joint_motion(joints, i, R, r, S, a)
+        store6(robot, i, A_, add6(add6(load6(robot, up, A_), Sa), ad(V, Sv)))
     # Each link: its own axes, and the column of every joint that carries it.
     total = 0.0
     for k in range(len(links)):
