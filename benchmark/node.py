@@ -40,7 +40,7 @@ KINDS = {'gravity_torques': JointState, 'coriolis_torques': JointState,
 def send(urdf, rate, seconds, go, sent):
     """Send joint states at a rate, on the dot."""
     import rclpy
-    from rbd_ros.ros.dynamics_node import DESCRIPTION_QOS
+    from rbd_ros.ros.inputs import DESCRIPTION_QOS
 
     rclpy.init()
     node = rclpy.create_node('source')

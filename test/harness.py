@@ -4,14 +4,16 @@
 
 from array import array
 import contextlib
+import gc
 import os
-from time import monotonic
+from time import monotonic, time_ns
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
 from domain_coordinator import domain_id
 from nav_msgs.msg import Odometry
-from rbd_ros.ros.dynamics_node import DESCRIPTION_QOS, DynamicsNode
+from rbd_ros.ros.dynamics_node import DynamicsNode
+from rbd_ros.ros.inputs import DESCRIPTION_QOS
 from rbd_ros.ros.outputs import TOPICS
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
@@ -42,18 +44,23 @@ def ros():
                     os.environ[name] = value
 
 
-def joint_state(names, position, velocity=(), effort=(), stamp=(1, 0)):
-    """Return a message."""
-    message = JointState(name=list(names))
+def at(seconds=0.0):
+    """Return the stamp, s and ns, of so many seconds from now."""
+    return divmod(time_ns() + round(1e9 * seconds), 10 ** 9)
+
+
+def joint_state(names, position, velocity=(), effort=(), stamp=None):
+    """Return a message; its stamp is that of now unless one is given."""
+    message, stamp = JointState(name=list(names)), stamp or at()
     message.header.stamp = Time(sec=stamp[0], nanosec=stamp[1])
     message.position, message.velocity = array('d', position), array('d', velocity)
     message.effort = array('d', effort)
     return message
 
 
-def odometry(child, quaternion, position, angular, linear, frame='odom', stamp=(1, 0)):
+def odometry(child, quaternion, position, angular, linear, frame='odom', stamp=None):
     """Return a message; the twist is that of the child frame in its own axes."""
-    message = Odometry(child_frame_id=child)
+    message, stamp = Odometry(child_frame_id=child), stamp or at()
     message.header.frame_id, message.header.stamp = frame, Time(sec=stamp[0], nanosec=stamp[1])
     pose, twist = message.pose.pose, message.twist.twist
     for part, names, values in ((pose.orientation, 'xyzw', quaternion),
@@ -94,6 +101,9 @@ class Harness:
         self.executor.shutdown()
         self.node.destroy_node()
         self.peer.destroy_node()
+        # rclpy's lifecycle nodes hold themselves in circles: until then ROS still sees this one.
+        del self.node
+        gc.collect()
 
     def spin_until(self, done):
         """Let both nodes work until something is so; fail if it does not become so."""

@@ -7,12 +7,12 @@ import subprocess
 import sys
 from time import monotonic, sleep
 
-from harness import joint_state, PATIENCE, ros
+from harness import at, joint_state, PATIENCE, ros
 import numpy as np
 import pytest
 from rbd_msgs.msg import DynamicsStamped
 import rbd_ros
-from rbd_ros.ros.dynamics_node import DESCRIPTION_QOS
+from rbd_ros.ros.inputs import DESCRIPTION_QOS
 import rclpy
 from robots import example_urdf, load_quietly, random_state, relative_error
 from sensor_msgs.msg import JointState
@@ -78,7 +78,7 @@ class Robot:
             order = np.random.default_rng(seed).permutation(model.nv)
             message = joint_state(
                 [*(model.velocity_names[k] for k in order), 'caster'],
-                [*q[order], 0.3], [*v[order], 0.1], stamp=(seed + 1, model_id))
+                [*q[order], 0.3], [*v[order], 0.1], stamp=at())
 
             def answered(message=message):
                 self.states.publish(message)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from rbd_ros.joints import quaternion_matrix
 from rbd_ros.ros import convert
-from rbd_ros.ros.joint_states import Rejected
+from rbd_ros.ros.joint_states import LARGEST, Rejected
 from rbd_ros.spatial import Ad, inverse, pose
 from scipy.spatial.transform import Rotation
 
@@ -53,11 +53,13 @@ class BaseStates:
         The robot.
     joint : Joint
         The free joint, from the root link to the base.
+    prefix : str
+        What frames have before the names of links.
 
     """
 
-    def __init__(self, model, joint):
-        self._model, self._joint = model, joint
+    def __init__(self, model, joint, prefix=''):
+        self._model, self._joint, self._prefix = model, joint, prefix
         self._body = model.tree.link_body[model.link_index(joint.child)]
         self._rest = inverse(joint.placement)
         self.forget()
@@ -84,17 +86,18 @@ class BaseStates:
             If the message cannot be used.
 
         """
-        link = message.child_frame_id
+        link = message.child_frame_id.removeprefix(self._prefix)
         if (link not in self._model.link_names
                 or self._model.tree.link_body[self._model.link_index(link)] != self._body):
             raise Rejected(f"its child frame '{link}' is not the base '{self._joint.child}', nor "
-                           'a link fixed to it')
+                           'a link fixed to it', 'child frame')
         quaternion, position = convert.pose(message.pose.pose)
         V = convert.twist(message.twist.twist)
-        if not np.all(np.isfinite([*quaternion, *position, *V])):
-            raise Rejected('its pose or twist is not a number')
+        if not np.max(np.abs([*quaternion, *position, *V])) < LARGEST:
+            raise Rejected('its pose or twist is not a number that can be', 'not a number')
         if abs(np.linalg.norm(quaternion) - 1.0) > SLACK:
-            raise Rejected(f'its quaternion has the length {np.linalg.norm(quaternion):.3g}')
+            raise Rejected(f'its quaternion has the length {np.linalg.norm(quaternion):.3g}',
+                           'quaternion')
         # The base's frame is that of its body.
         T = self._model.tree.link_pose[self._model.link_index(link)]
         base = self._rest @ pose(quaternion_matrix(quaternion), position) @ inverse(T)

@@ -39,7 +39,7 @@ def inertia(message):
         [message.ixz, message.iyz, message.izz]])
 
 
-def wrenches(messages):
+def wrenches(messages, prefix=''):
     """
     Return external wrenches by link.
 
@@ -47,6 +47,8 @@ def wrenches(messages):
     ----------
     messages : sequence of geometry_msgs.msg.WrenchStamped
         ``frame_id`` is the link that the wrench acts on, at its origin and in its axes.
+    prefix : str
+        What frames have before the names of links.
 
     Returns
     -------
@@ -56,7 +58,7 @@ def wrenches(messages):
     """
     result = {}
     for message in messages:
-        link = message.header.frame_id
+        link = message.header.frame_id.removeprefix(prefix)
         result[link] = result.get(link, 0.0) + wrench(message.wrench)
     return result
 

@@ -3,20 +3,41 @@
 """The state of a robot, put together by joint name from whatever joint states arrive."""
 
 from collections import Counter
-from math import isfinite
 
 import numpy as np
 
 from rbd_ros.joints import KINDS
+from rbd_ros.ros.velocities import Differentiator
+
+# Larger positions and velocities are no measurements, and their squares would overflow in the end.
+LARGEST = 1e12
 
 
 class Rejected(Exception):
-    """A message that says nothing usable; the message of the error says why."""
+    """
+    A message that says nothing usable.
+
+    Parameters
+    ----------
+    text : str
+        Why, for an operator.
+    kind : str
+        The same in two or three words, to count by.
+
+    """
+
+    def __init__(self, text, kind):
+        super().__init__(text)
+        self.kind = kind
+
+
+class TimeWentBack(Exception):
+    """The stamp of a message lies before what is known, too far for a message that was late."""
 
 
 class JointStates:
     """
-    The latest position and velocity of every joint, each with the time at which it came.
+    The latest position and velocity of every joint, each with its stamp and time of receipt.
 
     Parameters
     ----------
@@ -28,18 +49,23 @@ class JointStates:
     ----------
     q, v : ndarray
         Position and velocity; NaN where none is known.
+    differentiator : Differentiator
+        Of the positions, for where velocities are not measured.
     unknown_names : set of str
         Names that messages held and the robot has not.
 
     """
 
     def __init__(self, model):
-        self._names, self._q_of, self._v_of = [], [], []
+        self._names, self._q_of, self._v_of, turns = [], [], [], []
         for joint, q, v in model.moving_joints:
             if KINDS[joint.kind].is_screws:
                 self._names += model.position_names[q]
                 self._q_of += range(q.start, q.stop)
                 self._v_of += range(v.start, v.stop)
+                turns += [joint.kind == 'continuous'] * joint.nq
+        self._v_of = np.array(self._v_of, int)
+        self.differentiator = Differentiator(turns)
         self._index = {name: k for k, name in enumerate(self._names)}
         # Joints that mimic others or are locked are measured too, and not needed.
         self._expected = {joint.name for joint in model.joints} | set(self._names)
@@ -52,8 +78,10 @@ class JointStates:
         """Take no joint's state as known any longer."""
         self.q[:] = self.v[:] = np.nan
         self._came = np.full(len(self._names), -np.inf)
+        self._stamps = np.full(len(self._names), -np.inf)
+        self.differentiator.forget()
 
-    def update(self, message, now):
+    def update(self, message, now, stamp=0.0, timeout=np.inf, filter_time=None):
         """
         Take over what a message says.
 
@@ -63,6 +91,12 @@ class JointStates:
             Names in any order; it may hold a part of the joints, or others. Efforts are ignored.
         now : float
             Time of receipt, s.
+        stamp : float
+            Its stamp, s; 0: it has none that could be compared with others.
+        timeout : float
+            How late a message may be and only be late, s.
+        filter_time : float, optional
+            Differentiate the positions, with a filter of this time constant, s.
 
         Returns
         -------
@@ -73,40 +107,55 @@ class JointStates:
         ------
         Rejected
             If the message cannot be used at all; then nothing is taken over.
+        TimeWentBack
+            If its stamp lies further back than that; then nothing is taken over either.
 
         """
         if message.name != self._layout_of:
             self._lay_out(message.name)
         count = len(message.name)
         if not len(message.position):
-            raise Rejected('it has no positions')
+            raise Rejected('it has no positions', 'no positions')
         if len(message.position) != count or len(message.velocity) not in (0, count):
             raise Rejected(f'it has {count} names, {len(message.position)} positions and '
-                           f'{len(message.velocity)} velocities')
+                           f'{len(message.velocity)} velocities', 'lengths differ')
+        if not len(self._target):
+            return False
         position = np.frombuffer(message.position)[self._source]
-        if not isfinite(position.sum()):
-            bad = self._names[self._target[np.flatnonzero(~np.isfinite(position))[0]]]
-            raise Rejected(f"the position of '{bad}' is not a number")
+        if not np.abs(position).max() < LARGEST:
+            bad = np.flatnonzero(~(np.abs(position) < LARGEST))[0]
+            raise Rejected(f"the position of '{self._names[self._target[bad]]}' is not a number "
+                           f'that can be: {position[bad]}', 'not a number')
+        if stamp:
+            late = self._stamps[self._target].max() - stamp
+            if late > timeout:
+                raise TimeWentBack(f'stamps jumped back by {late:.6g} s')
+            if late > 0.0:
+                raise Rejected(f'its stamp lies {late:.6g} s before that of a state that came '
+                               'before it', 'out of order')
+            self._stamps[self._target] = stamp
+        if filter_time is not None:
+            self.differentiator.update(self._target, position, stamp or now, filter_time, timeout)
         self.q[self._q_target] = position
         self.v[self._v_target] = (np.frombuffer(message.velocity)[self._source]
                                   if len(message.velocity) else np.nan)
         self._came[self._target] = now
-        return len(self._target) > 0
+        return True
 
     def _lay_out(self, names):
         """Find out where in a message with these names the joints stand."""
         names = list(names)
         if not names:
-            raise Rejected('it has no names')
+            raise Rejected('it has no names', 'empty')
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
-            raise Rejected(f"it has the joint '{twice[0]}' twice")
+            raise Rejected(f"it has the joint '{twice[0]}' twice", 'duplicate names')
         self.unknown_names.update(name for name in names if name not in self._expected)
         known = [(k, self._index[name]) for k, name in enumerate(names) if name in self._index]
         self._source = np.array([k for k, _ in known], int)
         self._target = np.array([k for _, k in known], int)
         self._q_target = np.array([self._q_of[k] for _, k in known], int)
-        self._v_target = np.array([self._v_of[k] for _, k in known], int)
+        self._v_target = self._v_of[self._target]
         self._layout_of = names
 
     def missing(self, now, timeout):
@@ -130,8 +179,21 @@ class JointStates:
             return []
         return [self._names[k] for k in np.flatnonzero(now - self._came > timeout)]
 
+    def ages(self, now):
+        """Return how long ago the position of every joint came, s, by name; inf: never."""
+        return dict(zip(self._names, (now - self._came).tolist()))
+
     def missing_velocities(self):
-        """Return the joints whose velocity is not known or not a number."""
-        if isfinite(self.v.sum()):
+        """Return the joints whose velocity is not known or not a number that can be."""
+        if np.abs(self.v).max(initial=0.0) < LARGEST:
             return []
-        return [name for name, k in zip(self._names, self._v_of) if not isfinite(self.v[k])]
+        return [name for name, k in zip(self._names, self._v_of)
+                if not abs(self.v[k]) < LARGEST]
+
+    def velocity_or(self, replacement):
+        """Return the velocity, and a replacement for each joint without one."""
+        if replacement is None:
+            replacement = self.differentiator.rates
+        v = self.v.copy()
+        v[self._v_of] = np.where(np.abs(v[self._v_of]) < LARGEST, v[self._v_of], replacement)
+        return v

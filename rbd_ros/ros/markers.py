@@ -9,7 +9,6 @@ from scipy.spatial.transform import Rotation
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
-PERIOD = 1.0 / 30.0                 # s, between two arrays at the least
 ARROW = 0.4                         # m, for a torque or force as large as any so far
 COM_DIAMETER = 0.06                 # m, of the ball for the whole robot ...
 LINK_DIAMETER = 0.025               # ... and of those for the links

@@ -70,9 +70,8 @@ class Outputs:
             coriolis_torques=('coriolis_torques', (nv,)), mass_matrix=('M', (nv, nv)),
             coriolis_matrix=('C', (nv, nv)), com_jacobian=('com_jacobian', (3, nv)))
 
-        self._command_order = np.array([names.index(name) for name in command_joints], int)
         self._command_message = Float64MultiArray()
-        self._commands = _view(self._command_message, 'data', self._command_order.shape)
+        self._commands = _view(self._command_message, 'data', (len(command_joints),))
 
     def _add(self, topic, message, holder=None, **fields):
         self._messages[topic], self._views[topic] = message, []
@@ -92,11 +91,11 @@ class Outputs:
         frame : str
             The frame that the centre of mass and its Jacobian are in.
         values : dict of str to ndarray
-            ``q``, ``v``, ``efforts`` and the fields of `DynamicsTerms`.
+            ``q``, ``v`` and the fields of `DynamicsTerms`; ``commands`` for the effort commands.
 
         """
         if topic == '~/effort_commands':
-            self._commands[:] = values['efforts'][self._command_order]
+            self._commands[:] = values['commands']
             return self._command_message
         message = self._messages[topic]
         message.header.stamp, message.header.frame_id = stamp, frame

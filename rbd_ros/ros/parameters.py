@@ -10,7 +10,8 @@ from rclpy.exceptions import ParameterUninitializedException
 from rclpy.parameter import Parameter
 
 CHOICES = {
-    'missing_velocity': ('withhold', 'zero'),
+    'missing_velocity': ('withhold', 'zero', 'differentiate'),
+    'on_stale': ('stop', 'hold', 'ramp_down'),
     'coriolis_factorization': ('christoffel', 'body'),
     'executor': ('single', 'events'),
 }
@@ -35,7 +36,16 @@ class Parameters:
     floating_base: bool
     friction: bool
     state_timeout: float
+    check_stamps: bool
     missing_velocity: str
+    velocity_filter: float
+    on_stale: str
+    ramp_time: float
+    blend_time: float
+    effort_rate_limit: float
+    limit_efforts: bool
+    marker_rate: float
+    frame_prefix: str
     coriolis_factorization: str
     strict_urdf: bool
     executor: str
@@ -61,8 +71,23 @@ _DESCRIPTIONS = {
     'friction': (False, 'Whether ~/effort_commands bring up the friction and damping of the URDF '
                  'too.'),
     'state_timeout': (0.5, 'Greatest age of the state of a joint, s.', 0.001, 3600.0),
+    'check_stamps': (True, 'Drop states whose stamps are older than state_timeout, or as far '
+                     'ahead of the clock, or before those that came earlier. Zeros pass.'),
     'missing_velocity': ('withhold', 'What to do where joint states have no velocity: withhold '
-                         'what needs it, or take it as zero.'),
+                         'what needs it, take it as zero, or differentiate the positions.'),
+    'velocity_filter': (0.02, 'Time constant of the low-pass filter of differentiated positions, '
+                        's.', 0.0, 10.0),
+    'on_stale': ('stop', 'What ~/effort_commands say when no states come: nothing, the last ones '
+                 '(hold), or a ramp to zero (ramp_down).'),
+    'ramp_time': (1.0, 'How long that ramp takes, s.', 0.0, 4.0),
+    'blend_time': (0.0, 'How long the first commands take from zero to their full size, s.',
+                   0.0, 60.0),
+    'effort_rate_limit': (0.0, 'Fastest change of ~/effort_commands, N m/s or N/s; 0: none.',
+                          0.0, 1e9),
+    'limit_efforts': (False, 'Keep ~/effort_commands within the effort limits of the URDF.'),
+    'marker_rate': (30.0, 'Most arrays of markers a second; 0: none.', 0.0, 1000.0),
+    'frame_prefix': ('', 'What frame names have before the names of links, as in '
+                     'robot_state_publisher.'),
     'coriolis_factorization': ('christoffel', 'Which Coriolis matrix: by Christoffel symbols, or '
                                'by body twists (Garofalo et al.). C v is the same.'),
     'strict_urdf': (False, 'Refuse descriptions that otherwise are warned of.'),
@@ -71,8 +96,9 @@ _DESCRIPTIONS = {
     'autostart': (True, 'Configure and activate the node when it starts.'),
 }
 # Those that may be set while the node runs.
-CHANGEABLE = ('publish_rate', 'gravity', 'friction', 'state_timeout', 'missing_velocity',
-              'coriolis_factorization')
+CHANGEABLE = ('publish_rate', 'gravity', 'friction', 'state_timeout', 'check_stamps',
+              'missing_velocity', 'velocity_filter', 'on_stale', 'ramp_time', 'blend_time',
+              'effort_rate_limit', 'limit_efforts', 'marker_rate', 'coriolis_factorization')
 
 
 def declare(node):
@@ -113,6 +139,11 @@ def read(node, changes=()):
             value = ()
         values[name] = value
     values.update({change.name: change.value for change in changes if change.name in values})
+    for name, value in values.items():
+        if value is None:
+            raise BadParameter(f'{name} must have a value')
+        if isinstance(value, float) and not isfinite(value):
+            raise BadParameter(f'{name} must be a finite number, got {value}')
     values = {name: value if isinstance(value, (str, bool, float)) else tuple(value)
               for name, value in values.items()}
     gravity = values['gravity']

@@ -99,35 +99,45 @@ class Robot:
         The robot.
     model_id : int
         Changes whenever the robot does.
-    command_joints : sequence of str
-        Order of the effort commands; empty: all but the coordinates of a floating base.
+    parameters : Parameters
+        Command joints and the prefix of frames are used.
     before : Robot, optional
         The same robot with another load or gravity, whose state is still true.
 
     """
 
-    def __init__(self, text, model, model_id, command_joints=(), before=None):
+    def __init__(self, text, model, model_id, parameters, before=None):
         self.text, self.model, self.model_id = text, model, model_id
-        self.command_joints = tuple(command_joints)
+        self._parameters, prefix = parameters, parameters.frame_prefix
         self.workspace = Workspace(model)
         self.base_joint = base_joint(model)
         if before is None:
             self.states = JointStates(model)
-            self.base_states = BaseStates(model, self.base_joint) if self.base_joint else None
+            self.base_states = (BaseStates(model, self.base_joint, prefix)
+                                if self.base_joint else None)
             self._base_came = -inf
-            self.frame = model.link_names[0] if model.links else ''
+            self.frame = prefix + model.link_names[0] if model.links else ''
             self.stamp, self.state_is_new = None, False     # of the latest complete state
         else:
             self.states, self.base_states = before.states, before.base_states
             self._base_came, self.frame = before._base_came, before.frame
             self.stamp, self.state_is_new = before.stamp, before.state_is_new
         first = self.base_joint.nv if self.base_joint else 0
-        self.outputs = Outputs(model, model_id, command_joints or model.velocity_names[first:])
+        self.command_joints = parameters.command_joints or model.velocity_names[first:]
+        self.command_order = [model.velocity_names.index(name) for name in self.command_joints]
+        self.outputs = Outputs(model, model_id, self.command_joints)
         self.markers = Markers(model)
 
     def changed(self, model, model_id):
         """Return this robot with another load or gravity."""
-        return Robot(self.text, model, model_id, self.command_joints, self)
+        return Robot(self.text, model, model_id, self._parameters, self)
+
+    def forget(self):
+        """Take no state as known any longer."""
+        self.states.forget()
+        if self.base_states is not None:
+            self.base_states.forget()
+        self._base_came, self.stamp, self.state_is_new = -inf, None, False
 
     def join_base(self, stamp, now, timeout):
         """Let the state of the base be the one that is nearest in time to a joint state."""
@@ -144,6 +154,11 @@ class Robot:
         if self.base_joint and now - self._base_came > timeout:
             missing = [self.base_joint.name, *missing]
         return missing
+
+    def ages(self, now):
+        """Return how long ago the state of the base and of every joint came, s, by name."""
+        base = {self.base_joint.name: now - self._base_came} if self.base_joint else {}
+        return {**base, **self.states.ages(now)}
 
     def payloads(self):
         """Return the loads that links carry: their masses, kg, by link."""

@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """How every node of this package starts, spins and ends."""
 
+import os
 import signal
+from threading import Thread
 
 import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -13,17 +16,34 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 FOR_EVER = 3600.0
 
 
-def _spin(node, events):
-    """Spin a node, with rclpy's events executor or its single-threaded one, until ROS ends."""
+class End:
+    """The end that SIGINT or SIGTERM asks for, heard by a thread while the others go on."""
+
+    def __init__(self):
+        self.asked, self.spinning = Future(), False
+        Thread(target=self._wait, daemon=True).start()
+
+    def _wait(self):
+        signal.sigwait(SIGNALS)
+        # A node that is still being made has nothing to bring to an end.
+        if self.spinning:
+            self.asked.set_result(None)
+        else:
+            rclpy.try_shutdown()
+
+
+def _spin(node, events, end):
+    """Spin a node, with rclpy's events executor or its single-threaded one, until the end."""
     if events:
         from rclpy.experimental.events_executor import EventsExecutor
         executor = EventsExecutor()
     else:
         executor = SingleThreadedExecutor()
     executor.add_node(node)
-    while rclpy.ok():
+    end.spinning = True
+    while rclpy.ok() and not end.asked.done():
         # The events executor's spin() keeps a core busy in rclpy 9.1; this does not.
-        executor.spin_until_future_complete(Future(), FOR_EVER)
+        executor.spin_until_future_complete(end.asked, FOR_EVER)
 
 
 def run(make_node, args=None, *, events=lambda node: False):
@@ -33,21 +53,31 @@ def run(make_node, args=None, *, events=lambda node: False):
     Parameters
     ----------
     make_node : callable
-        Returns the node; called once ROS is up.
+        Returns the node; called once ROS is up. If the node has a method ``finish``, that is
+        called at the end, while it can still publish.
     args : list of str, optional
         Command line; default ``sys.argv``.
     events : callable
         Given the node, returns whether to use the events executor.
 
     """
-    # rclpy's own handlers end the spinning. Under them Python's would raise KeyboardInterrupt
-    # anywhere, and a second signal, which `ros2 launch` sends on Ctrl-C, would kill.
-    for number in SIGNALS:
-        signal.signal(number, lambda *_: None)
+    # Blocked in this thread and all that it starts, they come to the one that waits for them. A
+    # second one, which `ros2 launch` sends on Ctrl-C, comes to nobody.
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
-        rclpy.init(args=args)
+        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    except Exception as error:
+        hint = ''
+        if os.environ.get('ROS_SECURITY_ENABLE') == 'true':
+            hint = ('; ROS_SECURITY_ENABLE is true: is there a keystore with an enclave for this '
+                    'node in ROS_SECURITY_KEYSTORE? See doc/security.md')
+        raise SystemExit(f'ROS does not start: {error}{hint}') from None
+    end = End()
+    try:
         node = make_node()
-        _spin(node, events(node))
+        _spin(node, events(node), end)
+        if rclpy.ok() and hasattr(node, 'finish'):
+            node.finish()
     except ExternalShutdownException:
         pass
     except Exception:
@@ -56,5 +86,3 @@ def run(make_node, args=None, *, events=lambda node: False):
             raise
     finally:
         rclpy.try_shutdown()
-        for number in SIGNALS:
-            signal.signal(number, signal.SIG_IGN)

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The services of the dynamics node."""
 
-from time import monotonic
-
 import numpy as np
 from rbd_msgs.srv import (DynamicsTerms, ForwardDynamics, HybridDynamics, InverseDynamics,
                           SetGravity, SetPayload)
@@ -11,6 +9,9 @@ from rbd_ros import RbdError, with_payload, without_payload
 from rbd_ros.ros import convert
 from rbd_ros.ros.requests import BadRequest, Order
 from rclpy.parameter import Parameter
+
+# External wrenches of one request: more would keep the node from its states.
+MOST_WRENCHES = 1000
 
 
 class Services:
@@ -48,7 +49,7 @@ class Services:
             response.success, response.message = False, str(error)
         except Exception as error:
             response.success, response.message = False, f'{type(error).__name__}: {error}'
-            self._node.report.last_error = response.message
+            self._node.report.fail('errors', response.message)
             self._node.get_logger().error(f'a request failed: {response.message}')
         return response
 
@@ -65,12 +66,18 @@ class Services:
 
     def _wrenches(self, robot, request):
         """Return the external wrenches of a request, which the markers then show."""
-        wrenches = convert.wrenches(request.external_wrenches)
+        count = len(request.external_wrenches)
+        if count > MOST_WRENCHES:
+            raise BadRequest(f'external_wrenches has {count} entries, at most {MOST_WRENCHES} '
+                             'are answered')
+        wrenches = convert.wrenches(request.external_wrenches,
+                                    self._node.parameters.frame_prefix)
         robot.markers.show_wrenches(wrenches)
         return wrenches
 
     def _measured_position(self, robot):
-        missing = robot.missing(monotonic(), self._node.parameters.state_timeout)
+        missing = robot.missing(self._node.clocks.age_time(),
+                                self._node.parameters.state_timeout)
         if missing:
             raise BadRequest('the request gives no position and none was measured lately of '
                              + ', '.join(missing))

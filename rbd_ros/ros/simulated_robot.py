@@ -9,7 +9,8 @@ import warnings
 
 import numpy as np
 from rbd_ros import load_urdf_string, ModelWarning, RbdError, StateError
-from rbd_ros.ros.dynamics_node import DESCRIPTION_QOS, QUIET
+from rbd_ros.ros.guarded import QUIET
+from rbd_ros.ros.inputs import DESCRIPTION_QOS
 from rbd_ros.ros.run import run
 from rbd_ros.ros.share import share
 from rbd_ros.simulation import Simulator

@@ -1,0 +1,58 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The time of a node: for ages and for stamps, simulated or not."""
+
+from time import monotonic, time
+
+from rclpy.clock import JumpThreshold
+from rclpy.duration import Duration
+
+# s; a longer step of simulated time is a jump
+LONGEST_STEP = 1.0
+
+
+class Clocks:
+    """
+    Time of a node that may live in simulated time.
+
+    Parameters
+    ----------
+    clock : rclpy.clock.ROSClock
+        Of the node.
+    on_jump : callable
+        Called with a few words when simulated time jumps, begins or ends.
+
+    Attributes
+    ----------
+    simulated : bool
+        Whether use_sim_time is set.
+
+    """
+
+    def __init__(self, clock, on_jump):
+        self._clock, self._on_jump = clock, on_jump
+        self.simulated = clock.ros_time_is_active
+        self._handle = clock.create_jump_callback(
+            JumpThreshold(min_forward=Duration(seconds=LONGEST_STEP),
+                          min_backward=Duration(nanoseconds=-1), on_clock_change=True),
+            post_callback=self._jumped)
+
+    def close(self):
+        """Hear of no more jumps."""
+        self._handle.unregister()
+
+    def _jumped(self, jump):
+        self.simulated = self._clock.ros_time_is_active
+        step = 1e-9 * jump.delta.nanoseconds
+        self._on_jump(f'time jumped {"back" if step < 0.0 else "forward"} by {abs(step):.6g} s')
+
+    def stamp_time(self):
+        """Return the time that stamps are compared with, s; 0 where /clock says none yet."""
+        if not self.simulated:
+            return time()
+        with self._clock.handle:
+            return 1e-9 * self._clock.handle.get_now().nanoseconds
+
+    def age_time(self):
+        """Return the time that ages are differences of, s: simulated, or one that never jumps."""
+        return (self.stamp_time() if self.simulated else 0.0) or monotonic()

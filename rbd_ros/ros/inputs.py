@@ -1,0 +1,232 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a dynamics node hears: descriptions, joint states and odometry."""
+
+import gc
+from time import time_ns
+
+from nav_msgs.msg import Odometry
+import numpy as np
+from rbd_ros import neutral, RbdError
+from rbd_ros.ros import convert
+from rbd_ros.ros.guarded import guarded, QUIET
+from rbd_ros.ros.joint_states import Rejected, TimeWentBack
+from rbd_ros.ros.robot import read_model, Robot
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+DESCRIPTION_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE,
+                             durability=DurabilityPolicy.TRANSIENT_LOCAL)
+# Takes what a reliable or a best-effort publisher sends; ten deep, none is lost at 1 kHz.
+STATE_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_AVAILABLE)
+
+
+class Load:
+    """Whether joint states come faster than they are answered."""
+
+    # Share of the latest message in the means, and how many periods a message may wait on average.
+    SHARE, PERIODS = 0.02, 3.0
+
+    def __init__(self):
+        self._came, self._period, self._wait = None, 1.0, 0.0
+
+    def is_too_much(self, came, now):
+        """
+        Say so for one more message.
+
+        Parameters
+        ----------
+        came : int
+            When the middleware received it, ns.
+        now : int
+            When its turn has come, ns of the same clock.
+
+        """
+        if self._came is not None:
+            period = min(max(came - self._came, 0) * 1e-9, 1.0)
+            wait = min(max(now - came, 0) * 1e-9, 1.0)
+            self._period += self.SHARE * (period - self._period)
+            self._wait += self.SHARE * (wait - self._wait)
+        self._came = came
+        return self._wait > self.PERIODS * self._period
+
+
+class Inputs:
+    """
+    The subscriptions of a dynamics node.
+
+    Parameters
+    ----------
+    node : DynamicsNode
+        Its robot takes over what is heard.
+
+    """
+
+    def __init__(self, node):
+        self._node, self._load = node, Load()
+
+    def create(self):
+        """Return the subscriptions, made on the node."""
+        node = self._node
+        self._states = node.create_subscription(JointState, 'joint_states', self._on_joint_state,
+                                                STATE_QOS)
+        subscriptions = [self._states, node.create_subscription(
+            String, 'robot_description', self._on_description, DESCRIPTION_QOS)]
+        if node.parameters.floating_base:
+            subscriptions.append(node.create_subscription(Odometry, 'odom', self._on_odometry,
+                                                          STATE_QOS))
+        return subscriptions
+
+    def on_jump(self, what):
+        """Take no state as known any longer: time jumped."""
+        node = self._node
+        node.report.fail('time jumps', what)
+        node.get_logger().warning(f'{what}: waiting for new states')
+        if node.robot is not None:
+            node.robot.forget()
+
+    # -- Descriptions. ---------------------------------------------------------------------------
+
+    @guarded
+    def _on_description(self, message):
+        """Take on another robot as a whole, or keep the present one if its text is bad."""
+        node, log = self._node, self._node.get_logger()
+        if node.robot is not None and message.data == node.robot.text:
+            return
+        try:
+            model = read_model(message.data, node.parameters)
+            robot = Robot(message.data, model, node.next_model_id(), node.parameters)
+            # Whatever is not compiled yet, a new kind of joint perhaps, is compiled now.
+            robot.workspace.all_terms(neutral(model), np.zeros(model.nv))
+        except RbdError as error:
+            node.report.fail('descriptions refused', f'robot description refused: {error}')
+            if node.robot is None:
+                log.error(f'robot description refused: {error}; waiting for another')
+            else:
+                log.warning(f"robot description refused: {error}; '{node.robot.model.name}' "
+                            'stays in use')
+            return
+        payloads = node.robot.payloads() if node.robot else {}
+        if payloads:
+            log.warning('the new description comes without the loads on ' + ', '.join(payloads))
+        node.change(robot)
+        if node.alone:
+            # What is there now stays: without it the garbage collector stops the node for 50 ms
+            # at times to look through all that the compiler has left behind.
+            gc.unfreeze()
+            gc.collect()
+            gc.freeze()
+        for note in model.warnings:
+            log.warning(note)
+        log.info(f"model {robot.model_id}: '{model.name}', {len(model.links)} links, "
+                 f'{model.mass:.4g} kg, {model.nv} joints: {", ".join(model.velocity_names)}')
+
+    # -- States. ---------------------------------------------------------------------------------
+
+    def _age(self, stamp):
+        """
+        Return the age of a stamp, s; 0 where it has none that could be compared with a clock.
+
+        Raises
+        ------
+        Rejected
+            If it lies too far back or ahead.
+
+        """
+        now = self._node.clocks.stamp_time() if stamp else 0.0
+        if not now:
+            return 0.0
+        age, limit = now - stamp, self._node.parameters.state_timeout
+        if age > limit:
+            raise Rejected(f'its stamp is {age:.6g} s old, state_timeout {limit:.6g} s: do the '
+                           'clocks agree, and is use_sim_time set where it should be?',
+                           'old stamp')
+        if age < -limit:
+            raise Rejected(f'its stamp lies {-age:.6g} s ahead of the clock: do the clocks agree, '
+                           'and is use_sim_time set where it should be?', 'future stamp')
+        return max(age, 0.0)
+
+    def _drop(self, what, error):
+        """Count a message that cannot be used, and say why."""
+        node = self._node
+        node.report.fail(f'{what} dropped', f'{what} dropped: {error}')
+        node.report.counts[f'{what} dropped: {error.kind}'] += 1
+        node.get_logger().error(f'{what} dropped: {error}', throttle_duration_sec=QUIET)
+
+    @guarded
+    def _on_odometry(self, message):
+        """Take over the state of the floating base."""
+        node = self._node
+        node.report.counts['odometry'] += 1
+        if node.robot is None or node.robot.base_states is None:
+            return
+        try:
+            age = (self._age(convert.seconds(message.header.stamp))
+                   if node.parameters.check_stamps else 0.0)
+            node.robot.base_states.update(message, node.clocks.age_time() - age)
+        except Rejected as error:
+            self._drop('odometry', error)
+
+    @guarded
+    def _on_joint_state(self, message, info):
+        """Take over a joint state, and answer it if the state is complete."""
+        node = self._node
+        is_ours = self._merge(message)
+        if self._load.is_too_much(info['received_timestamp'], time_ns()):
+            # The newest is answered, not one after the other what has waited.
+            while True:
+                with self._states.handle:
+                    newer = self._states.handle.take_message(JointState, False)
+                if newer is None:
+                    break
+                node.report.counts['overruns'] += 1
+                if self._merge(newer[0]):
+                    message, is_ours = newer[0], True
+        robot = node.robot
+        if not is_ours or robot is None:
+            return
+        now, timeout = node.clocks.age_time(), node.parameters.state_timeout
+        robot.join_base(message.header.stamp, now, timeout)
+        missing = robot.missing(now, timeout)
+        if missing:
+            node.report.counts['joint states incomplete'] += 1
+            node.get_logger().warning('no outputs: no recent position of ' + ', '.join(missing),
+                                      throttle_duration_sec=QUIET)
+            return
+        robot.stamp, robot.state_is_new = message.header.stamp, True
+        if node.parameters.publish_rate == 0.0:
+            node.answers.answer(robot, now)
+
+    def _merge(self, message):
+        """Take over what a joint state says; return whether it says anything of this robot."""
+        node, counts, parameters = self._node, self._node.report.counts, self._node.parameters
+        robot = node.robot
+        counts['joint states'] += 1
+        if robot is None:
+            counts['joint states before a description'] += 1
+            return False
+        states = robot.states
+        known, stamp = len(states.unknown_names), convert.seconds(message.header.stamp)
+        if not stamp:
+            counts['joint states without a stamp'] += 1
+        if not parameters.check_stamps:
+            stamp = 0.0
+        filter_time = (parameters.velocity_filter
+                       if parameters.missing_velocity == 'differentiate' else None)
+        try:
+            came = node.clocks.age_time() - self._age(stamp)
+            try:
+                is_ours = states.update(message, came, stamp, parameters.state_timeout,
+                                        filter_time)
+            except TimeWentBack as error:
+                self.on_jump(str(error))
+                is_ours = states.update(message, came, stamp, parameters.state_timeout,
+                                        filter_time)
+        except Rejected as error:
+            self._drop('joint states', error)
+            return False
+        if len(states.unknown_names) > known:
+            node.get_logger().info('joint states of joints that the robot has not are ignored: '
+                                   + ', '.join(sorted(states.unknown_names)))
+        return is_ours

@@ -1,0 +1,66 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Velocities of joints whose positions alone are measured."""
+
+import numpy as np
+
+
+class Differentiator:
+    """
+    Differences of positions, low-pass filtered.
+
+    Parameters
+    ----------
+    turns : ndarray of bool
+        Of each joint, whether its position may leap by full turns.
+
+    Attributes
+    ----------
+    rates : ndarray
+        rad/s or m/s; NaN where there is none.
+
+    """
+
+    def __init__(self, turns):
+        self._turns = np.asarray(turns, bool)
+        self.rates = np.empty(len(self._turns))
+        self.forget()
+
+    def forget(self):
+        """Take no position as known any longer."""
+        self.rates[:] = np.nan
+        self._positions = np.full(len(self._turns), np.nan)
+        self._times = np.full(len(self._turns), -np.inf)
+
+    def update(self, joints, positions, time, filter_time, timeout):
+        """
+        Take over positions.
+
+        Parameters
+        ----------
+        joints : ndarray of int
+            Whose positions.
+        positions : ndarray
+            rad or m.
+        time : float
+            When they were measured, s. Positions that are not newer than the last ones are
+            passed over.
+        filter_time : float
+            Time constant of the first-order filter, s.
+        timeout : float
+            After a longer pause, s, the velocity is begun anew.
+
+        """
+        step = time - self._times[joints]
+        newer = step > 0.0
+        if not newer.all():
+            joints, positions, step = joints[newer], positions[newer], step[newer]
+        change = positions - self._positions[joints]
+        turns = self._turns[joints]
+        change[turns] -= 2.0 * np.pi * np.round(change[turns] / (2.0 * np.pi))
+        rates = change / step
+        before = self.rates[joints]
+        smooth = before + step / (filter_time + step) * (rates - before)
+        rates = np.where(np.isfinite(before), smooth, rates)
+        rates[step > timeout] = np.nan
+        self.rates[joints], self._positions[joints], self._times[joints] = rates, positions, time
