@@ -9,6 +9,8 @@ q)`` and its siblings, or a ``Workspace(model)`` in a control loop.
 """
 
 from rbd_ros.builder import ModelBuilder
+from rbd_ros.centroidal import (centroidal_momentum_matrix, centroidal_momentum_matrix_dot,
+                                com_jacobian_dot)
 from rbd_ros.changes import (subtree, with_armature, with_floating_base, with_free_joints,
                              with_gravity, with_locked_joints, with_payload, without_payload)
 from rbd_ros.configurations import difference, integrate, neutral, normalize, random_configuration
@@ -16,6 +18,9 @@ from rbd_ros.dynamics import (all_terms, bias_torques, coriolis_matrix, forward_
                               friction_torques, gravity_torques, hybrid_dynamics, inverse_dynamics,
                               mass_matrix)
 from rbd_ros.errors import ModelError, ModelWarning, RbdError, SingularError, StateError, UrdfError
+from rbd_ros.jacobians import (analytic_jacobian, com_frame_jacobian, jacobian_ddot,
+                               jacobian_derivatives, jacobian_dot, jacobian_dot_derivatives,
+                               world_com_jacobian, world_jacobian_dot)
 from rbd_ros.kinematics import (body_jacobian, center_of_mass, com_jacobian, forward_kinematics,
                                 world_jacobian)
 from rbd_ros.model import build_model, Model
@@ -23,12 +28,15 @@ from rbd_ros.urdf import load_urdf, load_urdf_string
 from rbd_ros.workspace import DynamicsTerms, Workspace
 
 __all__ = [
-    'all_terms', 'bias_torques', 'body_jacobian', 'build_model', 'center_of_mass', 'com_jacobian',
-    'coriolis_matrix', 'difference', 'DynamicsTerms', 'forward_dynamics', 'forward_kinematics',
-    'friction_torques', 'gravity_torques', 'hybrid_dynamics', 'integrate', 'inverse_dynamics',
-    'load_urdf', 'load_urdf_string', 'mass_matrix', 'Model', 'ModelBuilder', 'ModelError',
-    'ModelWarning', 'neutral', 'normalize', 'random_configuration', 'RbdError', 'SingularError',
-    'StateError', 'subtree', 'UrdfError', 'with_armature', 'with_floating_base',
-    'with_free_joints', 'with_gravity', 'with_locked_joints', 'with_payload', 'without_payload',
-    'Workspace', 'world_jacobian',
+    'all_terms', 'analytic_jacobian', 'bias_torques', 'body_jacobian', 'build_model',
+    'center_of_mass', 'centroidal_momentum_matrix', 'centroidal_momentum_matrix_dot',
+    'com_frame_jacobian', 'com_jacobian', 'com_jacobian_dot', 'coriolis_matrix', 'difference',
+    'DynamicsTerms', 'forward_dynamics', 'forward_kinematics', 'friction_torques',
+    'gravity_torques', 'hybrid_dynamics', 'integrate', 'inverse_dynamics', 'jacobian_ddot',
+    'jacobian_derivatives', 'jacobian_dot', 'jacobian_dot_derivatives', 'load_urdf',
+    'load_urdf_string', 'mass_matrix', 'Model', 'ModelBuilder', 'ModelError', 'ModelWarning',
+    'neutral', 'normalize', 'random_configuration', 'RbdError', 'SingularError', 'StateError',
+    'subtree', 'UrdfError', 'with_armature', 'with_floating_base', 'with_free_joints',
+    'with_gravity', 'with_locked_joints', 'with_payload', 'without_payload', 'Workspace',
+    'world_com_jacobian', 'world_jacobian', 'world_jacobian_dot',
 ]
