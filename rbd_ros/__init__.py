@@ -23,20 +23,31 @@ from rbd_ros.jacobians import (analytic_jacobian, com_frame_jacobian, jacobian_d
                                world_com_jacobian, world_jacobian_dot)
 from rbd_ros.kinematics import (body_jacobian, center_of_mass, com_jacobian, forward_kinematics,
                                 world_jacobian)
+from rbd_ros.lagrange import (christoffel_coriolis_matrix, christoffel_symbols,
+                              com_frame_gravity_torques, com_frame_mass_matrix, kinetic_energy,
+                              potential_energy)
+from rbd_ros.matrix_derivatives import (acceleration_parameter_derivatives,
+                                        coriolis_matrix_derivatives, gravity_torques_derivatives,
+                                        mass_matrix_derivatives, matrix_rates, MatrixRates,
+                                        parameter_derivatives, ParameterDerivatives)
 from rbd_ros.model import build_model, Model
 from rbd_ros.urdf import load_urdf, load_urdf_string
 from rbd_ros.workspace import DynamicsTerms, Workspace
 
 __all__ = [
-    'all_terms', 'analytic_jacobian', 'bias_torques', 'body_jacobian', 'build_model',
-    'center_of_mass', 'centroidal_momentum_matrix', 'centroidal_momentum_matrix_dot',
-    'com_frame_jacobian', 'com_jacobian', 'com_jacobian_dot', 'coriolis_matrix', 'difference',
+    'acceleration_parameter_derivatives', 'all_terms', 'analytic_jacobian', 'bias_torques',
+    'body_jacobian', 'build_model', 'center_of_mass', 'centroidal_momentum_matrix',
+    'centroidal_momentum_matrix_dot', 'christoffel_coriolis_matrix', 'christoffel_symbols',
+    'com_frame_gravity_torques', 'com_frame_jacobian', 'com_frame_mass_matrix', 'com_jacobian',
+    'com_jacobian_dot', 'coriolis_matrix', 'coriolis_matrix_derivatives', 'difference',
     'DynamicsTerms', 'forward_dynamics', 'forward_kinematics', 'friction_torques',
-    'gravity_torques', 'hybrid_dynamics', 'integrate', 'inverse_dynamics', 'jacobian_ddot',
-    'jacobian_derivatives', 'jacobian_dot', 'jacobian_dot_derivatives', 'load_urdf',
-    'load_urdf_string', 'mass_matrix', 'Model', 'ModelBuilder', 'ModelError', 'ModelWarning',
-    'neutral', 'normalize', 'random_configuration', 'RbdError', 'SingularError', 'StateError',
-    'subtree', 'UrdfError', 'with_armature', 'with_floating_base', 'with_free_joints',
-    'with_gravity', 'with_locked_joints', 'with_payload', 'without_payload', 'Workspace',
-    'world_com_jacobian', 'world_jacobian', 'world_jacobian_dot',
+    'gravity_torques', 'gravity_torques_derivatives', 'hybrid_dynamics', 'integrate',
+    'inverse_dynamics', 'jacobian_ddot', 'jacobian_derivatives', 'jacobian_dot',
+    'jacobian_dot_derivatives', 'kinetic_energy', 'load_urdf', 'load_urdf_string', 'mass_matrix',
+    'mass_matrix_derivatives', 'matrix_rates', 'MatrixRates', 'Model', 'ModelBuilder',
+    'ModelError', 'ModelWarning', 'neutral', 'normalize', 'parameter_derivatives',
+    'ParameterDerivatives', 'potential_energy', 'random_configuration', 'RbdError',
+    'SingularError', 'StateError', 'subtree', 'UrdfError', 'with_armature', 'with_floating_base',
+    'with_free_joints', 'with_gravity', 'with_locked_joints', 'with_payload', 'without_payload',
+    'Workspace', 'world_com_jacobian', 'world_jacobian', 'world_jacobian_dot',
 ]

@@ -148,8 +148,7 @@ def test_world_jacobian_dot_is_the_rate_of_the_world_jacobian(make, arguments):
     model, q, v, _ = make(*arguments)
     link = model.link_names[-1]
     differences = rate(lambda x: rbd_ros.world_jacobian(model, x, link), model, q, v)
-    assert error(rbd_ros.world_jacobian_dot(model, q, v, link),
-                          differences) < DIFFERENCES
+    assert error(rbd_ros.world_jacobian_dot(model, q, v, link), differences) < DIFFERENCES
 
 
 @trees_and_robots
@@ -204,8 +203,7 @@ def test_centroidal_momentum_is_that_of_all_links(make, arguments):
     differences = rate(lambda x: rbd_ros.centroidal_momentum_matrix(model, x), model, q, v)
     rates = rbd_ros.centroidal_momentum_matrix_dot(model, q, v)
     assert error(rates, differences) < DIFFERENCES
-    assert error(rates[3:],
-                          model.mass * rbd_ros.com_jacobian_dot(model, q, v)) < ROUNDING
+    assert error(rates[3:], model.mass * rbd_ros.com_jacobian_dot(model, q, v)) < ROUNDING
 
 
 @pytest.mark.parametrize('seed', range(10))
