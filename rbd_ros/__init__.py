@@ -18,6 +18,7 @@ from rbd_ros.dynamics import (all_terms, bias_torques, coriolis_matrix, forward_
                               friction_torques, gravity_torques, hybrid_dynamics, inverse_dynamics,
                               mass_matrix)
 from rbd_ros.errors import ModelError, ModelWarning, RbdError, SingularError, StateError, UrdfError
+from rbd_ros.exponentials import ScrewChain, unit_screws
 from rbd_ros.jacobians import (analytic_jacobian, com_frame_jacobian, jacobian_ddot,
                                jacobian_derivatives, jacobian_dot, jacobian_dot_derivatives,
                                world_com_jacobian, world_jacobian_dot)
@@ -31,6 +32,8 @@ from rbd_ros.matrix_derivatives import (acceleration_parameter_derivatives,
                                         mass_matrix_derivatives, matrix_rates, MatrixRates,
                                         parameter_derivatives, ParameterDerivatives)
 from rbd_ros.model import build_model, Model
+from rbd_ros.stacked import (stacked_inverse_dynamics, stacked_matrices, stacked_terms,
+                             StackedDynamics, StackedMatrices, StackedTerms)
 from rbd_ros.urdf import load_urdf, load_urdf_string
 from rbd_ros.workspace import DynamicsTerms, Workspace
 
@@ -46,8 +49,10 @@ __all__ = [
     'jacobian_dot_derivatives', 'kinetic_energy', 'load_urdf', 'load_urdf_string', 'mass_matrix',
     'mass_matrix_derivatives', 'matrix_rates', 'MatrixRates', 'Model', 'ModelBuilder',
     'ModelError', 'ModelWarning', 'neutral', 'normalize', 'parameter_derivatives',
-    'ParameterDerivatives', 'potential_energy', 'random_configuration', 'RbdError',
-    'SingularError', 'StateError', 'subtree', 'UrdfError', 'with_armature', 'with_floating_base',
-    'with_free_joints', 'with_gravity', 'with_locked_joints', 'with_payload', 'without_payload',
-    'Workspace', 'world_com_jacobian', 'world_jacobian', 'world_jacobian_dot',
+    'ParameterDerivatives', 'potential_energy', 'random_configuration', 'RbdError', 'ScrewChain',
+    'SingularError', 'stacked_inverse_dynamics', 'stacked_matrices', 'stacked_terms',
+    'StackedDynamics', 'StackedMatrices', 'StackedTerms', 'StateError', 'subtree', 'unit_screws',
+    'UrdfError', 'with_armature', 'with_floating_base', 'with_free_joints', 'with_gravity',
+    'with_locked_joints', 'with_payload', 'without_payload', 'Workspace', 'world_com_jacobian',
+    'world_jacobian', 'world_jacobian_dot',
 ]
