@@ -35,8 +35,8 @@ test: $(STAMPS)/package $(STAMPS)/test
 
 lint: $(STAMPS)/package $(STAMPS)/test
 	$(BIN)/ruff check .
-	$(BIN)/ament_flake8 rbd_ros test launch benchmark setup.py
-	$(BIN)/ament_pep257 rbd_ros launch benchmark setup.py
+	$(BIN)/ament_flake8 rbd_ros test launch benchmark examples setup.py
+	$(BIN)/ament_pep257 rbd_ros launch benchmark examples setup.py
 
 bench: $(STAMPS)/package $(STAMPS)/bench
 	$(BIN)/python benchmark/node.py
