@@ -9,6 +9,8 @@ Two point masses at the ends of two massless links, gravity along -y. Run it wit
 
 """
 
+from functools import cache
+
 import numpy as np
 import rbd_ros
 import sympy
@@ -19,6 +21,7 @@ v = sympy.symbols('dtheta1 dtheta2')
 a = sympy.symbols('ddtheta1 ddtheta2')
 
 
+@cache
 def energies():
     """Return the kinetic and the potential energy, L (9.7)."""
     tip1 = sympy.Matrix([L1 * sympy.cos(q[0]), L1 * sympy.sin(q[0])])
@@ -31,6 +34,7 @@ def energies():
     return sympy.simplify(kinetic), potential
 
 
+@cache
 def equations_of_motion():
     """Return the torques tau_i = d/dt dL/dv_i - dL/dq_i, L (9.8)."""
     kinetic, potential = energies()
@@ -43,6 +47,7 @@ def equations_of_motion():
     return sympy.Matrix(torques)
 
 
+@cache
 def matrices():
     """Return M, C by Christoffel symbols, and the gravity torques: L (9.12), (9.13), (9.87)."""
     kinetic, potential = energies()

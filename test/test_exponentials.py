@@ -6,8 +6,9 @@ from differences import error, TREES
 import numpy as np
 import pytest
 import rbd_ros
+from rbd_ros import closed_form
 from rbd_ros.spatial import Ad, ad, exp, inertia_matrix, inverse, pose, skew
-from robots import random_inertia, random_pose
+from robots import example_urdf, load_quietly, random_inertia, random_pose
 
 # Rounding, over some ten bodies.
 ROUNDING = 1e-11
@@ -284,3 +285,30 @@ def test_pitch_of_a_screw_is_that_of_the_joint():
                                [inertia_matrix(1.0, np.zeros(3), np.eye(3))]).model()
     assert model.joints[0].kind == 'helical'
     assert abs(model.joints[0].pitch - 0.25) < ROUNDING
+
+
+@pytest.mark.parametrize('name', ['ur5_robot.urdf', 'panda.urdf'])
+def test_a_real_arm_is_the_product_of_its_exponentials(name):
+    arm = load_quietly(example_urdf(name))
+    fingers = [joint.name for joint, _, _ in arm.moving_joints if 'finger' in joint.name]
+    arm = rbd_ros.with_locked_joints(arm, dict.fromkeys(fingers, 0.0))
+    at_home = np.zeros(arm.nv)
+    poses = closed_form.poses(arm, at_home)
+    jacobians = closed_form.body_jacobians(arm, at_home)
+    children = [arm.link_index(joint.child) for joint, _, _ in arm.moving_joints]
+    screws = [Ad(poses[k]) @ jacobians[k][:, i] for i, k in enumerate(children)]
+    # What is fixed to a link is part of it.
+    inertias = np.zeros((arm.nv, 6, 6))
+    for J, G, T in zip(jacobians, closed_form.inertia_matrices(arm), poses):
+        moved_by = np.flatnonzero(np.any(J != 0.0, axis=0))
+        if len(moved_by):
+            seen = Ad(inverse(T) @ poses[children[moved_by[-1]]])
+            inertias[moved_by[-1]] += seen.T @ G @ seen
+    chain = rbd_ros.ScrewChain(poses[children], screws, inertias, arm.gravity)
+    rng = np.random.default_rng(0)
+    q, v, a = rng.normal(size=(3, arm.nv))
+    tau = rbd_ros.inverse_dynamics(arm, q, v, a)
+    assert error(chain.poses(q), rbd_ros.forward_kinematics(arm, q)[children]) < ROUNDING
+    assert error(chain.inverse_dynamics(q, v, a), tau) < ROUNDING
+    assert error(rbd_ros.inverse_dynamics(chain.model(), q, v, a), tau) < ROUNDING
+    assert error(chain.forward_dynamics(q, v, tau), a) < 1e-9
