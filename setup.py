@@ -60,6 +60,7 @@ setup(
             'flake8-quotes',
             'pydocstyle',
             'ruff',                  # the linter
+            'sympy',                 # examples/two_link_arm.py derives its equations
         ],
     },
     entry_points={

@@ -12,7 +12,7 @@ multiplied by G.
 """
 
 import numpy as np
-
+from rbd_ros.errors import StateError
 from rbd_ros.joints import joint_pose, joint_subspace, joint_subspace_rate
 from rbd_ros.spatial import Ad, ad, inertia_matrix, inverse
 
@@ -178,6 +178,38 @@ def momentum_bracket(h):
     return -np.transpose([ad(unit).T @ h for unit in np.eye(6)])
 
 
+def coriolis_factor(G, V, factorization):
+    """
+    Return the matrix B, linear in G and in V, of C = sum J^T (B J + G Jdot).
+
+    Parameters
+    ----------
+    G : ndarray, shape (6, 6)
+        Inertia of a link.
+    V : ndarray, shape (6,)
+        Its twist.
+    factorization : {'christoffel', 'body'}
+        1/2 (Psi + N(G V)), or Psi = G ad_V - ad_V^T G [G (3), (6b)].
+
+    Returns
+    -------
+    ndarray, shape (6, 6)
+        Skew; B V is the same for both.
+
+    Raises
+    ------
+    StateError
+        If the factorization is another.
+
+    """
+    Psi = G @ ad(V) - ad(V).T @ G
+    if factorization == 'body':
+        return Psi
+    if factorization == 'christoffel':
+        return 0.5 * (Psi + momentum_bracket(G @ V))
+    raise StateError(f"factorization must be 'christoffel' or 'body', got '{factorization}'")
+
+
 def coriolis_matrix(model, q, v, *, factorization='christoffel'):
     """
     Return C, with dM/dt - 2 C skew.
@@ -202,11 +234,7 @@ def coriolis_matrix(model, q, v, *, factorization='christoffel'):
     """
     C = np.zeros((model.nv, model.nv))
     for J, J_rate, G in zip(*body_jacobian_rates(model, q, v), inertia_matrices(model)):
-        V = J @ v
-        Psi = G @ ad(V) - ad(V).T @ G
-        if factorization == 'christoffel':
-            Psi = 0.5 * (Psi + momentum_bracket(G @ V))
-        C += J.T @ (Psi @ J + G @ J_rate)
+        C += J.T @ (coriolis_factor(G, J @ v, factorization) @ J + G @ J_rate)
     return C
 
 

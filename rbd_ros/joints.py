@@ -261,3 +261,23 @@ def joint_subspace_rate(joint, q, v):
         rate[:, k] = -ad(later) @ S[:, k]
         later = later + S[:, k] * v[k]
     return rate
+
+
+def joint_subspace_rate_change(joint, q, v, dq, dv):
+    """
+    Return how dS/dt, 6 x nv, changes with q along dq and with v along dv.
+
+    Along the motion itself, dq = v and dv = dv/dt, that is the second rate of S. How S changes
+    along dq is ``joint_subspace_rate(joint, q, dq)``.
+
+    """
+    S = joint_subspace(joint, q)
+    change = np.zeros_like(S)
+    if not KINDS[joint.kind].is_screws:
+        return change
+    dS = joint_subspace_rate(joint, q, dq)
+    for k in range(joint.nv):
+        later = S[:, k + 1:] @ v[k + 1:]
+        d_later = dS[:, k + 1:] @ v[k + 1:] + S[:, k + 1:] @ dv[k + 1:]
+        change[:, k] = -ad(d_later) @ S[:, k] - ad(later) @ dS[:, k]
+    return change
