@@ -127,7 +127,7 @@ class Harness:
         """Publish a joint state."""
         self._send.publish(joint_state(*arguments, **options))
 
-    def float(self, message):
+    def move_base(self, message):
         """Publish the odometry of a floating base, and wait until the node has heard it."""
         counts = self.node.report.counts
         self.spin_until(lambda: self._send_odometry.get_subscription_count() > 0)

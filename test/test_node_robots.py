@@ -92,7 +92,7 @@ def test_a_floating_base_is_joined_with_its_joints_and_agrees_with_pinocchio(har
     for seed in range(3):
         q, v = floating_state(dog, seed)
         stamp = at()
-        node.float(base_odometry(q, v, frame='map', stamp=stamp))
+        node.move_base(base_odometry(q, v, frame='map', stamp=stamp))
         got = node.answer(*send_joints(dog, q, v), stamp=stamp)
         assert list(got.joint_names[:6]) == [f'base_{x}' for x in ('wx', 'wy', 'wz', 'vx', 'vy',
                                                                    'vz')]
@@ -126,7 +126,7 @@ def test_the_child_frame_may_be_any_link_that_is_fixed_to_the_base(harness):
     imu, body = (T[model.link_index(name)] for name in ('imu', 'body'))
     twist = Ad(inverse(imu) @ body) @ v[:6]
     turn = pinocchio.SE3ToXYZQUAT(pinocchio.SE3(imu))[3:]
-    node.float(odometry('imu', turn, imu[:3, 3], twist[:3], twist[3:], frame='map'))
+    node.move_base(odometry('imu', turn, imu[:3, 3], twist[:3], twist[3:], frame='map'))
     got = node.answer(['hinge'], q[7:], v[6:])
     expected = rbd_ros.all_terms(model, q, v)
     assert relative_error(np.reshape(got.mass_matrix, (7, 7)), expected.M) < AGREEMENT
@@ -142,7 +142,7 @@ def test_the_base_state_nearest_in_time_is_used(harness, dog):
     q, v = floating_state(dog, 1)
     for k in range(5):
         q[4] = k
-        node.float(base_odometry(q, v, stamp=(10, k * 100_000_000)))
+        node.move_base(base_odometry(q, v, stamp=(10, k * 100_000_000)))
     for k in (3, 0, 4):
         got = node.answer(*send_joints(dog, q, v), stamp=(10, k * 100_000_000 + 20_000_000))
         assert got.position[4] == k
@@ -155,7 +155,7 @@ def test_fault_8_without_odometry_nothing_is_published_and_that_is_said(harness,
     level, message, _ = node.diagnosis()
     assert level == DiagnosticStatus.ERROR
     assert 'no recent position of base' in message
-    node.float(base_odometry(q, v))
+    node.move_base(base_odometry(q, v))
     node.answer(*send_joints(dog, q, v))
     node.settle()
     # By now the base's state is too old.
@@ -173,7 +173,7 @@ def test_fault_5_bad_odometry_is_dropped_with_the_reason(harness, dog, change, m
     q, v = floating_state(dog, 2)
     good = {'child': 'base_link', 'quaternion': q[:4], 'position': q[4:7], 'angular': v[:3],
             'linear': v[3:6]}
-    node.float(odometry(**{**good, **change}))
+    node.move_base(odometry(**{**good, **change}))
     assert message in node.node.report.last_error
     assert node.nothing_new(lambda: node.send(*send_joints(dog, q, v)))
 
@@ -181,7 +181,7 @@ def test_fault_5_bad_odometry_is_dropped_with_the_reason(harness, dog, change, m
 def test_effort_commands_leave_out_the_coordinates_of_the_base(harness, dog):
     node = harness(DOG.read_text(), floating_base=True)
     q, v = floating_state(dog, 3)
-    node.float(base_odometry(q, v))
+    node.move_base(base_odometry(q, v))
     got = node.answer(*send_joints(dog, q, v), topic='~/effort_commands')
     assert relative_error(got.data, rbd_ros.gravity_torques(dog, q)[6:]) < AGREEMENT
 
