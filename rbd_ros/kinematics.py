@@ -98,7 +98,11 @@ def body_jacobian(model, q, link):
     Vlasblom (2.8); Lynch and Park, text below (9.60); Garofalo et al. (27).
 
     """
-    J, T = Workspace(model).world_jacobian(q, link)
+    return world_to_body(*Workspace(model).world_jacobian(q, link))
+
+
+def world_to_body(J, T):
+    """Return the Jacobian of a link in its own axes, from that in the root's axes and its pose."""
     R = T[:3, :3]
     return np.vstack((R.T @ J[:3], R.T @ J[3:]))
 

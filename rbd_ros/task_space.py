@@ -119,12 +119,43 @@ def task_space_dynamics(model, q, v, link, *, frame='body', condition_limit=1e3)
     if not J.any():
         raise ModelError(f"link '{link}' is part of the root: no joint moves it")
     b = workspace.bias_torques(q, v)
-    try:
-        L = np.linalg.cholesky(workspace.configuration_terms(q).M)
-    except np.linalg.LinAlgError:
-        raise SingularError(f"the mass matrix of robot '{model.name}' has no inverse here: some "
-                            'joint moves no inertia') from None
+    Lambda, J_bar, condition = task_inertia(workspace.configuration_terms(q).M, J, condition_limit)
+    eta = J_bar.T @ b - Lambda @ (J_rate @ v)                                # L (9.99)
+    return TaskSpaceDynamics(Lambda, eta, J, J_rate, J_bar, np.eye(model.nv) - J_bar @ J,
+                             condition, condition > condition_limit)
 
+
+def task_inertia(M, J, condition_limit):
+    """
+    Return Lambda, J_bar and the condition number, see `task_space_dynamics`.
+
+    Parameters
+    ----------
+    M : ndarray, shape (nv, nv)
+        Mass matrix.
+    J : ndarray, shape (6, nv)
+        Jacobian of the link, not zero.
+    condition_limit : float
+        Condition number of J M^-1/2 beyond which the inverse is damped.
+
+    Returns
+    -------
+    Lambda, J_bar : ndarray, shape (6, 6), (nv, 6)
+        Inertia and dynamically consistent inverse of J.
+    condition : float
+        Infinite where rank is lost.
+
+    Raises
+    ------
+    SingularError
+        If M has no inverse.
+
+    """
+    try:
+        L = np.linalg.cholesky(M)
+    except np.linalg.LinAlgError:
+        raise SingularError('the mass matrix has no inverse here: some joint moves no '
+                            'inertia') from None
     X = np.linalg.solve(L, J.T)                                 # M^-1/2 J^T = W Sigma U^T
     _, sigma, Ut = np.linalg.svd(X)
     sigma = np.append(sigma, np.zeros(6 - len(sigma)))
@@ -132,7 +163,4 @@ def task_space_dynamics(model, q, v, link, *, frame='body', condition_limit=1e3)
     full_rank = sigma[-1] > ROUNDING * sigma[0]
     Lambda = Ut.T @ np.diag(np.maximum(sigma, bound) ** -2.0) @ Ut           # L (9.98)
     J_bar = np.linalg.solve(L.T, X @ Lambda)
-    eta = J_bar.T @ b - Lambda @ (J_rate @ v)                                # L (9.99)
-    return TaskSpaceDynamics(Lambda, eta, J, J_rate, J_bar, np.eye(model.nv) - J_bar @ J,
-                             float(sigma[0] / sigma[-1]) if full_rank else np.inf,
-                             bool(sigma[-1] < bound))
+    return Lambda, J_bar, float(sigma[0] / sigma[-1]) if full_rank else np.inf

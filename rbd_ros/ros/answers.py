@@ -2,17 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a dynamics node says about the states of its robot, and what it commands."""
 
+from math import isfinite
 from time import monotonic, perf_counter, sleep
 
+import numpy as np
 from rbd_ros import friction_torques
+from rbd_ros.kinematics import world_to_body
 from rbd_ros.ros.guarded import guarded
-from rbd_ros.ros.outputs import TOPICS, VELOCITY_TOPICS
+from rbd_ros.ros.outputs import OPTIONAL, RATE_TOPICS, TOPICS, VELOCITY_TOPICS
+from rbd_ros.task_space import task_inertia
 from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks
 from visualization_msgs.msg import MarkerArray
 
 COMMANDS = '~/effort_commands'
+TASK_INERTIA = '~/task_inertia'
 # The default callbacks on events of outputs cost the executor a tenth of a core at 1 kHz.
 QUIETLY = PublisherEventCallbacks(use_default_callbacks=False)
 # rad/s or m/s, at which Coulomb friction counts by three quarters: measured speeds are never zero
@@ -114,7 +119,14 @@ class Answers:
         for topic in wanted:
             if topic == COMMANDS:
                 self._command(robot, v, terms, moment)
-            elif v is not None or topic not in VELOCITY_TOPICS:
+                continue
+            if v is None and topic in VELOCITY_TOPICS:
+                continue
+            if topic in RATE_TOPICS and 'g_rate' not in values:
+                values.update(self._rates(robot, q, v))
+            if topic == TASK_INERTIA:
+                values.update(self._task_inertia(robot, q, terms))
+            if topic not in OPTIONAL or OPTIONAL[topic] in values:
                 self._publishers[topic].publish(
                     robot.outputs.message(topic, robot.stamp, robot.frame, values))
         node.report.counts['outputs'] += 1
@@ -122,6 +134,34 @@ class Answers:
             self._markers_due = moment + 1.0 / parameters.marker_rate
             self._marker_publisher.publish(robot.markers.update(
                 robot.stamp, robot.frame, robot.workspace.place_links(q), terms))
+
+    def _rates(self, robot, q, v):
+        """
+        Return the rates of the terms.
+
+        That of C needs an acceleration: it is what the measured efforts produce, and left out
+        where there are none, or where C is not of the Christoffel form.
+
+        """
+        effort, a = robot.states.effort, None
+        if (isfinite(effort.sum())
+                and self._node.parameters.coriolis_factorization == 'christoffel'):
+            a = robot.workspace.forward_dynamics(q, v, effort)
+        got = robot.workspace.terms_and_rates(q, v, np.zeros_like(v) if a is None else a)
+        rates = {'M_rate': got.M_rate, 'g_rate': got.g_rate}
+        return rates if a is None else {**rates, 'C_rate': got.C_rate}
+
+    def _task_inertia(self, robot, q, terms):
+        """Return the inertia of the task link, if there is one."""
+        link = self._node.parameters.task_link
+        if not link:
+            return {}
+        J, T = robot.workspace.world_jacobian(q, link)
+        Lambda, _, condition = task_inertia(terms.M, world_to_body(J, T),
+                                            self._node.parameters.condition_limit)
+        if condition > self._node.parameters.condition_limit:
+            self._node.report.counts['task inertia damped'] += 1
+        return {'Lambda': Lambda}
 
     # -- Commands. -------------------------------------------------------------------------------
 

@@ -47,8 +47,8 @@ class JointStates:
 
     Attributes
     ----------
-    q, v : ndarray
-        Position and velocity; NaN where none is known.
+    q, v, effort : ndarray
+        Position, velocity and effort; NaN where none is known.
     differentiator : Differentiator
         Of the positions, for where velocities are not measured.
     unknown_names : set of str
@@ -71,12 +71,12 @@ class JointStates:
         self._expected = {joint.name for joint in model.joints} | set(self._names)
         self.unknown_names = set()
         self._layout_of = None
-        self.q, self.v = np.zeros(model.nq), np.zeros(model.nv)
+        self.q, self.v, self.effort = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
         self.forget()
 
     def forget(self):
         """Take no joint's state as known any longer."""
-        self.q[:] = self.v[:] = np.nan
+        self.q[:] = self.v[:] = self.effort[:] = np.nan
         self._came = np.full(len(self._names), -np.inf)
         self._stamps = np.full(len(self._names), -np.inf)
         self.differentiator.forget()
@@ -88,7 +88,7 @@ class JointStates:
         Parameters
         ----------
         message : sensor_msgs.msg.JointState
-            Names in any order; it may hold a part of the joints, or others. Efforts are ignored.
+            Names in any order; it may hold a part of the joints, or others.
         now : float
             Time of receipt, s.
         stamp : float
@@ -139,6 +139,8 @@ class JointStates:
         self.q[self._q_target] = position
         self.v[self._v_target] = (np.frombuffer(message.velocity)[self._source]
                                   if len(message.velocity) else np.nan)
+        self.effort[self._v_target] = (np.frombuffer(message.effort)[self._source]
+                                       if len(message.effort) == count else np.nan)
         self._came[self._target] = now
         return True
 

@@ -20,9 +20,18 @@ TOPICS = {
     '~/com_jacobian': MatrixStamped,
     '~/com': PointStamped,
     '~/dynamics': DynamicsStamped,
+    '~/mass_matrix_rate': MatrixStamped,
+    '~/coriolis_matrix_rate': MatrixStamped,
+    '~/gravity_torques_rate': JointState,
+    '~/task_inertia': MatrixStamped,
 }
 # Those that need velocities.
-VELOCITY_TOPICS = ('~/coriolis_torques', '~/coriolis_matrix', '~/dynamics')
+RATE_TOPICS = ('~/mass_matrix_rate', '~/coriolis_matrix_rate', '~/gravity_torques_rate')
+VELOCITY_TOPICS = ('~/coriolis_torques', '~/coriolis_matrix', '~/dynamics', *RATE_TOPICS)
+# Those whose content may be missing although the state is whole, and what it is.
+OPTIONAL = {'~/coriolis_matrix_rate': 'C_rate', '~/task_inertia': 'Lambda'}
+# The rows and columns of task-space matrices.
+TWIST = ('wx', 'wy', 'wz', 'vx', 'vy', 'vz')
 
 
 def _view(message, field, shape):
@@ -56,11 +65,16 @@ class Outputs:
         self._add('~/gravity_torques', JointState(name=names), effort=('g', (nv,)))
         self._add('~/coriolis_torques', JointState(name=names),
                   effort=('coriolis_torques', (nv,)))
-        for topic, term, rows in (('~/mass_matrix', 'M', names), ('~/coriolis_matrix', 'C', names),
-                                  ('~/com_jacobian', 'com_jacobian', ['x', 'y', 'z'])):
+        self._add('~/gravity_torques_rate', JointState(name=names), effort=('g_rate', (nv,)))
+        for topic, term, rows, columns in (
+                ('~/mass_matrix', 'M', names, names), ('~/coriolis_matrix', 'C', names, names),
+                ('~/com_jacobian', 'com_jacobian', ('x', 'y', 'z'), names),
+                ('~/mass_matrix_rate', 'M_rate', names, names),
+                ('~/coriolis_matrix_rate', 'C_rate', names, names),
+                ('~/task_inertia', 'Lambda', TWIST, TWIST)):
             message = MatrixStamped()
-            message.matrix.row_names, message.matrix.column_names = rows, names
-            self._add(topic, message, message.matrix, data=(term, (len(rows), nv)))
+            message.matrix.row_names, message.matrix.column_names = list(rows), list(columns)
+            self._add(topic, message, message.matrix, data=(term, (len(rows), len(columns))))
         self._add('~/com', PointStamped())
         self._add(
             '~/dynamics',
@@ -91,7 +105,8 @@ class Outputs:
         frame : str
             The frame that the centre of mass and its Jacobian are in.
         values : dict of str to ndarray
-            ``q``, ``v`` and the fields of `DynamicsTerms`; ``commands`` for the effort commands.
+            What the topic holds: ``q``, ``v``, fields of `DynamicsTerms` and `TermsAndRates`,
+            ``Lambda``, and ``commands`` for the effort commands.
 
         """
         if topic == '~/effort_commands':

@@ -46,6 +46,8 @@ class Parameters:
     limit_efforts: bool
     marker_rate: float
     frame_prefix: str
+    task_link: str
+    condition_limit: float
     coriolis_factorization: str
     strict_urdf: bool
     executor: str
@@ -88,6 +90,9 @@ _DESCRIPTIONS = {
     'marker_rate': (30.0, 'Most arrays of markers a second; 0: none.', 0.0, 1000.0),
     'frame_prefix': ('', 'What frame names have before the names of links, as in '
                      'robot_state_publisher.'),
+    'task_link': ('', 'The link of ~/task_inertia and of requests that name none; empty: none.'),
+    'condition_limit': (1e3, 'Condition number of the task beyond which its inertia is damped.',
+                        1.0, 1e7),
     'coriolis_factorization': ('christoffel', 'Which Coriolis matrix: by Christoffel symbols, or '
                                'by body twists (Garofalo et al.). C v is the same.'),
     'strict_urdf': (False, 'Refuse descriptions that otherwise are warned of.'),
@@ -98,7 +103,8 @@ _DESCRIPTIONS = {
 # Those that may be set while the node runs.
 CHANGEABLE = ('publish_rate', 'gravity', 'friction', 'state_timeout', 'check_stamps',
               'missing_velocity', 'velocity_filter', 'on_stale', 'ramp_time', 'blend_time',
-              'effort_rate_limit', 'limit_efforts', 'marker_rate', 'coriolis_factorization')
+              'effort_rate_limit', 'limit_efforts', 'marker_rate', 'condition_limit',
+              'coriolis_factorization')
 
 
 def declare(node):

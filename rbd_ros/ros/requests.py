@@ -64,6 +64,10 @@ class Order:
                              + ', '.join(self._model.position_names))
         return np.array(values)
 
+    def arrange(self, values):
+        """Return rows of the model, one for each velocity, in the order of the request."""
+        return np.asarray(values)[self._target]
+
     def write(self, values):
-        """Return values of the model in the order of the request."""
-        return np.asarray(values)[self._target].tolist()
+        """Return values of the model in the order of the request, as a list."""
+        return self.arrange(values).tolist()

@@ -67,6 +67,9 @@ def read_model(text, parameters):
     if base_joint(model) and not parameters.floating_base:
         raise ModelError(f"joint '{base_joint(model).name}' lets the robot float: set the "
                          'parameter floating_base, and publish its odometry')
+    task_link = parameters.task_link
+    if task_link and model.tree.link_body[model.link_index(task_link)] == 0:
+        raise ModelError(f"parameter task_link names '{task_link}', which no joint moves")
     for name in parameters.command_joints:
         if name not in model.velocity_names:
             raise ModelError(f"parameter command_joints names '{name}'; the joints of "

@@ -7,6 +7,7 @@ from rbd_msgs.srv import (DynamicsTerms, ForwardDynamics, HybridDynamics, Invers
                           SetGravity, SetPayload)
 from rbd_ros import RbdError, with_payload, without_payload
 from rbd_ros.ros import convert
+from rbd_ros.ros.analysis_services import AnalysisServices
 from rbd_ros.ros.requests import BadRequest, Order
 from rclpy.parameter import Parameter
 
@@ -36,7 +37,8 @@ class Services:
             (HybridDynamics, '~/hybrid_dynamics', self._hybrid),
             (DynamicsTerms, '~/dynamics_terms', self._terms),
             (SetGravity, '~/set_gravity', self._set_gravity),
-            (SetPayload, '~/set_payload', self._set_payload))]
+            (SetPayload, '~/set_payload', self._set_payload))] + AnalysisServices(
+                self._node, self).create()
 
     def _answer(self, response, compute):
         """Fill in a response, or say in it why that is not possible."""
@@ -53,7 +55,7 @@ class Services:
             self._node.get_logger().error(f'a request failed: {response.message}')
         return response
 
-    def _answer_for_state(self, request, response, compute):
+    def answer_for_state(self, request, response, compute):
         """Answer what is asked about a state: that of the request, or the measured one."""
         def compute_for_state(robot):
             order = Order(robot.model, request.joint_names)
@@ -64,7 +66,7 @@ class Services:
             compute(robot, order, q, v)
         return self._answer(response, compute_for_state)
 
-    def _wrenches(self, robot, request):
+    def wrenches(self, robot, request):
         """Return the external wrenches of a request, which the markers then show."""
         count = len(request.external_wrenches)
         if count > MOST_WRENCHES:
@@ -94,17 +96,17 @@ class Services:
         def compute(robot, order, q, v):
             tau = robot.workspace.inverse_dynamics(
                 q, v, order.read('acceleration', request.acceleration),
-                external_wrenches=self._wrenches(robot, request))
+                external_wrenches=self.wrenches(robot, request))
             response.joint_names, response.effort = order.names, order.write(tau)
-        return self._answer_for_state(request, response, compute)
+        return self.answer_for_state(request, response, compute)
 
     def _forward(self, request, response):
         def compute(robot, order, q, v):
             a = robot.workspace.forward_dynamics(
                 q, v, order.read('effort', request.effort),
-                external_wrenches=self._wrenches(robot, request))
+                external_wrenches=self.wrenches(robot, request))
             response.joint_names, response.acceleration = order.names, order.write(a)
-        return self._answer_for_state(request, response, compute)
+        return self.answer_for_state(request, response, compute)
 
     def _hybrid(self, request, response):
         def compute(robot, order, q, v):
@@ -115,10 +117,10 @@ class Services:
             a, tau = robot.workspace.check(a=np.where(prescribed, a, 0.0),
                                            tau=np.where(prescribed, 0.0, tau))
             a, tau = robot.workspace.hybrid_dynamics(
-                q, v, a, tau, prescribed, external_wrenches=self._wrenches(robot, request))
+                q, v, a, tau, prescribed, external_wrenches=self.wrenches(robot, request))
             response.joint_names = order.names
             response.acceleration, response.effort = order.write(a), order.write(tau)
-        return self._answer_for_state(request, response, compute)
+        return self.answer_for_state(request, response, compute)
 
     def _terms(self, request, response):
         def compute(robot, order, q, v):
@@ -129,7 +131,7 @@ class Services:
                 stamp = self._node.get_clock().now().to_msg()
             response.dynamics = robot.outputs.message(
                 '~/dynamics', stamp, robot.frame, {'q': q, 'v': v, **terms._asdict()})
-        return self._answer_for_state(request, response, compute)
+        return self.answer_for_state(request, response, compute)
 
     def _set_gravity(self, request, response):
         def compute(robot):
