@@ -80,10 +80,11 @@ $(STAMPS)/messages: $(MESSAGE_FILES) | $(STAMPS)/ros
 	@touch $@
 
 $(STAMPS)/package: $(PACKAGE_FILES) $(STAMPS)/ros $(STAMPS)/messages
-	@echo "[4/4] rbd_ros"
+	@echo "[4/4] rbd_ros, and its kernels (half a minute the first time)"
 	@rm -rf build/lib build/bdist.* *.egg-info
 	@$(PIP) install ".[demo]"
 	@$(PIP) install --force-reinstall --no-deps .
+	@$(BIN)/rbd_ros warmup > /dev/null
 	@touch $@
 
 $(STAMPS)/%: setup.py | $(STAMPS)/package

@@ -1,13 +1,15 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``rbd_ros``: look at a robot before it is used."""
+"""The command ``rbd_ros``: look at a robot, or compile the kernels, before they are used."""
 
 import argparse
 import sys
 import warnings
 
+from rbd_ros.compiled import cache_directory
 from rbd_ros.errors import ModelWarning, RbdError
 from rbd_ros.urdf import load_urdf
+from rbd_ros.warmup import warm_up
 
 
 def describe(model):
@@ -69,6 +71,15 @@ def check(options):
     return 0
 
 
+def warmup(options):
+    """Compile all kernels, or load them from the cache, and say how long that takes."""
+    for floating_base, robots in ((False, 'screws alone'), (True, 'ball and free joints')):
+        for name, seconds in warm_up(floating_base=floating_base):
+            print(f'{seconds:6.2f} s  {name}, joints: {robots}', flush=True)
+    print(f'The kernels are in {cache_directory()}')
+    return 0
+
+
 def main(arguments=None):
     """
     Run the command.
@@ -93,6 +104,9 @@ def main(arguments=None):
                           help='refuse what otherwise is warned of')
     checking.add_argument('--floating-base', action='store_true', help='let the root float')
     checking.set_defaults(run=check)
+    warming = commands.add_parser(
+        'warmup', help='compile the kernels, so that nodes and programs start at once')
+    warming.set_defaults(run=warmup)
     options = parser.parse_args(arguments)
     return options.run(options)
 

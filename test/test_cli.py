@@ -4,6 +4,7 @@
 
 import pytest
 from rbd_ros.cli import main
+from rbd_ros.compiled import cache_directory
 from robots import all_example_urdfs, example_urdf
 
 
@@ -34,3 +35,12 @@ def test_check_prints_every_robot_of_example_robot_data(capsys):
     for path in all_example_urdfs():
         assert main(['check', str(path)]) == 0
     assert 'nan' not in capsys.readouterr().out
+
+
+def test_warmup_compiles_all_kernels_and_says_where_they_are(capsys):
+    assert main(['warmup']) == 0
+    *lines, last = capsys.readouterr().out.splitlines()
+    assert str(cache_directory()) in last
+    named = {line.split()[2].rstrip(',') for line in lines}
+    assert {'all_terms', 'inverse_dynamics', 'forward_dynamics_derivatives'} <= named
+    assert sum('free joints' in line for line in lines) == len(lines) / 2
