@@ -11,6 +11,8 @@ from rbd_ros.joints import KINDS
 
 # Share of the largest principal moment by which an inertia may miss the triangle inequality.
 INERTIA_TOLERANCE = 1e-6
+# SI units; products of a few numbers beyond it overflow, and no robot has such.
+LARGEST = 1e30
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ def check_link(link):
                          ('inertia', link.inertia)):
         if not np.all(np.isfinite(value)):
             raise ModelError(f"link '{link.name}': its {label} is not a finite number: {value}")
+        if np.max(np.abs(value), initial=0.0) > LARGEST:
+            raise ModelError(f"link '{link.name}': its {label} is beyond {LARGEST:.0e}: {value}")
     if link.mass < 0.0:
         raise ModelError(f"link '{link.name}': its mass is negative: {link.mass} kg")
     if np.shape(link.com) != (3,) or np.shape(link.inertia) != (3, 3):
@@ -94,8 +98,8 @@ def check_joint(joint):
     if joint.kind not in KINDS:
         raise ModelError(f"{where}: its type is '{joint.kind}', expected one of "
                          + ', '.join(KINDS))
-    if not np.all(np.isfinite(joint.placement)):
-        raise ModelError(f'{where}: its origin is not finite')
+    if not np.max(np.abs(joint.placement)) <= LARGEST:
+        raise ModelError(f'{where}: its origin is not finite or beyond {LARGEST:.0e} m')
     axes = []
     for axis in (joint.axis, joint.second_axis)[:KINDS[joint.kind].axes]:
         axis = np.asarray(axis, float)
@@ -253,8 +257,9 @@ def resolve_mimics(joints):
                 raise ModelError('joints mimic each other in a circle: '
                                  + ' -> '.join([*seen, leader.name]))
             seen.append(leader.name)
-        if not np.isfinite(multiplier) or not np.isfinite(offset):
-            raise ModelError(f"joint '{joint.name}': its mimic multiplier or offset is not finite")
+        if not (abs(multiplier) <= LARGEST and abs(offset) <= LARGEST):
+            raise ModelError(f"joint '{joint.name}': its mimic multiplier or offset is not finite "
+                             f'or beyond {LARGEST:.0e}')
         for one in (joint, leader):
             if one.nv != 1:
                 raise ModelError(f"joint '{joint.name}' mimics '{leader.name}', but '{one.name}' "

@@ -193,7 +193,7 @@ def _keep(element, where, notes):
         for missing in sorted({'effort', 'velocity'} - set(kept.attrib)):
             kept.set(missing, 'inf')
             notes.append(f'{where}: its <limit> has no {missing}; none is assumed')
-    for child in element.iterchildren(*children):
+    for child in element.iterchildren(*children) if children else ():
         if kept.find(child.tag) is not None:
             raise UrdfError(f'{where} has two <{child.tag}> elements')
         kept.append(_keep(child, where, notes))

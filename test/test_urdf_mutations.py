@@ -7,6 +7,7 @@ import warnings
 from hypothesis import given, HealthCheck, settings, strategies as st
 from lxml import etree
 import numpy as np
+import pytest
 import rbd_ros
 from rbd_ros import ModelWarning, RbdError
 from rbd_ros.configurations import random_configuration
@@ -76,6 +77,34 @@ def test_a_broken_urdf_is_a_finite_robot_or_an_error_of_ours(text, strict, float
             assert str(error)
             return
     assert all(np.all(np.isfinite(x)) for x in results)
+
+
+@pytest.mark.parametrize('place', ['<axis xyz="0 0 1"/>', '<mass value="1"/>',
+                                   '<origin xyz="0 0 0.1"/>', '<parent link="a"/>'])
+@pytest.mark.parametrize('inside', ['<mesh filename="file:///x"/>', '<axis/>', '<!-- x -->'])
+def test_what_stands_inside_an_element_that_holds_none_is_passed_over(place, inside):
+    # Found by a search of ten minutes: a KeyError.
+    assert place in SOUND
+    kind = place[1:].partition(' ')[0]
+    text = SOUND.replace(place, f'{place[:-2]}>{inside}</{kind}>')
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore', ModelWarning)
+        got, expected = rbd_ros.load_urdf_string(text), rbd_ros.load_urdf_string(SOUND)
+    assert got.velocity_names == expected.velocity_names
+    assert got.mass == expected.mass
+
+
+@pytest.mark.parametrize('before, after, message', [
+    ('<origin xyz="0 0 0.1"/>', '<origin xyz="1e200 0 0"/>', "link 'a': its centre of mass is"),
+    ('ixx="0.01"', 'ixx="1e263"', "link 'a': its inertia is beyond"),
+    ('<mass value="1"/>', '<mass value="1e300"/>', "link 'a': its mass is beyond"),
+    ('<origin xyz="0 0.1 0.2"', '<origin xyz="1e200 0 0"', "joint 'i': its origin is"),
+    ('multiplier="-0.5"', 'multiplier="1e200"', "joint 'l': its mimic multiplier")])
+def test_numbers_that_would_overflow_are_refused_by_name(before, after, message):
+    # Found by the same search: warnings of an overflow, and terms that were infinite.
+    assert before in SOUND
+    with pytest.raises(rbd_ros.UrdfError, match=message):
+        rbd_ros.load_urdf_string(SOUND.replace(before, after, 1))
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)

@@ -99,7 +99,8 @@ class DynamicsNode(LifecycleNode):
         services = [*Services(self).create(), self.create_service(
             SetBool, '~/enable_commands', self._enable_commands)]
         self._parts += [(self.destroy_service, one) for one in services]
-        publisher, timer = Health(self).create(self._inputs, outputs)
+        self.health = Health(self)
+        publisher, timer = self.health.create(self._inputs, outputs)
         self._parts += [(self.destroy_publisher, publisher), (self.destroy_timer, timer)]
         self.get_logger().info('ready: waiting for a robot description')
         return super().on_configure(state)

@@ -3,7 +3,6 @@
 """What a dynamics node hears: descriptions, joint states and odometry."""
 
 import gc
-from time import time_ns
 
 from nav_msgs.msg import Odometry
 import numpy as np
@@ -26,21 +25,20 @@ BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 class Load:
     """Whether joint states come faster than they are answered."""
 
-    # Of the latest message in the mean, and of messages that came while the one before was
-    # answered: a delay of ten messages is caught up with, one that lasts is not.
+    # Of the latest answer in the mean, and of answers after which the next state is there already:
+    # a delay of ten states is caught up with, one that lasts is not.
     WEIGHT, TOO_MANY = 0.02, 0.9
 
     def __init__(self):
-        self._answered, self._share = 0, 0.0
+        self._share = 0.0
 
-    def is_too_much(self, came):
-        """Say so for one more message, which the middleware received at a time, ns."""
-        self._share += self.WEIGHT * ((came < self._answered) - self._share)
+    def is_too_much(self):
+        """Say so for now."""
         return self._share > self.TOO_MANY
 
-    def answered(self, now):
-        """Take note that an answer is finished at a time, ns."""
-        self._answered = now
+    def note(self, waiting):
+        """Take note whether after an answer the next state was there already."""
+        self._share += self.WEIGHT * (waiting - self._share)
 
 
 class Inputs:
@@ -179,25 +177,35 @@ class Inputs:
         except Rejected as error:
             self._drop('odometry', error)
 
-    def _on_joint_state(self, message, info):
-        """Take over a joint state, and answer it if the state is complete."""
-        self._take(message, info)
-        self._load.answered(time_ns())
+    def _on_joint_state(self, message):
+        """Take over joint states, as many as a queue may hold, and answer them."""
+        # Under too much load services and timers have their turn in between.
+        for _ in range(1 if self._load.is_too_much() else STATE_QOS.depth):
+            self._answer(message)
+            message = self._next()
+            self._load.note(message is not None)
+            if message is None:
+                return
+        self._answer(message)
+
+    def _next(self):
+        """Return the joint state that waits to be taken, None if there is none."""
+        handle = self.all['joint_states'].handle
+        with handle:
+            taken = handle.take_message(JointState, False)
+        return None if taken is None else taken[0]
 
     @guarded
-    def _take(self, message, info):
-        node, states = self._node, self.all['joint_states']
+    def _answer(self, message):
+        """Take over a joint state, and answer it if the state is complete."""
+        node = self._node
         is_ours = self._merge(message)
-        if self._load.is_too_much(info['received_timestamp']):
+        if self._load.is_too_much():
             # The newest is answered, not one after the other what has waited.
-            while True:
-                with states.handle:
-                    newer = states.handle.take_message(JointState, False)
-                if newer is None:
-                    break
+            while (newer := self._next()) is not None:
                 node.report.counts['overruns'] += 1
-                if self._merge(newer[0]):
-                    message, is_ours = newer[0], True
+                if self._merge(newer):
+                    message, is_ours = newer, True
         robot = node.robot
         if not is_ours or robot is None:
             return
