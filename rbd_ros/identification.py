@@ -20,7 +20,6 @@ from rbd_ros.inertial_parameters import (inconsistent_bodies, inertia_of_paramet
 from rbd_ros.regressors import link_regressor, torque_regressor
 from rbd_ros.spatial import skew
 from rbd_ros.workspace import Workspace
-from scipy.linalg import qr, solve_triangular
 
 # A pivot of QR, or an entry of a combination, that is a smaller share of the largest is rounding.
 ROUNDING = 1e-9
@@ -74,6 +73,9 @@ def base_parameters(model, *, seed=0):
     QR with column pivoting of the regressor, Garofalo et al. (15), (16), at random states.
 
     """
+    # Imported here: a node need not wait for SciPy when it starts.
+    from scipy.linalg import qr, solve_triangular
+
     rng = np.random.default_rng(seed)
     names = inertial_parameter_names(model)
     # Three rows for every column, whatever the number of joints.

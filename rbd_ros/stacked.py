@@ -17,7 +17,6 @@ from rbd_ros.closed_form import armature_matrix, each_joint, inertia_matrices, t
 from rbd_ros.errors import StateError
 from rbd_ros.jacobians import check_state
 from rbd_ros.spatial import Ad, ad, inverse
-from scipy.linalg import block_diag
 
 
 class StackedMatrices(NamedTuple):
@@ -130,7 +129,7 @@ def stacked_matrices(model, q, v=None):
         A[rows, columns], A_rate[rows, columns] = S, S_rate
     if model.folding is not None:
         A, A_rate = A @ model.folding.G, A_rate @ model.folding.G
-    G = block_diag(*inertia_matrices(model)[1:]) if N else np.zeros((0, 0))
+    G = _block_diagonal(inertia_matrices(model)[1:])
     return StackedMatrices(Gamma, np.linalg.inv(np.eye(6 * N) - Gamma), A, A_rate, G, base)
 
 
@@ -235,7 +234,15 @@ def stacked_terms(model, q, v):
 
 def _stacked_ad(V):
     """Return ad of stacked twists as a block-diagonal matrix [L (9.66), (9.67)]."""
-    return block_diag(*map(ad, V.reshape(-1, 6))) if len(V) else np.zeros((0, 0))
+    return _block_diagonal([ad(V_i) for V_i in V.reshape(-1, 6)])
+
+
+def _block_diagonal(blocks):
+    """Return 6 x 6 matrices along the diagonal of a large one."""
+    matrix = np.zeros((6 * len(blocks), 6 * len(blocks)))
+    for k, block in enumerate(blocks):
+        matrix[6 * k:6 * k + 6, 6 * k:6 * k + 6] = block
+    return matrix
 
 
 def _six(label, vector):

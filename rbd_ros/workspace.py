@@ -19,7 +19,6 @@ from rbd_ros.newton_euler_derivatives import (forward_dynamics_jacobians,
                                               inverse_dynamics_jacobians)
 from rbd_ros.poses import place_bodies, R_, r_, world_jacobian_columns
 from rbd_ros.regressor_columns import regressor_columns
-from scipy.linalg.lapack import dposv
 
 
 class DynamicsTerms(NamedTuple):
@@ -358,6 +357,8 @@ class Workspace(Border):
 
     def _dense_hybrid(self, q, v, a, tau, prescribed, external_wrenches):
         """Solve the equations of motion as they stand [K (33)]: mimics close loops."""
+        # Imported here: a node need not wait for SciPy when it starts.
+        from scipy.linalg.lapack import dposv
         tau, = self.check(tau=tau)
         b = self.bias_torques(q, v, external_wrenches=external_wrenches).copy()
         M = self.configuration_terms(q).M

@@ -6,11 +6,11 @@ from collections import deque
 from typing import NamedTuple
 
 import numpy as np
+from rbd_ros.configurations import quaternion_of_turn
 from rbd_ros.joints import quaternion_matrix
 from rbd_ros.ros import convert
 from rbd_ros.ros.joint_states import LARGEST, Rejected
-from rbd_ros.spatial import Ad, inverse, pose
-from scipy.spatial.transform import Rotation
+from rbd_ros.spatial import Ad, inverse, log, pose
 
 # How many messages are kept: those of a tenth of a second at 500 Hz.
 HISTORY = 50
@@ -103,7 +103,7 @@ class BaseStates:
         base = self._rest @ pose(quaternion_matrix(quaternion), position) @ inverse(T)
         self._history.append(BaseState(
             convert.seconds(message.header.stamp), now, message.header.frame_id,
-            np.append(Rotation.from_matrix(base[:3, :3]).as_quat(), base[:3, 3]), Ad(T) @ V))
+            np.append(quaternion_of_turn(log(base)[:3]), base[:3, 3]), Ad(T) @ V))
 
     def nearest(self, stamp, now, timeout):
         """

@@ -5,7 +5,8 @@
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Point
 import numpy as np
-from scipy.spatial.transform import Rotation
+from rbd_ros.configurations import quaternion_of_turn
+from rbd_ros.spatial import log, pose
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
@@ -99,8 +100,8 @@ class Markers:
         for marker, k, axes, centre in zip(self._ellipsoids, self._links, self._axes, centres):
             _place(marker.pose.position, centre)
             turn = marker.pose.orientation
-            turn.x, turn.y, turn.z, turn.w = Rotation.from_matrix(
-                poses[k, :3, :3] @ axes).as_quat().tolist()
+            turn.x, turn.y, turn.z, turn.w = quaternion_of_turn(
+                log(pose(poses[k, :3, :3] @ axes, np.zeros(3)))[:3]).tolist()
         self.message.markers = [*self._still, *self._wrench_arrows(poses)]
         for marker in self.message.markers:
             marker.header.stamp, marker.header.frame_id = stamp, frame
