@@ -40,6 +40,7 @@ lint: $(STAMPS)/package $(STAMPS)/test
 
 bench: $(STAMPS)/package $(STAMPS)/bench
 	$(BIN)/python benchmark/node.py
+	$(BIN)/python benchmark/fleet.py
 	$(BIN)/python benchmark/library.py
 
 # Ten minutes at 1 kHz; SOAK_ARGS='--seconds 60' for less.
