@@ -22,7 +22,7 @@ MESSAGE_FILES := $(shell find rbd_msgs -type f)
 PACKAGE_FILES := setup.py setup.cfg pyproject.toml package.xml requirements-ros.txt \
 	$(shell find rbd_ros launch config urdf resource -type f -not -name '*.pyc')
 
-.PHONY: setup demo test lint bench colcon clean
+.PHONY: setup demo test lint bench soak colcon clean
 
 setup: $(STAMPS)/package
 	@echo "Ready: $(BIN)/dynamics_node, $(BIN)/simulated_robot, and the library rbd_ros."
@@ -40,7 +40,12 @@ lint: $(STAMPS)/package $(STAMPS)/test
 
 bench: $(STAMPS)/package $(STAMPS)/bench
 	$(BIN)/python benchmark/node.py
+	$(BIN)/python benchmark/fleet.py
 	$(BIN)/python benchmark/library.py
+
+# Ten minutes at 1 kHz; SOAK_ARGS='--seconds 60' for less.
+soak: $(STAMPS)/package $(STAMPS)/bench
+	$(BIN)/python test/soak.py $(SOAK_ARGS)
 
 # What the build of the messages requires is written in their pyproject.toml, once.
 colcon: $(STAMPS)/package $(STAMPS)/colcon

@@ -103,10 +103,12 @@ def check_joint(joint):
     axes = []
     for axis in (joint.axis, joint.second_axis)[:KINDS[joint.kind].axes]:
         axis = np.asarray(axis, float)
-        if not (np.all(np.isfinite(axis)) and np.linalg.norm(axis) > 0.0):
+        size = np.max(np.abs(axis))
+        if not 0.0 < size < np.inf:
             raise ModelError(f'{where}: its axis must be three finite numbers, not all zero, '
                              f'got {axis}')
-        axes.append(axis / np.linalg.norm(axis))
+        # Squares of the entries themselves may overflow.
+        axes.append(axis / size / np.linalg.norm(axis / size))
     if not np.isfinite(joint.pitch):
         raise ModelError(f'{where}: its pitch is not finite')
 

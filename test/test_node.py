@@ -343,8 +343,8 @@ def test_outputs_flow_only_while_the_node_is_active(arm, model):
     arm.spin_until(lambda: not arm.nothing_new(lambda: arm.send(*message)))
 
 
-def test_an_exception_in_a_callback_is_reported_and_the_node_lives(arm, model, monkeypatch):
-    # Row 45 of doc/faults.md.
+def test_fault_45_an_exception_in_a_callback_is_reported_and_the_node_lives(
+        arm, model, monkeypatch):
     message, _, _ = state(model)
     arm.answer(*message)
     with monkeypatch.context() as patch:

@@ -288,7 +288,7 @@ class NodeMachine(RuleBasedStateMachine):
             assert self.now - measured <= TIMEOUT + 1e-6, f'the state of {name} is old'
             assert q[k] == position
             if velocity is None:
-                assert zero and v[k] == 0.0 or differentiate and isfinite(v[k])
+                assert v[k] == 0.0 if zero else differentiate and isfinite(v[k])
             else:
                 assert v[k] == velocity
 

@@ -107,6 +107,18 @@ def test_numbers_that_would_overflow_are_refused_by_name(before, after, message)
         rbd_ros.load_urdf_string(SOUND.replace(before, after, 1))
 
 
+@pytest.mark.parametrize('size', ['1e200', '1e-320', '-1e308'])
+def test_an_axis_of_any_length_is_normalised(size):
+    # Found by the same search.
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        warnings.simplefilter('ignore', ModelWarning)
+        model = rbd_ros.load_urdf_string(SOUND.replace('<axis xyz="1 0 1"/>',
+                                                       f'<axis xyz="{size} 0 {size}"/>'))
+    axis = np.array([1.0, 0.0, 1.0]) * np.sign(float(size)) / np.sqrt(2.0)
+    assert np.allclose(model.joints[0].axis, axis)
+
+
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(st.one_of(st.binary(max_size=200), st.text(max_size=200)))
 def test_any_text_is_refused_in_words(text):
