@@ -21,7 +21,7 @@ PACKAGES = ('numpy', 'numba', 'pin', 'mujoco', 'drake', 'rclpy')
 
 
 def options(description):
-    """Return what the command line asks for: ``quick``."""
+    """Return a parser of the command line, which knows ``--quick``."""
     parser = argparse.ArgumentParser(description=description.strip().split('\n')[0])
     parser.add_argument('--quick', action='store_true', help='few rounds, to try the scripts')
     return parser
@@ -41,7 +41,7 @@ def one_core():
         os.sched_setaffinity(0, allowed)
 
 
-def take_turns(functions, *, quick=False, seconds=0.002):
+def take_turns(functions, *, quick=False):
     """
     Time functions in turns, so that all of them see the same machine.
 
@@ -50,9 +50,7 @@ def take_turns(functions, *, quick=False, seconds=0.002):
     functions : dict of str to callable
         Without arguments.
     quick : bool
-        Whether to take few rounds.
-    seconds : float
-        How long one of them is called in a row.
+        Whether to take less time.
 
     Returns
     -------
@@ -60,21 +58,26 @@ def take_turns(functions, *, quick=False, seconds=0.002):
         For each the time of one call in every round, s.
 
     """
-    calls = {}
+    calls, one_round = {}, 0.0
     for name, function in functions.items():
         function()
         start = perf_counter()
         function()
-        calls[name] = 1 + int(seconds / (perf_counter() - start))
-    rounds = 11 if quick else 101
+        t = perf_counter() - start
+        # A few milliseconds in a row, so that the clock counts for nothing.
+        calls[name] = range(1 + int(0.002 / t))
+        one_round += max(t, 0.002)
+    most, total = (11, 0.2) if quick else (101, 2.0)
+    rounds = min(most, max(3, int(total / one_round)))
     times = {name: np.empty(rounds) for name in functions}
     names = list(functions)
     gc.disable()
     try:
         for k in range(rounds):
             # Nobody comes first every time.
-            for name in names[k % len(names):] + names[:k % len(names)]:
-                function, count = functions[name], range(calls[name])
+            first = k % len(names)
+            for name in names[first:] + names[:first]:
+                function, count = functions[name], calls[name]
                 start = perf_counter()
                 for _ in count:
                     function()
