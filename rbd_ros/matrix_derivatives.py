@@ -15,11 +15,12 @@ from typing import NamedTuple
 import numpy as np
 from rbd_ros.closed_form import body_jacobian_rates, coriolis_factor, inertia_matrices, poses
 from rbd_ros.dynamics import forward_dynamics, mass_matrix
+from rbd_ros.inertial_parameters import inertia_of_parameters
 from rbd_ros.jacobian_recursions import (body_jacobian_derivatives,
                                          body_jacobian_rate_derivatives,
                                          body_jacobian_second_rates)
 from rbd_ros.jacobians import check_state
-from rbd_ros.spatial import Ad, ad, inverse, skew
+from rbd_ros.spatial import Ad, ad, inverse
 
 
 class MatrixRates(NamedTuple):
@@ -232,13 +233,7 @@ def matrix_rates(model, q, v, a, *, factorization='christoffel'):
 
 def inertia_basis():
     """Return how the 6x6 inertia of a link depends on its ten parameters, shape (10, 6, 6)."""
-    G = np.zeros((10, 6, 6))
-    G[0, 3:, 3:] = np.eye(3)
-    for axis, unit in enumerate(np.eye(3), 1):
-        G[axis, :3, 3:], G[axis, 3:, :3] = skew(unit), -skew(unit)
-    for p, (row, column) in enumerate([(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)], 4):
-        G[p, row, column] = G[p, column, row] = 1.0
-    return G
+    return np.array([inertia_of_parameters(unit) for unit in np.eye(10)])
 
 
 def parameter_derivatives(model, q, v, *, factorization='christoffel'):

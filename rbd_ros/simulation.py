@@ -11,6 +11,7 @@ from rbd_ros.configurations import integrate, normalize
 from rbd_ros.errors import StateError
 from rbd_ros.integrators import (configuration_rate, explicit_euler, runge_kutta_4,
                                  semi_implicit_euler)
+from rbd_ros.lagrange import kinetic_energy, potential_energy
 from rbd_ros.model import rebuild
 from rbd_ros.workspace import Workspace
 
@@ -145,14 +146,7 @@ def energy(model, q, v):
     Lynch and Park (9.3), (9.41); its rate of change is v^T tau (proposition 9.1 and before).
 
     """
-    return _energy(Workspace(model), q, v)
-
-
-def _energy(workspace, q, v):
-    v, = workspace.check(v=v)
-    terms = workspace.configuration_terms(q)
-    model = workspace.model
-    return Energy(float(0.5 * v @ terms.M @ v), float(-model.mass * model.gravity @ terms.com))
+    return Energy(kinetic_energy(model, q, v), potential_energy(model, q))
 
 
 class Motion(NamedTuple):
@@ -258,7 +252,7 @@ def simulate(model, q0, v0, torque, t, *, method='runge_kutta_4'):
         raise StateError(f"there is no method '{method}', only " + ', '.join(METHODS)
                          + ' and solve_ivp')
     v, work = x[:, :-1], x[:, -1]
-    energies = np.array([sum(_energy(workspace, *state)) for state in zip(q, v)])
+    energies = np.array([sum(energy(model, *state)) for state in zip(q, v)])
     return Motion(t, q, v, energies, energies - energies[0] - work)
 
 

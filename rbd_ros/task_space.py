@@ -11,9 +11,10 @@ kept finite where it has fewer or the Jacobian loses rank.
 from typing import NamedTuple
 
 import numpy as np
-from rbd_ros.closed_form import body_jacobian_rates, poses
+from rbd_ros.closed_form import body_jacobian_rates
 from rbd_ros.errors import ModelError, SingularError, StateError
-from rbd_ros.spatial import skew
+from rbd_ros.jacobians import world_jacobian_dot
+from rbd_ros.kinematics import world_jacobian
 from rbd_ros.workspace import Workspace
 
 # A singular value that is a smaller share of the largest is zero but for rounding.
@@ -109,13 +110,14 @@ def task_space_dynamics(model, q, v, link, *, frame='body', condition_limit=1e3)
     q, v = workspace.check(q=q, v=v)
     if not condition_limit >= 1.0:
         raise StateError(f'condition_limit must be at least 1, got {condition_limit}')
-    J, J_rate = (rows[k] for rows in body_jacobian_rates(model, q, v))
+    if frame == 'body':
+        J, J_rate = (rows[k] for rows in body_jacobian_rates(model, q, v))
+    elif frame == 'world-aligned':
+        J, J_rate = world_jacobian(model, q, link), world_jacobian_dot(model, q, v, link)
+    else:
+        raise StateError(f"frame must be 'body' or 'world-aligned', got '{frame}'")
     if not J.any():
         raise ModelError(f"link '{link}' is part of the root: no joint moves it")
-    if frame == 'world-aligned':
-        J, J_rate = _align(poses(model, q)[k, :3, :3], J, J_rate, v)
-    elif frame != 'body':
-        raise StateError(f"frame must be 'body' or 'world-aligned', got '{frame}'")
     b = workspace.bias_torques(q, v)
     try:
         L = np.linalg.cholesky(workspace.configuration_terms(q).M)
@@ -134,10 +136,3 @@ def task_space_dynamics(model, q, v, link, *, frame='body', condition_limit=1e3)
     return TaskSpaceDynamics(Lambda, eta, J, J_rate, J_bar, np.eye(model.nv) - J_bar @ J,
                              float(sigma[0] / sigma[-1]) if full_rank else np.inf,
                              bool(sigma[-1] < bound))
-
-
-def _align(R, J, J_rate, v):
-    """Return J and its rate in the axes of the root: Ad_R (Jdot + [omega] J)."""
-    turning = skew(J[:3] @ v)
-    rate = np.vstack((turning @ J[:3], turning @ J[3:])) + J_rate
-    return (np.vstack((R @ J[:3], R @ J[3:])), np.vstack((R @ rate[:3], R @ rate[3:])))

@@ -16,8 +16,9 @@ import numpy as np
 from rbd_ros.closed_form import inertia_matrices
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.inertial_parameters import inertia_of_parameters
-from rbd_ros.joints import joint_pose, joint_subspace, joint_subspace_rate, KINDS
-from rbd_ros.spatial import Ad, ad, inverse
+from rbd_ros.joints import (joint_pose, joint_subspace, joint_subspace_rate,
+                            joint_subspace_rate_change)
+from rbd_ros.spatial import Ad, inverse
 
 
 @dataclass(frozen=True)
@@ -101,15 +102,8 @@ def vary_subspace(joint, q, v, dq, dv):
     dS = sum S_{,r} dq_r, d(Sdot) = sum S_{,rs} dq_s v_r + S_{,r} dv_r (seed guide section 4, T5).
 
     """
-    S, S_rate = joint_subspace(joint, q), joint_subspace_rate(joint, q, v)
-    dS, dS_rate = joint_subspace_rate(joint, q, dq), np.zeros_like(S)
-    if KINDS[joint.kind].is_screws:
-        # Column k of the rate is -ad_later S_k, with later the motion of the columns after k.
-        for k in range(joint.nv):
-            later = S[:, k + 1:] @ v[k + 1:]
-            d_later = dS[:, k + 1:] @ v[k + 1:] + S[:, k + 1:] @ dv[k + 1:]
-            dS_rate[:, k] = -ad(d_later) @ S[:, k] - ad(later) @ dS[:, k]
-    return S, S_rate, dS, dS_rate
+    return (joint_subspace(joint, q), joint_subspace_rate(joint, q, v),
+            joint_subspace_rate(joint, q, dq), joint_subspace_rate_change(joint, q, v, dq, dv))
 
 
 def vary_bodies(model, q, v, dq, dv, wrenches, variation):

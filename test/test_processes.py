@@ -76,14 +76,18 @@ class Robot:
         for seed in range(5):
             q, v, _ = random_state(model, seed)
             order = np.random.default_rng(seed).permutation(model.nv)
-            message = joint_state(
-                [*(model.velocity_names[k] for k in order), 'caster'],
-                [*q[order], 0.3], [*v[order], 0.1], stamp=at())
+            names = [*(model.velocity_names[k] for k in order), 'caster']
+            sent = set()
 
-            def answered(message=message):
-                self.states.publish(message)
+            def answered(names=names, q=q, v=v, order=order, sent=sent):
+                sent.add(stamp := at())
+                self.states.publish(joint_state(names, [*q[order], 0.3], [*v[order], 0.1],
+                                                stamp=stamp))
                 sleep(0.02)
-                return self.heard and self.heard[-1].header.stamp == message.header.stamp
+                if not self.heard:
+                    return False
+                stamp = self.heard[-1].header.stamp
+                return (stamp.sec, stamp.nanosec) in sent
 
             spin_until(self.node, answered, START_UP)
             got, terms = self.heard[-1], rbd_ros.all_terms(model, q, v)

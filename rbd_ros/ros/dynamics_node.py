@@ -94,12 +94,12 @@ class DynamicsNode(LifecycleNode):
         self._parts.append((Clocks.close, self.clocks))
         outputs = self.answers.create()
         self._parts += [(self.destroy_publisher, one) for one in outputs]
-        inputs = self._inputs.create()
-        self._parts += [(self.destroy_subscription, one) for one in inputs]
+        self._inputs.create()
+        self._parts.append((Inputs.close, self._inputs))
         services = [*Services(self).create(), self.create_service(
             SetBool, '~/enable_commands', self._enable_commands)]
         self._parts += [(self.destroy_service, one) for one in services]
-        publisher, timer = Health(self).create(inputs, outputs)
+        publisher, timer = Health(self).create(self._inputs, outputs)
         self._parts += [(self.destroy_publisher, publisher), (self.destroy_timer, timer)]
         self.get_logger().info('ready: waiting for a robot description')
         return super().on_configure(state)

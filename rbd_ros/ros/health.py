@@ -31,8 +31,8 @@ class Health:
 
         Parameters
         ----------
-        inputs : list of Subscription
-            Of the node; the first is that of the joint states.
+        inputs : Inputs
+            Of the node.
         outputs : list of Publisher
             Of the node.
 
@@ -126,17 +126,21 @@ class Health:
         count = Counter(node.get_node_names_and_namespaces())[own]
         if count > 1:
             yield ERROR, f'{count} nodes are called {node.get_fully_qualified_name()}'
-        states = self._inputs[0].topic_name
+        states = self._inputs.all['joint_states'].topic_name
         if node.count_publishers(states) > 1:
             names = [f'{info.node_namespace.rstrip("/")}/{info.node_name}'
                      for info in node.get_publishers_info_by_topic(states)]
             yield WARN, f'{len(names)} publishers of {states}: {", ".join(sorted(names))}'
         # What the graph knows and the middleware has not matched. Discovery may be under way:
         # it is said the second time.
-        deaf = {f'a publisher of {one.topic_name} is not heard' for one in self._inputs
+        deaf = {topic: f'a publisher of {one.topic_name} is not heard'
+                for topic, one in self._inputs.all.items()
                 if node.count_publishers(one.topic_name) > one.get_publisher_count()}
-        deaf |= {f'a listener on {one.topic_name} hears nothing' for one in self._outputs
-                 if node.count_subscribers(one.topic_name) > one.get_subscription_count()}
+        for topic in deaf:
+            self._inputs.listen_to_all(topic)
+        deaf = {*deaf.values(), *(
+            f'a listener on {one.topic_name} hears nothing' for one in self._outputs
+            if node.count_subscribers(one.topic_name) > one.get_subscription_count())}
         for text in sorted(deaf & self._deaf):
             yield WARN, f'{text}: its quality of service or type does not fit'
         self._deaf = deaf

@@ -18,38 +18,29 @@ from std_msgs.msg import String
 
 DESCRIPTION_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE,
                              durability=DurabilityPolicy.TRANSIENT_LOCAL)
-# Takes what a reliable or a best-effort publisher sends; ten deep, none is lost at 1 kHz.
+# Reliable where the publishers there are allow it; ten deep, none is lost at 1 kHz.
 STATE_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_AVAILABLE)
+BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class Load:
     """Whether joint states come faster than they are answered."""
 
-    # Share of the latest message in the means, and how many periods a message may wait on average.
-    SHARE, PERIODS = 0.02, 3.0
+    # Of the latest message in the mean, and of messages that came while the one before was
+    # answered: a delay of ten messages is caught up with, one that lasts is not.
+    WEIGHT, TOO_MANY = 0.02, 0.9
 
     def __init__(self):
-        self._came, self._period, self._wait = None, 1.0, 0.0
+        self._answered, self._share = 0, 0.0
 
-    def is_too_much(self, came, now):
-        """
-        Say so for one more message.
+    def is_too_much(self, came):
+        """Say so for one more message, which the middleware received at a time, ns."""
+        self._share += self.WEIGHT * ((came < self._answered) - self._share)
+        return self._share > self.TOO_MANY
 
-        Parameters
-        ----------
-        came : int
-            When the middleware received it, ns.
-        now : int
-            When its turn has come, ns of the same clock.
-
-        """
-        if self._came is not None:
-            period = min(max(came - self._came, 0) * 1e-9, 1.0)
-            wait = min(max(now - came, 0) * 1e-9, 1.0)
-            self._period += self.SHARE * (period - self._period)
-            self._wait += self.SHARE * (wait - self._wait)
-        self._came = came
-        return self._wait > self.PERIODS * self._period
+    def answered(self, now):
+        """Take note that an answer is finished at a time, ns."""
+        self._answered = now
 
 
 class Inputs:
@@ -67,16 +58,36 @@ class Inputs:
         self._node, self._load = node, Load()
 
     def create(self):
-        """Return the subscriptions, made on the node."""
+        """Make the subscriptions."""
         node = self._node
-        self._states = node.create_subscription(JointState, 'joint_states', self._on_joint_state,
-                                                STATE_QOS)
-        subscriptions = [self._states, node.create_subscription(
-            String, 'robot_description', self._on_description, DESCRIPTION_QOS)]
+        self.all = {'robot_description': node.create_subscription(
+            String, 'robot_description', self._on_description, DESCRIPTION_QOS)}
+        self._listen('joint_states', STATE_QOS)
         if node.parameters.floating_base:
-            subscriptions.append(node.create_subscription(Odometry, 'odom', self._on_odometry,
-                                                          STATE_QOS))
-        return subscriptions
+            self._listen('odom', STATE_QOS)
+
+    def _listen(self, topic, qos):
+        kind, callback = {'joint_states': (JointState, self._on_joint_state),
+                          'odom': (Odometry, self._on_odometry)}[topic]
+        self.all[topic] = self._node.create_subscription(kind, topic, callback, qos)
+
+    def close(self):
+        """Take the subscriptions down."""
+        for subscription in self.all.values():
+            self._node.destroy_subscription(subscription)
+
+    def listen_to_all(self, topic):
+        """
+        Hear best-effort publishers, too.
+
+        The middleware has settled on a reliability when the subscription was made, perhaps before
+        there was any publisher.
+
+        """
+        if topic != 'robot_description' and self.all[topic].qos_profile is not BEST_EFFORT:
+            self._node.destroy_subscription(self.all[topic])
+            self._listen(topic, BEST_EFFORT)
+            self._node.get_logger().info(f'{topic} comes as best effort')
 
     def on_jump(self, what):
         """Take no state as known any longer: time jumped."""
@@ -168,16 +179,20 @@ class Inputs:
         except Rejected as error:
             self._drop('odometry', error)
 
-    @guarded
     def _on_joint_state(self, message, info):
         """Take over a joint state, and answer it if the state is complete."""
-        node = self._node
+        self._take(message, info)
+        self._load.answered(time_ns())
+
+    @guarded
+    def _take(self, message, info):
+        node, states = self._node, self.all['joint_states']
         is_ours = self._merge(message)
-        if self._load.is_too_much(info['received_timestamp'], time_ns()):
+        if self._load.is_too_much(info['received_timestamp']):
             # The newest is answered, not one after the other what has waited.
             while True:
-                with self._states.handle:
-                    newer = self._states.handle.take_message(JointState, False)
+                with states.handle:
+                    newer = states.handle.take_message(JointState, False)
                 if newer is None:
                     break
                 node.report.counts['overruns'] += 1

@@ -17,14 +17,26 @@ FOR_EVER = 3600.0
 
 
 class End:
-    """The end that SIGINT or SIGTERM asks for, heard by a thread while the others go on."""
+    """
+    The end that SIGINT or SIGTERM asks for, heard by a thread of its own.
+
+    Python's handlers run between two steps of the interpreter, rclpy's take ROS away at once.
+    This leaves a node the time for its last words, whatever it is doing. A second signal, which
+    `ros2 launch` sends on Ctrl-C, changes nothing.
+
+    """
 
     def __init__(self):
         self.asked, self.spinning = Future(), False
+        self._pipe, written = os.pipe()
+        os.set_blocking(written, False)
+        signal.set_wakeup_fd(written, warn_on_full_buffer=False)
+        for number in SIGNALS:
+            signal.signal(number, lambda *_: None)
         Thread(target=self._wait, daemon=True).start()
 
     def _wait(self):
-        signal.sigwait(SIGNALS)
+        os.read(self._pipe, 1)
         # A node that is still being made has nothing to bring to an end.
         if self.spinning:
             self.asked.set_result(None)
@@ -61,9 +73,7 @@ def run(make_node, args=None, *, events=lambda node: False):
         Given the node, returns whether to use the events executor.
 
     """
-    # Blocked in this thread and all that it starts, they come to the one that waits for them. A
-    # second one, which `ros2 launch` sends on Ctrl-C, comes to nobody.
-    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    end = End()
     try:
         rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     except Exception as error:
@@ -72,7 +82,6 @@ def run(make_node, args=None, *, events=lambda node: False):
             hint = ('; ROS_SECURITY_ENABLE is true: is there a keystore with an enclave for this '
                     'node in ROS_SECURITY_KEYSTORE? See doc/security.md')
         raise SystemExit(f'ROS does not start: {error}{hint}') from None
-    end = End()
     try:
         node = make_node()
         _spin(node, events(node), end)
@@ -86,3 +95,5 @@ def run(make_node, args=None, *, events=lambda node: False):
             raise
     finally:
         rclpy.try_shutdown()
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_IGN)

@@ -108,11 +108,14 @@ class Services:
 
     def _hybrid(self, request, response):
         def compute(robot, order, q, v):
+            prescribed = order.read('acceleration_prescribed', request.acceleration_prescribed)
+            a = order.read('acceleration', request.acceleration)
+            tau = order.read('effort', request.effort)
+            # What is asked for may hold anything.
+            a, tau = robot.workspace.check(a=np.where(prescribed, a, 0.0),
+                                           tau=np.where(prescribed, 0.0, tau))
             a, tau = robot.workspace.hybrid_dynamics(
-                q, v, order.read('acceleration', request.acceleration),
-                order.read('effort', request.effort),
-                order.read('acceleration_prescribed', request.acceleration_prescribed),
-                external_wrenches=self._wrenches(robot, request))
+                q, v, a, tau, prescribed, external_wrenches=self._wrenches(robot, request))
             response.joint_names = order.names
             response.acceleration, response.effort = order.write(a), order.write(tau)
         return self._answer_for_state(request, response, compute)

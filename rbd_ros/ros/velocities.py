@@ -30,7 +30,7 @@ class Differentiator:
         """Take no position as known any longer."""
         self.rates[:] = np.nan
         self._positions = np.full(len(self._turns), np.nan)
-        self._times = np.full(len(self._turns), -np.inf)
+        self._times = np.full(len(self._turns), np.nan)
 
     def update(self, joints, positions, time, filter_time, timeout):
         """
@@ -52,7 +52,7 @@ class Differentiator:
 
         """
         step = time - self._times[joints]
-        newer = step > 0.0
+        newer = ~(step <= 0.0)
         if not newer.all():
             joints, positions, step = joints[newer], positions[newer], step[newer]
         change = positions - self._positions[joints]

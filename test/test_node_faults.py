@@ -1,0 +1,542 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Publishers, clocks, loads and commands that go wrong; numbers are rows of doc/faults.md."""
+
+from time import monotonic, sleep
+
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticStatus
+from harness import at, Harness, joint_state, ros
+import numpy as np
+import pytest
+from rbd_msgs.srv import HybridDynamics
+import rbd_ros
+from rbd_ros.ros.commands import SMOOTH
+from rbd_ros.ros.dynamics_node import DynamicsNode
+from rbd_ros.ros.inputs import Load
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from robots import example_urdf, load_quietly, random_state, relative_error
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import SetBool
+
+# Rounding is a thousandth of it.
+AGREEMENT = 1e-9
+ARM = example_urdf('ur10_robot.urdf').read_text()
+OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
+STALE, ERROR = DiagnosticStatus.STALE, DiagnosticStatus.ERROR
+
+
+@pytest.fixture(scope='module', autouse=True)
+def domain():
+    """Keep this module's nodes among themselves."""
+    with ros():
+        yield
+
+
+@pytest.fixture(scope='module')
+def model():
+    """Return the UR10."""
+    return load_quietly(example_urdf('ur10_robot.urdf'))
+
+
+@pytest.fixture
+def harness():
+    """Return a function that starts a node; it is taken down after the test."""
+    started = []
+
+    def start(description=ARM, **parameters):
+        started.append(Harness(description, **parameters))
+        return started[-1]
+    yield start
+    for one in started:
+        one.close()
+
+
+@pytest.fixture
+def state(model):
+    """Return names, a position and a velocity."""
+    q, v, _ = random_state(model, 7)
+    return model.velocity_names, q, v
+
+
+def said(node, text, level):
+    """Wait until the node reports something at a level."""
+    def heard():
+        got = node.diagnosis()
+        return got[0] == level and text in got[1]
+    node.spin_until(heard)
+
+
+def keep_sending(node, state, done):
+    """Send states, 50 a second, until something is so."""
+    due = 0.0
+
+    def sent_and_done():
+        nonlocal due
+        if monotonic() > due:
+            due = monotonic() + 0.02
+            node.send(*state)
+        return done()
+    node.spin_until(sent_and_done)
+
+
+# -- Publishers. ---------------------------------------------------------------------------------
+
+def test_fault_11_two_publishers_of_joint_states_are_named(harness, state):
+    node = harness(state_timeout=60.0)
+    node.answer(*state)
+    said(node, '', OK)
+    other = Node('second_robot')
+    publisher = other.create_publisher(JointState, 'joint_states', 10)
+    said(node, '2 publishers of /joint_states: /peer, /second_robot', WARN)
+    # Both are heard: the state is what was measured last.
+    node.spin_until(lambda: publisher.get_subscription_count() > 0)
+    count = len(node.heard['~/dynamics'])
+    publisher.publish(joint_state(*state))
+    node.spin_until(lambda: len(node.heard['~/dynamics']) > count)
+    other.destroy_node()
+    said(node, 'publishing', OK)
+
+
+def test_fault_13_a_stale_state_is_an_error_and_states_resume(harness, state):
+    node = harness(state_timeout=0.3)
+    said(node, 'no state has come yet', STALE)
+    node.answer(*state)
+    said(node, 'no joint states come any longer; no recent position of shoulder_pan_joint', ERROR)
+    age = float(node.diagnosis()[2]['age of elbow_joint, s'])
+    assert 0.3 < age < 30.0
+    node.answer(*state)
+
+
+def test_fault_16_a_publisher_that_restarts_is_heard_again(harness, state):
+    node = harness(state_timeout=0.5)
+    node.answer(*state)
+    node.peer.destroy_publisher(node._send)
+    said(node, 'no joint states come any longer', ERROR)
+    node._send = node.peer.create_publisher(JointState, 'joint_states', 10)
+    node.spin_until(lambda: node._send.get_subscription_count() > 0)
+    node.answer(*state)
+
+
+@pytest.mark.parametrize('reliability', [ReliabilityPolicy.RELIABLE,
+                                         ReliabilityPolicy.BEST_EFFORT])
+def test_fault_17_joint_states_of_either_reliability_are_heard(harness, state, reliability):
+    node = harness()
+    node.peer.destroy_publisher(node._send)
+    node._send = node.peer.create_publisher(JointState, 'joint_states',
+                                            QoSProfile(depth=10, reliability=reliability))
+    node.spin_until(lambda: node._send.get_subscription_count() > 0)
+    keep_sending(node, state, lambda: node.heard['~/dynamics'])
+
+
+def test_fault_17_who_is_not_heard_and_who_does_not_hear_is_said(harness, state, capfd):
+    node = harness(state_timeout=60.0)
+    node.answer(*state)
+    volatile = node.peer.create_publisher(String, 'robot_description', 1)
+    said(node, 'a publisher of /robot_description is not heard: its quality of service', WARN)
+    assert 'DURABILITY' in capfd.readouterr().err
+    node.peer.destroy_publisher(volatile)
+    deaf = node.peer.create_subscription(
+        Float64MultiArray, '/dynamics/effort_commands', lambda message: None,
+        QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL))
+    said(node, 'a listener on /dynamics/effort_commands hears nothing', WARN)
+    node.peer.destroy_subscription(deaf)
+    said(node, 'publishing', OK)
+
+
+def test_fault_47_a_second_node_of_the_same_name_is_an_error(harness, state):
+    node = harness(state_timeout=60.0)
+    node.answer(*state)
+    other = Node('dynamics')
+    said(node, '2 nodes are called /dynamics', ERROR)
+    other.destroy_node()
+    said(node, 'publishing', OK)
+
+
+# -- Stamps and clocks. --------------------------------------------------------------------------
+
+def test_fault_12_old_and_future_stamps_are_dropped_with_a_hint(harness, state):
+    node = harness(state_timeout=0.5)
+    counts = node.node.report.counts
+    assert node.nothing_new(lambda: node.send(*state, stamp=at(-0.7)))
+    assert 'its stamp is 0.7' in node.node.report.last_error
+    assert 'use_sim_time' in node.node.report.last_error
+    assert node.nothing_new(lambda: node.send(*state, stamp=at(0.9)))
+    assert 'ahead of the clock' in node.node.report.last_error
+    assert counts['joint states dropped: old stamp'] == 1
+    assert counts['joint states dropped: future stamp'] == 1
+    node.answer(*state, stamp=at(-0.2))
+
+
+def test_fault_12_the_age_of_a_state_is_that_of_its_stamp(harness, state):
+    node = harness(state_timeout=5.0)
+    node.answer(*state, stamp=at(-3.0))
+    robot, clocks = node.node.robot, node.node.clocks
+    assert 2.9 < robot.ages(clocks.age_time())['elbow_joint'] < 4.0
+
+
+def test_fault_12_zero_stamps_pass_and_that_is_said(harness, state):
+    node = harness(state_timeout=60.0)
+    got = node.answer(*state, stamp=(0, 0))
+    assert (got.header.stamp.sec, got.header.stamp.nanosec) == (0, 0)
+    said(node, 'joint states have no stamp', WARN)
+
+
+def test_fault_12_a_state_that_comes_after_a_later_one_is_dropped(harness, state):
+    node = harness(state_timeout=1.0)
+    node.answer(*state, stamp=at(-0.1))
+    assert node.nothing_new(lambda: node.send(*state, stamp=at(-0.9)))
+    assert node.node.report.counts['joint states dropped: out of order'] == 1
+
+
+def test_fault_12_stamps_may_be_left_unchecked(harness, state):
+    node = harness(check_stamps=False)
+    for stamp in ((5, 0), (1, 0), at(1000.0)):
+        got = node.answer(*state, stamp=stamp)
+        assert (got.header.stamp.sec, got.header.stamp.nanosec) == stamp
+
+
+def test_fault_14_stamps_that_jump_back_begin_a_new_state(harness, state, monkeypatch):
+    names, q, v = state
+    node = harness(state_timeout=0.5)
+    node.answer(*state)
+    # The clock of the machine is set back, for the node and the robot alike.
+    monkeypatch.setattr('rbd_ros.ros.clocks.time', lambda: 1000.0)
+    assert node.nothing_new(lambda: node.send(names[:3], q[:3], v[:3], stamp=(1000, 0)))
+    assert 'stamps jumped back by' in node.node.report.last_error
+    node.send(names[:3], q[:3], v[:3], stamp=(1000, 2))
+    got = node.answer(names[3:], q[3:], v[3:], stamp=(1000, 2))
+    assert list(got.position) == list(q)
+
+
+class SimulatedTime:
+    """A publisher of /clock."""
+
+    def __init__(self, node):
+        self._node = node
+        self._publisher = node.peer.create_publisher(Clock, '/clock', 10)
+
+    def be(self, seconds):
+        """Let it be that late, for the node too."""
+        message = Clock(clock=Time(sec=int(seconds), nanosec=round(seconds % 1.0 * 1e9)))
+        self._node.spin_until(lambda: self._publisher.get_subscription_count() > 0)
+        self._publisher.publish(message)
+        self._node.spin_until(lambda: abs(self._node.node.clocks.stamp_time() - seconds) < 1e-6)
+
+
+@pytest.mark.parametrize('jump', [-90.0, 50.0])
+def test_fault_14_simulated_time_that_jumps_begins_a_new_state(harness, state, jump):
+    names, q, v = state
+    node = harness(use_sim_time=True)
+    clock = SimulatedTime(node)
+    clock.be(100.0)
+    node.answer(*state, stamp=(100, 0))
+    clock.be(100.0 + jump)
+    direction = 'back' if jump < 0.0 else 'forward'
+    assert f'time jumped {direction} by {abs(jump):g} s' in node.node.report.last_error
+    stamp = (int(100 + jump), 0)
+    assert node.nothing_new(lambda: node.send(names[:3], q[:3], v[:3], stamp=stamp))
+    got = node.answer(names[3:], q[3:], v[3:], stamp=stamp)
+    assert got.header.stamp.sec == stamp[0]
+    assert list(got.position) == list(q)
+
+
+def test_fault_14_ages_are_those_of_simulated_time(harness, state):
+    node = harness(use_sim_time=True, state_timeout=0.2)
+    clock = SimulatedTime(node)
+    clock.be(100.0)
+    names, q, v = state
+    node.send(names[:3], q[:3], v[:3], stamp=(100, 0))
+    node.settle()
+    # Simulated time has stood still: the first half is as new as ever.
+    assert list(node.answer(names[3:], q[3:], v[3:], stamp=(100, 0)).position) == list(q)
+    clock.be(100.5)
+    assert node.nothing_new(lambda: node.send(names[:3], q[:3], v[:3], stamp=(100, 500_000_000)))
+
+
+def test_fault_15_without_a_clock_the_node_goes_on_and_says_so(harness, state):
+    node = harness(use_sim_time=True, state_timeout=60.0)
+    node.answer(*state)
+    said(node, 'nothing comes on /clock', WARN)
+    clock = SimulatedTime(node)
+    clock.be(7.0)
+    node.answer(*state, stamp=(7, 0))
+    node.spin_until(lambda: 'nothing comes on /clock' not in node.diagnosis()[1])
+
+
+def test_fault_4_velocities_can_be_taken_from_the_change_of_positions(harness, model):
+    node = harness(missing_velocity='differentiate', velocity_filter=0.0, state_timeout=2.0)
+    q, v, _ = random_state(model, 3)
+    names = model.velocity_names
+    assert node.nothing_new(lambda: None)
+    node.send(names, q, stamp=at(-0.1))
+    node.settle()
+    assert not node.heard['~/dynamics']
+    begin = at(-0.05)
+    node.send(names, q, stamp=begin)
+    node.spin_until(lambda: node.heard['~/dynamics'])
+    end = divmod(begin[0] * 10 ** 9 + begin[1] + 20_000_000, 10 ** 9)
+    got = node.answer(names, q + 0.02 * v, stamp=end)
+    # Stamps are kept as floating-point seconds: 2e-7 of 0.02 s.
+    assert relative_error(got.velocity, v) < 1e-4
+    expected = rbd_ros.all_terms(model, got.position, got.velocity)
+    assert relative_error(got.coriolis_matrix, expected.C.ravel()) < AGREEMENT
+    said(node, 'taken from the change of positions', WARN)
+    # What is measured comes before what is made up.
+    assert list(node.answer(names, q, v).velocity) == list(v)
+
+
+@pytest.mark.parametrize('bad', [np.inf, -np.inf, 1e200])
+def test_fault_4_velocities_beyond_all_measure_are_none(harness, state, bad):
+    names, q, v = state
+    node = harness(missing_velocity='zero')
+    v = np.array([bad, *v[1:]])
+    got = node.answer(names, q, v)
+    assert list(got.velocity) == [0.0, *v[1:]]
+    assert np.all(np.isfinite(got.coriolis_matrix))
+
+
+def test_fault_5_positions_beyond_all_measure_are_dropped(harness, state):
+    names, q, v = state
+    node = harness()
+    assert node.nothing_new(lambda: node.send(names, [1e200, *q[1:]], v))
+    assert "'shoulder_pan_joint' is not a number that can be: 1e+200" in (
+        node.node.report.last_error)
+
+
+# -- Requests. -----------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('change, message', [
+    ({'acceleration_prescribed': [True] * 5}, 'acceleration_prescribed has 5 entries'),
+    ({'acceleration_prescribed': []}, 'acceleration_prescribed has 0 entries'),
+    ({'acceleration_prescribed': [True] * 7}, 'acceleration_prescribed has 7 entries'),
+    ({'acceleration': [np.nan] * 6}, "'shoulder_pan_joint' is nan"),
+    ({'effort': [np.nan] * 3 + [0.0, 0.0, np.inf]}, "'wrist_3_joint' is inf"),
+    ({'effort': []}, 'effort has 0 entries')])
+def test_fault_42_a_gap_between_what_is_prescribed_and_what_is_given_is_named(
+        harness, state, change, message):
+    node = harness(state_timeout=60.0)
+    node.answer(*state)
+    # NaN where nothing is needed is fine.
+    request = {'acceleration_prescribed': [True] * 3 + [False] * 3,
+               'acceleration': [0.5] * 3 + [np.nan] * 3, 'effort': [np.nan] * 3 + [1.0] * 3}
+    assert node.call(HybridDynamics, 'hybrid_dynamics', **request).success
+    got = node.call(HybridDynamics, 'hybrid_dynamics', **{**request, **change})
+    assert not got.success
+    assert message in got.message
+
+
+# -- Load. ---------------------------------------------------------------------------------------
+
+def test_fault_44_a_load_is_too_much_only_if_it_lasts():
+    load, ms = Load(), 1_000_000
+    clock = 10 * ms
+    for k in range(3000):
+        came = 10 * ms + k * ms
+        assert not load.is_too_much(came)
+        # 0.4 ms each, and now and then a delay of 9 ms, which is caught up with.
+        clock = max(clock, came) + (9 * ms if k % 100 == 0 else 400_000)
+        load.answered(clock)
+    got = []
+    for _ in range(300):
+        got.append(load.is_too_much(clock - 10 * ms))
+        clock += 4 * ms
+        load.answered(clock)
+    assert got[-1]
+
+
+def test_fault_44_under_four_times_the_load_the_newest_state_is_answered(harness, model,
+                                                                         monkeypatch):
+    node = harness()
+    compute = node.node.robot.workspace.all_terms
+
+    def slow(*arguments, **options):
+        sleep(0.02)
+        return compute(*arguments, **options)
+    monkeypatch.setattr(node.node.robot.workspace, 'all_terms', slow)
+    names = model.velocity_names
+    q, v, _ = random_state(model, 1)
+    begin, due, sent = monotonic(), monotonic(), {}
+
+    def flood():
+        nonlocal due
+        while monotonic() >= due:
+            stamp = at()
+            sent[stamp] = monotonic()
+            node.send(names, q, v, stamp=stamp)
+            due += 0.005
+        return monotonic() - begin > 5.0
+    ages = []
+
+    def watch():
+        heard = node.heard['~/dynamics']
+        while heard:
+            message = heard.pop(0)
+            key = (message.header.stamp.sec, message.header.stamp.nanosec)
+            ages.append(monotonic() - sent[key])
+        return flood()
+    node.spin_until(watch)
+    assert node.node.report.counts['overruns'] > 50
+    # Each computation takes 4 periods: a queue of ten would make every answer 0.2 s old.
+    assert np.median(ages[-50:]) < 0.1
+    assert 'states come faster' in node.diagnosis()[1]
+
+
+def test_fault_44_a_timer_skips_what_it_cannot_do(harness, state, monkeypatch):
+    node = harness(publish_rate=100.0)
+    compute = node.node.robot.workspace.all_terms
+
+    def slow(*arguments, **options):
+        sleep(0.05)
+        return compute(*arguments, **options)
+    monkeypatch.setattr(node.node.robot.workspace, 'all_terms', slow)
+    keep_sending(node, state, lambda: node.node.report.counts['overruns'] > 5)
+    said_it = []
+    keep_sending(node, state, lambda: said_it or [
+        said_it.append(1) for message in node.heard['/diagnostics']
+        if 'states come faster' in message.status[0].message])
+
+
+# -- Commands. -----------------------------------------------------------------------------------
+
+def gravity(model, state):
+    """Return the torques that hold the robot."""
+    return rbd_ros.gravity_torques(model, state[1])
+
+
+def test_fault_13_without_states_commands_stop_hold_or_go_to_zero(harness, model, state):
+    g = gravity(model, state)
+    heard = None
+    for policy, expected in (('stop', None), ('hold', g), ('ramp_down', np.zeros(6))):
+        node = harness(on_stale=policy, state_timeout=0.2, ramp_time=0.3)
+        heard = node.heard['~/effort_commands']
+        node.answer(*state, topic='~/effort_commands')
+        assert relative_error(heard[-1].data, g) < AGREEMENT
+        count = len(heard)
+        end = monotonic() + 1.0
+        node.spin_until(lambda: monotonic() > end)  # noqa: B023
+        if expected is None:
+            assert len(heard) == count
+        else:
+            assert len(heard) > count + 20
+            assert np.max(np.abs(heard[-1].data - expected)) < AGREEMENT
+        norms = [np.linalg.norm(message.data) for message in heard[count - 1:]]
+        assert np.all(np.diff(norms) <= AGREEMENT)
+        # States come again: smoothly back to what is right.
+        keep_sending(node, state, lambda: np.allclose(heard[-1].data, g))  # noqa: B023
+        node.close()
+        node.close = lambda: None
+
+
+@pytest.mark.parametrize('policy', ['stop', 'ramp_down'])
+@pytest.mark.parametrize('way', ['disable', 'deactivate', 'shutdown'])
+def test_fault_46_commands_end_as_documented(harness, model, state, policy, way):
+    node = harness(on_stale=policy, state_timeout=60.0, ramp_time=0.3)
+    g, heard = gravity(model, state), node.heard['~/effort_commands']
+    node.answer(*state, topic='~/effort_commands')
+    count = len(heard)
+    if way == 'disable':
+        assert node.call(SetBool, 'enable_commands', data=False).success
+    elif way == 'deactivate':
+        node.node.trigger_deactivate()
+    else:
+        node.node.trigger_shutdown()
+    end = monotonic() + 0.6
+    node.spin_until(lambda: monotonic() > end)
+    if policy == 'stop':
+        assert len(heard) == count
+    else:
+        norms = [np.linalg.norm(message.data) for message in heard[count - 1:]]
+        assert len(norms) > 10
+        assert np.all(np.diff(norms) <= 0.0)
+        assert norms[-1] == 0.0
+    if way == 'shutdown':
+        return
+    count = len(heard)
+    if way == 'disable':
+        # The other outputs go on.
+        node.answer(*state, topic='~/gravity_torques')
+        assert '~/effort_commands are disabled' in node.diagnosis()[1]
+    else:
+        assert node.nothing_new(lambda: node.send(*state))
+    assert len(heard) == count
+    if way == 'disable':
+        assert node.call(SetBool, 'enable_commands', data=True).success
+    else:
+        node.node.trigger_activate()
+    got = node.answer(*state, topic='~/effort_commands')
+    # It begins where it ended, and comes to what is right.
+    assert np.linalg.norm(np.array(got.data) - (policy == 'stop') * g) < 0.3 * np.linalg.norm(g)
+    keep_sending(node, state, lambda: np.allclose(heard[-1].data, g))
+
+
+def test_fault_49_commands_beyond_the_limits_are_clamped_and_flagged(harness, model, state):
+    g = gravity(model, state)
+    joint = int(np.argmax(np.abs(g)))
+    limit = 0.5 * abs(g[joint])
+    name = model.velocity_names[joint]
+    before = f'effort="{model.effort_limit[joint]:.1f}"'
+    assert before in ARM
+    text = ARM.replace(before, f'effort="{limit}"')
+    expected = np.clip(g, *(sign * limits_of(text) for sign in (-1.0, 1.0)))
+    node = harness(text, limit_efforts=True, state_timeout=60.0)
+    got = node.answer(*state, topic='~/effort_commands')
+    assert np.allclose(got.data, expected)
+    assert abs(got.data[joint]) == limit
+    said(node, 'clamped: ', WARN)
+    node.node.set_parameters([Parameter('limit_efforts', value=False)])
+    got = node.answer(*state, topic='~/effort_commands')
+    assert relative_error(got.data, g) < AGREEMENT
+    said(node, 'not clamped: ', WARN)
+    node.answer(*state)
+    assert name in node.diagnosis()[1]
+
+
+def limits_of(text):
+    """Return the effort limits of a description."""
+    return rbd_ros.load_urdf_string(text).effort_limit
+
+
+def test_fault_20_commands_do_not_jump_when_a_load_is_set(harness, model, state):
+    from geometry_msgs.msg import Inertia
+    from rbd_msgs.srv import SetPayload
+    node = harness(state_timeout=60.0)
+    g, heard = gravity(model, state), node.heard['~/effort_commands']
+    node.answer(*state, topic='~/effort_commands')
+    assert node.call(SetPayload, 'set_payload', link='tool0', inertia=Inertia(m=10.0)).success
+    loaded = rbd_ros.with_payload(model, 'tool0', 10.0)
+    expected = rbd_ros.gravity_torques(loaded, state[1])
+    first = node.answer(*state, topic='~/effort_commands')
+    assert relative_error(first.data, g) < AGREEMENT
+    begin = monotonic()
+    keep_sending(node, state, lambda: np.allclose(heard[-1].data, expected))
+    assert monotonic() - begin > 0.8 * SMOOTH
+
+
+def test_first_commands_are_blended_in_and_their_rate_is_limited(harness, model, state):
+    g = gravity(model, state)
+    node = harness(blend_time=0.4)
+    heard = node.heard['~/effort_commands']
+    assert not np.any(node.answer(*state, topic='~/effort_commands').data)
+    keep_sending(node, state, lambda: np.allclose(heard[-1].data, g))
+    shares = [np.dot(message.data, g) / np.dot(g, g) for message in heard]
+    assert np.all(np.diff(shares) >= 0.0)
+    assert any(0.2 < share < 0.8 for share in shares)
+    node.node.set_parameters([Parameter('effort_rate_limit', value=50.0)])
+    count = len(heard)
+    node.node.set_parameters([Parameter('gravity', value=[0.0, 0.0, 9.81])])
+    keep_sending(node, state, lambda: np.allclose(heard[-1].data, -g))
+    steps = np.abs(np.diff([message.data for message in heard[count - 1:]], axis=0))
+    # 0.1 s is the longest step that the limit is reckoned with.
+    assert np.max(steps) <= 50.0 * 0.1 + AGREEMENT
+
+
+def test_fault_46_a_node_that_was_never_configured_ends_too():
+    node = DynamicsNode(parameter_overrides=[Parameter('autostart', value=False)])
+    node.finish()
+    node.trigger_shutdown()
+    node.destroy_node()
