@@ -63,7 +63,7 @@ def measure(robot, threads, quick):
             theirs[function]()
             error = np.max(np.abs(turned() - expected)) / np.max(np.abs(expected))
             if not error < AGREEMENT:
-                raise SystemExit(f'{robot.label}, {function}: results differ by {error:.1e}')
+                raise AssertionError(f'{robot.label}, {function}: results differ by {error:.1e}')
         times = take_turns(calls, quick=quick)
         yield {'robot': robot.label, 'size': robot.size, 'joints': model.nv, 'threads': threads,
                'function': function,

@@ -3,10 +3,10 @@
 """
 Time chains and balanced binary trees of 2 ... 1,000 joints, and fit the growth of the times.
 
-Expected is the growth of the number of steps that a function makes, in the same range: a recursion
-visits every joint; M, C and derivatives of inverse dynamics have an entry for every joint and each
-that carries it; derivatives of forward dynamics take the factor of M, which has as many, to each of
-3 n columns.
+Expected is the growth of the number of steps that a function makes, in the same range: a
+recursion visits every joint; M, C and derivatives of inverse dynamics have an entry for every
+joint and each that carries it; derivatives of forward dynamics take the factor of M, which has as
+many, to each of 3 n columns.
 
 """
 

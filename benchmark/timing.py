@@ -95,8 +95,8 @@ def quartiles(ratios):
 def machine():
     """Return what the numbers depend on."""
     cpu = platform.processor()
-    if Path('/proc/cpuinfo').exists():
-        cpu = next((line.split(':')[1].strip() for line in open('/proc/cpuinfo')
+    if (info := Path('/proc/cpuinfo')).exists():
+        cpu = next((line.split(':')[1].strip() for line in info.read_text().splitlines()
                     if line.startswith('model name')), cpu)
     versions = {}
     for package in PACKAGES:

@@ -45,7 +45,7 @@ def build(robot):
 
 
 def functions(robot):
-    """Return for each function the calls that are timed, and one that returns its outputs by name."""
+    """Return for each function what is timed, and what returns its outputs by name."""
     ours, m = robot.model, build(robot)
     d, still = mj.MjData(m), mj.MjData(m)
     nv = m.nv

@@ -42,7 +42,7 @@ def build(robot):
 
 
 def functions(robot):
-    """Return for each function the call that is timed, and one that returns its outputs by name."""
+    """Return for each function what is timed, and what returns its outputs by name."""
     model, order, q = build(robot)
     data = model.createData()
     back = np.argsort(order)

@@ -10,7 +10,7 @@ from rbd_ros import Workspace
 
 def functions(robot):
     """
-    Return for each function the call that is timed, and one that returns its outputs by name.
+    Return for each function what is timed, and what returns its outputs by name.
 
     Other libraries use the same names; their outputs are turned to the coordinates of ours.
 
