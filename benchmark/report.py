@@ -122,7 +122,8 @@ def seed(results):
                if (row['robot'], row['function']) == ('Humanoid', 'all terms'))
     return ["## The seed's headline", '',
             f'Garofalo et al. report {SEED_US:.0f} µs for M, C and g of a humanoid with 25 joints '
-            f'and for the matrices with their time derivatives {SEED_RATES} of twice the time for the matrices.', '',
+            f'and for the matrices with their time derivatives {SEED_RATES} of twice the time for '
+            'the matrices.', '',
             *table(('25 joints: M, C, g, C v, CoM, J_CoM', 'µs'),
                    [('the seed, M, C and g', f'{SEED_US:.0f}'),
                     *((name, f'{us:.2f}') for name, us in row['us'].items()
