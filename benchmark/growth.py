@@ -6,7 +6,8 @@ Time chains and balanced binary trees of 2 ... 1,000 joints, and fit the growth 
 Expected is the growth of the number of steps that a function makes, in the same range: a
 recursion visits every joint; M, C and derivatives of inverse dynamics have an entry for every
 joint and each that carries it; derivatives of forward dynamics take the factor of M, which has as
-many, to each of 3 n columns.
+many, to each of 3 n columns. Times are those of the fastest round: sizes are measured one after
+the other, and what disturbs one of them would bend the curve.
 
 """
 
@@ -75,7 +76,7 @@ def main():
             for n in SIZES:
                 for function, call in calls(build(shape, n)).items():
                     t, = take_turns({function: call}, quick=quick).values()
-                    us[function].append(1e6 * float(np.median(t)))
+                    us[function].append(1e6 * float(np.min(t)))
                 print(f'{shape} {n:5d}', *(f'{function} {t[-1]:.1f} us' for function, t
                                            in us.items()), sep='  ', flush=True)
             large = [k for k, n in enumerate(SIZES) if n >= LARGE]
