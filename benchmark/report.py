@@ -138,8 +138,8 @@ def growth(results):
     """Return the table of exponents."""
     return ['## Growth with the number of joints', '',
             'Times of the fastest round as a power of n, fitted from '
-            f'{results["fitted from"]} to {results["sizes"][-1]:,} joints; expected is that of the number of steps '
-            '(`growth.py`).', '', '![growth](growth.png)', '',
+            f'{results["fitted from"]} to {results["sizes"][-1]:,} joints; expected is that of '
+            'the number of steps (`growth.py`).', '', '![growth](growth.png)', '',
             *table(('function', 'chain', 'expected', 'tree', 'expected',
                     f'chain of {results["sizes"][-1]:,}, µs', f'tree of {results["sizes"][-1]:,}, '
                     'µs'),
