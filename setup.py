@@ -38,6 +38,9 @@ setup(
             'pin',                   # Pinocchio, the program to compare with
             'example-robot-data',    # real robots
             'psutil',                # CPU time and memory of the node
+            'mujoco>=4; python_version >= "3.11"',   # another one; the API is that of version 4
+            'matplotlib',            # the plots of the report
+            'pytest-benchmark',      # benchmark/test_speed.py keeps and compares runs
         ],
         'colcon': [
             'colcon-common-extensions',      # the workspace build of ROS

@@ -1,70 +1,97 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Time the library against Pinocchio, both called from Python, interleaved in one process.
+Time every fused function against the same in other libraries, all called from Python.
 
-All terms stands for M, C, g, C v, the centre of mass and its Jacobian: one call here, four calls
-there (crba, computeCoriolisMatrix, computeGeneralizedGravity, jacobianCenterOfMass).
+That the outputs agree is checked first. Libraries that are not installed take no part.
 
 """
 
-from functools import partial
-import pathlib
-from time import perf_counter
-import warnings
+from importlib import import_module
 
 import numpy as np
-import pinocchio
-from rbd_ros import load_urdf, ModelWarning, Workspace
-from rbd_ros.ros.share import share
+from robots import robots
+from timing import one_core, options, quartiles, save, take_turns
 
-ROBOTS = pathlib.Path(pinocchio.__file__).parents[4] / 'share' / 'example-robot-data' / 'robots'
-URDFS = (ROBOTS / 'ur_description/urdf/ur5_robot.urdf', share('urdf', 'demo_arm.urdf'),
-         ROBOTS / 'talos_data/robots/talos_reduced.urdf')
-ROUNDS, CALLS = 31, 1000
+LIBRARIES = {'rbd_ros': 'with_rbd_ros', 'Pinocchio': 'with_pinocchio', 'MuJoCo': 'with_mujoco'}
+
+# Different recursions for the same numbers: rounding, which solving for accelerations multiplies
+# by the condition of M, about 1e5 for a humanoid.
+AGREEMENT = 1e-10
 
 
-def interleave(ours, theirs):
-    """Return the medians of two functions' times, us, and quartiles of their ratio."""
-    times = np.empty((ROUNDS, 2))
-    for row in times:
-        for column, function in enumerate((ours, theirs)):
-            start = perf_counter()
-            for _ in range(CALLS):
-                function()
-            row[column] = (perf_counter() - start) / CALLS * 1e6
-    return (*np.median(times, axis=0), *np.percentile(times[:, 0] / times[:, 1], (25, 50, 75)))
+def libraries():
+    """Return the modules of the libraries that are installed, by name."""
+    found = {}
+    for name, module in LIBRARIES.items():
+        try:
+            found[name] = import_module(module)
+        except ImportError as error:
+            print(f'{name} takes no part: {error}')
+    return found
+
+
+def disagreement(outputs):
+    """
+    Return the largest difference of outputs from ours, as a share of the largest entry.
+
+    Parameters
+    ----------
+    outputs : dict of str to callable
+        For each library, ours among them, what returns its outputs by name.
+
+    """
+    ours = {key: np.array(value) for key, value in outputs['rbd_ros']().items()
+            if not isinstance(value, tuple)}
+    worst = 0.0
+    for library, call in outputs.items():
+        for key, theirs in call().items():
+            if key in ours:
+                error = np.max(np.abs(ours[key] - theirs)) / np.max(np.abs(theirs))
+                if not error < AGREEMENT:
+                    raise AssertionError(f'{library}: {key} differs by {error:.1e}')
+                worst = max(worst, error)
+    return worst
+
+
+def measure(robot, found, quick):
+    """Yield a row of results for every function on a robot."""
+    there = {library: module.functions(robot) for library, module in found.items()}
+    for function in there['rbd_ros']:
+        having = {library: there[library][function] for library in there
+                  if function in there[library]}
+        error = disagreement({library: outputs for library, (_, outputs) in having.items()})
+        times = take_turns({library: call for library, (call, _) in having.items()}, quick=quick)
+        ours = times['rbd_ros']
+        yield {'robot': robot.label, 'size': robot.size, 'joints': robot.model.nv,
+               'function': function, 'error': error,
+               'us': {library: 1e6 * float(np.median(t)) for library, t in times.items()},
+               'ratio': {library: quartiles(ours / t) for library, t in times.items()
+                         if library != 'rbd_ros'}}
+
+
+def share_of_rates(robot, module, quick):
+    """Return quartiles of the time for terms and rates as a share of twice that of terms."""
+    ours = module.functions(robot)
+    times = take_turns({name: ours[name][0] for name in ('all terms', 'terms and rates')},
+                       quick=quick)
+    return quartiles(times['terms and rates'] / (2.0 * times['all terms']))
 
 
 def main():
-    """Print a table."""
-    print(f'{"robot":12s} {"joints":>6s} {"function":18s} {"ours us":>8s} {"pin us":>8s} '
-          f'{"ratio":>6s}  quartiles')
-    for urdf in URDFS:
-        with warnings.catch_warnings():
-            warnings.simplefilter('ignore', ModelWarning)
-            model = load_urdf(urdf)
-        pin = pinocchio.buildModelFromUrdf(str(urdf))
-        data, workspace = pin.createData(), Workspace(model)
-        # The numbers play no part in the times, so neither does the order of the joints.
-        q, v, a = np.random.default_rng(0).normal(size=(3, model.nv))
-
-        def four_calls(pin=pin, data=data, q=q, v=v):
-            pinocchio.crba(pin, data, q)
-            pinocchio.computeCoriolisMatrix(pin, data, q, v)
-            pinocchio.computeGeneralizedGravity(pin, data, q)
-            pinocchio.jacobianCenterOfMass(pin, data, q)
-
-        for name, ours, theirs in (
-                ('all terms', partial(workspace.all_terms, q, v), four_calls),
-                ('inverse dynamics', partial(workspace.inverse_dynamics, q, v, a),
-                 partial(pinocchio.rnea, pin, data, q, v, a)),
-                ('forward dynamics', partial(workspace.forward_dynamics, q, v, a),
-                 partial(pinocchio.aba, pin, data, q, v, a))):
-            ours()
-            t_ours, t_theirs, low, middle, high = interleave(ours, theirs)
-            print(f'{model.name:12s} {model.nv:6d} {name:18s} {t_ours:8.2f} {t_theirs:8.2f} '
-                  f'{middle:6.2f}  {low:.2f} ... {high:.2f}', flush=True)
+    """Measure, print and save."""
+    quick = options(__doc__).parse_args().quick
+    found, rows, rates = libraries(), [], {}
+    with one_core():
+        for robot in robots():
+            for row in measure(robot, found, quick):
+                rows.append(row)
+                print(f'{row["robot"]:16s} {row["joints"]:3d} {row["function"]:32s}', *(
+                    f'{library} {t:7.2f} us ' for library, t in row['us'].items()), *(
+                    f'/ {library} {middle:.2f}' for library, (_, middle, _)
+                    in row['ratio'].items()), flush=True)
+            rates[robot.label] = share_of_rates(robot, found['rbd_ros'], quick)
+    save('library', quick, {'rows': rows, 'rates': rates})
 
 
 if __name__ == '__main__':

@@ -13,7 +13,7 @@ from rbd_ros.articulated_bodies import articulated_bodies
 from rbd_ros.compiled import long_kernel
 from rbd_ros.composite_bodies import composite_bodies
 from rbd_ros.newton_euler import newton_euler
-from rbd_ros.newton_euler_derivatives import (forward_dynamics_jacobians,
+from rbd_ros.newton_euler_derivatives import (forward_dynamics_and_jacobians,
                                               inverse_dynamics_jacobians)
 from rbd_ros.regressor_columns import regressor_columns
 
@@ -59,12 +59,8 @@ def inverse_derivatives_states(robot, joints, Q, V, A, jacobians):
 def forward_derivatives_states(robot, joints, Q, V, A, Tau, jacobians, L, solved):
     """Write the accelerations of every state, and their derivatives."""
     for k in range(len(Q)):
-        total = articulated_bodies(robot, joints, Q[k], V[k], A[k], Tau[k])
-        if math.isfinite(total):
-            total = inverse_dynamics_jacobians(robot, joints, Q[k], V[k], A[k], jacobians)
-        if math.isfinite(total):
-            total = forward_dynamics_jacobians(robot, jacobians, L, solved[k])
-        if not math.isfinite(total):
+        if not math.isfinite(forward_dynamics_and_jacobians(
+                robot, joints, Q[k], V[k], A[k], Tau[k], jacobians, L, solved[k])):
             return k
     return -1
 

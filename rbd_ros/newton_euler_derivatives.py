@@ -24,6 +24,7 @@ Checked against Kim (table 5) applied to every unit vector.
 
 import math
 
+from rbd_ros.articulated_bodies import articulated_bodies
 from rbd_ros.bodies import (ARMATURE, fits, follows, GRAVITY, ground_origin, INERTIA, joint_pose,
                             parent, SCRATCH, world_column, world_joint_motion, world_pose,
                             WRENCH)
@@ -187,5 +188,23 @@ def forward_dynamics_jacobians(robot, jacobians, L, solved):
         inverse = 1.0 / L[i, i]
         for c in range(3 * nv):
             solved[i, c] *= inverse
-            total += solved[i, c]
+        # A pivot that is no number spoils its whole row.
+        total += solved[i, 0] + solved[i, nv] + solved[i, 2 * nv]
+    return total
+
+
+@kernel
+def forward_dynamics_and_jacobians(robot, joints, q, v, a, tau, jacobians, L, solved):
+    """
+    Write the accelerations to `a`, and da/dq, da/dv and da/dtau side by side to `solved`.
+
+    ``jacobians`` and ``L`` are room to work in. Returns a number that is finite if the results
+    are.
+
+    """
+    total = articulated_bodies(robot, joints, q, v, a, tau)
+    if math.isfinite(total):
+        total = inverse_dynamics_jacobians(robot, joints, q, v, a, jacobians)
+    if math.isfinite(total):
+        total = forward_dynamics_jacobians(robot, jacobians, L, solved)
     return total

@@ -15,7 +15,8 @@ from rbd_ros.composite_bodies import composite_bodies, use_body_factorization
 from rbd_ros.composite_rates import composite_rates
 from rbd_ros.errors import StateError
 from rbd_ros.newton_euler import newton_euler
-from rbd_ros.newton_euler_derivatives import (forward_dynamics_jacobians,
+from rbd_ros.newton_euler_derivatives import (forward_dynamics_and_jacobians,
+                                              forward_dynamics_jacobians,
                                               inverse_dynamics_jacobians)
 from rbd_ros.poses import place_bodies, R_, r_, world_jacobian_columns
 from rbd_ros.regressor_columns import regressor_columns
@@ -105,7 +106,7 @@ class Workspace(Border):
     Buffers for one robot, and the recursions that use them.
 
     The methods are the functions of the same names in `rbd_ros`, where shapes, units and errors
-    are documented; what they return is overwritten by the next call of the same method. Vectors
+    are documented; what they return may be overwritten by the next call of any method. Vectors
     are taken as they are if they are contiguous float64 arrays, and are converted otherwise, which
     costs time. A workspace serves one thread.
 
@@ -210,16 +211,25 @@ class Workspace(Border):
     # Made at their first use: for a robot of thousands of joints they are large.
     @cached_property
     def jacobians(self):
+        """Return room for the derivatives of tau and of a, and for a factor of M."""
         n = len(self.robot) - 1
         return np.zeros((n, 3 * n)), np.zeros((n, 3 * n)), np.zeros((n, n))
 
     @cached_property
-    def _rate_rows(self):
+    def _derivatives(self):
+        """Return the views of that room that are handed out."""
+        of_tau, of_a, _ = self.jacobians
+        return (Derivatives(*np.split(of_tau, 3, axis=1)), Derivatives(*np.split(of_a, 3, axis=1)))
+
+    @cached_property
+    def _rates(self):
         n = len(self.robot) - 1
-        return np.zeros((3 * n + 2, n))
+        rows = np.zeros((3 * n + 2, n))
+        return rows, TermsAndRates(rows[:n], rows[n:2 * n], rows[2 * n:3 * n], rows[-2], rows[-1])
 
     @cached_property
     def regressor(self):
+        """Return which body each link of the parameters is, and room for the regressor."""
         tree = self.model.tree
         links = [k for k, joint in enumerate(self.model.joints, 1) if joint.nv]
         rows = [[tree.link_body[k], *tree.link_pose[k][:3, :3].T.ravel()] for k in links]
@@ -228,45 +238,50 @@ class Workspace(Border):
 
     def terms_and_rates(self, q, v, a):
         """Compute the `TermsAndRates`."""
-        self._run(composite_rates, {'q': q, 'v': v, 'a': a}, self._rate_rows)
-        rows, n = self._rate_rows, len(self.robot) - 1
-        M, C, C_rate, g, g_rate = rows[:n], rows[n:2 * n], rows[2 * n:3 * n], rows[-2], rows[-1]
+        rows, result = self._rates
+        self._run(composite_rates, {'q': q, 'v': v, 'a': a}, rows)
         if self._folding is None:
-            return TermsAndRates(M, C, C_rate, g, g_rate)
-        G = self._folding.G
+            return result
+        G, (M, C, C_rate, g, g_rate) = self._folding.G, result
         return TermsAndRates(*(G.T @ x @ G for x in (M, C, C_rate)), G.T @ g, G.T @ g_rate)
 
     def inverse_dynamics_derivatives(self, q, v, a, *, external_wrenches=None):
         """Return the `Derivatives` of tau; by_input is M."""
-        jacobians, _, _ = self.jacobians
-        self._set_wrenches(external_wrenches)
-        self._run(inverse_dynamics_jacobians, {'q': q, 'v': v, 'a': a}, jacobians)
-        n = len(jacobians)
-        parts = jacobians[:, :n], jacobians[:, n:2 * n], jacobians[:, 2 * n:]
-        if self._folding is not None:
-            G = self._folding.G
-            parts = (G.T @ part @ G for part in parts)
-        return Derivatives(*parts)
+        if external_wrenches is not None or self._wrenches_set:
+            self._set_wrenches(external_wrenches)
+        self._run(inverse_dynamics_jacobians, {'q': q, 'v': v, 'a': a}, self.jacobians[0])
+        if self._folding is None:
+            return self._derivatives[0]
+        G = self._folding.G
+        return Derivatives(*(G.T @ part @ G for part in self._derivatives[0]))
 
     def forward_dynamics_derivatives(self, q, v, tau, *, external_wrenches=None):
         """Return the `Derivatives` of a; by_input is the inverse of M."""
-        a = self.forward_dynamics(q, v, tau, external_wrenches=external_wrenches)
-        of_tau = self.inverse_dynamics_derivatives(q, v, a, external_wrenches=external_wrenches)
         if self._folding is not None:
-            inverse = np.linalg.inv(of_tau.by_input)
-            return Derivatives(-inverse @ of_tau.by_position, -inverse @ of_tau.by_velocity,
-                               inverse)
-        jacobians, solved, factor = self.jacobians
-        arguments = (self.robot, jacobians, factor, solved)
+            a = self.forward_dynamics(q, v, tau, external_wrenches=external_wrenches)
+            D_q, D_v, M = self.inverse_dynamics_derivatives(
+                q, v, a, external_wrenches=external_wrenches)
+            inverse = np.linalg.inv(M)
+            return Derivatives(-inverse @ D_q, -inverse @ D_v, inverse)
+        if external_wrenches is not None or self._wrenches_set:
+            self._set_wrenches(external_wrenches)
+        jacobians, solved, L = self.jacobians
         try:
-            total = forward_dynamics_jacobians(*arguments)
+            total = forward_dynamics_and_jacobians(self.robot, self._joints, q, v, self._a, tau,
+                                                   jacobians, L, solved)
         except NOT_A_VECTOR:
-            prepare(forward_dynamics_jacobians, *arguments)
-            total = forward_dynamics_jacobians(*arguments)
+            q, v, tau = self._convert(q=q, v=v, tau=tau)
+            # The kernels that this one calls are compiled before it.
+            self._articulated(q, v, self._a, tau)
+            self._run(inverse_dynamics_jacobians, {'q': q, 'v': v, 'a': self._a}, jacobians)
+            prepare(forward_dynamics_jacobians, self.robot, jacobians, L, solved)
+            arguments = self._joints, q, v, self._a, tau, jacobians, L, solved
+            prepare(forward_dynamics_and_jacobians, self.robot, *arguments)
+            total = forward_dynamics_and_jacobians(self.robot, *arguments)
         if not isfinite(total):
+            self._articulated(q, v, self._a, tau)
             self._explain(q=q, v=v, tau=tau)
-        n = len(solved)
-        return Derivatives(solved[:, :n], solved[:, n:2 * n], solved[:, 2 * n:])
+        return self._derivatives[1]
 
     def hybrid_dynamics_derivatives(self, q, v, a, tau, prescribed, *, external_wrenches=None):
         """Return the `Derivatives` of the unknown torques and accelerations, and a and tau."""

@@ -1,0 +1,204 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Write RESULTS.md and its plots from what library, growth, batch and node have measured."""
+
+import plots
+from timing import HERE, load
+
+# Our time as a share of Pinocchio's, at most, by function and column of the table of targets.
+TARGETS = {
+    'all terms': {'small': 0.20, 'large': 0.15, 'floating': 0.18},
+    'inverse dynamics': {'small': 0.50, 'large': 0.30, 'floating': 0.35},
+    'forward dynamics': {'small': 0.45, 'large': 0.35, 'floating': 0.40},
+    'derivatives of inverse dynamics': {'small': 0.80, 'large': 0.80, 'floating': 0.90},
+    'derivatives of forward dynamics': {'small': 0.80, 'large': 0.80, 'floating': 0.90},
+    'torque regressor': {'small': 0.60, 'large': 0.60, 'floating': 0.60},
+}
+BATCH_TARGETS = {'small': 0.50, 'large': 0.40}
+SIZES = {'small': '6-7 joints', 'large': '25-32 joints', 'floating': 'floating base'}
+# The node at 1 kHz with 32 joints and the events executor.
+NODE = {'joints': 32, 'executor': 'events', 'rate': 1000}
+# Less than the smallest object that Python could keep for each state.
+GROWTH = 16.0
+# What Garofalo et al. report for a humanoid with 25 joints.
+SEED_US, SEED_RATES = 244.0, 0.71
+
+
+def table(head, rows):
+    """Return the lines of a table, numbers to the right."""
+    def line(cells):
+        return '| ' + ' | '.join(str(cell) for cell in cells) + ' |'
+    rule = ['---' if k == 0 else '---:' for k in range(len(head))]
+    return [line(head), line(rule), *(line(row) for row in rows), '']
+
+
+def spread(three):
+    """Return a median with its quartiles."""
+    low, middle, high = three
+    return f'{middle:.2f} ({low:.2f} ... {high:.2f})'
+
+
+def verdict(good):
+    """Return whether a target is met."""
+    return 'met' if good else '**missed**'
+
+
+def targets(found):
+    """Return a row for every target: what, at most, measured, verdict."""
+    rows = []
+    ratios = {}
+    for row in found['library']['rows'] if 'library' in found else ():
+        if 'Pinocchio' in row['ratio']:
+            ratios.setdefault((row['function'], row['size']), []).append(
+                (row['ratio']['Pinocchio'][1], row['robot'], row['ratio']['Pinocchio']))
+    for function, by_size in TARGETS.items():
+        for size, limit in by_size.items():
+            if (function, size) in ratios:
+                middle, robot, three = max(ratios[function, size])
+                rows.append((f'{function}, {SIZES[size]}', f'{limit:.2f}',
+                             f'{robot}: {spread(three)}', verdict(middle <= limit)))
+    for row in found['batch']['rows'] if 'batch' in found else ():
+        if row['function'] == 'inverse dynamics' and row['threads'] == 2:
+            limit = BATCH_TARGETS[row['size']]
+            rows.append((f'batch inverse dynamics, 2 threads, {SIZES[row["size"]]}',
+                         f'{limit:.2f}', f'{row["robot"]}: {spread(row["ratio"])}',
+                         verdict(row['ratio'][1] <= limit)))
+    for row in found['node']['rows'] if 'node' in found else ():
+        if NODE.items() <= row.items():
+            name = 'node, 1 kHz, 32 joints, events, all topics: '
+            if 'failed' in row:
+                rows.append((name + 'answers', '', row['failed'], verdict(False)))
+                continue
+            rows += [(f'{name}{what}', limit, f'{row[key]:{form}}', verdict(row[key] <= limit))
+                     for what, key, limit, form in (
+                         ('states lost', 'lost', 0, 'd'), ('p99, ms', 'p99 ms', 1.0, '.2f'),
+                         ('CPU, % of a core', 'CPU %', 40.0, '.0f'),
+                         ('growth of memory, bytes a state', 'growth bytes a state', GROWTH,
+                          '.1f'))]
+    return rows
+
+
+def head(found):
+    """Return what was measured where and when."""
+    parts = list(found.values())
+    lines = ['# Benchmark', '', 'Written by `make bench`; nothing here is edited by hand.', '',
+             *table(('machine', ''), parts[-1]['machine'].items())]
+    lines += table(('part', 'measured', 'load of the machine (1, 5, 15 min)',
+                    'commit'),
+                   [(name, part['date'] + (', a quick run' if part['quick'] else ''),
+                     ', '.join(f'{x:.1f}' for x in part['load']), part['machine']['commit'])
+                    for name, part in found.items()])
+    return lines
+
+
+def library(results):
+    """Return the tables of single calls."""
+    lines = ['## Single calls from Python', '',
+             'Medians, µs. The libraries take turns in one process on one core; ratios are those '
+             'of the turns, with quartiles. Before, the outputs were found to agree; *differs* is '
+             'the largest difference, as a share of the largest entry. What Pinocchio is called '
+             'for is in `with_pinocchio.py`: for all terms crba, computeCoriolisMatrix, '
+             'computeGeneralizedGravity and jacobianCenterOfMass. What MuJoCo is called for is in '
+             '`with_mujoco.py`: the fewest calls; its all terms are without C. A dash: it has no '
+             'such function. The humanoid is Talos without head, grippers, wrists and one torso '
+             'joint.', '', '![ratios](ratios.png)', '']
+    rows = results['rows']
+    for robot in dict.fromkeys(row['robot'] for row in rows):
+        mine = [row for row in rows if row['robot'] == robot]
+        others = list(dict.fromkeys(name for row in mine for name in row['ratio']))
+        lines += [f'### {robot}: {mine[0]["joints"]} velocities', '']
+        lines += table(
+            ('function', 'rbd_ros', *others, *(f'to {name}' for name in others), 'differs'),
+            [(row['function'], f'{row["us"]["rbd_ros"]:.2f}',
+              *(f'{row["us"][name]:.2f}' if name in row['us'] else '-' for name in others),
+              *(spread(row['ratio'][name]) if name in row['ratio'] else '-' for name in others),
+              f'{row["error"]:.0e}' if row['ratio'] else '-') for row in mine])
+    return lines + seed(results)
+
+
+def seed(results):
+    """Return how we compare with what the seed reports."""
+    row = next(row for row in results['rows']
+               if (row['robot'], row['function']) == ('Humanoid', 'all terms'))
+    return ["## The seed's headline", '',
+            f'Garofalo et al. report {SEED_US:.0f} µs for M, C and g of a humanoid with 25 joints '
+            f'and for the matrices with their time derivatives {SEED_RATES} of twice the time for '
+            'the matrices.', '',
+            *table(('25 joints: M, C, g, C v, CoM, J_CoM', 'µs'),
+                   [('the seed, M, C and g', f'{SEED_US:.0f}'),
+                    *((name, f'{us:.2f}') for name, us in row['us'].items()
+                      if name != 'MuJoCo')]),
+            *table(('M, C, g, dC/dt and dg/dt (dM/dt = C + C^T) as a share of twice all terms',
+                    'share'), [('the seed, 25 joints', SEED_RATES),
+                               *((name, spread(three))
+                                 for name, three in results['rates'].items())])]
+
+
+def growth(results):
+    """Return the table of exponents."""
+    return ['## Growth with the number of joints', '',
+            'Times of the fastest round as a power of n, fitted from '
+            f'{results["fitted from"]} to {results["sizes"][-1]:,} joints; expected is that of '
+            'the number of steps (`growth.py`).', '', '![growth](growth.png)', '',
+            *table(('function', 'chain', 'expected', 'tree', 'expected',
+                    f'chain of {results["sizes"][-1]:,}, µs', f'tree of {results["sizes"][-1]:,}, '
+                    'µs'),
+                   [(function, f'{chain["exponent"]:.2f}', f'{chain["expected"]:.2f}',
+                     f'{tree["exponent"]:.2f}', f'{tree["expected"]:.2f}',
+                     f'{chain["us"][-1]:,.0f}', f'{tree["us"][-1]:,.0f}')
+                    for (function, chain), tree in zip(results['shapes']['chain'].items(),
+                                                       results['shapes']['tree'].values())])]
+
+
+def batch(results):
+    """Return the table of throughput."""
+    return ['## Many states at once', '', 'States per second, thousands; the ratio is of times.',
+            '', '![batch](batch.png)', '',
+            *table(('robot, function', 'threads', 'rbd_ros', 'Pinocchio in parallel', 'ratio'),
+                   [(f'{row["robot"]}, {row["function"]}', row['threads'],
+                     f'{1e-3 * row["per second"]["rbd_ros"]:.0f}',
+                     *((f'{1e-3 * row["per second"]["Pinocchio"]:.0f}', spread(row['ratio']))
+                       if row['ratio'] else ('-', '-'))) for row in results['rows']])]
+
+
+def node(results):
+    """Return the table of the node."""
+    keys = {'sent': 'd', 'lost': 'd', 'p50 ms': '.2f', 'p99 ms': '.2f', 'p99.9 ms': '.2f',
+            'CPU %': '.0f', 'growth KiB': '.0f'}
+    rows = []
+    for row in results['rows']:
+        name = f'{row["joints"]} joints, {row["executor"]}, {row["rate"]} Hz'
+        rows.append((name, row['failed'], *('-' for _ in list(keys)[1:])) if 'failed' in row else
+                    (name, *(f'{row[key]:{form}}' for key, form in keys.items())))
+    return ['## The node', '',
+            f'{results["seconds"]:.0f} s each; every topic has a listener. Latency from the stamp '
+            'of a joint state to the arrival of ~/dynamics, the last output, in another process; '
+            'sender and listener are Python on the same cores. Growth of memory is that after the '
+            'first ten seconds, or half of them.', '', '![node](node.png)', '',
+            *table(('node', *keys), rows)]
+
+
+def main():
+    """Write the report on the parts that were measured."""
+    found = {part: results for part in ('library', 'growth', 'batch', 'node')
+             if (results := load(part))}
+    if not found:
+        raise SystemExit('nothing was measured: see `make bench`')
+    lines = head(found)
+    rows = targets(found)
+    lines += ['## Targets', '', 'Ratios are to Pinocchio called from Python; of the robots of a '
+              f'kind the slowest counts. {sum(row[-1] == "met" for row in rows)} of {len(rows)} '
+              'are met.', '', *table(('target', 'at most', 'measured', ''), rows)]
+    drawings = {'library': ('ratios', plots.ratios), 'growth': ('growth', plots.growth),
+                'batch': ('batch', plots.batch), 'node': ('node', plots.node)}
+    sections = {'library': library, 'growth': growth, 'batch': batch, 'node': node}
+    for part, results in found.items():
+        lines += sections[part](results)
+        name, draw = drawings[part]
+        draw(results, HERE / f'{name}.png')
+    (HERE / 'RESULTS.md').write_text('\n'.join(lines).rstrip() + '\n')
+    print(HERE / 'RESULTS.md', 'written')
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,71 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The robots of the benchmarks, and a state of each."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+import warnings
+
+import numpy as np
+import pinocchio
+import rbd_ros
+
+DATA = Path(pinocchio.__file__).parents[4] / 'share' / 'example-robot-data' / 'robots'
+UR5 = DATA / 'ur_description/urdf/ur5_robot.urdf'
+PANDA = DATA / 'panda_description/urdf/panda.urdf'
+TALOS = DATA / 'talos_data/robots/talos_reduced.urdf'
+DEMO_ARM = Path(__file__).resolve().parents[1] / 'urdf' / 'demo_arm.urdf'
+FINGERS = ('panda_finger_joint1', 'panda_finger_joint2')
+# Head, grippers, torso and wrists: 25 of Talos' 32 joints remain.
+SPARED = ('head_1_joint', 'head_2_joint', 'gripper_left_joint', 'gripper_right_joint',
+          'torso_2_joint', 'arm_left_7_joint', 'arm_right_7_joint')
+
+
+@dataclass
+class Robot:
+    """
+    A robot and a state of it; other libraries build the same from ``path`` and ``locked``.
+
+    Attributes
+    ----------
+    label : str
+        What the tables call it.
+    path : pathlib.Path
+        Its URDF.
+    size : str
+        Column of the table of targets: small, large or floating.
+    locked : tuple of str
+        Joints held at zero.
+    floating : bool
+        Whether its root link flies.
+
+    """
+
+    label: str
+    path: Path
+    size: str
+    locked: tuple = ()
+    floating: bool = False
+    model: rbd_ros.Model = field(init=False)
+
+    def __post_init__(self):
+        """Load it, and choose a state."""
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore', rbd_ros.ModelWarning)
+            model = rbd_ros.load_urdf(self.path, floating_base=self.floating)
+            own = {joint.name for joint, _, _ in model.moving_joints}
+            self.model = model = rbd_ros.with_locked_joints(
+                model, {name: 0.0 for name in self.locked if name in own})
+        rng = np.random.default_rng(0)
+        self.q = rbd_ros.random_configuration(model, rng)
+        self.v, self.a = rng.normal(size=(2, model.nv))
+        self.tau = rbd_ros.inverse_dynamics(model, self.q, self.v, self.a)
+        # The link farthest from the root that a joint of its own moves.
+        self.tip = model.moving_joints[-1][0].child
+
+
+def robots():
+    """Return all of them."""
+    return (Robot('UR5', UR5, 'small'), Robot('Panda', PANDA, 'small', locked=FINGERS),
+            Robot('Humanoid', TALOS, 'large', locked=SPARED), Robot('Talos', TALOS, 'large'),
+            Robot('Talos, floating', TALOS, 'floating', floating=True))

@@ -1,0 +1,128 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Times of calls that take turns in one process, and where the results are kept."""
+
+import argparse
+from contextlib import contextmanager
+import gc
+from importlib import metadata
+import json
+import os
+from pathlib import Path
+import platform
+import subprocess
+from time import perf_counter, strftime
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+MEASURED = HERE.parent / 'build' / 'benchmark'
+# s; long against what a clock costs, short against what the system grants another process
+IN_A_ROW = 0.0004
+PACKAGES = ('numpy', 'numba', 'pin', 'mujoco', 'drake', 'rclpy')
+
+
+def options(description):
+    """Return a parser of the command line, which knows ``--quick``."""
+    parser = argparse.ArgumentParser(description=description.strip().split('\n')[0])
+    parser.add_argument('--quick', action='store_true', help='few rounds, to try the scripts')
+    return parser
+
+
+@contextmanager
+def one_core():
+    """Keep this process on one core, the last that it may use."""
+    if not hasattr(os, 'sched_setaffinity'):
+        yield
+        return
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(allowed)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+def take_turns(functions, *, quick=False):
+    """
+    Time functions in turns, so that all of them see the same machine.
+
+    Parameters
+    ----------
+    functions : dict of str to callable
+        Without arguments.
+    quick : bool
+        Whether to take less time.
+
+    Returns
+    -------
+    dict of str to ndarray
+        For each the time of one call in every round, s.
+
+    """
+    calls, one_round = {}, 0.0
+    for name, function in functions.items():
+        function()
+        start = perf_counter()
+        function()
+        t = perf_counter() - start
+        calls[name] = range(1 + int(IN_A_ROW / t))
+        one_round += max(t, IN_A_ROW)
+    most, total = (41, 0.2) if quick else (401, 2.0)
+    rounds = min(most, max(3, int(total / one_round)))
+    times = {name: np.empty(rounds) for name in functions}
+    names = list(functions)
+    gc.disable()
+    try:
+        for k in range(rounds):
+            # Nobody comes first every time.
+            first = k % len(names)
+            for name in names[first:] + names[:first]:
+                function, count = functions[name], calls[name]
+                start = perf_counter()
+                for _ in count:
+                    function()
+                times[name][k] = (perf_counter() - start) / len(count)
+    finally:
+        gc.enable()
+    return times
+
+
+def quartiles(ratios):
+    """Return the quartiles of ratios, one for each round."""
+    return np.percentile(ratios, (25, 50, 75)).tolist()
+
+
+def machine():
+    """Return what the numbers depend on."""
+    cpu = platform.processor()
+    if (info := Path('/proc/cpuinfo')).exists():
+        cpu = next((line.split(':')[1].strip() for line in info.read_text().splitlines()
+                    if line.startswith('model name')), cpu)
+    versions = {}
+    for package in PACKAGES:
+        try:
+            versions[package] = metadata.version(package).strip()
+        except metadata.PackageNotFoundError:
+            continue
+    commit = subprocess.run(['git', 'describe', '--always', '--dirty'], cwd=HERE,
+                            capture_output=True, text=True, check=False).stdout.strip()
+    return {'CPU': f'{cpu}, {os.cpu_count()} cores', 'system': platform.platform(terse=True),
+            'Python': platform.python_version(), **versions, 'commit': commit}
+
+
+def save(part, quick, results):
+    """Keep the results of a part of the benchmark for the report."""
+    MEASURED.mkdir(parents=True, exist_ok=True)
+    load = os.getloadavg() if hasattr(os, 'getloadavg') else ()
+    results = {'date': strftime('%Y-%m-%d %H:%M'), 'quick': quick, 'load': load,
+               'machine': machine(), **results}
+    path = MEASURED / f'{part}.json'
+    path.write_text(json.dumps(results, indent=1))
+    print(f'{path}: written', flush=True)
+
+
+def load(part):
+    """Return the results of a part of the benchmark, or None if it was not run."""
+    path = MEASURED / f'{part}.json'
+    return json.loads(path.read_text()) if path.exists() else None

@@ -1,0 +1,112 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Pinocchio's counterparts of the functions of this package."""
+
+from functools import partial
+
+import numpy as np
+import pinocchio as pin
+
+# Its ten parameters of a body in the order of ours: the inertia is xx, xy, yy, xz, yz, zz there.
+PARAMETERS = np.array([0, 1, 2, 3, 4, 6, 9, 5, 7, 8])
+
+
+def build(robot):
+    """
+    Return the robot in Pinocchio.
+
+    Returns
+    -------
+    model : pinocchio.Model
+        The robot.
+    order : ndarray
+        For each of its velocities the index of ours.
+    q : ndarray
+        Its configuration.
+
+    """
+    ours = robot.model
+    root = [pin.JointModelFreeFlyer()] if robot.floating else []
+    model = pin.buildModelFromUrdf(str(robot.path), *root)
+    if robot.locked:
+        model = pin.buildReducedModel(model, [model.getJointId(name) for name in robot.locked],
+                                      pin.neutral(model))
+    model.gravity.linear = ours.gravity
+    names = list(model.names)[1 + robot.floating:]
+    order = np.array([ours.velocity_names.index(name) for name in names])
+    if not robot.floating:
+        return model, order, robot.q[order]
+    # Position before quaternion, linear before angular.
+    q = np.concatenate((robot.q[4:7], robot.q[:4], robot.q[order + 1]))
+    return model, np.concatenate(([3, 4, 5, 0, 1, 2], order)), q
+
+
+def functions(robot):
+    """Return for each function what is timed, and what returns its outputs by name."""
+    model, order, q = build(robot)
+    data = model.createData()
+    back = np.argsort(order)
+    v, a, tau = robot.v[order], robot.a[order], robot.tau[order]
+    tip = model.getFrameId(robot.tip, pin.FrameType.BODY)
+    joints = [joint.name for joint, _, _ in robot.model.moving_joints]
+    if robot.floating:
+        joints[0] = 'root_joint'
+    columns = np.concatenate([10 * (model.getJointId(name) - 1) + PARAMETERS for name in joints])
+
+    def four_calls():
+        M = pin.crba(model, data, q)
+        C = pin.computeCoriolisMatrix(model, data, q, v)
+        g = pin.computeGeneralizedGravity(model, data, q)
+        return M, C, g, pin.jacobianCenterOfMass(model, data, q)
+
+    def square(x):
+        return x[np.ix_(back, back)]
+
+    def symmetric(x):
+        return square(np.triu(x) + np.triu(x, 1).T)
+
+    def all_terms():
+        M, C, g, J_com = four_calls()
+        moved = data.mass[0] / robot.model.mass
+        com = moved * data.com[0] + _root_moment(robot.model) / robot.model.mass
+        return {'M': symmetric(M), 'C': square(C), 'g': g[back], 'C v': (C @ v)[back],
+                'J_CoM': moved * J_com[:, back], 'CoM': com}
+
+    def derivatives(call, by):
+        by_q, by_v, by_input = call()
+        return {'by q': square(by_q), 'by v': square(by_v), by: symmetric(by_input)}
+
+    def jacobian():
+        J = world_jacobian()
+        return {'J': np.vstack((J[3:], J[:3]))[:, back], 'pose': data.oMf[tip].homogeneous}
+
+    inverse = partial(pin.rnea, model, data, q, v, a)
+    forward = partial(pin.aba, model, data, q, v, tau)
+    gravity = partial(pin.computeGeneralizedGravity, model, data, q)
+    of_inverse = partial(pin.computeRNEADerivatives, model, data, q, v, a)
+    of_forward = partial(pin.computeABADerivatives, model, data, q, v, tau)
+    regressor = partial(pin.computeJointTorqueRegressor, model, data, q, v, a)
+    world_jacobian = partial(pin.computeFrameJacobian, model, data, q, tip,
+                             pin.LOCAL_WORLD_ALIGNED)
+    found = {
+        'all terms': (four_calls, all_terms),
+        'derivatives of inverse dynamics': (of_inverse, partial(derivatives, of_inverse, 'by a')),
+        'derivatives of forward dynamics': (of_forward,
+                                            partial(derivatives, of_forward, 'by tau')),
+        'world Jacobian': (world_jacobian, jacobian),
+    }
+    for name, call, turn in (
+            ('inverse dynamics', inverse, back), ('forward dynamics', forward, back),
+            ('gravity torques', gravity, back),
+            ('torque regressor', regressor, np.ix_(back, columns))):
+        found[name] = call, lambda name=name, call=call, turn=turn: {name: call()[turn]}
+    return found
+
+
+def _root_moment(model):
+    """Return mass times position of the links that do not move: Pinocchio leaves them out."""
+    moment = np.zeros(3)
+    for link, body, T in zip(model.links, model.tree.link_body, model.tree.link_pose):
+        if body == 0:
+            moment += link.mass * (T[:3, :3] @ link.com + T[:3, 3])
+    return moment

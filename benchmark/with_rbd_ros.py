@@ -1,0 +1,44 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The functions of this package, as the benchmarks call them."""
+
+from functools import partial
+
+import numpy as np
+from rbd_ros import Workspace
+
+
+def functions(robot):
+    """
+    Return for each function what is timed, and what returns its outputs by name.
+
+    Other libraries use the same names; their outputs are turned to the coordinates of ours.
+
+    """
+    w, q, v, a, tau = Workspace(robot.model), robot.q, robot.v, robot.a, robot.tau
+    prescribed = np.arange(robot.model.nv) % 2 == 0
+    calls = {
+        'all terms': partial(w.all_terms, q, v),
+        'inverse dynamics': partial(w.inverse_dynamics, q, v, a),
+        'forward dynamics': partial(w.forward_dynamics, q, v, tau),
+        'hybrid dynamics': partial(w.hybrid_dynamics, q, v, a, tau, prescribed),
+        'gravity torques': partial(w.gravity_torques, q),
+        'derivatives of inverse dynamics': partial(w.inverse_dynamics_derivatives, q, v, a),
+        'derivatives of forward dynamics': partial(w.forward_dynamics_derivatives, q, v, tau),
+        'torque regressor': partial(w.torque_regressor, q, v, a),
+        'terms and rates': partial(w.terms_and_rates, q, v, a),
+        'world Jacobian': partial(w.world_jacobian, q, robot.tip),
+    }
+    names = {'all terms': ('M', 'C', 'g', 'C v', 'J_CoM', 'CoM'),
+             'world Jacobian': ('J', 'pose'),
+             'derivatives of inverse dynamics': ('by q', 'by v', 'by a'),
+             'derivatives of forward dynamics': ('by q', 'by v', 'by tau')}
+
+    def outputs(name):
+        result = calls[name]()
+        named = dict(zip(names[name], result)) if name in names else {name: result}
+        if name == 'all terms':
+            named['C v + g'] = named['C v'] + named['g']
+        return named
+
+    return {name: (call, partial(outputs, name)) for name, call in calls.items()}
