@@ -10,18 +10,16 @@ Kim (34); Lynch and Park (9.51); Vlasblom (2.3), (2.13).
 import math
 
 from rbd_ros.bodies import fits, joint_pose, parent, SCRATCH, world_column, world_pose
-from rbd_ros.compiled import kernel
+from rbd_ros.compiled import helper, kernel
 from rbd_ros.vectors import load3, load33, store3, store33, sub
 
 # Columns of `robot`.
 R_, r_, POSE_COLUMNS = (SCRATCH + k for k in (0, 9, 12))
 
 
-@kernel
-def place_bodies(robot, joints, q):
-    """Write the pose of every body in the world; return NaN for a wrong length or value of q."""
-    if not fits(robot, joints, q, None):
-        return math.nan
+@helper
+def place(robot, joints, q):
+    """Write the pose of every body in the world; return a number that is finite if they are."""
     store33(robot, 0, R_, ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))
     store3(robot, 0, r_, (0.0, 0.0, 0.0))
     total = 0.0
@@ -36,19 +34,36 @@ def place_bodies(robot, joints, q):
 
 
 @kernel
-def world_jacobian_columns(robot, joints, body, point, J):
-    """
-    Write the Jacobian of a body, in the world's axes, about ``point``, a row of three numbers.
+def place_bodies(robot, joints, q):
+    """Write the pose of every body in the world; return NaN for a wrong length or value of q."""
+    return place(robot, joints, q) if fits(robot, joints, q, None) else math.nan
 
-    ``robot`` is as `place_bodies` left it. Columns of joints that don't carry the body are not
-    touched.
+
+@kernel
+def world_jacobian_columns(robot, joints, q, links, k, J, T):
+    """
+    Write the Jacobian of link k about its origin, in the world's axes, and its 4x4 pose.
+
+    Row k of ``links`` holds the body that the link belongs to, and its pose in the frame of that
+    body: rotation and position. Returns NaN for a wrong length or value of q.
 
     """
-    i = body
+    if not fits(robot, joints, q, None):
+        return math.nan
+    total = place(robot, joints, q)
+    i = int(links[k, 0])
+    R, r = world_pose(load33(robot, i, R_), load3(robot, i, r_), load33(links, k, 1),
+                      load3(links, k, 10))
+    for row in range(3):
+        for column in range(3):
+            T[row, column] = R[column][row]
+        T[row, 3] = r[row]
+    J[:] = 0.0
     while i > 0:
-        r = sub(load3(robot, i, r_), load3(point, 0, 0))
-        turn, slide = world_column(robot, joints, i, load33(robot, i, R_), r)
-        for k in range(3):
-            J[k, i - 1] = turn[k]
-            J[3 + k, i - 1] = slide[k]
+        turn, slide = world_column(robot, joints, i, load33(robot, i, R_),
+                                   sub(load3(robot, i, r_), r))
+        for row in range(3):
+            J[row, i - 1] = turn[row]
+            J[3 + row, i - 1] = slide[row]
         i = parent(robot, i)
+    return total

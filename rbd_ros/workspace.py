@@ -325,14 +325,18 @@ class Workspace(Border):
 
     def world_jacobian(self, q, link):
         """Return the Jacobian of a link about its origin, in the root's axes, and its pose."""
-        k = self.model.link_index(link)
-        T = self.place_links(q)[k]
-        J = np.zeros((6, len(self.robot) - 1))
-        arguments = (self.robot, self._joints, int(self.model.tree.link_body[k]),
-                     T[None, :3, 3].copy(), J)
-        prepare(world_jacobian_columns, *arguments)
-        world_jacobian_columns(*arguments)
+        links, J, T = self._links
+        self._run(world_jacobian_columns, {'q': q}, links, self.model.link_index(link), J, T)
         return (J if self._folding is None else J @ self._folding.G), T
+
+    @cached_property
+    def _links(self):
+        """Return which body each link belongs to and where, and room for a Jacobian and a pose."""
+        tree = self.model.tree
+        rows = np.hstack((tree.link_body[:, None],
+                          tree.link_pose[:, :3, :3].transpose(0, 2, 1).reshape(-1, 9),
+                          tree.link_pose[:, :3, 3]))
+        return rows, np.zeros((6, len(self.robot) - 1)), np.eye(4)
 
     def _articulated(self, q, v, a, tau):
         try:
