@@ -4,11 +4,15 @@
 
 import numpy as np
 
-from rbd_ros.description import Link
+from rbd_ros.description import Link, numbers
 from rbd_ros.errors import ModelError
 from rbd_ros.joints import Joint, KINDS, Mimic, X, Y
 from rbd_ros.model import build_model, STANDARD_GRAVITY
 from rbd_ros.spatial import pose, rotation_from_rpy
+
+
+# What a joint may have besides its place and axes; see `rbd_ros.joints.Joint`.
+LIMITS = ('lower', 'upper', 'velocity', 'effort', 'damping', 'friction', 'armature')
 
 
 class ModelBuilder:
@@ -62,16 +66,17 @@ class ModelBuilder:
             If the inertia has another shape.
 
         """
-        values = np.array(inertia, float)
-        if values.shape == (3,):
+        where, count = f"link '{name}'", np.size(inertia)
+        if count not in (3, 6, 9):
+            raise ModelError(f'{where}: its inertia needs 3, 6 or 3 x 3 numbers, got {inertia!r}')
+        values = numbers(where, 'inertia', inertia, (3, 3) if count == 9 else (count,))
+        if count == 3:
             values = np.diag(values)
-        elif values.shape == (6,):
+        elif count == 6:
             xx, yy, zz, xy, xz, yz = values
             values = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        if values.shape != (3, 3):
-            raise ModelError(f"link '{name}': the inertia needs 3, 6 or 3 x 3 numbers, "
-                             f'got {inertia}')
-        self._links.append(Link(name, float(mass), np.array(com, float), values))
+        self._links.append(Link(name, float(numbers(where, 'mass', mass, ())),
+                                numbers(where, 'centre of mass', com, (3,)), values))
         return self
 
     def joint(self, name, kind, parent, child, *, xyz=(0.0, 0.0, 0.0), rpy=(0.0, 0.0, 0.0),
@@ -119,12 +124,22 @@ class ModelBuilder:
         if kind not in KINDS:
             raise ModelError(f"joint '{name}': its kind is '{kind}', expected one of "
                              + ', '.join(KINDS))
-        limits = {label: tuple(np.broadcast_to(np.asarray(value, float), (KINDS[kind].nv,)))
+        where = f"joint '{name}'"
+        for label in limits:
+            if label not in LIMITS:
+                raise ModelError(f"{where}: there is no '{label}', only " + ', '.join(LIMITS))
+        limits = {label: numbers(where, label, value, (KINDS[kind].nv,), infinite=True)
                   for label, value in limits.items()}
+        if mimic is not None and (isinstance(mimic, str) or not 1 <= len(mimic) <= 3):
+            raise ModelError(f'{where}: mimic must be a joint, a multiplier and an offset, got '
+                             f'{mimic!r}')
+        xyz, rpy, axis, second_axis = (
+            numbers(where, label, value, (3,)) for label, value in (
+                ('xyz', xyz), ('rpy', rpy), ('axis', axis), ('second axis', second_axis)))
         self._joints.append(Joint(
-            name, kind, parent, child, pose(rotation_from_rpy(np.array(rpy, float)), xyz),
-            np.array(axis, float), np.array(second_axis, float), float(pitch),
-            mimic=Mimic(*mimic) if mimic else None, **limits))
+            name, kind, parent, child, pose(rotation_from_rpy(rpy), xyz), axis, second_axis,
+            float(numbers(where, 'pitch', pitch, ())), mimic=Mimic(*mimic) if mimic else None,
+            **limits))
         return self
 
     def build(self, *, gravity=STANDARD_GRAVITY, strict=False):

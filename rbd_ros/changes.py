@@ -4,12 +4,11 @@
 
 from dataclasses import replace
 
-import numpy as np
 
 from rbd_ros.configurations import neutral
-from rbd_ros.description import check_link, Link, resolve_mimics
+from rbd_ros.description import check_link, Link, numbers, resolve_mimics
 from rbd_ros.errors import ModelError
-from rbd_ros.joints import Joint, joint_pose
+from rbd_ros.joints import Joint, joint_pose, KINDS
 from rbd_ros.model import rebuild
 
 
@@ -75,13 +74,21 @@ def with_payload(model, link, mass, com=(0.0, 0.0, 0.0), inertia=None):
         If there is no such link, or no body has such a mass and inertia.
 
     """
+    if model.links[model.link_index(link)].is_load:
+        raise ModelError(f"'{link}' is itself a load: put this one on what carries it")
     model = without_payload(model, link)
     name = _load_name(link)
-    inertia = np.zeros((3, 3)) if inertia is None else np.array(inertia, float)
-    load = Link(name, float(mass), np.array(com, float), inertia)
+    where = f"the load on link '{link}'"
+    load = Link(name, float(numbers(where, 'mass', mass, ())),
+                numbers(where, 'centre of mass', com, (3,)),
+                numbers(where, 'inertia', 0.0 if inertia is None else inertia, (3, 3)),
+                is_load=True)
     odd = check_link(load)
     if odd:
         raise ModelError(odd)
+    if not load.mass > 0.0:
+        raise ModelError(f"the load on link '{link}' has no mass: take it away instead, by "
+                         'without_payload')
     return rebuild(model, links=(*model.links, load),
                    joints=(*model.joints, Joint(name, 'fixed', link, name)))
 
@@ -110,7 +117,7 @@ def without_payload(model, link):
     """
     model.link_index(link)
     name = _load_name(link)
-    if name not in model.link_names:
+    if not any(one.is_load and one.name == name for one in model.links):
         return model
     return rebuild(model, links=[one for one in model.links if one.name != name],
                    joints=[joint for joint in model.joints if joint.name != name])
@@ -141,8 +148,8 @@ def with_armature(model, armature):
     """
     _require_joints(model, armature)
     return rebuild(model, joints=[
-        replace(joint, armature=tuple(np.broadcast_to(
-            np.asarray(armature[joint.name], float), (joint.nv,))))
+        replace(joint, armature=tuple(numbers(f"joint '{joint.name}'", 'armature',
+                                              armature[joint.name], (joint.nv,))))
         if joint.name in armature else joint for joint in model.joints])
 
 
@@ -177,10 +184,9 @@ def with_locked_joints(model, positions):
         if name not in own:
             what = f'mimics {joint.mimic.joint}' if joint.nv else 'is fixed'
             raise ModelError(f"joint '{name}' cannot be locked: it {what}")
-        values[name] = np.atleast_1d(np.asarray(value, float))
-        if values[name].shape != (joint.nq,) or not np.all(np.isfinite(values[name])):
-            raise ModelError(f"joint '{name}' needs {joint.nq} finite numbers to be locked at, "
-                             f'got {value}')
+        values[name] = numbers(f"joint '{name}'", 'locked position', value, (joint.nq,))
+        if not KINDS[joint.kind].is_screws and not values[name][:4].any():
+            raise ModelError(f"joint '{name}' cannot be locked at the quaternion 0, 0, 0, 0")
     followers, _ = resolve_mimics(model.joints)
     for name, (leader, multiplier, offset) in followers.items():
         if leader in values:

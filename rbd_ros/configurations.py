@@ -90,8 +90,8 @@ def random_configuration(model, rng):
     Returns
     -------
     ndarray, shape (model.nq,)
-        Uniform between limits; where there is none, within pi rad or 1 m; rotations of ball and
-        free joints are uniform.
+        Uniform between limits; where there is none, within pi rad or 1 m of zero, or of the other
+        limit; rotations of ball and free joints are uniform.
 
     """
     q = np.zeros(model.nq)
@@ -102,11 +102,11 @@ def random_configuration(model, rng):
             q[i.start:i.start + 4] = quaternion / np.linalg.norm(quaternion)
             q[i.start + 4:i.stop] = rng.uniform(-1.0, 1.0, joint.nq - 4)
         else:
-            lower = np.where(np.isfinite(model.lower[k]), model.lower[k], -reach)
-            upper = np.where(np.isfinite(model.upper[k]), model.upper[k], reach)
+            lower, upper = model.lower[k], model.upper[k]
             # One limit alone may lie beyond the reach.
-            lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
-            q[i] = rng.uniform(lower, upper)
+            low = np.where(np.isfinite(lower), lower, np.minimum(-reach, upper - reach))
+            high = np.where(np.isfinite(upper), upper, np.maximum(reach, lower + reach))
+            q[i] = rng.uniform(low, high)
     return q
 
 
@@ -134,10 +134,13 @@ def integrate(model, q, v, dt):
     Raises
     ------
     StateError
-        If ``q`` has another shape or a quaternion is zero.
+        If ``q`` or ``v`` has another shape, v is not finite, or a quaternion is zero.
 
     """
-    v = np.asarray(v, float)
+    v = np.array(v, float)
+    if v.shape != (model.nv,) or not np.all(np.isfinite(v)):
+        raise StateError(f"robot '{model.name}' needs {model.nv} finite velocities, got {v}: "
+                         + ', '.join(model.velocity_names))
     if model.nq == model.nv:
         return _configuration(model, q) + dt * v
     q = normalize(model, q)

@@ -9,8 +9,9 @@ import numpy as np
 from rbd_ros.errors import ModelError
 from rbd_ros.joints import KINDS
 
-# Share of the largest principal moment by which an inertia may miss the triangle inequality.
-INERTIA_TOLERANCE = 1e-6
+# Share of the largest principal moment by which an inertia may miss the triangle inequality, and
+# what rounding may leave where there is none, kg m^2.
+INERTIA_TOLERANCE, NO_INERTIA = 1e-6, 1e-15
 # SI units; products of a few numbers beyond it overflow, and no robot has such.
 LARGEST = 1e30
 
@@ -30,6 +31,8 @@ class Link:
         Centre of mass in the link's frame, m.
     inertia : ndarray, shape (3, 3)
         About the centre of mass, in the axes of the link's frame, kg m^2.
+    is_load : bool
+        Whether it is no part of the robot, but a load that it carries.
 
     """
 
@@ -37,6 +40,39 @@ class Link:
     mass: float = 0.0
     com: np.ndarray = field(default_factory=lambda: np.zeros(3))
     inertia: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
+    is_load: bool = False
+
+
+def numbers(where, label, value, shape, *, infinite=False):
+    """
+    Return numbers of a user as an array.
+
+    Parameters
+    ----------
+    where, label : str
+        Whose and which they are, for the error.
+    value : array_like
+        As many numbers as ``shape`` has room for, or one for all of them.
+    shape : tuple of int
+        Of the array.
+    infinite : bool
+        Whether they may be infinite, as limits are.
+
+    Raises
+    ------
+    ModelError
+        If they are no finite numbers, or not as many.
+
+    """
+    try:
+        array = np.broadcast_to(np.array(value, float), shape).copy()
+    except (TypeError, ValueError):
+        array = np.full(shape, np.nan)
+    if np.any(np.isnan(array)) or not (infinite or np.all(np.isfinite(array))):
+        size = ' x '.join(map(str, shape)) or 'one'
+        raise ModelError(f'{where}: its {label} must be {size} finite number'
+                         f'{"s" if shape else ""}, got {value!r}')
+    return array
 
 
 def check_link(link):
@@ -68,10 +104,10 @@ def check_link(link):
     if np.ptp(link.inertia - link.inertia.T) > 1e-9 * np.max(np.abs(link.inertia)):
         raise ModelError(f"link '{link.name}': its inertia is not symmetric: {link.inertia}")
     small, middle, large = np.linalg.eigvalsh(link.inertia)
-    if small < -INERTIA_TOLERANCE * abs(large):
+    if small < -INERTIA_TOLERANCE * abs(large) - NO_INERTIA:
         return (f"link '{link.name}': its inertia has a negative principal moment, "
                 f'{small:.3g} kg m^2; no body has that')
-    if small + middle < large * (1.0 - INERTIA_TOLERANCE):
+    if small + middle < large * (1.0 - INERTIA_TOLERANCE) - NO_INERTIA:
         return (f"link '{link.name}': its principal moments {small:.3g}, {middle:.3g}, "
                 f'{large:.3g} kg m^2 break the triangle inequality; no body has those')
     return None
@@ -138,7 +174,8 @@ def check_joint(joint):
         effort=per_velocity('effort limit', joint.effort, np.inf), **coefficients), odd
 
 
-def _require_unique(what, names):
+def require_unique(what, names):
+    """Refuse names that are empty or stand twice."""
     for name, count in Counter(names).items():
         if not name:
             raise ModelError(f'a {what} has no name')
@@ -168,8 +205,8 @@ def order_tree(links, joints):
         Unless the links form one tree; the message names those that don't fit.
 
     """
-    _require_unique('link', [link.name for link in links])
-    _require_unique('joint', [joint.name for joint in joints])
+    require_unique('link', [link.name for link in links])
+    require_unique('joint', [joint.name for joint in joints])
     by_name = {link.name: link for link in links}
     leading_to, leaving = {}, {link.name: [] for link in links}
     for joint in joints:

@@ -8,7 +8,8 @@ import warnings
 import numpy as np
 from rbd_ros.assembly import assemble, Tree
 from rbd_ros.bodies import INERTIA
-from rbd_ros.description import check_joint, check_link, order_tree, resolve_mimics
+from rbd_ros.description import (check_joint, check_link, order_tree, require_unique,
+                                 resolve_mimics)
 from rbd_ros.errors import ModelError, ModelWarning
 from rbd_ros.joints import KINDS
 
@@ -213,11 +214,18 @@ def _build(name, links, joints, gravity, strict=False, notes=()):
         checked.append(joint)
         notes += [odd] if odd else []
     links, joints = order_tree(links, checked)
+    for part in (*links, *joints):
+        for value in vars(part).values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
     mimics, unknown = resolve_mimics(joints)
-    grave = [f"joint '{joint.name}' mimics '{joint.mimic.joint}', which is not there; it moves on "
-             'its own' for joint in unknown] + impossible
+    lost = [f"joint '{joint.name}' mimics '{joint.mimic.joint}', which is not there"
+            for joint in unknown]
+    grave = [f'{what}; it moves on its own' for what in lost] + impossible
     if not links:
         grave.append('the robot has no links: there is nothing to compute')
+    if strict and lost:
+        raise ModelError(f'{lost[0]}: add that joint, or take the mimic away')
     if strict and grave:
         raise ModelError(grave[0])
     tree = assemble(links, joints, gravity)
@@ -228,6 +236,10 @@ def _build(name, links, joints, gravity, strict=False, notes=()):
         if joint.nv and joint.name not in mimics:
             moving.append((joint, slice(q, q + joint.nq), slice(v, v + joint.nv)))
             q, v = q + joint.nq, v + joint.nv
+    names = [joint.name + suffix for joint, _, _ in moving
+             for suffix in dict.fromkeys(KINDS[joint.kind].position_suffixes
+                                         + KINDS[joint.kind].velocity_suffixes)]
+    require_unique('coordinate', names)
     folding = _fold(joints, mimics, moving) if mimics else None
 
     def per_velocity(label):

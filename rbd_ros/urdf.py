@@ -84,6 +84,8 @@ def load_urdf(path, *, floating_base=False, gravity=STANDARD_GRAVITY, strict=Fal
             text = file.read(LARGEST_TEXT + 1)
     except OSError as error:
         raise UrdfError(f'{path} cannot be read: {error.strerror}') from None
+    except (TypeError, ValueError) as error:
+        raise UrdfError(f'{path!r} is no path of a file: {error}') from None
     try:
         return load_urdf_string(text, floating_base=floating_base, gravity=gravity,
                                 strict=strict)
@@ -122,6 +124,11 @@ def load_urdf_string(text, *, floating_base=False, gravity=STANDARD_GRAVITY, str
     notes, links, joints = [], [], []
     for element in root.iterchildren('link', 'joint'):
         where = f"{element.tag} '{element.get('name', '')}'"
+        if not element.get('name'):
+            raise UrdfError(f'the <{element.tag}> on line {element.sourceline} has no name')
+        if element.tag == 'joint' and element.get('type') not in _KINDS:
+            raise UrdfError(f"{where}: its type is '{element.get('type', '')}', expected one of "
+                            + ', '.join(_KINDS))
         kept = _keep(element, where, notes)
         try:
             # One element at a time, so that a mistake can be told by name.
@@ -130,7 +137,12 @@ def load_urdf_string(text, *, floating_base=False, gravity=STANDARD_GRAVITY, str
             else:
                 joints.append(_joint(urdf.Joint.from_xml_string(etree.tostring(kept))))
         except Exception as error:  # urdf_parser_py also raises plain ones and assertions
-            raise UrdfError(f"{where}: {' '.join(str(error).split())}") from None
+            what = ' '.join(str(error).split())
+            missing = re.search(
+                r'(\w+)(?:\[.*\])?: Required (?:attribute|element) not set in XML: (\w+)', what)
+            if missing:
+                what = f'<{missing[1]}> has no {missing[2]}'
+            raise UrdfError(f'{where}, line {element.sourceline}: {what}') from None
     try:
         model = build_model(root.get('name') or 'robot', links, joints, gravity=gravity,
                             strict=strict, notes=notes)
@@ -141,6 +153,8 @@ def load_urdf_string(text, *, floating_base=False, gravity=STANDARD_GRAVITY, str
 
 def _decode(text):
     """Return the document as text without a declaration, refusing what must not be parsed."""
+    if not isinstance(text, (str, bytes)):
+        raise UrdfError(f'the text must be str or bytes, got {type(text).__name__}')
     if len(text) > LARGEST_TEXT:
         raise UrdfError(f'the text is longer than {LARGEST_TEXT} bytes, the most that is read')
     if isinstance(text, bytes):
@@ -152,7 +166,7 @@ def _decode(text):
             encoding = declared.group(1).decode()
         try:
             text = text.decode(encoding)
-        except (LookupError, UnicodeDecodeError) as error:
+        except (LookupError, UnicodeError) as error:
             raise UrdfError(f'the text cannot be decoded as {encoding}: {error}') from None
     text = text.lstrip('\ufeff \t\r\n')
     if not text.startswith('<'):
@@ -186,13 +200,23 @@ def _keep(element, where, notes):
     kept = etree.Element(element.tag, {name: element.get(name) for name in attributes
                                        if element.get(name) is not None})
     for name, value in kept.attrib.items():
-        if name not in _WORDS:
+        if name in _WORDS:
+            if '${' in value or '$(' in value:
+                raise UrdfError(f'{where}: {name}="{value}" is left over from xacro: run xacro on '
+                                'the file first')
+        else:
             _check_numbers(f'{where}: <{element.tag} {name}="{value}">', value,
                            3 if name in ('xyz', 'rpy') else 1)
+    if element.tag == 'mass' and 'value' not in kept.attrib:
+        raise UrdfError(f'{where}: <mass> has no value')
     if element.tag == 'limit':
         for missing in sorted({'effort', 'velocity'} - set(kept.attrib)):
             kept.set(missing, 'inf')
             notes.append(f'{where}: its <limit> has no {missing}; none is assumed')
+    if element.tag == 'joint' and element.get('type') in ('planar', 'floating'):
+        for ignored in element.iterchildren('dynamics', 'mimic'):
+            notes.append(f'{where}: the <{ignored.tag}> of a {element.get("type")} joint is '
+                         'ignored; only joints with one coordinate have that')
     for child in element.iterchildren(*children) if children else ():
         if kept.find(child.tag) is not None:
             raise UrdfError(f'{where} has two <{child.tag}> elements')
@@ -235,9 +259,6 @@ _KINDS = {'fixed': 'fixed', 'revolute': 'revolute', 'continuous': 'continuous',
 
 
 def _joint(joint):
-    if joint.type not in _KINDS:
-        raise ValueError(f"the type '{joint.type}' is not supported, expected one of "
-                         + ', '.join(_KINDS))
     extra = {}
     if joint.axis is not None:
         extra['axis'] = np.array(joint.axis, float)

@@ -139,8 +139,9 @@ def test_a_payload_adds_what_it_weighs_and_can_be_taken_off():
 
 @pytest.mark.parametrize('arguments, message', [
     (('claw', 1.0), "no link 'claw'"), (('panda_hand', -1.0), 'mass is negative'),
-    (('panda_hand', np.nan), 'not a finite number'),
-    (('panda_hand', 1.0, (0, 0, np.inf)), 'not a finite number'),
+    (('panda_hand', np.nan), "on link 'panda_hand': its mass must be one finite"),
+    (('panda_hand', 1.0, (0, 0, np.inf)), 'its centre of mass must be 3 finite'),
+    (('panda_hand', 0.0), 'take it away instead'),
     (('panda_hand', 1.0, (0, 0, 0), np.diag([1.0, 0.1, 0.1])), 'triangle inequality')])
 def test_impossible_payloads_are_refused(arguments, message):
     model = load_quietly(example_urdf('panda.urdf'))
@@ -184,8 +185,9 @@ def test_gripper_fingers_lock_with_those_that_mimic_them():
 
 
 @pytest.mark.parametrize('positions, message', [
-    ({'elbow': 0.0}, "no joint 'elbow'"), ({'panda_joint1': [0.0, 1.0]}, 'needs 1 finite'),
-    ({'panda_joint1': np.nan}, 'needs 1 finite'),
+    ({'elbow': 0.0}, "no joint 'elbow'"),
+    ({'panda_joint1': [0.0, 1.0]}, "'panda_joint1': its locked position must be 1 finite"),
+    ({'panda_joint1': np.nan}, 'must be 1 finite'),
     ({'panda_finger_joint2': 0.0}, 'mimics panda_finger_joint1'),
     ({'panda_joint8': 0.0}, 'it is fixed')])
 def test_impossible_locks_are_refused(positions, message):
@@ -305,3 +307,14 @@ def test_changes_leave_the_robot_that_they_started_from():
     rbd_ros.with_gravity(model, [0.0, 0.0, 0.0])
     assert (model.mass, model.nv) == before[:2]
     assert np.array_equal(model.tree.robot, before[2])
+
+
+def test_a_load_is_no_link_of_the_robot_that_happens_to_be_called_so():
+    robot = (rbd_ros.ModelBuilder('r').link('a', 1.0).link('a/payload', 5.0)
+             .joint('mount', 'fixed', 'a', 'a/payload').build())
+    assert rbd_ros.without_payload(robot, 'a').mass == 6.0
+    with pytest.raises(rbd_ros.ModelError, match="2 links are called 'a/payload'"):
+        rbd_ros.with_payload(robot, 'a', 1.0)
+    loaded = rbd_ros.with_payload(rbd_ros.ModelBuilder('r').link('a', 1.0).build(), 'a', 2.0)
+    with pytest.raises(rbd_ros.ModelError, match='is itself a load'):
+        rbd_ros.with_payload(loaded, 'a/payload', 1.0)

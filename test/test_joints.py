@@ -360,10 +360,12 @@ def test_neutral_and_random_configurations():
                        model.joints[0].placement)
     limited = (rbd_ros.ModelBuilder('r').link('a').link('b', 1.0).link('c', 1.0)
                .joint('i', 'prismatic', 'a', 'b', lower=2.0, upper=2.5)
-               .joint('j', 'prismatic', 'b', 'c', lower=5.0).build())
+               .joint('j', 'prismatic', 'b', 'c', lower=5.0)
+               .link('d', 1.0).joint('k', 'revolute', 'c', 'd', upper=-5.0).build())
     q = np.array([random_configuration(limited, np.random.default_rng(k)) for k in range(50)])
     assert np.all((q[:, 0] >= 2.0) & (q[:, 0] <= 2.5))
-    assert np.all(q[:, 1] <= 5.0)
+    assert np.all((q[:, 1] >= 5.0) & (q[:, 1] <= 6.0))
+    assert np.all((q[:, 2] >= -9.0) & (q[:, 2] <= -5.0))
 
 
 def test_builder_makes_what_the_description_says():
@@ -381,7 +383,7 @@ def test_builder_makes_what_the_description_says():
     assert np.allclose(T[:3, 3], [1, 2, 3])
     with pytest.raises(rbd_ros.ModelError, match='expected one of fixed, revolute'):
         rbd_ros.ModelBuilder('r').joint('j', 'hinge', 'a', 'b')
-    with pytest.raises(rbd_ros.ModelError, match="link 'a': the inertia"):
+    with pytest.raises(rbd_ros.ModelError, match="link 'a': its inertia"):
         rbd_ros.ModelBuilder('r').link('a', inertia=(1.0, 2.0))
 
 
@@ -396,3 +398,39 @@ def test_twists_of_a_free_body_are_its_own():
     assert np.allclose(world, Ad(pose(T[:3, :3], np.zeros(3))))
     assert model.velocity_names == tuple(
         'base_' + x for x in ('wx', 'wy', 'wz', 'vx', 'vy', 'vz'))
+
+
+@pytest.mark.parametrize('change, message', [
+    ({'rpy': (0, 0)}, "'j': its rpy must be 3 finite numbers, got"),
+    ({'xyz': (0, 'a', 0)}, "'j': its xyz must be 3"), ({'axis': (0, 1)}, "'j': its axis must be 3"),
+    ({'damping': (1, 2)}, "'j': its damping must be 3"), ({'lower': np.nan}, "'j': its lower"),
+    ({'stiffness': 3.0}, "'j': there is no 'stiffness', only lower"),
+    ({'mimic': 'k'}, "'j': mimic must be a joint, a multiplier and an offset"),
+    ({'pitch': 'x'}, "'j': its pitch must be one finite")])
+def test_builder_refuses_what_it_cannot_use_by_name(change, message):
+    builder = rbd_ros.ModelBuilder('r').link('a').link('b', 1.0)
+    with pytest.raises(rbd_ros.ModelError, match=message):
+        builder.joint('j', 'planar', 'a', 'b', **change)
+
+
+def test_coordinates_of_one_name_are_refused():
+    builder = (rbd_ros.ModelBuilder('r').link('a').link('b', 1.0).link('c', 1.0)
+               .joint('p', 'planar', 'a', 'b').joint('p_x', 'revolute', 'b', 'c'))
+    with pytest.raises(rbd_ros.ModelError, match="2 coordinates are called 'p_x'"):
+        builder.build()
+
+
+def test_integrate_refuses_other_velocities_than_the_robot_has():
+    model = (rbd_ros.ModelBuilder('r').link('a').link('b', 1.0).link('c', 1.0)
+             .joint('s', 'spherical', 'a', 'b').joint('j', 'revolute', 'b', 'c').build())
+    q = rbd_ros.neutral(model)
+    for v in (0.0, np.zeros(5), [0.0, 0.0, 0.0, np.nan]):
+        with pytest.raises(rbd_ros.StateError, match='needs 4 finite velocities'):
+            integrate(model, q, v, 0.1)
+
+
+def test_a_robot_cannot_be_changed_from_outside():
+    model = random_tree(1, 4)
+    for part in (model.links[1].inertia, model.links[1].com, model.joints[1].placement):
+        with pytest.raises(ValueError, match='read-only'):
+            part[0] = 9.0

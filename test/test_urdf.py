@@ -293,3 +293,54 @@ def test_nothing_is_said_of_a_good_robot(capfd):
         warnings.simplefilter('error')
         load_urdf_string(ARM)
     assert capfd.readouterr() == ('', '')
+
+
+INERTIAL = ('<inertial><mass value="1"/>'
+            '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>')
+
+
+def two_links(inertial=INERTIAL, kind='type="continuous"', parent='<parent link="a"/>', more='',
+              name='b'):
+    """Return the text of a robot with one joint."""
+    return (f'<robot name="r"><link name="a"/><link name="{name}">{inertial}</link>'
+            f'<joint name="j" {kind}>{parent}<child link="{name}"/>{more}</joint></robot>')
+
+
+@pytest.mark.parametrize('text, message', [
+    (two_links(kind='type="ball"'), "joint 'j': its type is 'ball', expected one of fixed, rev"),
+    (two_links(kind=''), "joint 'j': its type is ''"),
+    (two_links(parent=''), "joint 'j', line 1: <joint> has no parent"),
+    (two_links('<inertial><mass/></inertial>'), "link 'b': <mass> has no value"),
+    (two_links(INERTIAL.replace('ixy="0"', '')), "link 'b', line 1: <inertia> has no ixy"),
+    (two_links(more='<mimic/>'), "joint 'j', line 1: <mimic> has no joint"),
+    ('<robot name="r">\n<link/></robot>', 'the <link> on line 2 has no name')])
+def test_what_is_missing_is_named_with_its_line(text, message):
+    with pytest.raises(rbd_ros.UrdfError) as caught:
+        rbd_ros.load_urdf_string(text)
+    assert message in str(caught.value)
+
+
+def test_fault_27_leftovers_in_names_are_refused():
+    for name in ('${prefix}b', '$(arg p)b'):
+        with pytest.raises(rbd_ros.UrdfError, match='left over from xacro'):
+            rbd_ros.load_urdf_string(two_links(name=name))
+
+
+def test_what_joints_with_several_coordinates_cannot_have_is_warned_of():
+    for kind in ('planar', 'floating'):
+        text = two_links(kind=f'type="{kind}"', more='<dynamics damping="3"/><mimic joint="k"/>')
+        with pytest.warns(rbd_ros.ModelWarning) as caught:
+            rbd_ros.load_urdf_string(text)
+        said = ' '.join(str(one.message) for one in caught)
+        assert f'the <dynamics> of a {kind} joint is ignored' in said
+        assert f'the <mimic> of a {kind} joint is ignored' in said
+
+
+@pytest.mark.parametrize('text', [
+    b'<?xml version="1.0" encoding="undefined"?><robot name="r"/>',
+    b'<?xml version="1.0" encoding="punycode"?><robot name="\xff"/>', None, bytearray(b'<robot/>')])
+def test_fault_26_texts_that_are_none_are_refused_by_our_own_error(text):
+    with pytest.raises(rbd_ros.UrdfError):
+        rbd_ros.load_urdf_string(text)
+    with pytest.raises(rbd_ros.UrdfError, match='is no path of a file'):
+        rbd_ros.load_urdf('a\0b')

@@ -166,4 +166,4 @@ class Robot:
     def payloads(self):
         """Return the loads that links carry: their masses, kg, by link."""
         return {link.name.removesuffix('/payload'): link.mass for link in self.model.links
-                if link.name.endswith('/payload')}
+                if link.is_load}

@@ -148,7 +148,7 @@ class Services:
     def _set_payload(self, request, response):
         def compute(robot):
             mass, com, inertia = convert.inertia(request.inertia)
-            if mass == 0.0 and not np.any(inertia):
+            if mass == 0.0:
                 model = without_payload(robot.model, request.link)
             else:
                 model = with_payload(robot.model, request.link, mass, com, inertia)
