@@ -140,8 +140,8 @@ class NodeMachine(RuleBasedStateMachine):
         q, v = rng.uniform(-1.5, 1.5, len(order)), rng.normal(size=len(order))
         values = {'yes': v, 'no': [], 'nan': np.where(np.arange(len(v)) == 0, np.nan, v)}[velocity]
         stamp = self.now - late
-        message = joint_state([*names, *['door'] * extra], [*q, *[9.0] * extra],
-                              [*values, *[9.0] * extra] if len(values) else [],
+        message = joint_state([*['door'] * extra, *names], [*[9.0] * extra, *q],
+                              [*[9.0] * extra, *values] if len(values) else [],
                               stamp=divmod(round(stamp * 1e9), 10 ** 9))
         if abs(late) <= TIMEOUT and not self._is_late(names, stamp):
             for k, name in enumerate(names):
