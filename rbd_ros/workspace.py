@@ -192,6 +192,8 @@ class Workspace(Border):
                              f'prescribed of the shape {prescribed.shape}')
         a, tau = self._convert(a=a, tau=tau)
         a[~prescribed], tau[prescribed] = 0.0, 0.0
+        if not isfinite(a.sum() + tau.sum()):
+            self.check(a=a, tau=tau)
         if self._folding is not None:
             return self._dense_hybrid(q, v, a, tau, prescribed, external_wrenches)
         self._set_wrenches(external_wrenches)

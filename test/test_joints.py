@@ -402,7 +402,8 @@ def test_twists_of_a_free_body_are_its_own():
 
 @pytest.mark.parametrize('change, message', [
     ({'rpy': (0, 0)}, "'j': its rpy must be 3 finite numbers, got"),
-    ({'xyz': (0, 'a', 0)}, "'j': its xyz must be 3"), ({'axis': (0, 1)}, "'j': its axis must be 3"),
+    ({'xyz': (0, 'a', 0)}, "'j': its xyz must be 3"),
+    ({'axis': (0, 1)}, "'j': its axis must be 3"),
     ({'damping': (1, 2)}, "'j': its damping must be 3"), ({'lower': np.nan}, "'j': its lower"),
     ({'stiffness': 3.0}, "'j': there is no 'stiffness', only lower"),
     ({'mimic': 'k'}, "'j': mimic must be a joint, a multiplier and an offset"),

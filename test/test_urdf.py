@@ -338,7 +338,8 @@ def test_what_joints_with_several_coordinates_cannot_have_is_warned_of():
 
 @pytest.mark.parametrize('text', [
     b'<?xml version="1.0" encoding="undefined"?><robot name="r"/>',
-    b'<?xml version="1.0" encoding="punycode"?><robot name="\xff"/>', None, bytearray(b'<robot/>')])
+    b'<?xml version="1.0" encoding="punycode"?><robot name="\xff"/>', None,
+    bytearray(b'<robot/>')])
 def test_fault_26_texts_that_are_none_are_refused_by_our_own_error(text):
     with pytest.raises(rbd_ros.UrdfError):
         rbd_ros.load_urdf_string(text)

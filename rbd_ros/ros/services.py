@@ -136,7 +136,7 @@ class Services:
     def _set_gravity(self, request, response):
         def compute(robot):
             frame = request.gravity.header.frame_id
-            if frame not in ('', robot.frame, robot.model.link_names[0]):
+            if frame not in ('', robot.frame):
                 raise BadRequest(f"gravity is wanted in the frame '{robot.frame}', it was given "
                                  f"in '{frame}'")
             result, = self._node.set_parameters([
