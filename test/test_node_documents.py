@@ -16,6 +16,7 @@ from rclpy.parameter import Parameter
 
 ROOT = Path(__file__).parents[1]
 
+
 @pytest.fixture
 def node():
     """Return a node that uses all it can."""
