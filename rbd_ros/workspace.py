@@ -119,14 +119,26 @@ class Workspace(Border):
 
     def __init__(self, model):
         super().__init__(model)
-        n, nv = len(self.robot) - 1, model.nv
-        self._rows = np.zeros((2 * n + 6, max(n, 3)))
-        self._tree_terms = name_rows(self._rows, n)
-        self.terms = self._tree_terms
-        if self._folding is not None:
-            self.terms = name_rows(np.zeros((2 * nv + 6, max(nv, 3))), nv)
+        n = len(self.robot) - 1
         self._tau, self._a = np.zeros(n), np.zeros(n)
-        self._no_acceleration = np.zeros(nv)
+
+    # Buffers that not every user needs are made at their first use.
+    @cached_property
+    def _rows(self):
+        n = len(self.robot) - 1
+        return np.zeros((2 * n + 6, max(n, 3)))
+
+    @cached_property
+    def _tree_terms(self):
+        return name_rows(self._rows, len(self.robot) - 1)
+
+    @cached_property
+    def terms(self):
+        """Return what `all_terms` writes."""
+        if self._folding is None:
+            return self._tree_terms
+        nv = self.model.nv
+        return name_rows(np.zeros((2 * nv + 6, max(nv, 3))), nv)
 
     # -- Recursions ------------------------------------------------------------------------------
 
@@ -168,7 +180,7 @@ class Workspace(Border):
 
     def bias_torques(self, q, v, *, external_wrenches=None):
         """Return C v + g - sum J^T f."""
-        return self.inverse_dynamics(q, v, self._no_acceleration,
+        return self.inverse_dynamics(q, v, np.zeros(self.model.nv),
                                      external_wrenches=external_wrenches)
 
     def gravity_torques(self, q):
@@ -210,7 +222,7 @@ class Workspace(Border):
 
     # -- Derivatives. ----------------------------------------------------------------------------
 
-    # Made at their first use: for a robot of thousands of joints they are large.
+    # For a robot of thousands of joints these are large.
     @cached_property
     def jacobians(self):
         """Return room for the derivatives of tau and of a, and for a factor of M."""

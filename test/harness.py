@@ -105,12 +105,12 @@ class Harness:
         del self.node
         gc.collect()
 
-    def spin_until(self, done):
+    def spin_until(self, done, explain=lambda: 'the node did not do it'):
         """Let both nodes work until something is so; fail if it does not become so."""
         end = monotonic() + PATIENCE
         while not done():
             self.executor.spin_once(timeout_sec=0.05)
-            assert monotonic() < end, 'the node did not do it'
+            assert monotonic() < end, explain()
 
     def settle(self):
         """Let everything that was sent before now be heard and answered."""

@@ -156,6 +156,8 @@ class DynamicsNode(LifecycleNode):
         """Take down what is there, and the node."""
         self._take_down()
         super().destroy_node()
+        # rclpy leaves it to the garbage collector, and until then the node in the graph.
+        self._state_machine = None
 
     # -- Parameters. -----------------------------------------------------------------------------
 

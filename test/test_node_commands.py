@@ -1,0 +1,217 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Commands where they begin, jump, go stale or end; numbers are rows of doc/faults.md."""
+
+from time import monotonic
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from harness import Harness, ros
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros.ros.commands import SMOOTH
+from rbd_ros.ros.dynamics_node import DynamicsNode
+from rclpy.parameter import Parameter
+from robots import example_urdf, load_quietly, random_state, relative_error
+from std_srvs.srv import SetBool
+
+# Rounding is a thousandth of it.
+AGREEMENT = 1e-9
+ARM = example_urdf('ur10_robot.urdf').read_text()
+OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
+STALE, ERROR = DiagnosticStatus.STALE, DiagnosticStatus.ERROR
+
+
+@pytest.fixture(scope='module', autouse=True)
+def domain():
+    """Keep this module's nodes among themselves."""
+    with ros():
+        yield
+
+
+@pytest.fixture(scope='module')
+def model():
+    """Return the UR10."""
+    return load_quietly(example_urdf('ur10_robot.urdf'))
+
+
+@pytest.fixture
+def harness():
+    """Return a function that starts a node; it is taken down after the test."""
+    started = []
+
+    def start(description=ARM, **parameters):
+        started.append(Harness(description, **parameters))
+        return started[-1]
+    yield start
+    for one in started:
+        one.close()
+
+
+@pytest.fixture
+def state(model):
+    """Return names, a position and a velocity."""
+    q, v, _ = random_state(model, 7)
+    return model.velocity_names, q, v
+
+
+def said(node, text, level):
+    """Wait until the node reports something at a level."""
+    def heard():
+        got = node.diagnosis()
+        return got[0] == level and text in got[1]
+    node.spin_until(heard, node.diagnosis)
+
+
+def keep_sending(node, state, done):
+    """Send states, 50 a second, until something is so."""
+    due = 0.0
+
+    def sent_and_done():
+        nonlocal due
+        if monotonic() > due:
+            due = monotonic() + 0.02
+            node.send(*state)
+        return done()
+    node.spin_until(sent_and_done)
+
+
+# -- Publishers. ---------------------------------------------------------------------------------
+
+def gravity(model, state):
+    """Return the torques that hold the robot."""
+    return rbd_ros.gravity_torques(model, state[1])
+
+
+def test_fault_13_without_states_commands_stop_hold_or_go_to_zero(harness, model, state):
+    g = gravity(model, state)
+    heard = None
+    for policy, expected in (('stop', None), ('hold', g), ('ramp_down', np.zeros(6))):
+        node = harness(on_stale=policy, state_timeout=0.2, ramp_time=0.3)
+        heard = node.heard['~/effort_commands']
+        node.answer(*state, topic='~/effort_commands')
+        assert relative_error(heard[-1].data, g) < AGREEMENT
+        count = len(heard)
+        end = monotonic() + 1.0
+        node.spin_until(lambda: monotonic() > end)  # noqa: B023
+        if expected is None:
+            assert len(heard) == count
+        else:
+            assert len(heard) > count + 20
+            assert np.max(np.abs(heard[-1].data - expected)) < AGREEMENT
+        norms = [np.linalg.norm(message.data) for message in heard[count - 1:]]
+        assert np.all(np.diff(norms) <= AGREEMENT)
+        # States come again: smoothly back to what is right.
+        keep_sending(node, state, lambda: np.allclose(heard[-1].data, g))  # noqa: B023
+        node.close()
+        node.close = lambda: None
+
+
+@pytest.mark.parametrize('policy', ['stop', 'ramp_down'])
+@pytest.mark.parametrize('way', ['disable', 'deactivate', 'shutdown'])
+def test_fault_46_commands_end_as_documented(harness, model, state, policy, way):
+    node = harness(on_stale=policy, state_timeout=60.0, ramp_time=0.3)
+    g, heard = gravity(model, state), node.heard['~/effort_commands']
+    node.answer(*state, topic='~/effort_commands')
+    count = len(heard)
+    if way == 'disable':
+        assert node.call(SetBool, 'enable_commands', data=False).success
+    elif way == 'deactivate':
+        node.node.trigger_deactivate()
+    else:
+        node.node.trigger_shutdown()
+    end = monotonic() + 0.6
+    node.spin_until(lambda: monotonic() > end)
+    if policy == 'stop':
+        assert len(heard) == count
+    else:
+        norms = [np.linalg.norm(message.data) for message in heard[count - 1:]]
+        assert len(norms) > 10
+        assert np.all(np.diff(norms) <= 0.0)
+        assert norms[-1] == 0.0
+    if way == 'shutdown':
+        return
+    count = len(heard)
+    if way == 'disable':
+        # The other outputs go on.
+        node.answer(*state, topic='~/gravity_torques')
+        assert '~/effort_commands are disabled' in node.diagnosis()[1]
+    else:
+        assert node.nothing_new(lambda: node.send(*state))
+    assert len(heard) == count
+    if way == 'disable':
+        assert node.call(SetBool, 'enable_commands', data=True).success
+    else:
+        node.node.trigger_activate()
+    got = node.answer(*state, topic='~/effort_commands')
+    # It begins where it ended, and comes to what is right.
+    assert np.linalg.norm(np.array(got.data) - (policy == 'stop') * g) < 0.3 * np.linalg.norm(g)
+    keep_sending(node, state, lambda: np.allclose(heard[-1].data, g))
+
+
+def test_fault_49_commands_beyond_the_limits_are_clamped_and_flagged(harness, model, state):
+    g = gravity(model, state)
+    joint = int(np.argmax(np.abs(g)))
+    limit = 0.5 * abs(g[joint])
+    name = model.velocity_names[joint]
+    before = f'effort="{model.effort_limit[joint]:.1f}"'
+    assert before in ARM
+    text = ARM.replace(before, f'effort="{limit}"')
+    expected = np.clip(g, *(sign * limits_of(text) for sign in (-1.0, 1.0)))
+    node = harness(text, limit_efforts=True, state_timeout=60.0)
+    got = node.answer(*state, topic='~/effort_commands')
+    assert np.allclose(got.data, expected)
+    assert abs(got.data[joint]) == limit
+    said(node, 'clamped: ', WARN)
+    node.node.set_parameters([Parameter('limit_efforts', value=False)])
+    got = node.answer(*state, topic='~/effort_commands')
+    assert relative_error(got.data, g) < AGREEMENT
+    said(node, 'not clamped: ', WARN)
+    node.answer(*state)
+    assert name in node.diagnosis()[1]
+
+
+def limits_of(text):
+    """Return the effort limits of a description."""
+    return rbd_ros.load_urdf_string(text).effort_limit
+
+
+def test_fault_20_commands_do_not_jump_when_a_load_is_set(harness, model, state):
+    from geometry_msgs.msg import Inertia
+    from rbd_msgs.srv import SetPayload
+    node = harness(state_timeout=60.0)
+    g, heard = gravity(model, state), node.heard['~/effort_commands']
+    node.answer(*state, topic='~/effort_commands')
+    assert node.call(SetPayload, 'set_payload', link='tool0', inertia=Inertia(m=10.0)).success
+    loaded = rbd_ros.with_payload(model, 'tool0', 10.0)
+    expected = rbd_ros.gravity_torques(loaded, state[1])
+    first = node.answer(*state, topic='~/effort_commands')
+    assert relative_error(first.data, g) < AGREEMENT
+    begin = monotonic()
+    keep_sending(node, state, lambda: np.allclose(heard[-1].data, expected))
+    assert monotonic() - begin > 0.8 * SMOOTH
+
+
+def test_first_commands_are_blended_in_and_their_rate_is_limited(harness, model, state):
+    g = gravity(model, state)
+    node = harness(blend_time=0.4)
+    heard = node.heard['~/effort_commands']
+    assert not np.any(node.answer(*state, topic='~/effort_commands').data)
+    keep_sending(node, state, lambda: np.allclose(heard[-1].data, g))
+    shares = [np.dot(message.data, g) / np.dot(g, g) for message in heard]
+    assert np.all(np.diff(shares) >= 0.0)
+    assert any(0.2 < share < 0.8 for share in shares)
+    node.node.set_parameters([Parameter('effort_rate_limit', value=50.0)])
+    count = len(heard)
+    node.node.set_parameters([Parameter('gravity', value=[0.0, 0.0, 9.81])])
+    keep_sending(node, state, lambda: np.allclose(heard[-1].data, -g))
+    steps = np.abs(np.diff([message.data for message in heard[count - 1:]], axis=0))
+    # 0.1 s is the longest step that the limit is reckoned with.
+    assert np.max(steps) <= 50.0 * 0.1 + AGREEMENT
+
+
+def test_fault_46_a_node_that_was_never_configured_ends_too():
+    node = DynamicsNode(parameter_overrides=[Parameter('autostart', value=False)])
+    node.finish()
+    node.trigger_shutdown()
+    node.destroy_node()
