@@ -127,9 +127,12 @@ def hybrid_dynamics(model, Q, V, A, Tau, prescribed, *, threads=None, progress=N
     for label, unknown in (('A', ~prescribed), ('Tau', prescribed)):
         if states[label].shape == (len(Q), model.nv):
             states[label][:, unknown] = 0.0
-    _compute(model, hybrid_dynamics_states, states,
-             lambda workspace: workspace.prescribe(prescribed), [],
-             [states['A'], states['Tau']],
+
+    def buffers(workspace):
+        workspace.prescribe(prescribed)
+        return ()
+
+    _compute(model, hybrid_dynamics_states, states, buffers, [], [states['A'], states['Tau']],
              lambda workspace, *state: workspace.hybrid_dynamics(*state, prescribed), threads,
              progress)
     return states['A'], states['Tau']

@@ -14,7 +14,7 @@ from rbd_ros.compiled import helper, kernel
 from rbd_ros.vectors import load3, load33, store3, store33, sub
 
 # Columns of `robot`.
-R_, r_, POSE_COLUMNS = (SCRATCH + k for k in (0, 9, 12))
+R_, r_ = SCRATCH, SCRATCH + 9
 
 
 @helper

@@ -218,7 +218,6 @@ class Workspace(Border):
     def prescribe(self, prescribed):
         """Say to the articulated bodies which accelerations are given."""
         self.robot[1:, PRESCRIBED] = prescribed
-        return ()
 
     # -- Derivatives. ----------------------------------------------------------------------------
 

@@ -165,3 +165,24 @@ class Harness:
         self.spin_until(future.done)
         self.peer.destroy_client(client)
         return future.result()
+
+
+def said(node, text, level):
+    """Wait until the node reports something at a level."""
+    def heard():
+        got = node.diagnosis()
+        return got[0] == level and text in got[1]
+    node.spin_until(heard, node.diagnosis)
+
+
+def keep_sending(node, state, done):
+    """Send states, 50 a second, until something is so."""
+    due = 0.0
+
+    def sent_and_done():
+        nonlocal due
+        if monotonic() > due:
+            due = monotonic() + 0.02
+            node.send(*state)
+        return done()
+    node.spin_until(sent_and_done)

@@ -5,7 +5,7 @@
 from time import monotonic
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from harness import Harness, ros
+from harness import Harness, keep_sending, ros, said
 import numpy as np
 import pytest
 import rbd_ros
@@ -54,29 +54,6 @@ def state(model):
     q, v, _ = random_state(model, 7)
     return model.velocity_names, q, v
 
-
-def said(node, text, level):
-    """Wait until the node reports something at a level."""
-    def heard():
-        got = node.diagnosis()
-        return got[0] == level and text in got[1]
-    node.spin_until(heard, node.diagnosis)
-
-
-def keep_sending(node, state, done):
-    """Send states, 50 a second, until something is so."""
-    due = 0.0
-
-    def sent_and_done():
-        nonlocal due
-        if monotonic() > due:
-            due = monotonic() + 0.02
-            node.send(*state)
-        return done()
-    node.spin_until(sent_and_done)
-
-
-# -- Publishers. ---------------------------------------------------------------------------------
 
 def gravity(model, state):
     """Return the torques that hold the robot."""

@@ -7,7 +7,7 @@ from time import monotonic, sleep
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
-from harness import at, Harness, joint_state, ros
+from harness import at, Harness, joint_state, keep_sending, ros, said
 import numpy as np
 import pytest
 from rbd_msgs.srv import HybridDynamics
@@ -58,27 +58,6 @@ def state(model):
     """Return names, a position and a velocity."""
     q, v, _ = random_state(model, 7)
     return model.velocity_names, q, v
-
-
-def said(node, text, level):
-    """Wait until the node reports something at a level."""
-    def heard():
-        got = node.diagnosis()
-        return got[0] == level and text in got[1]
-    node.spin_until(heard, node.diagnosis)
-
-
-def keep_sending(node, state, done):
-    """Send states, 50 a second, until something is so."""
-    due = 0.0
-
-    def sent_and_done():
-        nonlocal due
-        if monotonic() > due:
-            due = monotonic() + 0.02
-            node.send(*state)
-        return done()
-    node.spin_until(sent_and_done)
 
 
 # -- Publishers. ---------------------------------------------------------------------------------
