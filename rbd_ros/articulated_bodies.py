@@ -11,18 +11,19 @@ hardly any inertia keep their digits.
 
 import math
 
-from rbd_ros.bodies import (ARMATURE, AXIS, fits, GRAVITY, INERTIA, joint_motion, joint_pose,
-                            parent, PRESCRIBED, project, SCRATCH, SLIDE, TURN, WRENCH)
+from rbd_ros.bodies import (ad_joint, ARMATURE, AXIS, fits, GRAVITY, INERTIA, is_screw,
+                            joint_motion, parent, place_in_parents, PRESCRIBED, project, R_, r_,
+                            SCRATCH, SLIDE, TURN, WRENCH)
 from rbd_ros.compiled import helper, kernel
-from rbd_ros.vectors import (ad, ad_transposed, add, add6, cross, dot6, inertia_times, load3,
-                             load33, load6, load_inertia, rotate, scale, scale6, store3, store33,
-                             store6, sub, symmetric_times, symmetric_turned, to_child, to_parent,
-                             transpose, unrotate)
+from rbd_ros.vectors import (ad_transposed, add, add6, cross, dot6, inertia_times, load3, load33,
+                             load6, load_inertia, rotate, scale, scale6, store33, store6, sub,
+                             symmetric_times, symmetric_turned, to_child, to_parent, transpose,
+                             unrotate)
 
 # Columns of `robot`, in Kim's symbols. IS_ is I S; PSI_ is 1 / S^T I S; U_ is u, or S^T B where
 # the acceleration is prescribed.
-R_, r_, ETA_, VDOT_, V_, I_, B_, IS_, PSI_, U_, ARTICULATED_COLUMNS = (
-    SCRATCH + k for k in (0, 9, 12, 18, 24, 30, 51, 57, 63, 64, 65))
+ETA_, VDOT_, V_, I_, B_, IS_, PSI_, U_, ARTICULATED_COLUMNS = (
+    SCRATCH + k for k in (12, 18, 24, 30, 51, 57, 63, 64, 65))
 
 # A joint carries no inertia if S^T I S is smaller than this share of the trace of I: what is left
 # is the rounding of the numbers that were subtracted.
@@ -39,6 +40,16 @@ def load_articulated(robot, i):
             load33(robot, i, k + 6),
             (robot[i, k + 15], robot[i, k + 16], robot[i, k + 17],
              robot[i, k + 18], robot[i, k + 19], robot[i, k + 20]))
+
+
+@helper
+def store_articulated(robot, i, I_A):
+    """Write the articulated inertia of body i."""
+    angular, mixed, linear = I_A
+    for k in range(6):
+        robot[i, I_ + k] = angular[k]
+        robot[i, I_ + 15 + k] = linear[k]
+    store33(robot, i, I_ + 6, mixed)
 
 
 @helper
@@ -73,6 +84,22 @@ def articulated_times(I_A, V):
     A, B, D = I_A
     return (add(symmetric_times(A, V[0]), rotate(B, V[1])),
             add(unrotate(B, V[0]), symmetric_times(D, V[1])))
+
+
+@helper
+def times_joint(joints, i, I_A, eta):
+    """Return I_A times the `ad_joint` of body i; that of a screw has no parts along z."""
+    if is_screw(joints, i):
+        A, B, D = I_A
+        x, y = eta[0][0], eta[0][1]
+        u, v = eta[1][0], eta[1][1]
+        return ((A[0] * x + A[3] * y + B[0][0] * u + B[1][0] * v,
+                 A[3] * x + A[1] * y + B[0][1] * u + B[1][1] * v,
+                 A[4] * x + A[5] * y + B[0][2] * u + B[1][2] * v),
+                (B[0][0] * x + B[0][1] * y + D[0] * u + D[3] * v,
+                 B[1][0] * x + B[1][1] * y + D[3] * u + D[1] * v,
+                 B[2][0] * x + B[2][1] * y + D[4] * u + D[5] * v))
+    return articulated_times(I_A, eta)
 
 
 @helper
@@ -152,40 +179,37 @@ def articulated_bodies(robot, joints, q, v, a, tau):
     Complete the accelerations a and the torques tau.
 
     Where a body's PRESCRIBED is 1 its a is given and its tau is written, elsewhere the other way
-    round. Returns the sum of a and tau; it is NaN if q, v, a or tau have a wrong length or a
-    column of S carries no inertia. ``robot[0, PSI_]`` is the row of that column, or 0.
+    round. Returns whether a and tau are finite; False too if q, v, a or tau have a wrong length or
+    a column of S carries no inertia. ``robot[0, PSI_]`` is the row of that column, or 0.
 
     """
     robot[0, PSI_] = 0.0
     if not (fits(robot, joints, q, v) and fits(robot, joints, q, a)
             and fits(robot, joints, q, tau)):
-        return math.nan
+        return False
     nv = len(robot) - 1
     zero = (0.0, 0.0, 0.0)
     store6(robot, 0, V_, (zero, zero))
     store6(robot, 0, VDOT_, (zero, scale(-1.0, load3(robot, 0, GRAVITY))))
-    for i in range(nv + 1):
-        for k in range(I_, IS_):
-            robot[i, k] = 0.0
 
-    # Root to leaves: pose, twist, and the body alone.
+    place_in_parents(robot, joints, q)
+    # Root to leaves: twist, and the body alone.
     for i in range(1, nv + 1):
-        R, r = joint_pose(robot, joints, i, q)
+        R, r = load33(robot, i, R_), load3(robot, i, r_)
         Sv = joint_motion(robot, joints, i, v)
         V = add6(to_child(R, r, load6(robot, parent(robot, i), V_)), Sv)
         G = load_inertia(robot, i, INERTIA)
         B = scale6(-1.0, add6(ad_transposed(V, inertia_times(G, V)), load6(robot, i, WRENCH)))
-        store33(robot, i, R_, R)
-        store3(robot, i, r_, r)
         store6(robot, i, V_, V)
-        store6(robot, i, ETA_, ad(V, Sv))
-        add_articulated(robot, i, articulated_from_rigid(G), B)
+        store6(robot, i, ETA_, ad_joint(joints, i, V, Sv))
+        store_articulated(robot, i, articulated_from_rigid(G))
+        store6(robot, i, B_, B)
 
     # Leaves to root: articulated inertia I and bias B, and what the parent feels of them.
     for i in range(nv, 0, -1):
         I_A, B = load_articulated(robot, i), load6(robot, i, B_)
         IS = articulated_column(robot, joints, i, I_A)
-        B_eta = add6(B, articulated_times(I_A, load6(robot, i, ETA_)))
+        B_eta = add6(B, times_joint(joints, i, I_A, load6(robot, i, ETA_)))
         if robot[i, PRESCRIBED] != 0.0:
             Pi = I_A
             beta = add6(B_eta, scale6(a[i - 1], IS))
@@ -194,7 +218,7 @@ def articulated_bodies(robot, joints, q, v, a, tau):
             SIS = project(robot, joints, i, IS) + robot[i, ARMATURE]
             if not SIS > SINGULAR * column_trace(robot, i, I_A):
                 robot[0, PSI_] = i
-                return math.nan
+                return False
             psi = 1.0 / SIS
             u = tau[i - 1] - project(robot, joints, i, B_eta)
             Pi = minus_outer(I_A, psi, IS)
@@ -202,9 +226,10 @@ def articulated_bodies(robot, joints, q, v, a, tau):
             robot[i, PSI_] = psi
             robot[i, U_] = u
         store6(robot, i, IS_, IS)
-        R, r = load33(robot, i, R_), load3(robot, i, r_)
-        add_articulated(robot, parent(robot, i), articulated_to_parent(R, r, Pi),
-                        to_parent(R, r, beta))
+        up = parent(robot, i)
+        if up > 0:
+            R, r = load33(robot, i, R_), load3(robot, i, r_)
+            add_articulated(robot, up, articulated_to_parent(R, r, Pi), to_parent(R, r, beta))
 
     # Root to leaves: accelerations, and torques where those are prescribed.
     total = 0.0
@@ -219,4 +244,4 @@ def articulated_bodies(robot, joints, q, v, a, tau):
             tau[i - 1] = dot6(Vdot, IS) + robot[i, U_] + robot[i, ARMATURE] * a[i - 1]
         store6(robot, i, VDOT_, Vdot)
         total += a[i - 1] + tau[i - 1]
-    return total
+    return math.isfinite(total)

@@ -7,8 +7,6 @@ Each returns the number of the first state that cannot be computed, or -1.
 
 """
 
-import math
-
 from rbd_ros.articulated_bodies import articulated_bodies
 from rbd_ros.compiled import long_kernel
 from rbd_ros.composite_bodies import composite_bodies
@@ -22,7 +20,7 @@ from rbd_ros.regressor_columns import regressor_columns
 def inverse_dynamics_states(robot, joints, Q, V, A, Tau):
     """Write the torques of every state."""
     for k in range(len(Q)):
-        if not math.isfinite(newton_euler(robot, joints, Q[k], V[k], A[k], Tau[k])):
+        if not newton_euler(robot, joints, Q[k], V[k], A[k], Tau[k]):
             return k
     return -1
 
@@ -31,7 +29,7 @@ def inverse_dynamics_states(robot, joints, Q, V, A, Tau):
 def hybrid_dynamics_states(robot, joints, Q, V, A, Tau):
     """Complete the accelerations and torques of every state."""
     for k in range(len(Q)):
-        if not math.isfinite(articulated_bodies(robot, joints, Q[k], V[k], A[k], Tau[k])):
+        if not articulated_bodies(robot, joints, Q[k], V[k], A[k], Tau[k]):
             return k
     return -1
 
@@ -40,7 +38,7 @@ def hybrid_dynamics_states(robot, joints, Q, V, A, Tau):
 def all_terms_states(robot, joints, Q, V, terms):
     """Write M, C, g, C v, J_CoM and the CoM of every state."""
     for k in range(len(Q)):
-        if not math.isfinite(composite_bodies(robot, joints, Q[k], V[k], terms[k])):
+        if not composite_bodies(robot, joints, Q[k], V[k], terms[k]):
             return k
     return -1
 
@@ -49,8 +47,7 @@ def all_terms_states(robot, joints, Q, V, terms):
 def inverse_derivatives_states(robot, joints, Q, V, A, jacobians):
     """Write the derivatives of the torques of every state."""
     for k in range(len(Q)):
-        if not math.isfinite(inverse_dynamics_jacobians(robot, joints, Q[k], V[k], A[k],
-                                                        jacobians[k])):
+        if not inverse_dynamics_jacobians(robot, joints, Q[k], V[k], A[k], jacobians[k]):
             return k
     return -1
 
@@ -59,8 +56,8 @@ def inverse_derivatives_states(robot, joints, Q, V, A, jacobians):
 def forward_derivatives_states(robot, joints, Q, V, A, Tau, jacobians, L, solved):
     """Write the accelerations of every state, and their derivatives."""
     for k in range(len(Q)):
-        if not math.isfinite(forward_dynamics_and_jacobians(
-                robot, joints, Q[k], V[k], A[k], Tau[k], jacobians, L, solved[k])):
+        if not forward_dynamics_and_jacobians(robot, joints, Q[k], V[k], A[k], Tau[k], jacobians,
+                                              L, solved[k]):
             return k
     return -1
 
@@ -69,6 +66,6 @@ def forward_derivatives_states(robot, joints, Q, V, A, Tau, jacobians, L, solved
 def torque_regressor_states(robot, joints, Q, V, A, links, Y):
     """Write the regressor of every state."""
     for k in range(len(Q)):
-        if not math.isfinite(regressor_columns(robot, joints, Q[k], V[k], A[k], links, Y[k])):
+        if not regressor_columns(robot, joints, Q[k], V[k], A[k], links, Y[k]):
             return k
     return -1

@@ -17,7 +17,7 @@ Every column is thus a screw about one axis of its body's frame. The frames are 
 
 from rbd_ros.compiled import helper
 from rbd_ros.vectors import (add, compose, cross, load3, load33, quaternion_rotation, rotate,
-                             scale, scale6, turn_z)
+                             scale, scale6, store3, store33, turn_z)
 
 # Columns of the array `robot`, shape (nv + 1, SCRATCH + those of a kernel): constants first. All
 # numbers, whole ones too, are kept as floats in this one array: each array more would make a call
@@ -33,6 +33,7 @@ CONSTANTS = 26
 WRENCH = 26      # moment and force that act on the body from outside, in its frame, N m and N
 PRESCRIBED = 32  # 1 where hybrid dynamics is given the acceleration, 0 where the torque
 SCRATCH = 33     # from here on each kernel keeps what it finds on its way
+R_, r_ = SCRATCH, SCRATCH + 9   # first the pose of the body, rotation (9) and position (3)
 GRAVITY = POSITION   # in row 0, the ground: acceleration of gravity, m/s^2
 
 # Columns of the whole-number array `joints`, shape (nv + 1, 3); None where every joint is a screw,
@@ -80,8 +81,23 @@ def joint_pose(robot, joints, i, q):
             R = compose(R, quaternion_rotation(q[k], q[k + 1], q[k + 2], q[k + 3]))
         if kind != SCREW:
             return R, r
-    R = turn_z(R, robot[i, TURN] * q[k])
-    return R, add(r, scale(robot[i, SLIDE] * q[k], R[2]))
+    if robot[i, SLIDE] != 0.0:
+        r = add(r, scale(robot[i, SLIDE] * q[k], R[2]))
+    return turn_z(R, robot[i, TURN] * q[k]), r
+
+
+@helper
+def place_in_parents(robot, joints, q):
+    """
+    Write the pose of every body in its parent's frame to the columns R_ and r_.
+
+    No body waits for another here, so that the processor works on several sines at once.
+
+    """
+    for i in range(1, len(robot)):
+        R, r = joint_pose(robot, joints, i, q)
+        store33(robot, i, R_, R)
+        store3(robot, i, r_, r)
 
 
 @helper
@@ -142,6 +158,34 @@ def joint_motion(robot, joints, i, v):
             slide = (v[i + 2], v[i + 3], v[i + 4])
         return (turn, slide)
     return ((0.0, 0.0, robot[i, TURN] * v[i - 1]), (0.0, 0.0, robot[i, SLIDE] * v[i - 1]))
+
+
+@helper
+def slides(robot, joints, i):
+    """Return whether the origin of body i may move against its parent."""
+    return robot[i, SLIDE] != 0.0 or (joints is not None and joints[i, KIND] == FREE)
+
+
+@helper
+def is_screw(joints, i):
+    """Return whether all motion of body i against its parent is about and along its z axis."""
+    return joints is None or joints[i, KIND] == SCREW
+
+
+@helper
+def cross_joint(joints, i, a, b):
+    """Return a x b for a part b of the `joint_motion` of body i."""
+    if is_screw(joints, i):
+        return (a[1] * b[2], -a[0] * b[2], 0.0)
+    return cross(a, b)
+
+
+@helper
+def ad_joint(joints, i, V, Sv):
+    """Return ad_V of the `joint_motion` of body i."""
+    turn, slide = Sv
+    return (cross_joint(joints, i, V[0], turn),
+            add(cross_joint(joints, i, V[0], slide), cross_joint(joints, i, V[1], turn)))
 
 
 @helper

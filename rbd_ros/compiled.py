@@ -14,8 +14,9 @@ from pathlib import Path
 
 import numba
 
-# 'contract' lets a*b + c become one instruction; sums are never reordered.
-_OPTIONS = {'fastmath': {'contract'}, 'error_model': 'numpy'}
+# 'contract' lets a*b + c become one instruction, 'nsz' lets x + 0 become x whatever the sign of a
+# zero; sums are never reordered.
+_OPTIONS = {'fastmath': {'contract', 'nsz'}, 'error_model': 'numpy'}
 
 
 def cache_directory():

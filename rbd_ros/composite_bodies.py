@@ -24,62 +24,35 @@ section 4, Matrices.
 
 import math
 
-from rbd_ros.bodies import (ARMATURE, fits, follows, FREE, GRAVITY, ground_origin, INERTIA,
-                            joint_pose, KIND, parent, SCRATCH, world_column, world_joint_motion,
+from rbd_ros.bodies import (ARMATURE, fits, GRAVITY, ground_origin, INERTIA, parent,
+                            place_in_parents, R_, r_, SCRATCH, world_column, world_joint_motion,
                             world_pose)
-from rbd_ros.compiled import helper, kernel
-from rbd_ros.vectors import (ad, ad_transposed, add, add6, cross, dot, dot6, inertia_from_child,
-                             inertia_times, load3, load33, load6, load_inertia, rotate, scale,
-                             store3, store33, store6, store_inertia, sub, unrotate,
-                             velocity_inertia, velocity_times, velocity_transposed_times)
+from rbd_ros.compiled import kernel
+from rbd_ros.vectors import (ad, add, add6, cross, dot, dot6, inertia_from_child, inertia_times,
+                             load3, load33, load6, load_inertia, rotate, scale, store3, store33,
+                             store6, store_inertia, sub, unrotate, velocity_inertia,
+                             velocity_times, velocity_transposed_times)
 
 # Columns of `robot`. G_ ... p_ are the composite body: what is added to the parent.
-R_, r_, S_, SDOT_, V_, G_, K_, p_, SHARED_COLUMNS = (
-    SCRATCH + k for k in (0, 9, 12, 18, 24, 30, 40, 49, 52))
+S_, SDOT_, V_, G_, K_, p_, SHARED_COLUMNS = (
+    SCRATCH + k for k in (12, 18, 24, 30, 40, 49, 52))
 # Those of the difference between the two forms of C, see `use_body_factorization`.
 Q_, a_, u_, w_, COMPOSITE_COLUMNS = (SCRATCH + k for k in (52, 61, 64, 67, 70))
-
-
-@helper
-def first_of_joint(joints, i):
-    """Return the first body of the ball or free joint that body i is the last of."""
-    while follows(joints, i):
-        i -= 1
-    return i
-
-
-@helper
-def write_joint(robot, joints, i, terms, row, j, upper, lower):
-    """
-    Write S^T F for all columns of the ball or free joint that begins at body i.
-
-    ``upper`` gives the column of body j, ``lower`` its row, of the matrix that begins at a row of
-    ``terms``. In the axes of the body S^T F are the components of F.
-
-    """
-    R, r = load33(robot, i, R_), load3(robot, i, r_)
-    moment = unrotate(R, add(upper[0], cross(upper[1], r)))
-    store3(terms, row + j - 1, i - 1, unrotate(R, add(lower[0], cross(lower[1], r))))
-    terms[row + i - 1, j - 1], terms[row + i, j - 1], terms[row + i + 1, j - 1] = moment
-    if joints is not None and joints[i, KIND] == FREE:
-        force = unrotate(R, upper[1])
-        store3(terms, row + j - 1, i + 2, unrotate(R, lower[1]))
-        terms[row + i + 2, j - 1], terms[row + i + 3, j - 1], terms[row + i + 4, j - 1] = force
 
 
 @kernel
 def composite_bodies(robot, joints, q, v, terms):
     """
-    Write M, C, g, C v, J_CoM and the CoM to `terms`; return a number that is finite if they are.
+    Write M, C, g, C v, J_CoM and the CoM to `terms`, and return whether they are finite.
 
     ``terms`` has the shape (2 nv + 6, max(nv, 3)): nv rows for M, nv for C, then one each for g
     and C v, three for J_CoM and one for the centre of mass. Where ``v`` is None, M, g, J_CoM and
-    the CoM alone are written. NaN is returned, and nothing is written, if q or v has a wrong
+    the CoM alone are written. Nothing is written, and False returned, if q or v has a wrong
     length.
 
     """
     if not fits(robot, joints, q, v):
-        return math.nan
+        return False
     nv = len(robot) - 1
     C, g, Cv, J_com, com = nv, 2 * nv, 2 * nv + 1, 2 * nv + 2, 2 * nv + 5
     zero = (0.0, 0.0, 0.0)
@@ -90,17 +63,20 @@ def composite_bodies(robot, joints, q, v, terms):
     store6(robot, 0, V_, (zero, zero))
     store_inertia(robot, 0, G_, inertia_from_child(unit, origin, load_inertia(robot, 0, INERTIA)))
 
+    place_in_parents(robot, joints, q)
+    mass = robot[0, INERTIA + 9]
     # Root to leaves: pose, column of the Jacobian, twist, inertia.               [K (34)-(36)]
     for i in range(1, nv + 1):
         up = parent(robot, i)
-        R, r = joint_pose(robot, joints, i, q)
-        R, r = world_pose(load33(robot, up, R_), load3(robot, up, r_), R, r)
+        R, r = world_pose(load33(robot, up, R_), load3(robot, up, r_),
+                          load33(robot, i, R_), load3(robot, i, r_))
         S = world_column(robot, joints, i, R, r)
         G = inertia_from_child(R, r, load_inertia(robot, i, INERTIA))
         store33(robot, i, R_, R)
         store3(robot, i, r_, r)
         store6(robot, i, S_, S)
         store_inertia(robot, i, G_, G)
+        mass += G[2]
         if v is not None:
             V = add6(load6(robot, up, V_), world_joint_motion(joints, i, R, r, S, v))
             K, p = velocity_inertia(V, G)
@@ -110,6 +86,7 @@ def composite_bodies(robot, joints, q, v, terms):
             store33(robot, i, K_, K)
             store3(robot, i, p_, p)
 
+    per_mass = 1.0 / mass if mass > 0.0 else 0.0
     # Leaves to root: composite bodies, and with each the entries of M and C.
     gravity, total = load3(robot, 0, GRAVITY), 0.0
     for j in range(nv, 0, -1):
@@ -120,15 +97,12 @@ def composite_bodies(robot, joints, q, v, terms):
         terms[j - 1, j - 1] = dot6(S, F2) + robot[j, ARMATURE]
         terms[g, j - 1] = -dot(gravity, F2[1])
         total += terms[j - 1, j - 1] + terms[g, j - 1]
-        terms[J_com, j - 1], terms[J_com + 1, j - 1], terms[J_com + 2, j - 1] = F2[1]
+        for k in range(3):
+            terms[J_com + k, j - 1] = per_mass * F2[1][k]
         i = up
         if v is None:
             while i > 0:
-                if follows(joints, i) and not follows(joints, j):
-                    i = first_of_joint(joints, i)
-                    write_joint(robot, joints, i, terms, 0, j, F2, F2)
-                else:
-                    terms[i - 1, j - 1] = terms[j - 1, i - 1] = dot6(load6(robot, i, S_), F2)
+                terms[i - 1, j - 1] = terms[j - 1, i - 1] = dot6(load6(robot, i, S_), F2)
                 i = parent(robot, i)
         else:
             K, p = load33(robot, j, K_), load3(robot, j, p_)
@@ -137,38 +111,27 @@ def composite_bodies(robot, joints, q, v, terms):
             terms[C + j - 1, j - 1] = dot6(S, F1)
             coriolis = terms[C + j - 1, j - 1] * v[j - 1]
             while i > 0:
-                if follows(joints, i) and not follows(joints, j):
-                    last, i = i, first_of_joint(joints, i)
-                    turned = ad_transposed(load6(robot, i, V_), F2)
-                    write_joint(robot, joints, i, terms, 0, j, F2, F2)
-                    write_joint(robot, joints, i, terms, C, j, F1, (add(turned[0], F3), turned[1]))
-                    for k in range(i - 1, last):
-                        terms[Cv, k] += terms[C + k, j - 1] * v[j - 1]
-                        coriolis += terms[C + j - 1, k] * v[k]
-                else:
-                    S_i = load6(robot, i, S_)
-                    upper = dot6(S_i, F1)
-                    lower = dot6(load6(robot, i, SDOT_), F2) + dot(S_i[0], F3)
-                    terms[i - 1, j - 1] = terms[j - 1, i - 1] = dot6(S_i, F2)
-                    terms[C + i - 1, j - 1] = upper
-                    terms[C + j - 1, i - 1] = lower
-                    terms[Cv, i - 1] += upper * v[j - 1]
-                    coriolis += lower * v[i - 1]
+                S_i = load6(robot, i, S_)
+                upper = dot6(S_i, F1)
+                lower = dot6(load6(robot, i, SDOT_), F2) + dot(S_i[0], F3)
+                terms[i - 1, j - 1] = terms[j - 1, i - 1] = dot6(S_i, F2)
+                terms[C + i - 1, j - 1] = upper
+                terms[C + j - 1, i - 1] = lower
+                terms[Cv, i - 1] += upper * v[j - 1]
+                coriolis += lower * v[i - 1]
                 i = parent(robot, i)
             terms[Cv, j - 1] += coriolis
             total += terms[Cv, j - 1]
-        for k in range(G_, SHARED_COLUMNS if up > 0 else K_):
+        for k in range(G_, K_):
             robot[up, k] += robot[j, k]
+        if up > 0 and v is not None:
+            for k in range(K_, SHARED_COLUMNS):
+                robot[up, k] += robot[j, k]
 
     # The whole robot is the composite body of the ground.                        [G (7)]
-    h, m = load3(robot, 0, G_ + 6), robot[0, G_ + 9]
-    per_mass = 1.0 / m if m > 0.0 else 0.0
-    store3(terms, com, 0, sub(scale(per_mass, h), origin))
+    store3(terms, com, 0, sub(scale(per_mass, load3(robot, 0, G_ + 6)), origin))
     total += terms[com, 0] + terms[com, 1] + terms[com, 2]
-    for i in range(nv):
-        for k in range(3):
-            terms[J_com + k, i] *= per_mass
-    return total
+    return math.isfinite(total)
 
 
 @kernel

@@ -17,8 +17,9 @@ form.
 
 import math
 
-from rbd_ros.bodies import (ARMATURE, fits, GRAVITY, ground_origin, INERTIA, joint_pose, parent,
-                            SCRATCH, world_column, world_joint_motion, world_pose)
+from rbd_ros.bodies import (ARMATURE, fits, GRAVITY, ground_origin, INERTIA, parent,
+                            place_in_parents, R_, r_, SCRATCH, world_column, world_joint_motion,
+                            world_pose)
 from rbd_ros.compiled import kernel
 from rbd_ros.vectors import (ad, add, add6, dot, dot6, inertia_from_child, inertia_rate,
                              inertia_times, load3, load33, load6, load_inertia, store3, store33,
@@ -26,21 +27,21 @@ from rbd_ros.vectors import (ad, add, add6, dot, dot6, inertia_from_child, inert
                              velocity_transposed_times)
 
 # Columns of `robot`. G_ ... PDOT_ are the composite body: what is added to the parent.
-R_, r_, S_, SDOT_, SDDOT_, V_, A_, G_, K_, p_, KDOT_, PDOT_, RATE_COLUMNS = (
-    SCRATCH + k for k in (0, 9, 12, 18, 24, 30, 36, 42, 52, 61, 64, 73, 76))
+S_, SDOT_, SDDOT_, V_, A_, G_, K_, p_, KDOT_, PDOT_, RATE_COLUMNS = (
+    SCRATCH + k for k in (12, 18, 24, 30, 36, 42, 52, 61, 64, 73, 76))
 
 
 @kernel
 def composite_rates(robot, joints, q, v, a, terms):
     """
-    Write M, C, dC/dt, g and dg/dt to `terms`, and return a number that is finite if they are.
+    Write M, C, dC/dt, g and dg/dt to `terms`, and return whether they are finite.
 
     ``terms`` has the shape (3 nv + 2, nv): nv rows for M, for C and for dC/dt, then one each for g
-    and dg/dt. NaN is returned, and nothing is written, if q, v or a has a wrong length.
+    and dg/dt. Nothing is written, and False returned, if q, v or a has a wrong length.
 
     """
     if not (fits(robot, joints, q, v) and fits(robot, joints, q, a)):
-        return math.nan
+        return False
     nv = len(robot) - 1
     C, D, g = nv, 2 * nv, 3 * nv
     zero = (0.0, 0.0, 0.0)
@@ -49,11 +50,12 @@ def composite_rates(robot, joints, q, v, a, terms):
     store6(robot, 0, V_, (zero, zero))
     store6(robot, 0, A_, (zero, zero))
 
+    place_in_parents(robot, joints, q)
     # Root to leaves: pose, columns of the Jacobian and their rates, twist, inertia and rates.
     for i in range(1, nv + 1):
         up = parent(robot, i)
-        R, r = joint_pose(robot, joints, i, q)
-        R, r = world_pose(load33(robot, up, R_), load3(robot, up, r_), R, r)
+        R, r = world_pose(load33(robot, up, R_), load3(robot, up, r_),
+                          load33(robot, i, R_), load3(robot, i, r_))
         S = world_column(robot, joints, i, R, r)
         Sv = world_joint_motion(joints, i, R, r, S, v)
         V = add6(load6(robot, up, V_), Sv)
@@ -114,4 +116,4 @@ def composite_rates(robot, joints, q, v, a, terms):
         if up > 0:
             for k in range(G_, RATE_COLUMNS):
                 robot[up, k] += robot[j, k]
-    return total
+    return math.isfinite(total)

@@ -25,9 +25,9 @@ Checked against Kim (table 5) applied to every unit vector.
 import math
 
 from rbd_ros.articulated_bodies import articulated_bodies
-from rbd_ros.bodies import (ARMATURE, fits, follows, GRAVITY, ground_origin, INERTIA, joint_pose,
-                            parent, SCRATCH, world_column, world_joint_motion, world_pose,
-                            WRENCH)
+from rbd_ros.bodies import (ARMATURE, fits, follows, GRAVITY, ground_origin, INERTIA, parent,
+                            place_in_parents, R_, r_, SCRATCH, world_column, world_joint_motion,
+                            world_pose, WRENCH)
 from rbd_ros.compiled import kernel
 from rbd_ros.vectors import (ad, ad_transposed, add6, dot, dot6, inertia_from_child, inertia_times,
                              load3, load33, load6, load_inertia, scale, scale6, store3, store33,
@@ -37,8 +37,8 @@ from rbd_ros.vectors import (ad, ad_transposed, add6, dot, dot6, inertia_from_ch
 # Columns of `robot`. VP_ and AP_ are the motion of the body that the joint hangs on; FIRST_,
 # SECOND_ and RATE_ are S', S'' and S' + dS/dt; G_ ... F_ are the composite body: what is added to
 # the parent.
-R_, r_, S_, V_, A_, VP_, AP_, FIRST_, SECOND_, RATE_, G_, K_, p_, F_, DERIVATIVE_COLUMNS = (
-    SCRATCH + k for k in (0, 9, 12, 18, 24, 30, 36, 42, 48, 54, 60, 70, 79, 82, 88))
+S_, V_, A_, VP_, AP_, FIRST_, SECOND_, RATE_, G_, K_, p_, F_, DERIVATIVE_COLUMNS = (
+    SCRATCH + k for k in (12, 18, 24, 30, 36, 42, 48, 54, 60, 70, 79, 82, 88))
 
 
 @kernel
@@ -46,12 +46,12 @@ def inverse_dynamics_jacobians(robot, joints, q, v, a, jacobians):
     """
     Write dtau/dq, dtau/dv and M side by side to `jacobians`, shape (nv, 3 nv).
 
-    Forces from outside turn with the bodies that they act on. Returns a number that is finite if
-    the results are; NaN, and nothing is written, if q, v or a has a wrong length.
+    Forces from outside turn with the bodies that they act on. Returns whether the results
+    are finite; nothing is written, and False returned, if q, v or a has a wrong length.
 
     """
     if not (fits(robot, joints, q, v) and fits(robot, joints, q, a)):
-        return math.nan
+        return False
     nv = len(robot) - 1
     zero = (0.0, 0.0, 0.0)
     store33(robot, 0, R_, ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))
@@ -59,11 +59,12 @@ def inverse_dynamics_jacobians(robot, joints, q, v, a, jacobians):
     store6(robot, 0, V_, (zero, zero))
     store6(robot, 0, A_, (zero, scale(-1.0, load3(robot, 0, GRAVITY))))
 
+    place_in_parents(robot, joints, q)
     # Root to leaves: pose, twist, acceleration, inertia and the force on each body alone.
     for i in range(1, nv + 1):
         up = parent(robot, i)
-        R, r = joint_pose(robot, joints, i, q)
-        R, r = world_pose(load33(robot, up, R_), load3(robot, up, r_), R, r)
+        R, r = world_pose(load33(robot, up, R_), load3(robot, up, r_),
+                          load33(robot, i, R_), load3(robot, i, r_))
         S = world_column(robot, joints, i, R, r)
         V_p, A_p = load6(robot, up, V_), load6(robot, up, A_)
         if follows(joints, i):
@@ -128,7 +129,7 @@ def inverse_dynamics_jacobians(robot, joints, q, v, a, jacobians):
         if up > 0:
             for k in range(G_, DERIVATIVE_COLUMNS):
                 robot[up, k] += robot[j, k]
-    return total
+    return math.isfinite(total)
 
 
 @kernel
@@ -138,8 +139,8 @@ def forward_dynamics_jacobians(robot, jacobians, L, solved):
 
     ``jacobians`` is as `inverse_dynamics_jacobians` left it, at the accelerations a:
     da/d(q, v) = -M^-1 dtau/d(q, v) (seed guide section 5). ``L``, shape (nv, nv), receives L
-    with M = L^T L, which has entries only where one joint carries the other. Returns a number that
-    is finite if the results are.
+    with M = L^T L, which has entries only where one joint carries the other. Returns whether the
+    results are finite.
 
     """
     nv = len(robot) - 1
@@ -190,7 +191,7 @@ def forward_dynamics_jacobians(robot, jacobians, L, solved):
             solved[i, c] *= inverse
         # A pivot that is no number spoils its whole row.
         total += solved[i, 0] + solved[i, nv] + solved[i, 2 * nv]
-    return total
+    return math.isfinite(total)
 
 
 @kernel
@@ -198,13 +199,9 @@ def forward_dynamics_and_jacobians(robot, joints, q, v, a, tau, jacobians, L, so
     """
     Write the accelerations to `a`, and da/dq, da/dv and da/dtau side by side to `solved`.
 
-    ``jacobians`` and ``L`` are room to work in. Returns a number that is finite if the results
-    are.
+    ``jacobians`` and ``L`` are room to work in. Returns whether the results are finite.
 
     """
-    total = articulated_bodies(robot, joints, q, v, a, tau)
-    if math.isfinite(total):
-        total = inverse_dynamics_jacobians(robot, joints, q, v, a, jacobians)
-    if math.isfinite(total):
-        total = forward_dynamics_jacobians(robot, jacobians, L, solved)
-    return total
+    return (articulated_bodies(robot, joints, q, v, a, tau)
+            and inverse_dynamics_jacobians(robot, joints, q, v, a, jacobians)
+            and forward_dynamics_jacobians(robot, jacobians, L, solved))

@@ -19,39 +19,40 @@ and so on, with u = z x omega. Garofalo et al. (8)-(12), (16); seed guide sectio
 
 import math
 
-from rbd_ros.bodies import (fits, GRAVITY, ground_origin, joint_pose, parent, SCRATCH,
-                            world_column, world_joint_motion, world_pose)
+from rbd_ros.bodies import (fits, GRAVITY, ground_origin, parent, place_in_parents, R_, r_,
+                            SCRATCH, world_column, world_joint_motion, world_pose)
 from rbd_ros.compiled import kernel
 from rbd_ros.vectors import (ad, add, add6, compose, cross, dot, load3, load33, load6, scale,
                              store3, store33, store6, sub, to_child)
 
 # Columns of `robot`.
-R_, r_, S_, V_, A_ = (SCRATCH + k for k in (0, 9, 12, 18, 24))
+S_, V_, A_ = (SCRATCH + k for k in (12, 18, 24))
 
 
 @kernel
 def regressor_columns(robot, joints, q, v, a, links, Y):
     """
-    Write the regressor and return a number that is finite if it is.
+    Write the regressor and return whether it is finite.
 
     Row k of ``links`` holds the body that link k is, and the rotation from the link's frame to the
     body's; columns 10 k ... 10 k + 9 of ``Y`` are for its m, mc (3), Ixx, Iyy, Izz, Ixy, Ixz, Iyz
-    about the origin of the link. NaN is returned, and nothing is written, if q, v or a has a wrong
+    about the origin of the link. Nothing is written, and False returned, if q, v or a has a wrong
     length.
 
     """
     if not (fits(robot, joints, q, v) and fits(robot, joints, q, a)):
-        return math.nan
+        return False
     zero = (0.0, 0.0, 0.0)
     store33(robot, 0, R_, ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))
     store3(robot, 0, r_, ground_origin(robot, joints, q))
     store6(robot, 0, V_, (zero, zero))
     store6(robot, 0, A_, (zero, scale(-1.0, load3(robot, 0, GRAVITY))))
+    place_in_parents(robot, joints, q)
     # Root to leaves: pose, column of the Jacobian, twist and acceleration, in the world's axes.
     for i in range(1, len(robot)):
         up = parent(robot, i)
-        R, r = joint_pose(robot, joints, i, q)
-        R, r = world_pose(load33(robot, up, R_), load3(robot, up, r_), R, r)
+        R, r = world_pose(load33(robot, up, R_), load3(robot, up, r_),
+                          load33(robot, i, R_), load3(robot, i, r_))
         S = world_column(robot, joints, i, R, r)
         Sv = world_joint_motion(joints, i, R, r, S, v)
         V = add6(load6(robot, up, V_), Sv)
@@ -88,4 +89,4 @@ def regressor_columns(robot, joints, q, v, a, links, Y):
                                + u[1] * omega[2] + u[2] * omega[1])
             total += Y[i - 1, c] + Y[i - 1, c + 1] + Y[i - 1, c + 4]
             i = parent(robot, i)
-    return total
+    return math.isfinite(total)

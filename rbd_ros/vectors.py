@@ -54,12 +54,28 @@ def scale(s, a):
 
 
 @helper
+def add_cross(c, a, b):
+    """Return c + a x b."""
+    return (c[0] + a[1] * b[2] - a[2] * b[1], c[1] + a[2] * b[0] - a[0] * b[2],
+            c[2] + a[0] * b[1] - a[1] * b[0])
+
+
+@helper
 def rotate(R, a):
     """Return R a, a vector of the turned frame in the axes of the fixed one."""
     x, y, z = R
     return (x[0] * a[0] + y[0] * a[1] + z[0] * a[2],
             x[1] * a[0] + y[1] * a[1] + z[1] * a[2],
             x[2] * a[0] + y[2] * a[1] + z[2] * a[2])
+
+
+@helper
+def add_rotated(c, R, a):
+    """Return c + R a."""
+    x, y, z = R
+    return (c[0] + x[0] * a[0] + y[0] * a[1] + z[0] * a[2],
+            c[1] + x[1] * a[0] + y[1] * a[1] + z[1] * a[2],
+            c[2] + x[2] * a[0] + y[2] * a[1] + z[2] * a[2])
 
 
 @helper
@@ -153,7 +169,14 @@ def to_child(R, r, V):
 def to_parent(R, r, F):
     """Return Ad_{T^-1}^T F: a force of the frame at T = (R, r) in the outer frame [K (13)]."""
     f = rotate(R, F[1])
-    return (add(rotate(R, F[0]), cross(r, f)), f)
+    return (add_cross(rotate(R, F[0]), r, f), f)
+
+
+@helper
+def add_to_parent(F_p, R, r, F):
+    """Return F_p + Ad_{T^-1}^T F."""
+    f = rotate(R, F[1])
+    return (add_cross(add_rotated(F_p[0], R, F[0]), r, f), add(F_p[1], f))
 
 
 # Inertias.
@@ -165,6 +188,27 @@ def inertia_times(G, V):
     trace = sigma[0] + sigma[1] + sigma[2]
     return (add(cross(h, v), sub(scale(trace, omega), symmetric_times(sigma, omega))),
             add(scale(m, v), cross(omega, h)))
+
+
+@helper
+def acceleration_of_points(omega, alpha):
+    """Return the columns of [alpha] + [omega]^2: points at r accelerate by that times r."""
+    x, y, z = omega
+    xx, yy, zz = x * x, y * y, z * z
+    return ((-yy - zz, x * y + alpha[2], x * z - alpha[1]),
+            (x * y - alpha[2], -xx - zz, y * z + alpha[0]),
+            (x * z + alpha[1], y * z - alpha[0], -xx - yy))
+
+
+@helper
+def inertial_force(G, A, a):
+    """Return the integrals of r x u and of u over the mass of G, where u = A r + a."""
+    sigma, h, m = G
+    # The integrals of u times one coordinate of r each.
+    x = add(rotate(A, (sigma[0], sigma[3], sigma[4])), scale(h[0], a))
+    y = add(rotate(A, (sigma[3], sigma[1], sigma[5])), scale(h[1], a))
+    z = add(rotate(A, (sigma[4], sigma[5], sigma[2])), scale(h[2], a))
+    return ((y[2] - z[1], z[0] - x[2], x[1] - y[0]), add(rotate(A, h), scale(m, a)))
 
 
 @helper

@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The allocation-free form of the library, for control loops."""
 
-from functools import cached_property
 from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
 from rbd_ros.articulated_bodies import articulated_bodies, PSI_, SINGULAR
-from rbd_ros.bodies import PRESCRIBED
-from rbd_ros.border import Border, NOT_A_VECTOR
+from rbd_ros.bodies import PRESCRIBED, R_, r_
+from rbd_ros.border import Border, made_at_first_use, NOT_A_VECTOR
 from rbd_ros.compiled import prepare
 from rbd_ros.composite_bodies import composite_bodies, use_body_factorization
 from rbd_ros.composite_rates import composite_rates
@@ -18,7 +17,7 @@ from rbd_ros.newton_euler import newton_euler
 from rbd_ros.newton_euler_derivatives import (forward_dynamics_and_jacobians,
                                               forward_dynamics_jacobians,
                                               inverse_dynamics_jacobians)
-from rbd_ros.poses import place_bodies, R_, r_, world_jacobian_columns
+from rbd_ros.poses import place_bodies, world_jacobian_columns
 from rbd_ros.regressor_columns import regressor_columns
 
 
@@ -123,16 +122,16 @@ class Workspace(Border):
         self._tau, self._a = np.zeros(n), np.zeros(n)
 
     # Buffers that not every user needs are made at their first use.
-    @cached_property
+    @made_at_first_use
     def _rows(self):
         n = len(self.robot) - 1
         return np.zeros((2 * n + 6, max(n, 3)))
 
-    @cached_property
+    @made_at_first_use
     def _tree_terms(self):
         return name_rows(self._rows, len(self.robot) - 1)
 
-    @cached_property
+    @made_at_first_use
     def terms(self):
         """Return what `all_terms` writes."""
         if self._folding is None:
@@ -147,11 +146,11 @@ class Workspace(Border):
         if self._folding is not None:
             q, v = self._expand(q=q, v=v)
         try:
-            total = composite_bodies(self.robot, self._joints, q, v, self._rows)
+            fine = composite_bodies(self.robot, self._joints, q, v, self._rows)
         except NOT_A_VECTOR:
             q, v = self._ready(composite_bodies, {'q': q, 'v': v}, self._rows)
-            total = composite_bodies(self.robot, self._joints, q, v, self._rows)
-        if not isfinite(total):
+            fine = composite_bodies(self.robot, self._joints, q, v, self._rows)
+        if not fine:
             self._explain(q=q, v=v)
         if factorization != 'christoffel':
             self._use_factorization(factorization)
@@ -170,11 +169,11 @@ class Workspace(Border):
         if self._folding is not None:
             q, v, a = self._expand(q=q, v=v, a=a)
         try:
-            total = newton_euler(self.robot, self._joints, q, v, a, self._tau)
+            fine = newton_euler(self.robot, self._joints, q, v, a, self._tau)
         except NOT_A_VECTOR:
             q, v, a = self._ready(newton_euler, {'q': q, 'v': v, 'a': a}, self._tau)
-            total = newton_euler(self.robot, self._joints, q, v, a, self._tau)
-        if not isfinite(total):
+            fine = newton_euler(self.robot, self._joints, q, v, a, self._tau)
+        if not fine:
             self._explain(q=q, v=v, a=a)
         return self._tau if self._folding is None else self._folding.G.T @ self._tau
 
@@ -222,25 +221,25 @@ class Workspace(Border):
     # -- Derivatives. ----------------------------------------------------------------------------
 
     # For a robot of thousands of joints these are large.
-    @cached_property
+    @made_at_first_use
     def jacobians(self):
         """Return room for the derivatives of tau and of a, and for a factor of M."""
         n = len(self.robot) - 1
         return np.zeros((n, 3 * n)), np.zeros((n, 3 * n)), np.zeros((n, n))
 
-    @cached_property
+    @made_at_first_use
     def _derivatives(self):
         """Return the views of that room that are handed out."""
         of_tau, of_a, _ = self.jacobians
         return (Derivatives(*np.split(of_tau, 3, axis=1)), Derivatives(*np.split(of_a, 3, axis=1)))
 
-    @cached_property
+    @made_at_first_use
     def _rates(self):
         n = len(self.robot) - 1
         rows = np.zeros((3 * n + 2, n))
         return rows, TermsAndRates(rows[:n], rows[n:2 * n], rows[2 * n:3 * n], rows[-2], rows[-1])
 
-    @cached_property
+    @made_at_first_use
     def regressor(self):
         """Return which body each link of the parameters is, and room for the regressor."""
         tree = self.model.tree
@@ -252,7 +251,7 @@ class Workspace(Border):
     def terms_and_rates(self, q, v, a):
         """Compute the `TermsAndRates`."""
         rows, result = self._rates
-        self._run(composite_rates, {'q': q, 'v': v, 'a': a}, rows)
+        self._run(composite_rates, 'qva', (q, v, a), rows)
         if self._folding is None:
             return result
         G, (M, C, C_rate, g, g_rate) = self._folding.G, result
@@ -262,7 +261,7 @@ class Workspace(Border):
         """Return the `Derivatives` of tau; by_input is M."""
         if external_wrenches is not None or self._wrenches_set:
             self._set_wrenches(external_wrenches)
-        self._run(inverse_dynamics_jacobians, {'q': q, 'v': v, 'a': a}, self.jacobians[0])
+        self._run(inverse_dynamics_jacobians, 'qva', (q, v, a), self.jacobians[0])
         if self._folding is None:
             return self._derivatives[0]
         G = self._folding.G
@@ -280,18 +279,18 @@ class Workspace(Border):
             self._set_wrenches(external_wrenches)
         jacobians, solved, L = self.jacobians
         try:
-            total = forward_dynamics_and_jacobians(self.robot, self._joints, q, v, self._a, tau,
-                                                   jacobians, L, solved)
+            fine = forward_dynamics_and_jacobians(self.robot, self._joints, q, v, self._a, tau,
+                                                  jacobians, L, solved)
         except NOT_A_VECTOR:
             q, v, tau = self._convert(q=q, v=v, tau=tau)
             # The kernels that this one calls are compiled before it.
             self._articulated(q, v, self._a, tau)
-            self._run(inverse_dynamics_jacobians, {'q': q, 'v': v, 'a': self._a}, jacobians)
+            self._run(inverse_dynamics_jacobians, 'qva', (q, v, self._a), jacobians)
             prepare(forward_dynamics_jacobians, self.robot, jacobians, L, solved)
             arguments = self._joints, q, v, self._a, tau, jacobians, L, solved
             prepare(forward_dynamics_and_jacobians, self.robot, *arguments)
-            total = forward_dynamics_and_jacobians(self.robot, *arguments)
-        if not isfinite(total):
+            fine = forward_dynamics_and_jacobians(self.robot, *arguments)
+        if not fine:
             self._articulated(q, v, self._a, tau)
             self._explain(q=q, v=v, tau=tau)
         return self._derivatives[1]
@@ -321,14 +320,14 @@ class Workspace(Border):
     def torque_regressor(self, q, v, a):
         """Return Y with Y pi = tau - armature a, for the parameters of every moving body."""
         links, Y = self.regressor
-        self._run(regressor_columns, {'q': q, 'v': v, 'a': a}, links, Y)
+        self._run(regressor_columns, 'qva', (q, v, a), links, Y)
         return Y if self._folding is None else self._folding.G.T @ Y
 
     # -- Kinematics. -----------------------------------------------------------------------------
 
     def place_links(self, q):
         """Return the poses of all links in the root's frame, shape (links, 4, 4)."""
-        self._run(place_bodies, {'q': q})
+        self._run(place_bodies, 'q', (q,))
         tree = self.model.tree
         bodies = np.zeros((len(self.robot), 4, 4))
         bodies[:, :3, :3] = self.robot[:, R_:R_ + 9].reshape(-1, 3, 3).transpose(0, 2, 1)
@@ -339,10 +338,10 @@ class Workspace(Border):
     def world_jacobian(self, q, link):
         """Return the Jacobian of a link about its origin, in the root's axes, and its pose."""
         links, J, T = self._links
-        self._run(world_jacobian_columns, {'q': q}, links, self.model.link_index(link), J, T)
+        self._run(world_jacobian_columns, 'q', (q,), links, self.model.link_index(link), J, T)
         return (J if self._folding is None else J @ self._folding.G), T
 
-    @cached_property
+    @made_at_first_use
     def _links(self):
         """Return which body each link belongs to and where, and room for a Jacobian and a pose."""
         tree = self.model.tree
@@ -353,11 +352,11 @@ class Workspace(Border):
 
     def _articulated(self, q, v, a, tau):
         try:
-            total = articulated_bodies(self.robot, self._joints, q, v, a, tau)
+            fine = articulated_bodies(self.robot, self._joints, q, v, a, tau)
         except NOT_A_VECTOR:
             q, v, a, tau = self._ready(articulated_bodies, {'q': q, 'v': v, 'a': a, 'tau': tau})
-            total = articulated_bodies(self.robot, self._joints, q, v, a, tau)
-        if not isfinite(total):
+            fine = articulated_bodies(self.robot, self._joints, q, v, a, tau)
+        if not fine:
             self.check(q=q, v=v, tau=tau)
             column = int(self.robot[0, PSI_])
             if column > 0:
