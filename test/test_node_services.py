@@ -3,7 +3,7 @@
 """Markers and services of the dynamics node; numbers are rows of doc/faults.md."""
 
 from geometry_msgs.msg import WrenchStamped
-from harness import at, Harness, ros
+from harness import at, Harness, keep_sending, ros
 import numpy as np
 import pytest
 from rbd_msgs.srv import DynamicsTerms, ForwardDynamics, HybridDynamics, InverseDynamics
@@ -79,7 +79,32 @@ def test_markers_show_the_centre_of_mass_and_the_torques(arm, model):
     assert len(heard) - count < 20
 
 
-def test_markers_show_inertias_and_the_wrenches_of_the_latest_request(arm, model):
+def test_markers_show_inertias_in_the_frames_of_the_links(arm, model):
+    heard = []
+    arm.peer.create_subscription(MarkerArray, '/dynamics/markers', heard.append, 1)
+    arm.spin_until(lambda: arm.node.answers.publishers()[-1].get_subscription_count() > 0)
+    ellipsoids = {}
+
+    def all_came():
+        ellipsoids.update({marker.id: marker for message in heard for marker in message.markers
+                           if marker.ns == 'inertia'})
+        return ellipsoids
+    # They are sent once a second.
+    keep_sending(arm, state(model)[0], all_came)
+    assert set(ellipsoids) == {k for k, link in enumerate(model.links) if link.mass > 0.0}
+    for k, marker in ellipsoids.items():
+        link, at, turn = model.links[k], marker.pose.position, marker.pose.orientation
+        assert marker.header.frame_id == link.name
+        assert marker.frame_locked
+        assert np.allclose([at.x, at.y, at.z], link.com, rtol=0.0, atol=1e-15)
+        R = quaternion_matrix([turn.x, turn.y, turn.z, turn.w])
+        a, b, c = 0.5 * np.array([marker.scale.x, marker.scale.y, marker.scale.z])
+        # The inertia of an ellipsoid of even density with these semi-axes.
+        moments = link.mass / 5.0 * np.array([b * b + c * c, a * a + c * c, a * a + b * b])
+        assert np.allclose(R @ np.diag(moments) @ R.T, link.inertia, atol=2e-6)
+
+
+def test_markers_show_the_wrenches_of_the_latest_request(arm, model):
     heard = []
     arm.peer.create_subscription(MarkerArray, '/dynamics/markers', heard.append, 1)
     message, q, _ = state(model)
@@ -94,16 +119,6 @@ def test_markers_show_inertias_and_the_wrenches_of_the_latest_request(arm, model
     arm.spin_until(lambda: heard)
     markers = {(marker.ns, marker.id): marker for marker in heard[0].markers}
     poses = rbd_ros.forward_kinematics(model, q)
-    for k, link in enumerate(model.links):
-        if link.mass > 0.0:
-            marker = markers['inertia', k]
-            turn = marker.pose.orientation
-            R = quaternion_matrix([turn.x, turn.y, turn.z, turn.w])
-            a, b, c = 0.5 * np.array([marker.scale.x, marker.scale.y, marker.scale.z])
-            # The inertia of an ellipsoid of even density with these semi-axes.
-            moments = link.mass / 5.0 * np.array([b * b + c * c, a * a + c * c, a * a + b * b])
-            turned = poses[k, :3, :3] @ link.inertia @ poses[k, :3, :3].T
-            assert np.allclose(R @ np.diag(moments) @ R.T, turned, atol=2e-6)
     tool = model.link_index('tool0')
     arrow = markers['external_force', tool]
     reach = [arrow.points[1].x - arrow.points[0].x, arrow.points[1].y - arrow.points[0].y,

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Centres of mass, gravity torques, inertias and external wrenches as markers for RViz."""
 
+from time import monotonic
+
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Point
 import numpy as np
@@ -15,6 +17,7 @@ COM_DIAMETER = 0.06                 # m, of the ball for the whole robot ...
 LINK_DIAMETER = 0.025               # ... and of those for the links
 THINNEST = 1e-3                     # m, of an ellipsoid that can be drawn
 SHOWN = 2                           # s, for which the wrenches of a request are shown
+AGAIN = 1.0                         # s, after which what stays as it is, is sent once more
 RED = ColorRGBA(r=0.9, g=0.2, b=0.15, a=0.9)
 BLUE = ColorRGBA(r=0.15, g=0.4, b=0.9, a=0.6)
 ORANGE = ColorRGBA(r=1.0, g=0.6, b=0.1, a=0.9)
@@ -28,18 +31,21 @@ class Markers:
     The marker array of one robot, made once and then only moved.
 
     A red ball is the centre of mass of the robot, blue ones are those of its links. Grey
-    ellipsoids, of even density, have the links' masses and inertias. An orange arrow along the
-    axis of each joint is its gravity torque. Green and violet arrows are the forces and moments
-    that a request said to act from outside.
+    ellipsoids, of even density, have the links' masses and inertias; they stay as they are in the
+    frames of their links, where RViz moves them. An orange arrow along the axis of each joint is
+    its gravity torque. Green and violet arrows are the forces and moments that a request said to
+    act from outside.
 
     Parameters
     ----------
     model : Model
         The robot.
+    prefix : str
+        What frames have before the names of links.
 
     """
 
-    def __init__(self, model):
+    def __init__(self, model, prefix=''):
         self._model = model
         self._links = [k for k, link in enumerate(model.links) if link.mass > 0.0]
         self._coms = np.array([[*model.links[k].com, 1.0] for k in self._links]).reshape(-1, 4)
@@ -52,16 +58,10 @@ class Markers:
         self._link_coms = _marker('link_com', 0, Marker.SPHERE_LIST, BLUE, LINK_DIAMETER)
         self._link_coms.points = [Point() for _ in self._links]
         self._arrows = [_arrow('gravity_torque', k, ORANGE) for k in range(len(self._joints))]
-        self._axes, self._ellipsoids = [], []
-        for k in self._links:
-            axes, diameters = ellipsoid(model.links[k])
-            marker = _marker('inertia', k, Marker.SPHERE, GREY, 0.0)
-            _place(marker.scale, diameters)
-            self._axes.append(axes)
-            self._ellipsoids.append(marker)
+        self._ellipsoids = [_ellipsoid(k, model.links[k], prefix) for k in self._links]
+        self._ellipsoids_due = 0.0
         self._wrenches = {}
-        self._still = [self._com, self._link_coms, *self._arrows, *self._ellipsoids]
-        self.message = MarkerArray(markers=self._still)
+        self.message = MarkerArray()
 
     def show_wrenches(self, wrenches):
         """Let the next array show wrenches, (moment, force) by link, in the links' axes."""
@@ -97,14 +97,13 @@ class Markers:
         for marker, (k, joint, column) in zip(self._arrows, self._joints):
             length = ARROW * terms.g[column] / self._largest
             _draw(marker, poses[k, :3, 3], length * (poses[k, :3, :3] @ joint.axis))
-        for marker, k, axes, centre in zip(self._ellipsoids, self._links, self._axes, centres):
-            _place(marker.pose.position, centre)
-            turn = marker.pose.orientation
-            turn.x, turn.y, turn.z, turn.w = quaternion_of_turn(
-                log(pose(poses[k, :3, :3] @ axes, np.zeros(3)))[:3]).tolist()
-        self.message.markers = [*self._still, *self._wrench_arrows(poses)]
-        for marker in self.message.markers:
+        markers = [self._com, self._link_coms, *self._arrows, *self._wrench_arrows(poses)]
+        for marker in markers:
             marker.header.stamp, marker.header.frame_id = stamp, frame
+        if monotonic() >= self._ellipsoids_due:
+            self._ellipsoids_due = monotonic() + AGAIN
+            markers += self._ellipsoids
+        self.message.markers = markers
         return self.message
 
     def _wrench_arrows(self, poses):
@@ -146,6 +145,18 @@ def ellipsoid(link):
     axes[:, 0] *= np.linalg.det(axes)
     diameters = 2.0 * np.sqrt(5.0 / link.mass * np.maximum(moments, 0.0))
     return axes, np.maximum(diameters, THINNEST)
+
+
+def _ellipsoid(number, link, prefix):
+    axes, diameters = ellipsoid(link)
+    marker = _marker('inertia', number, Marker.SPHERE, GREY, 0.0)
+    marker.header.frame_id, marker.frame_locked = prefix + link.name, True
+    _place(marker.scale, diameters)
+    _place(marker.pose.position, link.com)
+    turn = marker.pose.orientation
+    turn.x, turn.y, turn.z, turn.w = quaternion_of_turn(
+        log(pose(axes, np.zeros(3)))[:3]).tolist()
+    return marker
 
 
 def _marker(space, number, kind, color, diameter):

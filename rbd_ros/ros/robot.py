@@ -129,7 +129,7 @@ class Robot:
         self.command_joints = parameters.command_joints or model.velocity_names[first:]
         self.command_order = [model.velocity_names.index(name) for name in self.command_joints]
         self.outputs = Outputs(model, model_id, self.command_joints)
-        self.markers = Markers(model)
+        self.markers = Markers(model, prefix)
 
     def changed(self, model, model_id):
         """Return this robot with another load or gravity."""
