@@ -8,6 +8,7 @@ the same source runs interpreted.
 
 """
 
+import gc
 import hashlib
 import os
 from pathlib import Path
@@ -59,7 +60,8 @@ def kernel(function, **options):
     try:
         # Kernels allocate nothing: without numba's counting of references a call from Python takes
         # two thirds of the time.
-        dispatcher = numba.njit(cache=True, _nrt=False, **_OPTIONS, **options)(function)
+        dispatcher = numba.njit(cache=True, _nrt=False, no_cfunc_wrapper=True, **_OPTIONS,
+                                **options)(function)
     finally:
         numba.config.CACHE_DIR = chosen_by_user
     # What disable_compile() does, which itself wants a compiled signature first.
@@ -86,8 +88,13 @@ def prepare(kernel, *arguments):
         return False
     known = len(kernel.overloads)
     kernel.disable_compile(False)
+    # A quarter of the time would go to the garbage collector, which finds nothing.
+    collecting = gc.isenabled()
+    gc.disable()
     try:
         kernel.compile(tuple(numba.typeof(argument) for argument in arguments))
     finally:
+        if collecting:
+            gc.enable()
         kernel.disable_compile()
     return len(kernel.overloads) > known
