@@ -9,14 +9,17 @@ Kim (34); Lynch and Park (9.51); Vlasblom (2.3), (2.13).
 
 import math
 
-from rbd_ros.bodies import fits, parent, place_in_parents, R_, r_, world_column, world_pose
-from rbd_ros.compiled import helper, kernel
-from rbd_ros.vectors import load3, load33, store3, store33, sub
+from rbd_ros.bodies import (fits, joint_pose, parent, place_in_parents, R_, r_, world_column,
+                            world_pose)
+from rbd_ros.compiled import kernel
+from rbd_ros.vectors import load3, load33, rotate, scale, store3, store33, transpose, unrotate
 
 
-@helper
-def place(robot, joints, q):
-    """Write the pose of every body in the world; return a number that is finite if they are."""
+@kernel
+def place_bodies(robot, joints, q):
+    """Write the pose of every body in the world; return whether q has a right length and value."""
+    if not fits(robot, joints, q, None):
+        return False
     place_in_parents(robot, joints, q)
     store33(robot, 0, R_, ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))
     store3(robot, 0, r_, (0.0, 0.0, 0.0))
@@ -28,13 +31,7 @@ def place(robot, joints, q):
         store33(robot, i, R_, R)
         store3(robot, i, r_, r)
         total += R[0][0] + r[0] + r[1] + r[2]
-    return total
-
-
-@kernel
-def place_bodies(robot, joints, q):
-    """Write the pose of every body in the world; return whether q has a right length and value."""
-    return fits(robot, joints, q, None) and math.isfinite(place(robot, joints, q))
+    return math.isfinite(total)
 
 
 @kernel
@@ -48,20 +45,32 @@ def world_jacobian_columns(robot, joints, q, links, k, J, T):
     """
     if not fits(robot, joints, q, None):
         return False
-    total = place(robot, joints, q)
-    i = int(links[k, 0])
-    R, r = world_pose(load33(robot, i, R_), load3(robot, i, r_), load33(links, k, 1),
-                      load3(links, k, 10))
+    total = 0.0
+    for x in q:
+        total += x
+    J[:] = 0.0
+    # Link to root: its pose (R, r) in the frame of every body that carries it, and the columns of
+    # these in the axes of the link.                                              [V (2.3)]
+    body = int(links[k, 0])
+    R, r = load33(links, k, 1), load3(links, k, 10)
+    i = body
+    while i > 0:
+        turn, slide = world_column(robot, joints, i, transpose(R), scale(-1.0, unrotate(R, r)))
+        for row in range(3):
+            J[row, i - 1], J[3 + row, i - 1] = turn[row], slide[row]
+        R_i, r_i = joint_pose(robot, joints, i, q)
+        R, r = world_pose(R_i, r_i, R, r)
+        i = parent(robot, i)
+    # Then (R, r) is the pose in the world, and turns the columns.
+    i = body
+    while i > 0:
+        turn = rotate(R, (J[0, i - 1], J[1, i - 1], J[2, i - 1]))
+        slide = rotate(R, (J[3, i - 1], J[4, i - 1], J[5, i - 1]))
+        for row in range(3):
+            J[row, i - 1], J[3 + row, i - 1] = turn[row], slide[row]
+        i = parent(robot, i)
     for row in range(3):
         for column in range(3):
             T[row, column] = R[column][row]
         T[row, 3] = r[row]
-    J[:] = 0.0
-    while i > 0:
-        turn, slide = world_column(robot, joints, i, load33(robot, i, R_),
-                                   sub(load3(robot, i, r_), r))
-        for row in range(3):
-            J[row, i - 1] = turn[row]
-            J[3 + row, i - 1] = slide[row]
-        i = parent(robot, i)
-    return math.isfinite(total)
+    return math.isfinite(total + R[0][0] + r[0] + r[1] + r[2])
