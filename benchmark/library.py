@@ -13,7 +13,8 @@ import numpy as np
 from robots import robots
 from timing import one_core, options, quartiles, save, take_turns
 
-LIBRARIES = {'rbd_ros': 'with_rbd_ros', 'Pinocchio': 'with_pinocchio', 'MuJoCo': 'with_mujoco'}
+LIBRARIES = {'rbd_ros': 'with_rbd_ros', 'Pinocchio': 'with_pinocchio', 'MuJoCo': 'with_mujoco',
+             'Drake': 'with_drake'}
 
 # Different recursions for the same numbers: rounding, which solving for accelerations multiplies
 # by the condition of M, about 1e5 for a humanoid.

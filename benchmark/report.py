@@ -94,14 +94,15 @@ def head(found):
 def library(results):
     """Return the tables of single calls."""
     lines = ['## Single calls from Python', '',
-             'Medians, µs. The libraries take turns in one process on one core; ratios are those '
-             'of the turns, with quartiles. Before, the outputs were found to agree; *differs* is '
-             'the largest difference, as a share of the largest entry. What Pinocchio is called '
-             'for is in `with_pinocchio.py`: for all terms crba, computeCoriolisMatrix, '
-             'computeGeneralizedGravity and jacobianCenterOfMass. What MuJoCo is called for is in '
-             '`with_mujoco.py`: the fewest calls; its all terms are without C. A dash: it has no '
-             'such function. The humanoid is Talos without head, grippers, wrists and one torso '
-             'joint.', '', '![ratios](ratios.png)', '']
+             'Medians, µs. The libraries take turns in one process on one core; ratios are those'
+             ' of the turns, with quartiles. Before, the outputs were found to agree; *differs* '
+             'is the largest difference, as a share of the largest entry. What Pinocchio is '
+             'called for is in `with_pinocchio.py`: for all terms crba, computeCoriolisMatrix, '
+             'computeGeneralizedGravity and jacobianCenterOfMass. What MuJoCo is called for is '
+             'in `with_mujoco.py`: the fewest calls; its all terms are without C. So are those '
+             'of Drake (`with_drake.py`), which takes part where it is installed (`pip install '
+             'drake`). A dash: it has no such function. The humanoid is Talos without head, '
+             'grippers, wrists and one torso joint.', '', '![ratios](ratios.png)', '']
     rows = results['rows']
     for robot in dict.fromkeys(row['robot'] for row in rows):
         mine = [row for row in rows if row['robot'] == robot]
@@ -127,7 +128,7 @@ def seed(results):
             *table(('25 joints: M, C, g, C v, CoM, J_CoM', 'µs'),
                    [('the seed, M, C and g', f'{SEED_US:.0f}'),
                     *((name, f'{us:.2f}') for name, us in row['us'].items()
-                      if name != 'MuJoCo')]),
+                      if name in ('rbd_ros', 'Pinocchio'))]),
             *table(('M, C, g, dC/dt and dg/dt (dM/dt = C + C^T) as a share of twice all terms',
                     'share'), [('the seed, 25 joints', SEED_RATES),
                                *((name, spread(three))

@@ -5,6 +5,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 import warnings
+from xml.etree import ElementTree
 
 import numpy as np
 import pinocchio
@@ -62,6 +63,25 @@ class Robot:
         self.tau = rbd_ros.inverse_dynamics(model, self.q, self.v, self.a)
         # The link farthest from the root that a joint of its own moves.
         self.tip = model.moving_joints[-1][0].child
+
+
+def bare_urdf(robot):
+    """Return the root element of a URDF without shapes and limits, its locked joints fixed."""
+    root = ElementTree.parse(robot.path).getroot()
+    for link in root.iter('link'):
+        for shape in link.findall('visual') + link.findall('collision'):
+            link.remove(shape)
+    for transmission in root.findall('transmission'):
+        root.remove(transmission)
+    for joint in root.findall('joint'):
+        if joint.get('name') in robot.locked:
+            joint.set('type', 'fixed')
+        for name in ('mimic', 'dynamics', 'limit', 'safety_controller'):
+            for part in joint.findall(name):
+                joint.remove(part)
+        if joint.get('type') == 'revolute':
+            joint.set('type', 'continuous')
+    return root
 
 
 def robots():

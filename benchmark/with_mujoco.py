@@ -16,21 +16,12 @@ from xml.etree import ElementTree
 import mujoco as mj
 import numpy as np
 from rbd_ros.spatial import skew
+from robots import bare_urdf
 
 
 def build(robot):
     """Return the robot in MuJoCo: its URDF without shapes, locked joints fixed."""
-    root = ElementTree.parse(robot.path).getroot()
-    for link in root.iter('link'):
-        for shape in link.findall('visual') + link.findall('collision'):
-            link.remove(shape)
-    for joint in root.findall('joint'):
-        if joint.get('name') in robot.locked:
-            joint.set('type', 'fixed')
-        for part in joint.findall('mimic') + joint.findall('dynamics') + joint.findall('limit'):
-            joint.remove(part)
-        if joint.get('type') == 'revolute':
-            joint.set('type', 'continuous')
+    root = bare_urdf(robot)
     if robot.floating:
         children = {joint.find('child').get('link') for joint in root.findall('joint')}
         base, = (link.get('name') for link in root.findall('link')
