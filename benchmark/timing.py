@@ -17,8 +17,8 @@ import numpy as np
 
 HERE = Path(__file__).resolve().parent
 MEASURED = HERE.parent / 'build' / 'benchmark'
-# s; long against what a clock costs, short against what the system grants another process
-IN_A_ROW = 0.0004
+# s; long against the filling of caches, short against what the system grants another process
+IN_A_ROW = 0.002
 PACKAGES = ('numpy', 'numba', 'pin', 'mujoco', 'drake', 'rclpy')
 
 
