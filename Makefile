@@ -44,6 +44,7 @@ bench: $(STAMPS)/package $(STAMPS)/bench
 	$(BIN)/python benchmark/growth.py $(BENCH_ARGS)
 	$(BIN)/python benchmark/batch.py $(BENCH_ARGS)
 	$(BIN)/python benchmark/node.py $(BENCH_ARGS) $(if $(NODE_SECONDS),--seconds $(NODE_SECONDS))
+	$(BIN)/python benchmark/start.py $(BENCH_ARGS)
 	$(BIN)/python benchmark/fleet.py
 	$(BIN)/python benchmark/report.py
 

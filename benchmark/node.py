@@ -15,6 +15,7 @@ from array import array
 import gc
 from importlib import import_module
 import itertools
+import math
 import multiprocessing
 import os
 from pathlib import Path
@@ -35,7 +36,7 @@ STAMP = struct.Struct('<4xiI')
 
 
 def send(urdf, rate, seconds, go, sent, first):
-    """Send joint states at a rate, on the dot."""
+    """Send joint states at a rate; cycles that the machine slept through are left out."""
     from rbd_ros import load_urdf
     import rclpy
     from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -65,10 +66,11 @@ def send(urdf, rate, seconds, go, sent, first):
     # What was sent before is on its way no more.
     sleep(0.5)
     gc.freeze()
-    count, begin = round(rate * seconds), perf_counter()
+    count, due = round(rate * seconds), perf_counter()
     for k in range(count):
-        while (left := begin + k / rate - perf_counter()) > 0.0:
+        while (left := due - perf_counter()) > 0.0:
             sleep(left)
+        due += max(1, math.ceil(-left * rate)) / rate
         q[:] = 0.3 + 0.2 * np.sin(0.01 * k)
         now = publish()
         if k == 0:

@@ -1,6 +1,8 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Write RESULTS.md and its plots from what library, growth, batch and node have measured."""
+"""Write RESULTS.md and its plots from what the other scripts have measured."""
+
+from statistics import median
 
 import plots
 from timing import HERE, load
@@ -20,6 +22,8 @@ SIZES = {'small': '6-7 joints', 'large': '25-32 joints', 'floating': 'floating b
 NODE = {'joints': 32, 'executor': 'events', 'rate': 1000}
 # Less than the smallest object that Python could keep for each state.
 GROWTH = 16.0
+# s, from the start of its process to its first output: the node with and without cached kernels.
+WARM, COLD = 1.5, 20.0
 # What Garofalo et al. report for a humanoid with 25 joints.
 SEED_US, SEED_RATES = 244.0, 0.71
 
@@ -75,6 +79,11 @@ def targets(found):
                          ('CPU, % of a core', 'CPU %', 40.0, '.0f'),
                          ('growth of memory, bytes a state', 'growth bytes a state', GROWTH,
                           '.1f'))]
+    if 'start' in found:
+        rows += [(f'node, start of the process to first output, {name}, s', limit,
+                  f'{t:.{digits}f}', verdict(t <= limit)) for name, t, limit, digits in (
+                      ('kernels cached, median', median(found['start']['warm']), WARM, 2),
+                      ('no kernels cached', found['start']['cold'], COLD, 1))]
     return rows
 
 
@@ -179,9 +188,20 @@ def node(results):
             *table(('node', *keys), rows)]
 
 
+def start(results):
+    """Return the table of starts."""
+    warm = results['warm']
+    return ['## The start of the node', '',
+            'From the start of the process to the first ~/dynamics in another one; description '
+            'and joint states are there before.', '',
+            *table(('kernels', 's'), [
+                ('cached', f'{median(warm):.2f} ({min(warm):.2f} ... {max(warm):.2f})'),
+                ('to be compiled', f'{results["cold"]:.1f}')])]
+
+
 def main():
     """Write the report on the parts that were measured."""
-    found = {part: results for part in ('library', 'growth', 'batch', 'node')
+    found = {part: results for part in ('library', 'growth', 'batch', 'node', 'start')
              if (results := load(part))}
     if not found:
         raise SystemExit('nothing was measured: see `make bench`')
@@ -192,11 +212,13 @@ def main():
               'are met.', '', *table(('target', 'at most', 'measured', ''), rows)]
     drawings = {'library': ('ratios', plots.ratios), 'growth': ('growth', plots.growth),
                 'batch': ('batch', plots.batch), 'node': ('node', plots.node)}
-    sections = {'library': library, 'growth': growth, 'batch': batch, 'node': node}
+    sections = {'library': library, 'growth': growth, 'batch': batch, 'node': node,
+                'start': start}
     for part, results in found.items():
         lines += sections[part](results)
-        name, draw = drawings[part]
-        draw(results, HERE / f'{name}.png')
+        if part in drawings:
+            name, draw = drawings[part]
+            draw(results, HERE / f'{name}.png')
     (HERE / 'RESULTS.md').write_text('\n'.join(lines).rstrip() + '\n')
     print(HERE / 'RESULTS.md', 'written')
 

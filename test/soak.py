@@ -75,9 +75,9 @@ def send(urdf, seconds, go, sent):
     for k in range(round(RATE * seconds)):
         while (left := due - perf_counter()) > 0.0:
             sleep(left)
+        due += max(1, math.ceil(-left * RATE)) / RATE
         publish(k)
         sent.value = k + 1
-        due += 1.0 / RATE * max(1, math.ceil(-left * RATE))
     sleep(1.0)
     rclpy.try_shutdown()
 
