@@ -66,15 +66,16 @@ def send(urdf, rate, seconds, go, sent, first):
     # What was sent before is on its way no more.
     sleep(0.5)
     gc.freeze()
-    count, due = round(rate * seconds), perf_counter()
-    for k in range(count):
+    count, due = 0, perf_counter()
+    end = due + seconds
+    while due < end:
         while (left := due - perf_counter()) > 0.0:
             sleep(left)
         due += max(1, math.ceil(-left * rate)) / rate
-        q[:] = 0.3 + 0.2 * np.sin(0.01 * k)
+        q[:] = 0.3 + 0.2 * np.sin(0.01 * count)
         now = publish()
-        if k == 0:
-            first.value = now
+        first.value = first.value or now
+        count += 1
     sent.value = count
     sleep(1.0)
     rclpy.try_shutdown()

@@ -183,7 +183,8 @@ def node(results):
     return ['## The node', '',
             f'{results["seconds"]:.0f} s each; every topic has a listener. Latency from the stamp '
             'of a joint state to the arrival of ~/dynamics, the last output, in another process; '
-            'sender and listener are Python on the same cores. Growth of memory is that after the '
+            'sender and listener are Python on the same cores. The sender leaves out the cycles '
+            'that the machine slept through. Growth of memory is that after the '
             'first ten seconds, or half of them.', '', '![node](node.png)', '',
             *table(('node', *keys), rows)]
 

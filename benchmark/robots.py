@@ -66,7 +66,13 @@ class Robot:
 
 
 def bare_urdf(robot):
-    """Return the root element of a URDF without shapes and limits, its locked joints fixed."""
+    """
+    Return the root element of a robot's URDF with what dynamics needs, for other parsers.
+
+    Locked joints are fixed, others turn without limits; shapes, transmissions, limits, damping
+    and mimicry are left out.
+
+    """
     root = ElementTree.parse(robot.path).getroot()
     for link in root.iter('link'):
         for shape in link.findall('visual') + link.findall('collision'):

@@ -10,7 +10,6 @@ kernels in the cache, and once with an empty cache.
 
 from array import array
 import os
-from pathlib import Path
 import subprocess
 import sys
 from tempfile import TemporaryDirectory
@@ -40,7 +39,7 @@ class Source:
         self._spin_once, self._node = rclpy.spin_once, rclpy.create_node('source')
         model = load_urdf(DEMO_ARM)
         self._describe = self._node.create_publisher(String, 'robot_description', DESCRIPTION_QOS)
-        self._describe.publish(String(data=Path(DEMO_ARM).read_text()))
+        self._describe.publish(String(data=DEMO_ARM.read_text()))
         self._states = self._node.create_publisher(JointState, 'joint_states', 10)
         self._message = JointState(name=list(model.velocity_names))
         self._message.position = array('d', np.full(model.nv, 0.1))
@@ -87,6 +86,8 @@ def main():
         source = Source()
         source.start(os.environ)
         warm = [source.start(os.environ) for _ in range(2 if quick else 10)]
+        # This one would win.
+        os.environ.pop('NUMBA_CACHE_DIR', None)
         cold = source.start({**os.environ, 'XDG_CACHE_HOME': empty})
     print(f'warm {np.median(warm):.2f} s ({min(warm):.2f} ... {max(warm):.2f}), cold {cold:.1f} s')
     save('start', quick, {'warm': warm, 'cold': cold})

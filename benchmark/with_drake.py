@@ -57,7 +57,7 @@ def functions(robot):
         omega, slide = robot.v[of_v][:3], robot.v[of_v][3:]
         moved[row + 3:row + 6] = R @ skew(omega) @ slide
     v, a, tau = T @ robot.v, T @ robot.a + moved, np.linalg.solve(T.T, robot.tau)
-    port = plant.get_applied_generalized_force_input_port().FixValue(context, tau)
+    plant.get_applied_generalized_force_input_port().FixValue(context, tau)
     accelerations = plant.get_generalized_acceleration_output_port()
     forces, tip = MultibodyForces(plant), plant.GetFrameByName(robot.tip)
 
@@ -79,7 +79,6 @@ def functions(robot):
 
     def forward_dynamics():
         renew()
-        port.GetMutableData()
         return accelerations.Eval(context)
 
     def gravity_torques():

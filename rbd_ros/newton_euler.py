@@ -45,7 +45,7 @@ def newton_euler(robot, joints, q, v, a, tau):
     store3(robot, 0, a_, scale(-1.0, load3(robot, 0, GRAVITY)))
     store6(robot, 0, F_, (zero, zero))
     place_in_parents(robot, joints, q)
-    # Root to leaves: how each body moves, and the force on it alone.             [K (36), (40)]
+    # Root to leaves: how each body moves, and the force on it alone.
     for i in range(1, n):
         p = parent(robot, i)
         R, r = load33(robot, i, R_), load3(robot, i, r_)
@@ -83,4 +83,6 @@ def newton_euler(robot, joints, q, v, a, tau):
         total += torque
         store6(robot, p, F_, add_to_parent(load6(robot, p, F_), load33(robot, i, R_),
                                            load3(robot, i, r_), F))
-    return math.isfinite(total)
+    # A position that is not finite may show in the moment on the ground alone.
+    moment = load3(robot, 0, F_)
+    return math.isfinite(total + moment[0] + moment[1] + moment[2])

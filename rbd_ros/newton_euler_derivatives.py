@@ -46,8 +46,8 @@ def inverse_dynamics_jacobians(robot, joints, q, v, a, jacobians):
     """
     Write dtau/dq, dtau/dv and M side by side to `jacobians`, shape (nv, 3 nv).
 
-    Forces from outside turn with the bodies that they act on. Returns whether the results
-    are finite; nothing is written, and False returned, if q, v or a has a wrong length.
+    Forces from outside turn with the bodies that they act on. Returns whether the results are
+    finite; nothing is written, and False returned, if q, v or a has a wrong length.
 
     """
     if not (fits(robot, joints, q, v) and fits(robot, joints, q, a)):
@@ -108,7 +108,9 @@ def inverse_dynamics_jacobians(robot, joints, q, v, a, jacobians):
         jacobians[j - 1, two] = dot6(S, by_v)
         jacobians[j - 1, three] = dot6(S, by_a) + robot[j, ARMATURE]
         total += jacobians[j - 1, one] + jacobians[j - 1, two] + jacobians[j - 1, three]
-        turned_force = ad_transposed(S, load6(robot, j, F_))
+        F = load6(robot, j, F_)
+        total += dot6(S, F)
+        turned_force = ad_transposed(S, F)
         same_joint = follows(joints, j)
         if not same_joint:
             by_q = sub6(by_q, turned_force)

@@ -40,14 +40,15 @@ def world_jacobian_columns(robot, joints, q, links, k, J, T):
     Write the Jacobian of link k about its origin, in the world's axes, and its 4x4 pose.
 
     Row k of ``links`` holds the body that the link belongs to, and its pose in the frame of that
-    body: rotation and position. Returns whether q has a right length and value.
+    body: rotation and position. Returns whether q has the right length and is finite, and no
+    quaternion of a joint that carries the link is zero.
 
     """
     if not fits(robot, joints, q, None):
         return False
     total = 0.0
     for x in q:
-        total += x
+        total += 0.0 * x
     J[:] = 0.0
     # Link to root: its pose (R, r) in the frame of every body that carries it, and the columns of
     # these in the axes of the link.                                              [V (2.3)]

@@ -162,7 +162,7 @@ def ad_transposed(V, F):
 @helper
 def to_child(R, r, V):
     """Return Ad_T^-1 V: a motion in the frame whose pose is T = (R, r) [K (11)]."""
-    return (unrotate(R, V[0]), unrotate(R, add(V[1], cross(V[0], r))))
+    return (unrotate(R, V[0]), unrotate(R, add_cross(V[1], V[0], r)))
 
 
 @helper

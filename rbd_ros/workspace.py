@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The allocation-free form of the library, for control loops."""
+"""The library with buffers that are kept, for control loops."""
 
 from math import isfinite
 from typing import NamedTuple

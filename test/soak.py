@@ -3,10 +3,10 @@
 """
 Let the dynamics node work for ten minutes, and fail if it loses states, grows, or slows down.
 
-A robot of seven joints sends its state at 1 kHz from a process of its own, this one listens to
-~/dynamics and compares every answer with the torques and positions that belong to its state. After
-the first minute (or a quarter of the time) memory may grow by 1 MB, threads and open files not at
-all.
+A robot of seven joints sends its state at 1 kHz from a process of its own, but for the cycles that
+the machine sleeps through; this one listens to ~/dynamics and compares every answer with the
+torques and positions that belong to its state. After the first minute (or a quarter of the time)
+memory may grow by 1 MB, threads and open files not at all.
 
 """
 
@@ -134,7 +134,7 @@ def soak(urdf, seconds, executor):
                 due = elapsed + 30.0
                 print(f'{elapsed:6.0f} s: {sent.value} sent, {len(stamps)} answered, '
                       f'{now[0] / 2 ** 20:.1f} MB, {now[1]} threads, {now[2]} files', flush=True)
-        cpu = sum(watched.cpu_times()[:2]) / seconds
+        cpu = sum(watched.cpu_times()[:2]) / elapsed
         if now[0] - first[0] > GROWTH:
             faults.append(f'memory grew by {(now[0] - first[0]) / 1024:.0f} KiB')
         for what, before, after in zip(('threads', 'files'), first[1:], now[1:]):
@@ -146,8 +146,9 @@ def soak(urdf, seconds, executor):
         code = process.wait(timeout=10.0)
         listener.shutdown()
         rclpy.try_shutdown()
-    print(f'{sent.value} states sent, {len(stamps)} answered, {len(wrong)} wrong; memory '
-          f'{(now[0] - first[0]) / 1024:+.0f} KiB; {100 * cpu:.0f} % of a core; exit code {code}')
+    print(f'{sent.value} states sent in {elapsed:.0f} s, {len(stamps)} answered, '
+          f'{len(wrong)} wrong; memory {(now[0] - first[0]) / 1024:+.0f} KiB; '
+          f'{100 * cpu:.0f} % of a core; exit code {code}')
     if wrong:
         faults.append(f'{len(wrong)} answers are wrong')
     if code:

@@ -3,6 +3,7 @@
 """The library's border: what it takes, what it refuses, what it depends on."""
 
 import ast
+import itertools
 import os
 import pathlib
 import subprocess
@@ -113,6 +114,34 @@ def test_wrong_vectors_are_refused_by_name(request, name, call):
             call(model, q, worse, a)
     # None of that leaves a trace in a workspace.
     assert all(np.all(np.isfinite(x)) for x in rbd_ros.all_terms(model, q, v))
+
+
+@pytest.mark.parametrize('floating', [False, True])
+def test_no_entry_that_is_not_finite_passes(floating):
+    model = random_tree(5, 8)
+    model = rbd_ros.with_floating_base(model) if floating else model
+    state = random_state(model, 0)
+    workspace, given = Workspace(model), np.arange(model.nv) % 2 == 0
+    link = model.link_names[-1]
+    for used, call in (
+            ('qv', lambda q, v, a: workspace.all_terms(q, v)),
+            ('q', lambda q, v, a: workspace.configuration_terms(q)),
+            ('q', lambda q, v, a: workspace.gravity_torques(q)),
+            ('qva', workspace.inverse_dynamics), ('qva', workspace.forward_dynamics),
+            ('qva', lambda q, v, a: workspace.hybrid_dynamics(q, v, a, a, given)),
+            ('qva', workspace.terms_and_rates), ('qva', workspace.torque_regressor),
+            ('qva', workspace.inverse_dynamics_derivatives),
+            ('qva', workspace.forward_dynamics_derivatives),
+            ('q', lambda q, v, a: workspace.place_links(q)),
+            ('q', lambda q, v, a: workspace.world_jacobian(q, link))):
+        call(*state)
+        for label, x in zip('qva', state):
+            for k, bad in itertools.product(range(len(x)), (np.nan, np.inf, -np.inf)):
+                x[k], right = bad, x[k]
+                if label in used:
+                    with pytest.raises(StateError):
+                        call(*state)
+                x[k] = right
 
 
 def test_wrong_wrenches_links_and_options_are_refused_by_name(tree):

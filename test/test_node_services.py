@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Markers and services of the dynamics node; numbers are rows of doc/faults.md."""
 
+from builtin_interfaces.msg import Time
 from geometry_msgs.msg import WrenchStamped
 from harness import at, Harness, keep_sending, ros
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from rbd_msgs.srv import DynamicsTerms, ForwardDynamics, HybridDynamics, InverseDynamics
 import rbd_ros
 from rbd_ros.joints import quaternion_matrix
+from rbd_ros.ros.markers import Markers
 from robots import example_urdf, load_quietly, random_state, relative_error
 from visualization_msgs.msg import MarkerArray
 
@@ -93,15 +95,30 @@ def test_markers_show_inertias_in_the_frames_of_the_links(arm, model):
     keep_sending(arm, state(model)[0], all_came)
     assert set(ellipsoids) == {k for k, link in enumerate(model.links) if link.mass > 0.0}
     for k, marker in ellipsoids.items():
-        link, at, turn = model.links[k], marker.pose.position, marker.pose.orientation
+        link, centre, turn = model.links[k], marker.pose.position, marker.pose.orientation
         assert marker.header.frame_id == link.name
         assert marker.frame_locked
-        assert np.allclose([at.x, at.y, at.z], link.com, rtol=0.0, atol=1e-15)
+        assert np.allclose([centre.x, centre.y, centre.z], link.com, rtol=0.0, atol=1e-15)
         R = quaternion_matrix([turn.x, turn.y, turn.z, turn.w])
         a, b, c = 0.5 * np.array([marker.scale.x, marker.scale.y, marker.scale.z])
         # The inertia of an ellipsoid of even density with these semi-axes.
         moments = link.mass / 5.0 * np.array([b * b + c * c, a * a + c * c, a * a + b * b])
         assert np.allclose(R @ np.diag(moments) @ R.T, link.inertia, atol=2e-6)
+
+
+def test_the_ellipsoid_of_a_load_is_in_the_frame_of_its_link(model):
+    loaded = rbd_ros.with_payload(model, 'tool0', 2.0, com=(0.0, 0.0, 0.1))
+    q = rbd_ros.neutral(loaded)
+    array = Markers(loaded, 'r1/').update(
+        Time(), 'r1/base_link', rbd_ros.forward_kinematics(loaded, q),
+        rbd_ros.all_terms(loaded, q, np.zeros(loaded.nv)))
+    ellipsoids = [marker for marker in array.markers if marker.ns == 'inertia']
+    assert len(ellipsoids) == 1 + sum(link.mass > 0.0 for link in model.links)
+    # What broadcasts the frames knows of no load.
+    assert {marker.header.frame_id for marker in ellipsoids} <= {
+        'r1/' + name for name in model.link_names}
+    at_tool, = (marker for marker in ellipsoids if marker.header.frame_id == 'r1/tool0')
+    assert at_tool.pose.position.z == 0.1
 
 
 def test_markers_show_the_wrenches_of_the_latest_request(arm, model):

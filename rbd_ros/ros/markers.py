@@ -32,9 +32,9 @@ class Markers:
 
     A red ball is the centre of mass of the robot, blue ones are those of its links. Grey
     ellipsoids, of even density, have the links' masses and inertias; they stay as they are in the
-    frames of their links, where RViz moves them. An orange arrow along the axis of each joint is
-    its gravity torque. Green and violet arrows are the forces and moments that a request said to
-    act from outside.
+    frames of their links, with which RViz moves them, and are sent once a second. An orange arrow
+    along the axis of each joint is its gravity torque. Green and violet arrows are the forces and
+    moments that a request said to act from outside.
 
     Parameters
     ----------
@@ -58,7 +58,11 @@ class Markers:
         self._link_coms = _marker('link_com', 0, Marker.SPHERE_LIST, BLUE, LINK_DIAMETER)
         self._link_coms.points = [Point() for _ in self._links]
         self._arrows = [_arrow('gravity_torque', k, ORANGE) for k in range(len(self._joints))]
-        self._ellipsoids = [_ellipsoid(k, model.links[k], prefix) for k in self._links]
+        # A load has no frame of its own: it is fixed to its link, in the frame of that.
+        self._ellipsoids = [
+            _ellipsoid(k, link, prefix + (model.joints[k - 1].parent if link.is_load
+                                          else link.name))
+            for k, link in enumerate(model.links) if link.mass > 0.0]
         self._ellipsoids_due = 0.0
         self._wrenches = {}
         self.message = MarkerArray()
@@ -147,10 +151,11 @@ def ellipsoid(link):
     return axes, np.maximum(diameters, THINNEST)
 
 
-def _ellipsoid(number, link, prefix):
+def _ellipsoid(number, link, frame):
     axes, diameters = ellipsoid(link)
     marker = _marker('inertia', number, Marker.SPHERE, GREY, 0.0)
-    marker.header.frame_id, marker.frame_locked = prefix + link.name, True
+    # Without a stamp RViz takes the latest transform.
+    marker.header.frame_id, marker.frame_locked = frame, True
     _place(marker.scale, diameters)
     _place(marker.pose.position, link.com)
     turn = marker.pose.orientation
