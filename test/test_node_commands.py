@@ -11,6 +11,7 @@ import pytest
 import rbd_ros
 from rbd_ros.ros.commands import SMOOTH
 from rbd_ros.ros.dynamics_node import DynamicsNode
+from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from robots import example_urdf, load_quietly, random_state, relative_error
 from std_srvs.srv import SetBool
@@ -190,5 +191,5 @@ def test_first_commands_are_blended_in_and_their_rate_is_limited(harness, model,
 def test_fault_46_a_node_that_was_never_configured_ends_too():
     node = DynamicsNode(parameter_overrides=[Parameter('autostart', value=False)])
     node.finish()
-    node.trigger_shutdown()
+    assert node.trigger_shutdown() == TransitionCallbackReturn.SUCCESS
     node.destroy_node()

@@ -60,9 +60,9 @@ class Markers:
         self._arrows = [_arrow('gravity_torque', k, ORANGE) for k in range(len(self._joints))]
         # A load has no frame of its own: it is fixed to its link, in the frame of that.
         self._ellipsoids = [
-            _ellipsoid(k, link, prefix + (model.joints[k - 1].parent if link.is_load
-                                          else link.name))
-            for k, link in enumerate(model.links) if link.mass > 0.0]
+            _ellipsoid(k, model.links[k], prefix + (
+                model.joints[k - 1].parent if model.links[k].is_load else model.links[k].name))
+            for k in self._links]
         self._ellipsoids_due = 0.0
         self._wrenches = {}
         self.message = MarkerArray()
