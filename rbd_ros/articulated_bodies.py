@@ -12,8 +12,8 @@ hardly any inertia keep their digits.
 import math
 
 from rbd_ros.bodies import (ad_joint, ARMATURE, AXIS, fits, GRAVITY, INERTIA, is_screw,
-                            joint_motion, parent, place_in_parents, PRESCRIBED, project, R_, r_,
-                            SCRATCH, SLIDE, TURN, WRENCH)
+                            joint_motion, parent, place_in_parent, PRESCRIBED, project, R_, r_,
+                            SCRATCH, SLIDE, TURN, turn_screws, WRENCH)
 from rbd_ros.compiled import helper, kernel
 from rbd_ros.vectors import (ad_transposed, add, add6, cross, dot6, inertia_times, load3, load33,
                              load6, load_inertia, rotate, scale, scale6, store33, store6, sub,
@@ -192,10 +192,10 @@ def articulated_bodies(robot, joints, q, v, a, tau):
     store6(robot, 0, V_, (zero, zero))
     store6(robot, 0, VDOT_, (zero, scale(-1.0, load3(robot, 0, GRAVITY))))
 
-    place_in_parents(robot, joints, q)
+    turn_screws(robot, joints, q)
     # Root to leaves: twist, and the body alone.
     for i in range(1, nv + 1):
-        R, r = load33(robot, i, R_), load3(robot, i, r_)
+        R, r = place_in_parent(robot, joints, i, q)
         Sv = joint_motion(robot, joints, i, v)
         V = add6(to_child(R, r, load6(robot, parent(robot, i), V_)), Sv)
         G = load_inertia(robot, i, INERTIA)

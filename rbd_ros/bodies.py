@@ -15,9 +15,11 @@ Every column is thus a screw about one axis of its body's frame. The frames are 
 
 """
 
+import math
+
 from rbd_ros.compiled import helper
-from rbd_ros.vectors import (add, compose, cross, load3, load33, quaternion_rotation, rotate,
-                             scale, scale6, store3, store33, turn_z)
+from rbd_ros.vectors import (add, add_rotated, compose, cross, load3, load33, quaternion_rotation,
+                             rotate, scale, scale6, store3, store33, turn_z)
 
 # Columns of the array `robot`, shape (nv + 1, SCRATCH + those of a kernel): constants first. All
 # numbers, whole ones too, are kept as floats in this one array: each array more would make a call
@@ -33,7 +35,8 @@ CONSTANTS = 26
 WRENCH = 26      # moment and force that act on the body from outside, in its frame, N m and N
 PRESCRIBED = 32  # 1 where hybrid dynamics is given the acceleration, 0 where the torque
 SCRATCH = 33     # from here on each kernel keeps what it finds on its way
-R_, r_ = SCRATCH, SCRATCH + 9   # first the pose of the body, rotation (9) and position (3)
+R_, r_ = SCRATCH, SCRATCH + 9   # first the pose of the body, rotation (9) and position (3) ...
+COS_, SIN_ = SCRATCH, SCRATCH + 1   # ... and before that, of the angle that its screw turns by
 GRAVITY = POSITION   # in row 0, the ground: acceleration of gravity, m/s^2
 
 # Columns of the whole-number array `joints`, shape (nv + 1, 3); None where every joint is a screw,
@@ -56,6 +59,12 @@ def parent(robot, i):
 
 
 @helper
+def is_screw(joints, i):
+    """Return whether all motion of body i against its parent is about and along its z axis."""
+    return joints is None or joints[i, KIND] == SCREW
+
+
+@helper
 def follows(joints, i):
     """Return whether body i follows the body before it, as a further column of one joint."""
     return joints is not None and joints[i, KIND] == FOLLOW
@@ -69,35 +78,62 @@ def fits(robot, joints, q, v):
 
 
 @helper
-def joint_pose(robot, joints, i, q):
-    """Return the pose (R, r) of body i in its parent's frame, T_{lambda(i),i} [K (34)]."""
-    R, r = load33(robot, i, ROTATION), load3(robot, i, POSITION)
-    k = i - 1
-    if joints is not None:
-        kind, k = joints[i, KIND], joints[i, Q]
-        if kind == FREE:
-            r = add(r, rotate(R, (q[k + 4], q[k + 5], q[k + 6])))
-        if kind == FREE or kind == BALL:
-            R = compose(R, quaternion_rotation(q[k], q[k + 1], q[k + 2], q[k + 3]))
-        if kind != SCREW:
-            return R, r
-    if robot[i, SLIDE] != 0.0:
-        r = add(r, scale(robot[i, SLIDE] * q[k], R[2]))
-    return turn_z(R, robot[i, TURN] * q[k]), r
+def screw_coordinate(joints, i, q):
+    """Return the coordinate of body i, which a screw moves."""
+    return q[i - 1 if joints is None else joints[i, Q]]
 
 
 @helper
-def place_in_parents(robot, joints, q):
-    """
-    Write the pose of every body in its parent's frame to the columns R_ and r_.
+def turn_screw(robot, joints, i, q):
+    """Write the cosine and the sine of the angle of body i, if a screw moves it."""
+    if is_screw(joints, i):
+        angle = robot[i, TURN] * screw_coordinate(joints, i, q)
+        robot[i, COS_], robot[i, SIN_] = math.cos(angle), math.sin(angle)
 
-    No body waits for another here, so that the processor works on several sines at once.
+
+@helper
+def turn_screws(robot, joints, q):
+    """
+    Write the cosines and sines of all screws.
+
+    No body waits for another here, so that the processor works on several of them at once.
 
     """
     for i in range(1, len(robot)):
-        R, r = joint_pose(robot, joints, i, q)
-        store33(robot, i, R_, R)
-        store3(robot, i, r_, r)
+        turn_screw(robot, joints, i, q)
+
+
+@helper
+def joint_pose(robot, joints, i, q):
+    """Return the pose (R, r) of body i in its parent's frame after `turn_screw` [K (34)]."""
+    R, r = load33(robot, i, ROTATION), load3(robot, i, POSITION)
+    if joints is not None and joints[i, KIND] != SCREW:
+        kind, k = joints[i, KIND], joints[i, Q]
+        if kind == FREE:
+            r = add(r, rotate(R, (q[k + 4], q[k + 5], q[k + 6])))
+        if kind != FOLLOW:
+            R = compose(R, quaternion_rotation(q[k], q[k + 1], q[k + 2], q[k + 3]))
+        return R, r
+    if robot[i, SLIDE] != 0.0:
+        r = add(r, scale(robot[i, SLIDE] * screw_coordinate(joints, i, q), R[2]))
+    return turn_z(R, robot[i, COS_], robot[i, SIN_]), r
+
+
+@helper
+def place_in_parent(robot, joints, i, q):
+    """Write and return the pose of body i in its parent's frame."""
+    R, r = joint_pose(robot, joints, i, q)
+    store33(robot, i, R_, R)
+    store3(robot, i, r_, r)
+    return R, r
+
+
+# In the world's axes.
+@helper
+def place_ground(robot, origin):
+    """Write the pose of the ground: its axes are the world's."""
+    store33(robot, 0, R_, ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))
+    store3(robot, 0, r_, origin)
 
 
 @helper
@@ -114,11 +150,21 @@ def ground_origin(robot, joints, q):
     return (0.0, 0.0, 0.0)
 
 
-# In the world's axes.
 @helper
 def world_pose(R_W, r_W, R, r):
     """Return the pose of a body in the world from its parent's there and its own in the parent."""
-    return compose(R_W, R), add(r_W, rotate(R_W, r))
+    return compose(R_W, R), add_rotated(r_W, R_W, r)
+
+
+@helper
+def place_in_world(robot, joints, i, q):
+    """Write and return the pose of body i in the world; that of its parent is there already."""
+    up = parent(robot, i)
+    R, r = joint_pose(robot, joints, i, q)
+    R, r = world_pose(load33(robot, up, R_), load3(robot, up, r_), R, r)
+    store33(robot, i, R_, R)
+    store3(robot, i, r_, r)
+    return R, r
 
 
 @helper
@@ -164,12 +210,6 @@ def joint_motion(robot, joints, i, v):
 def slides(robot, joints, i):
     """Return whether the origin of body i may move against its parent."""
     return robot[i, SLIDE] != 0.0 or (joints is not None and joints[i, KIND] == FREE)
-
-
-@helper
-def is_screw(joints, i):
-    """Return whether all motion of body i against its parent is about and along its z axis."""
-    return joints is None or joints[i, KIND] == SCREW
 
 
 @helper

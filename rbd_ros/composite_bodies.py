@@ -24,9 +24,9 @@ section 4, Matrices.
 
 import math
 
-from rbd_ros.bodies import (ARMATURE, fits, GRAVITY, ground_origin, INERTIA, parent,
-                            place_in_parents, R_, r_, SCRATCH, world_column, world_joint_motion,
-                            world_pose)
+from rbd_ros.bodies import (ARMATURE, fits, GRAVITY, ground_origin, INERTIA, parent, place_ground,
+                            place_in_world, R_, r_, SCRATCH, turn_screws, world_column,
+                            world_joint_motion)
 from rbd_ros.compiled import kernel
 from rbd_ros.vectors import (ad, add, add6, cross, dot, dot6, inertia_from_child, inertia_times,
                              load3, load33, load6, load_inertia, rotate, scale, store3, store33,
@@ -56,24 +56,20 @@ def composite_bodies(robot, joints, q, v, terms):
     nv = len(robot) - 1
     C, g, Cv, J_com, com = nv, 2 * nv, 2 * nv + 1, 2 * nv + 2, 2 * nv + 5
     zero = (0.0, 0.0, 0.0)
+    turn_screws(robot, joints, q)
     origin = ground_origin(robot, joints, q)
-    unit = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-    store33(robot, 0, R_, unit)
-    store3(robot, 0, r_, origin)
+    place_ground(robot, origin)
     store6(robot, 0, V_, (zero, zero))
-    store_inertia(robot, 0, G_, inertia_from_child(unit, origin, load_inertia(robot, 0, INERTIA)))
+    store_inertia(robot, 0, G_, inertia_from_child(
+        load33(robot, 0, R_), origin, load_inertia(robot, 0, INERTIA)))
 
-    place_in_parents(robot, joints, q)
     mass = robot[0, INERTIA + 9]
     # Root to leaves: pose, column of the Jacobian, twist, inertia.               [K (34)-(36)]
     for i in range(1, nv + 1):
         up = parent(robot, i)
-        R, r = world_pose(load33(robot, up, R_), load3(robot, up, r_),
-                          load33(robot, i, R_), load3(robot, i, r_))
+        R, r = place_in_world(robot, joints, i, q)
         S = world_column(robot, joints, i, R, r)
         G = inertia_from_child(R, r, load_inertia(robot, i, INERTIA))
-        store33(robot, i, R_, R)
-        store3(robot, i, r_, r)
         store6(robot, i, S_, S)
         store_inertia(robot, i, G_, G)
         mass += G[2]

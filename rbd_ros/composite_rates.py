@@ -17,9 +17,8 @@ form.
 
 import math
 
-from rbd_ros.bodies import (ARMATURE, fits, GRAVITY, ground_origin, INERTIA, parent,
-                            place_in_parents, R_, r_, SCRATCH, world_column, world_joint_motion,
-                            world_pose)
+from rbd_ros.bodies import (ARMATURE, fits, GRAVITY, ground_origin, INERTIA, parent, place_ground,
+                            place_in_world, SCRATCH, turn_screws, world_column, world_joint_motion)
 from rbd_ros.compiled import kernel
 from rbd_ros.vectors import (ad, add, add6, dot, dot6, inertia_from_child, inertia_rate,
                              inertia_times, load3, load33, load6, load_inertia, store3, store33,
@@ -45,24 +44,20 @@ def composite_rates(robot, joints, q, v, a, terms):
     nv = len(robot) - 1
     C, D, g = nv, 2 * nv, 3 * nv
     zero = (0.0, 0.0, 0.0)
-    store33(robot, 0, R_, ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))
-    store3(robot, 0, r_, ground_origin(robot, joints, q))
+    turn_screws(robot, joints, q)
+    place_ground(robot, ground_origin(robot, joints, q))
     store6(robot, 0, V_, (zero, zero))
     store6(robot, 0, A_, (zero, zero))
 
-    place_in_parents(robot, joints, q)
     # Root to leaves: pose, columns of the Jacobian and their rates, twist, inertia and rates.
     for i in range(1, nv + 1):
         up = parent(robot, i)
-        R, r = world_pose(load33(robot, up, R_), load3(robot, up, r_),
-                          load33(robot, i, R_), load3(robot, i, r_))
+        R, r = place_in_world(robot, joints, i, q)
         S = world_column(robot, joints, i, R, r)
         Sv = world_joint_motion(joints, i, R, r, S, v)
         V = add6(load6(robot, up, V_), Sv)
         A = add6(add6(load6(robot, up, A_), world_joint_motion(joints, i, R, r, S, a)), ad(V, Sv))
         S_rate = ad(V, S)
-        store33(robot, i, R_, R)
-        store3(robot, i, r_, r)
         store6(robot, i, S_, S)
         store6(robot, i, SDOT_, S_rate)
         store6(robot, i, SDDOT_, add6(ad(A, S), ad(V, S_rate)))

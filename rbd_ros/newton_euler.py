@@ -16,7 +16,7 @@ G dV/dt - ad_V^T G V. The velocity v of the origin is then needed nowhere.
 import math
 
 from rbd_ros.bodies import (ARMATURE, cross_joint, fits, GRAVITY, INERTIA, joint_motion, parent,
-                            place_in_parents, project, R_, r_, SCRATCH, slides, WRENCH)
+                            place_in_parent, project, R_, r_, SCRATCH, slides, turn_screws, WRENCH)
 from rbd_ros.compiled import kernel
 from rbd_ros.vectors import (acceleration_of_points, add, add_rotated, add_to_parent, cross,
                              inertial_force, load3, load33, load6, load_inertia, scale, store3,
@@ -44,11 +44,11 @@ def newton_euler(robot, joints, q, v, a, tau):
     store33(robot, 0, A_, (zero, zero, zero))
     store3(robot, 0, a_, scale(-1.0, load3(robot, 0, GRAVITY)))
     store6(robot, 0, F_, (zero, zero))
-    place_in_parents(robot, joints, q)
+    turn_screws(robot, joints, q)
     # Root to leaves: how each body moves, and the force on it alone.
     for i in range(1, n):
         p = parent(robot, i)
-        R, r = load33(robot, i, R_), load3(robot, i, r_)
+        R, r = place_in_parent(robot, joints, i, q)
         G = load_inertia(robot, i, INERTIA)
         if v is not None:
             turn, slide = joint_motion(robot, joints, i, v)

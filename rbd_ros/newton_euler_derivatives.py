@@ -26,8 +26,8 @@ import math
 
 from rbd_ros.articulated_bodies import articulated_bodies
 from rbd_ros.bodies import (ARMATURE, fits, follows, GRAVITY, ground_origin, INERTIA, parent,
-                            place_in_parents, R_, r_, SCRATCH, world_column, world_joint_motion,
-                            world_pose, WRENCH)
+                            place_ground, place_in_world, SCRATCH, turn_screws, world_column,
+                            world_joint_motion, WRENCH)
 from rbd_ros.compiled import kernel
 from rbd_ros.vectors import (ad, ad_transposed, add6, dot, dot6, inertia_from_child, inertia_times,
                              load3, load33, load6, load_inertia, scale, scale6, store3, store33,
@@ -54,17 +54,15 @@ def inverse_dynamics_jacobians(robot, joints, q, v, a, jacobians):
         return False
     nv = len(robot) - 1
     zero = (0.0, 0.0, 0.0)
-    store33(robot, 0, R_, ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))
-    store3(robot, 0, r_, ground_origin(robot, joints, q))
+    turn_screws(robot, joints, q)
+    place_ground(robot, ground_origin(robot, joints, q))
     store6(robot, 0, V_, (zero, zero))
     store6(robot, 0, A_, (zero, scale(-1.0, load3(robot, 0, GRAVITY))))
 
-    place_in_parents(robot, joints, q)
     # Root to leaves: pose, twist, acceleration, inertia and the force on each body alone.
     for i in range(1, nv + 1):
         up = parent(robot, i)
-        R, r = world_pose(load33(robot, up, R_), load3(robot, up, r_),
-                          load33(robot, i, R_), load3(robot, i, r_))
+        R, r = place_in_world(robot, joints, i, q)
         S = world_column(robot, joints, i, R, r)
         V_p, A_p = load6(robot, up, V_), load6(robot, up, A_)
         if follows(joints, i):
@@ -73,8 +71,6 @@ def inverse_dynamics_jacobians(robot, joints, q, v, a, jacobians):
         V = add6(load6(robot, up, V_), Sv)
         A = add6(add6(load6(robot, up, A_), world_joint_motion(joints, i, R, r, S, a)), ad(V, Sv))
         first = ad(V_p, S)
-        store33(robot, i, R_, R)
-        store3(robot, i, r_, r)
         store6(robot, i, S_, S)
         store6(robot, i, V_, V)
         store6(robot, i, A_, A)

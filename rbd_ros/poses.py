@@ -9,10 +9,10 @@ Kim (34); Lynch and Park (9.51); Vlasblom (2.3), (2.13).
 
 import math
 
-from rbd_ros.bodies import (fits, joint_pose, parent, place_in_parents, R_, r_, world_column,
-                            world_pose)
+from rbd_ros.bodies import (fits, joint_pose, parent, place_ground, place_in_world, turn_screw,
+                            turn_screws, world_column, world_pose)
 from rbd_ros.compiled import kernel
-from rbd_ros.vectors import load3, load33, rotate, scale, store3, store33, transpose, unrotate
+from rbd_ros.vectors import load3, load33, rotate, scale, transpose, unrotate
 
 
 @kernel
@@ -20,16 +20,11 @@ def place_bodies(robot, joints, q):
     """Write the pose of every body in the world; return whether q has a right length and value."""
     if not fits(robot, joints, q, None):
         return False
-    place_in_parents(robot, joints, q)
-    store33(robot, 0, R_, ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))
-    store3(robot, 0, r_, (0.0, 0.0, 0.0))
+    turn_screws(robot, joints, q)
+    place_ground(robot, (0.0, 0.0, 0.0))
     total = 0.0
     for i in range(1, len(robot)):
-        up = parent(robot, i)
-        R, r = world_pose(load33(robot, up, R_), load3(robot, up, r_),
-                          load33(robot, i, R_), load3(robot, i, r_))
-        store33(robot, i, R_, R)
-        store3(robot, i, r_, r)
+        R, r = place_in_world(robot, joints, i, q)
         total += R[0][0] + r[0] + r[1] + r[2]
     return math.isfinite(total)
 
@@ -59,6 +54,7 @@ def world_jacobian_columns(robot, joints, q, links, k, J, T):
         turn, slide = world_column(robot, joints, i, transpose(R), scale(-1.0, unrotate(R, r)))
         for row in range(3):
             J[row, i - 1], J[3 + row, i - 1] = turn[row], slide[row]
+        turn_screw(robot, joints, i, q)
         R_i, r_i = joint_pose(robot, joints, i, q)
         R, r = world_pose(R_i, r_i, R, r)
         i = parent(robot, i)

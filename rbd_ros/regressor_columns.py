@@ -19,11 +19,11 @@ and so on, with u = z x omega. Garofalo et al. (8)-(12), (16); seed guide sectio
 
 import math
 
-from rbd_ros.bodies import (fits, GRAVITY, ground_origin, parent, place_in_parents, R_, r_,
-                            SCRATCH, world_column, world_joint_motion, world_pose)
+from rbd_ros.bodies import (fits, GRAVITY, ground_origin, parent, place_ground, place_in_world, R_,
+                            r_, SCRATCH, turn_screws, world_column, world_joint_motion)
 from rbd_ros.compiled import kernel
 from rbd_ros.vectors import (ad, add, add6, compose, cross, dot, load3, load33, load6, scale,
-                             store3, store33, store6, sub, to_child)
+                             store3, store6, sub, to_child)
 
 # Columns of `robot`.
 S_, V_, A_ = (SCRATCH + k for k in (12, 18, 24))
@@ -43,21 +43,17 @@ def regressor_columns(robot, joints, q, v, a, links, Y):
     if not (fits(robot, joints, q, v) and fits(robot, joints, q, a)):
         return False
     zero = (0.0, 0.0, 0.0)
-    store33(robot, 0, R_, ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))
-    store3(robot, 0, r_, ground_origin(robot, joints, q))
+    turn_screws(robot, joints, q)
+    place_ground(robot, ground_origin(robot, joints, q))
     store6(robot, 0, V_, (zero, zero))
     store6(robot, 0, A_, (zero, scale(-1.0, load3(robot, 0, GRAVITY))))
-    place_in_parents(robot, joints, q)
     # Root to leaves: pose, column of the Jacobian, twist and acceleration, in the world's axes.
     for i in range(1, len(robot)):
         up = parent(robot, i)
-        R, r = world_pose(load33(robot, up, R_), load3(robot, up, r_),
-                          load33(robot, i, R_), load3(robot, i, r_))
+        R, r = place_in_world(robot, joints, i, q)
         S = world_column(robot, joints, i, R, r)
         Sv = world_joint_motion(joints, i, R, r, S, v)
         V = add6(load6(robot, up, V_), Sv)
-        store33(robot, i, R_, R)
-        store3(robot, i, r_, r)
         store6(robot, i, S_, S)
         store6(robot, i, V_, V)
         Sa = world_joint_motion(joints, i, R, r, S, a)

@@ -17,8 +17,6 @@ those of several bodies, in one frame, are simply added.
 
 """
 
-import math
-
 from rbd_ros.compiled import helper
 
 
@@ -98,9 +96,8 @@ def transpose(A):
 
 
 @helper
-def turn_z(R, angle):
-    """Return R turned about its own z axis."""
-    c, s = math.cos(angle), math.sin(angle)
+def turn_z(R, c, s):
+    """Return R turned about its own z axis, by the angle with the cosine c and the sine s."""
     x, y, z = R
     return (add(scale(c, x), scale(s, y)), sub(scale(c, y), scale(s, x)), z)
 
