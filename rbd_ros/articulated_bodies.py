@@ -11,14 +11,14 @@ hardly any inertia keep their digits.
 
 import math
 
-from rbd_ros.bodies import (ad_joint, ARMATURE, AXIS, fits, GRAVITY, INERTIA, is_screw,
-                            joint_motion, parent, place_in_parent, PRESCRIBED, project, R_, r_,
-                            SCRATCH, SLIDE, TURN, turn_screws, WRENCH)
+from rbd_ros.bodies import (ad_joint, along, ARMATURE, BLOCK, count, fits, GRAVITY, INERTIA,
+                            is_screw, joint_motion, parent, place, place_in_parents, PRESCRIBED,
+                            project, R_, r_, SCRATCH, SLIDE, TURN, WRENCH)
 from rbd_ros.compiled import helper, kernel
-from rbd_ros.vectors import (ad_transposed, add, add6, cross, dot6, inertia_times, load3, load33,
-                             load6, load_inertia, rotate, scale, scale6, store33, store6, sub,
-                             symmetric_times, symmetric_turned, to_child, to_parent, transpose,
-                             unrotate)
+from rbd_ros.vectors import (ad_transposed, add, add6, cross, dot6, inertia_times, LANES, load,
+                             load3, load33, load6, load_inertia, load_symmetric, rotate, scale,
+                             scale6, store, store33, store6, store_symmetric, sub, symmetric_times,
+                             symmetric_turned, to_child, to_parent, transpose, unrotate)
 
 # Columns of `robot`, in Kim's symbols. IS_ is I S; PSI_ is 1 / S^T I S; U_ is u, or S^T B where
 # the acceleration is prescribed.
@@ -32,39 +32,33 @@ SINGULAR = 1e-14
 
 # A symmetric 6x6 matrix [A, B; B^T, D] is kept as A (6), the columns of B (9) and D (6).
 @helper
-def load_articulated(robot, i):
-    """Return the articulated inertia of body i."""
-    k = I_
-    return ((robot[i, k], robot[i, k + 1], robot[i, k + 2],
-             robot[i, k + 3], robot[i, k + 4], robot[i, k + 5]),
-            load33(robot, i, k + 6),
-            (robot[i, k + 15], robot[i, k + 16], robot[i, k + 17],
-             robot[i, k + 18], robot[i, k + 19], robot[i, k + 20]))
+def load_articulated(robot, b):
+    """Return the articulated inertia of a body."""
+    return (load_symmetric(robot, b, I_), load33(robot, b, I_ + 6),
+            load_symmetric(robot, b, I_ + 15))
 
 
 @helper
-def store_articulated(robot, i, I_A):
-    """Write the articulated inertia of body i."""
+def store_articulated(robot, b, I_A):
+    """Write the articulated inertia of a body."""
     angular, mixed, linear = I_A
-    for k in range(6):
-        robot[i, I_ + k] = angular[k]
-        robot[i, I_ + 15 + k] = linear[k]
-    store33(robot, i, I_ + 6, mixed)
+    store_symmetric(robot, b, I_, angular)
+    store33(robot, b, I_ + 6, mixed)
+    store_symmetric(robot, b, I_ + 15, linear)
 
 
 @helper
-def add_articulated(robot, i, I_A, B):
-    """Add to the articulated inertia and bias of body i."""
+def add_articulated(robot, b, I_A, B):
+    """Add to the articulated inertia and bias of a body."""
     angular, mixed, linear = I_A
-    for k in range(6):
-        robot[i, I_ + k] += angular[k]
-        robot[i, I_ + 15 + k] += linear[k]
-    for k in range(3):
-        robot[i, I_ + 6 + k] += mixed[0][k]
-        robot[i, I_ + 9 + k] += mixed[1][k]
-        robot[i, I_ + 12 + k] += mixed[2][k]
-        robot[i, B_ + k] += B[0][k]
-        robot[i, B_ + 3 + k] += B[1][k]
+    A, C, D = load_articulated(robot, b)
+    store_articulated(robot, b, (
+        (A[0] + angular[0], A[1] + angular[1], A[2] + angular[2],
+         A[3] + angular[3], A[4] + angular[4], A[5] + angular[5]),
+        (add(C[0], mixed[0]), add(C[1], mixed[1]), add(C[2], mixed[2])),
+        (D[0] + linear[0], D[1] + linear[1], D[2] + linear[2],
+         D[3] + linear[3], D[4] + linear[4], D[5] + linear[5])))
+    store6(robot, b, B_, add6(load6(robot, b, B_), B))
 
 
 @helper
@@ -87,9 +81,9 @@ def articulated_times(I_A, V):
 
 
 @helper
-def times_joint(joints, i, I_A, eta):
-    """Return I_A times the `ad_joint` of body i; that of a screw has no parts along z."""
-    if is_screw(joints, i):
+def times_joint(robot, screws, b, I_A, eta):
+    """Return I_A times the `ad_joint` of a body; that of a screw has no parts along z."""
+    if is_screw(robot, screws, b):
         A, B, D = I_A
         x, y = eta[0][0], eta[0][1]
         u, v = eta[1][0], eta[1][1]
@@ -103,37 +97,30 @@ def times_joint(joints, i, I_A, eta):
 
 
 @helper
-def articulated_column(robot, joints, i, I_A):
-    """Return I S: the columns of I for the axis that body i turns about and slides along."""
+def articulated_column(robot, screws, b, I_A):
+    """Return I S: the columns of I for the axis that a body turns about and slides along."""
     A, B, D = I_A
-    turn, slide = robot[i, TURN], robot[i, SLIDE]
-    if joints is not None and joints[i, AXIS] == 0:
-        return (add(scale(turn, (A[0], A[3], A[4])), scale(slide, B[0])),
-                add(scale(turn, (B[0][0], B[1][0], B[2][0])), scale(slide, (D[0], D[3], D[4]))))
-    if joints is not None and joints[i, AXIS] == 1:
-        return (add(scale(turn, (A[3], A[1], A[5])), scale(slide, B[1])),
-                add(scale(turn, (B[0][1], B[1][1], B[2][1])), scale(slide, (D[3], D[1], D[5]))))
-    return (add(scale(turn, (A[4], A[5], A[2])), scale(slide, B[2])),
-            add(scale(turn, (B[0][2], B[1][2], B[2][2])), scale(slide, (D[4], D[5], D[2]))))
+    turn, slide = load(robot, b, TURN), load(robot, b, SLIDE)
+    of_turn = along(robot, screws, b, (A[0], A[3], A[4]), (A[3], A[1], A[5]), (A[4], A[5], A[2]))
+    of_slide = along(robot, screws, b, (D[0], D[3], D[4]), (D[3], D[1], D[5]), (D[4], D[5], D[2]))
+    X, Y, Z = transpose(B)
+    return (add(scale(turn, of_turn), scale(slide, along(robot, screws, b, B[0], B[1], B[2]))),
+            add(scale(turn, along(robot, screws, b, X, Y, Z)), scale(slide, of_slide)))
 
 
 @helper
-def column_trace(robot, i, I_A):
+def column_trace(robot, b, I_A):
     """Return what S^T I S would be if S were along all three axes."""
     A, _, D = I_A
-    return (robot[i, TURN] ** 2 * (A[0] + A[1] + A[2])
-            + robot[i, SLIDE] ** 2 * (D[0] + D[1] + D[2]))
+    return (load(robot, b, TURN) ** 2 * (A[0] + A[1] + A[2])
+            + load(robot, b, SLIDE) ** 2 * (D[0] + D[1] + D[2]))
 
 
 @helper
-def column_times(robot, joints, i, x):
-    """Return S x for the column of body i."""
-    turn, slide = robot[i, TURN] * x, robot[i, SLIDE] * x
-    if joints is not None and joints[i, AXIS] == 0:
-        return ((turn, 0.0, 0.0), (slide, 0.0, 0.0))
-    if joints is not None and joints[i, AXIS] == 1:
-        return ((0.0, turn, 0.0), (0.0, slide, 0.0))
-    return ((0.0, 0.0, turn), (0.0, 0.0, slide))
+def column_times(robot, screws, b, x):
+    """Return S x for the column of a body."""
+    axis = along(robot, screws, b, (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+    return scale(load(robot, b, TURN) * x, axis), scale(load(robot, b, SLIDE) * x, axis)
 
 
 @helper
@@ -174,74 +161,78 @@ def articulated_to_parent(R, r, I_A):
 
 
 @kernel
-def articulated_bodies(robot, joints, q, v, a, tau):
+def articulated_bodies(robot, screws, q, v, a, tau):
     """
     Complete the accelerations a and the torques tau.
 
     Where a body's PRESCRIBED is 1 its a is given and its tau is written, elsewhere the other way
     round. Returns whether a and tau are finite; False too if q, v, a or tau have a wrong length or
-    a column of S carries no inertia. ``robot[0, PSI_]`` is the row of that column, or 0.
+    a column of S carries no inertia. The PSI_ of the ground is the number of that body, or 0.
 
     """
-    robot[0, PSI_] = 0.0
-    if not (fits(robot, joints, q, v) and fits(robot, joints, q, a)
-            and fits(robot, joints, q, tau)):
+    store(robot, 0, PSI_, 0.0)
+    if not (fits(robot, q, v) and fits(robot, q, a) and fits(robot, q, tau)):
         return False
-    nv = len(robot) - 1
+    n = count(robot)
     zero = (0.0, 0.0, 0.0)
+    place_in_parents(robot, screws, q)
     store6(robot, 0, V_, (zero, zero))
     store6(robot, 0, VDOT_, (zero, scale(-1.0, load3(robot, 0, GRAVITY))))
-
-    turn_screws(robot, joints, q)
-    # Root to leaves: twist, and the body alone.
-    for i in range(1, nv + 1):
-        R, r = place_in_parent(robot, joints, i, q)
-        Sv = joint_motion(robot, joints, i, v)
-        V = add6(to_child(R, r, load6(robot, parent(robot, i), V_)), Sv)
-        G = load_inertia(robot, i, INERTIA)
-        B = scale6(-1.0, add6(ad_transposed(V, inertia_times(G, V)), load6(robot, i, WRENCH)))
-        store6(robot, i, V_, V)
-        store6(robot, i, ETA_, ad_joint(joints, i, V, Sv))
-        store_articulated(robot, i, articulated_from_rigid(G))
-        store6(robot, i, B_, B)
-
+    # Root to leaves: twist.
+    for i in range(1, n):
+        b = place(i)
+        Sv = joint_motion(robot, screws, i, v)
+        V = add6(to_child(load33(robot, b, R_), load3(robot, b, r_),
+                          load6(robot, parent(robot, b), V_)), Sv)
+        store6(robot, b, V_, V)
+        store6(robot, b, ETA_, ad_joint(robot, screws, b, V, Sv))
+    # Each body alone.
+    for block in range(0, len(robot), BLOCK):
+        for b in range(block, block + LANES):
+            V, G = load6(robot, b, V_), load_inertia(robot, b, INERTIA)
+            store_articulated(robot, b, articulated_from_rigid(G))
+            store6(robot, b, B_, scale6(-1.0, add6(ad_transposed(V, inertia_times(G, V)),
+                                                   load6(robot, b, WRENCH))))
     # Leaves to root: articulated inertia I and bias B, and what the parent feels of them.
-    for i in range(nv, 0, -1):
-        I_A, B = load_articulated(robot, i), load6(robot, i, B_)
-        IS = articulated_column(robot, joints, i, I_A)
-        B_eta = add6(B, times_joint(joints, i, I_A, load6(robot, i, ETA_)))
-        if robot[i, PRESCRIBED] != 0.0:
+    for i in range(n - 1, 0, -1):
+        b = place(i)
+        I_A, B = load_articulated(robot, b), load6(robot, b, B_)
+        IS = articulated_column(robot, screws, b, I_A)
+        B_eta = add6(B, times_joint(robot, screws, b, I_A, load6(robot, b, ETA_)))
+        if load(robot, b, PRESCRIBED) != 0.0:
             Pi = I_A
             beta = add6(B_eta, scale6(a[i - 1], IS))
-            robot[i, U_] = project(robot, joints, i, B)
+            store(robot, b, U_, project(robot, screws, b, B))
         else:
-            SIS = project(robot, joints, i, IS) + robot[i, ARMATURE]
-            if not SIS > SINGULAR * column_trace(robot, i, I_A):
-                robot[0, PSI_] = i
+            SIS = project(robot, screws, b, IS) + load(robot, b, ARMATURE)
+            if not SIS > SINGULAR * column_trace(robot, b, I_A):
+                store(robot, 0, PSI_, i)
                 return False
             psi = 1.0 / SIS
-            u = tau[i - 1] - project(robot, joints, i, B_eta)
+            u = tau[i - 1] - project(robot, screws, b, B_eta)
             Pi = minus_outer(I_A, psi, IS)
             beta = add6(B_eta, scale6(psi * u, IS))
-            robot[i, PSI_] = psi
-            robot[i, U_] = u
-        store6(robot, i, IS_, IS)
-        up = parent(robot, i)
+            store(robot, b, PSI_, psi)
+            store(robot, b, U_, u)
+        store6(robot, b, IS_, IS)
+        up = parent(robot, b)
         if up > 0:
-            R, r = load33(robot, i, R_), load3(robot, i, r_)
-            add_articulated(robot, up, articulated_to_parent(R, r, Pi), to_parent(R, r, beta))
-
+            R, r = load33(robot, b, R_), load3(robot, b, r_)
+            add_articulated(robot, up, articulated_to_parent(R, r, Pi),
+                            to_parent(R, r, beta))
     # Root to leaves: accelerations, and torques where those are prescribed.
     total = 0.0
-    for i in range(1, nv + 1):
-        w = to_child(load33(robot, i, R_), load3(robot, i, r_),
-                     load6(robot, parent(robot, i), VDOT_))
-        IS = load6(robot, i, IS_)
-        if robot[i, PRESCRIBED] == 0.0:
-            a[i - 1] = robot[i, PSI_] * (robot[i, U_] - dot6(w, IS))
-        Vdot = add6(add6(w, load6(robot, i, ETA_)), column_times(robot, joints, i, a[i - 1]))
-        if robot[i, PRESCRIBED] != 0.0:
-            tau[i - 1] = dot6(Vdot, IS) + robot[i, U_] + robot[i, ARMATURE] * a[i - 1]
-        store6(robot, i, VDOT_, Vdot)
+    for i in range(1, n):
+        b = place(i)
+        w = to_child(load33(robot, b, R_), load3(robot, b, r_),
+                     load6(robot, parent(robot, b), VDOT_))
+        IS = load6(robot, b, IS_)
+        if load(robot, b, PRESCRIBED) == 0.0:
+            a[i - 1] = load(robot, b, PSI_) * (load(robot, b, U_) - dot6(w, IS))
+        Vdot = add6(add6(w, load6(robot, b, ETA_)), column_times(robot, screws, b, a[i - 1]))
+        if load(robot, b, PRESCRIBED) != 0.0:
+            tau[i - 1] = (dot6(Vdot, IS) + load(robot, b, U_)
+                          + load(robot, b, ARMATURE) * a[i - 1])
+        store6(robot, b, VDOT_, Vdot)
         total += a[i - 1] + tau[i - 1]
     return math.isfinite(total)

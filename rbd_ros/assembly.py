@@ -19,8 +19,8 @@ class Tree:
     ----------
     robot : ndarray, shape (velocities + 1, CONSTANTS)
         One row per body; row 0 is the ground.
-    joints : ndarray of int, shape (velocities + 1, 3), or None
-        None where every joint is a screw.
+    screws : int or None
+        1 where every joint is a screw, None elsewhere.
     link_body : ndarray of int, shape (links,)
         The row of the body that each link belongs to.
     link_pose : ndarray, shape (links, 4, 4)
@@ -29,7 +29,7 @@ class Tree:
     """
 
     robot: np.ndarray
-    joints: np.ndarray | None
+    screws: int | None
     link_body: np.ndarray
     link_pose: np.ndarray
 
@@ -77,7 +77,7 @@ def assemble(links, joints, gravity):
         With read-only arrays.
 
     """
-    rows, kinds = [_row(np.eye(4), 0.0, 0.0, 0.0, 0)], [(bodies.SCREW, 2, 0)]
+    rows = [_row(np.eye(4), 0.0, 0.0, 0.0, 0, bodies.SCREW, 2, 0)]
     rows[0][bodies.GRAVITY:bodies.GRAVITY + 3] = gravity
     inertias = [np.zeros((4, 4))]
     body_of, pose_of = {}, {}
@@ -91,14 +91,14 @@ def assemble(links, joints, gravity):
             first = bodies.FREE if joint.kind == 'free' else bodies.BALL
             for k in range(joint.nv):
                 turn, slide = (1.0, 0.0) if k < 3 else (0.0, 1.0)
-                rows.append(_row(rest, turn, slide, joint.armature[k], up))
-                kinds.append((first if k == 0 else bodies.FOLLOW, k % 3, q))
+                rows.append(_row(rest, turn, slide, joint.armature[k], up,
+                                 first if k == 0 else bodies.FOLLOW, k % 3, q))
                 up, rest = len(rows) - 1, np.eye(4)
         else:
             for k, (axis, turn, slide) in enumerate(joint_screws(joint)):
                 turned = pose(turn_z_to(axis), np.zeros(3))
-                rows.append(_row(rest @ turned, turn, slide, joint.armature[k], up))
-                kinds.append((bodies.SCREW, 2, q + k))
+                rows.append(_row(rest @ turned, turn, slide, joint.armature[k], up,
+                                 bodies.SCREW, 2, q + k))
                 up, rest = len(rows) - 1, pose(turned[:3, :3].T, np.zeros(3))
         inertias += [np.zeros((4, 4))] * (len(rows) - len(inertias))
         body_of[joint.child], pose_of[joint.child] = up, rest
@@ -107,23 +107,22 @@ def assemble(links, joints, gravity):
         T, body = pose_of[link.name], body_of[link.name]
         inertias[body] = inertias[body] + T @ pseudo_inertia(
             link.mass, link.com, link.inertia) @ T.T
-    kinds[0] = (bodies.SCREW, 2, q)
     robot = np.array(rows)
+    robot[0, bodies.Q] = q
     robot[:, bodies.INERTIA:bodies.INERTIA + 10] = [inertia_row(P) for P in inertias]
-    all_screws = all(kind == bodies.SCREW for kind, _, _ in kinds)
-    tree = Tree(robot, None if all_screws else np.array(kinds),
+    tree = Tree(robot, 1 if np.all(robot[:, bodies.KIND] == bodies.SCREW) else None,
                 np.array([body_of[link.name] for link in links], int),
                 np.array([pose_of[link.name] for link in links]).reshape(-1, 4, 4))
-    for array in vars(tree).values():
-        if array is not None:
-            array.flags.writeable = False
+    for array in (tree.robot, tree.link_body, tree.link_pose):
+        array.flags.writeable = False
     return tree
 
 
-def _row(T, turn, slide, armature, up):
+def _row(T, turn, slide, armature, up, kind, axis, q):
     row = np.zeros(bodies.CONSTANTS)
     row[bodies.ROTATION:bodies.ROTATION + 9] = T[:3, :3].T.ravel()
     row[bodies.POSITION:bodies.POSITION + 3] = T[:3, 3]
     row[bodies.TURN], row[bodies.SLIDE] = turn, slide
     row[bodies.ARMATURE], row[bodies.PARENT] = armature, up
+    row[bodies.KIND], row[bodies.AXIS], row[bodies.Q] = kind, axis, q
     return row

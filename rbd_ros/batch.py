@@ -318,7 +318,7 @@ def _compute(model, kernel, states, buffers, raw, results, one, threads, progres
             raise type(error)(f'state {k}: {error}') from None
 
     def arguments(workspace, chunk):
-        return (workspace.robot, model.tree.joints, *(x[chunk] for x in states.values()),
+        return (workspace.robot, model.tree.screws, *(x[chunk] for x in states.values()),
                 *buffers(workspace), *(x[chunk] for x in raw))
 
     def work():

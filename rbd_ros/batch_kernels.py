@@ -17,55 +17,55 @@ from rbd_ros.regressor_columns import regressor_columns
 
 
 @long_kernel
-def inverse_dynamics_states(robot, joints, Q, V, A, Tau):
+def inverse_dynamics_states(robot, screws, Q, V, A, Tau):
     """Write the torques of every state."""
     for k in range(len(Q)):
-        if not newton_euler(robot, joints, Q[k], V[k], A[k], Tau[k]):
+        if not newton_euler(robot, screws, Q[k], V[k], A[k], Tau[k]):
             return k
     return -1
 
 
 @long_kernel
-def hybrid_dynamics_states(robot, joints, Q, V, A, Tau):
+def hybrid_dynamics_states(robot, screws, Q, V, A, Tau):
     """Complete the accelerations and torques of every state."""
     for k in range(len(Q)):
-        if not articulated_bodies(robot, joints, Q[k], V[k], A[k], Tau[k]):
+        if not articulated_bodies(robot, screws, Q[k], V[k], A[k], Tau[k]):
             return k
     return -1
 
 
 @long_kernel
-def all_terms_states(robot, joints, Q, V, terms):
+def all_terms_states(robot, screws, Q, V, terms):
     """Write M, C, g, C v, J_CoM and the CoM of every state."""
     for k in range(len(Q)):
-        if not composite_bodies(robot, joints, Q[k], V[k], terms[k]):
+        if not composite_bodies(robot, screws, Q[k], V[k], terms[k]):
             return k
     return -1
 
 
 @long_kernel
-def inverse_derivatives_states(robot, joints, Q, V, A, jacobians):
+def inverse_derivatives_states(robot, screws, Q, V, A, jacobians):
     """Write the derivatives of the torques of every state."""
     for k in range(len(Q)):
-        if not inverse_dynamics_jacobians(robot, joints, Q[k], V[k], A[k], jacobians[k]):
+        if not inverse_dynamics_jacobians(robot, screws, Q[k], V[k], A[k], jacobians[k]):
             return k
     return -1
 
 
 @long_kernel
-def forward_derivatives_states(robot, joints, Q, V, A, Tau, jacobians, L, solved):
+def forward_derivatives_states(robot, screws, Q, V, A, Tau, jacobians, L, solved):
     """Write the accelerations of every state, and their derivatives."""
     for k in range(len(Q)):
-        if not forward_dynamics_and_jacobians(robot, joints, Q[k], V[k], A[k], Tau[k], jacobians,
+        if not forward_dynamics_and_jacobians(robot, screws, Q[k], V[k], A[k], Tau[k], jacobians,
                                               L, solved[k]):
             return k
     return -1
 
 
 @long_kernel
-def torque_regressor_states(robot, joints, Q, V, A, links, Y):
+def torque_regressor_states(robot, screws, Q, V, A, links, Y):
     """Write the regressor of every state."""
     for k in range(len(Q)):
-        if not regressor_columns(robot, joints, Q[k], V[k], A[k], links, Y[k]):
+        if not regressor_columns(robot, screws, Q[k], V[k], A[k], links, Y[k]):
             return k
     return -1

@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-The robot as the kernels see it: one row per body, and one body per column of S.
+The robot as the kernels see it: one body per column of S.
 
-Row 0 is the ground; a parent comes before its children; row i carries velocity i - 1. A joint with
-several degrees of freedom is a run of bodies of which only the last has mass:
+Body 0 is the ground; a parent comes before its children; body i carries velocity i - 1. A joint
+with several degrees of freedom is a run of bodies of which only the last has mass:
 
 - a chain of screws where its axes turn with its own coordinates (universal, Euler angles ...);
 - for a ball or a free joint, whose axes are those of the moving body, a first body that makes the
@@ -13,37 +13,51 @@ several degrees of freedom is a run of bodies of which only the last has mass:
 Every column is thus a screw about one axis of its body's frame. The frames are turned at load
 (`rbd_ros.model`) so that the axis of a joint with one degree of freedom is z.
 
+All that is known of the bodies is kept in one array, `robot`, and all as floats, whole numbers
+too: each array more would make a call from Python slower. It is a table of bodies and columns, in
+blocks of eight bodies in which the eight numbers of a column lie side by side:
+
+    loop over the bodies:                       loop over the lanes:
+
+    for i in range(1, n):                       for block in range(0, len(robot), BLOCK):
+        b = place(i)                                for b in range(block, block + LANES):
+        x = load(robot, b, COLUMN)                      x = load(robot, b, COLUMN)
+
+The compiler turns the second form, for what no body needs from another, into instructions that
+compute several bodies at once. Lanes that are left over at the end hold zeros.
+
 """
 
 import math
 
 from rbd_ros.compiled import helper
-from rbd_ros.vectors import (add, add_rotated, compose, cross, load3, load33, quaternion_rotation,
-                             rotate, scale, scale6, store3, store33, turn_z)
+from rbd_ros.vectors import (add, add_rotated, compose, cross, LANES, load, load3, load33,
+                             load_integer, quaternion_rotation, rotate, scale, scale6, store,
+                             store3, store33, turn_z)
 
-# Columns of the array `robot`, shape (nv + 1, SCRATCH + those of a kernel): constants first. All
-# numbers, whole ones too, are kept as floats in this one array: each array more would make a call
-# from Python slower.
+# Columns: constants first.
 ROTATION = 0     # pose of the body in its parent's frame at rest: rotation (9) ...
 POSITION = 9     # ... and position (3), m
 TURN = 12        # rad per unit of velocity
 SLIDE = 13       # m per unit of velocity
-PARENT = 14      # row of the parent
+PARENT = 14      # where the parent begins; of the ground, how many bodies there are
 ARMATURE = 15    # inertia of the motor's rotor as the joint feels it, kg m^2 or kg
 INERTIA = 16     # of the body in its own frame: Sigma (6), h (3), m
-CONSTANTS = 26
-WRENCH = 26      # moment and force that act on the body from outside, in its frame, N m and N
-PRESCRIBED = 32  # 1 where hybrid dynamics is given the acceleration, 0 where the torque
-SCRATCH = 33     # from here on each kernel keeps what it finds on its way
-R_, r_ = SCRATCH, SCRATCH + 9   # first the pose of the body, rotation (9) and position (3) ...
-COS_, SIN_ = SCRATCH, SCRATCH + 1   # ... and before that, of the angle that its screw turns by
-GRAVITY = POSITION   # in row 0, the ground: acceleration of gravity, m/s^2
+KIND = 26        # how the body moves against its parent, see below
+AXIS = 27        # axis of the body's frame that it turns about and slides along: 0, 1, 2
+Q = 28           # index of the joint's first entry in q; of the ground, the length of q
+NUMBER = 29      # number of the body
+CONSTANTS = 30
+WRENCH = 30      # moment and force that act on the body from outside, in its frame, N m and N
+PRESCRIBED = 36  # 1 where hybrid dynamics is given the acceleration, 0 where the torque
+SCRATCH = 37     # from here on each kernel keeps what it finds on its way
+R_, r_ = SCRATCH, SCRATCH + 9        # first the pose of the body, rotation (9), position (3) ...
+COS_, SIN_, SLID_ = R_, R_ + 1, r_   # ... and before that, how far its screw turned and slid
+GRAVITY = POSITION   # of the ground: acceleration of gravity, m/s^2
 
-# Columns of the whole-number array `joints`, shape (nv + 1, 3); None where every joint is a screw,
-# with one entry of q for each: the compiler then drops what only balls and free joints need.
-KIND = 0         # how the body moves against its parent, see below
-AXIS = 1         # axis of the body's frame that it turns about and slides along: 0, 1, 2
-Q = 2            # index of the joint's first entry in q; in row 0 the length of q
+# Of a block. The number is odd so that the blocks do not compete for the same places in a cache.
+COLUMNS = 125
+BLOCK = LANES * COLUMNS
 
 # Values of KIND.
 SCREW = 0        # by q about and along z
@@ -51,103 +65,151 @@ BALL = 1         # by a quaternion (x, y, z, w)
 FREE = 2         # by a quaternion (x, y, z, w) and a position
 FOLLOW = 3       # not at all
 
-
-@helper
-def parent(robot, i):
-    """Return the row of the parent of body i."""
-    return int(robot[i, PARENT])
+# The argument `screws` of the kernels is 1 where every joint is a screw, with one entry of q for
+# each, and None elsewhere: the compiler drops what only balls and free joints need.
 
 
 @helper
-def is_screw(joints, i):
-    """Return whether all motion of body i against its parent is about and along its z axis."""
-    return joints is None or joints[i, KIND] == SCREW
+def place(i):
+    """Return where body i begins."""
+    return i // LANES * BLOCK + i % LANES
 
 
 @helper
-def follows(joints, i):
-    """Return whether body i follows the body before it, as a further column of one joint."""
-    return joints is not None and joints[i, KIND] == FOLLOW
+def parent(robot, b):
+    """Return where the parent of a body begins; 0 if that is the ground."""
+    return load_integer(robot, b, PARENT)
 
 
 @helper
-def fits(robot, joints, q, v):
+def number(robot, b):
+    """Return the number of a body."""
+    return load_integer(robot, b, NUMBER)
+
+
+@helper
+def add_columns(robot, up, b, first, last):
+    """Add columns first ... last - 1 of a body to those of another."""
+    for k in range(first, last):
+        store(robot, up, k, load(robot, up, k) + load(robot, b, k))
+
+
+@helper
+def is_screw(robot, screws, b):
+    """Return whether all motion of a body against its parent is about and along its z axis."""
+    return screws is not None or load(robot, b, KIND) == SCREW
+
+
+@helper
+def follows(robot, screws, b):
+    """Return whether a body follows the one before it, as a further column of one joint."""
+    return screws is None and load(robot, b, KIND) == FOLLOW
+
+
+@helper
+def is_free(robot, screws, b):
+    """Return whether a free joint moves the body."""
+    return screws is None and load(robot, b, KIND) == FREE
+
+
+@helper
+def along(robot, screws, b, x, y, z):
+    """Return that of x, y and z which belongs to the axis of the body."""
+    if screws is not None:
+        return z
+    axis = load(robot, b, AXIS)
+    return x if axis == 0.0 else y if axis == 1.0 else z
+
+
+@helper
+def count(robot):
+    """Return how many bodies there are, the ground included."""
+    return load_integer(robot, 0, PARENT)
+
+
+@helper
+def fits(robot, q, v):
     """Return whether q and v (or None) have as many entries as the robot has coordinates."""
-    nq = len(robot) - 1 if joints is None else joints[0, Q]
-    return len(q) == nq and (v is None or len(v) == len(robot) - 1)
+    return len(q) == int(load(robot, 0, Q)) and (v is None or len(v) == count(robot) - 1)
+
+
+# How each body is placed in its parent's frame, T_{lambda(i),i} [K (34)].
+@helper
+def turn_screw(robot, screws, i, q):
+    """Write how far body i turned and slid, if a screw moves it; it did not if it follows."""
+    b = place(i)
+    c, s, slid = 1.0, 0.0, 0.0
+    if is_screw(robot, screws, b):
+        x = q[i - 1 if screws is not None else int(load(robot, b, Q))]
+        angle = load(robot, b, TURN) * x
+        c, s, slid = math.cos(angle), math.sin(angle), load(robot, b, SLIDE) * x
+    store(robot, b, COS_, c)
+    store(robot, b, SIN_, s)
+    store(robot, b, SLID_, slid)
 
 
 @helper
-def screw_coordinate(joints, i, q):
-    """Return the coordinate of body i, which a screw moves."""
-    return q[i - 1 if joints is None else joints[i, Q]]
+def screw_pose(robot, b):
+    """Return the pose (R, r) in the parent's frame of a body that a screw has moved."""
+    R = load33(robot, b, ROTATION)
+    r = add(load3(robot, b, POSITION), scale(load(robot, b, SLID_), R[2]))
+    return turn_z(R, load(robot, b, COS_), load(robot, b, SIN_)), r
 
 
 @helper
-def turn_screw(robot, joints, i, q):
-    """Write the cosine and the sine of the angle of body i, if a screw moves it."""
-    if is_screw(joints, i):
-        angle = robot[i, TURN] * screw_coordinate(joints, i, q)
-        robot[i, COS_], robot[i, SIN_] = math.cos(angle), math.sin(angle)
+def joint_pose(robot, screws, i, q):
+    """Return the pose (R, r) of body i in its parent's frame after `turn_screw`."""
+    b = place(i)
+    if is_screw(robot, screws, b) or follows(robot, screws, b):
+        return screw_pose(robot, b)
+    R, r, k = load33(robot, b, ROTATION), load3(robot, b, POSITION), int(load(robot, b, Q))
+    if is_free(robot, screws, b):
+        r = add_rotated(r, R, (q[k + 4], q[k + 5], q[k + 6]))
+    return compose(R, quaternion_rotation(q[k], q[k + 1], q[k + 2], q[k + 3])), r
 
 
 @helper
-def turn_screws(robot, joints, q):
-    """
-    Write the cosines and sines of all screws.
-
-    No body waits for another here, so that the processor works on several of them at once.
-
-    """
-    for i in range(1, len(robot)):
-        turn_screw(robot, joints, i, q)
-
-
-@helper
-def joint_pose(robot, joints, i, q):
-    """Return the pose (R, r) of body i in its parent's frame after `turn_screw` [K (34)]."""
-    R, r = load33(robot, i, ROTATION), load3(robot, i, POSITION)
-    if joints is not None and joints[i, KIND] != SCREW:
-        kind, k = joints[i, KIND], joints[i, Q]
-        if kind == FREE:
-            r = add(r, rotate(R, (q[k + 4], q[k + 5], q[k + 6])))
-        if kind != FOLLOW:
-            R = compose(R, quaternion_rotation(q[k], q[k + 1], q[k + 2], q[k + 3]))
-        return R, r
-    if robot[i, SLIDE] != 0.0:
-        r = add(r, scale(robot[i, SLIDE] * screw_coordinate(joints, i, q), R[2]))
-    return turn_z(R, robot[i, COS_], robot[i, SIN_]), r
-
-
-@helper
-def place_in_parent(robot, joints, i, q):
-    """Write and return the pose of body i in its parent's frame."""
-    R, r = joint_pose(robot, joints, i, q)
-    store33(robot, i, R_, R)
-    store3(robot, i, r_, r)
-    return R, r
+def place_in_parents(robot, screws, q):
+    """Write the pose of every body in its parent's frame to the columns R_ and r_."""
+    n = count(robot)
+    # No body waits for another here, so that the processor works on several sines at once.
+    for i in range(1, n):
+        turn_screw(robot, screws, i, q)
+    for block in range(0, len(robot), BLOCK):
+        for b in range(block, block + LANES):
+            R, r = screw_pose(robot, b)
+            store33(robot, b, R_, R)
+            store3(robot, b, r_, r)
+    if screws is None:
+        for i in range(1, n):
+            b = place(i)
+            if not (is_screw(robot, screws, b) or follows(robot, screws, b)):
+                R, r = joint_pose(robot, screws, i, q)
+                store33(robot, b, R_, R)
+                store3(robot, b, r_, r)
 
 
 # In the world's axes.
+@helper
+def ground_origin(robot, screws):
+    """
+    Return the position of the ground in the frame that the recursions work in.
+
+    That frame has the world's axes. Its origin is the world's too, or a floating base where there
+    is one: a robot far from the world's origin then loses no digits. Poses in the parents must be
+    there already.
+
+    """
+    if is_free(robot, screws, place(1)):
+        return scale(-1.0, load3(robot, place(1), r_))
+    return (0.0, 0.0, 0.0)
+
+
 @helper
 def place_ground(robot, origin):
     """Write the pose of the ground: its axes are the world's."""
     store33(robot, 0, R_, ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))
     store3(robot, 0, r_, origin)
-
-
-@helper
-def ground_origin(robot, joints, q):
-    """
-    Return the position of the ground in the frame that the recursions work in.
-
-    That frame has the world's axes. Its origin is the world's too, or a floating base where there
-    is one: a robot far from the world's origin then loses no digits.
-
-    """
-    if joints is not None and joints[1, KIND] == FREE:
-        return scale(-1.0, joint_pose(robot, joints, 1, q)[1])
-    return (0.0, 0.0, 0.0)
 
 
 @helper
@@ -157,83 +219,79 @@ def world_pose(R_W, r_W, R, r):
 
 
 @helper
-def place_in_world(robot, joints, i, q):
-    """Write and return the pose of body i in the world; that of its parent is there already."""
-    up = parent(robot, i)
-    R, r = joint_pose(robot, joints, i, q)
-    R, r = world_pose(load33(robot, up, R_), load3(robot, up, r_), R, r)
-    store33(robot, i, R_, R)
-    store3(robot, i, r_, r)
+def place_in_world(robot, b, up):
+    """Write and return the pose of a body in the world, where its parent is placed already."""
+    R, r = world_pose(load33(robot, up, R_), load3(robot, up, r_),
+                      load33(robot, b, R_), load3(robot, b, r_))
+    store33(robot, b, R_, R)
+    store3(robot, b, r_, r)
     return R, r
 
 
 @helper
-def world_column(robot, joints, i, R, r):
-    """Return column S of body i with the pose (R, r) in the world, about the world's origin."""
-    axis = R[2]
-    if joints is not None and joints[i, AXIS] == 0:
-        axis = R[0]
-    if joints is not None and joints[i, AXIS] == 1:
-        axis = R[1]
-    turn = scale(robot[i, TURN], axis)
-    return (turn, add(cross(r, turn), scale(robot[i, SLIDE], axis)))
+def world_column(robot, screws, b, R, r):
+    """Return column S of a body with the pose (R, r) in the world, about the world's origin."""
+    axis = along(robot, screws, b, R[0], R[1], R[2])
+    turn = scale(load(robot, b, TURN), axis)
+    return (turn, add(cross(r, turn), scale(load(robot, b, SLIDE), axis)))
 
 
 @helper
-def world_joint_motion(joints, i, R, r, S, v):
+def world_joint_motion(robot, screws, i, R, r, S, v):
     """Return S v of the whole joint at its first body, and zero at those that follow it."""
-    if joints is not None and joints[i, KIND] != SCREW:
-        turn, slide = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
-        if joints[i, KIND] != FOLLOW:
-            turn = rotate(R, (v[i - 1], v[i], v[i + 1]))
-        if joints[i, KIND] == FREE:
-            slide = rotate(R, (v[i + 2], v[i + 3], v[i + 4]))
-        return (turn, add(cross(r, turn), slide))
-    return scale6(v[i - 1], S)
+    b = place(i)
+    if is_screw(robot, screws, b):
+        return scale6(v[i - 1], S)
+    turn, slide = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    if not follows(robot, screws, b):
+        turn = rotate(R, (v[i - 1], v[i], v[i + 1]))
+    if is_free(robot, screws, b):
+        slide = rotate(R, (v[i + 2], v[i + 3], v[i + 4]))
+    return (turn, add(cross(r, turn), slide))
 
 
 # In the axes of the body itself.
 @helper
-def joint_motion(robot, joints, i, v):
+def joint_motion(robot, screws, i, v):
     """Return S v of the whole joint in the axes of body i; zero at bodies that follow."""
-    if joints is not None and joints[i, KIND] != SCREW:
-        turn, slide = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
-        if joints[i, KIND] != FOLLOW:
-            turn = (v[i - 1], v[i], v[i + 1])
-        if joints[i, KIND] == FREE:
-            slide = (v[i + 2], v[i + 3], v[i + 4])
-        return (turn, slide)
-    return ((0.0, 0.0, robot[i, TURN] * v[i - 1]), (0.0, 0.0, robot[i, SLIDE] * v[i - 1]))
+    b = place(i)
+    if is_screw(robot, screws, b):
+        return ((0.0, 0.0, load(robot, b, TURN) * v[i - 1]),
+                (0.0, 0.0, load(robot, b, SLIDE) * v[i - 1]))
+    turn, slide = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    if not follows(robot, screws, b):
+        turn = (v[i - 1], v[i], v[i + 1])
+    if is_free(robot, screws, b):
+        slide = (v[i + 2], v[i + 3], v[i + 4])
+    return (turn, slide)
 
 
 @helper
-def slides(robot, joints, i):
-    """Return whether the origin of body i may move against its parent."""
-    return robot[i, SLIDE] != 0.0 or (joints is not None and joints[i, KIND] == FREE)
+def slides(robot, screws, b):
+    """Return whether the origin of a body may move against its parent."""
+    return load(robot, b, SLIDE) != 0.0 or is_free(robot, screws, b)
 
 
 @helper
-def cross_joint(joints, i, a, b):
-    """Return a x b for a part b of the `joint_motion` of body i."""
-    if is_screw(joints, i):
-        return (a[1] * b[2], -a[0] * b[2], 0.0)
-    return cross(a, b)
+def cross_joint(robot, screws, b, x, y):
+    """Return x x y for a part y of the `joint_motion` of a body."""
+    if is_screw(robot, screws, b):
+        return (x[1] * y[2], -x[0] * y[2], 0.0)
+    return cross(x, y)
 
 
 @helper
-def ad_joint(joints, i, V, Sv):
-    """Return ad_V of the `joint_motion` of body i."""
+def ad_joint(robot, screws, b, V, Sv):
+    """Return ad_V of the `joint_motion` of a body."""
     turn, slide = Sv
-    return (cross_joint(joints, i, V[0], turn),
-            add(cross_joint(joints, i, V[0], slide), cross_joint(joints, i, V[1], turn)))
+    return (cross_joint(robot, screws, b, V[0], turn),
+            add(cross_joint(robot, screws, b, V[0], slide),
+                cross_joint(robot, screws, b, V[1], turn)))
 
 
 @helper
-def project(robot, joints, i, F):
-    """Return S^T F of column i, both in the axes of body i [K (41)]."""
+def project(robot, screws, b, F):
+    """Return S^T F of the column of a body, both in the axes of the body [K (41)]."""
     moment, force = F
-    if joints is not None and joints[i, AXIS] == 0:
-        return robot[i, TURN] * moment[0] + robot[i, SLIDE] * force[0]
-    if joints is not None and joints[i, AXIS] == 1:
-        return robot[i, TURN] * moment[1] + robot[i, SLIDE] * force[1]
-    return robot[i, TURN] * moment[2] + robot[i, SLIDE] * force[2]
+    return (load(robot, b, TURN) * along(robot, screws, b, moment[0], moment[1], moment[2])
+            + load(robot, b, SLIDE) * along(robot, screws, b, force[0], force[1], force[2]))

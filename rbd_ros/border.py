@@ -3,18 +3,12 @@
 """The border of the kernels: what a user gives, checked once, and what was wrong with it."""
 
 import numpy as np
-from rbd_ros.articulated_bodies import ARTICULATED_COLUMNS
-from rbd_ros.bodies import CONSTANTS, WRENCH
+from rbd_ros.bodies import BLOCK, CONSTANTS, NUMBER, PARENT, WRENCH
 from rbd_ros.compiled import prepare
-from rbd_ros.composite_bodies import COMPOSITE_COLUMNS
-from rbd_ros.composite_rates import RATE_COLUMNS
 from rbd_ros.configurations import normalize
 from rbd_ros.errors import SingularError, StateError
-from rbd_ros.newton_euler_derivatives import DERIVATIVE_COLUMNS
 from rbd_ros.spatial import Ad, inverse
-
-# Of the array `robot`: those of the kernel that needs most.
-COLUMNS = max(ARTICULATED_COLUMNS, COMPOSITE_COLUMNS, DERIVATIVE_COLUMNS, RATE_COLUMNS)
+from rbd_ros.vectors import LANES
 
 # What a kernel raises on a type that it was not compiled for, and on an empty list.
 NOT_A_VECTOR = (TypeError, ValueError)
@@ -60,27 +54,37 @@ class Border:
     Attributes
     ----------
     robot : ndarray
-        The bodies, see `rbd_ros.bodies`.
+        The bodies in blocks, see `rbd_ros.bodies`.
 
     """
 
     def __init__(self, model):
         self.model = model
-        self.robot = np.zeros((len(model.tree.robot), COLUMNS))
-        self.robot[:, :CONSTANTS] = model.tree.robot
-        self._joints, self._folding = model.tree.joints, model.folding
-        self._wrenches = self.robot[:, WRENCH:WRENCH + 6]
+        bodies = model.tree.robot
+        self.robot = np.zeros(-(-len(bodies) // LANES) * BLOCK)
+        i = np.arange(len(bodies))
+        self._places = i // LANES * BLOCK + i % LANES
+        self.robot[self._columns(0, CONSTANTS)] = bodies
+        whole = self.robot.view(np.int64)
+        whole[self._places + LANES * NUMBER] = i
+        whole[self._places + LANES * PARENT] = self._places[bodies[:, PARENT].astype(int)]
+        whole[LANES * PARENT] = len(bodies)
+        self._screws, self._folding = model.tree.screws, model.folding
         self._wrenches_set = False
+
+    def _columns(self, first, number, body=slice(None)):
+        """Return where columns of bodies are in the array `robot`, a row for each body."""
+        return self._places[body, None] + LANES * np.arange(first, first + number)
 
     def _run(self, kernel, labels, vectors, *rest):
         """Run a kernel on vectors, named by one letter each, and buffers."""
         if self._folding is not None:
             vectors = self._expand(**dict(zip(labels, vectors)))
         try:
-            fine = kernel(self.robot, self._joints, *vectors, *rest)
+            fine = kernel(self.robot, self._screws, *vectors, *rest)
         except NOT_A_VECTOR:
             converted = self._ready(kernel, dict(zip(labels, vectors)), *rest)
-            fine = kernel(self.robot, self._joints, *converted, *rest)
+            fine = kernel(self.robot, self._screws, *converted, *rest)
         if not fine:
             self._explain(**dict(zip(labels, vectors)))
 
@@ -133,7 +137,7 @@ class Border:
             converted = self._convert(**vectors)
         else:
             converted = list(vectors.values())
-        prepare(kernel, self.robot, self._joints, *converted, *rest)
+        prepare(kernel, self.robot, self._screws, *converted, *rest)
         return converted
 
     def _refuse(self, name):
@@ -144,7 +148,7 @@ class Border:
     def _set_wrenches(self, external_wrenches):
         """Write the wrenches on links as one force per body, in its frame."""
         if self._wrenches_set:
-            self._wrenches[:] = 0.0
+            self.robot[self._columns(WRENCH, 6)] = 0.0
             self._wrenches_set = False
         for link, wrench in (external_wrenches or {}).items():
             k = self.model.link_index(link)
@@ -153,5 +157,6 @@ class Border:
                 raise StateError(f"the external wrench on link '{link}' must be six finite "
                                  f'numbers (moment, force), got {wrench}')
             tree = self.model.tree
-            self._wrenches[tree.link_body[k]] += Ad(inverse(tree.link_pose[k])).T @ wrench
+            there = self._columns(WRENCH, 6, tree.link_body[k])
+            self.robot[there] += Ad(inverse(tree.link_pose[k])).T @ wrench
             self._wrenches_set = True

@@ -24,24 +24,26 @@ section 4, Matrices.
 
 import math
 
-from rbd_ros.bodies import (ARMATURE, fits, GRAVITY, ground_origin, INERTIA, parent, place_ground,
-                            place_in_world, R_, r_, SCRATCH, turn_screws, world_column,
-                            world_joint_motion)
+from rbd_ros.bodies import (add_columns, ARMATURE, BLOCK, count, fits, GRAVITY, ground_origin,
+                            INERTIA, number, parent, place, place_ground, place_in_parents,
+                            place_in_world, R_, r_, SCRATCH, world_column, world_joint_motion)
 from rbd_ros.compiled import kernel
 from rbd_ros.vectors import (ad, add, add6, cross, dot, dot6, inertia_from_child, inertia_times,
-                             load3, load33, load6, load_inertia, rotate, scale, store3, store33,
-                             store6, store_inertia, sub, unrotate, velocity_inertia,
-                             velocity_times, velocity_transposed_times)
+                             LANES, load, load3, load33, load6, load_inertia, rotate, scale,
+                             store3, store33, store6, store_inertia, sub, unrotate,
+                             velocity_inertia, velocity_times, velocity_transposed_times,
+                             write_row3)
 
-# Columns of `robot`. G_ ... p_ are the composite body: what is added to the parent.
-S_, SDOT_, V_, G_, K_, p_, SHARED_COLUMNS = (
-    SCRATCH + k for k in (12, 18, 24, 30, 40, 49, 52))
+# Columns of `robot`. G_ ... p_ are first the body, then the composite body: what is added to the
+# parent.
+S_, SDOT_, V_, G_, K_, p_, F1_, F2_, F3_, COMPOSITE_COLUMNS = (
+    SCRATCH + k for k in (12, 18, 24, 30, 40, 49, 52, 58, 64, 67))
 # Those of the difference between the two forms of C, see `use_body_factorization`.
-Q_, a_, u_, w_, COMPOSITE_COLUMNS = (SCRATCH + k for k in (52, 61, 64, 67, 70))
+Q_, a_, u_, w_, FACTORIZATION_COLUMNS = (SCRATCH + k for k in (52, 61, 64, 67, 70))
 
 
 @kernel
-def composite_bodies(robot, joints, q, v, terms):
+def composite_bodies(robot, screws, q, v, terms):
     """
     Write M, C, g, C v, J_CoM and the CoM to `terms`, and return whether they are finite.
 
@@ -51,81 +53,95 @@ def composite_bodies(robot, joints, q, v, terms):
     length.
 
     """
-    if not fits(robot, joints, q, v):
+    if not fits(robot, q, v):
         return False
-    nv = len(robot) - 1
+    nv = count(robot) - 1
     C, g, Cv, J_com, com = nv, 2 * nv, 2 * nv + 1, 2 * nv + 2, 2 * nv + 5
     zero = (0.0, 0.0, 0.0)
-    turn_screws(robot, joints, q)
-    origin = ground_origin(robot, joints, q)
+    place_in_parents(robot, screws, q)
+    origin = ground_origin(robot, screws)
     place_ground(robot, origin)
     store6(robot, 0, V_, (zero, zero))
-    store_inertia(robot, 0, G_, inertia_from_child(
-        load33(robot, 0, R_), origin, load_inertia(robot, 0, INERTIA)))
 
-    mass = robot[0, INERTIA + 9]
-    # Root to leaves: pose, column of the Jacobian, twist, inertia.               [K (34)-(36)]
+    # Root to leaves: pose, column of the Jacobian, twist.                        [K (34)-(36)]
     for i in range(1, nv + 1):
-        up = parent(robot, i)
-        R, r = place_in_world(robot, joints, i, q)
-        S = world_column(robot, joints, i, R, r)
-        G = inertia_from_child(R, r, load_inertia(robot, i, INERTIA))
-        store6(robot, i, S_, S)
-        store_inertia(robot, i, G_, G)
-        mass += G[2]
+        b = place(i)
+        up = parent(robot, b)
+        R, r = place_in_world(robot, b, up)
+        S = world_column(robot, screws, b, R, r)
+        store6(robot, b, S_, S)
         if v is not None:
-            V = add6(load6(robot, up, V_), world_joint_motion(joints, i, R, r, S, v))
-            K, p = velocity_inertia(V, G)
-            store6(robot, i, V_, V)
-            store6(robot, i, SDOT_, ad(V, S))
+            Sv = world_joint_motion(robot, screws, i, R, r, S, v)
+            store6(robot, b, V_, add6(load6(robot, up, V_), Sv))
             terms[Cv, i - 1] = 0.0
-            store33(robot, i, K_, K)
-            store3(robot, i, p_, p)
 
+    # Each body alone, in the world's axes.
+    for block in range(0, len(robot), BLOCK):
+        for b in range(block, block + LANES):
+            G = inertia_from_child(load33(robot, b, R_), load3(robot, b, r_),
+                                   load_inertia(robot, b, INERTIA))
+            store_inertia(robot, b, G_, G)
+            if v is not None:
+                V = load6(robot, b, V_)
+                K, p = velocity_inertia(V, G)
+                store6(robot, b, SDOT_, ad(V, load6(robot, b, S_)))
+                store33(robot, b, K_, K)
+                store3(robot, b, p_, p)
+
+    # Leaves to root: composite bodies.
+    for j in range(nv, 0, -1):
+        b = place(j)
+        add_columns(robot, parent(robot, b), b, G_, K_ if v is None else F1_)
+
+    # Each composite body with the column of its joint.
+    for block in range(0, len(robot), BLOCK):
+        for b in range(block, block + LANES):
+            S, G = load6(robot, b, S_), load_inertia(robot, b, G_)
+            store6(robot, b, F2_, inertia_times(G, S))
+            if v is not None:
+                K, p = load33(robot, b, K_), load3(robot, b, p_)
+                store6(robot, b, F1_, add6(inertia_times(G, load6(robot, b, SDOT_)),
+                                           velocity_times(K, p, S)))
+                store3(robot, b, F3_, velocity_transposed_times(K, p, S))
+
+    # Every joint with all those that carry it.
+    _, h, mass = load_inertia(robot, 0, G_)
     per_mass = 1.0 / mass if mass > 0.0 else 0.0
-    # Leaves to root: composite bodies, and with each the entries of M and C.
     gravity, total = load3(robot, 0, GRAVITY), 0.0
     for j in range(nv, 0, -1):
-        up = parent(robot, j)
-        S = load6(robot, j, S_)
-        G = load_inertia(robot, j, G_)
-        F2 = inertia_times(G, S)
-        terms[j - 1, j - 1] = dot6(S, F2) + robot[j, ARMATURE]
+        b = place(j)
+        S, F1, F2 = load6(robot, b, S_), load6(robot, b, F1_), load6(robot, b, F2_)
+        F3 = load3(robot, b, F3_)
+        terms[j - 1, j - 1] = dot6(S, F2) + load(robot, b, ARMATURE)
         terms[g, j - 1] = -dot(gravity, F2[1])
         total += terms[j - 1, j - 1] + terms[g, j - 1]
         for k in range(3):
             terms[J_com + k, j - 1] = per_mass * F2[1][k]
-        i = up
+        b = parent(robot, b)
         if v is None:
-            while i > 0:
-                terms[i - 1, j - 1] = terms[j - 1, i - 1] = dot6(load6(robot, i, S_), F2)
-                i = parent(robot, i)
+            while b > 0:
+                i = number(robot, b)
+                terms[i - 1, j - 1] = terms[j - 1, i - 1] = dot6(load6(robot, b, S_), F2)
+                b = parent(robot, b)
         else:
-            K, p = load33(robot, j, K_), load3(robot, j, p_)
-            F1 = add6(inertia_times(G, load6(robot, j, SDOT_)), velocity_times(K, p, S))
-            F3 = velocity_transposed_times(K, p, S)
             terms[C + j - 1, j - 1] = dot6(S, F1)
             coriolis = terms[C + j - 1, j - 1] * v[j - 1]
-            while i > 0:
-                S_i = load6(robot, i, S_)
+            while b > 0:
+                i = number(robot, b)
+                S_i = load6(robot, b, S_)
                 upper = dot6(S_i, F1)
-                lower = dot6(load6(robot, i, SDOT_), F2) + dot(S_i[0], F3)
+                lower = dot6(load6(robot, b, SDOT_), F2) + dot(S_i[0], F3)
                 terms[i - 1, j - 1] = terms[j - 1, i - 1] = dot6(S_i, F2)
                 terms[C + i - 1, j - 1] = upper
                 terms[C + j - 1, i - 1] = lower
                 terms[Cv, i - 1] += upper * v[j - 1]
                 coriolis += lower * v[i - 1]
-                i = parent(robot, i)
+                b = parent(robot, b)
             terms[Cv, j - 1] += coriolis
             total += terms[Cv, j - 1]
-        for k in range(G_, K_):
-            robot[up, k] += robot[j, k]
-        if up > 0 and v is not None:
-            for k in range(K_, SHARED_COLUMNS):
-                robot[up, k] += robot[j, k]
 
     # The whole robot is the composite body of the ground.                        [G (7)]
-    store3(terms, com, 0, sub(scale(per_mass, load3(robot, 0, G_ + 6)), origin))
+    write_row3(terms, com, 0, sub(scale(per_mass, h), origin))
     total += terms[com, 0] + terms[com, 1] + terms[com, 2]
     return math.isfinite(total)
 
@@ -143,31 +159,32 @@ def use_body_factorization(robot, terms):
     They are skew, and leave C v as it is.
 
     """
-    nv = len(robot) - 1
+    nv = count(robot) - 1
     C = nv
-    for i in range(1, nv + 1):
-        G = inertia_from_child(load33(robot, i, R_), load3(robot, i, r_),
-                               load_inertia(robot, i, INERTIA))
-        sigma, h, m = G
-        omega, slide = load6(robot, i, V_)
-        store33(robot, i, Q_, (scale(omega[0], h), scale(omega[1], h), scale(omega[2], h)))
-        store3(robot, i, a_, add(scale(sigma[0] + sigma[1] + sigma[2], omega), cross(h, slide)))
-        store3(robot, i, u_, scale(m, slide))
-        store3(robot, i, w_, scale(m, omega))
+    for block in range(0, len(robot), BLOCK):
+        for b in range(block, block + LANES):
+            sigma, h, m = inertia_from_child(load33(robot, b, R_), load3(robot, b, r_),
+                                             load_inertia(robot, b, INERTIA))
+            omega, slide = load6(robot, b, V_)
+            store33(robot, b, Q_, (scale(omega[0], h), scale(omega[1], h), scale(omega[2], h)))
+            store3(robot, b, a_,
+                   add(scale(sigma[0] + sigma[1] + sigma[2], omega), cross(h, slide)))
+            store3(robot, b, u_, scale(m, slide))
+            store3(robot, b, w_, scale(m, omega))
     for j in range(nv, 0, -1):
-        up = parent(robot, j)
-        z, s = load6(robot, j, S_)
-        Q, u = load33(robot, j, Q_), load3(robot, j, u_)
+        b = place(j)
+        z, s = load6(robot, b, S_)
+        Q, u = load33(robot, b, Q_), load3(robot, b, u_)
         trace = Q[0][0] + Q[1][1] + Q[2][2]
-        F = (add(add(cross(load3(robot, j, a_), z), sub(rotate(Q, s), scale(trace, s))),
+        F = (add(add(cross(load3(robot, b, a_), z), sub(rotate(Q, s), scale(trace, s))),
                  cross(u, s)),
              add(add(sub(scale(trace, z), unrotate(Q, z)), cross(u, z)),
-                 cross(load3(robot, j, w_), s)))
-        i = up
-        while i > 0:
-            difference = dot6(load6(robot, i, S_), F)
+                 cross(load3(robot, b, w_), s)))
+        up = parent(robot, b)
+        add_columns(robot, up, b, Q_, FACTORIZATION_COLUMNS)
+        while up > 0:
+            b, i = up, number(robot, up)
+            difference = dot6(load6(robot, b, S_), F)
             terms[C + i - 1, j - 1] += difference
             terms[C + j - 1, i - 1] -= difference
-            i = parent(robot, i)
-        for k in range(Q_, COMPOSITE_COLUMNS if up > 0 else Q_):
-            robot[up, k] += robot[j, k]
+            up = parent(robot, b)

@@ -17,13 +17,14 @@ form.
 
 import math
 
-from rbd_ros.bodies import (ARMATURE, fits, GRAVITY, ground_origin, INERTIA, parent, place_ground,
-                            place_in_world, SCRATCH, turn_screws, world_column, world_joint_motion)
+from rbd_ros.bodies import (add_columns, ARMATURE, BLOCK, count, fits, GRAVITY, ground_origin,
+                            INERTIA, number, parent, place, place_ground, place_in_parents,
+                            place_in_world, R_, r_, SCRATCH, world_column, world_joint_motion)
 from rbd_ros.compiled import kernel
 from rbd_ros.vectors import (ad, add, add6, dot, dot6, inertia_from_child, inertia_rate,
-                             inertia_times, load3, load33, load6, load_inertia, store3, store33,
-                             store6, store_inertia, velocity_inertia, velocity_times,
-                             velocity_transposed_times)
+                             inertia_times, LANES, load, load3, load33, load6, load_inertia,
+                             store3, store33, store6, store_inertia, velocity_inertia,
+                             velocity_times, velocity_transposed_times)
 
 # Columns of `robot`. G_ ... PDOT_ are the composite body: what is added to the parent.
 S_, SDOT_, SDDOT_, V_, A_, G_, K_, p_, KDOT_, PDOT_, RATE_COLUMNS = (
@@ -31,7 +32,7 @@ S_, SDOT_, SDDOT_, V_, A_, G_, K_, p_, KDOT_, PDOT_, RATE_COLUMNS = (
 
 
 @kernel
-def composite_rates(robot, joints, q, v, a, terms):
+def composite_rates(robot, screws, q, v, a, terms):
     """
     Write M, C, dC/dt, g and dg/dt to `terms`, and return whether they are finite.
 
@@ -39,49 +40,56 @@ def composite_rates(robot, joints, q, v, a, terms):
     and dg/dt. Nothing is written, and False returned, if q, v or a has a wrong length.
 
     """
-    if not (fits(robot, joints, q, v) and fits(robot, joints, q, a)):
+    if not (fits(robot, q, v) and fits(robot, q, a)):
         return False
-    nv = len(robot) - 1
+    nv = count(robot) - 1
     C, D, g = nv, 2 * nv, 3 * nv
     zero = (0.0, 0.0, 0.0)
-    turn_screws(robot, joints, q)
-    place_ground(robot, ground_origin(robot, joints, q))
+    place_in_parents(robot, screws, q)
+    place_ground(robot, ground_origin(robot, screws))
     store6(robot, 0, V_, (zero, zero))
     store6(robot, 0, A_, (zero, zero))
 
-    # Root to leaves: pose, columns of the Jacobian and their rates, twist, inertia and rates.
+    # Root to leaves: pose, column of the Jacobian, twist and its rate.
     for i in range(1, nv + 1):
-        up = parent(robot, i)
-        R, r = place_in_world(robot, joints, i, q)
-        S = world_column(robot, joints, i, R, r)
-        Sv = world_joint_motion(joints, i, R, r, S, v)
+        b = place(i)
+        up = parent(robot, b)
+        R, r = place_in_world(robot, b, up)
+        S = world_column(robot, screws, b, R, r)
+        Sv = world_joint_motion(robot, screws, i, R, r, S, v)
+        Sa = world_joint_motion(robot, screws, i, R, r, S, a)
         V = add6(load6(robot, up, V_), Sv)
-        A = add6(add6(load6(robot, up, A_), world_joint_motion(joints, i, R, r, S, a)), ad(V, Sv))
-        S_rate = ad(V, S)
-        store6(robot, i, S_, S)
-        store6(robot, i, SDOT_, S_rate)
-        store6(robot, i, SDDOT_, add6(ad(A, S), ad(V, S_rate)))
-        store6(robot, i, V_, V)
-        store6(robot, i, A_, A)
-        G = inertia_from_child(R, r, load_inertia(robot, i, INERTIA))
-        K, p = velocity_inertia(V, G)
-        by_turning, p_by_turning = velocity_inertia(V, inertia_rate(K, p))
-        by_rate, p_by_rate = velocity_inertia(A, G)
-        store_inertia(robot, i, G_, G)
-        store33(robot, i, K_, K)
-        store3(robot, i, p_, p)
-        store33(robot, i, KDOT_, (
-            add(by_turning[0], by_rate[0]), add(by_turning[1], by_rate[1]),
-            add(by_turning[2], by_rate[2])))
-        store3(robot, i, PDOT_, add(p_by_turning, p_by_rate))
+        store6(robot, b, S_, S)
+        store6(robot, b, V_, V)
+        store6(robot, b, A_, add6(add6(load6(robot, up, A_), Sa), ad(V, Sv)))
+
+    # Each body alone: the rates of its column, its inertia and the rates of that.
+    for block in range(0, len(robot), BLOCK):
+        for b in range(block, block + LANES):
+            S, V, A = load6(robot, b, S_), load6(robot, b, V_), load6(robot, b, A_)
+            S_rate = ad(V, S)
+            store6(robot, b, SDOT_, S_rate)
+            store6(robot, b, SDDOT_, add6(ad(A, S), ad(V, S_rate)))
+            G = inertia_from_child(load33(robot, b, R_), load3(robot, b, r_),
+                                   load_inertia(robot, b, INERTIA))
+            K, p = velocity_inertia(V, G)
+            by_turning, p_by_turning = velocity_inertia(V, inertia_rate(K, p))
+            by_rate, p_by_rate = velocity_inertia(A, G)
+            store_inertia(robot, b, G_, G)
+            store33(robot, b, K_, K)
+            store3(robot, b, p_, p)
+            store33(robot, b, KDOT_, (
+                add(by_turning[0], by_rate[0]), add(by_turning[1], by_rate[1]),
+                add(by_turning[2], by_rate[2])))
+            store3(robot, b, PDOT_, add(p_by_turning, p_by_rate))
 
     # Leaves to root: composite bodies, and with each the entries of the matrices.
     gravity, total = load3(robot, 0, GRAVITY), 0.0
     for j in range(nv, 0, -1):
-        up = parent(robot, j)
-        S, S_rate, S_second = load6(robot, j, S_), load6(robot, j, SDOT_), load6(robot, j, SDDOT_)
-        G, K, p = load_inertia(robot, j, G_), load33(robot, j, K_), load3(robot, j, p_)
-        K_rate, p_rate = load33(robot, j, KDOT_), load3(robot, j, PDOT_)
+        b = place(j)
+        S, S_rate, S_second = load6(robot, b, S_), load6(robot, b, SDOT_), load6(robot, b, SDDOT_)
+        G, K, p = load_inertia(robot, b, G_), load33(robot, b, K_), load3(robot, b, p_)
+        K_rate, p_rate = load33(robot, b, KDOT_), load3(robot, b, PDOT_)
         G_rate = inertia_rate(K, p)
         F1 = add6(inertia_times(G, S_rate), velocity_times(K, p, S))
         F1_rate = add6(add6(inertia_times(G_rate, S_rate), inertia_times(G, S_second)),
@@ -91,24 +99,23 @@ def composite_rates(robot, joints, q, v, a, terms):
         F3 = velocity_transposed_times(K, p, S)
         F3_rate = add(velocity_transposed_times(K_rate, p_rate, S),
                       velocity_transposed_times(K, p, S_rate))
-        terms[j - 1, j - 1] = dot6(S, F2) + robot[j, ARMATURE]
+        terms[j - 1, j - 1] = dot6(S, F2) + load(robot, b, ARMATURE)
         terms[C + j - 1, j - 1] = dot6(S, F1)
         terms[D + j - 1, j - 1] = dot6(S_rate, F1) + dot6(S, F1_rate)
         terms[g, j - 1] = -dot(gravity, F2[1])
         terms[g + 1, j - 1] = -dot(gravity, F2_rate[1])
         total += terms[j - 1, j - 1] + terms[D + j - 1, j - 1] + terms[g + 1, j - 1]
-        i = up
-        while i > 0:
-            S_i, S_i_rate = load6(robot, i, S_), load6(robot, i, SDOT_)
+        add_columns(robot, parent(robot, b), b, G_, RATE_COLUMNS)
+        b = parent(robot, b)
+        while b > 0:
+            i = number(robot, b)
+            S_i, S_i_rate = load6(robot, b, S_), load6(robot, b, SDOT_)
             terms[i - 1, j - 1] = terms[j - 1, i - 1] = dot6(S_i, F2)
             terms[C + i - 1, j - 1] = dot6(S_i, F1)
             terms[C + j - 1, i - 1] = dot6(S_i_rate, F2) + dot(S_i[0], F3)
             terms[D + i - 1, j - 1] = dot6(S_i_rate, F1) + dot6(S_i, F1_rate)
             terms[D + j - 1, i - 1] = (
-                dot6(load6(robot, i, SDDOT_), F2) + dot6(S_i_rate, F2_rate)
+                dot6(load6(robot, b, SDDOT_), F2) + dot6(S_i_rate, F2_rate)
                 + dot(S_i_rate[0], F3) + dot(S_i[0], F3_rate))
-            i = parent(robot, i)
-        if up > 0:
-            for k in range(G_, RATE_COLUMNS):
-                robot[up, k] += robot[j, k]
+            b = parent(robot, b)
     return math.isfinite(total)

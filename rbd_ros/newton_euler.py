@@ -15,19 +15,20 @@ G dV/dt - ad_V^T G V. The velocity v of the origin is then needed nowhere.
 
 import math
 
-from rbd_ros.bodies import (ARMATURE, cross_joint, fits, GRAVITY, INERTIA, joint_motion, parent,
-                            place_in_parent, project, R_, r_, SCRATCH, slides, turn_screws, WRENCH)
+from rbd_ros.bodies import (ARMATURE, BLOCK, count, cross_joint, fits, GRAVITY, INERTIA,
+                            joint_motion, parent, place, place_in_parents, project, R_, r_,
+                            SCRATCH, slides, WRENCH)
 from rbd_ros.compiled import kernel
 from rbd_ros.vectors import (acceleration_of_points, add, add_rotated, add_to_parent, cross,
-                             inertial_force, load3, load33, load6, load_inertia, scale, store3,
-                             store33, store6, sub6, unrotate)
+                             inertial_force, LANES, load, load3, load33, load6, load_inertia,
+                             scale, store3, store33, store6, sub6, unrotate)
 
 # Columns of `robot`.
 OMEGA_, ALPHA_, A_, a_, F_ = (SCRATCH + k for k in (12, 15, 18, 27, 30))
 
 
 @kernel
-def newton_euler(robot, joints, q, v, a, tau):
+def newton_euler(robot, screws, q, v, a, tau):
     """
     Write the torques tau for the accelerations a, and return whether they are finite.
 
@@ -35,54 +36,60 @@ def newton_euler(robot, joints, q, v, a, tau):
     have a wrong length.
 
     """
-    if not (fits(robot, joints, q, v) and fits(robot, joints, q, a)):
+    if not (fits(robot, q, v) and fits(robot, q, a)):
         return False
     zero = (0.0, 0.0, 0.0)
-    n = len(robot)
+    n = count(robot)
+    place_in_parents(robot, screws, q)
     store3(robot, 0, OMEGA_, zero)
     store3(robot, 0, ALPHA_, zero)
     store33(robot, 0, A_, (zero, zero, zero))
     store3(robot, 0, a_, scale(-1.0, load3(robot, 0, GRAVITY)))
-    store6(robot, 0, F_, (zero, zero))
-    turn_screws(robot, joints, q)
-    # Root to leaves: how each body moves, and the force on it alone.
+    # Root to leaves: how each body moves.
     for i in range(1, n):
-        p = parent(robot, i)
-        R, r = place_in_parent(robot, joints, i, q)
-        G = load_inertia(robot, i, INERTIA)
-        if v is not None:
-            turn, slide = joint_motion(robot, joints, i, v)
-            turn_rate, slide_rate = joint_motion(robot, joints, i, a)
-            carried = unrotate(R, load3(robot, p, OMEGA_))
-            omega = add(carried, turn)
-            alpha = add(add(unrotate(R, load3(robot, p, ALPHA_)),
-                            cross_joint(joints, i, carried, turn)), turn_rate)
-            of_origin = unrotate(R, add_rotated(load3(robot, p, a_), load33(robot, p, A_), r))
-            if slides(robot, joints, i):
-                of_origin = add(add(of_origin, cross_joint(joints, i, add(carried, omega), slide)),
-                                slide_rate)
-            A = acceleration_of_points(omega, alpha)
-            F = inertial_force(G, A, of_origin)
-            store3(robot, i, OMEGA_, omega)
-            store3(robot, i, ALPHA_, alpha)
-            store33(robot, i, A_, A)
+        b = place(i)
+        up = parent(robot, b)
+        R = load33(robot, b, R_)
+        if v is None:
+            store3(robot, b, a_, unrotate(R, load3(robot, up, a_)))
         else:
-            of_origin = unrotate(R, load3(robot, p, a_))
-            F = (cross(G[1], of_origin), scale(G[2], of_origin))
-        store3(robot, i, a_, of_origin)
-        store6(robot, i, F_, sub6(F, load6(robot, i, WRENCH)))
+            turn, slide = joint_motion(robot, screws, i, v)
+            turn_rate, slide_rate = joint_motion(robot, screws, i, a)
+            carried = unrotate(R, load3(robot, up, OMEGA_))
+            omega = add(carried, turn)
+            alpha = add(add(unrotate(R, load3(robot, up, ALPHA_)),
+                            cross_joint(robot, screws, b, carried, turn)), turn_rate)
+            of_origin = unrotate(R, add_rotated(load3(robot, up, a_), load33(robot, up, A_),
+                                                load3(robot, b, r_)))
+            if slides(robot, screws, b):
+                sliding = cross_joint(robot, screws, b, add(carried, omega), slide)
+                of_origin = add(add(of_origin, sliding), slide_rate)
+            store3(robot, b, OMEGA_, omega)
+            store3(robot, b, ALPHA_, alpha)
+            store33(robot, b, A_, acceleration_of_points(omega, alpha))
+            store3(robot, b, a_, of_origin)
+    # The force on each body alone.
+    for block in range(0, len(robot), BLOCK):
+        for b in range(block, block + LANES):
+            G, of_origin = load_inertia(robot, b, INERTIA), load3(robot, b, a_)
+            if v is None:
+                F = (cross(G[1], of_origin), scale(G[2], of_origin))
+            else:
+                F = inertial_force(G, load33(robot, b, A_), of_origin)
+            store6(robot, b, F_, sub6(F, load6(robot, b, WRENCH)))
     # Leaves to root: pass the forces on, and project them on the joints.         [K (41), T2]
     total = 0.0
     for i in range(n - 1, 0, -1):
-        p = parent(robot, i)
-        F = load6(robot, i, F_)
-        torque = project(robot, joints, i, F)
+        b = place(i)
+        up = parent(robot, b)
+        F = load6(robot, b, F_)
+        torque = project(robot, screws, b, F)
         if a is not None:
-            torque += robot[i, ARMATURE] * a[i - 1]
+            torque += load(robot, b, ARMATURE) * a[i - 1]
         tau[i - 1] = torque
         total += torque
-        store6(robot, p, F_, add_to_parent(load6(robot, p, F_), load33(robot, i, R_),
-                                           load3(robot, i, r_), F))
+        store6(robot, up, F_, add_to_parent(load6(robot, up, F_), load33(robot, b, R_),
+                                            load3(robot, b, r_), F))
     # A position that is not finite may show in the moment on the ground alone.
     moment = load3(robot, 0, F_)
     return math.isfinite(total + moment[0] + moment[1] + moment[2])

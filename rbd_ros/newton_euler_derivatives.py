@@ -25,14 +25,15 @@ Checked against Kim (table 5) applied to every unit vector.
 import math
 
 from rbd_ros.articulated_bodies import articulated_bodies
-from rbd_ros.bodies import (ARMATURE, fits, follows, GRAVITY, ground_origin, INERTIA, parent,
-                            place_ground, place_in_world, SCRATCH, turn_screws, world_column,
+from rbd_ros.bodies import (add_columns, ARMATURE, BLOCK, count, fits, follows, GRAVITY,
+                            ground_origin, INERTIA, number, parent, place, place_ground,
+                            place_in_parents, place_in_world, R_, r_, SCRATCH, world_column,
                             world_joint_motion, WRENCH)
-from rbd_ros.compiled import kernel
+from rbd_ros.compiled import helper, kernel
 from rbd_ros.vectors import (ad, ad_transposed, add6, dot, dot6, inertia_from_child, inertia_times,
-                             load3, load33, load6, load_inertia, scale, scale6, store3, store33,
-                             store6, store_inertia, sub6, to_parent, velocity_inertia,
-                             velocity_times, velocity_transposed_times)
+                             LANES, load, load3, load33, load6, load_inertia, scale, scale6,
+                             store3, store33, store6, store_inertia, sub6, to_parent,
+                             velocity_inertia, velocity_times, velocity_transposed_times)
 
 # Columns of `robot`. VP_ and AP_ are the motion of the body that the joint hangs on; FIRST_,
 # SECOND_ and RATE_ are S', S'' and S' + dS/dt; G_ ... F_ are the composite body: what is added to
@@ -42,7 +43,7 @@ S_, V_, A_, VP_, AP_, FIRST_, SECOND_, RATE_, G_, K_, p_, F_, DERIVATIVE_COLUMNS
 
 
 @kernel
-def inverse_dynamics_jacobians(robot, joints, q, v, a, jacobians):
+def inverse_dynamics_jacobians(robot, screws, q, v, a, jacobians):
     """
     Write dtau/dq, dtau/dv and M side by side to `jacobians`, shape (nv, 3 nv).
 
@@ -50,84 +51,98 @@ def inverse_dynamics_jacobians(robot, joints, q, v, a, jacobians):
     finite; nothing is written, and False returned, if q, v or a has a wrong length.
 
     """
-    if not (fits(robot, joints, q, v) and fits(robot, joints, q, a)):
+    if not (fits(robot, q, v) and fits(robot, q, a)):
         return False
-    nv = len(robot) - 1
+    nv = count(robot) - 1
     zero = (0.0, 0.0, 0.0)
-    turn_screws(robot, joints, q)
-    place_ground(robot, ground_origin(robot, joints, q))
+    place_in_parents(robot, screws, q)
+    place_ground(robot, ground_origin(robot, screws))
     store6(robot, 0, V_, (zero, zero))
     store6(robot, 0, A_, (zero, scale(-1.0, load3(robot, 0, GRAVITY))))
 
-    # Root to leaves: pose, twist, acceleration, inertia and the force on each body alone.
+    # Root to leaves: pose, column of the Jacobian, twist and acceleration.
     for i in range(1, nv + 1):
-        up = parent(robot, i)
-        R, r = place_in_world(robot, joints, i, q)
-        S = world_column(robot, joints, i, R, r)
+        b = place(i)
+        up = parent(robot, b)
+        R, r = place_in_world(robot, b, up)
+        S = world_column(robot, screws, b, R, r)
         V_p, A_p = load6(robot, up, V_), load6(robot, up, A_)
-        if follows(joints, i):
+        Sv = world_joint_motion(robot, screws, i, R, r, S, v)
+        Sa = world_joint_motion(robot, screws, i, R, r, S, a)
+        V = add6(V_p, Sv)
+        store6(robot, b, S_, S)
+        store6(robot, b, V_, V)
+        store6(robot, b, A_, add6(add6(A_p, Sa), ad(V, Sv)))
+        # Of what the whole joint moves against.
+        if follows(robot, screws, b):
             V_p, A_p = load6(robot, up, VP_), load6(robot, up, AP_)
-        Sv = world_joint_motion(joints, i, R, r, S, v)
-        V = add6(load6(robot, up, V_), Sv)
-        A = add6(add6(load6(robot, up, A_), world_joint_motion(joints, i, R, r, S, a)), ad(V, Sv))
-        first = ad(V_p, S)
-        store6(robot, i, S_, S)
-        store6(robot, i, V_, V)
-        store6(robot, i, A_, A)
-        store6(robot, i, VP_, V_p)
-        store6(robot, i, AP_, A_p)
-        store6(robot, i, FIRST_, first)
-        store6(robot, i, SECOND_, add6(ad(A_p, S), ad(V_p, first)))
-        store6(robot, i, RATE_, add6(first, ad(V, S)))
-        G = inertia_from_child(R, r, load_inertia(robot, i, INERTIA))
-        K, p = velocity_inertia(V, G)
-        store_inertia(robot, i, G_, G)
-        store33(robot, i, K_, K)
-        store3(robot, i, p_, p)
-        F = sub6(inertia_times(G, A), ad_transposed(V, inertia_times(G, V)))
-        store6(robot, i, F_, sub6(F, to_parent(R, r, load6(robot, i, WRENCH))))
+        store6(robot, b, VP_, V_p)
+        store6(robot, b, AP_, A_p)
+
+    # Each body alone: how its column changes, its inertia, and the force on it.
+    for block in range(0, len(robot), BLOCK):
+        for b in range(block, block + LANES):
+            R, r = load33(robot, b, R_), load3(robot, b, r_)
+            S, V, A = load6(robot, b, S_), load6(robot, b, V_), load6(robot, b, A_)
+            V_p, A_p = load6(robot, b, VP_), load6(robot, b, AP_)
+            first = ad(V_p, S)
+            store6(robot, b, FIRST_, first)
+            store6(robot, b, SECOND_, add6(ad(A_p, S), ad(V_p, first)))
+            store6(robot, b, RATE_, add6(first, ad(V, S)))
+            G = inertia_from_child(R, r, load_inertia(robot, b, INERTIA))
+            K, p = velocity_inertia(V, G)
+            store_inertia(robot, b, G_, G)
+            store33(robot, b, K_, K)
+            store3(robot, b, p_, p)
+            F = sub6(inertia_times(G, A), ad_transposed(V, inertia_times(G, V)))
+            store6(robot, b, F_, sub6(F, to_parent(R, r, load6(robot, b, WRENCH))))
 
     # Leaves to root: composite bodies, and with each the columns and rows of its joint.
     total = 0.0
     for j in range(nv, 0, -1):
-        up = parent(robot, j)
-        S, first = load6(robot, j, S_), load6(robot, j, FIRST_)
-        G, K, p = load_inertia(robot, j, G_), load33(robot, j, K_), load3(robot, j, p_)
-        by_q = add6(inertia_times(G, load6(robot, j, SECOND_)),
+        b = place(j)
+        S, first = load6(robot, b, S_), load6(robot, b, FIRST_)
+        G, K, p = load_inertia(robot, b, G_), load33(robot, b, K_), load3(robot, b, p_)
+        by_q = add6(inertia_times(G, load6(robot, b, SECOND_)),
                     scale6(2.0, velocity_times(K, p, first)))
-        by_v = add6(inertia_times(G, load6(robot, j, RATE_)),
+        by_v = add6(inertia_times(G, load6(robot, b, RATE_)),
                     scale6(2.0, velocity_times(K, p, S)))
         by_a = inertia_times(G, S)
         turning = scale(2.0, velocity_transposed_times(K, p, S))
         one, two, three = j - 1, nv + j - 1, 2 * nv + j - 1
         jacobians[j - 1, one] = dot6(S, by_q)
         jacobians[j - 1, two] = dot6(S, by_v)
-        jacobians[j - 1, three] = dot6(S, by_a) + robot[j, ARMATURE]
+        jacobians[j - 1, three] = dot6(S, by_a) + load(robot, b, ARMATURE)
         total += jacobians[j - 1, one] + jacobians[j - 1, two] + jacobians[j - 1, three]
-        F = load6(robot, j, F_)
+        F = load6(robot, b, F_)
         total += dot6(S, F)
         turned_force = ad_transposed(S, F)
-        same_joint = follows(joints, j)
+        same_joint = follows(robot, screws, b)
         if not same_joint:
             by_q = sub6(by_q, turned_force)
-        i = up
-        while i > 0:
-            S_i, first_i = load6(robot, i, S_), load6(robot, i, FIRST_)
+        add_columns(robot, parent(robot, b), b, G_, DERIVATIVE_COLUMNS)
+        b = parent(robot, b)
+        while b > 0:
+            i = number(robot, b)
+            S_i, first_i = load6(robot, b, S_), load6(robot, b, FIRST_)
             jacobians[i - 1, one] = dot6(S_i, by_q)
             jacobians[i - 1, two] = dot6(S_i, by_v)
             jacobians[i - 1, three] = jacobians[j - 1, 2 * nv + i - 1] = dot6(S_i, by_a)
-            jacobians[j - 1, i - 1] = (dot6(load6(robot, i, SECOND_), by_a)
+            jacobians[j - 1, i - 1] = (dot6(load6(robot, b, SECOND_), by_a)
                                        + dot(first_i[0], turning))
-            jacobians[j - 1, nv + i - 1] = (dot6(load6(robot, i, RATE_), by_a)
+            jacobians[j - 1, nv + i - 1] = (dot6(load6(robot, b, RATE_), by_a)
                                             + dot(S_i[0], turning))
-            if same_joint and not follows(joints, i):
+            if same_joint and not follows(robot, screws, b):
                 by_q = sub6(by_q, turned_force)
                 same_joint = False
-            i = parent(robot, i)
-        if up > 0:
-            for k in range(G_, DERIVATIVE_COLUMNS):
-                robot[up, k] += robot[j, k]
+            b = parent(robot, b)
     return math.isfinite(total)
+
+
+@helper
+def carrier(robot, i):
+    """Return the velocity of the body that carries the one of velocity i, or -1."""
+    return number(robot, parent(robot, place(i + 1))) - 1
 
 
 @kernel
@@ -141,7 +156,7 @@ def forward_dynamics_jacobians(robot, jacobians, L, solved):
     results are finite.
 
     """
-    nv = len(robot) - 1
+    nv = count(robot) - 1
     for i in range(nv):
         for j in range(i + 1):
             L[i, j] = jacobians[i, 2 * nv + j]
@@ -154,36 +169,36 @@ def forward_dynamics_jacobians(robot, jacobians, L, solved):
     for k in range(nv - 1, -1, -1):
         L[k, k] = math.sqrt(L[k, k])
         inverse = 1.0 / L[k, k]
-        i = parent(robot, k + 1) - 1
+        i = carrier(robot, k)
         while i >= 0:
             L[k, i] *= inverse
-            i = parent(robot, i + 1) - 1
-        i = parent(robot, k + 1) - 1
+            i = carrier(robot, i)
+        i = carrier(robot, k)
         while i >= 0:
             j = i
             while j >= 0:
                 L[i, j] -= L[k, i] * L[k, j]
-                j = parent(robot, j + 1) - 1
-            i = parent(robot, i + 1) - 1
+                j = carrier(robot, j)
+            i = carrier(robot, i)
     # L^T y = b, then L x = y, for all columns at once.
     for i in range(nv - 1, -1, -1):
         inverse = 1.0 / L[i, i]
         for c in range(3 * nv):
             solved[i, c] *= inverse
-        j = parent(robot, i + 1) - 1
+        j = carrier(robot, i)
         while j >= 0:
             factor = L[i, j]
             for c in range(3 * nv):
                 solved[j, c] -= factor * solved[i, c]
-            j = parent(robot, j + 1) - 1
+            j = carrier(robot, j)
     total = 0.0
     for i in range(nv):
-        j = parent(robot, i + 1) - 1
+        j = carrier(robot, i)
         while j >= 0:
             factor = L[i, j]
             for c in range(3 * nv):
                 solved[i, c] -= factor * solved[j, c]
-            j = parent(robot, j + 1) - 1
+            j = carrier(robot, j)
         inverse = 1.0 / L[i, i]
         for c in range(3 * nv):
             solved[i, c] *= inverse
@@ -193,13 +208,13 @@ def forward_dynamics_jacobians(robot, jacobians, L, solved):
 
 
 @kernel
-def forward_dynamics_and_jacobians(robot, joints, q, v, a, tau, jacobians, L, solved):
+def forward_dynamics_and_jacobians(robot, screws, q, v, a, tau, jacobians, L, solved):
     """
     Write the accelerations to `a`, and da/dq, da/dv and da/dtau side by side to `solved`.
 
     ``jacobians`` and ``L`` are room to work in. Returns whether the results are finite.
 
     """
-    return (articulated_bodies(robot, joints, q, v, a, tau)
-            and inverse_dynamics_jacobians(robot, joints, q, v, a, jacobians)
+    return (articulated_bodies(robot, screws, q, v, a, tau)
+            and inverse_dynamics_jacobians(robot, screws, q, v, a, jacobians)
             and forward_dynamics_jacobians(robot, jacobians, L, solved))

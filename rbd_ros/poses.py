@@ -9,28 +9,29 @@ Kim (34); Lynch and Park (9.51); Vlasblom (2.3), (2.13).
 
 import math
 
-from rbd_ros.bodies import (fits, joint_pose, parent, place_ground, place_in_world, turn_screw,
-                            turn_screws, world_column, world_pose)
+from rbd_ros.bodies import (count, fits, joint_pose, number, parent, place, place_ground,
+                            place_in_parents, place_in_world, turn_screw, world_column, world_pose)
 from rbd_ros.compiled import kernel
-from rbd_ros.vectors import load3, load33, rotate, scale, transpose, unrotate
+from rbd_ros.vectors import rotate, row3, row33, scale, transpose, unrotate
 
 
 @kernel
-def place_bodies(robot, joints, q):
+def place_bodies(robot, screws, q):
     """Write the pose of every body in the world; return whether q has a right length and value."""
-    if not fits(robot, joints, q, None):
+    if not fits(robot, q, None):
         return False
-    turn_screws(robot, joints, q)
+    place_in_parents(robot, screws, q)
     place_ground(robot, (0.0, 0.0, 0.0))
     total = 0.0
-    for i in range(1, len(robot)):
-        R, r = place_in_world(robot, joints, i, q)
+    for i in range(1, count(robot)):
+        b = place(i)
+        R, r = place_in_world(robot, b, parent(robot, b))
         total += R[0][0] + r[0] + r[1] + r[2]
     return math.isfinite(total)
 
 
 @kernel
-def world_jacobian_columns(robot, joints, q, links, k, J, T):
+def world_jacobian_columns(robot, screws, q, links, k, J, T):
     """
     Write the Jacobian of link k about its origin, in the world's axes, and its 4x4 pose.
 
@@ -39,7 +40,7 @@ def world_jacobian_columns(robot, joints, q, links, k, J, T):
     quaternion of a joint that carries the link is zero.
 
     """
-    if not fits(robot, joints, q, None):
+    if not fits(robot, q, None):
         return False
     total = 0.0
     for x in q:
@@ -47,25 +48,27 @@ def world_jacobian_columns(robot, joints, q, links, k, J, T):
     J[:] = 0.0
     # Link to root: its pose (R, r) in the frame of every body that carries it, and the columns of
     # these in the axes of the link.                                              [V (2.3)]
-    body = int(links[k, 0])
-    R, r = load33(links, k, 1), load3(links, k, 10)
-    i = body
-    while i > 0:
-        turn, slide = world_column(robot, joints, i, transpose(R), scale(-1.0, unrotate(R, r)))
+    body = place(int(links[k, 0]))
+    R, r = row33(links, k, 1), row3(links, k, 10)
+    b = body
+    while b > 0:
+        i = number(robot, b)
+        turn, slide = world_column(robot, screws, b, transpose(R), scale(-1.0, unrotate(R, r)))
         for row in range(3):
             J[row, i - 1], J[3 + row, i - 1] = turn[row], slide[row]
-        turn_screw(robot, joints, i, q)
-        R_i, r_i = joint_pose(robot, joints, i, q)
+        turn_screw(robot, screws, i, q)
+        R_i, r_i = joint_pose(robot, screws, i, q)
         R, r = world_pose(R_i, r_i, R, r)
-        i = parent(robot, i)
+        b = parent(robot, b)
     # Then (R, r) is the pose in the world, and turns the columns.
-    i = body
-    while i > 0:
+    b = body
+    while b > 0:
+        i = number(robot, b)
         turn = rotate(R, (J[0, i - 1], J[1, i - 1], J[2, i - 1]))
         slide = rotate(R, (J[3, i - 1], J[4, i - 1], J[5, i - 1]))
         for row in range(3):
             J[row, i - 1], J[3 + row, i - 1] = turn[row], slide[row]
-        i = parent(robot, i)
+        b = parent(robot, b)
     for row in range(3):
         for column in range(3):
             T[row, column] = R[column][row]

@@ -19,18 +19,19 @@ and so on, with u = z x omega. Garofalo et al. (8)-(12), (16); seed guide sectio
 
 import math
 
-from rbd_ros.bodies import (fits, GRAVITY, ground_origin, parent, place_ground, place_in_world, R_,
-                            r_, SCRATCH, turn_screws, world_column, world_joint_motion)
+from rbd_ros.bodies import (count, fits, GRAVITY, ground_origin, number, parent, place,
+                            place_ground, place_in_parents, place_in_world, R_, r_, SCRATCH,
+                            world_column, world_joint_motion)
 from rbd_ros.compiled import kernel
-from rbd_ros.vectors import (ad, add, add6, compose, cross, dot, load3, load33, load6, scale,
-                             store3, store6, sub, to_child)
+from rbd_ros.vectors import (ad, add, add6, compose, cross, dot, load3, load33, load6, row33,
+                             scale, store6, sub, to_child, write_row3)
 
 # Columns of `robot`.
 S_, V_, A_ = (SCRATCH + k for k in (12, 18, 24))
 
 
 @kernel
-def regressor_columns(robot, joints, q, v, a, links, Y):
+def regressor_columns(robot, screws, q, v, a, links, Y):
     """
     Write the regressor and return whether it is finite.
 
@@ -40,40 +41,42 @@ def regressor_columns(robot, joints, q, v, a, links, Y):
     length.
 
     """
-    if not (fits(robot, joints, q, v) and fits(robot, joints, q, a)):
+    if not (fits(robot, q, v) and fits(robot, q, a)):
         return False
     zero = (0.0, 0.0, 0.0)
-    turn_screws(robot, joints, q)
-    place_ground(robot, ground_origin(robot, joints, q))
+    place_in_parents(robot, screws, q)
+    place_ground(robot, ground_origin(robot, screws))
     store6(robot, 0, V_, (zero, zero))
     store6(robot, 0, A_, (zero, scale(-1.0, load3(robot, 0, GRAVITY))))
     # Root to leaves: pose, column of the Jacobian, twist and acceleration, in the world's axes.
-    for i in range(1, len(robot)):
-        up = parent(robot, i)
-        R, r = place_in_world(robot, joints, i, q)
-        S = world_column(robot, joints, i, R, r)
-        Sv = world_joint_motion(joints, i, R, r, S, v)
+    for i in range(1, count(robot)):
+        b = place(i)
+        up = parent(robot, b)
+        R, r = place_in_world(robot, b, up)
+        S = world_column(robot, screws, b, R, r)
+        Sv = world_joint_motion(robot, screws, i, R, r, S, v)
         V = add6(load6(robot, up, V_), Sv)
-        store6(robot, i, S_, S)
-        store6(robot, i, V_, V)
-        Sa = world_joint_motion(joints, i, R, r, S, a)
-        store6(robot, i, A_, add6(add6(load6(robot, up, A_), Sa), ad(V, Sv)))
+        Sa = world_joint_motion(robot, screws, i, R, r, S, a)
+        store6(robot, b, S_, S)
+        store6(robot, b, V_, V)
+        store6(robot, b, A_, add6(add6(load6(robot, up, A_), Sa), ad(V, Sv)))
     # Each link: its own axes, and the column of every joint that carries it.
     total = 0.0
     for k in range(len(links)):
-        i = int(links[k, 0])
-        R, r = compose(load33(robot, i, R_), load33(links, k, 1)), load3(robot, i, r_)
-        omega, slide = to_child(R, r, load6(robot, i, V_))
-        alpha, slide_rate = to_child(R, r, load6(robot, i, A_))
+        b = place(int(links[k, 0]))
+        R, r = compose(load33(robot, b, R_), row33(links, k, 1)), load3(robot, b, r_)
+        omega, slide = to_child(R, r, load6(robot, b, V_))
+        alpha, slide_rate = to_child(R, r, load6(robot, b, A_))
         d = add(slide_rate, cross(omega, slide))
         square = dot(omega, omega)
         c = 10 * k
-        while i > 0:
-            z, s = to_child(R, r, load6(robot, i, S_))
+        while b > 0:
+            i = number(robot, b)
+            z, s = to_child(R, r, load6(robot, b, S_))
             u = cross(z, omega)
             Y[i - 1, c] = dot(s, d)
-            store3(Y, i - 1, c + 1, add(add(cross(d, z), cross(s, alpha)),
-                                        sub(scale(dot(omega, s), omega), scale(square, s))))
+            write_row3(Y, i - 1, c + 1, add(add(cross(d, z), cross(s, alpha)),
+                                            sub(scale(dot(omega, s), omega), scale(square, s))))
             Y[i - 1, c + 4] = z[0] * alpha[0] + u[0] * omega[0]
             Y[i - 1, c + 5] = z[1] * alpha[1] + u[1] * omega[1]
             Y[i - 1, c + 6] = z[2] * alpha[2] + u[2] * omega[2]
@@ -84,5 +87,5 @@ def regressor_columns(robot, joints, q, v, a, links, Y):
             Y[i - 1, c + 9] = (z[1] * alpha[2] + z[2] * alpha[1]
                                + u[1] * omega[2] + u[2] * omega[1])
             total += Y[i - 1, c] + Y[i - 1, c + 1] + Y[i - 1, c + 4]
-            i = parent(robot, i)
+            b = parent(robot, b)
     return math.isfinite(total)

@@ -17,6 +17,7 @@ those of several bodies, in one frame, are simply added.
 
 """
 
+import numpy as np
 from rbd_ros.compiled import helper
 
 
@@ -271,57 +272,120 @@ def velocity_transposed_times(K, p, S):
     return add(cross(p, s), sub(scale(K[0][0] + K[1][1] + K[2][2], z), unrotate(K, z)))
 
 
-# Rows of an array.
+# Columns of a body in the array `robot`, see `rbd_ros.bodies`: b is where the body begins.
+LANES = 8
+
+
 @helper
-def load3(A, i, k):
+def where(b, k):
+    """Return the index of column k of a body."""
+    # Without a sign: the compiler need not think of indices that count from the end, and can
+    # compute several lanes at once.
+    return np.uint64(b + LANES * k)
+
+
+@helper
+def load(robot, b, k):
+    """Return column k of a body."""
+    return robot[where(b, k)]
+
+
+@helper
+def load_integer(robot, b, k):
+    """Return column k of a body, which holds a whole number."""
+    return robot.view(np.int64)[where(b, k)]
+
+
+@helper
+def store(robot, b, k, x):
+    """Write column k of a body."""
+    robot[where(b, k)] = x
+
+
+@helper
+def load3(robot, b, k):
+    """Return the vector in columns k ... k + 2."""
+    return (load(robot, b, k), load(robot, b, k + 1), load(robot, b, k + 2))
+
+
+@helper
+def store3(robot, b, k, a):
+    """Write a vector to columns k ... k + 2."""
+    store(robot, b, k, a[0])
+    store(robot, b, k + 1, a[1])
+    store(robot, b, k + 2, a[2])
+
+
+@helper
+def load33(robot, b, k):
+    """Return the rotation, or the three columns of a matrix, at column k."""
+    return (load3(robot, b, k), load3(robot, b, k + 3), load3(robot, b, k + 6))
+
+
+@helper
+def store33(robot, b, k, R):
+    """Write a rotation, or three columns of a matrix, to column k."""
+    store3(robot, b, k, R[0])
+    store3(robot, b, k + 3, R[1])
+    store3(robot, b, k + 6, R[2])
+
+
+@helper
+def load6(robot, b, k):
+    """Return the motion or force at column k."""
+    return (load3(robot, b, k), load3(robot, b, k + 3))
+
+
+@helper
+def store6(robot, b, k, V):
+    """Write a motion or force to column k."""
+    store3(robot, b, k, V[0])
+    store3(robot, b, k + 3, V[1])
+
+
+@helper
+def load_symmetric(robot, b, k):
+    """Return the symmetric matrix in columns k ... k + 5."""
+    return (load(robot, b, k), load(robot, b, k + 1), load(robot, b, k + 2),
+            load(robot, b, k + 3), load(robot, b, k + 4), load(robot, b, k + 5))
+
+
+@helper
+def store_symmetric(robot, b, k, s):
+    """Write a symmetric matrix to columns k ... k + 5."""
+    store3(robot, b, k, (s[0], s[1], s[2]))
+    store3(robot, b, k + 3, (s[3], s[4], s[5]))
+
+
+@helper
+def load_inertia(robot, b, k):
+    """Return the inertia at columns k ... k + 9."""
+    return (load_symmetric(robot, b, k), load3(robot, b, k + 6), load(robot, b, k + 9))
+
+
+@helper
+def store_inertia(robot, b, k, G):
+    """Write an inertia to columns k ... k + 9."""
+    sigma, h, m = G
+    store_symmetric(robot, b, k, sigma)
+    store3(robot, b, k + 6, h)
+    store(robot, b, k + 9, m)
+
+
+# Rows of other arrays.
+@helper
+def row3(A, i, k):
     """Return the vector in columns k ... k + 2 of row i."""
     return (A[i, k], A[i, k + 1], A[i, k + 2])
 
 
 @helper
-def store3(A, i, k, a):
+def row33(A, i, k):
+    """Return the rotation in columns k ... k + 8 of row i."""
+    return (row3(A, i, k), row3(A, i, k + 3), row3(A, i, k + 6))
+
+
+@helper
+def write_row3(A, i, k, a):
     """Write a vector to columns k ... k + 2 of row i."""
     A[i, k], A[i, k + 1], A[i, k + 2] = a
-
-
-@helper
-def load33(A, i, k):
-    """Return the rotation, or the three columns of a matrix, at column k of row i."""
-    return (load3(A, i, k), load3(A, i, k + 3), load3(A, i, k + 6))
-
-
-@helper
-def store33(A, i, k, R):
-    """Write a rotation, or three columns of a matrix, to column k of row i."""
-    store3(A, i, k, R[0])
-    store3(A, i, k + 3, R[1])
-    store3(A, i, k + 6, R[2])
-
-
-@helper
-def load6(A, i, k):
-    """Return the motion or force at column k of row i."""
-    return (load3(A, i, k), load3(A, i, k + 3))
-
-
-@helper
-def store6(A, i, k, V):
-    """Write a motion or force to column k of row i."""
-    store3(A, i, k, V[0])
-    store3(A, i, k + 3, V[1])
-
-
-@helper
-def load_inertia(A, i, k):
-    """Return the inertia at columns k ... k + 9 of row i."""
-    return ((A[i, k], A[i, k + 1], A[i, k + 2], A[i, k + 3], A[i, k + 4], A[i, k + 5]),
-            load3(A, i, k + 6), A[i, k + 9])
-
-
-@helper
-def store_inertia(A, i, k, G):
-    """Write an inertia to columns k ... k + 9 of row i."""
-    sigma, h, m = G
-    A[i, k], A[i, k + 1], A[i, k + 2], A[i, k + 3], A[i, k + 4], A[i, k + 5] = sigma
-    store3(A, i, k + 6, h)
-    A[i, k + 9] = m

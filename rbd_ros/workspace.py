@@ -19,6 +19,7 @@ from rbd_ros.newton_euler_derivatives import (forward_dynamics_and_jacobians,
                                               inverse_dynamics_jacobians)
 from rbd_ros.poses import place_bodies, world_jacobian_columns
 from rbd_ros.regressor_columns import regressor_columns
+from rbd_ros.vectors import LANES
 
 
 class DynamicsTerms(NamedTuple):
@@ -118,18 +119,18 @@ class Workspace(Border):
 
     def __init__(self, model):
         super().__init__(model)
-        n = len(self.robot) - 1
+        n = len(self._places) - 1
         self._tau, self._a = np.zeros(n), np.zeros(n)
 
     # Buffers that not every user needs are made at their first use.
     @made_at_first_use
     def _rows(self):
-        n = len(self.robot) - 1
+        n = len(self._places) - 1
         return np.zeros((2 * n + 6, max(n, 3)))
 
     @made_at_first_use
     def _tree_terms(self):
-        return name_rows(self._rows, len(self.robot) - 1)
+        return name_rows(self._rows, len(self._places) - 1)
 
     @made_at_first_use
     def terms(self):
@@ -146,10 +147,10 @@ class Workspace(Border):
         if self._folding is not None:
             q, v = self._expand(q=q, v=v)
         try:
-            fine = composite_bodies(self.robot, self._joints, q, v, self._rows)
+            fine = composite_bodies(self.robot, self._screws, q, v, self._rows)
         except NOT_A_VECTOR:
             q, v = self._ready(composite_bodies, {'q': q, 'v': v}, self._rows)
-            fine = composite_bodies(self.robot, self._joints, q, v, self._rows)
+            fine = composite_bodies(self.robot, self._screws, q, v, self._rows)
         if not fine:
             self._explain(q=q, v=v)
         if factorization != 'christoffel':
@@ -169,10 +170,10 @@ class Workspace(Border):
         if self._folding is not None:
             q, v, a = self._expand(q=q, v=v, a=a)
         try:
-            fine = newton_euler(self.robot, self._joints, q, v, a, self._tau)
+            fine = newton_euler(self.robot, self._screws, q, v, a, self._tau)
         except NOT_A_VECTOR:
             q, v, a = self._ready(newton_euler, {'q': q, 'v': v, 'a': a}, self._tau)
-            fine = newton_euler(self.robot, self._joints, q, v, a, self._tau)
+            fine = newton_euler(self.robot, self._screws, q, v, a, self._tau)
         if not fine:
             self._explain(q=q, v=v, a=a)
         return self._tau if self._folding is None else self._folding.G.T @ self._tau
@@ -216,7 +217,7 @@ class Workspace(Border):
 
     def prescribe(self, prescribed):
         """Say to the articulated bodies which accelerations are given."""
-        self.robot[1:, PRESCRIBED] = prescribed
+        self.robot[self._places[1:] + LANES * PRESCRIBED] = prescribed
 
     # -- Derivatives. ----------------------------------------------------------------------------
 
@@ -224,7 +225,7 @@ class Workspace(Border):
     @made_at_first_use
     def jacobians(self):
         """Return room for the derivatives of tau and of a, and for a factor of M."""
-        n = len(self.robot) - 1
+        n = len(self._places) - 1
         return np.zeros((n, 3 * n)), np.zeros((n, 3 * n)), np.zeros((n, n))
 
     @made_at_first_use
@@ -235,7 +236,7 @@ class Workspace(Border):
 
     @made_at_first_use
     def _rates(self):
-        n = len(self.robot) - 1
+        n = len(self._places) - 1
         rows = np.zeros((3 * n + 2, n))
         return rows, TermsAndRates(rows[:n], rows[n:2 * n], rows[2 * n:3 * n], rows[-2], rows[-1])
 
@@ -246,7 +247,7 @@ class Workspace(Border):
         links = [k for k, joint in enumerate(self.model.joints, 1) if joint.nv]
         rows = [[tree.link_body[k], *tree.link_pose[k][:3, :3].T.ravel()] for k in links]
         return (np.array(rows, float).reshape(-1, 10),
-                np.zeros((len(self.robot) - 1, 10 * len(links))))
+                np.zeros((len(self._places) - 1, 10 * len(links))))
 
     def terms_and_rates(self, q, v, a):
         """Compute the `TermsAndRates`."""
@@ -279,7 +280,7 @@ class Workspace(Border):
             self._set_wrenches(external_wrenches)
         jacobians, solved, L = self.jacobians
         try:
-            fine = forward_dynamics_and_jacobians(self.robot, self._joints, q, v, self._a, tau,
+            fine = forward_dynamics_and_jacobians(self.robot, self._screws, q, v, self._a, tau,
                                                   jacobians, L, solved)
         except NOT_A_VECTOR:
             q, v, tau = self._convert(q=q, v=v, tau=tau)
@@ -287,7 +288,7 @@ class Workspace(Border):
             self._articulated(q, v, self._a, tau)
             self._run(inverse_dynamics_jacobians, 'qva', (q, v, self._a), jacobians)
             prepare(forward_dynamics_jacobians, self.robot, jacobians, L, solved)
-            arguments = self._joints, q, v, self._a, tau, jacobians, L, solved
+            arguments = self._screws, q, v, self._a, tau, jacobians, L, solved
             prepare(forward_dynamics_and_jacobians, self.robot, *arguments)
             fine = forward_dynamics_and_jacobians(self.robot, *arguments)
         if not fine:
@@ -329,9 +330,9 @@ class Workspace(Border):
         """Return the poses of all links in the root's frame, shape (links, 4, 4)."""
         self._run(place_bodies, 'q', (q,))
         tree = self.model.tree
-        bodies = np.zeros((len(self.robot), 4, 4))
-        bodies[:, :3, :3] = self.robot[:, R_:R_ + 9].reshape(-1, 3, 3).transpose(0, 2, 1)
-        bodies[:, :3, 3] = self.robot[:, r_:r_ + 3]
+        bodies = np.zeros((len(self._places), 4, 4))
+        bodies[:, :3, :3] = self.robot[self._columns(R_, 9)].reshape(-1, 3, 3).transpose(0, 2, 1)
+        bodies[:, :3, 3] = self.robot[self._columns(r_, 3)]
         bodies[:, 3, 3] = 1.0
         return bodies[tree.link_body] @ tree.link_pose
 
@@ -348,17 +349,17 @@ class Workspace(Border):
         rows = np.hstack((tree.link_body[:, None],
                           tree.link_pose[:, :3, :3].transpose(0, 2, 1).reshape(-1, 9),
                           tree.link_pose[:, :3, 3]))
-        return rows, np.zeros((6, len(self.robot) - 1)), np.eye(4)
+        return rows, np.zeros((6, len(self._places) - 1)), np.eye(4)
 
     def _articulated(self, q, v, a, tau):
         try:
-            fine = articulated_bodies(self.robot, self._joints, q, v, a, tau)
+            fine = articulated_bodies(self.robot, self._screws, q, v, a, tau)
         except NOT_A_VECTOR:
             q, v, a, tau = self._ready(articulated_bodies, {'q': q, 'v': v, 'a': a, 'tau': tau})
-            fine = articulated_bodies(self.robot, self._joints, q, v, a, tau)
+            fine = articulated_bodies(self.robot, self._screws, q, v, a, tau)
         if not fine:
             self.check(q=q, v=v, tau=tau)
-            column = int(self.robot[0, PSI_])
+            column = int(self.robot[LANES * PSI_])
             if column > 0:
                 self._refuse(self.model.velocity_names[column - 1])
             self._explain(a=a, tau=tau)
