@@ -1,29 +1,35 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Hybrid and forward dynamics by articulated bodies, in body frames.
+Hybrid and forward dynamics by articulated bodies, each about its own origin in the world's axes.
 
-Kim table 4, and table 3 where no acceleration is prescribed; seed guide section 4, FD/HD. In these
-frames S^T I S is an entry of I rather than a difference of large ones: robots with links that have
-hardly any inertia keep their digits.
+Kim table 4, and table 3 where no acceleration is prescribed; seed guide section 4, FD/HD. In the
+world's axes no 6x6 matrix has to be turned on its way to the parent; about the origins of the
+bodies, on the axes of their joints, those of links far from the world's origin or with hardly any
+inertia keep their digits.
+
+Accelerations are the sum of two: VDOT_, which the bodies have while the joints do not accelerate,
+as in inverse dynamics with a = 0, and what the accelerations of the joints add, W_ = V' - VDOT_.
+The bias B is the force that VDOT_ takes, and the eta of Kim's table vanishes.
 
 """
 
 import math
 
-from rbd_ros.bodies import (ad_joint, along, ARMATURE, BLOCK, count, fits, GRAVITY, INERTIA,
-                            is_screw, joint_motion, parent, place, place_in_parents, PRESCRIBED,
-                            project, R_, r_, SCRATCH, SLIDE, TURN, WRENCH)
+from rbd_ros.bodies import (ARMATURE, BLOCK, count, fits, GRAVITY, INERTIA, parent, place,
+                            place_ground, place_in_parents, PRESCRIBED, R_, r_, SCRATCH, SLIDE,
+                            TURN, turned_column, turned_joint_motion, WRENCH)
 from rbd_ros.compiled import helper, kernel
-from rbd_ros.vectors import (ad_transposed, add, add6, cross, dot6, inertia_times, LANES, load,
-                             load3, load33, load6, load_inertia, load_symmetric, rotate, scale,
-                             scale6, store, store33, store6, store_symmetric, sub, symmetric_times,
-                             symmetric_turned, to_child, to_parent, transpose, unrotate)
+from rbd_ros.vectors import (ad, ad_transposed, add, add6, add_cross, compose, cross, dot6,
+                             inertia_times, LANES, load, load3, load33, load6, load_inertia,
+                             load_symmetric, rotate, scale, scale6, shift, shift_force, store,
+                             store3, store33, store6, store_symmetric, sub, sub6, symmetric_times,
+                             symmetric_turned, transpose, unrotate)
 
-# Columns of `robot`, in Kim's symbols. IS_ is I S; PSI_ is 1 / S^T I S; U_ is u, or S^T B where
-# the acceleration is prescribed.
-ETA_, VDOT_, V_, I_, B_, IS_, PSI_, U_, ARTICULATED_COLUMNS = (
-    SCRATCH + k for k in (12, 18, 24, 30, 51, 57, 63, 64, 65))
+# Columns of `robot`, in Kim's symbols; r_ leads from the origin of the parent. IS_ is I S;
+# PSI_ is 1 / S^T I S; U_ is u, or S^T B where the acceleration is prescribed.
+S_, W_, VDOT_, V_, I_, B_, IS_, PSI_, U_, ARTICULATED_COLUMNS = (
+    SCRATCH + k for k in (12, 18, 24, 30, 36, 57, 63, 69, 70, 71))
 
 # A joint carries no inertia if S^T I S is smaller than this share of the trace of I: what is left
 # is the rounding of the numbers that were subtracted.
@@ -73,39 +79,14 @@ def articulated_from_rigid(G):
 
 
 @helper
-def articulated_times(I_A, V):
-    """Return the product of a symmetric 6x6 matrix and a motion."""
+def articulated_column(robot, b, I_A, S):
+    """Return I_A S for the column of a body."""
     A, B, D = I_A
-    return (add(symmetric_times(A, V[0]), rotate(B, V[1])),
-            add(unrotate(B, V[0]), symmetric_times(D, V[1])))
-
-
-@helper
-def times_joint(robot, screws, b, I_A, eta):
-    """Return I_A times the `ad_joint` of a body; that of a screw has no parts along z."""
-    if is_screw(robot, screws, b):
-        A, B, D = I_A
-        x, y = eta[0][0], eta[0][1]
-        u, v = eta[1][0], eta[1][1]
-        return ((A[0] * x + A[3] * y + B[0][0] * u + B[1][0] * v,
-                 A[3] * x + A[1] * y + B[0][1] * u + B[1][1] * v,
-                 A[4] * x + A[5] * y + B[0][2] * u + B[1][2] * v),
-                (B[0][0] * x + B[0][1] * y + D[0] * u + D[3] * v,
-                 B[1][0] * x + B[1][1] * y + D[3] * u + D[1] * v,
-                 B[2][0] * x + B[2][1] * y + D[4] * u + D[5] * v))
-    return articulated_times(I_A, eta)
-
-
-@helper
-def articulated_column(robot, screws, b, I_A):
-    """Return I S: the columns of I for the axis that a body turns about and slides along."""
-    A, B, D = I_A
-    turn, slide = load(robot, b, TURN), load(robot, b, SLIDE)
-    of_turn = along(robot, screws, b, (A[0], A[3], A[4]), (A[3], A[1], A[5]), (A[4], A[5], A[2]))
-    of_slide = along(robot, screws, b, (D[0], D[3], D[4]), (D[3], D[1], D[5]), (D[4], D[5], D[2]))
-    X, Y, Z = transpose(B)
-    return (add(scale(turn, of_turn), scale(slide, along(robot, screws, b, B[0], B[1], B[2]))),
-            add(scale(turn, along(robot, screws, b, X, Y, Z)), scale(slide, of_slide)))
+    turn, slide = S
+    IS = (symmetric_times(A, turn), unrotate(B, turn))
+    if load(robot, b, SLIDE) != 0.0:
+        IS = add6(IS, (rotate(B, slide), symmetric_times(D, slide)))
+    return IS
 
 
 @helper
@@ -114,13 +95,6 @@ def column_trace(robot, b, I_A):
     A, _, D = I_A
     return (load(robot, b, TURN) ** 2 * (A[0] + A[1] + A[2])
             + load(robot, b, SLIDE) ** 2 * (D[0] + D[1] + D[2]))
-
-
-@helper
-def column_times(robot, screws, b, x):
-    """Return S x for the column of a body."""
-    axis = along(robot, screws, b, (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-    return scale(load(robot, b, TURN) * x, axis), scale(load(robot, b, SLIDE) * x, axis)
 
 
 @helper
@@ -143,14 +117,12 @@ def minus_outer(I_A, s, F):
 
 
 @helper
-def articulated_to_parent(R, r, I_A):
-    """Return A_k^T I_A A_k, I_A in the frame that encloses the body's, at (R, r) [K (48)]."""
-    A, B, D = symmetric_turned(R, I_A[0]), I_A[1], symmetric_turned(R, I_A[2])
-    x, y, z = transpose((rotate(R, B[0]), rotate(R, B[1]), rotate(R, B[2])))
-    B = transpose((rotate(R, x), rotate(R, y), rotate(R, z)))
+def articulated_to_parent(r, I_A):
+    """Return A_k^T I_A A_k, I_A about a point at r from the parent's origin [K (48)]."""
+    A, B, D = I_A
     # B' = B + [r] D
-    mixed = (add(B[0], cross(r, (D[0], D[3], D[4]))), add(B[1], cross(r, (D[3], D[1], D[5]))),
-             add(B[2], cross(r, (D[4], D[5], D[2]))))
+    mixed = (add_cross(B[0], r, (D[0], D[3], D[4])), add_cross(B[1], r, (D[3], D[1], D[5])),
+             add_cross(B[2], r, (D[4], D[5], D[2])))
     # A' = A + [r] B^T - B' [r], symmetric: six of its entries are worked out
     a, b, c = transpose(B)
     x, y, z = cross(r, a), cross(r, b), cross(r, c)
@@ -176,63 +148,72 @@ def articulated_bodies(robot, screws, q, v, a, tau):
     n = count(robot)
     zero = (0.0, 0.0, 0.0)
     place_in_parents(robot, screws, q)
+    place_ground(robot, zero)
     store6(robot, 0, V_, (zero, zero))
     store6(robot, 0, VDOT_, (zero, scale(-1.0, load3(robot, 0, GRAVITY))))
-    # Root to leaves: twist.
+    # Root to leaves: rotation, way from the parent's origin, column of the joint, twist and its
+    # rate while the joints do not accelerate.
     for i in range(1, n):
         b = place(i)
-        Sv = joint_motion(robot, screws, i, v)
-        V = add6(to_child(load33(robot, b, R_), load3(robot, b, r_),
-                          load6(robot, parent(robot, b), V_)), Sv)
+        up = parent(robot, b)
+        R_p = load33(robot, up, R_)
+        R, r = compose(R_p, load33(robot, b, R_)), rotate(R_p, load3(robot, b, r_))
+        S = turned_column(robot, screws, b, R)
+        Sv = turned_joint_motion(robot, screws, i, R, S, v)
+        V = add6(shift(r, load6(robot, up, V_)), Sv)
+        store33(robot, b, R_, R)
+        store3(robot, b, r_, r)
+        store6(robot, b, S_, S)
         store6(robot, b, V_, V)
-        store6(robot, b, ETA_, ad_joint(robot, screws, b, V, Sv))
-    # Each body alone.
+        store6(robot, b, VDOT_, add6(shift(r, load6(robot, up, VDOT_)), ad(V, Sv)))
+    # Each body alone: its inertia, and the force that moves it so.
     for block in range(0, len(robot), BLOCK):
         for b in range(block, block + LANES):
-            V, G = load6(robot, b, V_), load_inertia(robot, b, INERTIA)
+            R, V, Vdot = load33(robot, b, R_), load6(robot, b, V_), load6(robot, b, VDOT_)
+            sigma, h, m = load_inertia(robot, b, INERTIA)
+            moment, force = load6(robot, b, WRENCH)
+            G = (symmetric_turned(R, sigma), rotate(R, h), m)
             store_articulated(robot, b, articulated_from_rigid(G))
-            store6(robot, b, B_, scale6(-1.0, add6(ad_transposed(V, inertia_times(G, V)),
-                                                   load6(robot, b, WRENCH))))
+            F = sub6(inertia_times(G, Vdot), ad_transposed(V, inertia_times(G, V)))
+            store6(robot, b, B_, sub6(F, (rotate(R, moment), rotate(R, force))))
     # Leaves to root: articulated inertia I and bias B, and what the parent feels of them.
     for i in range(n - 1, 0, -1):
         b = place(i)
         I_A, B = load_articulated(robot, b), load6(robot, b, B_)
-        IS = articulated_column(robot, screws, b, I_A)
-        B_eta = add6(B, times_joint(robot, screws, b, I_A, load6(robot, b, ETA_)))
+        S = load6(robot, b, S_)
+        IS = articulated_column(robot, b, I_A, S)
         if load(robot, b, PRESCRIBED) != 0.0:
             Pi = I_A
-            beta = add6(B_eta, scale6(a[i - 1], IS))
-            store(robot, b, U_, project(robot, screws, b, B))
+            beta = add6(B, scale6(a[i - 1], IS))
+            store(robot, b, U_, dot6(S, B))
         else:
-            SIS = project(robot, screws, b, IS) + load(robot, b, ARMATURE)
+            SIS = dot6(S, IS) + load(robot, b, ARMATURE)
             if not SIS > SINGULAR * column_trace(robot, b, I_A):
                 store(robot, 0, PSI_, i)
                 return False
             psi = 1.0 / SIS
-            u = tau[i - 1] - project(robot, screws, b, B_eta)
+            u = tau[i - 1] - dot6(S, B)
             Pi = minus_outer(I_A, psi, IS)
-            beta = add6(B_eta, scale6(psi * u, IS))
+            beta = add6(B, scale6(psi * u, IS))
             store(robot, b, PSI_, psi)
             store(robot, b, U_, u)
         store6(robot, b, IS_, IS)
         up = parent(robot, b)
         if up > 0:
-            R, r = load33(robot, b, R_), load3(robot, b, r_)
-            add_articulated(robot, up, articulated_to_parent(R, r, Pi),
-                            to_parent(R, r, beta))
+            r = load3(robot, b, r_)
+            add_articulated(robot, up, articulated_to_parent(r, Pi), shift_force(r, beta))
     # Root to leaves: accelerations, and torques where those are prescribed.
     total = 0.0
+    store6(robot, 0, W_, (zero, zero))
     for i in range(1, n):
         b = place(i)
-        w = to_child(load33(robot, b, R_), load3(robot, b, r_),
-                     load6(robot, parent(robot, b), VDOT_))
+        w = shift(load3(robot, b, r_), load6(robot, parent(robot, b), W_))
         IS = load6(robot, b, IS_)
         if load(robot, b, PRESCRIBED) == 0.0:
             a[i - 1] = load(robot, b, PSI_) * (load(robot, b, U_) - dot6(w, IS))
-        Vdot = add6(add6(w, load6(robot, b, ETA_)), column_times(robot, screws, b, a[i - 1]))
+        w = add6(w, scale6(a[i - 1], load6(robot, b, S_)))
         if load(robot, b, PRESCRIBED) != 0.0:
-            tau[i - 1] = (dot6(Vdot, IS) + load(robot, b, U_)
-                          + load(robot, b, ARMATURE) * a[i - 1])
-        store6(robot, b, VDOT_, Vdot)
+            tau[i - 1] = dot6(w, IS) + load(robot, b, U_) + load(robot, b, ARMATURE) * a[i - 1]
+        store6(robot, b, W_, w)
         total += a[i - 1] + tau[i - 1]
     return math.isfinite(total)

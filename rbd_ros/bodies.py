@@ -31,9 +31,9 @@ compute several bodies at once. Lanes that are left over at the end hold zeros.
 import math
 
 from rbd_ros.compiled import helper
-from rbd_ros.vectors import (add, add_rotated, compose, cross, LANES, load, load3, load33,
-                             load_integer, quaternion_rotation, rotate, scale, scale6, store,
-                             store3, store33, turn_z)
+from rbd_ros.vectors import (add, add_cross, add_rotated, compose, cross, LANES, load, load3,
+                             load33, load_integer, quaternion_rotation, rotate, scale, scale6,
+                             store, store3, store33, turn_z)
 
 # Columns: constants first.
 ROTATION = 0     # pose of the body in its parent's frame at rest: rotation (9) ...
@@ -229,15 +229,14 @@ def place_in_world(robot, b, up):
 
 
 @helper
-def world_column(robot, screws, b, R, r):
-    """Return column S of a body with the pose (R, r) in the world, about the world's origin."""
+def turned_column(robot, screws, b, R):
+    """Return column S of a body that is turned by R, about its own origin."""
     axis = along(robot, screws, b, R[0], R[1], R[2])
-    turn = scale(load(robot, b, TURN), axis)
-    return (turn, add(cross(r, turn), scale(load(robot, b, SLIDE), axis)))
+    return (scale(load(robot, b, TURN), axis), scale(load(robot, b, SLIDE), axis))
 
 
 @helper
-def world_joint_motion(robot, screws, i, R, r, S, v):
+def turned_joint_motion(robot, screws, i, R, S, v):
     """Return S v of the whole joint at its first body, and zero at those that follow it."""
     b = place(i)
     if is_screw(robot, screws, b):
@@ -247,7 +246,23 @@ def world_joint_motion(robot, screws, i, R, r, S, v):
         turn = rotate(R, (v[i - 1], v[i], v[i + 1]))
     if is_free(robot, screws, b):
         slide = rotate(R, (v[i + 2], v[i + 3], v[i + 4]))
-    return (turn, add(cross(r, turn), slide))
+    return (turn, slide)
+
+
+@helper
+def world_column(robot, screws, b, R, r):
+    """Return column S of a body with the pose (R, r) in the world, about the world's origin."""
+    turn, slide = turned_column(robot, screws, b, R)
+    return (turn, add_cross(slide, r, turn))
+
+
+@helper
+def world_joint_motion(robot, screws, i, R, r, S, v):
+    """Return `turned_joint_motion` about the world's origin, of a body at r."""
+    if is_screw(robot, screws, place(i)):
+        return scale6(v[i - 1], S)
+    turn, slide = turned_joint_motion(robot, screws, i, R, S, v)
+    return (turn, add_cross(slide, r, turn))
 
 
 # In the axes of the body itself.

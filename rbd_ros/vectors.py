@@ -177,6 +177,18 @@ def add_to_parent(F_p, R, r, F):
     return (add_cross(add_rotated(F_p[0], R, F[0]), r, f), add(F_p[1], f))
 
 
+@helper
+def shift(r, V):
+    """Return a motion about the point at r, in the same axes."""
+    return (V[0], add_cross(V[1], V[0], r))
+
+
+@helper
+def shift_force(r, F):
+    """Return a force that is given about the point at r about the origin, in the same axes."""
+    return (add_cross(F[0], r, F[1]), F[1])
+
+
 # Inertias.
 @helper
 def inertia_times(G, V):
