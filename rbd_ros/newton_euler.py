@@ -19,12 +19,12 @@ from rbd_ros.bodies import (ARMATURE, BLOCK, count, cross_joint, fits, GRAVITY, 
                             joint_motion, parent, place, place_in_parents, project, R_, r_,
                             SCRATCH, slides, WRENCH)
 from rbd_ros.compiled import kernel
-from rbd_ros.vectors import (acceleration_of_points, add, add_rotated, add_to_parent, cross,
+from rbd_ros.vectors import (acceleration_of_points, add, add_cross, add_to_parent, cross,
                              inertial_force, LANES, load, load3, load33, load6, load_inertia,
-                             scale, store3, store33, store6, sub6, unrotate)
+                             scale, store3, store6, sub6, unrotate)
 
 # Columns of `robot`.
-OMEGA_, ALPHA_, A_, a_, F_ = (SCRATCH + k for k in (12, 15, 18, 27, 30))
+OMEGA_, ALPHA_, a_, F_ = (SCRATCH + k for k in (12, 15, 18, 21))
 
 
 @kernel
@@ -43,7 +43,6 @@ def newton_euler(robot, screws, q, v, a, tau):
     place_in_parents(robot, screws, q)
     store3(robot, 0, OMEGA_, zero)
     store3(robot, 0, ALPHA_, zero)
-    store33(robot, 0, A_, (zero, zero, zero))
     store3(robot, 0, a_, scale(-1.0, load3(robot, 0, GRAVITY)))
     # Root to leaves: how each body moves.
     for i in range(1, n):
@@ -59,14 +58,14 @@ def newton_euler(robot, screws, q, v, a, tau):
             omega = add(carried, turn)
             alpha = add(add(unrotate(R, load3(robot, up, ALPHA_)),
                             cross_joint(robot, screws, b, carried, turn)), turn_rate)
-            of_origin = unrotate(R, add_rotated(load3(robot, up, a_), load33(robot, up, A_),
-                                                load3(robot, b, r_)))
+            r, omega_p = load3(robot, b, r_), load3(robot, up, OMEGA_)
+            of_origin = unrotate(R, add_cross(add_cross(
+                load3(robot, up, a_), load3(robot, up, ALPHA_), r), omega_p, cross(omega_p, r)))
             if slides(robot, screws, b):
                 sliding = cross_joint(robot, screws, b, add(carried, omega), slide)
                 of_origin = add(add(of_origin, sliding), slide_rate)
             store3(robot, b, OMEGA_, omega)
             store3(robot, b, ALPHA_, alpha)
-            store33(robot, b, A_, acceleration_of_points(omega, alpha))
             store3(robot, b, a_, of_origin)
     # The force on each body alone.
     for block in range(0, len(robot), BLOCK):
@@ -75,7 +74,8 @@ def newton_euler(robot, screws, q, v, a, tau):
             if v is None:
                 F = (cross(G[1], of_origin), scale(G[2], of_origin))
             else:
-                F = inertial_force(G, load33(robot, b, A_), of_origin)
+                A = acceleration_of_points(load3(robot, b, OMEGA_), load3(robot, b, ALPHA_))
+                F = inertial_force(G, A, of_origin)
             store6(robot, b, F_, sub6(F, load6(robot, b, WRENCH)))
     # Leaves to root: pass the forces on, and project them on the joints.         [K (41), T2]
     total = 0.0
