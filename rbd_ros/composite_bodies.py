@@ -25,12 +25,13 @@ section 4, Matrices.
 import math
 
 from rbd_ros.bodies import (add_columns, ARMATURE, BLOCK, count, fits, GRAVITY, ground_origin,
-                            INERTIA, number, parent, place, place_ground, place_in_parents,
-                            place_in_world, R_, r_, SCRATCH, world_column, world_joint_motion)
-from rbd_ros.compiled import kernel
-from rbd_ros.vectors import (ad, add, add6, cross, dot, dot6, inertia_from_child, inertia_times,
-                             LANES, load, load3, load33, load6, load_inertia, rotate, scale,
-                             store3, store33, store6, store_inertia, sub, unrotate,
+                            INERTIA, is_free, number, parent, place, place_ground,
+                            place_in_parents, place_in_world, R_, r_, SCRATCH, world_column,
+                            world_joint_motion)
+from rbd_ros.compiled import helper, kernel
+from rbd_ros.vectors import (ad, add, add6, add_cross, cross, dot, dot6, inertia_from_child,
+                             inertia_times, LANES, load, load3, load33, load6, load_inertia,
+                             rotate, scale, store3, store33, store6, store_inertia, sub, unrotate,
                              velocity_inertia, velocity_times, velocity_transposed_times,
                              write_row3)
 
@@ -40,6 +41,42 @@ S_, SDOT_, V_, G_, K_, p_, F1_, F2_, F3_, COMPOSITE_COLUMNS = (
     SCRATCH + k for k in (12, 18, 24, 30, 40, 49, 52, 58, 64, 67))
 # Those of the difference between the two forms of C, see `use_body_factorization`.
 Q_, a_, u_, w_, FACTORIZATION_COLUMNS = (SCRATCH + k for k in (52, 61, 64, 67, 70))
+
+
+@helper
+def write_pair(terms, v, i, j, mass, upper, lower):
+    """Write M_ij, M_ji, C_ij and C_ji, add C_ij v_j to (C v)_i and return C_ji v_i."""
+    C, Cv = len(v), 2 * len(v) + 1
+    terms[i - 1, j - 1] = terms[j - 1, i - 1] = mass
+    terms[C + i - 1, j - 1] = upper
+    terms[C + j - 1, i - 1] = lower
+    terms[Cv, i - 1] += upper * v[j - 1]
+    return lower * v[i - 1]
+
+
+@helper
+def write_base_pairs(robot, terms, v, b, j, F1, F2, F3):
+    """
+    Write the entries of a floating base, whose last body is b, with joint j; return (C v)_j.
+
+    Its columns are the axes of the base about the origin: all their products with a force at once
+    are the force in these axes. With S = (z, 0) and (0, s), Sdot = (omega x z, v x z) and
+    (0, omega x s).
+
+    """
+    R = load33(robot, b, R_)
+    omega, slide = load6(robot, b, V_)
+    moment, force = F2
+    mass = (unrotate(R, moment), unrotate(R, force))
+    upper = (unrotate(R, F1[0]), unrotate(R, F1[1]))
+    lower = (unrotate(R, add_cross(add_cross(F3, moment, omega), force, slide)),
+             unrotate(R, cross(force, omega)))
+    coriolis = 0.0
+    for part in range(2):
+        for k in range(3):
+            coriolis += write_pair(terms, v, 3 * part + k + 1, j,
+                                   mass[part][k], upper[part][k], lower[part][k])
+    return coriolis
 
 
 @kernel
@@ -107,6 +144,7 @@ def composite_bodies(robot, screws, q, v, terms):
     # Every joint with all those that carry it.
     _, h, mass = load_inertia(robot, 0, G_)
     per_mass = 1.0 / mass if mass > 0.0 else 0.0
+    base = place(6) if is_free(robot, screws, place(1)) else 0
     gravity, total = load3(robot, 0, GRAVITY), 0.0
     for j in range(nv, 0, -1):
         b = place(j)
@@ -126,17 +164,15 @@ def composite_bodies(robot, screws, q, v, terms):
         else:
             terms[C + j - 1, j - 1] = dot6(S, F1)
             coriolis = terms[C + j - 1, j - 1] * v[j - 1]
-            while b > 0:
-                i = number(robot, b)
+            stop = base if b >= base else 0
+            while b > stop:
                 S_i = load6(robot, b, S_)
-                upper = dot6(S_i, F1)
-                lower = dot6(load6(robot, b, SDOT_), F2) + dot(S_i[0], F3)
-                terms[i - 1, j - 1] = terms[j - 1, i - 1] = dot6(S_i, F2)
-                terms[C + i - 1, j - 1] = upper
-                terms[C + j - 1, i - 1] = lower
-                terms[Cv, i - 1] += upper * v[j - 1]
-                coriolis += lower * v[i - 1]
+                coriolis += write_pair(
+                    terms, v, number(robot, b), j, dot6(S_i, F2), dot6(S_i, F1),
+                    dot6(load6(robot, b, SDOT_), F2) + dot(S_i[0], F3))
                 b = parent(robot, b)
+            if b > 0:
+                coriolis += write_base_pairs(robot, terms, v, b, j, F1, F2, F3)
             terms[Cv, j - 1] += coriolis
             total += terms[Cv, j - 1]
 
