@@ -24,6 +24,8 @@ QUIETLY = PublisherEventCallbacks(use_default_callbacks=False)
 FRICTION_SPEED = 0.05
 # s, between two commands while there are no states
 COMMAND_PERIOD = 0.01
+# s, after which it is looked who listens: to ask at every state takes 3 % of a core at 1 kHz
+LISTENERS_PERIOD = 0.1
 
 
 class Answers:
@@ -45,10 +47,11 @@ class Answers:
 
     def create(self):
         """Return the publishers, made on the node."""
+        self._listeners_due, self._wanted, self._markers_heard = 0.0, [], False
         self._publishers = {
             topic: self._node.create_publisher(kind, topic, 10, event_callbacks=QUIETLY)
             for topic, kind in TOPICS.items()}
-        self._marker_publisher = self._node.create_publisher(MarkerArray, '~/markers', 1,
+        self._marker_publisher = self._node.create_publisher(MarkerArray, '~/markers', 10,
                                                              event_callbacks=QUIETLY)
         self.start_timers()
         return [*self._publishers.values(), self._marker_publisher]
@@ -99,12 +102,15 @@ class Answers:
         """
         node, parameters = self._node, self._node.parameters
         robot.state_is_new = False
-        wanted = [topic for topic, publisher in self._publishers.items()
-                  if publisher.get_subscription_count()]
         moment = monotonic()
-        markers_wanted = (moment >= self._markers_due and parameters.marker_rate > 0.0
-                          and self._marker_publisher.get_subscription_count() > 0)
-        if not node.active or not (wanted or markers_wanted):
+        if moment >= self._listeners_due:
+            self._listeners_due = moment + LISTENERS_PERIOD
+            self._wanted = [topic for topic, publisher in self._publishers.items()
+                            if publisher.get_subscription_count()]
+            self._markers_heard = self._marker_publisher.get_subscription_count() > 0
+        markers_wanted = (self._markers_heard and moment >= self._markers_due
+                          and parameters.marker_rate > 0.0)
+        if not node.active or not (self._wanted or markers_wanted):
             return
         start = perf_counter()
         q, v = robot.states.q, node.velocity(robot)
@@ -116,7 +122,7 @@ class Answers:
                 q, v, factorization=parameters.coriolis_factorization)
         node.report.compute_times.append(perf_counter() - start)
         values = {'q': q, 'v': v, **terms._asdict()}
-        for topic in wanted:
+        for topic in self._wanted:
             if topic == COMMANDS:
                 self._command(robot, v, terms, moment)
                 continue
@@ -132,8 +138,9 @@ class Answers:
         node.report.counts['outputs'] += 1
         if markers_wanted:
             self._markers_due = moment + 1.0 / parameters.marker_rate
-            self._marker_publisher.publish(robot.markers.update(
-                robot.stamp, robot.frame, robot.workspace.place_links(q), terms))
+            for message in robot.markers.update(robot.stamp, robot.frame,
+                                                robot.workspace.place_links(q), terms):
+                self._marker_publisher.publish(message)
 
     def _rates(self, robot, q, v):
         """
@@ -178,7 +185,7 @@ class Answers:
 
     def _publish_command(self, robot, efforts):
         self._publishers[COMMANDS].publish(
-            robot.outputs.message(COMMANDS, None, None, {'commands': efforts}))
+            robot.outputs.message(COMMANDS, None, robot.frame, {'commands': efforts}))
 
     @guarded
     def _repeat_command(self):

@@ -8,7 +8,9 @@ from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Point
 import numpy as np
 from rbd_ros.configurations import quaternion_of_turn
+from rbd_ros.ros.template import numbers, Template
 from rbd_ros.spatial import log, pose
+from rclpy.serialization import serialize_message
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
@@ -50,27 +52,42 @@ class Markers:
         self._links = [k for k, link in enumerate(model.links) if link.mass > 0.0]
         self._coms = np.array([[*model.links[k].com, 1.0] for k in self._links]).reshape(-1, 4)
         # Joints that turn about or slide along one axis and copy no other.
-        self._joints = [(k + 1, joint, model.velocity_names.index(joint.name))
-                        for k, joint in enumerate(model.joints)
-                        if joint.name in model.velocity_names]
+        shown = [(k + 1, joint) for k, joint in enumerate(model.joints)
+                 if joint.name in model.velocity_names]
+        self._joint_links = np.array([k for k, _ in shown], int)
+        self._axes = np.array([joint.axis for _, joint in shown]).reshape(-1, 3)
+        self._columns = np.array([model.velocity_names.index(joint.name) for _, joint in shown],
+                                 int)
         self._largest = 1e-9
-        self._com = _marker('com', 0, Marker.SPHERE, RED, COM_DIAMETER)
-        self._link_coms = _marker('link_com', 0, Marker.SPHERE_LIST, BLUE, LINK_DIAMETER)
-        self._link_coms.points = [Point() for _ in self._links]
-        self._arrows = [_arrow('gravity_torque', k, ORANGE) for k in range(len(self._joints))]
+        self._frame = None
         # A load has no frame of its own: it is fixed to its link, in the frame of that.
-        self._ellipsoids = [
+        self._ellipsoids = serialize_message(MarkerArray(markers=[
             _ellipsoid(k, model.links[k], prefix + (
                 model.joints[k - 1].parent if model.links[k].is_load else model.links[k].name))
-            for k in self._links]
+            for k in self._links]))
         self._ellipsoids_due = 0.0
         self._wrenches = {}
-        self.message = MarkerArray()
 
     def show_wrenches(self, wrenches):
         """Let the next array show wrenches, (moment, force) by link, in the links' axes."""
         self._wrenches = {link: wrench for link, wrench in wrenches.items()
                           if link in self._model.link_names}
+
+    def _template(self, frame):
+        """Return the markers that every state moves."""
+        com = _marker('com', 0, Marker.SPHERE, RED, COM_DIAMETER)
+        fields = {'com': numbers(com.pose.position, 'x', 'y', 'z')}
+        link_coms = _marker('link_com', 0, Marker.SPHERE_LIST, BLUE, LINK_DIAMETER)
+        fields['link_coms'] = _points(link_coms, len(self._links))
+        markers = [com, link_coms]
+        for k in range(len(self._columns)):
+            arrow = _arrow('gravity_torque', k, ORANGE)
+            fields[k] = _points(arrow, 2)
+            markers.append(arrow)
+        for marker in markers:
+            marker.header.frame_id = frame
+        return Template(MarkerArray(markers=markers), [marker.header for marker in markers],
+                        fields)
 
     def update(self, stamp, frame, poses, terms):
         """
@@ -87,30 +104,29 @@ class Markers:
         terms : DynamicsTerms
             The centre of mass and the gravity torques are shown.
 
-        Returns
-        -------
-        visualization_msgs.msg.MarkerArray
-            The same array each time.
+        Yields
+        ------
+        visualization_msgs.msg.MarkerArray, or bytes
+            Arrays to publish, the second one serialized.
 
         """
-        _place(self._com.pose.position, terms.com)
+        if frame != self._frame:
+            self._frame, self._moved = frame, self._template(frame)
         centres = (poses[self._links] @ self._coms[:, :, None])[:, :3, 0]
-        for point, centre in zip(self._link_coms.points, centres):
-            _place(point, centre)
         self._largest = max(self._largest, float(np.max(np.abs(terms.g), initial=0.0)))
-        for marker, (k, joint, column) in zip(self._arrows, self._joints):
-            length = ARROW * terms.g[column] / self._largest
-            _draw(marker, poses[k, :3, 3], length * (poses[k, :3, :3] @ joint.axis))
-        markers = [self._com, self._link_coms, *self._arrows, *self._wrench_arrows(poses)]
-        for marker in markers:
-            marker.header.stamp, marker.header.frame_id = stamp, frame
+        starts = poses[self._joint_links, :3, 3]
+        lengths = ARROW / self._largest * terms.g[self._columns]
+        axes = (poses[self._joint_links, :3, :3] @ self._axes[:, :, None])[:, :, 0]
+        arrows = np.stack((starts, starts + lengths[:, None] * axes), axis=1)
+        yield self._moved.fill(stamp, {'com': terms.com, 'link_coms': centres,
+                                       **dict(enumerate(arrows))})
         if monotonic() >= self._ellipsoids_due:
             self._ellipsoids_due = monotonic() + AGAIN
-            markers += self._ellipsoids
-        self.message.markers = markers
-        return self.message
+            yield self._ellipsoids
+        if self._wrenches:
+            yield MarkerArray(markers=self._wrench_arrows(stamp, frame, poses))
 
-    def _wrench_arrows(self, poses):
+    def _wrench_arrows(self, stamp, frame, poses):
         """Return arrows for the wrenches of the latest request, to be shown once."""
         markers = []
         for link, wrench in self._wrenches.items():
@@ -120,8 +136,12 @@ class Markers:
                 size = np.linalg.norm(part)
                 if size > 0.0:
                     marker = _arrow(space, k, color)
+                    marker.header.stamp, marker.header.frame_id = stamp, frame
                     marker.lifetime = Duration(sec=SHOWN)
-                    _draw(marker, poses[k, :3, 3], ARROW / size * (poses[k, :3, :3] @ part))
+                    start = poses[k, :3, 3]
+                    marker.points = [Point(), Point()]
+                    _place(marker.points[0], start)
+                    _place(marker.points[1], start + ARROW / size * (poses[k, :3, :3] @ part))
                     markers.append(marker)
         self._wrenches = {}
         return markers
@@ -172,14 +192,16 @@ def _marker(space, number, kind, color, diameter):
 
 def _arrow(space, number, color):
     marker = Marker(ns=space, id=number, type=Marker.ARROW, action=Marker.ADD, color=color)
-    marker.points = [Point(), Point()]
     marker.scale.x, marker.scale.y, marker.scale.z = 0.015, 0.03, 0.05
     return marker
 
 
-def _draw(arrow, start, reach):
-    _place(arrow.points[0], start)
-    _place(arrow.points[1], start + reach)
+def _points(marker, number):
+    """Return the points of a marker as a field of a template."""
+    def write(flat):
+        marker.points = [Point(x=x, y=y, z=z)
+                         for x, y, z in zip(flat[0::3], flat[1::3], flat[2::3])]
+    return (number, 3), write
 
 
 def _place(point, xyz):

@@ -1,12 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the dynamics node publishes: kept messages, whose buffers NumPy writes to."""
-
-from array import array
+"""What the dynamics node publishes: serialized messages, which are kept and written to."""
 
 from geometry_msgs.msg import PointStamped
-import numpy as np
 from rbd_msgs.msg import DynamicsStamped, MatrixStamped
+from rbd_ros.ros.template import field, numbers, Template
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
@@ -32,14 +30,15 @@ VELOCITY_TOPICS = ('~/coriolis_torques', '~/coriolis_matrix', '~/dynamics', *RAT
 OPTIONAL = {'~/coriolis_matrix_rate': 'C_rate', '~/task_inertia': 'Lambda'}
 # The rows and columns of task-space matrices.
 TWIST = ('wx', 'wy', 'wz', 'vx', 'vy', 'vz')
-
-
-def _view(message, field, shape):
-    """Fill a field of a message with zeros and return a NumPy view of them."""
-    setattr(message, field, array('d', bytes(8 * int(np.prod(shape)))))
-    # The message may have made a copy: the view must be of that.
-    data = getattr(message, field)
-    return np.frombuffer(data).reshape(shape) if len(data) else np.zeros(shape)
+# What the vectors of one number for each joint hold.
+VECTORS = {'~/gravity_torques': 'g', '~/coriolis_torques': 'coriolis_torques',
+           '~/gravity_torques_rate': 'g_rate'}
+# What the matrices hold, and the names of their rows and columns where those are not the joints.
+MATRICES = {'~/mass_matrix': ('M', None, None), '~/coriolis_matrix': ('C', None, None),
+            '~/com_jacobian': ('com_jacobian', ('x', 'y', 'z'), None),
+            '~/mass_matrix_rate': ('M_rate', None, None),
+            '~/coriolis_matrix_rate': ('C_rate', None, None),
+            '~/task_inertia': ('Lambda', TWIST, TWIST)}
 
 
 class Outputs:
@@ -58,43 +57,12 @@ class Outputs:
     """
 
     def __init__(self, model, model_id, command_joints):
-        names, nq, nv = list(model.velocity_names), model.nq, model.nv
-        # For every topic its message, and the views to write with the terms that go there.
-        self._messages, self._views = {}, {}
-
-        self._add('~/gravity_torques', JointState(name=names), effort=('g', (nv,)))
-        self._add('~/coriolis_torques', JointState(name=names),
-                  effort=('coriolis_torques', (nv,)))
-        self._add('~/gravity_torques_rate', JointState(name=names), effort=('g_rate', (nv,)))
-        for topic, term, rows, columns in (
-                ('~/mass_matrix', 'M', names, names), ('~/coriolis_matrix', 'C', names, names),
-                ('~/com_jacobian', 'com_jacobian', ('x', 'y', 'z'), names),
-                ('~/mass_matrix_rate', 'M_rate', names, names),
-                ('~/coriolis_matrix_rate', 'C_rate', names, names),
-                ('~/task_inertia', 'Lambda', TWIST, TWIST)):
-            message = MatrixStamped()
-            message.matrix.row_names, message.matrix.column_names = list(rows), list(columns)
-            self._add(topic, message, message.matrix, data=(term, (len(rows), len(columns))))
-        self._add('~/com', PointStamped())
-        self._add(
-            '~/dynamics',
-            DynamicsStamped(model_id=model_id, joint_names=names, mass=model.mass,
-                            position_names=list(model.position_names)),
-            position=('q', (nq,)), velocity=('v', (nv,)), gravity_torques=('g', (nv,)),
-            coriolis_torques=('coriolis_torques', (nv,)), mass_matrix=('M', (nv, nv)),
-            coriolis_matrix=('C', (nv, nv)), com_jacobian=('com_jacobian', (3, nv)))
-
-        self._command_message = Float64MultiArray()
-        self._commands = _view(self._command_message, 'data', (len(command_joints),))
-
-    def _add(self, topic, message, holder=None, **fields):
-        self._messages[topic], self._views[topic] = message, []
-        for field, (term, shape) in fields.items():
-            self._views[topic].append((_view(holder or message, field, shape), term))
+        self._model, self._model_id, self._command_joints = model, model_id, command_joints
+        self._frame, self._templates = None, {}
 
     def message(self, topic, stamp, frame, values):
         """
-        Return the message of a topic for one state; the next call writes to the same one.
+        Return the serialized message of a topic for one state.
 
         Parameters
         ----------
@@ -108,15 +76,45 @@ class Outputs:
             What the topic holds: ``q``, ``v``, fields of `DynamicsTerms` and `TermsAndRates`,
             ``Lambda``, and ``commands`` for the effort commands.
 
+        Returns
+        -------
+        bytes
+
         """
+        if frame != self._frame:
+            self._frame, self._templates = frame, {}
+        if topic not in self._templates:
+            self._templates[topic] = self._template(topic)
+        return self._templates[topic].fill(stamp, values)
+
+    def _template(self, topic):
+        """Return the message of a topic with all but its numbers."""
+        names, nq, nv = list(self._model.velocity_names), self._model.nq, self._model.nv
+        message = TOPICS[topic]()
+
         if topic == '~/effort_commands':
-            self._commands[:] = values['commands']
-            return self._command_message
-        message = self._messages[topic]
-        message.header.stamp, message.header.frame_id = stamp, frame
-        for view, term in self._views[topic]:
-            view[:] = values[term]
-        if topic in ('~/com', '~/dynamics'):
-            point = message.point if topic == '~/com' else message.com
-            point.x, point.y, point.z = values['com'].tolist()
-        return message
+            return Template(message, [], {
+                'commands': field(message, 'data', (len(self._command_joints),))})
+        message.header.frame_id = self._frame
+        if topic in VECTORS:
+            message.name = names
+            fields = {VECTORS[topic]: field(message, 'effort', (nv,))}
+        elif topic in MATRICES:
+            term, rows, columns = MATRICES[topic]
+            rows, columns = list(rows or names), list(columns or names)
+            message.matrix.row_names, message.matrix.column_names = rows, columns
+            fields = {term: field(message.matrix, 'data', (len(rows), len(columns)))}
+        elif topic == '~/com':
+            fields = {'com': numbers(message.point, 'x', 'y', 'z')}
+        else:
+            message.model_id, message.joint_names = self._model_id, names
+            message.position_names = list(self._model.position_names)
+            message.mass = self._model.mass
+            shapes = {'q': ('position', (nq,)), 'v': ('velocity', (nv,)),
+                      'g': ('gravity_torques', (nv,)),
+                      'coriolis_torques': ('coriolis_torques', (nv,)),
+                      'M': ('mass_matrix', (nv, nv)), 'C': ('coriolis_matrix', (nv, nv)),
+                      'com_jacobian': ('com_jacobian', (3, nv))}
+            fields = {term: field(message, *shape) for term, shape in shapes.items()}
+            fields['com'] = numbers(message.com, 'x', 'y', 'z')
+        return Template(message, [message.header], fields)

@@ -3,6 +3,7 @@
 """The services of the dynamics node."""
 
 import numpy as np
+from rbd_msgs.msg import DynamicsStamped
 from rbd_msgs.srv import (DynamicsTerms, ForwardDynamics, HybridDynamics, InverseDynamics,
                           SetGravity, SetPayload)
 from rbd_ros import RbdError, with_payload, without_payload
@@ -10,6 +11,7 @@ from rbd_ros.ros import convert
 from rbd_ros.ros.analysis_services import AnalysisServices
 from rbd_ros.ros.requests import BadRequest, Order
 from rclpy.parameter import Parameter
+from rclpy.serialization import deserialize_message
 
 # External wrenches of one request: more would keep the node from its states.
 MOST_WRENCHES = 1000
@@ -129,8 +131,9 @@ class Services:
             stamp = robot.stamp
             if len(request.position) or stamp is None:
                 stamp = self._node.get_clock().now().to_msg()
-            response.dynamics = robot.outputs.message(
-                '~/dynamics', stamp, robot.frame, {'q': q, 'v': v, **terms._asdict()})
+            response.dynamics = deserialize_message(robot.outputs.message(
+                '~/dynamics', stamp, robot.frame, {'q': q, 'v': v, **terms._asdict()}),
+                DynamicsStamped)
         return self.answer_for_state(request, response, compute)
 
     def _set_gravity(self, request, response):
