@@ -305,7 +305,7 @@ def load(robot, b, k):
 @helper
 def load_integer(robot, b, k):
     """Return column k of a body, which holds a whole number."""
-    return robot.view(np.int64)[where(b, k)]
+    return np.float64(load(robot, b, k)).view(np.int64)
 
 
 @helper
