@@ -13,9 +13,10 @@ with several degrees of freedom is a run of bodies of which only the last has ma
 Every column is thus a screw about one axis of its body's frame. The frames are turned at load
 (`rbd_ros.model`) so that the axis of a joint with one degree of freedom is z.
 
-All that is known of the bodies is kept in one array, `robot`, and all as floats, whole numbers
-too: each array more would make a call from Python slower. It is a table of bodies and columns, in
-blocks of eight bodies in which the eight numbers of a column lie side by side:
+All that is known of the bodies is kept in one array of floats, `robot`: each array more would make
+a call from Python slower. (PARENT and NUMBER hold whole numbers in the same eight bytes.) It is a
+table of bodies and columns, in blocks of eight bodies in which the eight numbers of a column lie
+side by side:
 
     loop over the bodies:                       loop over the lanes:
 

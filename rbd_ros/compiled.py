@@ -96,5 +96,5 @@ def prepare(kernel, *arguments):
     finally:
         if collecting:
             gc.enable()
-        kernel.disable_compile()
+        kernel._can_compile = False
     return len(kernel.overloads) > known

@@ -194,7 +194,11 @@ class Workspace(Border):
                                       np.zeros(self.model.nv, bool), external_wrenches)[0]
         if external_wrenches is not None or self._wrenches_set:
             self._set_wrenches(external_wrenches)
-        return self._articulated(q, v, self._a, tau)[0]
+        try:
+            fine = articulated_bodies(self.robot, self._screws, q, v, self._a, tau)
+        except NOT_A_VECTOR:
+            fine = False
+        return self._a if fine else self._articulated(q, v, self._a, tau)[0]
 
     def hybrid_dynamics(self, q, v, a, tau, prescribed, *, external_wrenches=None):
         """Return a and tau."""

@@ -13,8 +13,13 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import StateError, Workspace
+from rbd_ros.articulated_bodies import ARTICULATED_COLUMNS
+from rbd_ros.bodies import COLUMNS
 from rbd_ros.compiled import cache_directory
+from rbd_ros.composite_bodies import COMPOSITE_COLUMNS, FACTORIZATION_COLUMNS
+from rbd_ros.composite_rates import RATE_COLUMNS
 from rbd_ros.newton_euler import newton_euler
+from rbd_ros.newton_euler_derivatives import DERIVATIVE_COLUMNS
 from robots import example_urdf, load_quietly, random_state, random_tree
 
 PACKAGE = pathlib.Path(rbd_ros.__file__).parent
@@ -204,6 +209,11 @@ def test_robots_without_joints_have_a_centre_of_mass():
     assert np.allclose(terms.com, model.links[0].com)
     assert rbd_ros.inverse_dynamics(model, [], [], []).shape == (0,)
     assert rbd_ros.forward_dynamics(model, [], [], []).shape == (0,)
+
+
+def test_a_body_has_room_for_what_every_kernel_keeps():
+    assert max(ARTICULATED_COLUMNS, COMPOSITE_COLUMNS, DERIVATIVE_COLUMNS, FACTORIZATION_COLUMNS,
+               RATE_COLUMNS) <= COLUMNS
 
 
 def test_cache_directory_depends_on_the_sources():

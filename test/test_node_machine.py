@@ -27,6 +27,7 @@ from rbd_ros.ros.outputs import TOPICS
 from rbd_ros.ros.services import Services
 from rclpy.clock import ClockType
 from rclpy.parameter import Parameter
+from rclpy.serialization import deserialize_message
 from rclpy.time import Time
 from robots import example_urdf, load_quietly, relative_error
 from std_msgs.msg import String
@@ -62,7 +63,8 @@ class Ear:
         return True
 
     def publish(self, message):
-        """Keep copies of the numbers, as the node writes to the same message again."""
+        """Keep the numbers of a message, which is serialized."""
+        message = deserialize_message(message, TOPICS[self._topic])
         if self._topic == '~/effort_commands':
             self._heard.append((self._topic, None, np.array(message.data)))
         elif self._topic == '~/dynamics':

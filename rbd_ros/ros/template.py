@@ -5,11 +5,14 @@
 from array import array
 import struct
 
+from builtin_interfaces.msg import Time
 import numpy as np
-from rclpy.serialization import serialize_message
+from rclpy.serialization import deserialize_message, serialize_message
 
 # Seconds and nanoseconds of a stamp.
 STAMP = struct.Struct('=iI')
+OTHER = ('outputs rely on a middleware that serializes numbers in a row, and in the order of this '
+         'machine: use another RMW_IMPLEMENTATION')
 
 
 class Template:
@@ -38,31 +41,41 @@ class Template:
 
     def __init__(self, message, headers, fields):
         rng = np.random.default_rng(0)
-        # Numbers that stand out, by which the places are found in what the middleware makes of it.
-        marks = {name: rng.random(shape) for name, (shape, _) in fields.items()}
-        for name, (_, write) in fields.items():
-            write(array('d', marks[name].tobytes()))
-        seconds, nanoseconds = rng.integers(2 ** 29, 2 ** 30, 2).tolist()
-        for header in headers:
-            header.stamp.sec, header.stamp.nanosec = seconds, nanoseconds
+
+        def mark():
+            """Write numbers that stand out to the message and return them."""
+            numbers = {name: rng.random(shape) for name, (shape, _) in fields.items()}
+            for name, (_, write) in fields.items():
+                write(array('d', numbers[name].tobytes()))
+            stamp = Time(sec=int(rng.integers(2 ** 29, 2 ** 30)),
+                         nanosec=int(rng.integers(2 ** 29)))
+            for header in headers:
+                header.stamp = stamp
+            return stamp, numbers
+
+        # The places of the numbers are found in what the middleware makes of them.
+        stamp, numbers = mark()
         self._data = bytearray(serialize_message(message))
-        self._stamps = self._find(STAMP.pack(seconds, nanoseconds), len(headers))
-        self._views = [(self._view(mark), name) for name, mark in marks.items() if mark.size]
+        found = 0
+        self._stamps, self._views = [], []
+        for _ in headers:
+            found = self._find(STAMP.pack(stamp.sec, stamp.nanosec), found + 1)
+            self._stamps.append(found)
+        for name, values in numbers.items():
+            if values.size:
+                offset = self._find(values.tobytes(), 0)
+                view = np.frombuffer(self._data, count=values.size, offset=offset)
+                self._views.append((view.reshape(values.shape), name))
+        stamp, numbers = mark()
+        if deserialize_message(self.fill(stamp, numbers), type(message)) != message:
+            raise RuntimeError(OTHER)
 
-    def _find(self, mark, number):
-        """Return the offsets at which a mark stands, as often as it must."""
-        offsets, found = [], self._data.find(mark)
-        while found >= 0:
-            offsets.append(found)
-            found = self._data.find(mark, found + 1)
-        if len(offsets) != number:
-            raise RuntimeError('the outputs rely on a middleware that serializes numbers in a row '
-                               'and in the order of this machine: use another RMW_IMPLEMENTATION')
-        return offsets
-
-    def _view(self, mark):
-        offset, = self._find(mark.tobytes(), 1)
-        return np.frombuffer(self._data, count=mark.size, offset=offset).reshape(mark.shape)
+    def _find(self, numbers, start):
+        # Beyond the message there may be anything, what was sent before too; the first counts.
+        found = self._data.find(numbers, start)
+        if found < 0:
+            raise RuntimeError(OTHER)
+        return found
 
     def fill(self, stamp, values):
         """

@@ -1,0 +1,84 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The messages of the node, which are written to in their serialized form."""
+
+from builtin_interfaces.msg import Time
+import numpy as np
+import pytest
+from rbd_ros import with_gravity
+from rbd_ros.ros.outputs import MATRICES, Outputs, TOPICS, VECTORS
+from rbd_ros.ros.template import field, Template
+from rclpy.serialization import deserialize_message
+from robots import random_tree
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Header
+
+
+def values_of(model, seed):
+    """Return all that outputs may hold, each number another."""
+    rng, nv = np.random.default_rng(seed), model.nv
+    shapes = {'q': (model.nq,), 'v': (nv,), 'g': (nv,), 'coriolis_torques': (nv,), 'M': (nv, nv),
+              'C': (nv, nv), 'com_jacobian': (3, nv), 'com': (3,), 'M_rate': (nv, nv),
+              'C_rate': (nv, nv), 'g_rate': (nv,), 'Lambda': (6, 6), 'commands': (2,)}
+    return {name: rng.normal(size=shape) for name, shape in shapes.items()}
+
+
+@pytest.mark.parametrize('count', [1, 2, 9])
+def test_every_message_holds_what_it_is_filled_with(count):
+    model = with_gravity(random_tree(count, count, kinds=('revolute',)), (0.0, 0.0, -9.81))
+    outputs = Outputs(model, 7, ('a', 'b'))
+    for seed, frame in enumerate(('root', 'root', 'odom')):
+        values, stamp = values_of(model, seed), Time(sec=100 + seed, nanosec=5 * seed)
+        got = {topic: deserialize_message(outputs.message(topic, stamp, frame, values), kind)
+               for topic, kind in TOPICS.items()}
+        assert got['~/effort_commands'].data.tolist() == values['commands'].tolist()
+        for topic in set(TOPICS) - {'~/effort_commands'}:
+            assert (got[topic].header.stamp, got[topic].header.frame_id) == (stamp, frame)
+        for topic, term in VECTORS.items():
+            assert tuple(got[topic].name) == model.velocity_names
+            assert got[topic].effort.tolist() == values[term].tolist()
+            assert not len(got[topic].position)
+        for topic, (term, rows, columns) in MATRICES.items():
+            matrix = got[topic].matrix
+            assert tuple(matrix.row_names) == (rows or model.velocity_names)
+            assert tuple(matrix.column_names) == (columns or model.velocity_names)
+            assert matrix.data.tolist() == values[term].ravel().tolist()
+        com = got['~/com'].point
+        assert [com.x, com.y, com.z] == values['com'].tolist()
+        whole = got['~/dynamics']
+        assert (whole.model_id, whole.mass) == (7, model.mass)
+        assert tuple(whole.joint_names) == model.velocity_names
+        assert tuple(whole.position_names) == model.position_names
+        for name, term in (('position', 'q'), ('velocity', 'v'), ('gravity_torques', 'g'),
+                           ('coriolis_torques', 'coriolis_torques'), ('mass_matrix', 'M'),
+                           ('coriolis_matrix', 'C'), ('com_jacobian', 'com_jacobian')):
+            assert getattr(whole, name).tolist() == values[term].ravel().tolist()
+        assert [whole.com.x, whole.com.y, whole.com.z] == values['com'].tolist()
+
+
+def test_a_robot_without_joints_has_empty_messages():
+    outputs = Outputs(random_tree(0, 0), 1, ())
+    values = values_of(random_tree(0, 0), 0) | {'commands': np.zeros(0)}
+    for topic, kind in TOPICS.items():
+        message = deserialize_message(outputs.message(topic, Time(sec=1), 'root', values), kind)
+        if topic in VECTORS:
+            assert not len(message.effort)
+
+
+def test_numbers_that_are_not_found_are_an_error_and_not_a_wrong_message():
+    message = JointState()
+    # As if they had been left out, or stood elsewhere than they seem to.
+    with pytest.raises(RuntimeError, match='RMW_IMPLEMENTATION'):
+        Template(message, [], {'effort': ((3,), lambda numbers: None)})
+    with pytest.raises(RuntimeError, match='RMW_IMPLEMENTATION'):
+        Template(message, [], {'effort': ((3,), lambda numbers: setattr(
+            message, 'effort', 2 * numbers))})
+
+
+def test_what_is_left_in_memory_is_not_taken_for_the_numbers():
+    for _ in range(50):
+        message = JointState(name=['joint'])
+        template = Template(message, [message.header], {'effort': field(message, 'effort', (1,))})
+        filled = template.fill(Time(sec=3), {'effort': [0.5]})
+        assert deserialize_message(filled, JointState) == JointState(
+            header=Header(stamp=Time(sec=3)), name=['joint'], effort=[0.5])
