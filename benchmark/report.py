@@ -92,11 +92,15 @@ def head(found):
     parts = list(found.values())
     lines = ['# Benchmark', '', 'Written by `make bench`; nothing here is edited by hand.', '',
              *table(('machine', ''), parts[-1]['machine'].items())]
-    lines += table(('part', 'measured', 'load of the machine (1, 5, 15 min)',
+    lines += table(('part', 'measured', 'load of the machine (1, 5, 15 min)', 'rounds left out',
                     'commit'),
                    [(name, part['date'] + (', a quick run' if part['quick'] else ''),
-                     ', '.join(f'{x:.1f}' for x in part['load']), part['machine']['commit'])
+                     ', '.join(f'{x:.1f}' for x in part['load']),
+                     f'{part["left out"]} of {part["rounds"]}' if part['rounds'] else '-',
+                     part['machine']['commit'])
                     for name, part in found.items()])
+    lines += ['Rounds are left out in which plain Python took a fifth longer than at its best: '
+              'others held the machine up.', '']
     return lines
 
 

@@ -19,6 +19,8 @@ HERE = Path(__file__).resolve().parent
 MEASURED = HERE.parent / 'build' / 'benchmark'
 # s; long against the filling of caches, short against what the system grants another process
 IN_A_ROW = 0.002
+# A round counts if plain Python takes no longer, before and after it, than this times its best.
+DISTURBED = 1.2
 PACKAGES = ('numpy', 'numba', 'pin', 'mujoco', 'drake', 'rclpy')
 
 
@@ -43,9 +45,40 @@ def one_core():
         os.sched_setaffinity(0, allowed)
 
 
+class Gauge:
+    """How fast the machine is: shared ones work at half their speed for minutes."""
+
+    def __init__(self):
+        self.best, self.rounds, self.left_out = np.inf, 0, 0
+
+    def read(self):
+        """Return how long a piece of plain Python takes, s."""
+        start = perf_counter()
+        for k in range(4000):
+            k * k
+        took = perf_counter() - start
+        self.best = min(self.best, took)
+        return took
+
+    def undisturbed(self, readings):
+        """Return which rounds count, of readings before and after each; all, if few would."""
+        good = np.max(readings, axis=1) < DISTURBED * self.best
+        if good.sum() < 3:
+            good[:] = True
+        self.rounds += len(good)
+        self.left_out += int(np.sum(~good))
+        return good
+
+
+gauge = Gauge()
+
+
 def take_turns(functions, *, quick=False):
     """
     Time functions in turns, so that all of them see the same machine.
+
+    Rounds in which others held the machine up are left out, and up to five times as many made up
+    for them.
 
     Parameters
     ----------
@@ -57,7 +90,7 @@ def take_turns(functions, *, quick=False):
     Returns
     -------
     dict of str to ndarray
-        For each the time of one call in every round, s.
+        For each the time of one call in every round that counts, s.
 
     """
     calls, one_round = {}, 0.0
@@ -70,11 +103,13 @@ def take_turns(functions, *, quick=False):
         one_round += max(t, IN_A_ROW)
     most, total = (41, 0.2) if quick else (401, 2.0)
     rounds = min(most, max(3, int(total / one_round)))
-    times = {name: np.empty(rounds) for name in functions}
+    times, readings = {name: [] for name in functions}, []
     names = list(functions)
+    good = 0
     gc.disable()
     try:
-        for k in range(rounds):
+        for k in range(rounds if quick else 6 * rounds):
+            before = gauge.read()
             # Nobody comes first every time.
             first = k % len(names)
             for name in names[first:] + names[:first]:
@@ -82,10 +117,15 @@ def take_turns(functions, *, quick=False):
                 start = perf_counter()
                 for _ in count:
                     function()
-                times[name][k] = (perf_counter() - start) / len(count)
+                times[name].append((perf_counter() - start) / len(count))
+            readings.append((before, gauge.read()))
+            good += max(readings[-1]) < DISTURBED * gauge.best
+            if good == rounds:
+                break
     finally:
         gc.enable()
-    return times
+    counting = gauge.undisturbed(readings)
+    return {name: np.array(t)[counting] for name, t in times.items()}
 
 
 def quartiles(ratios):
@@ -116,7 +156,8 @@ def save(part, quick, results):
     MEASURED.mkdir(parents=True, exist_ok=True)
     load = os.getloadavg() if hasattr(os, 'getloadavg') else ()
     results = {'date': strftime('%Y-%m-%d %H:%M'), 'quick': quick, 'load': load,
-               'machine': machine(), **results}
+               'rounds': gauge.rounds, 'left out': gauge.left_out, 'machine': machine(),
+               **results}
     path = MEASURED / f'{part}.json'
     path.write_text(json.dumps(results, indent=1))
     print(f'{path}: written', flush=True)

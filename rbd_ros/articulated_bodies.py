@@ -5,8 +5,7 @@ Hybrid and forward dynamics by articulated bodies, each about its own origin in 
 
 Kim table 4, and table 3 where no acceleration is prescribed; seed guide section 4, FD/HD. In the
 world's axes no 6x6 matrix has to be turned on its way to the parent; about the origins of the
-bodies, on the axes of their joints, those of links far from the world's origin or with hardly any
-inertia keep their digits.
+bodies, on the axes of their joints, those of links far from the world's origin keep their digits.
 
 Accelerations are the sum of two: VDOT_, which the bodies have while the joints do not accelerate,
 as in inverse dynamics with a = 0, and what the accelerations of the joints add, W_ = V' - VDOT_.
@@ -16,23 +15,24 @@ The bias B is the force that VDOT_ takes, and the eta of Kim's table vanishes.
 
 import math
 
-from rbd_ros.bodies import (ARMATURE, BLOCK, count, fits, GRAVITY, INERTIA, parent, place,
+from rbd_ros.bodies import (ARMATURE, BLOCK, count, fits, GRAVITY, INERTIA, LANES, load, load3,
+                            load33, load6, load_inertia, load_symmetric, parent, place,
                             place_ground, place_in_parents, PRESCRIBED, R_, r_, SCRATCH, SLIDE,
-                            TURN, turned_column, turned_joint_motion, WRENCH)
+                            store, store3, store33, store6, store_symmetric, TURN, turned_column,
+                            turned_joint_motion, WRENCH)
 from rbd_ros.compiled import helper, kernel
-from rbd_ros.vectors import (ad, ad_transposed, add, add6, add_cross, compose, cross, dot6,
-                             inertia_times, LANES, load, load3, load33, load6, load_inertia,
-                             load_symmetric, rotate, scale, scale6, shift, shift_force, store,
-                             store3, store33, store6, store_symmetric, sub, sub6, symmetric_times,
-                             symmetric_turned, transpose, unrotate)
+from rbd_ros.vectors import (ad, ad_transposed, add, add6, add_cross, compose, cross, dot, dot6,
+                             inertia_times, rotate, scale, scale6, shift, shift_force, sub, sub6,
+                             symmetric_times, symmetric_turned, transpose, unrotate)
 
 # Columns of `robot`, in Kim's symbols; r_ leads from the origin of the parent. IS_ is I S;
 # PSI_ is 1 / S^T I S; U_ is u, or S^T B where the acceleration is prescribed.
-S_, W_, VDOT_, V_, I_, B_, IS_, PSI_, U_, ARTICULATED_COLUMNS = (
-    SCRATCH + k for k in (12, 18, 24, 30, 36, 57, 63, 69, 70, 71))
+# TRACES_ are those of A and D of the inertia of all that the body carries, nothing subtracted.
+S_, W_, VDOT_, V_, I_, B_, IS_, PSI_, U_, TRACES_, ARTICULATED_COLUMNS = (
+    SCRATCH + k for k in (12, 18, 24, 30, 36, 57, 63, 69, 70, 71, 73))
 
-# A joint carries no inertia if S^T I S is smaller than this share of the trace of I: what is left
-# is the rounding of the numbers that were subtracted.
+# A joint carries no inertia if S^T I S is smaller than this share of what it could be by TRACES_:
+# then what is left of I is the rounding of the numbers that were subtracted.
 SINGULAR = 1e-14
 
 
@@ -90,11 +90,18 @@ def articulated_column(robot, b, I_A, S):
 
 
 @helper
-def column_trace(robot, b, I_A):
-    """Return what S^T I S would be if S were along all three axes."""
-    A, _, D = I_A
-    return (load(robot, b, TURN) ** 2 * (A[0] + A[1] + A[2])
-            + load(robot, b, SLIDE) ** 2 * (D[0] + D[1] + D[2]))
+def column_trace(robot, b):
+    """Return what S^T I S could be if S were along all three axes, and nothing subtracted."""
+    return (load(robot, b, TURN) ** 2 * load(robot, b, TRACES_)
+            + load(robot, b, SLIDE) ** 2 * load(robot, b, TRACES_ + 1))
+
+
+@helper
+def add_traces(robot, up, b, r):
+    """Add the traces of a body, moved by r, to those of its parent; bounds will do."""
+    angular, linear = load(robot, b, TRACES_), load(robot, b, TRACES_ + 1)
+    store(robot, up, TRACES_, load(robot, up, TRACES_) + angular + 2.0 * linear * dot(r, r))
+    store(robot, up, TRACES_ + 1, load(robot, up, TRACES_ + 1) + linear)
 
 
 @helper
@@ -174,6 +181,8 @@ def articulated_bodies(robot, screws, q, v, a, tau):
             moment, force = load6(robot, b, WRENCH)
             G = (symmetric_turned(R, sigma), rotate(R, h), m)
             store_articulated(robot, b, articulated_from_rigid(G))
+            store(robot, b, TRACES_, 2.0 * (sigma[0] + sigma[1] + sigma[2]))
+            store(robot, b, TRACES_ + 1, 3.0 * m)
             F = sub6(inertia_times(G, Vdot), ad_transposed(V, inertia_times(G, V)))
             store6(robot, b, B_, sub6(F, (rotate(R, moment), rotate(R, force))))
     # Leaves to root: articulated inertia I and bias B, and what the parent feels of them.
@@ -188,7 +197,7 @@ def articulated_bodies(robot, screws, q, v, a, tau):
             store(robot, b, U_, dot6(S, B))
         else:
             SIS = dot6(S, IS) + load(robot, b, ARMATURE)
-            if not SIS > SINGULAR * column_trace(robot, b, I_A):
+            if not SIS > SINGULAR * column_trace(robot, b):
                 store(robot, 0, PSI_, i)
                 return False
             psi = 1.0 / SIS
@@ -202,6 +211,7 @@ def articulated_bodies(robot, screws, q, v, a, tau):
         if up > 0:
             r = load3(robot, b, r_)
             add_articulated(robot, up, articulated_to_parent(r, Pi), shift_force(r, beta))
+            add_traces(robot, up, b, r)
     # Root to leaves: accelerations, and torques where those are prescribed.
     total = 0.0
     store6(robot, 0, W_, (zero, zero))

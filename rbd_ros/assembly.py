@@ -18,7 +18,7 @@ class Tree:
     Attributes
     ----------
     robot : ndarray, shape (velocities + 1, CONSTANTS)
-        One row per body; row 0 is the ground.
+        One row per body; row 0 is the ground. PARENT is the row of the parent.
     screws : int or None
         1 where every joint is a screw, None elsewhere.
     link_body : ndarray of int, shape (links,)

@@ -11,7 +11,7 @@ with several degrees of freedom is a run of bodies of which only the last has ma
   whole motion of the joint and others that follow it rigidly, each with its own column of S.
 
 Every column is thus a screw about one axis of its body's frame. The frames are turned at load
-(`rbd_ros.model`) so that the axis of a joint with one degree of freedom is z.
+(`rbd_ros.assembly`) so that the axis of a joint with one degree of freedom is z.
 
 All that is known of the bodies is kept in one array of floats, `robot`: each array more would make
 a call from Python slower. (PARENT and NUMBER hold whole numbers in the same eight bytes.) It is a
@@ -31,10 +31,10 @@ compute several bodies at once. Lanes that are left over at the end hold zeros.
 
 import math
 
+import numpy as np
 from rbd_ros.compiled import helper
-from rbd_ros.vectors import (add, add_cross, add_rotated, compose, cross, LANES, load, load3,
-                             load33, load_integer, quaternion_rotation, rotate, scale, scale6,
-                             store, store3, store33, turn_z)
+from rbd_ros.vectors import (add, add_cross, add_rotated, compose, cross, quaternion_rotation,
+                             rotate, scale, scale6, turn_z)
 
 # Columns: constants first.
 ROTATION = 0     # pose of the body in its parent's frame at rest: rotation (9) ...
@@ -56,7 +56,9 @@ R_, r_ = SCRATCH, SCRATCH + 9        # first the pose of the body, rotation (9),
 COS_, SIN_, SLID_ = R_, R_ + 1, r_   # ... and before that, how far its screw turned and slid
 GRAVITY = POSITION   # of the ground: acceleration of gravity, m/s^2
 
-# Of a block. The number is odd so that the blocks do not compete for the same places in a cache.
+# Of a block: its bodies, and its columns, whose number is odd so that the blocks do not compete
+# for the same places in a cache.
+LANES = 8
 COLUMNS = 125
 BLOCK = LANES * COLUMNS
 
@@ -68,6 +70,102 @@ FOLLOW = 3       # not at all
 
 # The argument `screws` of the kernels is 1 where every joint is a screw, with one entry of q for
 # each, and None elsewhere: the compiler drops what only balls and free joints need.
+
+
+@helper
+def offset(b, k):
+    """Return where column k of a body is; b is where the body begins."""
+    # Without a sign: the compiler need not think of indices that count from the end, and can
+    # compute several lanes at once.
+    return np.uint64(b + LANES * k)
+
+
+@helper
+def load(robot, b, k):
+    """Return column k of a body."""
+    return robot[offset(b, k)]
+
+
+@helper
+def load_integer(robot, b, k):
+    """Return column k of a body, which holds a whole number."""
+    return np.float64(load(robot, b, k)).view(np.int64)
+
+
+@helper
+def store(robot, b, k, x):
+    """Write column k of a body."""
+    robot[offset(b, k)] = x
+
+
+@helper
+def load3(robot, b, k):
+    """Return the vector in columns k ... k + 2."""
+    return (load(robot, b, k), load(robot, b, k + 1), load(robot, b, k + 2))
+
+
+@helper
+def store3(robot, b, k, a):
+    """Write a vector to columns k ... k + 2."""
+    store(robot, b, k, a[0])
+    store(robot, b, k + 1, a[1])
+    store(robot, b, k + 2, a[2])
+
+
+@helper
+def load33(robot, b, k):
+    """Return the rotation, or the three columns of a matrix, at column k."""
+    return (load3(robot, b, k), load3(robot, b, k + 3), load3(robot, b, k + 6))
+
+
+@helper
+def store33(robot, b, k, R):
+    """Write a rotation, or three columns of a matrix, to column k."""
+    store3(robot, b, k, R[0])
+    store3(robot, b, k + 3, R[1])
+    store3(robot, b, k + 6, R[2])
+
+
+@helper
+def load6(robot, b, k):
+    """Return the motion or force at column k."""
+    return (load3(robot, b, k), load3(robot, b, k + 3))
+
+
+@helper
+def store6(robot, b, k, V):
+    """Write a motion or force to column k."""
+    store3(robot, b, k, V[0])
+    store3(robot, b, k + 3, V[1])
+
+
+@helper
+def load_symmetric(robot, b, k):
+    """Return the symmetric matrix in columns k ... k + 5."""
+    return (load(robot, b, k), load(robot, b, k + 1), load(robot, b, k + 2),
+            load(robot, b, k + 3), load(robot, b, k + 4), load(robot, b, k + 5))
+
+
+@helper
+def store_symmetric(robot, b, k, s):
+    """Write a symmetric matrix to columns k ... k + 5."""
+    store3(robot, b, k, (s[0], s[1], s[2]))
+    store3(robot, b, k + 3, (s[3], s[4], s[5]))
+
+
+@helper
+def load_inertia(robot, b, k):
+    """Return the inertia at columns k ... k + 9."""
+    return (load_symmetric(robot, b, k), load3(robot, b, k + 6), load(robot, b, k + 9))
+
+
+@helper
+def store_inertia(robot, b, k, G):
+    """Write an inertia to columns k ... k + 9."""
+    sigma, h, m = G
+    store_symmetric(robot, b, k, sigma)
+    store3(robot, b, k + 6, h)
+    store(robot, b, k + 9, m)
 
 
 @helper
@@ -171,7 +269,12 @@ def joint_pose(robot, screws, i, q):
 
 @helper
 def place_in_parents(robot, screws, q):
-    """Write the pose of every body in its parent's frame to the columns R_ and r_."""
+    """
+    Write the pose of every body in its parent's frame to the columns R_ and r_.
+
+    That of the ground has no meaning before `place_ground`.
+
+    """
     n = count(robot)
     # No body waits for another here, so that the processor works on several sines at once.
     for i in range(1, n):
@@ -294,15 +397,6 @@ def cross_joint(robot, screws, b, x, y):
     if is_screw(robot, screws, b):
         return (x[1] * y[2], -x[0] * y[2], 0.0)
     return cross(x, y)
-
-
-@helper
-def ad_joint(robot, screws, b, V, Sv):
-    """Return ad_V of the `joint_motion` of a body."""
-    turn, slide = Sv
-    return (cross_joint(robot, screws, b, V[0], turn),
-            add(cross_joint(robot, screws, b, V[0], slide),
-                cross_joint(robot, screws, b, V[1], turn)))
 
 
 @helper

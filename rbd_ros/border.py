@@ -3,12 +3,11 @@
 """The border of the kernels: what a user gives, checked once, and what was wrong with it."""
 
 import numpy as np
-from rbd_ros.bodies import BLOCK, CONSTANTS, NUMBER, PARENT, WRENCH
+from rbd_ros.bodies import BLOCK, CONSTANTS, LANES, NUMBER, PARENT, WRENCH
 from rbd_ros.compiled import prepare
 from rbd_ros.configurations import normalize
 from rbd_ros.errors import SingularError, StateError
 from rbd_ros.spatial import Ad, inverse
-from rbd_ros.vectors import LANES
 
 # What a kernel raises on a type that it was not compiled for, and on an empty list.
 NOT_A_VECTOR = (TypeError, ValueError)

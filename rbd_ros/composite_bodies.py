@@ -25,15 +25,14 @@ section 4, Matrices.
 import math
 
 from rbd_ros.bodies import (add_columns, ARMATURE, BLOCK, count, fits, GRAVITY, ground_origin,
-                            INERTIA, is_free, number, parent, place, place_ground,
-                            place_in_parents, place_in_world, R_, r_, SCRATCH, world_column,
+                            INERTIA, is_free, LANES, load, load3, load33, load6, load_inertia,
+                            number, parent, place, place_ground, place_in_parents, place_in_world,
+                            R_, r_, SCRATCH, store3, store33, store6, store_inertia, world_column,
                             world_joint_motion)
 from rbd_ros.compiled import helper, kernel
 from rbd_ros.vectors import (ad, add, add6, add_cross, cross, dot, dot6, inertia_from_child,
-                             inertia_times, LANES, load, load3, load33, load6, load_inertia,
-                             rotate, scale, store3, store33, store6, store_inertia, sub, unrotate,
-                             velocity_inertia, velocity_times, velocity_transposed_times,
-                             write_row3)
+                             inertia_times, rotate, scale, sub, unrotate, velocity_inertia,
+                             velocity_times, velocity_transposed_times, write_row3)
 
 # Columns of `robot`. G_ ... p_ are first the body, then the composite body: what is added to the
 # parent.

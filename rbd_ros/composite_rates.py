@@ -18,13 +18,14 @@ form.
 import math
 
 from rbd_ros.bodies import (add_columns, ARMATURE, BLOCK, count, fits, GRAVITY, ground_origin,
-                            INERTIA, number, parent, place, place_ground, place_in_parents,
-                            place_in_world, R_, r_, SCRATCH, world_column, world_joint_motion)
+                            INERTIA, LANES, load, load3, load33, load6, load_inertia, number,
+                            parent, place, place_ground, place_in_parents, place_in_world, R_, r_,
+                            SCRATCH, store3, store33, store6, store_inertia, world_column,
+                            world_joint_motion)
 from rbd_ros.compiled import kernel
 from rbd_ros.vectors import (ad, add, add6, dot, dot6, inertia_from_child, inertia_rate,
-                             inertia_times, LANES, load, load3, load33, load6, load_inertia,
-                             store3, store33, store6, store_inertia, velocity_inertia,
-                             velocity_times, velocity_transposed_times)
+                             inertia_times, velocity_inertia, velocity_times,
+                             velocity_transposed_times)
 
 # Columns of `robot`. G_ ... PDOT_ are the composite body: what is added to the parent.
 S_, SDOT_, SDDOT_, V_, A_, G_, K_, p_, KDOT_, PDOT_, RATE_COLUMNS = (

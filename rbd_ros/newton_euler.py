@@ -16,12 +16,12 @@ G dV/dt - ad_V^T G V. The velocity v of the origin is then needed nowhere.
 import math
 
 from rbd_ros.bodies import (ARMATURE, BLOCK, count, cross_joint, fits, GRAVITY, INERTIA,
-                            joint_motion, parent, place, place_in_parents, project, R_, r_,
-                            SCRATCH, slides, WRENCH)
+                            joint_motion, LANES, load, load3, load33, load6, load_inertia, parent,
+                            place, place_in_parents, project, R_, r_, SCRATCH, slides, store3,
+                            store6, WRENCH)
 from rbd_ros.compiled import kernel
 from rbd_ros.vectors import (acceleration_of_points, add, add_cross, add_to_parent, cross,
-                             inertial_force, LANES, load, load3, load33, load6, load_inertia,
-                             scale, store3, store6, sub6, unrotate)
+                             inertial_force, scale, sub6, unrotate)
 
 # Columns of `robot`.
 OMEGA_, ALPHA_, a_, F_ = (SCRATCH + k for k in (12, 15, 18, 21))

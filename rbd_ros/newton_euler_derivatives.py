@@ -26,14 +26,14 @@ import math
 
 from rbd_ros.articulated_bodies import articulated_bodies
 from rbd_ros.bodies import (add_columns, ARMATURE, BLOCK, count, fits, follows, GRAVITY,
-                            ground_origin, INERTIA, number, parent, place, place_ground,
-                            place_in_parents, place_in_world, R_, r_, SCRATCH, world_column,
-                            world_joint_motion, WRENCH)
+                            ground_origin, INERTIA, LANES, load, load3, load33, load6,
+                            load_inertia, number, parent, place, place_ground, place_in_parents,
+                            place_in_world, R_, r_, SCRATCH, store3, store33, store6,
+                            store_inertia, world_column, world_joint_motion, WRENCH)
 from rbd_ros.compiled import helper, kernel
 from rbd_ros.vectors import (ad, ad_transposed, add6, dot, dot6, inertia_from_child, inertia_times,
-                             LANES, load, load3, load33, load6, load_inertia, scale, scale6,
-                             store3, store33, store6, store_inertia, sub6, to_parent,
-                             velocity_inertia, velocity_times, velocity_transposed_times)
+                             scale, scale6, sub6, to_parent, velocity_inertia, velocity_times,
+                             velocity_transposed_times)
 
 # Columns of `robot`. VP_ and AP_ are the motion of the body that the joint hangs on; FIRST_,
 # SECOND_ and RATE_ are S', S'' and S' + dS/dt; G_ ... F_ are the composite body: what is added to

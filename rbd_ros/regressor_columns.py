@@ -19,12 +19,12 @@ and so on, with u = z x omega. Garofalo et al. (8)-(12), (16); seed guide sectio
 
 import math
 
-from rbd_ros.bodies import (count, fits, GRAVITY, ground_origin, number, parent, place,
-                            place_ground, place_in_parents, place_in_world, R_, r_, SCRATCH,
-                            world_column, world_joint_motion)
+from rbd_ros.bodies import (count, fits, GRAVITY, ground_origin, load3, load33, load6, number,
+                            parent, place, place_ground, place_in_parents, place_in_world, R_, r_,
+                            SCRATCH, store6, world_column, world_joint_motion)
 from rbd_ros.compiled import kernel
-from rbd_ros.vectors import (ad, add, add6, compose, cross, dot, load3, load33, load6, row33,
-                             scale, store6, sub, to_child, write_row3)
+from rbd_ros.vectors import (ad, add, add6, compose, cross, dot, row33, scale, sub, to_child,
+                             write_row3)
 
 # Columns of `robot`.
 S_, V_, A_ = (SCRATCH + k for k in (12, 18, 24))

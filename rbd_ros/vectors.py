@@ -17,7 +17,6 @@ those of several bodies, in one frame, are simply added.
 
 """
 
-import numpy as np
 from rbd_ros.compiled import helper
 
 
@@ -284,107 +283,7 @@ def velocity_transposed_times(K, p, S):
     return add(cross(p, s), sub(scale(K[0][0] + K[1][1] + K[2][2], z), unrotate(K, z)))
 
 
-# Columns of a body in the array `robot`, see `rbd_ros.bodies`: b is where the body begins.
-LANES = 8
-
-
-@helper
-def where(b, k):
-    """Return the index of column k of a body."""
-    # Without a sign: the compiler need not think of indices that count from the end, and can
-    # compute several lanes at once.
-    return np.uint64(b + LANES * k)
-
-
-@helper
-def load(robot, b, k):
-    """Return column k of a body."""
-    return robot[where(b, k)]
-
-
-@helper
-def load_integer(robot, b, k):
-    """Return column k of a body, which holds a whole number."""
-    return np.float64(load(robot, b, k)).view(np.int64)
-
-
-@helper
-def store(robot, b, k, x):
-    """Write column k of a body."""
-    robot[where(b, k)] = x
-
-
-@helper
-def load3(robot, b, k):
-    """Return the vector in columns k ... k + 2."""
-    return (load(robot, b, k), load(robot, b, k + 1), load(robot, b, k + 2))
-
-
-@helper
-def store3(robot, b, k, a):
-    """Write a vector to columns k ... k + 2."""
-    store(robot, b, k, a[0])
-    store(robot, b, k + 1, a[1])
-    store(robot, b, k + 2, a[2])
-
-
-@helper
-def load33(robot, b, k):
-    """Return the rotation, or the three columns of a matrix, at column k."""
-    return (load3(robot, b, k), load3(robot, b, k + 3), load3(robot, b, k + 6))
-
-
-@helper
-def store33(robot, b, k, R):
-    """Write a rotation, or three columns of a matrix, to column k."""
-    store3(robot, b, k, R[0])
-    store3(robot, b, k + 3, R[1])
-    store3(robot, b, k + 6, R[2])
-
-
-@helper
-def load6(robot, b, k):
-    """Return the motion or force at column k."""
-    return (load3(robot, b, k), load3(robot, b, k + 3))
-
-
-@helper
-def store6(robot, b, k, V):
-    """Write a motion or force to column k."""
-    store3(robot, b, k, V[0])
-    store3(robot, b, k + 3, V[1])
-
-
-@helper
-def load_symmetric(robot, b, k):
-    """Return the symmetric matrix in columns k ... k + 5."""
-    return (load(robot, b, k), load(robot, b, k + 1), load(robot, b, k + 2),
-            load(robot, b, k + 3), load(robot, b, k + 4), load(robot, b, k + 5))
-
-
-@helper
-def store_symmetric(robot, b, k, s):
-    """Write a symmetric matrix to columns k ... k + 5."""
-    store3(robot, b, k, (s[0], s[1], s[2]))
-    store3(robot, b, k + 3, (s[3], s[4], s[5]))
-
-
-@helper
-def load_inertia(robot, b, k):
-    """Return the inertia at columns k ... k + 9."""
-    return (load_symmetric(robot, b, k), load3(robot, b, k + 6), load(robot, b, k + 9))
-
-
-@helper
-def store_inertia(robot, b, k, G):
-    """Write an inertia to columns k ... k + 9."""
-    sigma, h, m = G
-    store_symmetric(robot, b, k, sigma)
-    store3(robot, b, k + 6, h)
-    store(robot, b, k + 9, m)
-
-
-# Rows of other arrays.
+# Rows of an array.
 @helper
 def row3(A, i, k):
     """Return the vector in columns k ... k + 2 of row i."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from rbd_ros.articulated_bodies import articulated_bodies, PSI_, SINGULAR
-from rbd_ros.bodies import PRESCRIBED, R_, r_
+from rbd_ros.bodies import LANES, PRESCRIBED, R_, r_
 from rbd_ros.border import Border, made_at_first_use, NOT_A_VECTOR
 from rbd_ros.compiled import prepare
 from rbd_ros.composite_bodies import composite_bodies, use_body_factorization
@@ -19,7 +19,6 @@ from rbd_ros.newton_euler_derivatives import (forward_dynamics_and_jacobians,
                                               inverse_dynamics_jacobians)
 from rbd_ros.poses import place_bodies, world_jacobian_columns
 from rbd_ros.regressor_columns import regressor_columns
-from rbd_ros.vectors import LANES
 
 
 class DynamicsTerms(NamedTuple):

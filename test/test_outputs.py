@@ -5,13 +5,15 @@
 from builtin_interfaces.msg import Time
 import numpy as np
 import pytest
-from rbd_ros import with_gravity
+from rbd_ros import with_gravity, Workspace
+from rbd_ros.ros.markers import Markers
 from rbd_ros.ros.outputs import MATRICES, Outputs, TOPICS, VECTORS
 from rbd_ros.ros.template import field, Template
 from rclpy.serialization import deserialize_message
 from robots import random_tree
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
+from visualization_msgs.msg import MarkerArray
 
 
 def values_of(model, seed):
@@ -63,6 +65,34 @@ def test_a_robot_without_joints_has_empty_messages():
         message = deserialize_message(outputs.message(topic, Time(sec=1), 'root', values), kind)
         if topic in VECTORS:
             assert not len(message.effort)
+
+
+@pytest.mark.parametrize('count', [0, 1, 20])
+def test_markers_stand_where_the_links_are(count):
+    model = random_tree(count, count)
+    markers, workspace = Markers(model, 'r1/'), Workspace(model)
+    for seed, frame in enumerate(('root', 'root', 'odom')):
+        q, stamp = np.random.default_rng(seed).normal(size=model.nq), Time(sec=seed)
+        poses, terms = workspace.place_links(q), workspace.all_terms(q, np.zeros(model.nv))
+        moved = deserialize_message(next(markers.update(stamp, frame, poses, terms)), MarkerArray)
+        assert all((marker.header.stamp, marker.header.frame_id) == (stamp, frame)
+                   for marker in moved.markers)
+        com, centres, *arrows = moved.markers
+        at = com.pose.position
+        assert [at.x, at.y, at.z] == terms.com.tolist()
+        assert np.allclose([[point.x, point.y, point.z] for point in centres.points], [
+            (T @ [*link.com, 1.0])[:3] for T, link in zip(poses, model.links) if link.mass > 0.0])
+        ends = {arrow.id: np.array([[point.x, point.y, point.z] for point in arrow.points])
+                for arrow in arrows}
+        turning = [(k, joint) for k, joint in enumerate(model.joints, 1)
+                   if joint.name in model.velocity_names]
+        assert len(ends) == len(turning)
+        for (start, end), (k, joint), g in zip(ends.values(), turning, terms.g):
+            assert np.array_equal(start, poses[k, :3, 3])
+            # Along the axis, and the way the torque turns.
+            along = (end - start) @ poses[k, :3, :3] @ joint.axis
+            assert np.isclose(abs(along), np.linalg.norm(end - start))
+            assert along * g >= 0.0
 
 
 def test_numbers_that_are_not_found_are_an_error_and_not_a_wrong_message():

@@ -250,6 +250,28 @@ def test_fault_36_a_joint_that_moves_no_inertia_is_refused_by_name_but_has_a_gra
     assert abs(rbd_ros.gravity_torques(model, [0.1, 0.2])[0]) > 1.0
 
 
+@pytest.mark.parametrize('before', [1, 2])
+def test_fault_36_inertia_that_other_joints_have_used_up_is_seen_in_any_position(before):
+    # Four sliding axes in three dimensions, beyond turning ones that stand askew.
+    builder, up = rbd_ros.ModelBuilder('gantry').link('base'), 'base'
+    for k in range(before):
+        builder.link(f'arm{k}', mass=1.0, com=(0.1, 0.0, 0.2), inertia=(0.1, 0.2, 0.2))
+        builder.joint(f'turn{k}', 'revolute', up, f'arm{k}', xyz=(0.1, 0.2, 0.3),
+                      rpy=(0.4, 0.5, 0.6), axis=(1.0, 2.0, 3.0))
+        up = f'arm{k}'
+    for name, axis in zip('abcd', ((1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 0, 0))):
+        builder.link(name, mass=2.0 if name == 'd' else 0.0)
+        builder.joint(f'slide_{name}', 'prismatic', up, name, axis=axis)
+        up = name
+    with pytest.warns(ModelWarning):
+        model = builder.build()
+    rng = np.random.default_rng(before)
+    for _ in range(100):
+        q, v, tau = rng.normal(size=(3, model.nv))
+        with pytest.raises(rbd_ros.SingularError, match="'slide_a' moves no inertia"):
+            rbd_ros.forward_dynamics(model, q, v, tau)
+
+
 @pytest.mark.parametrize('axis', ['0 0 0', 'nan 0 1', 'inf 0 0', '1 0'])
 def test_fault_37_impossible_axes_are_refused_by_name(axis):
     with pytest.raises(UrdfError, match=r"'j'.*axis"):

@@ -47,7 +47,7 @@ class Answers:
 
     def create(self):
         """Return the publishers, made on the node."""
-        self._listeners_due, self._wanted, self._markers_heard = 0.0, [], False
+        self._listeners_due, self._heard, self._markers_heard = 0.0, [], False
         self._publishers = {
             topic: self._node.create_publisher(kind, topic, 10, event_callbacks=QUIETLY)
             for topic, kind in TOPICS.items()}
@@ -105,12 +105,12 @@ class Answers:
         moment = monotonic()
         if moment >= self._listeners_due:
             self._listeners_due = moment + LISTENERS_PERIOD
-            self._wanted = [topic for topic, publisher in self._publishers.items()
+            self._heard = [topic for topic, publisher in self._publishers.items()
                             if publisher.get_subscription_count()]
             self._markers_heard = self._marker_publisher.get_subscription_count() > 0
-        markers_wanted = (self._markers_heard and moment >= self._markers_due
-                          and parameters.marker_rate > 0.0)
-        if not node.active or not (self._wanted or markers_wanted):
+        markers_due = (self._markers_heard and moment >= self._markers_due
+                       and parameters.marker_rate > 0.0)
+        if not node.active or not (self._heard or markers_due):
             return
         start = perf_counter()
         q, v = robot.states.q, node.velocity(robot)
@@ -122,7 +122,7 @@ class Answers:
                 q, v, factorization=parameters.coriolis_factorization)
         node.report.compute_times.append(perf_counter() - start)
         values = {'q': q, 'v': v, **terms._asdict()}
-        for topic in self._wanted:
+        for topic in self._heard:
             if topic == COMMANDS:
                 self._command(robot, v, terms, moment)
                 continue
@@ -136,7 +136,7 @@ class Answers:
                 self._publishers[topic].publish(
                     robot.outputs.message(topic, robot.stamp, robot.frame, values))
         node.report.counts['outputs'] += 1
-        if markers_wanted:
+        if markers_due:
             self._markers_due = moment + 1.0 / parameters.marker_rate
             for message in robot.markers.update(robot.stamp, robot.frame,
                                                 robot.workspace.place_links(q), terms):

@@ -106,8 +106,8 @@ class Markers:
 
         Yields
         ------
-        visualization_msgs.msg.MarkerArray, or bytes
-            Arrays to publish, the second one serialized.
+        bytes or visualization_msgs.msg.MarkerArray
+            Arrays to publish: serialized, but for that of the wrenches of a request.
 
         """
         if frame != self._frame:
@@ -123,8 +123,9 @@ class Markers:
         if monotonic() >= self._ellipsoids_due:
             self._ellipsoids_due = monotonic() + AGAIN
             yield self._ellipsoids
-        if self._wrenches:
-            yield MarkerArray(markers=self._wrench_arrows(stamp, frame, poses))
+        arrows = self._wrench_arrows(stamp, frame, poses)
+        if arrows:
+            yield MarkerArray(markers=arrows)
 
     def _wrench_arrows(self, stamp, frame, poses):
         """Return arrows for the wrenches of the latest request, to be shown once."""

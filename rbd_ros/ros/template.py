@@ -20,7 +20,8 @@ class Template:
     A serialized message of which only numbers change.
 
     To convert the names of 32 joints and to serialize them takes longer than all else that it
-    takes to publish a message, and they are the same each time.
+    takes to publish a message, and they are the same each time. To make a template takes as long
+    as to publish several messages.
 
     Parameters
     ----------
@@ -28,9 +29,10 @@ class Template:
         With all that does not change.
     headers : list of std_msgs.msg.Header
         Those in it that are stamped.
-    fields : dict of str to tuple
-        By the names of what they hold, arrays of doubles that lie in a row in the message: the
-        shape of each, and a function that writes it, as a flat `array.array`, to the message.
+    fields : dict
+        By the names of what they hold, or other keys, arrays of doubles that lie in a row in the
+        message: the shape of each, and a function that writes it, as a flat `array.array`, to the
+        message.
 
     Raises
     ------
@@ -44,35 +46,38 @@ class Template:
 
         def mark():
             """Write numbers that stand out to the message and return them."""
-            numbers = {name: rng.random(shape) for name, (shape, _) in fields.items()}
+            marks = {name: rng.random(shape) for name, (shape, _) in fields.items()}
             for name, (_, write) in fields.items():
-                write(array('d', numbers[name].tobytes()))
+                write(array('d', marks[name].tobytes()))
             stamp = Time(sec=int(rng.integers(2 ** 29, 2 ** 30)),
                          nanosec=int(rng.integers(2 ** 29)))
             for header in headers:
                 header.stamp = stamp
-            return stamp, numbers
+            return stamp, marks
 
         # The places of the numbers are found in what the middleware makes of them.
-        stamp, numbers = mark()
+        stamp, marks = mark()
         self._data = bytearray(serialize_message(message))
         found = 0
         self._stamps, self._views = [], []
         for _ in headers:
             found = self._find(STAMP.pack(stamp.sec, stamp.nanosec), found + 1)
             self._stamps.append(found)
-        for name, values in numbers.items():
+        for name, values in marks.items():
             if values.size:
                 offset = self._find(values.tobytes(), 0)
                 view = np.frombuffer(self._data, count=values.size, offset=offset)
                 self._views.append((view.reshape(values.shape), name))
-        stamp, numbers = mark()
-        if deserialize_message(self.fill(stamp, numbers), type(message)) != message:
+        stamp, marks = mark()
+        # Both as the middleware reads them, which rounds colors.
+        filled, whole = self.fill(stamp, marks), serialize_message(message)
+        if (deserialize_message(filled, type(message))
+                != deserialize_message(whole, type(message))):
             raise RuntimeError(OTHER)
 
-    def _find(self, numbers, start):
+    def _find(self, mark, start):
         # Beyond the message there may be anything, what was sent before too; the first counts.
-        found = self._data.find(numbers, start)
+        found = self._data.find(mark, start)
         if found < 0:
             raise RuntimeError(OTHER)
         return found
@@ -85,8 +90,12 @@ class Template:
         ----------
         stamp : builtin_interfaces.msg.Time
             For all headers.
-        values : mapping of str to array_like
-            What the fields hold.
+        values : mapping
+            By the keys of the fields, arrays of their shapes.
+
+        Returns
+        -------
+        bytes
 
         """
         for offset in self._stamps:
