@@ -106,7 +106,7 @@ class Answers:
         if moment >= self._listeners_due:
             self._listeners_due = moment + LISTENERS_PERIOD
             self._heard = [topic for topic, publisher in self._publishers.items()
-                            if publisher.get_subscription_count()]
+                           if publisher.get_subscription_count()]
             self._markers_heard = self._marker_publisher.get_subscription_count() > 0
         markers_due = (self._markers_heard and moment >= self._markers_due
                        and parameters.marker_rate > 0.0)
