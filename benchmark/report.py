@@ -96,7 +96,7 @@ def head(found):
                     'commit'),
                    [(name, part['date'] + (', a quick run' if part['quick'] else ''),
                      ', '.join(f'{x:.1f}' for x in part['load']),
-                     f'{part["left out"]} of {part["rounds"]}' if part['rounds'] else '-',
+                     f'{part["left out"]} of {part["rounds"]}' if part.get('rounds') else '-',
                      part['machine']['commit'])
                     for name, part in found.items()])
     lines += ['Rounds are left out in which plain Python took a fifth longer than at its best: '
