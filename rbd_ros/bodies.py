@@ -212,6 +212,12 @@ def is_free(robot, screws, b):
 
 
 @helper
+def has_quaternion(robot, screws, b):
+    """Return whether a ball or a free joint moves the body."""
+    return screws is None and (load(robot, b, KIND) == BALL or load(robot, b, KIND) == FREE)
+
+
+@helper
 def along(robot, screws, b, x, y, z):
     """Return that of x, y and z which belongs to the axis of the body."""
     if screws is not None:
@@ -259,7 +265,7 @@ def screw_pose(robot, b):
 def joint_pose(robot, screws, i, q):
     """Return the pose (R, r) of body i in its parent's frame after `turn_screw`."""
     b = place(i)
-    if is_screw(robot, screws, b) or follows(robot, screws, b):
+    if not has_quaternion(robot, screws, b):
         return screw_pose(robot, b)
     R, r, k = load33(robot, b, ROTATION), load3(robot, b, POSITION), int(load(robot, b, Q))
     if is_free(robot, screws, b):
@@ -287,7 +293,7 @@ def place_in_parents(robot, screws, q):
     if screws is None:
         for i in range(1, n):
             b = place(i)
-            if not (is_screw(robot, screws, b) or follows(robot, screws, b)):
+            if has_quaternion(robot, screws, b):
                 R, r = joint_pose(robot, screws, i, q)
                 store33(robot, b, R_, R)
                 store3(robot, b, r_, r)
@@ -341,16 +347,11 @@ def turned_column(robot, screws, b, R):
 
 @helper
 def turned_joint_motion(robot, screws, i, R, S, v):
-    """Return S v of the whole joint at its first body, and zero at those that follow it."""
-    b = place(i)
-    if is_screw(robot, screws, b):
+    """Return `joint_motion` of a body that is turned by R, about its own origin."""
+    if is_screw(robot, screws, place(i)):
         return scale6(v[i - 1], S)
-    turn, slide = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
-    if not follows(robot, screws, b):
-        turn = rotate(R, (v[i - 1], v[i], v[i + 1]))
-    if is_free(robot, screws, b):
-        slide = rotate(R, (v[i + 2], v[i + 3], v[i + 4]))
-    return (turn, slide)
+    turn, slide = joint_motion(robot, screws, i, v)
+    return (rotate(R, turn), rotate(R, slide))
 
 
 @helper

@@ -62,6 +62,7 @@ class Border:
         bodies = model.tree.robot
         self.robot = np.zeros(-(-len(bodies) // LANES) * BLOCK)
         i = np.arange(len(bodies))
+        # As `bodies.place`, which only kernels can call.
         self._places = i // LANES * BLOCK + i % LANES
         self.robot[self._columns(0, CONSTANTS)] = bodies
         whole = self.robot.view(np.int64)

@@ -96,5 +96,7 @@ def prepare(kernel, *arguments):
     finally:
         if collecting:
             gc.enable()
-        kernel._can_compile = False
+        # numba wants a signature for that, of which there is none after an error.
+        if kernel.signatures:
+            kernel.disable_compile()
     return len(kernel.overloads) > known

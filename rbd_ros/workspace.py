@@ -193,6 +193,7 @@ class Workspace(Border):
                                       np.zeros(self.model.nv, bool), external_wrenches)[0]
         if external_wrenches is not None or self._wrenches_set:
             self._set_wrenches(external_wrenches)
+        # As `_articulated` begins; a call of a method more would be felt.
         try:
             fine = articulated_bodies(self.robot, self._screws, q, v, self._a, tau)
         except NOT_A_VECTOR:

@@ -91,7 +91,6 @@ class Outputs:
         """Return the message of a topic with all but its numbers."""
         names, nq, nv = list(self._model.velocity_names), self._model.nq, self._model.nv
         message = TOPICS[topic]()
-
         if topic == '~/effort_commands':
             return Template(message, [], {
                 'commands': field(message, 'data', (len(self._command_joints),))})
