@@ -131,9 +131,10 @@ def soak(urdf, seconds, patient, executor):
     node.create_subscription(DynamicsStamped, '/dynamics/dynamics', on_dynamics, 1000)
     listener = EventsExecutor()
     listener.add_node(node)
-    # States are not too old because the machine stood still.
+    # A patient robot's states are not too old because the machine stood still.
     process = subprocess.Popen([sys.executable, '-m', 'rbd_ros.ros.dynamics_node', '--ros-args',
-                                '-p', f'executor:={executor}', '-p', 'state_timeout:=60.0'])
+                                '-p', f'executor:={executor}',
+                                *(('-p', 'state_timeout:=60.0') if patient else ())])
     watched = psutil.Process(process.pid)
     go = multiprocessing.Event()
     source = multiprocessing.Process(target=send, args=(urdf, seconds, patient, go, started, sent,
