@@ -61,13 +61,8 @@ class Gauge:
         return took
 
     def undisturbed(self, readings):
-        """Return which rounds count, of readings before and after each; all, if few would."""
-        good = np.max(readings, axis=1) < DISTURBED * self.best
-        if good.sum() < 3:
-            good[:] = True
-        self.rounds += len(good)
-        self.left_out += int(np.sum(~good))
-        return good
+        """Return which rounds count, of readings before and after each."""
+        return np.max(readings, axis=1) < DISTURBED * self.best
 
 
 gauge = Gauge()
@@ -105,7 +100,6 @@ def take_turns(functions, *, quick=False):
     rounds = min(most, max(3, int(total / one_round)))
     times, readings = {name: [] for name in functions}, []
     names = list(functions)
-    good = 0
     gc.disable()
     try:
         for k in range(rounds if quick else 6 * rounds):
@@ -119,12 +113,16 @@ def take_turns(functions, *, quick=False):
                     function()
                 times[name].append((perf_counter() - start) / len(count))
             readings.append((before, gauge.read()))
-            good += max(readings[-1]) < DISTURBED * gauge.best
-            if good == rounds:
+            counting = gauge.undisturbed(readings)
+            if counting.sum() >= rounds:
                 break
     finally:
         gc.enable()
-    counting = gauge.undisturbed(readings)
+    # If there is hardly a quiet moment, all count.
+    if counting.sum() < 3:
+        counting[:] = True
+    gauge.rounds += len(counting)
+    gauge.left_out += int(np.sum(~counting))
     return {name: np.array(t)[counting] for name, t in times.items()}
 
 
