@@ -9,6 +9,8 @@ unread but for its stamp: it is the node that shall be measured. Latency is the 
 of a joint state, taken right before it is sent, to the arrival of the ~/dynamics that belongs to
 it.
 
+For comparison, `copying_node.py` publishes as much and computes nothing.
+
 """
 
 from array import array
@@ -26,10 +28,12 @@ from time import monotonic, perf_counter, sleep, time_ns
 
 import numpy as np
 import psutil
-from timing import options, save
+from timing import gauge, HERE, options, save
 
 # s, for the node to compile its kernels, at most
 START = 60.0
+NODES = {'rbd_ros': ('-m', 'rbd_ros.ros.dynamics_node'),
+         'copying': (str(HERE / 'copying_node.py'),)}
 DYNAMICS = '/dynamics/dynamics'
 # A message begins with four bytes on its encoding; then comes the stamp, s and ns.
 STAMP = struct.Struct('<4xiI')
@@ -101,7 +105,7 @@ def _quality(reliability, durability):
     return QoSProfile(depth=1, reliability=reliability, durability=durability)
 
 
-def run(urdf, kind_of_executor, rate, seconds):
+def run(which, urdf, kind_of_executor, rate, seconds):
     """Run one measurement and return what was measured, or how it failed."""
     from rbd_msgs.msg import DynamicsStamped
     import rclpy
@@ -125,9 +129,8 @@ def run(urdf, kind_of_executor, rate, seconds):
         executor.spin_until_future_complete(Future(), seconds)
 
     started = monotonic()
-    process = subprocess.Popen([sys.executable, '-m', 'rbd_ros.ros.dynamics_node', '--ros-args',
-                                '-p', f'executor:={kind_of_executor}'],
-                               stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([sys.executable, *NODES[which], '--ros-args', '-p',
+                                f'executor:={kind_of_executor}'], stderr=subprocess.DEVNULL)
     go, sent = multiprocessing.Event(), multiprocessing.Value('i', 0)
     first = multiprocessing.Value('q', 0)
     source = multiprocessing.Process(target=send, args=(urdf, rate, seconds, go, sent, first))
@@ -145,9 +148,11 @@ def run(urdf, kind_of_executor, rate, seconds):
         gc.freeze()
         watched = psutil.Process(process.pid)
         cpu, begin, memory = sum(watched.cpu_times()[:2]), monotonic(), None
+        readings = []
         go.set()
         while source.is_alive():
             spin(0.1)
+            readings.append(gauge.read())
             if memory is None and monotonic() - begin > min(10.0, seconds / 2):
                 memory, counted = watched.memory_info().rss, len(arrivals)
         cpu = (sum(watched.cpu_times()[:2]) - cpu) / seconds
@@ -165,7 +170,8 @@ def run(urdf, kind_of_executor, rate, seconds):
     p50, p99, p999 = np.percentile((arrived - stamps)[mine], (50.0, 99.0, 99.9)) * 1e-6
     return {'topics': 1 + len(topics), 'sent': sent.value,
             'lost': sent.value - len(np.unique(stamps[mine])),
-            'p50 ms': p50, 'p99 ms': p99, 'p99.9 ms': p999, 'CPU %': 100.0 * cpu,
+            'pace': gauge.pace(readings), 'p50 ms': p50, 'p99 ms': p99, 'p99.9 ms': p999,
+            'CPU %': 100.0 * cpu,
             'growth KiB': growth / 1024.0, 'growth bytes a state': growth / max(counted, 1)}
 
 
@@ -179,14 +185,18 @@ def main():
     chosen = parser.parse_args()
     seconds = 2.0 if chosen.quick else chosen.seconds
     multiprocessing.set_start_method('spawn')
+    cases = [('rbd_ros', *case) for case in itertools.product(
+        ((7, DEMO_ARM), (32, TALOS)), ('single', 'events'), (100, 500, 1000))]
     rows = []
-    for (joints, urdf), executor, rate in itertools.product(
-            ((7, DEMO_ARM), (32, TALOS)), ('single', 'events'), (100, 500, 1000)):
+    for which, (joints, urdf), executor, rate in (
+            *cases, ('copying', (7, DEMO_ARM), 'events', 1000),
+            ('copying', (32, TALOS), 'events', 1000)):
+        gauge.wait_for_calm()
         with domain_id() as domain:
             os.environ.update(ROS_DOMAIN_ID=str(domain),
                               ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST')
-            row = {'joints': joints, 'executor': executor, 'rate': rate,
-                   **run(str(urdf), executor, rate, seconds)}
+            row = {'node': which, 'joints': joints, 'executor': executor, 'rate': rate,
+                   **run(which, str(urdf), executor, rate, seconds)}
         rows.append(row)
         print(', '.join(f'{label} {x:.2f}' if isinstance(x, float) else f'{label} {x}'
                         for label, x in row.items()), flush=True)

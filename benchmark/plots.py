@@ -75,7 +75,8 @@ def node(results, path):
     """Draw percentiles of the latency and the CPU time over the rate."""
     figure = Figure(figsize=(9.0, 4.0), layout='constrained')
     left, right = figure.subplots(1, 2)
-    rows = [row for row in results['rows'] if 'failed' not in row]
+    rows = [row for row in results['rows']
+            if 'failed' not in row and row['node'] == 'rbd_ros']
     series = list(dict.fromkeys((row['joints'], row['executor']) for row in rows))
     for colour, (joints, executor) in zip(COLOURS, series):
         mine = [row for row in rows if (row['joints'], row['executor']) == (joints, executor)]

@@ -19,7 +19,7 @@ TARGETS = {
 BATCH_TARGETS = {'small': 0.50, 'large': 0.40}
 SIZES = {'small': '6-7 joints', 'large': '25-32 joints', 'floating': 'floating base'}
 # The node at 1 kHz with 32 joints and the events executor.
-NODE = {'joints': 32, 'executor': 'events', 'rate': 1000}
+NODE = {'node': 'rbd_ros', 'joints': 32, 'executor': 'events', 'rate': 1000}
 # Less than the smallest object that Python could keep for each state.
 GROWTH = 16.0
 # s, from the start of its process to its first output: the node with and without cached kernels.
@@ -96,7 +96,7 @@ def head(found):
                     'commit'),
                    [(name, part['date'] + (', a quick run' if part['quick'] else ''),
                      ', '.join(f'{x:.1f}' for x in part['load']),
-                     f'{part["left out"]} of {part["rounds"]}' if part.get('rounds') else '-',
+                     f'{part["left out"]} of {part["rounds"]}' if part['rounds'] else '-',
                      part['machine']['commit'])
                     for name, part in found.items()])
     lines += ['Rounds are left out in which plain Python took a fifth longer than at its best: '
@@ -177,11 +177,13 @@ def batch(results):
 
 def node(results):
     """Return the table of the node."""
-    keys = {'sent': 'd', 'lost': 'd', 'p50 ms': '.2f', 'p99 ms': '.2f', 'p99.9 ms': '.2f',
-            'CPU %': '.0f', 'growth KiB': '.0f'}
+    keys = {'pace': '.2f', 'sent': 'd', 'lost': 'd', 'p50 ms': '.2f', 'p99 ms': '.2f',
+            'p99.9 ms': '.2f', 'CPU %': '.0f', 'growth KiB': '.0f'}
     rows = []
     for row in results['rows']:
         name = f'{row["joints"]} joints, {row["executor"]}, {row["rate"]} Hz'
+        if row['node'] == 'copying':
+            name += ', *copying only*'
         rows.append((name, row['failed'], *('-' for _ in list(keys)[1:])) if 'failed' in row else
                     (name, *(f'{row[key]:{form}}' for key, form in keys.items())))
     return ['## The node', '',
@@ -189,7 +191,11 @@ def node(results):
             'of a joint state to the arrival of ~/dynamics, the last output, in another process; '
             'sender and listener are Python on the same cores. The sender leaves out the cycles '
             'that the machine slept through. Growth of memory is that after the '
-            'first ten seconds, or half of them.', '', '![node](node.png)', '',
+            'first ten seconds, or half of them. Pace: how many times as long as at its best '
+            'plain Python took meanwhile: more than 1 where the processors share a core, with '
+            'each other or with others. *Copying only* is `copying_node.py`, which publishes as '
+            'much for every joint state and computes nothing: the share of rclpy and the '
+            'middleware.', '', '![node](node.png)', '',
             *table(('node', *keys), rows)]
 
 

@@ -18,7 +18,7 @@ from time import monotonic, time_ns
 import numpy as np
 from rbd_ros import load_urdf
 from robots import DEMO_ARM
-from timing import options, save
+from timing import gauge, options, save
 
 RATE = 100.0        # Hz
 AT_MOST = 120.0     # s, for a start
@@ -58,6 +58,7 @@ class Source:
 
     def start(self, environment):
         """Return the time from the start of a node to its first output, s."""
+        gauge.wait_for_calm()
         begin = monotonic()
         process = subprocess.Popen([sys.executable, '-m', 'rbd_ros.ros.dynamics_node'],
                                    env=environment, stderr=subprocess.DEVNULL)

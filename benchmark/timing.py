@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 import platform
 import subprocess
-from time import perf_counter, strftime
+from time import monotonic, perf_counter, sleep, strftime
 
 import numpy as np
 
@@ -21,6 +21,8 @@ MEASURED = HERE.parent / 'build' / 'benchmark'
 IN_A_ROW = 0.002
 # A round counts if plain Python takes no longer, before and after it, than this times its best.
 DISTURBED = 1.2
+# s, for which what takes long waits for the machine to be calm, at most
+CALM_WITHIN = 120.0
 PACKAGES = ('numpy', 'numba', 'pin', 'mujoco', 'drake', 'rclpy')
 
 
@@ -63,6 +65,21 @@ class Gauge:
     def undisturbed(self, readings):
         """Return which rounds count, of readings before and after each."""
         return np.max(readings, axis=1) < DISTURBED * self.best
+
+    def pace(self, readings):
+        """Return how many times as long as at its best plain Python took."""
+        return float(np.median(readings) / self.best)
+
+    def wait_for_calm(self):
+        """Wait until nobody holds the machine up, for two minutes at most."""
+        end = monotonic() + CALM_WITHIN
+        while monotonic() < end:
+            readings = []
+            for _ in range(50):
+                readings.append(self.read())
+                sleep(0.02)
+            if self.pace(readings) < DISTURBED:
+                return
 
 
 gauge = Gauge()

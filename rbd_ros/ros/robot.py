@@ -127,7 +127,8 @@ class Robot:
             self.stamp, self.state_is_new = before.stamp, before.state_is_new
         first = self.base_joint.nv if self.base_joint else 0
         self.command_joints = parameters.command_joints or model.velocity_names[first:]
-        self.command_order = [model.velocity_names.index(name) for name in self.command_joints]
+        self.command_order = np.array([model.velocity_names.index(name)
+                                       for name in self.command_joints], int)
         self.outputs = Outputs(model, model_id, self.command_joints)
         self.markers = Markers(model, prefix)
 

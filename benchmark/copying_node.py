@@ -1,0 +1,77 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+A node that answers as the dynamics node does, and computes nothing.
+
+It publishes the same messages, serialized long before, for every joint state, of which it reads
+the stamp alone: what it takes is what rclpy and the middleware take.
+
+"""
+
+import gc
+import struct
+
+from builtin_interfaces.msg import Time
+import numpy as np
+from rbd_ros.ros.answers import QUIETLY
+from rbd_ros.ros.inputs import DESCRIPTION_QOS
+from rbd_ros.ros.outputs import OPTIONAL, Outputs, TOPICS
+from rbd_ros.urdf import load_urdf_string
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.experimental.events_executor import EventsExecutor
+from rclpy.node import Node
+from rclpy.task import Future
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+# After four bytes on its encoding a message begins with the stamp, s and ns.
+STAMP = struct.Struct('<4x8s')
+
+
+class CopyingNode(Node):
+    """Publishes the same messages for every joint state."""
+
+    def __init__(self):
+        super().__init__('dynamics')
+        self.declare_parameter('executor', 'events')
+        self._messages = {}
+        self._publishers_of = {
+            topic: self.create_publisher(kind, topic, 10, event_callbacks=QUIETLY)
+            for topic, kind in TOPICS.items()}
+        self.create_subscription(String, 'robot_description', self._on_description,
+                                 DESCRIPTION_QOS)
+        self.create_subscription(JointState, 'joint_states', self._on_joint_state, 10, raw=True)
+
+    def _on_description(self, message):
+        model = load_urdf_string(message.data)
+        n = model.nv
+        values = {'q': np.zeros(model.nq), 'com': np.zeros(3), 'com_jacobian': np.zeros((3, n)),
+                  **dict.fromkeys(('v', 'g', 'coriolis_torques', 'g_rate', 'commands'),
+                                  np.zeros(n)),
+                  **dict.fromkeys(('M', 'C', 'M_rate'), np.zeros((n, n)))}
+        outputs = Outputs(model, 1, model.velocity_names)
+        self._messages = {topic: bytearray(outputs.message(topic, Time(), 'world', values))
+                          for topic in TOPICS if topic not in OPTIONAL}
+        gc.freeze()
+
+    def _on_joint_state(self, raw):
+        stamp, = STAMP.unpack_from(raw)
+        for topic, message in self._messages.items():
+            if topic != '~/effort_commands':
+                message[4:12] = stamp
+            self._publishers_of[topic].publish(bytes(message))
+
+
+def main():
+    """Run the node until the process is ended."""
+    rclpy.init()
+    node = CopyingNode()
+    events = node.get_parameter('executor').value == 'events'
+    executor = EventsExecutor() if events else SingleThreadedExecutor()
+    executor.add_node(node)
+    executor.spin_until_future_complete(Future(), 3600.0)
+
+
+if __name__ == '__main__':
+    main()
