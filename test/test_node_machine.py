@@ -27,7 +27,7 @@ from rbd_ros.ros.outputs import TOPICS
 from rbd_ros.ros.services import Services
 from rclpy.clock import ClockType
 from rclpy.parameter import Parameter
-from rclpy.serialization import deserialize_message
+from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.time import Time
 from robots import example_urdf, load_quietly, relative_error
 from std_msgs.msg import String
@@ -278,7 +278,7 @@ class NodeMachine(RuleBasedStateMachine):
     # -- What must hold. -------------------------------------------------------------------------
 
     def _hear(self, message):
-        self.node._inputs._answer(message)
+        self.node._inputs._answer(serialize_message(message))
 
     def _check_state(self, q, v):
         """Check that a state was really received, and lately."""

@@ -10,6 +10,7 @@ from rbd_ros import neutral, RbdError
 from rbd_ros.ros import convert
 from rbd_ros.ros.guarded import guarded, QUIET
 from rbd_ros.ros.joint_states import Rejected, TimeWentBack
+from rbd_ros.ros.reader import Reader
 from rbd_ros.ros.robot import read_model, Robot
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
@@ -53,7 +54,7 @@ class Inputs:
     """
 
     def __init__(self, node):
-        self._node, self._load = node, Load()
+        self._node, self._load, self._reader = node, Load(), Reader()
 
     def create(self):
         """Make the subscriptions."""
@@ -67,7 +68,8 @@ class Inputs:
     def _listen(self, topic, qos):
         kind, callback = {'joint_states': (JointState, self._on_joint_state),
                           'odom': (Odometry, self._on_odometry)}[topic]
-        self.all[topic] = self._node.create_subscription(kind, topic, callback, qos)
+        self.all[topic] = self._node.create_subscription(kind, topic, callback, qos,
+                                                         raw=kind is JointState)
 
     def close(self):
         """Take the subscriptions down."""
@@ -177,60 +179,59 @@ class Inputs:
         except Rejected as error:
             self._drop('odometry', error)
 
-    def _on_joint_state(self, message):
+    def _on_joint_state(self, raw):
         """Take over joint states, as many as a queue may hold, and answer them."""
         # Under too much load services and timers have their turn in between.
         for _ in range(1 if self._load.is_too_much() else STATE_QOS.depth):
-            self._answer(message)
-            message = self._next()
-            self._load.note(message is not None)
-            if message is None:
+            self._answer(raw)
+            raw = self._next()
+            self._load.note(raw is not None)
+            if raw is None:
                 return
-        self._answer(message)
+        self._answer(raw)
 
     def _next(self):
-        """Return the joint state that waits to be taken, None if there is none."""
+        """Return the serialized joint state that waits to be taken, None if there is none."""
         handle = self.all['joint_states'].handle
         with handle:
-            taken = handle.take_message(JointState, False)
+            taken = handle.take_message(JointState, True)
         return None if taken is None else taken[0]
 
     @guarded
-    def _answer(self, message):
+    def _answer(self, raw):
         """Take over a joint state, and answer it if the state is complete."""
         node = self._node
-        is_ours = self._merge(message)
+        state = self._merge(self._reader.read(raw))
         if self._load.is_too_much():
             # The newest is answered, not one after the other what has waited.
-            while (newer := self._next()) is not None:
+            while (raw := self._next()) is not None:
                 node.report.counts['overruns'] += 1
-                if self._merge(newer):
-                    message, is_ours = newer, True
+                state = self._merge(self._reader.read(raw)) or state
         robot = node.robot
-        if not is_ours or robot is None:
+        if state is None or robot is None:
             return
         now, timeout = node.clocks.age_time(), node.parameters.state_timeout
-        robot.join_base(message.header.stamp, now, timeout)
+        robot.join_base(state.stamp, now, timeout)
         missing = robot.missing(now, timeout)
         if missing:
             node.report.counts['joint states incomplete'] += 1
             node.get_logger().warning('no outputs: no recent position of ' + ', '.join(missing),
                                       throttle_duration_sec=QUIET)
             return
-        robot.stamp, robot.state_is_new = message.header.stamp, True
+        robot.stamp, robot.state_is_new = state.stamp, True
         if node.parameters.publish_rate == 0.0:
             node.answers.answer(robot, now)
 
-    def _merge(self, message):
-        """Take over what a joint state says; return whether it says anything of this robot."""
+    def _merge(self, state):
+        """Take over a joint state; return it if it says anything of this robot, else None."""
         node, counts, parameters = self._node, self._node.report.counts, self._node.parameters
         robot = node.robot
         counts['joint states'] += 1
         if robot is None:
             counts['joint states before a description'] += 1
-            return False
+            return None
         states = robot.states
-        known, stamp = len(states.unknown_names), convert.seconds(message.header.stamp)
+        known, stamp = len(states.unknown_names), convert.seconds(state.stamp)
         if not stamp:
             counts['joint states without a stamp'] += 1
         if not parameters.check_stamps:
@@ -240,16 +241,16 @@ class Inputs:
         try:
             came = node.clocks.age_time() - self._age(stamp)
             try:
-                is_ours = states.update(message, came, stamp, parameters.state_timeout,
+                is_ours = states.update(state, came, stamp, parameters.state_timeout,
                                         filter_time)
             except TimeWentBack as error:
                 self.on_jump(str(error))
-                is_ours = states.update(message, came, stamp, parameters.state_timeout,
+                is_ours = states.update(state, came, stamp, parameters.state_timeout,
                                         filter_time)
         except Rejected as error:
             self._drop('joint states', error)
-            return False
+            return None
         if len(states.unknown_names) > known:
             node.get_logger().info('joint states of joints that the robot has not are ignored: '
                                    + ', '.join(sorted(states.unknown_names)))
-        return is_ours
+        return state if is_ours else None

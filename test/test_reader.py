@@ -1,0 +1,185 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""What is read from serialized joint states, against what the middleware reads."""
+
+from builtin_interfaces.msg import Time
+from harness import joint_state
+import numpy as np
+import pytest
+from rbd_ros.ros import reader as module
+from rbd_ros.ros.reader import Reader
+from rclpy.serialization import deserialize_message, serialize_message
+from sensor_msgs.msg import JointState
+
+NAMES = ['a', 'elbow', 'wrist_1', 'wrist_22', 'Größe']
+# Messages after which all bits without a meaning are known; each shows half of the rest.
+ENOUGH = 60
+
+
+def said(state):
+    """Return what a State says, for comparison; numbers by their bits."""
+    return (state.stamp, list(state.name),
+            *(np.array(x, float).tobytes() for x in (state.position, state.velocity,
+                                                     state.effort)))
+
+
+def converted(raw):
+    """Return the same as the middleware reads it, or the kind of error that it raises."""
+    try:
+        message = deserialize_message(raw, JointState)
+    except Exception as error:
+        return type(error)
+    return said(module.State(message.header.stamp, message.name, message.position,
+                             message.velocity, message.effort))
+
+
+def read(reader, raw):
+    """Return what a reader makes of it, or the kind of error that it raises."""
+    try:
+        return said(reader.read(raw))
+    except Exception as error:
+        return type(error)
+
+
+def message(rng, names=NAMES, velocity=True, effort=False, frame=''):
+    """Return a serialized joint state with numbers drawn at random."""
+    n = len(names)
+    state = joint_state(names, rng.normal(size=n), rng.normal(size=n) if velocity else (),
+                        rng.normal(size=n) if effort else (),
+                        stamp=(int(rng.integers(2 ** 31)), int(rng.integers(10 ** 9))))
+    state.header.frame_id = frame
+    return bytes(serialize_message(state))
+
+
+def scrambled(rng, raw, places):
+    """Return a message with other bytes at some places."""
+    changed = bytearray(raw)
+    for k in places:
+        changed[k] = rng.integers(256)
+    return bytes(changed)
+
+
+def meaningless(raw):
+    """Return where a message may be changed without saying anything else."""
+    def says_the_same(changed):
+        try:
+            return deserialize_message(changed, JointState) == message
+        except RuntimeError:
+            return False
+
+    message = deserialize_message(raw, JointState)
+    return [k for k in range(4, len(raw))
+            if all(says_the_same(raw[:k] + bytes([raw[k] ^ bit]) + raw[k + 1:])
+                   for bit in (0x01, 0x80))]
+
+
+@pytest.fixture
+def rng():
+    """Return a generator of random numbers."""
+    return np.random.default_rng(7)
+
+
+@pytest.fixture
+def reader(monkeypatch):
+    """Return a reader that looks at every message."""
+    monkeypatch.setattr(module, 'LOOK_PERIOD', 0.0)
+    return Reader()
+
+
+@pytest.fixture
+def conversions(monkeypatch):
+    """Return the list of the messages that were converted as a whole."""
+    seen = []
+
+    def count(raw, kind):
+        seen.append(raw)
+        return deserialize_message(raw, kind)
+
+    monkeypatch.setattr(module, 'deserialize_message', count)
+    return seen
+
+
+@pytest.mark.parametrize('velocity, effort', [(True, True), (True, False), (False, False)])
+def test_numbers_change_and_nothing_is_converted(rng, reader, conversions, velocity, effort):
+    raw = message(rng, velocity=velocity, effort=effort)
+    places = meaningless(raw)
+    for _ in range(ENOUGH):
+        raw = scrambled(rng, message(rng, velocity=velocity, effort=effort), places)
+        assert read(reader, raw) == converted(raw)
+    conversions.clear()
+    for _ in range(ENOUGH):
+        raw = scrambled(rng, message(rng, velocity=velocity, effort=effort), places)
+        assert read(reader, raw) == converted(raw)
+    assert not conversions
+
+
+def test_messages_without_joints_are_read(rng, reader):
+    for _ in range(5):
+        raw = message(rng, names=[])
+        assert read(reader, raw) == converted(raw)
+
+
+def test_every_byte_that_means_something_is_seen(rng, reader):
+    raw = message(rng, effort=True, frame='base')
+    places = meaningless(raw)
+    assert 3 <= len(places) < 30
+    for _ in range(ENOUGH):
+        reader.read(scrambled(rng, message(rng, effort=True, frame='base'), places))
+    for k in range(len(raw)):
+        for bit in (0x01, 0x80):
+            changed = raw[:k] + bytes([raw[k] ^ bit]) + raw[k + 1:]
+            assert read(reader, changed) == converted(changed), k
+            assert read(reader, raw) == converted(raw), k
+
+
+def test_senders_take_turns(rng, reader):
+    kinds = [{}, {'names': ['b', *NAMES[1:]]}, {'velocity': False}, {'frame': 'base'},
+             {'names': NAMES[::-1]}, {'names': NAMES[:2]}, {'effort': True}]
+    for k in rng.integers(len(kinds), size=300):
+        raw = message(rng, **kinds[k])
+        assert read(reader, raw) == converted(raw)
+
+
+def test_more_senders_than_are_known_at_a_time(rng, reader):
+    for k in range(3 * module.MOST):
+        raw = message(rng, names=[f'joint{j}' for j in range(k)])
+        assert read(reader, raw) == converted(raw)
+        assert len(reader._layouts) <= module.MOST
+
+
+def test_names_that_are_no_text_are_not_taken_for_each_other(rng, reader):
+    good = message(rng, names=['joint_\u00f6'])
+    place = good.index(b'joint_') + 6
+    # Both of the first read as two replacement characters, and differ in what makes the third.
+    for pair in (b'\xc3\xf6', b'\xff\xb6', b'\xc3\xb6', b'xy', b'\xc3\xf6', b'\xc3\xb6'):
+        raw = good[:place] + pair + good[place + 2:]
+        assert read(reader, raw) == converted(raw)
+
+
+def test_it_is_looked_at_layouts_once_in_a_while(rng, conversions):
+    reader = Reader()
+    for k in range(10):
+        reader.read(message(rng, names=[f'joint{j}' for j in range(k)]))
+    assert len(reader._layouts) == 1
+
+
+def test_another_encapsulation_is_converted(rng, reader):
+    raw = message(rng)
+    for _ in range(3):
+        reader.read(raw)
+    # The same, most significant byte first: whatever the middleware makes of it.
+    other = b'\x00\x00' + raw[2:]
+    assert read(reader, other) == converted(other)
+
+
+def test_what_is_no_message_raises_what_the_middleware_raises(rng, reader):
+    raw = message(rng)
+    reader.read(raw)
+    for cut in (b'', raw[:3], raw[:20], raw[:-9]):
+        assert read(reader, cut) == converted(cut)
+
+
+def test_the_stamp_can_be_sent_again(rng, reader):
+    raw = message(rng)
+    for _ in range(2):
+        assert isinstance(reader.read(raw).stamp, Time)
