@@ -22,7 +22,7 @@ IN_A_ROW = 0.002
 # A round counts if plain Python takes no longer, before and after it, than this times its best.
 DISTURBED = 1.2
 # s, for which what takes long waits for the machine to be calm, at most
-CALM_WITHIN = 120.0
+CALM_WITHIN = 30.0
 PACKAGES = ('numpy', 'numba', 'pin', 'mujoco', 'drake', 'rclpy')
 
 
@@ -71,7 +71,7 @@ class Gauge:
         return float(np.median(readings) / self.best)
 
     def wait_for_calm(self):
-        """Wait until nobody holds the machine up, for two minutes at most."""
+        """Wait until nobody holds the machine up, for half a minute at most."""
         end = monotonic() + CALM_WITHIN
         while monotonic() < end:
             readings = []
