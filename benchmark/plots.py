@@ -73,7 +73,7 @@ def batch(results, path):
 
 def node(results, path):
     """Draw percentiles of the latency and the CPU time over the rate."""
-    figure = Figure(figsize=(9.0, 4.0), layout='constrained')
+    figure = Figure(figsize=(9.0, 4.8), layout='constrained')
     left, right = figure.subplots(1, 2)
     rows = [row for row in results['rows']
             if 'failed' not in row and row['node'] == 'rbd_ros']
@@ -84,14 +84,13 @@ def node(results, path):
         for percentile, style in (('p50', 'o-'), ('p99', 's--'), ('p99.9', '^:')):
             left.semilogy(rates, [row[f'{percentile} ms'] for row in mine], style, color=colour,
                           label=f'{joints} joints, {executor}, {percentile}')
-        right.plot(rates, [row['CPU %'] for row in mine], 'o-', color=colour,
-                   label=f'{joints} joints, {executor}')
+        right.plot(rates, [row['CPU %'] for row in mine], 'o-', color=colour)
     left.set_ylabel('from joint state to last output, ms')
     right.set_ylabel('CPU time, % of one core')
     for axes in (left, right):
         axes.set_xlabel('joint states per second, Hz')
         axes.grid(alpha=0.3)
-        axes.legend(fontsize='x-small')
+    figure.legend(loc='outside lower center', ncols=len(series), fontsize='x-small')
     _save(figure, path)
 
 
