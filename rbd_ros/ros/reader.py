@@ -3,22 +3,24 @@
 """Joint states as they come: serialized, and from one sender alike but for their numbers."""
 
 from contextlib import suppress
+import struct
 from time import monotonic
 from typing import NamedTuple
 
 from builtin_interfaces.msg import Time
 import numpy as np
-from rbd_ros.ros.template import field, STAMP, Template
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
-NUMBERS = ('position', 'velocity', 'effort')
+# Plain CDR of a processor that has the least significant byte first: four bytes that say so, then
+# the stamp, s and ns.
+ENCAPSULATION = b'\x00\x01\x00\x00'
+STAMP = struct.Struct('<4xiI')
+COUNT = struct.Struct('<I')
 # s, between two looks at how messages are laid out: a look takes longer than to convert one.
 LOOK_PERIOD = 1.0
 # Layouts that are known at a time
 MOST = 8
-# What bytes that are no text become.
-REPLACEMENT = '\ufffd'
 
 
 class State(NamedTuple):
@@ -45,63 +47,75 @@ class State(NamedTuple):
 
 class Layout:
     """
-    Where the numbers of a serialized joint state are, and what all else must be like.
+    Where everything is in a serialized joint state.
 
-    A message that is like one that was converted, in every bit outside its numbers, has the same
-    joints. Between its texts and numbers there are bits without a meaning, which may be anything:
-    those in which two messages differ that say the same.
+    Texts, and numbers of texts and of numbers, are at their places or the message has another
+    layout. What is between them is read by nobody and may be anything.
 
     Parameters
     ----------
     raw : bytes
         The message.
+    frame : str
+        Of its header.
+    state : State
+        All else that it says.
 
     Raises
     ------
-    RuntimeError
-        If its sender has serialized it in another way than this process would.
+    ValueError
+        If the message is laid out in another way, as is allowed: everything is checked.
 
     """
 
-    def __init__(self, raw):
-        message = deserialize_message(raw, JointState)
-        self._content = content(raw, message)
-        if any(REPLACEMENT in text for text in (message.header.frame_id, *message.name)):
-            raise RuntimeError('texts that are none look alike and are not')
-        template = Template(message, [message.header], {
-            name: field(message, name, (len(getattr(message, name)),)) for name in NUMBERS})
-        if template.encapsulation != raw[:4]:
-            raise RuntimeError('joint states are serialized in another way than here')
-        self._name, self._stamp = message.name, template.stamps[0]
-        self._spans = [template.places.get(name, (0, 0)) for name in NUMBERS]
-        counts = bytearray(b'\xff' * len(raw))
-        for start, stop in ((self._stamp, self._stamp + STAMP.size), *self._spans):
-            counts[start:stop] = bytes(stop - start)
-        self._counts = int.from_bytes(counts, 'little')
-        self._expected = int.from_bytes(raw, 'little') & self._counts
+    def __init__(self, raw, frame, state):
+        self._name, self._spans = state.name, []
+        self._mask, self._expected = bytearray(len(raw)), bytearray(len(raw))
+        self._end = 0
+        self._expect(ENCAPSULATION)
+        self._end = STAMP.size
+        self._expect_text(frame)
+        self._expect(COUNT.pack(len(state.name)), align=4)
+        for text in state.name:
+            self._expect_text(text)
+        for numbers in (state.position, state.velocity, state.effort):
+            self._expect(COUNT.pack(len(numbers)), align=4)
+            if len(numbers):
+                self._align(8)
+            span = self._end, self._end + 8 * len(numbers)
+            if raw[span[0]:span[1]] != bytes(numbers):
+                raise ValueError('numbers are elsewhere')
+            self._spans.append(span)
+            self._end = span[1]
+        # As one whole number each, which are compared at once.
+        self._mask = int.from_bytes(self._mask, 'little')
+        self._expected = int.from_bytes(self._expected, 'little')
+        if self.read(raw) is None:
+            raise ValueError('texts are elsewhere')
+
+    def _align(self, size):
+        """Go on to where something of a size, in bytes, may begin."""
+        self._end += -(self._end - len(ENCAPSULATION)) % size
+
+    def _expect(self, data, align=1):
+        self._align(align)
+        start, self._end = self._end, self._end + len(data)
+        self._expected[start:self._end] = data
+        self._mask[start:self._end] = b'\xff' * len(data)
+
+    def _expect_text(self, text):
+        data = text.encode() + b'\x00'
+        self._expect(COUNT.pack(len(data)), align=4)
+        self._expect(data)
 
     def read(self, raw):
-        """Return what a message of the same length says, None if it may have other joints."""
-        if int.from_bytes(raw, 'little') & self._counts != self._expected:
+        """Return what a message of the same length says, None if it has another layout."""
+        if int.from_bytes(raw, 'little') & self._mask != self._expected:
             return None
-        seconds, nanoseconds = STAMP.unpack_from(raw, self._stamp)
+        seconds, nanoseconds = STAMP.unpack_from(raw)
         # Slices are copies, in which the numbers begin where numpy reads fast.
         return State(Time(sec=seconds, nanosec=nanoseconds), self._name,
                      *[np.frombuffer(raw[start:stop]) for start, stop in self._spans])
-
-    def learn(self, raw, message):
-        """Take note of the bits without a meaning; return whether the message says the same."""
-        if content(raw, message) != self._content:
-            return False
-        self._counts &= ~(int.from_bytes(raw, 'little') ^ self._expected)
-        self._expected &= self._counts
-        return True
-
-
-def content(raw, message):
-    """Return all that a joint state says but for its stamp and numbers."""
-    return (raw[:4], message.header.frame_id, list(message.name),
-            [len(getattr(message, name)) for name in NUMBERS])
 
 
 class Reader:
@@ -136,17 +150,13 @@ class Reader:
         if state is not None:
             return state
         message = deserialize_message(raw, JointState)
-        if not (layout is not None and layout.learn(raw, message)):
-            self._look(raw)
-        return State(message.header.stamp, message.name, message.position, message.velocity,
-                     message.effort)
-
-    def _look(self, raw):
-        """Find out how a message is laid out, now and then."""
-        if monotonic() < self._look_due:
-            return
-        self._look_due = monotonic() + LOOK_PERIOD
-        if len(self._layouts) >= MOST:
-            self._layouts.clear()
-        with suppress(RuntimeError):
-            self._layouts[len(raw)] = Layout(raw)
+        state = State(message.header.stamp, message.name, message.position, message.velocity,
+                      message.effort)
+        if monotonic() >= self._look_due:
+            self._look_due = monotonic() + LOOK_PERIOD
+            self._layouts.pop(len(raw), None)
+            if len(self._layouts) >= MOST:
+                self._layouts.clear()
+            with suppress(ValueError):
+                self._layouts[len(raw)] = Layout(raw, message.header.frame_id, state)
+        return state

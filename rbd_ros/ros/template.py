@@ -34,13 +34,6 @@ class Template:
         message: the shape of each, and a function that writes it, as a flat `array.array`, to the
         message.
 
-    Attributes
-    ----------
-    stamps : list of int
-        Where the stamps begin, bytes.
-    places : dict
-        By the keys of the fields, where the numbers begin and end, bytes; not of empty fields.
-
     Raises
     ------
     RuntimeError
@@ -66,14 +59,13 @@ class Template:
         stamp, marks = mark()
         self._data = bytearray(serialize_message(message))
         found = 0
-        self.stamps, self.places, self._views = [], {}, []
+        self._stamps, self._views = [], []
         for _ in headers:
             found = self._find(STAMP.pack(stamp.sec, stamp.nanosec), found + 1)
-            self.stamps.append(found)
+            self._stamps.append(found)
         for name, values in marks.items():
             if values.size:
                 offset = self._find(values.tobytes(), 0)
-                self.places[name] = offset, offset + values.nbytes
                 view = np.frombuffer(self._data, count=values.size, offset=offset)
                 self._views.append((view.reshape(values.shape), name))
         stamp, marks = mark()
@@ -82,11 +74,6 @@ class Template:
         if (deserialize_message(filled, type(message))
                 != deserialize_message(whole, type(message))):
             raise RuntimeError(OTHER)
-
-    @property
-    def encapsulation(self):
-        """Return the first four bytes, which say how all that follows is serialized."""
-        return bytes(self._data[:4])
 
     def _find(self, mark, start):
         # Beyond the message there may be anything, what was sent before too; the first counts.
@@ -111,7 +98,7 @@ class Template:
         bytes
 
         """
-        for offset in self.stamps:
+        for offset in self._stamps:
             STAMP.pack_into(self._data, offset, stamp.sec, stamp.nanosec)
         for view, name in self._views:
             view[...] = values[name]
