@@ -33,6 +33,7 @@ import math
 
 import numpy as np
 from rbd_ros.compiled import helper
+from rbd_ros.sines import cosines_and_sines
 from rbd_ros.vectors import (add, add_cross, add_rotated, compose, cross, quaternion_rotation,
                              rotate, scale, scale6, turn_z)
 
@@ -240,16 +241,22 @@ def fits(robot, q, v):
 
 # How each body is placed in its parent's frame, T_{lambda(i),i} [K (34)].
 @helper
-def turn_screw(robot, screws, i, q):
-    """Write how far body i turned and slid, if a screw moves it; it did not if it follows."""
+def screw_motion(robot, screws, i, q):
+    """Return how far body i turned and slid, if a screw moves it; it did not if it follows."""
     b = place(i)
-    c, s, slid = 1.0, 0.0, 0.0
-    if is_screw(robot, screws, b):
-        x = q[i - 1 if screws is not None else int(load(robot, b, Q))]
-        angle = load(robot, b, TURN) * x
-        c, s, slid = math.cos(angle), math.sin(angle), load(robot, b, SLIDE) * x
-    store(robot, b, COS_, c)
-    store(robot, b, SIN_, s)
+    if not is_screw(robot, screws, b):
+        return 0.0, 0.0
+    x = q[i - 1 if screws is not None else int(load(robot, b, Q))]
+    return load(robot, b, TURN) * x, load(robot, b, SLIDE) * x
+
+
+@helper
+def turn_screw(robot, screws, i, q):
+    """Write how far body i turned, as cosine and sine, and slid."""
+    b = place(i)
+    angle, slid = screw_motion(robot, screws, i, q)
+    store(robot, b, COS_, math.cos(angle))
+    store(robot, b, SIN_, math.sin(angle))
     store(robot, b, SLID_, slid)
 
 
@@ -282,10 +289,13 @@ def place_in_parents(robot, screws, q):
 
     """
     n = count(robot)
-    # No body waits for another here, so that the processor works on several sines at once.
     for i in range(1, n):
-        turn_screw(robot, screws, i, q)
+        b = place(i)
+        angle, slid = screw_motion(robot, screws, i, q)
+        store(robot, b, COS_, angle)
+        store(robot, b, SLID_, slid)
     for block in range(0, len(robot), BLOCK):
+        cosines_and_sines(robot, block + LANES * COS_, LANES)
         for b in range(block, block + LANES):
             R, r = screw_pose(robot, b)
             store33(robot, b, R_, R)
