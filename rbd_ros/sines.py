@@ -25,16 +25,15 @@ FUNCTIONS = ('_ZGVdN4v_cos', '_ZGVdN4v_sin')
 
 def has_vector_library():
     """Return whether libmvec is here, and kernels are compiled for a processor with AVX2."""
-    if (numba.config.DISABLE_JIT or platform.machine() != 'x86_64'
-            # Another processor than this one was asked for.
-            or numba.config.CPU_NAME or numba.config.CPU_FEATURES is not None
-            or not binding.get_host_cpu_features().get('avx2')):
+    if numba.config.DISABLE_JIT or platform.machine() != 'x86_64':
         return False
     try:
+        # First of all: a kernel from the cache may need it, whatever was asked for this time.
         binding.load_library_permanently('libmvec.so.1')
     except RuntimeError:
         return False
-    return True
+    another_processor = numba.config.CPU_NAME or numba.config.CPU_FEATURES is not None
+    return not another_processor and bool(binding.get_host_cpu_features().get('avx2'))
 
 
 if has_vector_library():

@@ -49,8 +49,8 @@ class Layout:
     """
     Where everything is in a serialized joint state.
 
-    Texts, and numbers of texts and of numbers, are at their places or the message has another
-    layout. What is between them is read by nobody and may be anything.
+    A message with the same texts, and the same counts of texts and numbers, at the same places has
+    the same joints. Nobody reads what is between them: it may be anything.
 
     Parameters
     ----------
@@ -64,13 +64,14 @@ class Layout:
     Raises
     ------
     ValueError
-        If the message is laid out in another way, as is allowed: everything is checked.
+        If the message is laid out in another way, as a text that is padded with NULs is.
 
     """
 
     def __init__(self, raw, frame, state):
         self._name, self._spans = state.name, []
-        self._mask, self._expected = bytearray(len(raw)), bytearray(len(raw))
+        # What is looked at, and what it must be.
+        self._seen, self._bytes = bytearray(len(raw)), bytearray(len(raw))
         self._end = 0
         self._expect(ENCAPSULATION)
         self._end = STAMP.size
@@ -88,8 +89,8 @@ class Layout:
             self._spans.append(span)
             self._end = span[1]
         # As one whole number each, which are compared at once.
-        self._mask = int.from_bytes(self._mask, 'little')
-        self._expected = int.from_bytes(self._expected, 'little')
+        self._mask = int.from_bytes(self._seen, 'little')
+        self._expected = int.from_bytes(self._bytes, 'little')
         if self.read(raw) is None:
             raise ValueError('texts are elsewhere')
 
@@ -100,8 +101,8 @@ class Layout:
     def _expect(self, data, align=1):
         self._align(align)
         start, self._end = self._end, self._end + len(data)
-        self._expected[start:self._end] = data
-        self._mask[start:self._end] = b'\xff' * len(data)
+        self._bytes[start:self._end] = data
+        self._seen[start:self._end] = b'\xff' * len(data)
 
     def _expect_text(self, text):
         data = text.encode() + b'\x00'
