@@ -31,13 +31,14 @@ def place_bodies(robot, screws, q):
 
 
 @kernel
-def world_jacobian_columns(robot, screws, q, links, k, J, T):
+def world_jacobian_columns(robot, screws, q, link, rows):
     """
-    Write the Jacobian of link k about its origin, in the world's axes, and its 4x4 pose.
+    Write the Jacobian of a link about its origin, in the world's axes, and its 4x4 pose.
 
-    Row k of ``links`` holds the body that the link belongs to, and its pose in the frame of that
-    body: rotation and position. Returns whether q has the right length and is finite, and no
-    quaternion of a joint that carries the link is zero.
+    ``link`` holds the body that the link belongs to, and its pose in the frame of that body:
+    rotation and position. The first six ``rows`` take the Jacobian, the next four the pose.
+    Returns whether q has the right length and is finite, and no quaternion of a joint that carries
+    the link is zero.
 
     """
     if not fits(robot, q, None):
@@ -45,11 +46,12 @@ def world_jacobian_columns(robot, screws, q, links, k, J, T):
     total = 0.0
     for x in q:
         total += 0.0 * x
+    J, T = rows[:6], rows[6:]
     J[:] = 0.0
     # Link to root: its pose (R, r) in the frame of every body that carries it, and the columns of
     # these in the axes of the link.                                              [V (2.3)]
-    body = place(int(links[k, 0]))
-    R, r = row33(links, k, 1), row3(links, k, 10)
+    body = place(int(link[0, 0]))
+    R, r = row33(link, 0, 1), row3(link, 0, 10)
     b = body
     while b > 0:
         i = number(robot, b)

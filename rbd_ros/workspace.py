@@ -219,9 +219,14 @@ class Workspace(Border):
         finally:
             self.prescribe(False)
 
+    @made_at_first_use
+    def _prescribed(self):
+        """Return where it is said which accelerations are given."""
+        return self._places[1:] + LANES * PRESCRIBED
+
     def prescribe(self, prescribed):
         """Say to the articulated bodies which accelerations are given."""
-        self.robot[self._places[1:] + LANES * PRESCRIBED] = prescribed
+        self.robot[self._prescribed] = prescribed
 
     # -- Derivatives. ----------------------------------------------------------------------------
 
@@ -342,18 +347,37 @@ class Workspace(Border):
 
     def world_jacobian(self, q, link):
         """Return the Jacobian of a link about its origin, in the root's axes, and its pose."""
-        links, J, T = self._links
-        self._run(world_jacobian_columns, 'q', (q,), links, self.model.link_index(link), J, T)
+        try:
+            if (self._folding is None
+                    and world_jacobian_columns(self.robot, self._screws, q,
+                                               self._links[link], self._jacobian_rows)):
+                return self._jacobian_and_pose
+        except (KeyError, *NOT_A_VECTOR):
+            pass
+        k, tree = self.model.link_index(link), self.model.tree
+        T = tree.link_pose[k]
+        self._links[link] = np.array([[tree.link_body[k], *T[:3, :3].T.ravel(), *T[:3, 3]]])
+        self._run(world_jacobian_columns, 'q', (q,), self._links[link], self._jacobian_rows)
+        J, T = self._jacobian_and_pose
         return (J if self._folding is None else J @ self._folding.G), T
 
     @made_at_first_use
     def _links(self):
-        """Return which body each link belongs to and where, and room for a Jacobian and a pose."""
-        tree = self.model.tree
-        rows = np.hstack((tree.link_body[:, None],
-                          tree.link_pose[:, :3, :3].transpose(0, 2, 1).reshape(-1, 9),
-                          tree.link_pose[:, :3, 3]))
-        return rows, np.zeros((6, len(self._places) - 1)), np.eye(4)
+        """Return which body a link belongs to, and where in its frame: for those asked for."""
+        return {}
+
+    @made_at_first_use
+    def _jacobian_rows(self):
+        """Return room for the Jacobian of a link and its pose."""
+        n = len(self._places) - 1
+        rows = np.zeros((10, max(n, 4)))
+        rows[9, 3] = 1.0
+        return rows
+
+    @made_at_first_use
+    def _jacobian_and_pose(self):
+        """Return the views of that room that are handed out."""
+        return self._jacobian_rows[:6, :len(self._places) - 1], self._jacobian_rows[6:, :4]
 
     def _articulated(self, q, v, a, tau):
         try:
