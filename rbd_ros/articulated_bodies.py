@@ -15,8 +15,8 @@ The bias B is the force that VDOT_ takes, and the eta of Kim's table vanishes.
 
 import math
 
-from rbd_ros.bodies import (ARMATURE, BLOCK, count, fits, GRAVITY, INERTIA, LANES, load, load3,
-                            load33, load6, load_inertia, load_symmetric, parent, place,
+from rbd_ros.bodies import (ARMATURE, BLOCK, count, end, fits, GRAVITY, INERTIA, LANES, load,
+                            load3, load33, load6, load_inertia, load_symmetric, parent, place,
                             place_ground, place_in_parents, PRESCRIBED, R_, r_, SCRATCH, SLIDE,
                             store, store3, store33, store6, store_symmetric, TURN, turned_column,
                             turned_joint_motion, WRENCH)
@@ -174,7 +174,7 @@ def articulated_bodies(robot, screws, q, v, a, tau):
         store6(robot, b, V_, V)
         store6(robot, b, VDOT_, add6(shift(r, load6(robot, up, VDOT_)), ad(V, Sv)))
     # Each body alone: its inertia, and the force that moves it so.
-    for block in range(0, len(robot), BLOCK):
+    for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
             R, V, Vdot = load33(robot, b, R_), load6(robot, b, V_), load6(robot, b, VDOT_)
             sigma, h, m = load_inertia(robot, b, INERTIA)

@@ -8,6 +8,7 @@ Each returns the number of the first state that cannot be computed, or -1.
 """
 
 from rbd_ros.articulated_bodies import articulated_bodies
+from rbd_ros.bodies import end
 from rbd_ros.compiled import long_kernel
 from rbd_ros.composite_bodies import composite_bodies
 from rbd_ros.newton_euler import newton_euler
@@ -20,8 +21,10 @@ from rbd_ros.regressor_columns import regressor_columns
 def inverse_dynamics_states(robot, screws, Q, V, A, Tau):
     """Write the torques of every state."""
     for k in range(len(Q)):
-        if not newton_euler(robot, screws, Q[k], V[k], A[k], Tau[k]):
+        if not newton_euler(robot, screws, Q[k], V[k], A[k]):
             return k
+        for i in range(Tau.shape[1]):
+            Tau[k, i] = robot[end(robot) + i]
     return -1
 
 

@@ -16,11 +16,12 @@ Every column is thus a screw about one axis of its body's frame. The frames are 
 All that is known of the bodies is kept in one array of floats, `robot`: each array more would make
 a call from Python slower. (PARENT and NUMBER hold whole numbers in the same eight bytes.) It is a
 table of bodies and columns, in blocks of eight bodies in which the eight numbers of a column lie
-side by side:
+side by side; behind the blocks there is room for the torques of inverse dynamics, one for each
+velocity.
 
     loop over the bodies:                       loop over the lanes:
 
-    for i in range(1, n):                       for block in range(0, len(robot), BLOCK):
+    for i in range(1, n):                       for block in range(0, end(robot), BLOCK):
         b = place(i)                                for b in range(block, block + LANES):
         x = load(robot, b, COLUMN)                      x = load(robot, b, COLUMN)
 
@@ -234,6 +235,12 @@ def count(robot):
 
 
 @helper
+def end(robot):
+    """Return where the blocks end and the torques begin."""
+    return len(robot) - (count(robot) - 1)
+
+
+@helper
 def fits(robot, q, v):
     """Return whether q and v (or None) have as many entries as the robot has coordinates."""
     return len(q) == int(load(robot, 0, Q)) and (v is None or len(v) == count(robot) - 1)
@@ -294,7 +301,7 @@ def place_in_parents(robot, screws, q):
         angle, slid = screw_motion(robot, screws, i, q)
         store(robot, b, COS_, angle)
         store(robot, b, SLID_, slid)
-    for block in range(0, len(robot), BLOCK):
+    for block in range(0, end(robot), BLOCK):
         cosines_and_sines(robot, block + LANES * COS_, LANES)
         for b in range(block, block + LANES):
             R, r = screw_pose(robot, b)

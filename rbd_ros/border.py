@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The border of the kernels: what a user gives, checked once, and what was wrong with it."""
 
+from contextlib import contextmanager
+
 import numpy as np
 from rbd_ros.bodies import BLOCK, CONSTANTS, LANES, NUMBER, PARENT, WRENCH
 from rbd_ros.compiled import prepare
@@ -60,9 +62,11 @@ class Border:
     def __init__(self, model):
         self.model = model
         bodies = model.tree.robot
-        self.robot = np.zeros(-(-len(bodies) // LANES) * BLOCK)
         i = np.arange(len(bodies))
-        # As `bodies.place`, which only kernels can call.
+        # As `bodies.end` and `bodies.place`, which only kernels can call.
+        end = -(-len(bodies) // LANES) * BLOCK
+        self.robot = np.zeros(end + len(bodies) - 1)
+        self._tau = self.robot[end:]
         self._places = i // LANES * BLOCK + i % LANES
         self.robot[self._columns(0, CONSTANTS)] = bodies
         whole = self.robot.view(np.int64)
@@ -70,7 +74,6 @@ class Border:
         whole[self._places + LANES * PARENT] = self._places[bodies[:, PARENT].astype(int)]
         whole[LANES * PARENT] = len(bodies)
         self._screws, self._folding = model.tree.screws, model.folding
-        self._wrenches_set = False
 
     def _columns(self, first, number, body=slice(None)):
         """Return where columns of bodies are in the array `robot`, a row for each body."""
@@ -145,18 +148,19 @@ class Border:
             f"'{name}' moves no inertia, so its acceleration is not defined: give the links that "
             'it carries a mass and an inertia, lock it, or prescribe its acceleration')
 
-    def _set_wrenches(self, external_wrenches):
-        """Write the wrenches on links as one force per body, in its frame."""
-        if self._wrenches_set:
+    @contextmanager
+    def _pushed(self, external_wrenches):
+        """Let wrenches act on links: one force per body, in its frame."""
+        tree = self.model.tree
+        try:
+            for link, wrench in external_wrenches.items():
+                k = self.model.link_index(link)
+                wrench = np.array(wrench, float)
+                if wrench.shape != (6,) or not np.all(np.isfinite(wrench)):
+                    raise StateError(f"the external wrench on link '{link}' must be six finite "
+                                     f'numbers (moment, force), got {wrench}')
+                there = self._columns(WRENCH, 6, tree.link_body[k])
+                self.robot[there] += Ad(inverse(tree.link_pose[k])).T @ wrench
+            yield
+        finally:
             self.robot[self._columns(WRENCH, 6)] = 0.0
-            self._wrenches_set = False
-        for link, wrench in (external_wrenches or {}).items():
-            k = self.model.link_index(link)
-            wrench = np.array(wrench, float)
-            if wrench.shape != (6,) or not np.all(np.isfinite(wrench)):
-                raise StateError(f"the external wrench on link '{link}' must be six finite "
-                                 f'numbers (moment, force), got {wrench}')
-            tree = self.model.tree
-            there = self._columns(WRENCH, 6, tree.link_body[k])
-            self.robot[there] += Ad(inverse(tree.link_pose[k])).T @ wrench
-            self._wrenches_set = True

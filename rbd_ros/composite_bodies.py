@@ -24,11 +24,11 @@ section 4, Matrices.
 
 import math
 
-from rbd_ros.bodies import (add_columns, ARMATURE, BLOCK, count, fits, GRAVITY, ground_origin,
-                            INERTIA, is_free, LANES, load, load3, load33, load6, load_inertia,
-                            number, parent, place, place_ground, place_in_parents, place_in_world,
-                            R_, r_, SCRATCH, store3, store33, store6, store_inertia, world_column,
-                            world_joint_motion)
+from rbd_ros.bodies import (add_columns, ARMATURE, BLOCK, count, end, fits, GRAVITY,
+                            ground_origin, INERTIA, is_free, LANES, load, load3, load33, load6,
+                            load_inertia, number, parent, place, place_ground, place_in_parents,
+                            place_in_world, R_, r_, SCRATCH, store3, store33, store6,
+                            store_inertia, world_column, world_joint_motion)
 from rbd_ros.compiled import helper, kernel
 from rbd_ros.vectors import (ad, add, add6, add_cross, cross, dot, dot6, inertia_from_child,
                              inertia_times, rotate, scale, sub, unrotate, velocity_inertia,
@@ -112,7 +112,7 @@ def composite_bodies(robot, screws, q, v, terms):
             terms[Cv, i - 1] = 0.0
 
     # Each body alone, in the world's axes.
-    for block in range(0, len(robot), BLOCK):
+    for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
             G = inertia_from_child(load33(robot, b, R_), load3(robot, b, r_),
                                    load_inertia(robot, b, INERTIA))
@@ -130,7 +130,7 @@ def composite_bodies(robot, screws, q, v, terms):
         add_columns(robot, parent(robot, b), b, G_, K_ if v is None else F1_)
 
     # Each composite body with the column of its joint.
-    for block in range(0, len(robot), BLOCK):
+    for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
             S, G = load6(robot, b, S_), load_inertia(robot, b, G_)
             store6(robot, b, F2_, inertia_times(G, S))
@@ -196,7 +196,7 @@ def use_body_factorization(robot, terms):
     """
     nv = count(robot) - 1
     C = nv
-    for block in range(0, len(robot), BLOCK):
+    for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
             sigma, h, m = inertia_from_child(load33(robot, b, R_), load3(robot, b, r_),
                                              load_inertia(robot, b, INERTIA))

@@ -17,11 +17,11 @@ form.
 
 import math
 
-from rbd_ros.bodies import (add_columns, ARMATURE, BLOCK, count, fits, GRAVITY, ground_origin,
-                            INERTIA, LANES, load, load3, load33, load6, load_inertia, number,
-                            parent, place, place_ground, place_in_parents, place_in_world, R_, r_,
-                            SCRATCH, store3, store33, store6, store_inertia, world_column,
-                            world_joint_motion)
+from rbd_ros.bodies import (add_columns, ARMATURE, BLOCK, count, end, fits, GRAVITY,
+                            ground_origin, INERTIA, LANES, load, load3, load33, load6,
+                            load_inertia, number, parent, place, place_ground, place_in_parents,
+                            place_in_world, R_, r_, SCRATCH, store3, store33, store6,
+                            store_inertia, world_column, world_joint_motion)
 from rbd_ros.compiled import kernel
 from rbd_ros.vectors import (ad, add, add6, dot, dot6, inertia_from_child, inertia_rate,
                              inertia_times, velocity_inertia, velocity_times,
@@ -65,7 +65,7 @@ def composite_rates(robot, screws, q, v, a, terms):
         store6(robot, b, A_, add6(add6(load6(robot, up, A_), Sa), ad(V, Sv)))
 
     # Each body alone: the rates of its column, its inertia and the rates of that.
-    for block in range(0, len(robot), BLOCK):
+    for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
             S, V, A = load6(robot, b, S_), load6(robot, b, V_), load6(robot, b, A_)
             S_rate = ad(V, S)

@@ -15,7 +15,7 @@ G dV/dt - ad_V^T G V. The velocity v of the origin is then needed nowhere.
 
 import math
 
-from rbd_ros.bodies import (ARMATURE, BLOCK, count, cross_joint, fits, GRAVITY, INERTIA,
+from rbd_ros.bodies import (ARMATURE, BLOCK, count, cross_joint, end, fits, GRAVITY, INERTIA,
                             joint_motion, LANES, load, load3, load33, load6, load_inertia, parent,
                             place, place_in_parents, project, R_, r_, SCRATCH, slides, store3,
                             store6, WRENCH)
@@ -28,9 +28,9 @@ OMEGA_, ALPHA_, a_, F_ = (SCRATCH + k for k in (12, 15, 18, 21))
 
 
 @kernel
-def newton_euler(robot, screws, q, v, a, tau):
+def newton_euler(robot, screws, q, v, a):
     """
-    Write the torques tau for the accelerations a, and return whether they are finite.
+    Write the torques for the accelerations a behind the blocks, and return whether all is finite.
 
     ``v`` and ``a`` may both be None for zero. Nothing is written, and False returned, if q, v or a
     have a wrong length.
@@ -39,7 +39,7 @@ def newton_euler(robot, screws, q, v, a, tau):
     if not (fits(robot, q, v) and fits(robot, q, a)):
         return False
     zero = (0.0, 0.0, 0.0)
-    n = count(robot)
+    n, tau = count(robot), robot[end(robot):]
     place_in_parents(robot, screws, q)
     store3(robot, 0, OMEGA_, zero)
     store3(robot, 0, ALPHA_, zero)
@@ -68,7 +68,7 @@ def newton_euler(robot, screws, q, v, a, tau):
             store3(robot, b, ALPHA_, alpha)
             store3(robot, b, a_, of_origin)
     # The force on each body alone.
-    for block in range(0, len(robot), BLOCK):
+    for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
             G, of_origin = load_inertia(robot, b, INERTIA), load3(robot, b, a_)
             if v is None:

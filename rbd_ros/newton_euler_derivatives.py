@@ -25,7 +25,7 @@ Checked against Kim (table 5) applied to every unit vector.
 import math
 
 from rbd_ros.articulated_bodies import articulated_bodies
-from rbd_ros.bodies import (add_columns, ARMATURE, BLOCK, count, fits, follows, GRAVITY,
+from rbd_ros.bodies import (add_columns, ARMATURE, BLOCK, count, end, fits, follows, GRAVITY,
                             ground_origin, INERTIA, LANES, load, load3, load33, load6,
                             load_inertia, number, parent, place, place_ground, place_in_parents,
                             place_in_world, R_, r_, SCRATCH, store3, store33, store6,
@@ -80,7 +80,7 @@ def inverse_dynamics_jacobians(robot, screws, q, v, a, jacobians):
         store6(robot, b, AP_, A_p)
 
     # Each body alone: how its column changes, its inertia, and the force on it.
-    for block in range(0, len(robot), BLOCK):
+    for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
             R, r = load33(robot, b, R_), load3(robot, b, r_)
             S, V, A = load6(robot, b, S_), load6(robot, b, V_), load6(robot, b, A_)

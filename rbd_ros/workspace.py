@@ -119,7 +119,7 @@ class Workspace(Border):
     def __init__(self, model):
         super().__init__(model)
         n = len(self._places) - 1
-        self._tau, self._a = np.zeros(n), np.zeros(n)
+        self._a, self._still = np.zeros(n), np.zeros(model.nv)
 
     # Buffers that not every user needs are made at their first use.
     @made_at_first_use
@@ -162,46 +162,59 @@ class Workspace(Border):
         """Compute the `DynamicsTerms` that need no velocity; C and C v are left as they are."""
         return self.all_terms(q, None)
 
-    def inverse_dynamics(self, q, v, a, *, external_wrenches=None):
+    # What control loops call is tried first, with nothing around the kernel: checks, calls of
+    # other methods and arguments that must be named would be felt.
+    def inverse_dynamics(self, q, v, a, external_wrenches=None):
         """Return tau."""
-        if external_wrenches is not None or self._wrenches_set:
-            self._set_wrenches(external_wrenches)
-        if self._folding is not None:
-            q, v, a = self._expand(q=q, v=v, a=a)
         try:
-            fine = newton_euler(self.robot, self._screws, q, v, a, self._tau)
+            if (external_wrenches is None and self._folding is None
+                    and newton_euler(self.robot, self._screws, q, v, a)):
+                return self._tau
         except NOT_A_VECTOR:
-            q, v, a = self._ready(newton_euler, {'q': q, 'v': v, 'a': a}, self._tau)
-            fine = newton_euler(self.robot, self._screws, q, v, a, self._tau)
-        if not fine:
-            self._explain(q=q, v=v, a=a)
+            pass
+        if external_wrenches is None:
+            return self._inverse_dynamics(q, v, a)
+        with self._pushed(external_wrenches):
+            return self._inverse_dynamics(q, v, a)
+
+    def _inverse_dynamics(self, q, v, a):
+        self._run(newton_euler, 'qva', (q, v, a))
         return self._tau if self._folding is None else self._folding.G.T @ self._tau
 
-    def bias_torques(self, q, v, *, external_wrenches=None):
+    def bias_torques(self, q, v, external_wrenches=None):
         """Return C v + g - sum J^T f."""
-        return self.inverse_dynamics(q, v, np.zeros(self.model.nv),
-                                     external_wrenches=external_wrenches)
+        return self.inverse_dynamics(q, v, self._still, external_wrenches)
 
     def gravity_torques(self, q):
         """Return g."""
-        return self.inverse_dynamics(q, None, None)
-
-    def forward_dynamics(self, q, v, tau, *, external_wrenches=None):
-        """Return a."""
-        if self._folding is not None:
-            return self._dense_hybrid(q, v, np.zeros(self.model.nv), tau,
-                                      np.zeros(self.model.nv, bool), external_wrenches)[0]
-        if external_wrenches is not None or self._wrenches_set:
-            self._set_wrenches(external_wrenches)
-        # As `_articulated` begins; a call of a method more would be felt.
         try:
-            fine = articulated_bodies(self.robot, self._screws, q, v, self._a, tau)
+            if self._folding is None and newton_euler(self.robot, self._screws, q, None, None):
+                return self._tau
         except NOT_A_VECTOR:
-            fine = False
-        return self._a if fine else self._articulated(q, v, self._a, tau)[0]
+            pass
+        return self._inverse_dynamics(q, None, None)
+
+    def forward_dynamics(self, q, v, tau, external_wrenches=None):
+        """Return a."""
+        try:
+            if (external_wrenches is None and self._folding is None
+                    and articulated_bodies(self.robot, self._screws, q, v, self._a, tau)):
+                return self._a
+        except NOT_A_VECTOR:
+            pass
+        if external_wrenches is not None:
+            with self._pushed(external_wrenches):
+                return self.forward_dynamics(q, v, tau)
+        if self._folding is None:
+            return self._articulated(q, v, self._a, tau)[0]
+        return self._dense_hybrid(q, v, np.zeros(self.model.nv), tau,
+                                  np.zeros(self.model.nv, bool))[0]
 
     def hybrid_dynamics(self, q, v, a, tau, prescribed, *, external_wrenches=None):
         """Return a and tau."""
+        if external_wrenches is not None:
+            with self._pushed(external_wrenches):
+                return self.hybrid_dynamics(q, v, a, tau, prescribed)
         prescribed = np.array(prescribed, bool)
         if prescribed.shape != (self.model.nv,):
             raise StateError(f"robot '{self.model.name}' has {self.model.nv} velocities, got "
@@ -211,8 +224,7 @@ class Workspace(Border):
         if not isfinite(a.sum() + tau.sum()):
             self.check(a=a, tau=tau)
         if self._folding is not None:
-            return self._dense_hybrid(q, v, a, tau, prescribed, external_wrenches)
-        self._set_wrenches(external_wrenches)
+            return self._dense_hybrid(q, v, a, tau, prescribed)
         self.prescribe(prescribed)
         try:
             return self._articulated(q, v, a, tau)
@@ -269,8 +281,9 @@ class Workspace(Border):
 
     def inverse_dynamics_derivatives(self, q, v, a, *, external_wrenches=None):
         """Return the `Derivatives` of tau; by_input is M."""
-        if external_wrenches is not None or self._wrenches_set:
-            self._set_wrenches(external_wrenches)
+        if external_wrenches is not None:
+            with self._pushed(external_wrenches):
+                return self.inverse_dynamics_derivatives(q, v, a)
         self._run(inverse_dynamics_jacobians, 'qva', (q, v, a), self.jacobians[0])
         if self._folding is None:
             return self._derivatives[0]
@@ -279,14 +292,14 @@ class Workspace(Border):
 
     def forward_dynamics_derivatives(self, q, v, tau, *, external_wrenches=None):
         """Return the `Derivatives` of a; by_input is the inverse of M."""
+        if external_wrenches is not None:
+            with self._pushed(external_wrenches):
+                return self.forward_dynamics_derivatives(q, v, tau)
         if self._folding is not None:
-            a = self.forward_dynamics(q, v, tau, external_wrenches=external_wrenches)
-            D_q, D_v, M = self.inverse_dynamics_derivatives(
-                q, v, a, external_wrenches=external_wrenches)
+            a = self.forward_dynamics(q, v, tau)
+            D_q, D_v, M = self.inverse_dynamics_derivatives(q, v, a)
             inverse = np.linalg.inv(M)
             return Derivatives(-inverse @ D_q, -inverse @ D_v, inverse)
-        if external_wrenches is not None or self._wrenches_set:
-            self._set_wrenches(external_wrenches)
         jacobians, solved, L = self.jacobians
         try:
             fine = forward_dynamics_and_jacobians(self.robot, self._screws, q, v, self._a, tau,
@@ -307,10 +320,11 @@ class Workspace(Border):
 
     def hybrid_dynamics_derivatives(self, q, v, a, tau, prescribed, *, external_wrenches=None):
         """Return the `Derivatives` of the unknown torques and accelerations, and a and tau."""
-        a, tau = self.hybrid_dynamics(q, v, a, tau, prescribed,
-                                      external_wrenches=external_wrenches)
-        D_q, D_v, M = self.inverse_dynamics_derivatives(q, v, a,
-                                                        external_wrenches=external_wrenches)
+        if external_wrenches is not None:
+            with self._pushed(external_wrenches):
+                return self.hybrid_dynamics_derivatives(q, v, a, tau, prescribed)
+        a, tau = self.hybrid_dynamics(q, v, a, tau, prescribed)
+        D_q, D_v, M = self.inverse_dynamics_derivatives(q, v, a)
         given, free = np.flatnonzero(prescribed), np.flatnonzero(~np.asarray(prescribed, bool))
         # M_pp da_p = dtau_p - D dx - M_pa da_a; the torques follow.             [d of K (33)]
         inverse = np.linalg.inv(M[np.ix_(free, free)])
@@ -415,12 +429,12 @@ class Workspace(Border):
         terms.com_jacobian[:] = tree.com_jacobian @ G
         terms.com[:] = tree.com
 
-    def _dense_hybrid(self, q, v, a, tau, prescribed, external_wrenches):
+    def _dense_hybrid(self, q, v, a, tau, prescribed):
         """Solve the equations of motion as they stand [K (33)]: mimics close loops."""
         # Imported here: a node need not wait for SciPy when it starts.
         from scipy.linalg.lapack import dposv
         tau, = self.check(tau=tau)
-        b = self.bias_torques(q, v, external_wrenches=external_wrenches).copy()
+        b = self.bias_torques(q, v).copy()
         M = self.configuration_terms(q).M
         p = ~prescribed
         if p.any():

@@ -149,6 +149,26 @@ def test_no_entry_that_is_not_finite_passes(floating):
                 x[k] = right
 
 
+def test_wrenches_act_in_the_call_that_names_them_alone(tree):
+    q, v, a = random_state(tree, 0)
+    prescribed = np.arange(tree.nv) % 2 == 0
+    workspace, first, last = Workspace(tree), tree.link_names[1], tree.link_names[-1]
+    for call in (workspace.inverse_dynamics, workspace.forward_dynamics,
+                 lambda *state, **wrenches: workspace.bias_torques(*state[:2], **wrenches),
+                 lambda *state, **wrenches: workspace.hybrid_dynamics(
+                     *state, a, prescribed, **wrenches)[1],
+                 lambda *state, **wrenches: workspace.inverse_dynamics_derivatives(
+                     *state, **wrenches).by_position,
+                 lambda *state, **wrenches: workspace.forward_dynamics_derivatives(
+                     *state, **wrenches).by_position):
+        without = call(q, v, a).copy()
+        with_it = call(q, v, a, external_wrenches={last: np.arange(6.0)}).copy()
+        assert np.abs(with_it - without).max() > 1e-3
+        with pytest.raises(StateError):
+            call(q, v, a, external_wrenches={first: np.ones(6), last: np.full(6, np.nan)})
+        assert np.array_equal(call(q, v, a), without)
+
+
 def test_wrong_wrenches_links_and_options_are_refused_by_name(tree):
     q, v, a = random_state(tree, 0)
     with pytest.raises(rbd_ros.ModelError, match="no link 'hand'"):
