@@ -15,11 +15,11 @@ The bias B is the force that VDOT_ takes, and the eta of Kim's table vanishes.
 
 import math
 
-from rbd_ros.bodies import (ARMATURE, BLOCK, count, end, fits, GRAVITY, INERTIA, LANES, load,
-                            load3, load33, load6, load_inertia, load_symmetric, parent, place,
-                            place_ground, place_in_parents, PRESCRIBED, R_, r_, SCRATCH, SLIDE,
-                            store, store3, store33, store6, store_symmetric, TURN, turned_column,
-                            turned_joint_motion, WRENCH)
+from rbd_ros.bodies import (ARMATURE, BLOCK, count, end, fits, GRAVITY, GROUND, INERTIA, LANES,
+                            load, load3, load33, load6, load_inertia, load_symmetric, parent,
+                            place, place_ground, place_in_parents, PRESCRIBED, R_, r_, SCRATCH,
+                            SLIDE, store, store3, store33, store6, store_symmetric, TURN,
+                            turned_column, turned_joint_motion, WRENCH)
 from rbd_ros.compiled import helper, kernel
 from rbd_ros.vectors import (ad, ad_transposed, add, add6, add_cross, compose, cross, dot, dot6,
                              inertia_times, rotate, scale, scale6, shift, shift_force, sub, sub6,
@@ -149,15 +149,15 @@ def articulated_bodies(robot, screws, q, v, a, tau):
     a column of S carries no inertia. The PSI_ of the ground is the number of that body, or 0.
 
     """
-    store(robot, 0, PSI_, 0.0)
+    store(robot, GROUND, PSI_, 0.0)
     if not (fits(robot, q, v) and fits(robot, q, a) and fits(robot, q, tau)):
         return False
     n = count(robot)
     zero = (0.0, 0.0, 0.0)
     place_in_parents(robot, screws, q)
     place_ground(robot, zero)
-    store6(robot, 0, V_, (zero, zero))
-    store6(robot, 0, VDOT_, (zero, scale(-1.0, load3(robot, 0, GRAVITY))))
+    store6(robot, GROUND, V_, (zero, zero))
+    store6(robot, GROUND, VDOT_, (zero, scale(-1.0, load3(robot, GROUND, GRAVITY))))
     # Root to leaves: rotation, way from the parent's origin, column of the joint, twist and its
     # rate while the joints do not accelerate.
     for i in range(1, n):
@@ -198,7 +198,7 @@ def articulated_bodies(robot, screws, q, v, a, tau):
         else:
             SIS = dot6(S, IS) + load(robot, b, ARMATURE)
             if not SIS > SINGULAR * column_trace(robot, b):
-                store(robot, 0, PSI_, i)
+                store(robot, GROUND, PSI_, i)
                 return False
             psi = 1.0 / SIS
             u = tau[i - 1] - dot6(S, B)
@@ -214,7 +214,7 @@ def articulated_bodies(robot, screws, q, v, a, tau):
             add_traces(robot, up, b, r)
     # Root to leaves: accelerations, and torques where those are prescribed.
     total = 0.0
-    store6(robot, 0, W_, (zero, zero))
+    store6(robot, GROUND, W_, (zero, zero))
     for i in range(1, n):
         b = place(i)
         w = shift(load3(robot, b, r_), load6(robot, parent(robot, b), W_))

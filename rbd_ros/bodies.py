@@ -38,22 +38,27 @@ from rbd_ros.sines import cosines_and_sines
 from rbd_ros.vectors import (add, add_cross, add_rotated, compose, cross, quaternion_rotation,
                              rotate, scale, scale6, turn_z)
 
+# numba compiles a helper once for each value of a constant that is one of Python's own whole
+# numbers, and once in all for those of numpy: half of what it takes to compile the kernels.
+whole = np.int64
+GROUND = whole(0)       # where body 0 begins
+
 # Columns: constants first.
-ROTATION = 0     # pose of the body in its parent's frame at rest: rotation (9) ...
-POSITION = 9     # ... and position (3), m
-TURN = 12        # rad per unit of velocity
-SLIDE = 13       # m per unit of velocity
-PARENT = 14      # where the parent begins; of the ground, how many bodies there are
-ARMATURE = 15    # inertia of the motor's rotor as the joint feels it, kg m^2 or kg
-INERTIA = 16     # of the body in its own frame: Sigma (6), h (3), m
-KIND = 26        # how the body moves against its parent, see below
-AXIS = 27        # axis of the body's frame that it turns about and slides along: 0, 1, 2
-Q = 28           # index of the joint's first entry in q; of the ground, the length of q
-NUMBER = 29      # number of the body
-CONSTANTS = 30
-WRENCH = 30      # moment and force that act on the body from outside, in its frame, N m and N
-PRESCRIBED = 36  # 1 where hybrid dynamics is given the acceleration, 0 where the torque
-SCRATCH = 37     # from here on each kernel keeps what it finds on its way
+ROTATION = whole(0)     # pose of the body in its parent's frame at rest: rotation (9) ...
+POSITION = whole(9)     # ... and position (3), m
+TURN = whole(12)        # rad per unit of velocity
+SLIDE = whole(13)       # m per unit of velocity
+PARENT = whole(14)      # where the parent begins; of the ground, how many bodies there are
+ARMATURE = whole(15)    # inertia of the motor's rotor as the joint feels it, kg m^2 or kg
+INERTIA = whole(16)     # of the body in its own frame: Sigma (6), h (3), m
+KIND = whole(26)        # how the body moves against its parent, see below
+AXIS = whole(27)        # axis of the body's frame that it turns about and slides along: 0, 1, 2
+Q = whole(28)           # index of the joint's first entry in q; of the ground, the length of q
+NUMBER = whole(29)      # number of the body
+CONSTANTS = whole(30)
+WRENCH = whole(30)      # moment and force on the body from outside, in its frame, N m and N
+PRESCRIBED = whole(36)  # 1 where hybrid dynamics is given the acceleration, 0 where the torque
+SCRATCH = whole(37)     # from here on each kernel keeps what it finds on its way
 R_, r_ = SCRATCH, SCRATCH + 9        # first the pose of the body, rotation (9), position (3) ...
 COS_, SIN_, SLID_ = R_, R_ + 1, r_   # ... and before that, how far its screw turned and slid
 GRAVITY = POSITION   # of the ground: acceleration of gravity, m/s^2
@@ -231,7 +236,7 @@ def along(robot, screws, b, x, y, z):
 @helper
 def count(robot):
     """Return how many bodies there are, the ground included."""
-    return load_integer(robot, 0, PARENT)
+    return load_integer(robot, GROUND, PARENT)
 
 
 @helper
@@ -243,7 +248,7 @@ def end(robot):
 @helper
 def fits(robot, q, v):
     """Return whether q and v (or None) have as many entries as the robot has coordinates."""
-    return len(q) == int(load(robot, 0, Q)) and (v is None or len(v) == count(robot) - 1)
+    return len(q) == int(load(robot, GROUND, Q)) and (v is None or len(v) == count(robot) - 1)
 
 
 # How each body is placed in its parent's frame, T_{lambda(i),i} [K (34)].
@@ -335,8 +340,8 @@ def ground_origin(robot, screws):
 @helper
 def place_ground(robot, origin):
     """Write the pose of the ground: its axes are the world's."""
-    store33(robot, 0, R_, ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))
-    store3(robot, 0, r_, origin)
+    store33(robot, GROUND, R_, ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))
+    store3(robot, GROUND, r_, origin)
 
 
 @helper

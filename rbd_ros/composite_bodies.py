@@ -24,7 +24,7 @@ section 4, Matrices.
 
 import math
 
-from rbd_ros.bodies import (add_columns, ARMATURE, BLOCK, count, end, fits, GRAVITY,
+from rbd_ros.bodies import (add_columns, ARMATURE, BLOCK, count, end, fits, GRAVITY, GROUND,
                             ground_origin, INERTIA, is_free, LANES, load, load3, load33, load6,
                             load_inertia, number, parent, place, place_ground, place_in_parents,
                             place_in_world, R_, r_, SCRATCH, store3, store33, store6,
@@ -97,7 +97,7 @@ def composite_bodies(robot, screws, q, v, terms):
     place_in_parents(robot, screws, q)
     origin = ground_origin(robot, screws)
     place_ground(robot, origin)
-    store6(robot, 0, V_, (zero, zero))
+    store6(robot, GROUND, V_, (zero, zero))
 
     # Root to leaves: pose, column of the Jacobian, twist.                        [K (34)-(36)]
     for i in range(1, nv + 1):
@@ -141,10 +141,10 @@ def composite_bodies(robot, screws, q, v, terms):
                 store3(robot, b, F3_, velocity_transposed_times(K, p, S))
 
     # Every joint with all those that carry it.
-    _, h, mass = load_inertia(robot, 0, G_)
+    _, h, mass = load_inertia(robot, GROUND, G_)
     per_mass = 1.0 / mass if mass > 0.0 else 0.0
     base = place(6) if is_free(robot, screws, place(1)) else 0
-    gravity, total = load3(robot, 0, GRAVITY), 0.0
+    gravity, total = load3(robot, GROUND, GRAVITY), 0.0
     for j in range(nv, 0, -1):
         b = place(j)
         S, F1, F2 = load6(robot, b, S_), load6(robot, b, F1_), load6(robot, b, F2_)

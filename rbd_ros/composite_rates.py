@@ -17,7 +17,7 @@ form.
 
 import math
 
-from rbd_ros.bodies import (add_columns, ARMATURE, BLOCK, count, end, fits, GRAVITY,
+from rbd_ros.bodies import (add_columns, ARMATURE, BLOCK, count, end, fits, GRAVITY, GROUND,
                             ground_origin, INERTIA, LANES, load, load3, load33, load6,
                             load_inertia, number, parent, place, place_ground, place_in_parents,
                             place_in_world, R_, r_, SCRATCH, store3, store33, store6,
@@ -48,8 +48,8 @@ def composite_rates(robot, screws, q, v, a, terms):
     zero = (0.0, 0.0, 0.0)
     place_in_parents(robot, screws, q)
     place_ground(robot, ground_origin(robot, screws))
-    store6(robot, 0, V_, (zero, zero))
-    store6(robot, 0, A_, (zero, zero))
+    store6(robot, GROUND, V_, (zero, zero))
+    store6(robot, GROUND, A_, (zero, zero))
 
     # Root to leaves: pose, column of the Jacobian, twist and its rate.
     for i in range(1, nv + 1):
@@ -85,7 +85,7 @@ def composite_rates(robot, screws, q, v, a, terms):
             store3(robot, b, PDOT_, add(p_by_turning, p_by_rate))
 
     # Leaves to root: composite bodies, and with each the entries of the matrices.
-    gravity, total = load3(robot, 0, GRAVITY), 0.0
+    gravity, total = load3(robot, GROUND, GRAVITY), 0.0
     for j in range(nv, 0, -1):
         b = place(j)
         S, S_rate, S_second = load6(robot, b, S_), load6(robot, b, SDOT_), load6(robot, b, SDDOT_)

@@ -15,10 +15,10 @@ G dV/dt - ad_V^T G V. The velocity v of the origin is then needed nowhere.
 
 import math
 
-from rbd_ros.bodies import (ARMATURE, BLOCK, count, cross_joint, end, fits, GRAVITY, INERTIA,
-                            joint_motion, LANES, load, load3, load33, load6, load_inertia, parent,
-                            place, place_in_parents, project, R_, r_, SCRATCH, slides, store3,
-                            store6, WRENCH)
+from rbd_ros.bodies import (ARMATURE, BLOCK, count, cross_joint, end, fits, GRAVITY, GROUND,
+                            INERTIA, joint_motion, LANES, load, load3, load33, load6, load_inertia,
+                            parent, place, place_in_parents, project, R_, r_, SCRATCH, slides,
+                            store3, store6, WRENCH)
 from rbd_ros.compiled import kernel
 from rbd_ros.vectors import (acceleration_of_points, add, add_cross, add_to_parent, cross,
                              inertial_force, scale, sub6, unrotate)
@@ -41,9 +41,9 @@ def newton_euler(robot, screws, q, v, a):
     zero = (0.0, 0.0, 0.0)
     n, tau = count(robot), robot[end(robot):]
     place_in_parents(robot, screws, q)
-    store3(robot, 0, OMEGA_, zero)
-    store3(robot, 0, ALPHA_, zero)
-    store3(robot, 0, a_, scale(-1.0, load3(robot, 0, GRAVITY)))
+    store3(robot, GROUND, OMEGA_, zero)
+    store3(robot, GROUND, ALPHA_, zero)
+    store3(robot, GROUND, a_, scale(-1.0, load3(robot, GROUND, GRAVITY)))
     # Root to leaves: how each body moves.
     for i in range(1, n):
         b = place(i)
@@ -91,5 +91,5 @@ def newton_euler(robot, screws, q, v, a):
         store6(robot, up, F_, add_to_parent(load6(robot, up, F_), load33(robot, b, R_),
                                             load3(robot, b, r_), F))
     # A position that is not finite may show in the moment on the ground alone.
-    moment = load3(robot, 0, F_)
+    moment = load3(robot, GROUND, F_)
     return math.isfinite(total + moment[0] + moment[1] + moment[2])

@@ -26,7 +26,7 @@ import math
 
 from rbd_ros.articulated_bodies import articulated_bodies
 from rbd_ros.bodies import (add_columns, ARMATURE, BLOCK, count, end, fits, follows, GRAVITY,
-                            ground_origin, INERTIA, LANES, load, load3, load33, load6,
+                            GROUND, ground_origin, INERTIA, LANES, load, load3, load33, load6,
                             load_inertia, number, parent, place, place_ground, place_in_parents,
                             place_in_world, R_, r_, SCRATCH, store3, store33, store6,
                             store_inertia, world_column, world_joint_motion, WRENCH)
@@ -57,8 +57,8 @@ def inverse_dynamics_jacobians(robot, screws, q, v, a, jacobians):
     zero = (0.0, 0.0, 0.0)
     place_in_parents(robot, screws, q)
     place_ground(robot, ground_origin(robot, screws))
-    store6(robot, 0, V_, (zero, zero))
-    store6(robot, 0, A_, (zero, scale(-1.0, load3(robot, 0, GRAVITY))))
+    store6(robot, GROUND, V_, (zero, zero))
+    store6(robot, GROUND, A_, (zero, scale(-1.0, load3(robot, GROUND, GRAVITY))))
 
     # Root to leaves: pose, column of the Jacobian, twist and acceleration.
     for i in range(1, nv + 1):

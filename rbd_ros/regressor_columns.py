@@ -19,9 +19,9 @@ and so on, with u = z x omega. Garofalo et al. (8)-(12), (16); seed guide sectio
 
 import math
 
-from rbd_ros.bodies import (count, fits, GRAVITY, ground_origin, load3, load33, load6, number,
-                            parent, place, place_ground, place_in_parents, place_in_world, R_, r_,
-                            SCRATCH, store6, world_column, world_joint_motion)
+from rbd_ros.bodies import (count, fits, GRAVITY, GROUND, ground_origin, load3, load33, load6,
+                            number, parent, place, place_ground, place_in_parents, place_in_world,
+                            R_, r_, SCRATCH, store6, world_column, world_joint_motion)
 from rbd_ros.compiled import kernel
 from rbd_ros.vectors import (ad, add, add6, compose, cross, dot, row33, scale, sub, to_child,
                              write_row3)
@@ -46,8 +46,8 @@ def regressor_columns(robot, screws, q, v, a, links, Y):
     zero = (0.0, 0.0, 0.0)
     place_in_parents(robot, screws, q)
     place_ground(robot, ground_origin(robot, screws))
-    store6(robot, 0, V_, (zero, zero))
-    store6(robot, 0, A_, (zero, scale(-1.0, load3(robot, 0, GRAVITY))))
+    store6(robot, GROUND, V_, (zero, zero))
+    store6(robot, GROUND, A_, (zero, scale(-1.0, load3(robot, GROUND, GRAVITY))))
     # Root to leaves: pose, column of the Jacobian, twist and acceleration, in the world's axes.
     for i in range(1, count(robot)):
         b = place(i)

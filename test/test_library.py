@@ -3,6 +3,7 @@
 """The library's border: what it takes, what it refuses, what it depends on."""
 
 import ast
+import importlib
 import itertools
 import os
 import pathlib
@@ -23,6 +24,8 @@ from rbd_ros.newton_euler_derivatives import DERIVATIVE_COLUMNS
 from robots import example_urdf, load_quietly, random_state, random_tree
 
 PACKAGE = pathlib.Path(rbd_ros.__file__).parent
+COLUMN_NAMES = ('GROUND', 'ROTATION', 'POSITION', 'TURN', 'SLIDE', 'PARENT', 'ARMATURE', 'INERTIA',
+                'KIND', 'AXIS', 'Q', 'NUMBER', 'WRENCH', 'PRESCRIBED', 'GRAVITY', 'SCRATCH')
 
 
 @pytest.fixture(scope='module')
@@ -234,6 +237,16 @@ def test_robots_without_joints_have_a_centre_of_mass():
 def test_a_body_has_room_for_what_every_kernel_keeps():
     assert max(ARTICULATED_COLUMNS, COMPOSITE_COLUMNS, DERIVATIVE_COLUMNS, FACTORIZATION_COLUMNS,
                RATE_COLUMNS) <= COLUMNS
+
+
+def test_numba_compiles_no_helper_for_the_value_of_a_column():
+    # It does so for each of Python's own numbers among its arguments.
+    for source in PACKAGE.glob('*.py'):
+        if 'rbd_ros.bodies' in source.read_text() or source.name == 'bodies.py':
+            module = importlib.import_module(f'rbd_ros.{source.stem}')
+            for name, x in vars(module).items():
+                if name in COLUMN_NAMES or (name.endswith('_') and not callable(x)):
+                    assert type(x) is np.int64 or name.startswith('__'), f'{source.name}: {name}'
 
 
 def test_cache_directory_depends_on_the_sources():
