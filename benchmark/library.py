@@ -11,7 +11,7 @@ from importlib import import_module
 
 import numpy as np
 from robots import robots
-from timing import one_core, options, quartiles, save, take_turns
+from timing import gauge, one_core, options, quartiles, save, take_turns
 
 LIBRARIES = {'rbd_ros': 'with_rbd_ros', 'Pinocchio': 'with_pinocchio', 'MuJoCo': 'with_mujoco',
              'Drake': 'with_drake'}
@@ -62,6 +62,8 @@ def measure(robot, found, quick):
         having = {library: there[library][function] for library in there
                   if function in there[library]}
         error = disagreement({library: outputs for library, (_, outputs) in having.items()})
+        if not quick:
+            gauge.wait_for_calm()
         times = take_turns({library: call for library, (call, _) in having.items()}, quick=quick)
         ours = times['rbd_ros']
         yield {'robot': robot.label, 'size': robot.size, 'joints': robot.model.nv,

@@ -26,7 +26,7 @@ velocity.
         x = load(robot, b, COLUMN)                      x = load(robot, b, COLUMN)
 
 The compiler turns the second form, for what no body needs from another, into instructions that
-compute several bodies at once. Lanes that are left over at the end hold zeros.
+compute several bodies at once. Lanes that are left over in the last block hold zeros.
 
 """
 
@@ -38,27 +38,26 @@ from rbd_ros.sines import cosines_and_sines
 from rbd_ros.vectors import (add, add_cross, add_rotated, compose, cross, quaternion_rotation,
                              rotate, scale, scale6, turn_z)
 
-# numba compiles a helper once for each value of a constant that is one of Python's own whole
-# numbers, and once in all for those of numpy: half of what it takes to compile the kernels.
-whole = np.int64
-GROUND = whole(0)       # where body 0 begins
+# Places and columns are numbers of numpy: for each value of a constant that is one of Python's own
+# whole numbers numba would compile the helpers anew, which took half of the time.
+GROUND = np.int64(0)       # where body 0 begins
 
 # Columns: constants first.
-ROTATION = whole(0)     # pose of the body in its parent's frame at rest: rotation (9) ...
-POSITION = whole(9)     # ... and position (3), m
-TURN = whole(12)        # rad per unit of velocity
-SLIDE = whole(13)       # m per unit of velocity
-PARENT = whole(14)      # where the parent begins; of the ground, how many bodies there are
-ARMATURE = whole(15)    # inertia of the motor's rotor as the joint feels it, kg m^2 or kg
-INERTIA = whole(16)     # of the body in its own frame: Sigma (6), h (3), m
-KIND = whole(26)        # how the body moves against its parent, see below
-AXIS = whole(27)        # axis of the body's frame that it turns about and slides along: 0, 1, 2
-Q = whole(28)           # index of the joint's first entry in q; of the ground, the length of q
-NUMBER = whole(29)      # number of the body
-CONSTANTS = whole(30)
-WRENCH = whole(30)      # moment and force on the body from outside, in its frame, N m and N
-PRESCRIBED = whole(36)  # 1 where hybrid dynamics is given the acceleration, 0 where the torque
-SCRATCH = whole(37)     # from here on each kernel keeps what it finds on its way
+ROTATION = np.int64(0)     # pose of the body in its parent's frame at rest: rotation (9) ...
+POSITION = np.int64(9)     # ... and position (3), m
+TURN = np.int64(12)        # rad per unit of velocity
+SLIDE = np.int64(13)       # m per unit of velocity
+PARENT = np.int64(14)      # where the parent begins; of the ground, how many bodies there are
+ARMATURE = np.int64(15)    # inertia of the motor's rotor as the joint feels it, kg m^2 or kg
+INERTIA = np.int64(16)     # of the body in its own frame: Sigma (6), h (3), m
+KIND = np.int64(26)        # how the body moves against its parent, see below
+AXIS = np.int64(27)        # axis of the body's frame that it turns about and slides along: 0, 1, 2
+Q = np.int64(28)           # index of the joint's first entry in q; of the ground, the length of q
+NUMBER = np.int64(29)      # number of the body
+CONSTANTS = np.int64(30)
+WRENCH = np.int64(30)      # moment and force on the body from outside, in its frame, N m and N
+PRESCRIBED = np.int64(36)  # 1 where hybrid dynamics is given the acceleration, 0 where the torque
+SCRATCH = np.int64(37)     # from here on each kernel keeps what it finds on its way
 R_, r_ = SCRATCH, SCRATCH + 9        # first the pose of the body, rotation (9), position (3) ...
 COS_, SIN_, SLID_ = R_, R_ + 1, r_   # ... and before that, how far its screw turned and slid
 GRAVITY = POSITION   # of the ground: acceleration of gravity, m/s^2

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The border of the kernels: what a user gives, checked once, and what was wrong with it."""
 
+from collections.abc import Mapping
 from contextlib import contextmanager
 
 import numpy as np
@@ -55,7 +56,7 @@ class Border:
     Attributes
     ----------
     robot : ndarray
-        The bodies in blocks, see `rbd_ros.bodies`.
+        The bodies in blocks, and what is behind them, see `rbd_ros.bodies`.
 
     """
 
@@ -66,7 +67,7 @@ class Border:
         # As `bodies.end` and `bodies.place`, which only kernels can call.
         end = -(-len(bodies) // LANES) * BLOCK
         self.robot = np.zeros(end + len(bodies) - 1)
-        self._tau = self.robot[end:]
+        self._tau = self.robot[end:]    # of inverse dynamics
         self._places = i // LANES * BLOCK + i % LANES
         self.robot[self._columns(0, CONSTANTS)] = bodies
         whole = self.robot.view(np.int64)
@@ -74,6 +75,10 @@ class Border:
         whole[self._places + LANES * PARENT] = self._places[bodies[:, PARENT].astype(int)]
         whole[LANES * PARENT] = len(bodies)
         self._screws, self._folding = model.tree.screws, model.folding
+
+    def __reduce__(self):
+        # Of buffers that are views of each other copies would not be.
+        return type(self), (self.model,)
 
     def _columns(self, first, number, body=slice(None)):
         """Return where columns of bodies are in the array `robot`, a row for each body."""
@@ -150,7 +155,10 @@ class Border:
 
     @contextmanager
     def _pushed(self, external_wrenches):
-        """Let wrenches act on links: one force per body, in its frame."""
+        """Let wrenches act on links, one force per body in its frame; afterwards none does."""
+        if not isinstance(external_wrenches, Mapping):
+            raise StateError('external_wrenches must be a dict of wrenches by the names of links, '
+                             f'got {external_wrenches!r}')
         tree = self.model.tree
         try:
             for link, wrench in external_wrenches.items():

@@ -49,7 +49,8 @@ def inverse_dynamics(model, q, v, a, *, external_wrenches=None):
     Kim table 2; Lynch and Park (9.53)-(9.57); recursive Newton-Euler, O(n).
 
     """
-    return Workspace(model).inverse_dynamics(q, v, a, external_wrenches=external_wrenches)
+    return Workspace(model).inverse_dynamics(q, v, a,
+                                             external_wrenches=external_wrenches).copy()
 
 
 def bias_torques(model, q, v, *, external_wrenches=None):
@@ -85,7 +86,7 @@ def bias_torques(model, q, v, *, external_wrenches=None):
     Lynch and Park (9.1), b; recursive Newton-Euler, O(n).
 
     """
-    return Workspace(model).bias_torques(q, v, external_wrenches=external_wrenches)
+    return Workspace(model).bias_torques(q, v, external_wrenches=external_wrenches).copy()
 
 
 def gravity_torques(model, q):
@@ -114,7 +115,7 @@ def gravity_torques(model, q):
     Lynch and Park (9.84); Garofalo et al. (6c); recursive Newton-Euler, O(n).
 
     """
-    return Workspace(model).gravity_torques(q)
+    return Workspace(model).gravity_torques(q).copy()
 
 
 def forward_dynamics(model, q, v, tau, *, external_wrenches=None):

@@ -65,7 +65,7 @@ def world_jacobian(model, q, link):
     Vlasblom (2.13), for any point of the body.
 
     """
-    return Workspace(model).world_jacobian(q, link)[0]
+    return Workspace(model).world_jacobian(q, link)[0].copy()
 
 
 def body_jacobian(model, q, link):

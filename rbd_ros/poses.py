@@ -31,14 +31,14 @@ def place_bodies(robot, screws, q):
 
 
 @kernel
-def world_jacobian_columns(robot, screws, q, link, rows):
+def world_jacobian_columns(robot, screws, q, link_row, rows):
     """
     Write the Jacobian of a link about its origin, in the world's axes, and its 4x4 pose.
 
-    ``link`` holds the body that the link belongs to, and its pose in the frame of that body:
-    rotation and position. The first six ``rows`` take the Jacobian, the next four the pose.
-    Returns whether q has the right length and is finite, and no quaternion of a joint that carries
-    the link is zero.
+    ``link_row`` has one row: the body that the link belongs to, and its pose in the frame of that
+    body, rotation and position. The first six of the ten ``rows`` take the Jacobian, the next
+    three the pose; the last one must hold 0, 0, 0, 1 already. Returns whether q has the right
+    length and is finite, and no quaternion of a joint that carries the link is zero.
 
     """
     if not fits(robot, q, None):
@@ -50,8 +50,8 @@ def world_jacobian_columns(robot, screws, q, link, rows):
     J[:] = 0.0
     # Link to root: its pose (R, r) in the frame of every body that carries it, and the columns of
     # these in the axes of the link.                                              [V (2.3)]
-    body = place(int(link[0, 0]))
-    R, r = row33(link, 0, 1), row3(link, 0, 10)
+    body = place(int(link_row[0, 0]))
+    R, r = row33(link_row, 0, 1), row3(link_row, 0, 10)
     b = body
     while b > 0:
         i = number(robot, b)

@@ -119,7 +119,8 @@ class Workspace(Border):
     def __init__(self, model):
         super().__init__(model)
         n = len(self._places) - 1
-        self._a, self._still = np.zeros(n), np.zeros(model.nv)
+        self._a, self._no_acceleration = np.zeros(n), np.zeros(model.nv)
+        self._link_rows = {}
 
     # Buffers that not every user needs are made at their first use.
     @made_at_first_use
@@ -162,9 +163,9 @@ class Workspace(Border):
         """Compute the `DynamicsTerms` that need no velocity; C and C v are left as they are."""
         return self.all_terms(q, None)
 
-    # What control loops call is tried first, with nothing around the kernel: checks, calls of
-    # other methods and arguments that must be named would be felt.
-    def inverse_dynamics(self, q, v, a, external_wrenches=None):
+    # Inverse and forward dynamics, gravity torques and the Jacobian of a link take so little time
+    # that every check and call would be felt: the kernel is tried with hardly anything around it.
+    def inverse_dynamics(self, q, v, a, *, external_wrenches=None):
         """Return tau."""
         try:
             if (external_wrenches is None and self._folding is None
@@ -181,9 +182,10 @@ class Workspace(Border):
         self._run(newton_euler, 'qva', (q, v, a))
         return self._tau if self._folding is None else self._folding.G.T @ self._tau
 
-    def bias_torques(self, q, v, external_wrenches=None):
+    def bias_torques(self, q, v, *, external_wrenches=None):
         """Return C v + g - sum J^T f."""
-        return self.inverse_dynamics(q, v, self._still, external_wrenches)
+        return self.inverse_dynamics(q, v, self._no_acceleration,
+                                     external_wrenches=external_wrenches)
 
     def gravity_torques(self, q):
         """Return g."""
@@ -194,7 +196,7 @@ class Workspace(Border):
             pass
         return self._inverse_dynamics(q, None, None)
 
-    def forward_dynamics(self, q, v, tau, external_wrenches=None):
+    def forward_dynamics(self, q, v, tau, *, external_wrenches=None):
         """Return a."""
         try:
             if (external_wrenches is None and self._folding is None
@@ -232,13 +234,13 @@ class Workspace(Border):
             self.prescribe(False)
 
     @made_at_first_use
-    def _prescribed(self):
+    def _prescribed_places(self):
         """Return where it is said which accelerations are given."""
         return self._places[1:] + LANES * PRESCRIBED
 
     def prescribe(self, prescribed):
         """Say to the articulated bodies which accelerations are given."""
-        self.robot[self._prescribed] = prescribed
+        self.robot[self._prescribed_places] = prescribed
 
     # -- Derivatives. ----------------------------------------------------------------------------
 
@@ -364,21 +366,17 @@ class Workspace(Border):
         try:
             if (self._folding is None
                     and world_jacobian_columns(self.robot, self._screws, q,
-                                               self._links[link], self._jacobian_rows)):
+                                               self._link_rows[link], self._jacobian_rows)):
                 return self._jacobian_and_pose
         except (KeyError, *NOT_A_VECTOR):
             pass
         k, tree = self.model.link_index(link), self.model.tree
-        T = tree.link_pose[k]
-        self._links[link] = np.array([[tree.link_body[k], *T[:3, :3].T.ravel(), *T[:3, 3]]])
-        self._run(world_jacobian_columns, 'q', (q,), self._links[link], self._jacobian_rows)
+        pose = tree.link_pose[k]
+        self._link_rows[link] = np.array(
+            [[tree.link_body[k], *pose[:3, :3].T.ravel(), *pose[:3, 3]]])
+        self._run(world_jacobian_columns, 'q', (q,), self._link_rows[link], self._jacobian_rows)
         J, T = self._jacobian_and_pose
         return (J if self._folding is None else J @ self._folding.G), T
-
-    @made_at_first_use
-    def _links(self):
-        """Return which body a link belongs to, and where in its frame: for those asked for."""
-        return {}
 
     @made_at_first_use
     def _jacobian_rows(self):

@@ -3,10 +3,12 @@
 """The library's border: what it takes, what it refuses, what it depends on."""
 
 import ast
+import copy
 import importlib
 import itertools
 import os
 import pathlib
+import pickle
 import subprocess
 import sys
 
@@ -24,8 +26,7 @@ from rbd_ros.newton_euler_derivatives import DERIVATIVE_COLUMNS
 from robots import example_urdf, load_quietly, random_state, random_tree
 
 PACKAGE = pathlib.Path(rbd_ros.__file__).parent
-COLUMN_NAMES = ('GROUND', 'ROTATION', 'POSITION', 'TURN', 'SLIDE', 'PARENT', 'ARMATURE', 'INERTIA',
-                'KIND', 'AXIS', 'Q', 'NUMBER', 'WRENCH', 'PRESCRIBED', 'GRAVITY', 'SCRATCH')
+
 
 
 @pytest.fixture(scope='module')
@@ -152,10 +153,12 @@ def test_no_entry_that_is_not_finite_passes(floating):
                 x[k] = right
 
 
-def test_wrenches_act_in_the_call_that_names_them_alone(tree):
-    q, v, a = random_state(tree, 0)
-    prescribed = np.arange(tree.nv) % 2 == 0
-    workspace, first, last = Workspace(tree), tree.link_names[1], tree.link_names[-1]
+@pytest.mark.parametrize('name', ['model', 'tree'])
+def test_wrenches_act_in_the_call_that_names_them_alone(name, request):
+    robot = request.getfixturevalue(name)
+    q, v, a = random_state(robot, 0)
+    prescribed = np.arange(robot.nv) % 2 == 0
+    workspace, first, last = Workspace(robot), robot.link_names[1], robot.link_names[-1]
     for call in (workspace.inverse_dynamics, workspace.forward_dynamics,
                  lambda *state, **wrenches: workspace.bias_torques(*state[:2], **wrenches),
                  lambda *state, **wrenches: workspace.hybrid_dynamics(
@@ -163,13 +166,48 @@ def test_wrenches_act_in_the_call_that_names_them_alone(tree):
                  lambda *state, **wrenches: workspace.inverse_dynamics_derivatives(
                      *state, **wrenches).by_position,
                  lambda *state, **wrenches: workspace.forward_dynamics_derivatives(
-                     *state, **wrenches).by_position):
+                     *state, **wrenches).by_position,
+                 lambda *state, **wrenches: workspace.hybrid_dynamics_derivatives(
+                     *state, a, prescribed, **wrenches)[0].by_position):
         without = call(q, v, a).copy()
         with_it = call(q, v, a, external_wrenches={last: np.arange(6.0)}).copy()
         assert np.abs(with_it - without).max() > 1e-3
         with pytest.raises(StateError):
             call(q, v, a, external_wrenches={first: np.ones(6), last: np.full(6, np.nan)})
+        with pytest.raises(StateError):
+            call(np.full(robot.nq, np.nan), v, a, external_wrenches={last: np.ones(6)})
         assert np.array_equal(call(q, v, a), without)
+
+
+def test_a_kept_workspace_has_the_jacobian_of_every_link(model, tree):
+    one = rbd_ros.ModelBuilder('one').link('base').link('a', mass=1.0).joint(
+        'j', 'revolute', 'base', 'a', xyz=(1.0, 2.0, 3.0), axis=(0.0, 1.0, 0.0)).build()
+    none = load_quietly(example_urdf('quadrotor_base.urdf'))
+    for robot in (model, tree, rbd_ros.with_floating_base(tree), one, none):
+        workspace = Workspace(robot)
+        for seed in range(2):
+            q, *_ = random_state(robot, seed)
+            poses = rbd_ros.forward_kinematics(robot, q)
+            for name in (*robot.link_names, *reversed(robot.link_names)):
+                J, T = workspace.world_jacobian(q, name)
+                assert np.array_equal(J, rbd_ros.world_jacobian(robot, q, name))
+                assert np.allclose(T, poses[robot.link_index(name)], rtol=0.0, atol=1e-12)
+
+
+def test_copies_of_a_workspace_are_as_good(tree):
+    q, v, a = random_state(tree, 0)
+    workspace = Workspace(tree)
+
+    def results(one, q):
+        return [x.copy() for x in (
+            one.inverse_dynamics(q, v, a), one.gravity_torques(q), one.forward_dynamics(q, v, a),
+            *one.world_jacobian(q, 'link5'), *one.all_terms(q, v),
+            *one.inverse_dynamics_derivatives(q, v, a), *one.terms_and_rates(q, v, a))]
+
+    results(workspace, q)
+    for again in (copy.deepcopy(workspace), pickle.loads(pickle.dumps(workspace))):
+        for x, expected in zip(results(again, 2.0 * q), results(workspace, 2.0 * q)):
+            assert np.array_equal(x, expected)
 
 
 def test_wrong_wrenches_links_and_options_are_refused_by_name(tree):
@@ -178,6 +216,8 @@ def test_wrong_wrenches_links_and_options_are_refused_by_name(tree):
         rbd_ros.inverse_dynamics(tree, q, v, a, external_wrenches={'hand': np.zeros(6)})
     with pytest.raises(StateError, match="link 'link1'"):
         rbd_ros.inverse_dynamics(tree, q, v, a, external_wrenches={'link1': [1.0, np.nan]})
+    with pytest.raises(StateError, match='by the names of links'):
+        rbd_ros.inverse_dynamics(tree, q, v, a, external_wrenches=np.zeros(6))
     with pytest.raises(rbd_ros.ModelError, match="no link 'hand'"):
         rbd_ros.body_jacobian(tree, q, 'hand')
     with pytest.raises(StateError, match='factorization'):
@@ -209,7 +249,11 @@ def test_workspace_gives_the_same_as_the_functions_and_keeps_its_arrays(model, t
 
 
 def test_functions_return_arrays_of_their_own(tree):
-    q, v, _ = random_state(tree, 0)
+    q, v, a = random_state(tree, 0)
+    for torques in (rbd_ros.inverse_dynamics(tree, q, v, a), rbd_ros.gravity_torques(tree, q),
+                    rbd_ros.bias_torques(tree, q, v), rbd_ros.forward_dynamics(tree, q, v, a)):
+        # Not a view of the whole robot.
+        assert torques.base is None
     one = rbd_ros.mass_matrix(tree, q)
     kept = one.copy()
     rbd_ros.mass_matrix(tree, q + 1.0)
@@ -239,14 +283,23 @@ def test_a_body_has_room_for_what_every_kernel_keeps():
                RATE_COLUMNS) <= COLUMNS
 
 
-def test_numba_compiles_no_helper_for_the_value_of_a_column():
-    # It does so for each of Python's own numbers among its arguments.
+def test_numba_compiles_no_helper_for_the_value_of_a_place_or_column():
+    # It does so for each of Python's own whole numbers among the arguments.
+    helpers = ('offset', 'load_integer', 'add_columns', *(
+        f'{verb}{what}' for verb in ('load', 'store')
+        for what in ('', '3', '33', '6', '_symmetric', '_inertia')))
+    seen = 0
     for source in PACKAGE.glob('*.py'):
-        if 'rbd_ros.bodies' in source.read_text() or source.name == 'bodies.py':
-            module = importlib.import_module(f'rbd_ros.{source.stem}')
-            for name, x in vars(module).items():
-                if name in COLUMN_NAMES or (name.endswith('_') and not callable(x)):
-                    assert type(x) is np.int64 or name.startswith('__'), f'{source.name}: {name}'
+        calls = [node for node in ast.walk(ast.parse(source.read_text()))
+                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+                 and node.func.id in helpers]
+        known = vars(importlib.import_module(f'rbd_ros.{source.stem}')) if calls else {}
+        for argument in itertools.chain(*(call.args for call in calls)):
+            x = known.get(ast.unparse(argument), getattr(argument, 'value', None))
+            if isinstance(x, (int, np.integer)):
+                assert isinstance(x, np.int64), f'{source.name}: {ast.unparse(argument)}'
+                seen += 1
+    assert seen > 100
 
 
 def test_cache_directory_depends_on_the_sources():
