@@ -3,7 +3,8 @@
 """
 Time every fused function against the same in other libraries, all called from Python.
 
-That the outputs agree is checked first. Libraries that are not installed take no part.
+That the outputs agree is checked first. Libraries that are not installed take no part. Functions
+that were held up by others all the time are measured again in the end.
 
 """
 
@@ -19,6 +20,8 @@ LIBRARIES = {'rbd_ros': 'with_rbd_ros', 'Pinocchio': 'with_pinocchio', 'MuJoCo':
 # Different recursions for the same numbers: rounding, which solving for accelerations multiplies
 # by the condition of M, about 1e5 for a humanoid.
 AGREEMENT = 1e-10
+# How often all that was held up until then is measured
+PASSES = 4
 
 
 def libraries():
@@ -55,27 +58,22 @@ def disagreement(outputs):
     return worst
 
 
-def measure(robot, found, quick):
-    """Yield a row of results for every function on a robot."""
-    there = {library: module.functions(robot) for library, module in found.items()}
-    for function in there['rbd_ros']:
-        having = {library: there[library][function] for library in there
-                  if function in there[library]}
-        error = disagreement({library: outputs for library, (_, outputs) in having.items()})
-        if not quick:
-            gauge.wait_for_calm()
-        times = take_turns({library: call for library, (call, _) in having.items()}, quick=quick)
-        ours = times['rbd_ros']
-        yield {'robot': robot.label, 'size': robot.size, 'joints': robot.model.nv,
-               'function': function, 'error': error,
-               'us': {library: 1e6 * float(np.median(t)) for library, t in times.items()},
-               'ratio': {library: quartiles(ours / t) for library, t in times.items()
-                         if library != 'rbd_ros'}}
+def measure(robot, function, there, quick):
+    """Return a row of results for a function, which some libraries have, on a robot."""
+    having = {library: functions[function] for library, functions in there.items()
+              if function in functions}
+    error = disagreement({library: outputs for library, (_, outputs) in having.items()})
+    times = take_turns({library: call for library, (call, _) in having.items()}, quick=quick)
+    ours = times['rbd_ros']
+    return {'robot': robot.label, 'size': robot.size, 'joints': robot.model.nv,
+            'function': function, 'error': error,
+            'us': {library: 1e6 * float(np.median(t)) for library, t in times.items()},
+            'ratio': {library: quartiles(ours / t) for library, t in times.items()
+                      if library != 'rbd_ros'}}
 
 
-def share_of_rates(robot, module, quick):
+def share_of_rates(ours, quick):
     """Return quartiles of the time for terms and rates as a share of twice that of terms."""
-    ours = module.functions(robot)
     times = take_turns({name: ours[name][0] for name in ('all terms', 'terms and rates')},
                        quick=quick)
     return quartiles(times['terms and rates'] / (2.0 * times['all terms']))
@@ -84,17 +82,29 @@ def share_of_rates(robot, module, quick):
 def main():
     """Measure, print and save."""
     quick = options(__doc__).parse_args().quick
-    found, rows, rates = libraries(), [], {}
+    found, rows, rates = libraries(), {}, {}
     with one_core():
-        for robot in robots():
-            for row in measure(robot, found, quick):
-                rows.append(row)
-                print(f'{row["robot"]:16s} {row["joints"]:3d} {row["function"]:32s}', *(
+        there = [(robot, {library: module.functions(robot) for library, module in found.items()})
+                 for robot in robots()]
+        left = [(robot, functions, function) for robot, functions in there
+                for function in functions['rbd_ros']]
+        for _ in range(1 if quick else PASSES):
+            slowest = []
+            for robot, functions, function in left:
+                row = measure(robot, function, functions, quick)
+                rows[robot.label, function] = row
+                print(f'{row["robot"]:16s} {row["joints"]:3d} {function:32s}', *(
                     f'{library} {t:7.2f} us ' for library, t in row['us'].items()), *(
                     f'/ {library} {middle:.2f}' for library, (_, middle, _)
                     in row['ratio'].items()), flush=True)
-            rates[robot.label] = share_of_rates(robot, found['rbd_ros'], quick)
-    save('library', quick, {'rows': rows, 'rates': rates})
+                slowest.append(gauge.slowest)
+            # What the best is may have shown later.
+            left = [one for one, calm in zip(left, gauge.undisturbed(slowest)) if not calm]
+            if left:
+                print(f'{len(left)} were held up')
+        for robot, functions in there:
+            rates[robot.label] = share_of_rates(functions['rbd_ros'], quick)
+    save('library', quick, {'rows': list(rows.values()), 'rates': rates})
 
 
 if __name__ == '__main__':

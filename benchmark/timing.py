@@ -52,6 +52,8 @@ class Gauge:
 
     def __init__(self):
         self.best, self.rounds, self.left_out = np.inf, 0, 0
+        # The longest reading of the rounds that counted last
+        self.slowest = 0.0
 
     def read(self):
         """Return how long a piece of plain Python takes, s."""
@@ -63,8 +65,8 @@ class Gauge:
         return took
 
     def undisturbed(self, readings):
-        """Return which rounds count, of readings before and after each."""
-        return np.max(readings, axis=1) < DISTURBED * self.best
+        """Return which rounds count, of the longest reading of each."""
+        return np.asarray(readings) < DISTURBED * self.best
 
     def pace(self, readings):
         """Return how many times as long as at its best plain Python took."""
@@ -129,7 +131,7 @@ def take_turns(functions, *, quick=False):
                 for _ in count:
                     function()
                 times[name].append((perf_counter() - start) / len(count))
-            readings.append((before, gauge.read()))
+            readings.append(max(before, gauge.read()))
             counting = gauge.undisturbed(readings)
             if counting.sum() >= rounds:
                 break
@@ -138,6 +140,7 @@ def take_turns(functions, *, quick=False):
     # If there is hardly a quiet moment, all count.
     if counting.sum() < 3:
         counting[:] = True
+    gauge.slowest = np.array(readings)[counting].max()
     gauge.rounds += len(counting)
     gauge.left_out += int(np.sum(~counting))
     return {name: np.array(t)[counting] for name, t in times.items()}
