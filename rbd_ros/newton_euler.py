@@ -19,7 +19,7 @@ from rbd_ros.bodies import (ARMATURE, BLOCK, count, cross_joint, end, fits, GRAV
                             INERTIA, joint_motion, LANES, load, load3, load33, load6, load_inertia,
                             parent, place, place_in_parents, project, R_, r_, SCRATCH, slides,
                             store3, store6, WRENCH)
-from rbd_ros.compiled import kernel
+from rbd_ros.compiled import helper, kernel
 from rbd_ros.vectors import (acceleration_of_points, add, add_cross, add_to_parent, cross,
                              inertial_force, scale, sub6, unrotate)
 
@@ -27,8 +27,8 @@ from rbd_ros.vectors import (acceleration_of_points, add, add_cross, add_to_pare
 OMEGA_, ALPHA_, a_, F_ = (SCRATCH + k for k in (12, 15, 18, 21))
 
 
-@kernel
-def newton_euler(robot, screws, q, v, a):
+@helper
+def recursion(robot, screws, q, v, a):
     """
     Write the torques for the accelerations a behind the blocks, and return whether all is finite.
 
@@ -93,3 +93,16 @@ def newton_euler(robot, screws, q, v, a):
     # A position that is not finite may show in the moment on the ground alone.
     moment = load3(robot, GROUND, F_)
     return math.isfinite(total + moment[0] + moment[1] + moment[2])
+
+
+# Two kernels: None as an argument would take a call from Python longer than all the rest.
+@kernel
+def newton_euler(robot, screws, q, v, a):
+    """Do the recursion for a robot that moves."""
+    return recursion(robot, screws, q, v, a)
+
+
+@kernel
+def newton_euler_at_rest(robot, screws, q):
+    """Do the recursion for a robot that stands still."""
+    return recursion(robot, screws, q, None, None)

@@ -13,7 +13,7 @@ from rbd_ros.compiled import prepare
 from rbd_ros.composite_bodies import composite_bodies, use_body_factorization
 from rbd_ros.composite_rates import composite_rates
 from rbd_ros.errors import StateError
-from rbd_ros.newton_euler import newton_euler
+from rbd_ros.newton_euler import newton_euler, newton_euler_at_rest
 from rbd_ros.newton_euler_derivatives import (forward_dynamics_and_jacobians,
                                               forward_dynamics_jacobians,
                                               inverse_dynamics_jacobians)
@@ -165,7 +165,8 @@ class Workspace(Border):
 
     # Inverse and forward dynamics, gravity torques and the Jacobian of a link take so little time
     # that every check and call would be felt: the kernel is tried with hardly anything around it.
-    def inverse_dynamics(self, q, v, a, *, external_wrenches=None):
+    # To fill in an argument that must be named takes Python longer.
+    def inverse_dynamics(self, q, v, a, external_wrenches=None):
         """Return tau."""
         try:
             if (external_wrenches is None and self._folding is None
@@ -173,12 +174,9 @@ class Workspace(Border):
                 return self._tau
         except NOT_A_VECTOR:
             pass
-        if external_wrenches is None:
-            return self._inverse_dynamics(q, v, a)
-        with self._pushed(external_wrenches):
-            return self._inverse_dynamics(q, v, a)
-
-    def _inverse_dynamics(self, q, v, a):
+        if external_wrenches is not None:
+            with self._pushed(external_wrenches):
+                return self.inverse_dynamics(q, v, a)
         self._run(newton_euler, 'qva', (q, v, a))
         return self._tau if self._folding is None else self._folding.G.T @ self._tau
 
@@ -190,13 +188,14 @@ class Workspace(Border):
     def gravity_torques(self, q):
         """Return g."""
         try:
-            if self._folding is None and newton_euler(self.robot, self._screws, q, None, None):
+            if self._folding is None and newton_euler_at_rest(self.robot, self._screws, q):
                 return self._tau
         except NOT_A_VECTOR:
             pass
-        return self._inverse_dynamics(q, None, None)
+        self._run(newton_euler_at_rest, 'q', (q,))
+        return self._tau if self._folding is None else self._folding.G.T @ self._tau
 
-    def forward_dynamics(self, q, v, tau, *, external_wrenches=None):
+    def forward_dynamics(self, q, v, tau, external_wrenches=None):
         """Return a."""
         try:
             if (external_wrenches is None and self._folding is None
