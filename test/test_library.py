@@ -28,7 +28,6 @@ from robots import example_urdf, load_quietly, random_state, random_tree
 PACKAGE = pathlib.Path(rbd_ros.__file__).parent
 
 
-
 @pytest.fixture(scope='module')
 def model():
     """Return a Panda, whose fingers mimic each other."""
