@@ -58,10 +58,9 @@ def disagreement(outputs):
     return worst
 
 
-def measure(robot, function, there, quick):
-    """Return a row of results for a function, which some libraries have, on a robot."""
-    having = {library: functions[function] for library, functions in there.items()
-              if function in functions}
+def measure(robot, function, functions, quick):
+    """Return a row of results for a function on a robot, of the functions of each library."""
+    having = {library: mine[function] for library, mine in functions.items() if function in mine}
     error = disagreement({library: outputs for library, (_, outputs) in having.items()})
     times = take_turns({library: call for library, (call, _) in having.items()}, quick=quick)
     ours = times['rbd_ros']
@@ -84,9 +83,9 @@ def main():
     quick = options(__doc__).parse_args().quick
     found, rows, slowest, rates = libraries(), {}, {}, {}
     with one_core():
-        there = [(robot, {library: module.functions(robot) for library, module in found.items()})
+        cases = [(robot, {library: module.functions(robot) for library, module in found.items()})
                  for robot in robots()]
-        left = [(robot, functions, function) for robot, functions in there
+        left = [(robot, functions, function) for robot, functions in cases
                 for function in functions['rbd_ros']]
         for _ in range(1 if quick else PASSES):
             for robot, functions, function in left:
@@ -104,7 +103,7 @@ def main():
             if left:
                 print(f'{len(left)} were held up')
                 gauge.wait_for_calm()
-        for robot, functions in there:
+        for robot, functions in cases:
             rates[robot.label] = share_of_rates(functions['rbd_ros'], quick)
     save('library', quick, {'rows': list(rows.values()), 'rates': rates})
 

@@ -98,11 +98,11 @@ def recursion(robot, screws, q, v, a):
 # Two kernels: None as an argument would take a call from Python longer than all the rest.
 @kernel
 def newton_euler(robot, screws, q, v, a):
-    """Do the recursion for a robot that moves."""
+    """Do the `recursion`, and return whether all is finite."""
     return recursion(robot, screws, q, v, a)
 
 
 @kernel
 def newton_euler_at_rest(robot, screws, q):
-    """Do the recursion for a robot that stands still."""
+    """Do the `recursion` for a robot that stands still, and return whether all is finite."""
     return recursion(robot, screws, q, None, None)

@@ -177,7 +177,10 @@ class Workspace(Border):
         if external_wrenches is not None:
             with self._pushed(external_wrenches):
                 return self.inverse_dynamics(q, v, a)
-        self._run(newton_euler, 'qva', (q, v, a))
+        return self._torques(newton_euler, q=q, v=v, a=a)
+
+    def _torques(self, kernel, **vectors):
+        self._run(kernel, vectors, vectors.values())
         return self._tau if self._folding is None else self._folding.G.T @ self._tau
 
     def bias_torques(self, q, v, *, external_wrenches=None):
@@ -192,8 +195,7 @@ class Workspace(Border):
                 return self._tau
         except NOT_A_VECTOR:
             pass
-        self._run(newton_euler_at_rest, 'q', (q,))
-        return self._tau if self._folding is None else self._folding.G.T @ self._tau
+        return self._torques(newton_euler_at_rest, q=q)
 
     def forward_dynamics(self, q, v, tau, external_wrenches=None):
         """Return a."""
