@@ -3,11 +3,11 @@
 """From links and joints to the arrays that the kernels read (`rbd_ros.bodies`)."""
 
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 from rbd_ros import bodies
-from rbd_ros.joints import joint_screws, X, Y, Z
-from rbd_ros.spatial import pose
+from rbd_ros.joints import joint_screws
 
 
 @dataclass(frozen=True)
@@ -36,26 +36,34 @@ class Tree:
 
 def turn_z_to(axis):
     """Return a rotation whose third column is ``axis``; exact for the axes of coordinates."""
-    if np.array_equal(axis, Z):
+    z = axis.tolist()
+    if z == [0.0, 0.0, 1.0]:
         return np.eye(3)
     # The coordinate axis least along the given one makes a well-conditioned triad.
-    x = np.cross((X, Y, Z)[np.argmin(np.abs(axis))], axis)
-    x = x / np.linalg.norm(x)
-    return np.column_stack((x, np.cross(axis, x), axis))
+    least = min(range(3), key=lambda k: abs(z[k]))
+    x, y, w = _cross([float(k == least) for k in range(3)], z)
+    length = sqrt(x * x + y * y + w * w)
+    x = (x / length, y / length, w / length)
+    return np.array((x, _cross(z, x), z)).T
 
 
-def pseudo_inertia(mass, com, inertia):
-    """Return the 4x4 integral of (r, 1) (r, 1)^T over a body's mass."""
-    P = np.zeros((4, 4))
-    P[:3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia + mass * np.outer(com, com)
-    P[:3, 3] = P[3, :3] = mass * np.asarray(com)
-    P[3, 3] = mass
+def _cross(a, b):
+    """Return a x b; of single vectors np.cross takes ten times as long."""
+    (ax, ay, az), (bx, by, bz) = a, b
+    return (ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx)
+
+
+def pseudo_inertias(links):
+    """Return the 4x4 integral of (r, 1) (r, 1)^T over the mass of each link, in its frame."""
+    masses = np.array([link.mass for link in links])
+    coms = np.array([link.com for link in links]).reshape(-1, 3)
+    inertias = np.array([link.inertia for link in links]).reshape(-1, 3, 3)
+    P = np.zeros((len(links), 4, 4))
+    P[:, :3, :3] = (0.5 * np.trace(inertias, axis1=1, axis2=2)[:, None, None] * np.eye(3)
+                    - inertias + masses[:, None, None] * coms[:, :, None] * coms[:, None, :])
+    P[:, :3, 3] = P[:, 3, :3] = masses[:, None] * coms
+    P[:, 3, 3] = masses
     return P
-
-
-def inertia_row(P):
-    """Return a pseudo-inertia as the ten numbers Sigma, h, m of a row."""
-    return [P[0, 0], P[1, 1], P[2, 2], P[0, 1], P[0, 2], P[1, 2], *P[:3, 3], P[3, 3]]
 
 
 def assemble(links, joints, gravity):
@@ -78,8 +86,6 @@ def assemble(links, joints, gravity):
 
     """
     rows = [_row(np.eye(4), 0.0, 0.0, 0.0, 0, bodies.SCREW, 2, 0)]
-    rows[0][bodies.GRAVITY:bodies.GRAVITY + 3] = gravity
-    inertias = [np.zeros((4, 4))]
     body_of, pose_of = {}, {}
     if links:
         body_of[links[0].name], pose_of[links[0].name] = 0, np.eye(4)
@@ -96,33 +102,31 @@ def assemble(links, joints, gravity):
                 up, rest = len(rows) - 1, np.eye(4)
         else:
             for k, (axis, turn, slide) in enumerate(joint_screws(joint)):
-                turned = pose(turn_z_to(axis), np.zeros(3))
+                turned = np.eye(4)
+                turned[:3, :3] = turn_z_to(axis)
                 rows.append(_row(rest @ turned, turn, slide, joint.armature[k], up,
                                  bodies.SCREW, 2, q + k))
-                up, rest = len(rows) - 1, pose(turned[:3, :3].T, np.zeros(3))
-        inertias += [np.zeros((4, 4))] * (len(rows) - len(inertias))
+                up, rest = len(rows) - 1, turned.T
         body_of[joint.child], pose_of[joint.child] = up, rest
         q += joint.nq
-    for link in links:
-        T, body = pose_of[link.name], body_of[link.name]
-        inertias[body] = inertias[body] + T @ pseudo_inertia(
-            link.mass, link.com, link.inertia) @ T.T
+    link_body = np.array([body_of[link.name] for link in links], int)
+    link_pose = np.array([pose_of[link.name] for link in links]).reshape(-1, 4, 4)
+    P = np.zeros((len(rows), 4, 4))
+    np.add.at(P, link_body, link_pose @ pseudo_inertias(links) @ link_pose.transpose(0, 2, 1))
     robot = np.array(rows)
+    robot[0, bodies.GRAVITY:bodies.GRAVITY + 3] = gravity
     robot[0, bodies.Q] = q
-    robot[:, bodies.INERTIA:bodies.INERTIA + 10] = [inertia_row(P) for P in inertias]
-    tree = Tree(robot, 1 if np.all(robot[:, bodies.KIND] == bodies.SCREW) else None,
-                np.array([body_of[link.name] for link in links], int),
-                np.array([pose_of[link.name] for link in links]).reshape(-1, 4, 4))
+    # Sigma, h and m.
+    robot[:, bodies.INERTIA:bodies.INERTIA + 10] = P[:, (0, 1, 2, 0, 0, 1, 0, 1, 2, 3),
+                                                     (0, 1, 2, 1, 2, 2, 3, 3, 3, 3)]
+    tree = Tree(robot, 1 if np.all(robot[:, bodies.KIND] == bodies.SCREW) else None, link_body,
+                link_pose)
     for array in (tree.robot, tree.link_body, tree.link_pose):
         array.flags.writeable = False
     return tree
 
 
 def _row(T, turn, slide, armature, up, kind, axis, q):
-    row = np.zeros(bodies.CONSTANTS)
-    row[bodies.ROTATION:bodies.ROTATION + 9] = T[:3, :3].T.ravel()
-    row[bodies.POSITION:bodies.POSITION + 3] = T[:3, 3]
-    row[bodies.TURN], row[bodies.SLIDE] = turn, slide
-    row[bodies.ARMATURE], row[bodies.PARENT] = armature, up
-    row[bodies.KIND], row[bodies.AXIS], row[bodies.Q] = kind, axis, q
-    return row
+    """Return the constants of a body, its inertia left out, in the order of their columns."""
+    return [*T[:3, :3].T.ravel().tolist(), *T[:3, 3].tolist(), turn, slide, up, armature,
+            *(0.0,) * 10, kind, axis, q, 0.0]

@@ -22,7 +22,8 @@ from rbd_ros.batch_kernels import (all_terms_states, forward_derivatives_states,
                                    hybrid_dynamics_states, inverse_derivatives_states,
                                    inverse_dynamics_states, torque_regressor_states)
 from rbd_ros.compiled import prepare
-from rbd_ros.errors import RbdError, StateError
+from rbd_ros.errors import RbdError
+from rbd_ros.validation import mask, rows
 from rbd_ros.workspace import Derivatives, DynamicsTerms, name_rows, Workspace
 
 # States in a chunk: enough for the cost of a call from Python not to count.
@@ -53,6 +54,7 @@ def inverse_dynamics(model, Q, V, A, *, threads=None, progress=None):
         If an array has another shape, or a state holds a non-finite number.
 
     """
+    Q = rows(model, 'Q', Q, positions=True, finite=False)
     Tau = np.zeros((len(Q), model.nv))
     _compute(model, inverse_dynamics_states, {'Q': Q, 'V': V, 'A': A},
              lambda workspace: (), [Tau], [Tau],
@@ -86,6 +88,7 @@ def forward_dynamics(model, Q, V, Tau, *, threads=None, progress=None):
         If a joint moves no inertia.
 
     """
+    Q = rows(model, 'Q', Q, positions=True, finite=False)
     return hybrid_dynamics(model, Q, V, np.zeros((len(Q), model.nv)), Tau,
                            np.zeros(model.nv, bool), threads=threads, progress=progress)[0]
 
@@ -119,14 +122,13 @@ def hybrid_dynamics(model, Q, V, A, Tau, prescribed, *, threads=None, progress=N
         If a joint whose torque is given moves no inertia.
 
     """
-    prescribed = np.array(prescribed, bool)
-    if prescribed.shape != (model.nv,):
-        raise StateError(f"robot '{model.name}' has {model.nv} velocities, got prescribed of the "
-                         f'shape {prescribed.shape}')
-    states = {'Q': Q, 'V': V, 'A': np.array(A, float), 'Tau': np.array(Tau, float)}
-    for label, unknown in (('A', ~prescribed), ('Tau', prescribed)):
-        if states[label].shape == (len(Q), model.nv):
-            states[label][:, unknown] = 0.0
+    prescribed = mask(model, 'prescribed', prescribed)
+    Q = rows(model, 'Q', Q, positions=True, finite=False)
+    # What is not given is filled in: not in the arrays of the user.
+    A, Tau = (rows(model, label, x, len(Q), finite=False).copy()
+              for label, x in (('A', A), ('Tau', Tau)))
+    A[:, ~prescribed], Tau[:, prescribed] = 0.0, 0.0
+    states = {'Q': Q, 'V': V, 'A': A, 'Tau': Tau}
 
     def buffers(workspace):
         workspace.prescribe(prescribed)
@@ -162,11 +164,12 @@ def all_terms(model, Q, V, *, threads=None, progress=None):
         If an array has another shape, or a state holds a non-finite number.
 
     """
-    rows = np.zeros((len(Q), 2 * model.nv + 6, max(model.nv, 3)))
+    Q = rows(model, 'Q', Q, positions=True, finite=False)
+    blocks = np.zeros((len(Q), 2 * model.nv + 6, max(model.nv, 3)))
     terms = DynamicsTerms(*(np.moveaxis(part, -1, 0) for part in name_rows(
-        np.moveaxis(rows, 0, -1), model.nv)))
+        np.moveaxis(blocks, 0, -1), model.nv)))
     _compute(model, all_terms_states, {'Q': Q, 'V': V},
-             lambda workspace: (), [rows], terms,
+             lambda workspace: (), [blocks], terms,
              lambda workspace, *state: workspace.all_terms(*state), threads, progress)
     return terms
 
@@ -195,6 +198,7 @@ def inverse_dynamics_derivatives(model, Q, V, A, *, threads=None, progress=None)
         If an array has another shape, or a state holds a non-finite number.
 
     """
+    Q = rows(model, 'Q', Q, positions=True, finite=False)
     jacobians = np.zeros((len(Q), model.nv, 3 * model.nv))
     derivatives = Derivatives(*np.split(jacobians, 3, axis=2))
     _compute(model, inverse_derivatives_states, {'Q': Q, 'V': V, 'A': A},
@@ -230,6 +234,7 @@ def forward_dynamics_derivatives(model, Q, V, Tau, *, threads=None, progress=Non
         If a joint moves no inertia.
 
     """
+    Q = rows(model, 'Q', Q, positions=True, finite=False)
     solved = np.zeros((len(Q), model.nv, 3 * model.nv))
     derivatives = Derivatives(*np.split(solved, 3, axis=2))
 
@@ -240,7 +245,7 @@ def forward_dynamics_derivatives(model, Q, V, Tau, *, threads=None, progress=Non
     def one(workspace, q, v, _, tau):
         return workspace.forward_dynamics_derivatives(q, v, tau)
 
-    states = {'Q': Q, 'V': V, 'A': np.zeros((len(Q), model.nv)), 'Tau': np.array(Tau, float)}
+    states = {'Q': Q, 'V': V, 'A': np.zeros((len(Q), model.nv)), 'Tau': Tau}
     _compute(model, forward_derivatives_states, states, buffers, [solved], derivatives, one,
              threads, progress)
     return derivatives
@@ -270,6 +275,7 @@ def torque_regressor(model, Q, V, A, *, threads=None, progress=None):
         If an array has another shape, or a state holds a non-finite number.
 
     """
+    Q = rows(model, 'Q', Q, positions=True, finite=False)
     Y = np.zeros((len(Q), model.nv, Workspace(model).regressor[1].shape[1]))
     _compute(model, torque_regressor_states, {'Q': Q, 'V': V, 'A': A},
              lambda workspace: (workspace.regressor[0],), [Y], [Y],
@@ -347,13 +353,6 @@ def _compute(model, kernel, states, buffers, raw, results, one, threads, progres
 
 def _checked(model, states):
     """Return the states as arrays that the kernels take as they are."""
-    checked = {}
     count = len(states['Q'])
-    for label, x in states.items():
-        width = model.nq if label == 'Q' else model.nv
-        x = np.require(x, float, ['C', 'W'])
-        if x.shape != (count, width):
-            raise StateError(f"{label} has the shape {x.shape}, robot '{model.name}' and "
-                             f'{count} states need ({count}, {width})')
-        checked[label] = x
-    return checked
+    return {label: rows(model, label, x, count, positions=label == 'Q', finite=False)
+            for label, x in states.items()}

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The border of the kernels: what a user gives, checked once, and what was wrong with it."""
 
-from collections.abc import Mapping
 from contextlib import contextmanager
 
 import numpy as np
@@ -11,6 +10,7 @@ from rbd_ros.compiled import prepare
 from rbd_ros.configurations import normalize
 from rbd_ros.errors import SingularError, StateError
 from rbd_ros.spatial import Ad, inverse
+from rbd_ros.validation import check_model, finite_vector, vector, wrenches
 
 # What a kernel raises on a type that it was not compiled for, and on an empty list.
 NOT_A_VECTOR = (TypeError, ValueError)
@@ -61,6 +61,7 @@ class Border:
     """
 
     def __init__(self, model):
+        check_model(model)
         self.model = model
         bodies = model.tree.robot
         i = np.arange(len(bodies))
@@ -101,35 +102,16 @@ class Border:
         fold = self._folding
         q, *velocities = self.check(q=q, **velocities)
         return (fold.multiplier * q[fold.source] + fold.offset,
-                *(None if x is None else fold.G @ x for x in velocities))
-
-    def _names(self, label):
-        return self.model.position_names if label == 'q' else self.model.velocity_names
+                *(fold.G @ x for x in velocities))
 
     def _convert(self, **vectors):
-        converted = []
-        for label, x in vectors.items():
-            if x is not None:
-                names = self._names(label)
-                try:
-                    x = np.array(x, dtype=float)
-                except (TypeError, ValueError):
-                    raise StateError(f'{label} must be numbers, got {x!r}') from None
-                if x.shape != (len(names),):
-                    raise StateError(
-                        f"{label} has the shape {x.shape}, robot '{self.model.name}' needs "
-                        f'({len(names)},): ' + ', '.join(names))
-            converted.append(x)
-        return converted
+        return [vector(self.model, label, x, positions=label == 'q')
+                for label, x in vectors.items()]
 
     def check(self, **vectors):
         """Return copies of ``q``, ``v``, ``a`` or ``tau``, given by name, or refuse them."""
-        converted = self._convert(**vectors)
-        for label, x in zip(vectors, converted):
-            if x is not None and not np.all(np.isfinite(x)):
-                k = np.flatnonzero(~np.isfinite(x))[0]
-                raise StateError(f"{label} of '{self._names(label)[k]}' is {x[k]}")
-        return converted
+        return [finite_vector(self.model, label, x, positions=label == 'q')
+                for label, x in vectors.items()]
 
     def _explain(self, **vectors):
         """Raise the error for a result that is not finite."""
@@ -156,17 +138,10 @@ class Border:
     @contextmanager
     def _pushed(self, external_wrenches):
         """Let wrenches act on links, one force per body in its frame; afterwards none does."""
-        if not isinstance(external_wrenches, Mapping):
-            raise StateError('external_wrenches must be a dict of wrenches by the names of links, '
-                             f'got {external_wrenches!r}')
         tree = self.model.tree
+        forces = wrenches(self.model, external_wrenches)
         try:
-            for link, wrench in external_wrenches.items():
-                k = self.model.link_index(link)
-                wrench = np.array(wrench, float)
-                if wrench.shape != (6,) or not np.all(np.isfinite(wrench)):
-                    raise StateError(f"the external wrench on link '{link}' must be six finite "
-                                     f'numbers (moment, force), got {wrench}')
+            for k, wrench in forces.items():
                 there = self._columns(WRENCH, 6, tree.link_body[k])
                 self.robot[there] += Ad(inverse(tree.link_pose[k])).T @ wrench
             yield

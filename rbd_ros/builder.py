@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robots by program: links and joints of every kind, one call each."""
 
-import numpy as np
-
-from rbd_ros.description import Link, numbers
+from rbd_ros.description import inertia_matrix, Link, numbers
 from rbd_ros.errors import ModelError
 from rbd_ros.joints import Joint, KINDS, Mimic, X, Y
 from rbd_ros.model import build_model, STANDARD_GRAVITY
@@ -66,17 +64,10 @@ class ModelBuilder:
             If the inertia has another shape.
 
         """
-        where, count = f"link '{name}'", np.size(inertia)
-        if count not in (3, 6, 9):
-            raise ModelError(f'{where}: its inertia needs 3, 6 or 3 x 3 numbers, got {inertia!r}')
-        values = numbers(where, 'inertia', inertia, (3, 3) if count == 9 else (count,))
-        if count == 3:
-            values = np.diag(values)
-        elif count == 6:
-            xx, yy, zz, xy, xz, yz = values
-            values = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        where = f"link '{name}'"
         self._links.append(Link(name, float(numbers(where, 'mass', mass, ())),
-                                numbers(where, 'centre of mass', com, (3,)), values))
+                                numbers(where, 'centre of mass', com, (3,)),
+                                inertia_matrix(where, inertia)))
         return self
 
     def joint(self, name, kind, parent, child, *, xyz=(0.0, 0.0, 0.0), rpy=(0.0, 0.0, 0.0),
@@ -128,7 +119,7 @@ class ModelBuilder:
         for label in limits:
             if label not in LIMITS:
                 raise ModelError(f"{where}: there is no '{label}', only " + ', '.join(LIMITS))
-        limits = {label: numbers(where, label, value, (KINDS[kind].nv,), infinite=True)
+        limits = {label: numbers(where, label, value, (KINDS[kind].nv,), repeat=True, infinite=True)
                   for label, value in limits.items()}
         if mimic is not None and (isinstance(mimic, str) or not 1 <= len(mimic) <= 3):
             raise ModelError(f'{where}: mimic must be a joint, a multiplier and an offset, got '

@@ -2,14 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robots made from others: loads, locked joints, parts. A model itself never changes."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
+import numpy as np
 
 from rbd_ros.configurations import neutral
-from rbd_ros.description import check_link, Link, numbers, resolve_mimics
+from rbd_ros.description import check_link, inertia_matrix, Link, numbers, resolve_mimics
 from rbd_ros.errors import ModelError
-from rbd_ros.joints import Joint, joint_pose, KINDS
-from rbd_ros.model import rebuild
+from rbd_ros.joints import Joint, KINDS
+from rbd_ros.model import fix, rebuild
+from rbd_ros.texts import listed
+from rbd_ros.validation import check_model, shown
 
 
 def with_gravity(model, gravity):
@@ -35,11 +39,9 @@ def with_gravity(model, gravity):
         If ``gravity`` is not three finite numbers.
 
     """
+    if gravity is None:
+        raise ModelError('gravity must be three finite numbers, m/s^2, got None')
     return rebuild(model, gravity=gravity)
-
-
-_NO_LIMITS = dict.fromkeys(
-    ('lower', 'upper', 'velocity', 'effort', 'damping', 'friction', 'armature'), ())
 
 
 def _load_name(link):
@@ -60,8 +62,9 @@ def with_payload(model, link, mass, com=(0.0, 0.0, 0.0), inertia=None):
         kg.
     com : array_like, shape (3,)
         Centre of mass of the load in the link's frame, m.
-    inertia : array_like, shape (3, 3), optional
-        About that centre, in the link's axes, kg m^2; default: a point mass.
+    inertia : array_like, shape (3,), (6,) or (3, 3), optional
+        About that centre, in the link's axes, kg m^2: principal moments, or ixx, iyy, izz, ixy,
+        ixz, iyz, or the matrix; default: a point mass.
 
     Returns
     -------
@@ -74,6 +77,7 @@ def with_payload(model, link, mass, com=(0.0, 0.0, 0.0), inertia=None):
         If there is no such link, or no body has such a mass and inertia.
 
     """
+    check_model(model)
     if model.links[model.link_index(link)].is_load:
         raise ModelError(f"'{link}' is itself a load: put this one on what carries it")
     model = without_payload(model, link)
@@ -81,8 +85,7 @@ def with_payload(model, link, mass, com=(0.0, 0.0, 0.0), inertia=None):
     where = f"the load on link '{link}'"
     load = Link(name, float(numbers(where, 'mass', mass, ())),
                 numbers(where, 'centre of mass', com, (3,)),
-                numbers(where, 'inertia', 0.0 if inertia is None else inertia, (3, 3)),
-                is_load=True)
+                inertia_matrix(where, np.zeros(3) if inertia is None else inertia), is_load=True)
     odd = check_link(load)
     if odd:
         raise ModelError(odd)
@@ -115,6 +118,7 @@ def without_payload(model, link):
         If there is no such link.
 
     """
+    check_model(model)
     model.link_index(link)
     name = _load_name(link)
     if not any(one.is_load and one.name == name for one in model.links):
@@ -143,13 +147,16 @@ def with_armature(model, armature):
     Raises
     ------
     ModelError
-        If there is no such joint, or a number is negative.
+        If there is no such joint, it is fixed, or a number is negative.
 
     """
-    _require_joints(model, armature)
+    _require_joints(model, armature, Mapping)
+    for joint in model.joints:
+        if joint.name in armature and not joint.nv:
+            raise ModelError(f"joint '{joint.name}' is fixed: nothing of a rotor is felt there")
     return rebuild(model, joints=[
         replace(joint, armature=tuple(numbers(f"joint '{joint.name}'", 'armature',
-                                              armature[joint.name], (joint.nv,))))
+                                              armature[joint.name], (joint.nv,), repeat=True)))
         if joint.name in armature else joint for joint in model.joints])
 
 
@@ -176,25 +183,26 @@ def with_locked_joints(model, positions):
         If there is no such joint, it has no coordinates of its own, or other than these many.
 
     """
-    _require_joints(model, positions)
+    _require_joints(model, positions, Mapping)
     own = {joint.name for joint, _, _ in model.moving_joints}
     values = {}
     for name, value in positions.items():
         joint = next(joint for joint in model.joints if joint.name == name)
         if name not in own:
-            what = f'mimics {joint.mimic.joint}' if joint.nv else 'is fixed'
-            raise ModelError(f"joint '{name}' cannot be locked: it {what}")
-        values[name] = numbers(f"joint '{name}'", 'locked position', value, (joint.nq,))
+            if not joint.nv:
+                raise ModelError(f"joint '{name}' cannot be locked: it is fixed; leave it out")
+            raise ModelError(f"joint '{name}' cannot be locked: it mimics '{joint.mimic.joint}', "
+                             'with which it is locked too; leave it out')
+        values[name] = numbers(f"joint '{name}'", 'locked position', value, (joint.nq,),
+                               repeat=joint.nq == 1)
         if not KINDS[joint.kind].is_screws and not values[name][:4].any():
             raise ModelError(f"joint '{name}' cannot be locked at the quaternion 0, 0, 0, 0")
     followers, _ = resolve_mimics(model.joints)
     for name, (leader, multiplier, offset) in followers.items():
         if leader in values:
             values[name] = multiplier * values[leader] + offset
-    return rebuild(model, joints=[
-        replace(joint, kind='fixed', placement=joint.placement
-                @ joint_pose(joint, values[joint.name]), mimic=None, **_NO_LIMITS)
-        if joint.name in values else joint for joint in model.joints])
+    return rebuild(model, joints=[fix(joint, values[joint.name]) if joint.name in values else joint
+                                  for joint in model.joints])
 
 
 def with_free_joints(model, names):
@@ -217,10 +225,14 @@ def with_free_joints(model, names):
     Raises
     ------
     ModelError
-        If there is no such joint.
+        If there is no such joint, or it mimics another.
 
     """
     _require_joints(model, names)
+    followers, _ = resolve_mimics(model.joints)
+    for name in names:
+        if name in followers:
+            raise ModelError(f"joint '{name}' mimics '{followers[name][0]}': name that one instead")
     at_rest = neutral(model)
     return with_locked_joints(model, {joint.name: at_rest[q] for joint, q, _ in model.moving_joints
                                       if joint.name not in names})
@@ -248,6 +260,7 @@ def subtree(model, link):
         If there is no such link, or a joint of the part mimics one outside.
 
     """
+    check_model(model)
     model.link_index(link)
     kept, joints = {link}, []
     for joint in model.joints:
@@ -285,6 +298,7 @@ def with_floating_base(model, name='base'):
         If a joint of that name is there already, or the robot has no links.
 
     """
+    check_model(model)
     if not model.links:
         raise ModelError(f"robot '{model.name}' has no links that could float")
     world = 'world'
@@ -294,9 +308,13 @@ def with_floating_base(model, name='base'):
     return rebuild(model, links=(Link(world), *model.links), joints=(base, *model.joints))
 
 
-def _require_joints(model, names):
+def _require_joints(model, names, kind=Collection):
+    check_model(model)
+    if isinstance(names, str) or not isinstance(names, kind):
+        what = 'a dict by' if kind is Mapping else 'a list of'
+        raise ModelError(f'{what} the names of joints is expected, got {shown(names)}')
     known = [joint.name for joint in model.joints]
     for name in names:
         if name not in known:
             raise ModelError(f"robot '{model.name}' has no joint '{name}'; its joints are "
-                             + ', '.join(known))
+                             + listed(known))

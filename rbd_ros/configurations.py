@@ -7,14 +7,7 @@ import numpy as np
 from rbd_ros.errors import StateError
 from rbd_ros.joints import KINDS, quaternion_matrix
 from rbd_ros.spatial import exp, log, pose
-
-
-def _configuration(model, q):
-    q = np.array(q, float)
-    if q.shape != (model.nq,):
-        raise StateError(f"q has the shape {q.shape}, robot '{model.name}' needs ({model.nq},): "
-                         + ', '.join(model.position_names))
-    return q
+from rbd_ros.validation import check_model, finite_vector, number, shown
 
 
 def _quaternion_joints(model):
@@ -38,13 +31,14 @@ def neutral(model):
         rad, m.
 
     """
+    check_model(model)
     q = np.zeros(model.nq)
     for _, i, _ in _quaternion_joints(model):
         q[i.start + 3] = 1.0
     return q
 
 
-def normalize(model, q):
+def normalize(model, q, label='q'):
     """
     Return a configuration with unit quaternions.
 
@@ -54,6 +48,8 @@ def normalize(model, q):
         The robot.
     q : array_like, shape (model.nq,)
         Configuration, rad and m; quaternions of any length but zero.
+    label : str
+        What it is called, for errors.
 
     Returns
     -------
@@ -63,10 +59,10 @@ def normalize(model, q):
     Raises
     ------
     StateError
-        If ``q`` has another shape or a quaternion is zero.
+        If ``q`` has another shape or holds a non-finite number, or a quaternion is zero.
 
     """
-    q = _configuration(model, q)
+    q = finite_vector(model, label, q, positions=True)
     for joint, i, _ in _quaternion_joints(model):
         quaternion = q[i.start:i.start + 4]
         length = np.linalg.norm(quaternion)
@@ -84,8 +80,8 @@ def random_configuration(model, rng):
     ----------
     model : Model
         The robot.
-    rng : numpy.random.Generator
-        Where chance comes from.
+    rng : numpy.random.Generator or int
+        Where chance comes from, or its seed.
 
     Returns
     -------
@@ -94,6 +90,12 @@ def random_configuration(model, rng):
         limit; rotations of ball and free joints are uniform.
 
     """
+    check_model(model)
+    try:
+        rng = np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise StateError(f'rng must be a generator of random numbers or a seed, got {shown(rng)}'
+                         ) from None
     q = np.zeros(model.nq)
     for joint, i, k in model.moving_joints:
         reach = np.where(KINDS[joint.kind].angular, np.pi, 1.0)
@@ -134,16 +136,14 @@ def integrate(model, q, v, dt):
     Raises
     ------
     StateError
-        If ``q`` or ``v`` has another shape, v is not finite, or a quaternion is zero.
+        If ``q`` or ``v`` has another shape, or ``q``, ``v`` or ``dt`` is not finite, or a
+        quaternion is zero.
 
     """
-    v = np.array(v, float)
-    if v.shape != (model.nv,) or not np.all(np.isfinite(v)):
-        raise StateError(f"robot '{model.name}' needs {model.nv} finite velocities, got {v}: "
-                         + ', '.join(model.velocity_names))
-    if model.nq == model.nv:
-        return _configuration(model, q) + dt * v
+    v, dt = finite_vector(model, 'v', v), number('dt', dt)
     q = normalize(model, q)
+    if model.nq == model.nv:
+        return q + dt * v
     result = q.copy()
     for joint, i, k in model.moving_joints:
         if KINDS[joint.kind].is_screws:
@@ -179,10 +179,10 @@ def difference(model, q_0, q_1):
     Raises
     ------
     StateError
-        If ``q_0`` or ``q_1`` has another shape or a quaternion is zero.
+        If ``q_0`` or ``q_1`` has another shape or is not finite, or a quaternion is zero.
 
     """
-    q_0, q_1 = normalize(model, q_0), normalize(model, q_1)
+    q_0, q_1 = normalize(model, q_0, 'q_0'), normalize(model, q_1, 'q_1')
     v = np.zeros(model.nv)
     for joint, i, k in model.moving_joints:
         if KINDS[joint.kind].is_screws:

@@ -4,14 +4,19 @@
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from math import inf, isfinite, isnan, sqrt
 
 import numpy as np
 from rbd_ros.errors import ModelError
 from rbd_ros.joints import KINDS
+from rbd_ros.texts import arrows
+from rbd_ros.validation import real_array
 
 # Share of the largest principal moment by which an inertia may miss the triangle inequality, and
 # what rounding may leave where there is none, kg m^2.
 INERTIA_TOLERANCE, NO_INERTIA = 1e-6, 1e-15
+# Share of the largest entry by which an inertia may miss being symmetric.
+SYMMETRY = 1e-9
 # SI units; products of a few numbers beyond it overflow, and no robot has such.
 LARGEST = 1e30
 
@@ -43,7 +48,7 @@ class Link:
     is_load: bool = False
 
 
-def numbers(where, label, value, shape, *, infinite=False):
+def numbers(where, label, value, shape, *, repeat=False, infinite=False):
     """
     Return numbers of a user as an array.
 
@@ -52,9 +57,11 @@ def numbers(where, label, value, shape, *, infinite=False):
     where, label : str
         Whose and which they are, for the error.
     value : array_like
-        As many numbers as ``shape`` has room for, or one for all of them.
+        As many numbers as ``shape`` has room for.
     shape : tuple of int
         Of the array.
+    repeat : bool
+        Whether one number may stand for all of them.
     infinite : bool
         Whether they may be infinite, as limits are.
 
@@ -64,20 +71,81 @@ def numbers(where, label, value, shape, *, infinite=False):
         If they are no finite numbers, or not as many.
 
     """
-    try:
-        array = np.broadcast_to(np.array(value, float), shape).copy()
-    except (TypeError, ValueError):
-        array = np.full(shape, np.nan)
-    if np.any(np.isnan(array)) or not (infinite or np.all(np.isfinite(array))):
+    array = real_array(value)
+    if repeat and array is not None and array.ndim == 0:
+        array = np.full(shape, array)
+    if (array is None or array.shape != shape or np.any(np.isnan(array))
+            or not (infinite or np.all(np.isfinite(array)))):
         size = ' x '.join(map(str, shape)) or 'one'
         raise ModelError(f'{where}: its {label} must be {size} finite number'
                          f'{"s" if shape else ""}, got {value!r}')
     return array
 
 
-def check_link(link):
+def inertia_matrix(where, value):
+    """
+    Return the inertia that a user gives as a matrix.
+
+    Parameters
+    ----------
+    where : str
+        Whose it is, for the error.
+    value : array_like, shape (3,), (6,) or (3, 3)
+        Principal moments, or ixx, iyy, izz, ixy, ixz, iyz, or the matrix, kg m^2.
+
+    Raises
+    ------
+    ModelError
+        If it is anything else.
+
+    """
+    size = np.shape(real_array(value)) if real_array(value) is not None else None
+    if size not in ((3,), (6,), (3, 3)):
+        raise ModelError(f'{where}: its inertia needs 3, 6 or 3 x 3 numbers, got {value!r}')
+    values = numbers(where, 'inertia', value, size)
+    if size == (3,):
+        return np.diag(values)
+    if size == (6,):
+        xx, yy, zz, xy, xz, yz = values
+        return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return values
+
+
+def check_links(links):
     """
     Refuse numbers that no link can have.
+
+    Returns
+    -------
+    list of str
+        What is odd about inertias: such bodies cannot exist, but their equations can be solved.
+
+    Raises
+    ------
+    ModelError
+        If a number is not finite, a mass is negative or an inertia is not symmetric.
+
+    """
+    try:
+        masses = np.array([link.mass for link in links], float)
+        coms = np.array([link.com for link in links], float).reshape(-1, 3)
+        inertias = np.array([link.inertia for link in links], float).reshape(-1, 3, 3)
+        asymmetry = np.max(np.abs(inertias - inertias.transpose(0, 2, 1)), axis=(1, 2))
+        size = np.max(np.abs(inertias), axis=(1, 2))
+        small, middle, large = np.linalg.eigvalsh(inertias).T
+        fine = ((masses >= 0.0) & (masses <= LARGEST) & np.all(np.abs(coms) <= LARGEST, axis=1)
+                & (size <= LARGEST) & (asymmetry <= SYMMETRY * size)
+                & (small >= -INERTIA_TOLERANCE * np.abs(large) - NO_INERTIA)
+                & (small + middle >= large * (1.0 - INERTIA_TOLERANCE) - NO_INERTIA))
+        doubtful = [links[k] for k in np.flatnonzero(~fine)]
+    except (TypeError, ValueError, np.linalg.LinAlgError):
+        doubtful = links
+    return [odd for odd in map(check_link, doubtful) if odd]
+
+
+def check_link(link):
+    """
+    Refuse numbers that a link cannot have.
 
     Returns
     -------
@@ -90,26 +158,24 @@ def check_link(link):
         If a number is not finite, the mass is negative or the inertia is not symmetric.
 
     """
-    for label, value in (('mass', link.mass), ('centre of mass', link.com),
-                         ('inertia', link.inertia)):
-        if not np.all(np.isfinite(value)):
-            raise ModelError(f"link '{link.name}': its {label} is not a finite number: {value}")
-        if np.max(np.abs(value), initial=0.0) > LARGEST:
-            raise ModelError(f"link '{link.name}': its {label} is beyond {LARGEST:.0e}: {value}")
+    where = f"link '{link.name}'"
+    for label, value, shape in (('mass', link.mass, ()), ('centre of mass', link.com, (3,)),
+                                ('inertia', link.inertia, (3, 3))):
+        value = numbers(where, label, value, shape)
+        if np.max(np.abs(value)) > LARGEST:
+            raise ModelError(f'{where}: its {label} is beyond {LARGEST:.0e}: {value}')
     if link.mass < 0.0:
-        raise ModelError(f"link '{link.name}': its mass is negative: {link.mass} kg")
-    if np.shape(link.com) != (3,) or np.shape(link.inertia) != (3, 3):
-        raise ModelError(f"link '{link.name}': the centre of mass needs 3 numbers and the inertia "
-                         f'3 x 3, got {np.shape(link.com)} and {np.shape(link.inertia)}')
-    if np.ptp(link.inertia - link.inertia.T) > 1e-9 * np.max(np.abs(link.inertia)):
-        raise ModelError(f"link '{link.name}': its inertia is not symmetric: {link.inertia}")
-    small, middle, large = np.linalg.eigvalsh(link.inertia)
+        raise ModelError(f'{where}: its mass is negative: {link.mass} kg')
+    inertia = np.asarray(link.inertia)
+    if np.max(np.abs(inertia - inertia.T)) > SYMMETRY * np.max(np.abs(inertia)):
+        raise ModelError(f'{where}: its inertia is not symmetric: {inertia}')
+    small, middle, large = np.linalg.eigvalsh(inertia)
     if small < -INERTIA_TOLERANCE * abs(large) - NO_INERTIA:
-        return (f"link '{link.name}': its inertia has a negative principal moment, "
-                f'{small:.3g} kg m^2; no body has that')
+        return (f'{where}: its inertia has a negative principal moment, {small:.3g} kg m^2; no '
+                'body has that')
     if small + middle < large * (1.0 - INERTIA_TOLERANCE) - NO_INERTIA:
-        return (f"link '{link.name}': its principal moments {small:.3g}, {middle:.3g}, "
-                f'{large:.3g} kg m^2 break the triangle inequality; no body has those')
+        return (f'{where}: its principal moments {small:.3g}, {middle:.3g}, {large:.3g} kg m^2 '
+                'break the triangle inequality; no body has those')
     return None
 
 
@@ -121,8 +187,10 @@ def check_joint(joint):
     -------
     Joint
         With one entry for each velocity in every limit and coefficient.
-    str or None
+    list of str
         What is odd about its limits.
+    list of str
+        What is wrong with them, and can be passed over.
 
     Raises
     ------
@@ -130,48 +198,60 @@ def check_joint(joint):
         If its kind is unknown, an axis is zero or a number is not finite.
 
     """
-    where = f"joint '{joint.name}'"
+    where, nv = f"joint '{joint.name}'", joint.nv if joint.kind in KINDS else 0
     if joint.kind not in KINDS:
         raise ModelError(f"{where}: its type is '{joint.kind}', expected one of "
                          + ', '.join(KINDS))
-    if not np.max(np.abs(joint.placement)) <= LARGEST:
+    if not np.abs(joint.placement).max() <= LARGEST:
         raise ModelError(f'{where}: its origin is not finite or beyond {LARGEST:.0e} m')
-    axes = []
-    for axis in (joint.axis, joint.second_axis)[:KINDS[joint.kind].axes]:
-        axis = np.asarray(axis, float)
-        size = np.max(np.abs(axis))
-        if not 0.0 < size < np.inf:
-            raise ModelError(f'{where}: its axis must be three finite numbers, not all zero, '
-                             f'got {axis}')
-        # Squares of the entries themselves may overflow.
-        axes.append(axis / size / np.linalg.norm(axis / size))
-    if not np.isfinite(joint.pitch):
+    axes = [_unit(where, axis) for axis in
+            (joint.axis, joint.second_axis)[:KINDS[joint.kind].axes]]
+    if not isfinite(joint.pitch):
         raise ModelError(f'{where}: its pitch is not finite')
 
     def per_velocity(label, values, default):
-        values = tuple(float(x) for x in values) or (default,) * joint.nv
-        if len(values) != joint.nv:
-            raise ModelError(f'{where}: {joint.nv} numbers expected for {label}, got {values}')
-        if any(np.isnan(values)):
+        values = tuple(map(float, values)) or (default,) * nv
+        if len(values) != nv:
+            raise ModelError(f'{where}: {nv} numbers expected for {label}, got {values}')
+        if any(map(isnan, values)):
             raise ModelError(f'{where}: its {label} is not a number')
         return values
 
-    lower = per_velocity('lower limit', joint.lower, -np.inf)
-    upper = per_velocity('upper limit', joint.upper, np.inf)
-    odd = None
+    odd, grave = [], []
+    lower = per_velocity('lower limit', joint.lower, -inf)
+    upper = per_velocity('upper limit', joint.upper, inf)
     if any(a > b for a, b in zip(lower, upper)):
-        odd = f'{where}: its lower limit {lower} lies above its upper limit {upper}; both ignored'
-        lower, upper = (-np.inf,) * joint.nv, (np.inf,) * joint.nv
-    coefficients = {}
+        odd.append(f'{where}: its lower limit {lower} lies above its upper limit {upper}; both '
+                   'ignored')
+        lower, upper = (-inf,) * nv, (inf,) * nv
+    limits = {'lower': lower, 'upper': upper}
+    for label in ('velocity', 'effort'):
+        values = per_velocity(f'{label} limit', getattr(joint, label), inf)
+        if any(x < 0.0 for x in values):
+            grave.append(f'{where}: its {label} limit is negative, {min(values):g}; none is '
+                         'assumed')
+            values = tuple(inf if x < 0.0 else x for x in values)
+        limits[label] = values
     for label in ('damping', 'friction', 'armature'):
-        coefficients[label] = per_velocity(label, getattr(joint, label), 0.0)
-        if not all(0.0 <= x < np.inf for x in coefficients[label]):
+        limits[label] = per_velocity(label, getattr(joint, label), 0.0)
+        if not all(0.0 <= x < inf for x in limits[label]):
             raise ModelError(f'{where}: its {label} must be finite and not negative, '
-                             f'got {coefficients[label]}')
-    return replace(
-        joint, **dict(zip(('axis', 'second_axis'), axes)), lower=lower, upper=upper,
-        velocity=per_velocity('velocity limit', joint.velocity, np.inf),
-        effort=per_velocity('effort limit', joint.effort, np.inf), **coefficients), odd
+                             f'got {limits[label]}')
+    return (replace(joint, **dict(zip(('axis', 'second_axis'), axes)), **limits), odd, grave)
+
+
+def _unit(where, axis):
+    """Return an axis of a joint, of length 1."""
+    axis = numbers(where, 'axis', axis, (3,)) if len(axis) != 3 else axis
+    x, y, z = map(float, axis)
+    size = max(abs(x), abs(y), abs(z))
+    if not (size > 0.0 and isfinite(x) and isfinite(y) and isfinite(z)):
+        raise ModelError(f'{where}: its axis must be three finite numbers, not all zero, '
+                         f'got {axis}')
+    # Squares of the entries themselves may overflow.
+    x, y, z = x / size, y / size, z / size
+    length = sqrt(x * x + y * y + z * z)
+    return np.array((x / length, y / length, z / length))
 
 
 def require_unique(what, names):
@@ -225,7 +305,7 @@ def order_tree(links, joints):
     roots = [link.name for link in links if link.name not in leading_to]
     if links and not roots:
         raise ModelError('there is no root link: every link has a parent; a cycle goes through '
-                         + ' -> '.join(_cycle(links[0].name, leading_to)))
+                         + _cycle(links[0].name, leading_to))
     if len(roots) > 1:
         raise ModelError(f'there are {len(roots)} root links, ' + ', '.join(map(repr, roots[:10]))
                          + '; join them by fixed joints or remove those that are not used')
@@ -242,18 +322,19 @@ def order_tree(links, joints):
         reached = {joint.child for joint in ordered}
         lost = next(joint.child for joint in joints if joint.child not in reached)
         raise ModelError('links form a cycle that the root does not reach: '
-                         + ' -> '.join(_cycle(lost, leading_to)))
+                         + _cycle(lost, leading_to))
     return (tuple(by_name[name] for name in roots + [joint.child for joint in ordered]),
             tuple(ordered))
 
 
 def _cycle(name, leading_to):
-    """Return the names on the cycle that the ancestors of a link end in."""
-    path = []
+    """Return, in words, the cycle that the ancestors of a link end in."""
+    path = {}
     while name not in path:
-        path.append(name)
+        path[name] = len(path)
         name = leading_to[name].parent
-    return [*reversed(path[path.index(name):]), path[-1]]
+    cycle = list(path)[path[name]:]
+    return arrows([*reversed(cycle), cycle[-1]])
 
 
 def resolve_mimics(joints):
@@ -268,15 +349,15 @@ def resolve_mimics(joints):
     Returns
     -------
     dict of str to (str, float, float)
-        Leading joint, which copies none itself, multiplier and offset (rad or m), with chains of
-        copies composed.
+        Leading joint, which copies none itself and may be fixed, multiplier and offset (rad or m),
+        with chains of copies composed.
     list of Joint
         Those that copy a joint which is not there.
 
     Raises
     ------
     ModelError
-        If joints copy each other in a circle, or one of them has not exactly one velocity.
+        If joints copy each other in a circle, or one of them has several velocities.
 
     """
     by_name = {joint.name: joint for joint in joints}
@@ -286,22 +367,27 @@ def resolve_mimics(joints):
         del copies[joint.name]
     resolved = {}
     for joint in copies.values():
-        multiplier, offset, seen = 1.0, 0.0, [joint.name]
-        leader = joint
-        while leader.name in copies:
-            offset += multiplier * leader.mimic.offset
-            multiplier *= leader.mimic.multiplier
-            leader = by_name[leader.mimic.joint]
-            if leader.name in seen:
+        # Up to a joint that copies none or is resolved already, and back.
+        path = {}
+        while joint.name in copies and joint.name not in resolved:
+            if joint.name in path:
                 raise ModelError('joints mimic each other in a circle: '
-                                 + ' -> '.join([*seen, leader.name]))
-            seen.append(leader.name)
-        if not (abs(multiplier) <= LARGEST and abs(offset) <= LARGEST):
-            raise ModelError(f"joint '{joint.name}': its mimic multiplier or offset is not finite "
-                             f'or beyond {LARGEST:.0e}')
-        for one in (joint, leader):
-            if one.nv != 1:
-                raise ModelError(f"joint '{joint.name}' mimics '{leader.name}', but '{one.name}' "
-                                 f'is {one.kind}: only joints with one coordinate can do that')
-        resolved[joint.name] = (leader.name, multiplier, offset)
-    return resolved, unknown
+                                 + arrows([*list(path)[list(path).index(joint.name):],
+                                           joint.name]))
+            path[joint.name] = joint
+            joint = by_name[joint.mimic.joint]
+        name, multiplier, offset = resolved.get(joint.name, (joint.name, 1.0, 0.0))
+        leader = by_name[name]
+        for joint in reversed(path.values()):
+            offset = joint.mimic.multiplier * offset + joint.mimic.offset
+            multiplier = joint.mimic.multiplier * multiplier
+            if not (abs(multiplier) <= LARGEST and abs(offset) <= LARGEST):
+                raise ModelError(f"joint '{joint.name}': its mimic multiplier or offset is not "
+                                 f'finite or beyond {LARGEST:.0e}')
+            for one in (joint, leader):
+                if one.nv > 1:
+                    raise ModelError(f"joint '{joint.name}' mimics '{leader.name}', but "
+                                     f"'{one.name}' is {one.kind}: only joints with one "
+                                     'coordinate can do that')
+            resolved[joint.name] = (name, multiplier, offset)
+    return {name: resolved[name] for name in copies}, unknown

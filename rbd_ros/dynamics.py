@@ -11,6 +11,7 @@ where f_i is the force that acts on link i from outside.
 
 import numpy as np
 
+from rbd_ros.validation import finite_vector, number
 from rbd_ros.workspace import Workspace
 
 
@@ -324,9 +325,9 @@ def friction_torques(model, v, *, smooth=0.0):
     Raises
     ------
     StateError
-        If ``v`` has another shape or holds a non-finite number.
+        If ``v`` has another shape or holds a non-finite number, or ``smooth`` is negative.
 
     """
-    v, = Workspace(model).check(v=v)
+    v, smooth = finite_vector(model, 'v', v), number('smooth', smooth, 0.0)
     direction = np.tanh(v / smooth) if smooth > 0.0 else np.sign(v)
     return model.damping * v + model.friction * direction

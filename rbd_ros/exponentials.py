@@ -11,11 +11,12 @@ Lynch and Park's algorithms, corrected, and it makes a `Model` that has all othe
 from dataclasses import dataclass, field
 
 import numpy as np
-from rbd_ros.description import Link
-from rbd_ros.errors import ModelError, StateError
+from rbd_ros.description import Link, numbers
+from rbd_ros.errors import ModelError
 from rbd_ros.joints import Joint
 from rbd_ros.model import build_model, STANDARD_GRAVITY
 from rbd_ros.spatial import Ad, ad, exp, inverse, pose, skew
+from rbd_ros.validation import finite_array, real_array
 
 # How far a screw may be from unit length, and a matrix from a pose or the inertia of a body:
 # numbers in documents have this many digits.
@@ -54,7 +55,7 @@ def unit_screws(screws):
     Lynch and Park, section 9.3: screws of any length.
 
     """
-    screws = np.array(screws, float).reshape(-1, 6)
+    screws = _screws(screws)
     turns, slides = np.linalg.norm(screws[:, :3], axis=1), np.linalg.norm(screws[:, 3:], axis=1)
     lengths = np.where(turns > ROUNDING * slides, turns, slides)
     for k, length in enumerate(lengths, 1):
@@ -63,10 +64,18 @@ def unit_screws(screws):
     return screws / lengths[:, None], lengths
 
 
+def _screws(screws):
+    """Return screws, a row each, or refuse them."""
+    if np.size(screws) == 0:
+        return np.zeros((0, 6))
+    screws = real_array(screws)
+    if screws is None or screws.ndim != 2 or screws.shape[1] != 6:
+        raise ModelError('screws must be real numbers of the shape (any, 6)')
+    return screws
+
+
 def _checked(label, value, shape):
-    value = np.array(value, float)
-    if value.shape != shape or not np.all(np.isfinite(value)):
-        raise ModelError(f'{label} must be finite numbers of the shape {shape}, got {value.shape}')
+    value = numbers('the chain', label, value, shape)
     value.flags.writeable = False
     return value
 
@@ -360,19 +369,13 @@ class ScrewChain:
     def _check(self, **vectors):
         checked = []
         for label, x in vectors.items():
-            x = np.array(x, float)
-            if x.shape != (len(self.screws),) or not np.all(np.isfinite(x)):
-                raise StateError(f'{label} must be {len(self.screws)} finite numbers, got {x}')
-            checked.append(x)
+            checked.append(finite_array(label, x, (len(self.screws),)))
         return checked
 
     def _six(self, **vectors):
         checked = []
         for label, x in vectors.items():
-            x = np.zeros(6) if x is None else np.array(x, float)
-            if x.shape != (6,) or not np.all(np.isfinite(x)):
-                raise StateError(f'{label} must be six finite numbers, got {x}')
-            checked.append(x)
+            checked.append(np.zeros(6) if x is None else finite_array(label, x, (6,)))
         return checked
 
 

@@ -15,10 +15,11 @@ from rbd_ros.closed_form import armature_matrix, body_jacobian_rates, poses
 from rbd_ros.configurations import random_configuration
 from rbd_ros.consistency import nearest_consistent
 from rbd_ros.errors import ModelError, StateError
-from rbd_ros.inertial_parameters import (inconsistent_bodies, inertia_of_parameters,
+from rbd_ros.inertial import (inconsistent_bodies, inertia_of_parameters,
                                          inertial_parameter_names, inertial_parameters)
 from rbd_ros.regressors import link_regressor, torque_regressor
 from rbd_ros.spatial import skew
+from rbd_ros.validation import check_model, rows
 from rbd_ros.workspace import Workspace
 
 # A pivot of QR, or an entry of a combination, that is a smaller share of the largest is rounding.
@@ -240,8 +241,8 @@ def identify_payload(model, link, q, v, a, tau, *, tolerance=1e-4):
     Garofalo et al. (15), (16) for the regressor, of one body alone.
 
     """
-    k = model.link_index(link)
     q, v, a, tau = _check_samples(model, q, v, a, tau)
+    k = model.link_index(link)
     workspace = Workspace(model)
     if model.tree.link_body[k] == 0:
         raise ModelError(f"link '{link}' is part of the root: no joint moves it")
@@ -307,18 +308,13 @@ def _deviations(residuals, rank):
 
 def _check_samples(model, q, v, a, tau):
     """Return recorded samples as arrays, or refuse them."""
+    check_model(model)
     if not model.nv:
         raise ModelError(f"robot '{model.name}' has no joint that moves")
     arrays = []
-    for label, x, width in (('q', q, model.nq), ('v', v, model.nv), ('a', a, model.nv),
-                            ('tau', tau, model.nv)):
-        x = np.array(x, float)
-        if x.ndim != 2 or x.shape[1] != width or not len(x):
-            raise StateError(f"{label} has the shape {x.shape}, robot '{model.name}' needs "
-                             f'(samples, {width})')
-        if arrays and len(x) != len(arrays[0]):
-            raise StateError(f'{label} has {len(x)} samples, q has {len(arrays[0])}')
-        if not np.all(np.isfinite(x)):
-            raise StateError(f'{label} holds a number that is not finite')
-        arrays.append(x)
+    for label, x in (('q', q), ('v', v), ('a', a), ('tau', tau)):
+        arrays.append(rows(model, label, x, len(arrays[0]) if arrays else None,
+                           positions=label == 'q'))
+        if not len(arrays[0]):
+            raise StateError('q holds no samples')
     return arrays

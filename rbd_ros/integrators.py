@@ -11,9 +11,11 @@ say, and power) is integrated along with them.
 """
 
 import numpy as np
-from rbd_ros.configurations import integrate, multiply
+from rbd_ros.configurations import integrate, multiply, normalize
+from rbd_ros.errors import StateError
 from rbd_ros.joints import KINDS, quaternion_matrix
 from rbd_ros.spatial import ad
+from rbd_ros.validation import finite_array, number
 
 
 def explicit_euler(model, acceleration, t, q, v, dt):
@@ -38,11 +40,17 @@ def explicit_euler(model, acceleration, t, q, v, dt):
     q, v : ndarray
         At the end of the step, with an error in proportion to dt.
 
+    Raises
+    ------
+    StateError
+        If ``q``, ``v`` or ``dt`` is not finite, or a vector is too short.
+
     References
     ----------
     Lynch and Park, section 9.5.
 
     """
+    q, v, dt = _checked(model, q, v, dt)
     return integrate(model, q, v[:model.nv], dt), v + dt * acceleration(t, q, v)
 
 
@@ -70,7 +78,13 @@ def semi_implicit_euler(model, acceleration, t, q, v, dt):
     q, v : ndarray
         At the end of the step, with an error in proportion to dt.
 
+    Raises
+    ------
+    StateError
+        As `explicit_euler`.
+
     """
+    q, v, dt = _checked(model, q, v, dt)
     v = v + dt * acceleration(t, q, v)
     return integrate(model, q, v[:model.nv], dt), v
 
@@ -100,7 +114,13 @@ def runge_kutta_4(model, acceleration, t, q, v, dt):
     q, v : ndarray
         At the end of the step, with an error in proportion to dt^4.
 
+    Raises
+    ------
+    StateError
+        As `explicit_euler`.
+
     """
+    q, v, dt = _checked(model, q, v, dt)
     n = model.nv
     xi_rate, v_rate = v[:n], acceleration(t, q, v)
     xi_sum, v_sum = xi_rate, v_rate
@@ -110,6 +130,15 @@ def runge_kutta_4(model, acceleration, t, q, v, dt):
         xi_rate = coordinate_rate(model, xi, v_k[:n])
         xi_sum, v_sum = xi_sum + weight * xi_rate, v_sum + weight * v_rate
     return integrate(model, q, xi_sum, dt / 6.0), v + dt / 6.0 * v_sum
+
+
+def _checked(model, q, v, dt):
+    """Return the arguments of a step as arrays and a number, or refuse them."""
+    q, v, dt = normalize(model, q), finite_array('v', v, (None,)), number('dt', dt)
+    if len(v) < model.nv:
+        raise StateError(f"v must hold {model.nv} real numbers or more for robot '{model.name}', "
+                         f'got {len(v)}')
+    return q, v, dt
 
 
 def coordinate_rate(model, xi, v):

@@ -9,6 +9,7 @@ from rbd_ros.jacobian_recursions import (body_jacobian_derivatives, body_jacobia
                                          body_jacobian_second_rates)
 from rbd_ros.kinematics import body_jacobian
 from rbd_ros.spatial import Ad, ad, inverse, pose
+from rbd_ros.validation import finite_vector
 from rbd_ros.workspace import Workspace
 
 
@@ -23,7 +24,7 @@ def check_state(model, q, **velocities):
     q : array_like, shape (model.nq,)
         Configuration.
     **velocities
-        ``v``, ``a`` or ``tau``, array_like of shape (model.nv,).
+        Arrays of shape (model.nv,), by what they are called.
 
     Returns
     -------
@@ -36,8 +37,8 @@ def check_state(model, q, **velocities):
         If one has another shape or holds a non-finite number, or a quaternion is zero.
 
     """
-    q, *velocities = Workspace(model).check(q=q, **velocities)
-    return [normalize(model, q), *velocities]
+    return [normalize(model, q),
+            *(finite_vector(model, label, x) for label, x in velocities.items())]
 
 
 def jacobian_dot(model, q, v, link):
@@ -73,8 +74,8 @@ def jacobian_dot(model, q, v, link):
     Garofalo et al. (28), with dS/dt.
 
     """
-    k = model.link_index(link)
     q, v = check_state(model, q, v=v)
+    k = model.link_index(link)
     return body_jacobian_rates(model, q, v)[1][k]
 
 
@@ -112,8 +113,8 @@ def jacobian_ddot(model, q, v, a, link):
     Garofalo et al. (29), with dS/dt and its rate.
 
     """
-    k = model.link_index(link)
-    return body_jacobian_second_rates(model, *check_state(model, q, v=v, a=a))[2][k]
+    state = check_state(model, q, v=v, a=a)
+    return body_jacobian_second_rates(model, *state)[2][model.link_index(link)]
 
 
 def jacobian_derivatives(model, q, link):
@@ -147,8 +148,8 @@ def jacobian_derivatives(model, q, link):
     Vlasblom (1.13), (2.21); Garofalo et al. (30), (31), (33).
 
     """
-    k = model.link_index(link)
-    return body_jacobian_derivatives(model, *check_state(model, q))[1][k]
+    q, = check_state(model, q)
+    return body_jacobian_derivatives(model, q)[1][model.link_index(link)]
 
 
 def jacobian_dot_derivatives(model, q, v, link):
@@ -183,8 +184,9 @@ def jacobian_dot_derivatives(model, q, v, link):
     Garofalo et al. (30), (32), (33).
 
     """
+    state = check_state(model, q, v=v)
     k = model.link_index(link)
-    _, _, dJ, dJ_rate = body_jacobian_rate_derivatives(model, *check_state(model, q, v=v))
+    _, _, dJ, dJ_rate = body_jacobian_rate_derivatives(model, *state)
     return dJ_rate[k], dJ[k]
 
 
@@ -221,8 +223,8 @@ def world_jacobian_dot(model, q, v, link):
     Ad_R (Jdot + blockdiag([omega], [omega]) J), seed guide section 4.
 
     """
-    k = model.link_index(link)
     q, v = check_state(model, q, v=v)
+    k = model.link_index(link)
     J, J_rate = (x[k] for x in body_jacobian_rates(model, q, v))
     turning = ad([*(J @ v)[:3], 0.0, 0.0, 0.0])
     return Ad(_turn(model, q, k)) @ (J_rate + turning @ J)
@@ -258,8 +260,8 @@ def com_frame_jacobian(model, q, link):
     Vlasblom (2.4), (2.9).
 
     """
-    com = model.links[model.link_index(link)].com
-    return Ad(inverse(pose(np.eye(3), com))) @ body_jacobian(model, q, link)
+    J = body_jacobian(model, q, link)
+    return Ad(inverse(pose(np.eye(3), model.links[model.link_index(link)].com))) @ J
 
 
 def world_com_jacobian(model, q, link):

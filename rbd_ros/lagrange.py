@@ -77,7 +77,8 @@ def potential_energy(model, q):
     Lynch and Park (9.9).
 
     """
-    return -model.mass * float(model.gravity @ center_of_mass(model, q))
+    com = center_of_mass(model, q)
+    return -model.mass * float(model.gravity @ com)
 
 
 def christoffel_symbols(model, q):
@@ -109,6 +110,7 @@ def christoffel_symbols(model, q):
     Vlasblom (1.15); Lynch and Park (9.13), (9.86).
 
     """
+    q, = check_state(model, q)
     for joint, _, _ in model.moving_joints:
         if not KINDS[joint.kind].is_screws:
             raise ModelError(
@@ -180,6 +182,7 @@ def com_frame_mass_matrix(model, q):
     than its principal ones.
 
     """
+    q, = check_state(model, q)
     M = armature_matrix(model)
     for link in model.links:
         J = com_frame_jacobian(model, q, link.name)
@@ -214,5 +217,6 @@ def com_frame_gravity_torques(model, q):
     still.
 
     """
+    q, = check_state(model, q)
     return -sum(analytic_jacobian(model, q, link.name).T @ (link.mass * model.gravity)
                 for link in model.links)

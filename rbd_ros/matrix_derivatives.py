@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from rbd_ros.closed_form import body_jacobian_rates, coriolis_factor, inertia_matrices, poses
 from rbd_ros.dynamics import forward_dynamics, mass_matrix
-from rbd_ros.inertial_parameters import inertia_of_parameters
+from rbd_ros.inertial import inertia_of_parameters
 from rbd_ros.jacobian_recursions import (body_jacobian_derivatives,
                                          body_jacobian_rate_derivatives,
                                          body_jacobian_second_rates)

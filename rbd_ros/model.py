@@ -2,16 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The robot: names, limits and the arrays that the kernels read, none of which ever changes."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 import warnings
 
 import numpy as np
 from rbd_ros.assembly import assemble, Tree
 from rbd_ros.bodies import INERTIA
-from rbd_ros.description import (check_joint, check_link, order_tree, require_unique,
+from rbd_ros.description import (check_joint, check_links, order_tree, require_unique,
                                  resolve_mimics)
 from rbd_ros.errors import ModelError, ModelWarning
-from rbd_ros.joints import KINDS
+from rbd_ros.joints import joint_pose, KINDS
+from rbd_ros.plausibility import implausible
+from rbd_ros.texts import listed
+from rbd_ros.validation import check_model, real_array, shown
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
@@ -123,9 +126,9 @@ class Model:
         """
         try:
             return self._link_index[name]
-        except KeyError:
+        except (KeyError, TypeError):
             raise ModelError(f"robot '{self.name}' has no link '{name}'; its links are "
-                             + ', '.join(self.link_names)) from None
+                             + listed(self.link_names)) from None
 
     def __repr__(self):
         """Return a line that says which robot this is."""
@@ -195,33 +198,37 @@ def rebuild(model, *, links=None, joints=None, gravity=None):
     ------
     ModelError
         If the new description is wrong.
+    StateError
+        If ``model`` is not a robot.
 
     """
+    check_model(model)
     return _build(model.name, model.links if links is None else links,
                   model.joints if joints is None else joints,
                   model.gravity if gravity is None else gravity, notes=model.warnings)
 
 
 def _build(name, links, joints, gravity, strict=False, notes=()):
-    gravity = np.array(gravity, float)
-    if gravity.shape != (3,) or not np.all(np.isfinite(gravity)):
-        raise ModelError(f'gravity must be three finite numbers, m/s^2, got {gravity}')
+    given, gravity = gravity, real_array(gravity)
+    if gravity is None or gravity.shape != (3,) or not np.all(np.isfinite(gravity)):
+        raise ModelError(f'gravity must be three finite numbers, m/s^2, got {shown(given)}')
     notes = list(notes)
-    impossible = [odd for odd in map(check_link, links) if odd]
-    checked = []
+    impossible, checked = check_links(links), []
     for joint in joints:
-        joint, odd = check_joint(joint)
+        joint, odd, wrong = check_joint(joint)
         checked.append(joint)
-        notes += [odd] if odd else []
+        notes += odd
+        impossible += wrong
     links, joints = order_tree(links, checked)
+    mimics, unknown = resolve_mimics(joints)
+    joints, held = _hold_copies(joints, mimics)
     for part in (*links, *joints):
         for value in vars(part).values():
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
-    mimics, unknown = resolve_mimics(joints)
     lost = [f"joint '{joint.name}' mimics '{joint.mimic.joint}', which is not there"
             for joint in unknown]
-    grave = [f'{what}; it moves on its own' for what in lost] + impossible
+    grave = [f'{what}; it moves on its own' for what in lost] + held + impossible
     if not links:
         grave.append('the robot has no links: there is nothing to compute')
     if strict and lost:
@@ -229,7 +236,8 @@ def _build(name, links, joints, gravity, strict=False, notes=()):
     if strict and grave:
         raise ModelError(grave[0])
     tree = assemble(links, joints, gravity)
-    notes = tuple(dict.fromkeys(grave + notes + _missing_masses(links, joints, tree)))
+    notes = tuple(dict.fromkeys(grave + notes + _missing_masses(links, joints, tree)
+                                + implausible(links, joints)))
 
     moving, q, v = [], 0, 0
     for joint in joints:
@@ -271,6 +279,33 @@ def _build(name, links, joints, gravity, strict=False, notes=()):
     return model
 
 
+def _hold_copies(joints, mimics):
+    """
+    Return the joints with those fixed that copy a fixed one, and a sentence for each.
+
+    They stay at their offset, and are taken out of ``mimics``.
+
+    """
+    fixed = {joint.name for joint in joints if joint.kind == 'fixed'}
+    held, notes = [], []
+    for joint in joints:
+        leader, _, offset = mimics.get(joint.name, (None, 1.0, 0.0))
+        if leader in fixed:
+            del mimics[joint.name]
+            notes.append(f"joint '{joint.name}' mimics '{leader}', which is fixed; it is fixed "
+                         f'too, at its offset, {offset:g}')
+            joint = fix(joint, (offset,))
+        held.append(joint)
+    return tuple(held), notes
+
+
+def fix(joint, q):
+    """Return a joint that is fixed where it has the coordinates q."""
+    return replace(joint, kind='fixed', placement=joint.placement @ joint_pose(joint, q),
+                   mimic=None, lower=(), upper=(), velocity=(), effort=(), damping=(),
+                   friction=(), armature=())
+
+
 def _missing_masses(links, joints, tree):
     """Return a warning of the moving links that, with all that is fixed to them, weigh nothing."""
     mass_of_body = tree.robot[:, INERTIA + 9]
@@ -279,7 +314,7 @@ def _missing_masses(links, joints, tree):
     if not light:
         return []
     return ['these links move but have no mass (is their inertial missing?): '
-            + ', '.join(light)]
+            + listed(light)]
 
 
 def _fold(joints, mimics, moving):

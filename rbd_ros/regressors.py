@@ -12,10 +12,11 @@ parameters, so its torque is taken off first; so are external wrenches and frict
 
 import numpy as np
 from rbd_ros.closed_form import body_jacobian_rates, body_jacobians, poses
-from rbd_ros.errors import StateError
-from rbd_ros.inertial_parameters import moving_bodies
+from rbd_ros.inertial import moving_bodies
+from rbd_ros.jacobians import check_state
 from rbd_ros.spatial import ad, skew
-from rbd_ros.workspace import Workspace
+from rbd_ros.validation import choice
+from rbd_ros.workspace import FACTORIZATIONS, Workspace
 
 
 def twist_regressor(V):
@@ -140,10 +141,8 @@ def slotine_li_regressor(model, q, v, v_r, a_r, *, factorization='christoffel'):
     Garofalo et al. (15), (16), and the seed guide, section 4, 'Regressor'.
 
     """
-    if factorization not in ('christoffel', 'body'):
-        raise StateError(f"factorization must be 'christoffel' or 'body', got '{factorization}'")
-    check = Workspace(model).check
-    (q, v), (v_r,), (a_r,) = check(q=q, v=v), check(v=v_r), check(a=a_r)
+    choice('factorization', factorization, FACTORIZATIONS)
+    q, v, v_r, a_r = check_state(model, q, v=v, v_r=v_r, a_r=a_r)
     J, J_rate = body_jacobian_rates(model, q, v)
     R = poses(model, q)[:, :3, :3]
     return _blocks([link_regressor(J[k], J_rate[k], R[k].T @ model.gravity, v, v_r, a_r,
@@ -178,7 +177,7 @@ def momentum_regressor(model, q, v):
     Garofalo et al. (6a) with (8).
 
     """
-    q, v = Workspace(model).check(q=q, v=v)
+    q, v = check_state(model, q, v=v)
     J = body_jacobians(model, q)
     return _blocks([J[k].T @ twist_regressor(J[k] @ v) for k in moving_bodies(model)], model.nv)
 
@@ -213,7 +212,7 @@ def energy_regressor(model, q, v):
     Lynch and Park (9.41) for the kinetic energy, 1/2 V^T G V, with Garofalo et al. (8).
 
     """
-    q, v = Workspace(model).check(q=q, v=v)
+    q, v = check_state(model, q, v=v)
     J, T = body_jacobians(model, q), poses(model, q)
     rows = []
     for k in moving_bodies(model):

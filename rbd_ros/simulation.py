@@ -11,8 +11,10 @@ from rbd_ros.configurations import integrate, normalize
 from rbd_ros.errors import StateError
 from rbd_ros.integrators import (configuration_rate, explicit_euler, runge_kutta_4,
                                  semi_implicit_euler)
+from rbd_ros.joints import KINDS
 from rbd_ros.lagrange import kinetic_energy, potential_energy
 from rbd_ros.model import rebuild
+from rbd_ros.validation import finite_array, finite_vector, number, shown
 from rbd_ros.workspace import Workspace
 
 
@@ -44,19 +46,18 @@ class Simulator:
     """
 
     def __init__(self, model, q, *, step=1e-3):
-        self.model, self.step = model, step
-        self.q, self.v, self.time = np.array(q, float), np.zeros(model.nv), 0.0
-        if self.q.shape != (model.nq,):
-            raise StateError(f'{model.nq} positions expected, got {self.q.shape}')
+        self.model, self.step = model, number('step', step, 0.0)
+        self.q, self.v, self.time = normalize(model, q), np.zeros(model.nv), 0.0
         damped = rebuild(model, joints=[
             replace(joint, armature=tuple(np.add(joint.armature,
                                                  step * np.array(joint.damping))))
             for joint in model.joints])
         self._workspace = Workspace(damped)
-        # Stops are only for joints whose limits are those of entries of q.
-        limited = model.nq == model.nv
-        self._lower = model.lower if limited else np.full(model.nv, -np.inf)
-        self._upper = model.upper if limited else np.full(model.nv, np.inf)
+        # Where the coordinates that may have stops are: a quaternion has none.
+        pairs = [(k, i) for joint, q, v in model.moving_joints if KINDS[joint.kind].is_screws
+                 for k, i in zip(range(q.start, q.stop), range(v.start, v.stop))]
+        self._q_of, self._v_of = np.array(pairs, int).reshape(-1, 2).T
+        self._lower, self._upper = model.lower[self._v_of], model.upper[self._v_of]
 
     def advance(self, tau, steps=1):
         """
@@ -77,12 +78,14 @@ class Simulator:
             If a joint moves no inertia.
 
         """
-        tau = np.asarray(tau, float)
+        tau = finite_vector(self.model, 'tau', tau)
         for _ in range(steps):
             effort = tau - self.model.damping * self.v
             a = self._workspace.forward_dynamics(self.q, self.v, effort)
-            low, high = self.q[:len(a)] <= self._lower, self.q[:len(a)] >= self._upper
-            held = (low & (a < 0.0) & (self.v <= 0.0)) | (high & (a > 0.0) & (self.v >= 0.0))
+            q, v, push = self.q[self._q_of], self.v[self._v_of], a[self._v_of]
+            held = np.zeros(len(a), bool)
+            held[self._v_of] = (((q <= self._lower) & (push < 0.0) & (v <= 0.0))
+                                | ((q >= self._upper) & (push > 0.0) & (v >= 0.0)))
             if held.any():
                 self.v[held] = 0.0
                 a, _ = self._workspace.hybrid_dynamics(self.q, self.v, np.zeros_like(a), effort,
@@ -94,11 +97,11 @@ class Simulator:
 
     def _stop(self):
         """Keep the joints within their limits, where they lose their speed."""
-        if self.model.nq == self.model.nv:
-            beyond = (self.q < self._lower) | (self.q > self._upper)
-            if beyond.any():
-                self.q = np.clip(self.q, self._lower, self._upper)
-                self.v[beyond] = 0.0
+        q = self.q[self._q_of]
+        beyond = (q < self._lower) | (q > self._upper)
+        if beyond.any():
+            self.q[self._q_of] = np.clip(q, self._lower, self._upper)
+            self.v[self._v_of[beyond]] = 0.0
 
 
 class Energy(NamedTuple):
@@ -226,16 +229,16 @@ def simulate(model, q0, v0, torque, t, *, method='runge_kutta_4'):
 
     """
     workspace = Workspace(model)
-    q0, v0 = workspace.check(q=q0, v=v0)
-    q0, t = normalize(model, q0), np.array(t, float)
-    if t.ndim != 1 or len(t) < 2 or not np.all(np.isfinite(t)) or np.any(np.diff(t) <= 0.0):
-        raise StateError(f't must be two or more finite, increasing times, got {t}')
+    q0, v0 = normalize(model, q0, 'q0'), finite_vector(model, 'v0', v0)
+    t = finite_array('t', t, (None,))
+    if len(t) < 2 or np.any(np.diff(t) <= 0.0):
+        raise StateError(f't must be two or more increasing times, got {shown(t)}')
     torque = _torque_function(model, torque, t)
 
     def rates(time, q, x):
         # x holds v, and the work of the torques.
         v = x[:model.nv]
-        tau, = workspace.check(tau=torque(time, q, v))
+        tau = finite_vector(model, 'torque', torque(time, q, v))
         return np.append(workspace.forward_dynamics(q, v, tau), v @ tau)
 
     x0 = np.append(v0, 0.0)
@@ -277,10 +280,7 @@ def _torque_function(model, torque, t):
     """Return a function of (t, q, v), whatever was given."""
     if callable(torque):
         return torque
-    torque = np.array(torque, float)
+    torque = finite_array('torque', torque, (model.nv,), (len(t), model.nv))
     if torque.shape == (model.nv,):
         return lambda time, q, v: torque
-    if torque.shape == (len(t), model.nv):
-        return lambda time, q, v: np.array([np.interp(time, t, x) for x in torque.T])
-    raise StateError(f'torque has the shape {torque.shape}, expected ({model.nv},) or '
-                     f'({len(t)}, {model.nv})')
+    return lambda time, q, v: np.array([np.interp(time, t, x) for x in torque.T])

@@ -9,6 +9,8 @@ uses the tuples of `rbd_ros.vectors`.
 
 """
 
+from math import cos, sin
+
 import numpy as np
 
 # Below this angle, rad, sin(x) / x and its relatives are taken from their series.
@@ -48,7 +50,7 @@ def inverse(T):
 
 def rotation_from_rpy(rpy):
     """Return the rotation of fixed-axis roll, pitch and yaw angles, rad, as URDF has them."""
-    (cr, cp, cy), (sr, sp, sy) = np.cos(rpy), np.sin(rpy)
+    (cr, cp, cy), (sr, sp, sy) = map(cos, rpy), map(sin, rpy)
     return np.array([[cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
                      [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
                      [-sp, cp * sr, cp * cr]])

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 from rbd_ros.closed_form import armature_matrix, each_joint, inertia_matrices, tree_coordinates
-from rbd_ros.errors import StateError
 from rbd_ros.jacobians import check_state
 from rbd_ros.spatial import Ad, ad, inverse
+from rbd_ros.validation import finite_array, finite_vector
 
 
 class StackedMatrices(NamedTuple):
@@ -115,7 +115,8 @@ def stacked_matrices(model, q, v=None):
     Lynch and Park (9.64), (9.65), (9.68), (9.76).
 
     """
-    q, v = check_state(model, q, v=np.zeros(model.nv) if v is None else v)
+    q, = check_state(model, q)
+    v = np.zeros(model.nv) if v is None else finite_vector(model, 'v', v)
     q, v = tree_coordinates(model, q, v)
     N = len(model.links) - 1
     Gamma, base = np.zeros((6 * N, 6 * N)), np.zeros((6 * N, 6))
@@ -246,7 +247,4 @@ def _block_diagonal(blocks):
 
 
 def _six(label, vector):
-    vector = np.zeros(6) if vector is None else np.array(vector, float)
-    if vector.shape != (6,) or not np.all(np.isfinite(vector)):
-        raise StateError(f'{label} must be six finite numbers, got {vector}')
-    return vector
+    return np.zeros(6) if vector is None else finite_array(label, vector, (6,))

@@ -15,10 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from rbd_ros.closed_form import inertia_matrices
 from rbd_ros.errors import ModelError, StateError
-from rbd_ros.inertial_parameters import inertia_of_parameters
+from rbd_ros.inertial import inertia_of_parameters
 from rbd_ros.joints import (joint_pose, joint_subspace, joint_subspace_rate,
                             joint_subspace_rate_change)
 from rbd_ros.spatial import Ad, inverse
+from rbd_ros.validation import finite_array, finite_vector, shown, wrenches
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def vary_subspace(joint, q, v, dq, dv):
             joint_subspace_rate(joint, q, dq), joint_subspace_rate_change(joint, q, v, dq, dv))
 
 
-def vary_bodies(model, q, v, dq, dv, wrenches, variation):
+def vary_bodies(model, q, v, dq, dv, external_wrenches, variation):
     """
     Return the links but the root, parents first, with what changes about them [K (64)].
 
@@ -116,7 +117,7 @@ def vary_bodies(model, q, v, dq, dv, wrenches, variation):
         The robot.
     q, v, dq, dv : ndarray
         Of all joints, mimicking ones included, see `rbd_ros.closed_form.tree_coordinates`.
-    wrenches : mapping of str to array_like, or None
+    external_wrenches : mapping of str to array_like, or None
         External wrenches.
     variation : Variation
         Whose fields for q, v, a and tau are not read.
@@ -134,8 +135,8 @@ def vary_bodies(model, q, v, dq, dv, wrenches, variation):
         If a derivative has a wrong shape or holds a non-finite number.
 
     """
-    f = _by_link(model, 'external wrench', wrenches or {})
-    df = _by_link(model, 'dwrenches', variation.dwrenches)
+    f = wrenches(model, external_wrenches)
+    df = wrenches(model, variation.dwrenches, 'dwrenches')
     dG = _inertias_by_link(model, variation.dinertia)
     shifts = _by_joint(model, variation.dplacement)
     world_fixed = {model.link_index(link) for link in variation.world_fixed}
@@ -166,34 +167,28 @@ def check_direction(model, label, x):
     """Return a derivative of v's kind as an array, zeros if there is none, or refuse it."""
     if x is None:
         return np.zeros(model.nv)
-    return _numbers(f"{label} of robot '{model.name}'", x, [(model.nv,)])
-
-
-def _numbers(what, x, shapes):
-    x = np.array(x, float)
-    if x.shape not in shapes or not np.all(np.isfinite(x)):
-        expected = ' or '.join(map(str, shapes))
-        raise StateError(f'{what} must be finite numbers of the shape {expected}, got {x}')
-    return x
-
-
-def _by_link(model, label, values):
-    return {model.link_index(link): _numbers(f"{label} of link '{link}'", x, [(6,)])
-            for link, x in values.items()}
+    return finite_vector(model, label, x)
 
 
 def _inertias_by_link(model, values):
     changes = {}
-    for link, x in values.items():
-        x = _numbers(f"dinertia of link '{link}'", x, [(10,), (6, 6)])
+    for link, x in _named('dinertia', values).items():
+        x = finite_array(f"dinertia of link '{link}'", x, (10,), (6, 6))
         changes[model.link_index(link)] = x if x.ndim == 2 else inertia_of_parameters(x)
     return changes
 
 
 def _by_joint(model, values):
-    known = {joint.name for joint in model.joints}
+    known, values = {joint.name for joint in model.joints}, _named('dplacement', values)
     for name in values:
         if name not in known:
             raise ModelError(f"robot '{model.name}' has no joint '{name}', named in dplacement")
-    return {name: _numbers(f"dplacement of joint '{name}'", x, [(6,)])
+    return {name: finite_array(f"dplacement of joint '{name}'", x, (6,))
             for name, x in values.items()}
+
+
+def _named(label, values):
+    """Return what changes by the names of links or joints, or refuse what is no dict."""
+    if not isinstance(values, Mapping):
+        raise StateError(f'{label} must be a dict by names, got {shown(values)}')
+    return values

@@ -28,7 +28,7 @@ def warm_up(*, floating_base=False):
 
     """
     kind = 'free' if floating_base else 'revolute'
-    model = build_model('warm-up', [Link('base'), Link('link', 1.0, inertia=np.eye(3))],
+    model = build_model('warm-up', [Link('base'), Link('link', 1.0, inertia=0.1 * np.eye(3))],
                         [Joint('joint', kind, 'base', 'link')])
     workspace = Workspace(model)
     q, v = np.ones(model.nq), np.zeros(model.nv)

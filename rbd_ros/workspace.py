@@ -12,13 +12,15 @@ from rbd_ros.border import Border, made_at_first_use, NOT_A_VECTOR
 from rbd_ros.compiled import prepare
 from rbd_ros.composite_bodies import composite_bodies, use_body_factorization
 from rbd_ros.composite_rates import composite_rates
-from rbd_ros.errors import StateError
 from rbd_ros.newton_euler import newton_euler, newton_euler_at_rest
 from rbd_ros.newton_euler_derivatives import (forward_dynamics_and_jacobians,
                                               forward_dynamics_jacobians,
                                               inverse_dynamics_jacobians)
 from rbd_ros.poses import place_bodies, world_jacobian_columns
 from rbd_ros.regressor_columns import regressor_columns
+from rbd_ros.validation import choice, mask
+
+FACTORIZATIONS = ('christoffel', 'body')
 
 
 class DynamicsTerms(NamedTuple):
@@ -144,6 +146,8 @@ class Workspace(Border):
 
     def all_terms(self, q, v, *, factorization='christoffel'):
         """Compute the `DynamicsTerms`."""
+        if v is None:
+            self.check(v=v)
         if self._folding is not None:
             q, v = self._expand(q=q, v=v)
         try:
@@ -161,7 +165,18 @@ class Workspace(Border):
 
     def configuration_terms(self, q):
         """Compute the `DynamicsTerms` that need no velocity; C and C v are left as they are."""
-        return self.all_terms(q, None)
+        if self._folding is not None:
+            q, = self._expand(q=q)
+        try:
+            fine = composite_bodies(self.robot, self._screws, q, None, self._rows)
+        except NOT_A_VECTOR:
+            q, = self._ready(composite_bodies, {'q': q}, None, self._rows)
+            fine = composite_bodies(self.robot, self._screws, q, None, self._rows)
+        if not fine:
+            self._explain(q=q)
+        if self._folding is not None:
+            self._fold_terms()
+        return self.terms
 
     # Inverse and forward dynamics, gravity torques and the Jacobian of a link take so little time
     # that every check and call would be felt: the kernel is tried with hardly anything around it.
@@ -218,10 +233,7 @@ class Workspace(Border):
         if external_wrenches is not None:
             with self._pushed(external_wrenches):
                 return self.hybrid_dynamics(q, v, a, tau, prescribed)
-        prescribed = np.array(prescribed, bool)
-        if prescribed.shape != (self.model.nv,):
-            raise StateError(f"robot '{self.model.name}' has {self.model.nv} velocities, got "
-                             f'prescribed of the shape {prescribed.shape}')
+        prescribed = mask(self.model, 'prescribed', prescribed)
         a, tau = self._convert(a=a, tau=tau)
         a[~prescribed], tau[prescribed] = 0.0, 0.0
         if not isfinite(a.sum() + tau.sum()):
@@ -326,9 +338,10 @@ class Workspace(Border):
         if external_wrenches is not None:
             with self._pushed(external_wrenches):
                 return self.hybrid_dynamics_derivatives(q, v, a, tau, prescribed)
+        prescribed = mask(self.model, 'prescribed', prescribed)
         a, tau = self.hybrid_dynamics(q, v, a, tau, prescribed)
         D_q, D_v, M = self.inverse_dynamics_derivatives(q, v, a)
-        given, free = np.flatnonzero(prescribed), np.flatnonzero(~np.asarray(prescribed, bool))
+        given, free = np.flatnonzero(prescribed), np.flatnonzero(~prescribed)
         # M_pp da_p = dtau_p - D dx - M_pa da_a; the torques follow.             [d of K (33)]
         inverse = np.linalg.inv(M[np.ix_(free, free)])
         parts = []
@@ -407,9 +420,7 @@ class Workspace(Border):
         return a, tau
 
     def _use_factorization(self, factorization):
-        if factorization != 'body':
-            raise StateError("factorization must be 'christoffel' or 'body', "
-                             f"got '{factorization}'")
+        choice('factorization', factorization, FACTORIZATIONS)
         arguments = (self.robot, self._rows)
         try:
             use_body_factorization(*arguments)

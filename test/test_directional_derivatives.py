@@ -10,7 +10,7 @@ import rbd_ros
 from rbd_ros import Variation
 from rbd_ros.configurations import integrate, random_configuration
 from rbd_ros.description import Link
-from rbd_ros.inertial_parameters import inertia_of_parameters, parameters_of_inertia
+from rbd_ros.inertial import inertia_of_parameters, parameters_of_inertia
 from rbd_ros.joints import Joint, KINDS, Mimic
 from rbd_ros.model import rebuild
 from rbd_ros.spatial import exp, inertia_matrix, skew

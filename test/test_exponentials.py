@@ -272,7 +272,7 @@ def test_what_is_no_rigid_body_makes_no_model():
         chain.model()
     with pytest.raises(rbd_ros.ModelError, match='screw 1'):
         rbd_ros.unit_screws([[0.0] * 6])
-    with pytest.raises(rbd_ros.StateError, match='theta must be 1'):
+    with pytest.raises(rbd_ros.StateError, match='theta has the shape'):
         chain.poses([0.0, 1.0])
     with pytest.raises(rbd_ros.StateError, match='tip_wrench'):
         chain.inverse_dynamics([0.0], [0.0], [0.0], tip_wrench=[1.0])

@@ -13,7 +13,7 @@ from rbd_ros.closed_form import armature_matrix
 from rbd_ros.configurations import random_configuration
 from rbd_ros.consistency import nearest_consistent
 from rbd_ros.identification import SCALE
-from rbd_ros.inertial_parameters import pseudo_inertia_of_parameters
+from rbd_ros.inertial import pseudo_inertia_of_parameters
 from rbd_ros.joints import KINDS
 from rbd_ros.model import rebuild
 from robots import example_urdf, load_quietly, random_tree, relative_error
@@ -267,8 +267,8 @@ def test_wrong_samples_are_refused(ur5):
     q, v, a, tau = record(ur5, 7, 3)
     for samples, message in (((q[0], v, a, tau), 'q has the shape'),
                              ((q, v[:, :5], a, tau), 'v has the shape'),
-                             ((q, v, a[:2], tau), 'a has 2 samples'),
-                             ((q, v, a, np.full_like(tau, np.nan)), 'tau holds')):
+                             ((q, v, a[:2], tau), r'a has the shape \(2, 6\), .* needs \(3, 6\)'),
+                             ((q, v, a, np.full_like(tau, np.nan)), 'tau of state 0 holds')):
         with pytest.raises(rbd_ros.StateError, match=message):
             rbd_ros.identify(ur5, *samples)
     for link in ('nowhere', ur5.link_names[0]):

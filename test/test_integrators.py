@@ -193,9 +193,9 @@ def test_wrong_motions_are_refused():
     zero, t = np.zeros(model.nv), [0.0, 0.1]
     for change, message in (({'t': [0.0, 0.0]}, 'increasing'), ({'t': [0.0]}, 'two or more'),
                             ({'method': 'leapfrog'}, 'leapfrog'),
-                            ({'torque': np.zeros(7)}, 'torque'), ({'v0': zero[1:]}, 'v has'),
-                            ({'torque': lambda t, q, v: [np.nan, 0.0, 0.0]}, 'tau'),
-                            ({'torque': lambda t, q, v: np.zeros(7)}, 'tau')):
+                            ({'torque': np.zeros(7)}, 'torque'), ({'v0': zero[1:]}, 'v0 has'),
+                            ({'torque': lambda t, q, v: [np.nan, 0.0, 0.0]}, 'torque'),
+                            ({'torque': lambda t, q, v: np.zeros(7)}, 'torque')):
         arguments = {'q0': zero, 'v0': zero, 'torque': zero, 't': t, **change}
         with pytest.raises(rbd_ros.StateError, match=message):
             rbd_ros.simulate(model, **arguments)

@@ -109,7 +109,7 @@ def test_wrong_vectors_are_refused_by_name(request, name, call):
         call(model, q[:1], v, a)
     with pytest.raises(StateError, match='v has the shape'):
         call(model, q, np.ones((model.nv, 1)), a)
-    with pytest.raises(StateError, match='q must be numbers'):
+    with pytest.raises(StateError, match='q must be real numbers'):
         call(model, ['x'] * model.nq, v, a)
     for bad in (np.nan, np.inf, -np.inf):
         worse = q.copy()

@@ -11,7 +11,7 @@ import rbd_ros
 from rbd_ros import Variation
 from rbd_ros.closed_form import armature_matrix
 from rbd_ros.configurations import integrate, random_configuration
-from rbd_ros.inertial_parameters import (moving_bodies, parameters_of_pseudo_inertia,
+from rbd_ros.inertial import (moving_bodies, parameters_of_pseudo_inertia,
                                          pseudo_inertia_of_parameters)
 from rbd_ros.joints import KINDS, Mimic
 from rbd_ros.model import rebuild

@@ -332,7 +332,7 @@ def two_links(inertial=INERTIAL, kind='type="continuous"', parent='<parent link=
     (two_links(kind='type="ball"'), "joint 'j': its type is 'ball', expected one of fixed, rev"),
     (two_links(kind=''), "joint 'j': its type is ''"),
     (two_links(parent=''), "joint 'j', line 1: <joint> has no parent"),
-    (two_links('<inertial><mass/></inertial>'), "link 'b': <mass> has no value"),
+    (two_links('<inertial><mass/></inertial>'), "link 'b', line 1: <mass> has no value"),
     (two_links(INERTIAL.replace('ixy="0"', '')), "link 'b', line 1: <inertia> has no ixy"),
     (two_links(more='<mimic/>'), "joint 'j', line 1: <mimic> has no joint"),
     ('<robot name="r">\n<link/></robot>', 'the <link> on line 2 has no name')])

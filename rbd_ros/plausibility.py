@@ -1,0 +1,90 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""What can be computed in a robot's description, but is hardly what was meant: wrong units, mostly."""
+
+import numpy as np
+from rbd_ros.texts import listed
+
+# kg, of a link and of a robot: the largest industrial arms weigh 5,000 kg in all.
+HEAVY_LINK, HEAVY_ROBOT = 2000.0, 5000.0
+# m, from a joint to the next one, and from a link's frame to its centre of mass.
+FAR = 20.0
+# m, of the ellipsoid of even density with a link's inertia; kg/m^3, of that ellipsoid: 15 times as
+# dense as osmium, as light as air.
+LONG_BODY, DENSE, THIN = 20.0, 3e5, 1.0
+# kg; of lighter links the inertia does not matter, and is often made up.
+LIGHT = 0.01
+# rad; limits beyond two turns each way are rare, in degrees they are common.
+WIDE = 4.0 * np.pi + 0.1
+
+
+def implausible(links, joints):
+    """
+    Return what is hardly meant in a description, a sentence each.
+
+    Parameters
+    ----------
+    links : sequence of Link
+        All of them.
+    joints : sequence of Joint
+        All of them.
+
+    Returns
+    -------
+    list of str
+        With the names of links and joints, and a question.
+
+    """
+    masses = np.array([link.mass for link in links])
+    coms = np.array([link.com for link in links]).reshape(-1, 3)
+    inertias = np.array([link.inertia for link in links]).reshape(-1, 3, 3)
+    origins = np.array([joint.placement[:3, 3] for joint in joints]).reshape(-1, 3)
+    names = np.array([link.name for link in links], object)
+
+    far = np.linalg.norm(origins, axis=1) > FAR
+    wide = [joint.kind == 'revolute' and any(WIDE < abs(x) < np.inf
+                                             for x in (*joint.lower, *joint.upper))
+            for joint in joints]
+    notes = [
+        *_note('link', names[masses > HEAVY_LINK],
+               f'more than {HEAVY_LINK:g} kg; is the unit kg?'),
+        *_note('link', names[np.linalg.norm(coms, axis=1) > FAR],
+               f'centre of mass more than {FAR:g} m from the frame; is the unit m?'),
+        *_note('joint', _where(joints, far),
+               f'more than {FAR:g} m from the parent; is the unit m?'),
+        *_on_inertias(names, masses, inertias),
+        *_note('joint', _where(joints, wide),
+               'limits of more than two turns; are these degrees? URDF has rad'),
+        *_note('joint', _where(joints, [0.0 in joint.effort for joint in joints]),
+               'effort limit 0; with limit_efforts nothing is commanded there')]
+    if masses.sum() > HEAVY_ROBOT:
+        notes.append(f'the robot weighs {masses.sum():.6g} kg; is the unit kg?')
+    return notes
+
+
+def _where(joints, odd):
+    return [joint.name for joint, is_odd in zip(joints, odd) if is_odd]
+
+
+def _note(kind, names, what):
+    return [f'{kind}{"s" if len(names) > 1 else ""} {listed(names)}: {what}'] if len(names) else []
+
+
+def _on_inertias(names, masses, inertias):
+    """Say which inertias belong to no body of a sensible size for its mass."""
+    there = (masses > LIGHT) & (np.trace(inertias, axis1=1, axis2=2) > 0.0)
+    names, masses, inertias = names[there], masses[there], inertias[there]
+    # Second moments m a^2 / 5 along the semi-axes a of an ellipsoid.
+    moments = 0.5 * np.trace(inertias, axis1=1, axis2=2)[:, None] - np.linalg.eigvalsh(inertias)
+    axes = np.sqrt(5.0 * np.maximum(moments, 0.0) / masses[:, None])
+    longest, volume = axes.max(axis=1, initial=0.0), 4.0 / 3.0 * np.pi * axes.prod(axis=1)
+    long = 2.0 * longest > LONG_BODY
+    # Of flat bodies the volume says nothing: a ball around them does.
+    dense = masses > DENSE * 4.0 / 3.0 * np.pi * longest ** 3
+    thin = ~long & (masses < THIN * volume)
+    return [*_note('link', names[long], f'inertia of a body of more than {LONG_BODY:g} m; is the '
+                   'unit kg m^2?'),
+            *_note('link', names[dense], 'inertia of a body that would be impossibly dense; is '
+                   'the unit kg m^2?'),
+            *_note('link', names[thin], 'inertia of a body that would be lighter than air; is the '
+                   'unit kg m^2?')]

@@ -1,0 +1,75 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Texts for people: names that somebody else chose, and lists of them that may be long."""
+
+# How many names a list spells out, and how many characters a text may have.
+MOST_NAMES, MOST_CHARACTERS = 40, 2000
+
+
+def printable(text, most=MOST_CHARACTERS):
+    """
+    Return a text on one line, without control characters and not too long.
+
+    Parameters
+    ----------
+    text : str
+        It may hold anything: a line break in a name must not forge a line of a log, nor an escape
+        sequence colour a terminal.
+    most : int
+        Characters that are kept.
+
+    Returns
+    -------
+    str
+        With escapes (``\\n``, ``\\x1b``) in place of what cannot be printed.
+
+    """
+    if len(text) > most:
+        text = f'{text[:most]} ... ({len(text) - most} more characters)'
+    if text.isprintable():
+        return text
+    return ''.join(c if c.isprintable() else c.encode('unicode_escape').decode() for c in text)
+
+
+def listed(names, most=MOST_NAMES):
+    """
+    Return names in a row, with a count in place of those that are too many.
+
+    Parameters
+    ----------
+    names : iterable of str
+        The names.
+    most : int
+        How many of them are spelt out.
+
+    Returns
+    -------
+    str
+        ``'a, b, c and 7 more'``.
+
+    """
+    names = list(names)
+    more = f' and {len(names) - most} more' if len(names) > most else ''
+    return ', '.join(names[:most]) + more
+
+
+def arrows(names, most=MOST_NAMES):
+    """
+    Return names that follow one another, without those in the middle that are too many.
+
+    Parameters
+    ----------
+    names : list of str
+        The names.
+    most : int
+        How many of them are spelt out.
+
+    Returns
+    -------
+    str
+        ``'a -> b -> ... (7 more) ... -> z'``.
+
+    """
+    if len(names) > most:
+        names = [*names[:most // 2], f'... ({len(names) - most} more) ...', *names[-most // 2:]]
+    return ' -> '.join(names)

@@ -1,0 +1,241 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Checks of what users give: the one place where arguments become arrays of real numbers.
+
+Whatever is not numbers (None, texts, dicts, ragged lists, tracers of other libraries) is refused by
+the name of the argument, and so are complex numbers, whose imaginary part would be lost.
+
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from rbd_ros.errors import StateError
+from rbd_ros.texts import listed, printable
+
+# Characters of a value that are shown in a message.
+SHOWN = 120
+
+
+def shown(value):
+    """Return a value as messages show it."""
+    return printable(repr(value), SHOWN)
+
+
+def check_model(model):
+    """Refuse what is not a robot."""
+    if not hasattr(model, 'velocity_names'):
+        raise StateError('model must be a robot, as load_urdf or ModelBuilder make it, got '
+                         + shown(model))
+
+
+def real_array(value):
+    """
+    Return a new array of float64, or None if the value is not real numbers.
+
+    Parameters
+    ----------
+    value : object
+        Anything.
+
+    """
+    try:
+        array = np.asarray(value)
+        return np.array(array, float) if array.dtype.kind in 'fiu' else None
+    except Exception:
+        # Whatever it is, it does not want to be numbers: libraries raise errors of their own.
+        return None
+
+
+def finite_array(label, value, *shapes):
+    """
+    Return an array of finite numbers.
+
+    Parameters
+    ----------
+    label : str
+        What it is called, for the error.
+    value : array_like
+        The numbers.
+    *shapes : tuple of int or None
+        One that it must have; None: any length.
+
+    Raises
+    ------
+    StateError
+        If it is anything else.
+
+    """
+    array = real_array(value)
+    if array is None or not any(_fits(array.shape, shape) for shape in shapes):
+        wanted = ' or '.join(_in_words(shape) for shape in shapes)
+        raise StateError(f'{_what_is(label, value, array)}; it must be {wanted}')
+    if not np.all(np.isfinite(array)):
+        raise StateError(f'{label} must be finite, got {shown(value)}')
+    return array
+
+
+def _fits(shape, wanted):
+    return len(shape) == len(wanted) and all(
+        b is None or a == b for a, b in zip(shape, wanted))
+
+
+def _in_words(shape):
+    if not shape:
+        return 'a real number'
+    return 'real numbers of the shape (' + ', '.join(
+        'any' if n is None else str(n) for n in shape) + (',)' if len(shape) == 1 else ')')
+
+
+def number(label, value, least=-np.inf, most=np.inf):
+    """Return a finite real number within limits, or refuse it by its label."""
+    x = float(finite_array(label, value, ()))
+    if not least <= x <= most:
+        raise StateError(f'{label} must lie between {least:g} and {most:g}, got {x:g}')
+    return x
+
+
+def choice(label, value, choices):
+    """Return a value that is one of several texts, or refuse it by its label."""
+    if not isinstance(value, str) or value not in choices:
+        raise StateError(f"{label} must be {' or '.join(map(repr, choices))}, got {shown(value)}")
+    return value
+
+
+def vector(model, label, value, *, positions=False):
+    """
+    Return one real number for each velocity of a robot, or for each position.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    label : str
+        What it is called.
+    value : array_like
+        The numbers; they may be infinite or NaN.
+    positions : bool
+        Whether it has the entries of q.
+
+    Raises
+    ------
+    StateError
+        If it is anything else.
+
+    """
+    check_model(model)
+    names = model.position_names if positions else model.velocity_names
+    array = real_array(value)
+    if array is None or array.shape != (len(names),):
+        raise StateError(f"{_what_is(label, value, array)}, robot '{model.name}' needs "
+                         f'({len(names)},): {listed(names)}')
+    return array
+
+
+def _what_is(label, value, array):
+    if array is None:
+        return f'{label} must be real numbers, got {shown(value)}'
+    return f'{label} has the shape {array.shape}'
+
+
+def finite_vector(model, label, value, *, positions=False):
+    """Return a `vector` of finite numbers, or refuse it naming the coordinate that is not."""
+    array = vector(model, label, value, positions=positions)
+    if not np.all(np.isfinite(array)):
+        k = np.flatnonzero(~np.isfinite(array))[0]
+        name = (model.position_names if positions else model.velocity_names)[k]
+        raise StateError(f"{label} of '{name}' is {array[k]}")
+    return array
+
+
+def rows(model, label, values, count=None, *, positions=False, finite=True):
+    """
+    Return one vector of a robot in each row of an array, contiguous.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    label : str
+        What they are called.
+    values : array_like, shape (count, nv) or (count, nq)
+        The numbers.
+    count : int, optional
+        How many there must be; default: any number.
+    positions : bool
+        Whether they have the entries of q.
+    finite : bool
+        Whether to look for numbers that are not finite, too.
+
+    Raises
+    ------
+    StateError
+        If they are anything else.
+
+    """
+    check_model(model)
+    width = model.nq if positions else model.nv
+    array = values
+    if not (isinstance(values, np.ndarray) and values.dtype == float):
+        array = real_array(values)
+    if array is None or not _fits(array.shape, (count, width)):
+        states = 'states' if count is None else count
+        raise StateError(f"{_what_is(label, values, array)}, robot '{model.name}' needs "
+                         f'({states}, {width})')
+    if finite and not np.all(np.isfinite(array)):
+        k = np.flatnonzero(~np.all(np.isfinite(array), axis=1))[0]
+        raise StateError(f'{label} of state {k} holds a number that is not finite')
+    return np.require(array, float, ['C', 'W'])
+
+
+def mask(model, label, value):
+    """Return a truth value for each velocity of a robot, or refuse it by its label."""
+    check_model(model)
+    try:
+        array = np.asarray(value)
+        is_mask = array.dtype == bool or (array.dtype.kind in 'iu'
+                                          and np.all((array == 0) | (array == 1)))
+    except Exception:
+        is_mask = False
+    if not is_mask or array.shape != (model.nv,):
+        raise StateError(f'{label} must be {model.nv} truth values, one for each velocity of robot '
+                         f"'{model.name}', got {shown(value)}")
+    return array.astype(bool)
+
+
+def wrenches(model, values, label='external_wrenches'):
+    """
+    Return wrenches by the indices of links.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    values : mapping of str to array_like of shape (6,), or None
+        Moment and force, N m and N, by link; None: none.
+    label : str
+        What they are called.
+
+    Returns
+    -------
+    dict of int to ndarray
+        In the axes of the links.
+
+    Raises
+    ------
+    StateError
+        If a wrench is not six finite numbers.
+    ModelError
+        If a wrench names a link that is not there.
+
+    """
+    if values is None:
+        return {}
+    if not isinstance(values, Mapping):
+        raise StateError(f'{label} must be a dict of wrenches by the names of links, got '
+                         f'{shown(values)}')
+    return {model.link_index(link): finite_array(
+        f"{label} on link '{link}' (moment, force)", wrench, (6,))
+        for link, wrench in values.items()}

@@ -1,0 +1,245 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever is given to a public function in place of numbers is refused by its name, in our words."""
+
+import warnings
+
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros import batch
+from rbd_ros.texts import arrows, listed, printable
+from rbd_ros.validation import real_array
+from robots import random_tree
+
+MODEL = random_tree(7, 3, kinds=('revolute', 'prismatic'))
+N, LINK = MODEL.nv, MODEL.link_names[-1]
+X = np.linspace(0.1, 0.4, N)
+STATES = np.tile(X, (3, 1))
+PI = rbd_ros.inertial_parameters(MODEL)
+SIX = np.arange(1.0, 7.0)
+
+
+class Tracer:
+    """A number of another library, which will not be turned into one of ours."""
+
+    shape, ndim = (N,), 1
+
+    def __array__(self, *_, **__):
+        raise RuntimeError('TracerArrayConversionError')
+
+    def __len__(self):
+        return N
+
+    def __getitem__(self, k):
+        return self
+
+
+class TypeTracer(Tracer):
+    """Another one."""
+
+    def __array__(self, *_, **__):
+        raise TypeError('a tracer')
+
+
+# What nobody can compute with. A ragged list has the right length.
+NO_NUMBERS = {
+    'None': None, 'text': 'abc', 'texts': ['1.0'] * N, 'dict': {'a': 1.0}, 'set': {1.0, 2.0},
+    'ragged': [[1.0, 2.0]] + [1.0] * (N - 1), 'object': object(), 'objects': [None] * N,
+    'complex': X + 1j, 'complex list': [1j] * N, 'tracer': Tracer(), 'type tracer': TypeTracer(),
+    'function': abs, 'truth values': np.full(N, True), 'generator': (x for x in range(N))}
+
+# Every public function of numbers: good arguments by name, and the names of those to spoil. The
+# robot itself is the first.
+FUNCTIONS = [
+    (rbd_ros.inverse_dynamics, {'q': X, 'v': X, 'a': X}),
+    (rbd_ros.bias_torques, {'q': X, 'v': X}),
+    (rbd_ros.gravity_torques, {'q': X}),
+    (rbd_ros.forward_dynamics, {'q': X, 'v': X, 'tau': X}),
+    (rbd_ros.hybrid_dynamics, {'q': X, 'v': X, 'a': X, 'tau': X, 'prescribed': X > 0.2}),
+    (rbd_ros.mass_matrix, {'q': X}),
+    (rbd_ros.coriolis_matrix, {'q': X, 'v': X}),
+    (rbd_ros.all_terms, {'q': X, 'v': X}),
+    (rbd_ros.friction_torques, {'v': X, 'smooth': 0.1}),
+    (rbd_ros.forward_kinematics, {'q': X}),
+    (rbd_ros.body_jacobian, {'q': X, 'link': LINK}),
+    (rbd_ros.world_jacobian, {'q': X, 'link': LINK}),
+    (rbd_ros.center_of_mass, {'q': X}),
+    (rbd_ros.com_jacobian, {'q': X}),
+    (rbd_ros.jacobian_dot, {'q': X, 'v': X, 'link': LINK}),
+    (rbd_ros.jacobian_ddot, {'q': X, 'v': X, 'a': X, 'link': LINK}),
+    (rbd_ros.jacobian_derivatives, {'q': X, 'link': LINK}),
+    (rbd_ros.jacobian_dot_derivatives, {'q': X, 'v': X, 'link': LINK}),
+    (rbd_ros.world_jacobian_dot, {'q': X, 'v': X, 'link': LINK}),
+    (rbd_ros.world_com_jacobian, {'q': X, 'link': LINK}),
+    (rbd_ros.com_frame_jacobian, {'q': X, 'link': LINK}),
+    (rbd_ros.analytic_jacobian, {'q': X, 'link': LINK}),
+    (rbd_ros.com_jacobian_dot, {'q': X, 'v': X}),
+    (rbd_ros.centroidal_momentum_matrix, {'q': X}),
+    (rbd_ros.centroidal_momentum_matrix_dot, {'q': X, 'v': X}),
+    (rbd_ros.inverse_dynamics_derivatives, {'q': X, 'v': X, 'a': X}),
+    (rbd_ros.forward_dynamics_derivatives, {'q': X, 'v': X, 'tau': X}),
+    (rbd_ros.hybrid_dynamics_derivatives,
+     {'q': X, 'v': X, 'a': X, 'tau': X, 'prescribed': X > 0.2}),
+    (rbd_ros.terms_and_rates, {'q': X, 'v': X, 'a': X}),
+    (rbd_ros.mass_matrix_derivatives, {'q': X}),
+    (rbd_ros.coriolis_matrix_derivatives, {'q': X, 'v': X}),
+    (rbd_ros.gravity_torques_derivatives, {'q': X}),
+    (rbd_ros.matrix_rates, {'q': X, 'v': X, 'a': X}),
+    (rbd_ros.parameter_derivatives, {'q': X, 'v': X}),
+    (rbd_ros.acceleration_parameter_derivatives, {'q': X, 'v': X, 'tau': X}),
+    (rbd_ros.torque_regressor, {'q': X, 'v': X, 'a': X}),
+    (rbd_ros.slotine_li_regressor, {'q': X, 'v': X, 'v_r': X, 'a_r': X}),
+    (rbd_ros.momentum_regressor, {'q': X, 'v': X}),
+    (rbd_ros.energy_regressor, {'q': X, 'v': X}),
+    (rbd_ros.task_space_dynamics, {'q': X, 'v': X, 'link': LINK}),
+    (rbd_ros.kinetic_energy, {'q': X, 'v': X}),
+    (rbd_ros.potential_energy, {'q': X}),
+    (rbd_ros.energy, {'q': X, 'v': X}),
+    (rbd_ros.christoffel_symbols, {'q': X}),
+    (rbd_ros.christoffel_coriolis_matrix, {'q': X, 'v': X}),
+    (rbd_ros.com_frame_mass_matrix, {'q': X}),
+    (rbd_ros.com_frame_gravity_torques, {'q': X}),
+    (rbd_ros.stacked_terms, {'q': X, 'v': X}),
+    (rbd_ros.stacked_matrices, {'q': X}),
+    (rbd_ros.stacked_inverse_dynamics, {'q': X, 'v': X, 'a': X}),
+    (rbd_ros.integrate, {'q': X, 'v': X, 'dt': 0.1}),
+    (rbd_ros.difference, {'q_0': X, 'q_1': X}),
+    (rbd_ros.normalize, {'q': X}),
+    (rbd_ros.random_configuration, {'rng': np.random.default_rng(0)}),
+    (rbd_ros.inconsistent_bodies, {'pi': PI}),
+    (rbd_ros.with_inertial_parameters, {'pi': PI}),
+    (rbd_ros.with_gravity, {'gravity': np.ones(3)}),
+    (rbd_ros.with_payload, {'link': LINK, 'mass': 1.0, 'com': np.ones(3), 'inertia': np.ones(3)}),
+    (rbd_ros.identify, {'q': STATES, 'v': STATES, 'a': STATES, 'tau': STATES}),
+    (rbd_ros.identify_payload,
+     {'link': LINK, 'q': STATES, 'v': STATES, 'a': STATES, 'tau': STATES}),
+    (rbd_ros.simulate, {'q0': X, 'v0': X, 'torque': X, 't': np.array([0.0, 0.1])}),
+    (rbd_ros.explicit_euler, {'q': X, 'v': X, 'dt': 0.1}),
+    (rbd_ros.semi_implicit_euler, {'q': X, 'v': X, 'dt': 0.1}),
+    (rbd_ros.runge_kutta_4, {'q': X, 'v': X, 'dt': 0.1}),
+    (batch.inverse_dynamics, {'Q': STATES, 'V': STATES, 'A': STATES}),
+    (batch.forward_dynamics, {'Q': STATES, 'V': STATES, 'Tau': STATES}),
+    (batch.hybrid_dynamics, {'Q': STATES, 'V': STATES, 'A': STATES, 'Tau': STATES,
+                             'prescribed': X > 0.2}),
+    (batch.all_terms, {'Q': STATES, 'V': STATES}),
+    (batch.inverse_dynamics_derivatives, {'Q': STATES, 'V': STATES, 'A': STATES}),
+    (batch.forward_dynamics_derivatives, {'Q': STATES, 'V': STATES, 'Tau': STATES}),
+    (batch.torque_regressor, {'Q': STATES, 'V': STATES, 'A': STATES}),
+]
+# Where None stands for a default, and a function or a mask for what it is.
+ALLOWED = {('with_payload', 'inertia', 'None'), ('simulate', 'torque', 'function'),
+           ('random_configuration', 'rng', 'None'),
+           ('hybrid_dynamics', 'prescribed', 'truth values'),
+           ('hybrid_dynamics_derivatives', 'prescribed', 'truth values')}
+# Words for arguments in messages where they are part of something larger.
+CALLED = {'com': 'centre of mass'}
+
+
+def call(function, arguments):
+    """Call a function with the robot and arguments by name."""
+    if function.__name__ in ('explicit_euler', 'semi_implicit_euler', 'runge_kutta_4'):
+        return function(MODEL, lambda t, q, v: np.zeros(N), 0.0, **arguments)
+    return function(MODEL, **arguments)
+
+
+@pytest.mark.parametrize('function, arguments', FUNCTIONS,
+                         ids=[f'{function.__module__.split(".")[-1]}.{function.__name__}'
+                              for function, _ in FUNCTIONS])
+def test_fault_64_what_is_no_number_is_refused_by_the_name_of_the_argument(function, arguments):
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        call(function, arguments)
+        for name in arguments:
+            for kind, bad in NO_NUMBERS.items():
+                if (function.__name__, name, kind) in ALLOWED:
+                    continue
+                with pytest.raises((rbd_ros.StateError, rbd_ros.ModelError)) as caught:
+                    call(function, {**arguments, name: bad})
+                assert CALLED.get(name, name) in str(caught.value), (name, kind)
+                assert len(str(caught.value)) < 2000
+
+
+@pytest.mark.parametrize('function, arguments', FUNCTIONS,
+                         ids=[f'{function.__module__.split(".")[-1]}.{function.__name__}'
+                              for function, _ in FUNCTIONS])
+def test_fault_64_what_is_no_robot_is_refused(function, arguments):
+    for bad in (None, 'robot', X, {}):
+        with pytest.raises(rbd_ros.StateError, match='model'):
+            if function.__name__ in ('explicit_euler', 'semi_implicit_euler', 'runge_kutta_4'):
+                function(bad, lambda t, q, v: np.zeros(N), 0.0, **arguments)
+            else:
+                function(bad, **arguments)
+
+
+def test_every_public_function_of_a_robot_and_numbers_is_in_the_list_above():
+    listed_here = {function.__name__ for function, _ in FUNCTIONS}
+    # Those of a robot alone, or of other things than numbers; they have tests of their own.
+    others = {'base_parameters', 'build_model', 'inertial_parameter_names', 'inertial_parameters',
+              'load_urdf', 'load_urdf_string', 'neutral', 'subtree', 'unit_screws',
+              'with_armature', 'with_floating_base', 'with_free_joints', 'with_locked_joints',
+              'without_payload', 'inverse_dynamics_derivative', 'forward_dynamics_derivative',
+              'hybrid_dynamics_derivative'}
+    public = {name for name in rbd_ros.__all__
+              if callable(getattr(rbd_ros, name)) and name.islower()}
+    assert public - listed_here == others
+
+
+WRENCHED = [(rbd_ros.inverse_dynamics, 3), (rbd_ros.bias_torques, 2),
+            (rbd_ros.forward_dynamics, 3), (rbd_ros.inverse_dynamics_derivatives, 3),
+            (rbd_ros.forward_dynamics_derivatives, 3)]
+
+
+@pytest.mark.parametrize('function, count', WRENCHED)
+def test_fault_64_wrenches_that_are_none_are_refused_by_their_link(function, count):
+    for bad in ('abc', [1.0] * 6, SIX, 3.0):
+        with pytest.raises(rbd_ros.StateError, match='external_wrenches must be a dict'):
+            function(MODEL, *[X] * count, external_wrenches=bad)
+    for bad in (None, 'abc', SIX[:5], SIX + 1j, ['1'] * 6, [[1.0]] * 6, {}, SIX * np.nan):
+        with pytest.raises(rbd_ros.StateError, match=f"external_wrenches on link '{LINK}'"):
+            function(MODEL, *[X] * count, external_wrenches={LINK: bad})
+    for bad in ('nowhere', None, 3):
+        with pytest.raises(rbd_ros.ModelError, match='has no link'):
+            function(MODEL, *[X] * count, external_wrenches={bad: SIX})
+
+
+@pytest.mark.parametrize('field', ['dq', 'dv', 'da'])
+def test_fault_64_variations_that_are_no_numbers_are_refused_by_name(field):
+    for kind, bad in NO_NUMBERS.items():
+        if kind == 'None':
+            continue
+        with pytest.raises(rbd_ros.StateError, match=field):
+            rbd_ros.inverse_dynamics_derivative(MODEL, X, X, X, rbd_ros.Variation(**{field: bad}))
+    for field in ('dwrenches', 'dinertia', 'dplacement'):
+        with pytest.raises(rbd_ros.StateError, match=field):
+            rbd_ros.inverse_dynamics_derivative(MODEL, X, X, X, rbd_ros.Variation(**{field: 3}))
+
+
+def test_fault_64_workspaces_refuse_none_where_terms_would_be_stale():
+    workspace = rbd_ros.Workspace(MODEL)
+    workspace.all_terms(X, X)
+    with pytest.raises(rbd_ros.StateError, match='v must be real numbers'):
+        workspace.all_terms(X, None)
+    with pytest.raises(rbd_ros.StateError, match='v must be real numbers'):
+        workspace.inverse_dynamics(X, None, X)
+    with pytest.raises(rbd_ros.StateError, match='a must be real numbers'):
+        workspace.inverse_dynamics(X, X, None)
+
+
+@pytest.mark.parametrize('good', [
+    X, X.tolist(), tuple(X), X.astype(np.float32), np.arange(N), np.repeat(X, 2)[::2],
+    X.astype(np.longdouble), [np.float64(x) for x in X], np.arange(N, dtype=np.uint8)])
+def test_real_numbers_of_any_type_are_taken(good):
+    expected = rbd_ros.gravity_torques(MODEL, np.array(good, float))
+    assert np.array_equal(rbd_ros.gravity_torques(MODEL, good), expected)
+    assert np.array_equal(real_array(good), np.array(good, float))
+
+
+def test_fault_61_texts_of_others_are_printed_on_one_line_and_not_at_length():
+    assert printable('a\nb\x1b[31m\u2028é') == 'a\\nb\\x1b[31m\\u2028é'
+    assert printable('x' * 5000, 10) == 'xxxxxxxxxx ... (4990 more characters)'
+    names = [f'j{k}' for k in range(100)]
+    assert listed(names, 3) == 'j0, j1, j2 and 97 more'
+    assert listed(names[:3], 3) == 'j0, j1, j2'
+    assert arrows(names[:3], 4) == 'j0 -> j1 -> j2'
+    assert arrows(names, 4) == 'j0 -> j1 -> ... (96 more) ... -> j98 -> j99'
