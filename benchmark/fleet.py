@@ -52,7 +52,7 @@ def serve(count, events):
 def send(count, seconds, go):
     """Send the joint states of all robots, evenly in time."""
     import rclpy
-    from rbd_ros.ros.inputs import DESCRIPTION_QOS
+    from rbd_ros.ros.subscriptions import DESCRIPTION_QOS
 
     rclpy.init()
     node, model = rclpy.create_node('source'), load_urdf(URDF)

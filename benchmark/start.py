@@ -31,7 +31,7 @@ class Source:
     def __init__(self):
         import rclpy
         from rbd_msgs.msg import DynamicsStamped
-        from rbd_ros.ros.inputs import DESCRIPTION_QOS
+        from rbd_ros.ros.subscriptions import DESCRIPTION_QOS
         from sensor_msgs.msg import JointState
         from std_msgs.msg import String
 

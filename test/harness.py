@@ -13,8 +13,8 @@ from diagnostic_msgs.msg import DiagnosticArray
 from domain_coordinator import domain_id
 from nav_msgs.msg import Odometry
 from rbd_ros.ros.dynamics_node import DynamicsNode
-from rbd_ros.ros.inputs import DESCRIPTION_QOS
-from rbd_ros.ros.outputs import TOPICS
+from rbd_ros.ros.subscriptions import DESCRIPTION_QOS
+from rbd_ros.ros.messages import TOPICS
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -75,6 +75,8 @@ class Harness:
     """The node, a peer that hears all its topics, and an executor for both."""
 
     def __init__(self, description=None, **parameters):
+        # The peer listens to commands, which by default keeps other robots away.
+        parameters = {'model_changes': 'accept', **parameters}
         self.node = DynamicsNode(parameter_overrides=[
             Parameter(name, value=value) for name, value in parameters.items()])
         self.peer = Node('peer')
@@ -88,7 +90,7 @@ class Harness:
         self._describe = self.peer.create_publisher(String, 'robot_description', DESCRIPTION_QOS)
         self._send = self.peer.create_publisher(JointState, 'joint_states', 10)
         self._send_odometry = self.peer.create_publisher(Odometry, 'odom', 10)
-        if self.node._parts:
+        if self.node.configured:
             self.spin_until(lambda: self._send.get_subscription_count() > 0 and all(
                 self.peer.count_publishers(topic.replace('~', '/dynamics')) > 0
                 for topic in TOPICS))

@@ -60,7 +60,7 @@ def send(urdf, seconds, patient, go, started, sent, answered):
         return answered.value >= sent.value
 
     import rclpy
-    from rbd_ros.ros.inputs import DESCRIPTION_QOS
+    from rbd_ros.ros.subscriptions import DESCRIPTION_QOS
     from sensor_msgs.msg import JointState
     from std_msgs.msg import String
 

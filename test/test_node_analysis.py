@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from rbd_msgs.srv import HybridDynamicsDerivatives, TaskSpaceDynamics, TorqueRegressor
 import rbd_ros
-from rbd_ros.ros.outputs import RATE_TOPICS
+from rbd_ros.ros.messages import RATE_TOPICS
 from robots import example_urdf, load_quietly, random_state, relative_error
 
 # The node hands the library's numbers on: rounding alone may differ, where sums are ordered anew.

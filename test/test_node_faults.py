@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from rbd_msgs.srv import HybridDynamics
 import rbd_ros
-from rbd_ros.ros.inputs import Load
+from rbd_ros.ros.subscriptions import Load
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from robots import example_urdf, load_quietly, random_state, relative_error
@@ -280,7 +280,7 @@ def test_fault_5_positions_beyond_all_measure_are_dropped(harness, state):
     names, q, v = state
     node = harness()
     assert node.nothing_new(lambda: node.send(names, [1e200, *q[1:]], v))
-    assert "'shoulder_pan_joint' is not a number that can be: 1e+200" in (
+    assert "'shoulder_pan_joint' is out of range: 1e+200" in (
         node.node.report.last_error)
 
 

@@ -3,14 +3,16 @@
 """Several nodes in one process, namespaces, prefixes; the life cycle of one."""
 
 from diagnostic_msgs.msg import DiagnosticArray
+from dataclasses import replace
+
 from harness import joint_state, ros
 import numpy as np
 import pytest
 from rbd_msgs.msg import DynamicsStamped
 import rbd_ros
 from rbd_ros.ros.dynamics_node import DynamicsNode
-from rbd_ros.ros.inputs import DESCRIPTION_QOS
-from rbd_ros.ros.outputs import TOPICS
+from rbd_ros.ros.subscriptions import DESCRIPTION_QOS
+from rbd_ros.ros.messages import TOPICS
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.node import Node
@@ -150,11 +152,11 @@ def test_an_error_in_a_transition_leaves_the_node_unconfigured_and_it_may_be_tri
         monkeypatch, capfd):
     node = DynamicsNode(parameter_overrides=[Parameter('autostart', value=False)])
     with monkeypatch.context() as patch:
-        patch.setattr('rbd_ros.ros.services.Services.create', lambda self: 1 / 0)
+        patch.setattr('rbd_ros.ros.services.Services.all', lambda self: 1 / 0)
         assert node.trigger_configure() == TransitionCallbackReturn.ERROR
     assert 'on_configure: ZeroDivisionError' in capfd.readouterr().err
     assert node._state_machine.current_state[1] == 'unconfigured'
-    assert not node._parts
+    assert not node.configured
     assert node.trigger_configure() == TransitionCallbackReturn.SUCCESS
     with monkeypatch.context() as patch:
         patch.setattr(node.commands, 'begin', lambda: 1 / 0)
@@ -173,7 +175,7 @@ def test_an_error_in_a_transition_leaves_the_node_unconfigured_and_it_may_be_tri
     ('gravity', [0.0, 0.0, float('nan')], 'three finite'), ('publish_rate', 1e9, 'range')])
 def test_fault_48_parameters_are_refused_with_the_reason_while_the_node_runs(name, value, reason):
     node = DynamicsNode()
-    before = node.parameters
+    before = replace(node.parameters)
     result, = node.set_parameters([Parameter(name, value=value)])
     assert not result.successful
     assert reason in result.reason
@@ -183,7 +185,7 @@ def test_fault_48_parameters_are_refused_with_the_reason_while_the_node_runs(nam
 
 def test_several_parameters_change_together_or_not_at_all():
     node = DynamicsNode()
-    before = node.parameters
+    before = replace(node.parameters)
     result = node.set_parameters_atomically([Parameter('ramp_time', value=2.0),
                                              Parameter('on_stale', value='jump')])
     assert not result.successful

@@ -62,7 +62,7 @@ def test_markers_show_the_centre_of_mass_and_the_torques(arm, model):
     heard = []
     arm.peer.create_subscription(MarkerArray, '/dynamics/markers', heard.append, 10)
     message, q, _ = state(model)
-    arm.spin_until(lambda: arm.node.answers.publishers()[-1].get_subscription_count() > 0)
+    arm.spin_until(lambda: arm.node.publishing.publishers()[-1].get_subscription_count() > 0)
     arm.answer(*message)
     arm.spin_until(lambda: heard)
     markers = {(marker.ns, marker.id): marker for marker in heard[0].markers}
@@ -85,7 +85,7 @@ def test_markers_show_the_centre_of_mass_and_the_torques(arm, model):
 def test_markers_show_inertias_in_the_frames_of_the_links(arm, model):
     heard = []
     arm.peer.create_subscription(MarkerArray, '/dynamics/markers', heard.append, 10)
-    arm.spin_until(lambda: arm.node.answers.publishers()[-1].get_subscription_count() > 0)
+    arm.spin_until(lambda: arm.node.publishing.publishers()[-1].get_subscription_count() > 0)
     ellipsoids = {}
 
     def all_came():
@@ -128,7 +128,7 @@ def test_markers_show_the_wrenches_of_the_latest_request(arm, model):
     heard = []
     arm.peer.create_subscription(MarkerArray, '/dynamics/markers', heard.append, 10)
     message, q, _ = state(model)
-    arm.spin_until(lambda: arm.node.answers.publishers()[-1].get_subscription_count() > 0)
+    arm.spin_until(lambda: arm.node.publishing.publishers()[-1].get_subscription_count() > 0)
     arm.answer(*message)
     got = arm.call(InverseDynamics, 'inverse_dynamics', acceleration=[0.0] * 6,
                    external_wrenches=[wrench('tool0', (0.0, 0.0, 0.0), (0.0, 3.0, 4.0))])

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from rbd_ros import with_gravity, Workspace
 from rbd_ros.ros.markers import Markers
-from rbd_ros.ros.outputs import MATRICES, Outputs, TOPICS, VECTORS
+from rbd_ros.ros.messages import CommandMessages, MATRICES, Outputs, TOPICS, VECTORS
 from rbd_ros.ros.template import field, Template
 from rclpy.serialization import deserialize_message
 from robots import random_tree
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Header
+from std_msgs.msg import Float64MultiArray, Header
 from visualization_msgs.msg import MarkerArray
 
 
@@ -28,12 +28,14 @@ def values_of(model, seed):
 @pytest.mark.parametrize('count', [1, 2, 9])
 def test_every_message_holds_what_it_is_filled_with(count):
     model = with_gravity(random_tree(count, count, kinds=('revolute',)), (0.0, 0.0, -9.81))
-    outputs = Outputs(model, 7, ('a', 'b'))
+    outputs, commands = Outputs(model, 7), CommandMessages()
     for seed, frame in enumerate(('root', 'root', 'odom')):
         values, stamp = values_of(model, seed), Time(sec=100 + seed, nanosec=5 * seed)
         got = {topic: deserialize_message(outputs.message(topic, stamp, frame, values), kind)
-               for topic, kind in TOPICS.items()}
-        assert got['~/effort_commands'].data.tolist() == values['commands'].tolist()
+               for topic, kind in TOPICS.items() if topic != '~/effort_commands'}
+        for efforts in (values['commands'], values['g']):
+            message = deserialize_message(commands.message(efforts), Float64MultiArray)
+            assert message.data.tolist() == efforts.tolist()
         for topic in set(TOPICS) - {'~/effort_commands'}:
             assert (got[topic].header.stamp, got[topic].header.frame_id) == (stamp, frame)
         for topic, term in VECTORS.items():
@@ -59,9 +61,12 @@ def test_every_message_holds_what_it_is_filled_with(count):
 
 
 def test_a_robot_without_joints_has_empty_messages():
-    outputs = Outputs(random_tree(0, 0), 1, ())
-    values = values_of(random_tree(0, 0), 0) | {'commands': np.zeros(0)}
+    outputs, values = Outputs(random_tree(0, 0), 1), values_of(random_tree(0, 0), 0)
+    message = deserialize_message(CommandMessages().message(np.zeros(0)), Float64MultiArray)
+    assert not len(message.data)
     for topic, kind in TOPICS.items():
+        if topic == '~/effort_commands':
+            continue
         message = deserialize_message(outputs.message(topic, Time(sec=1), 'root', values), kind)
         if topic in VECTORS:
             assert not len(message.effort)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from rbd_msgs.msg import DynamicsStamped
 import rbd_ros
-from rbd_ros.ros.inputs import DESCRIPTION_QOS
+from rbd_ros.ros.subscriptions import DESCRIPTION_QOS
 import rclpy
 from robots import example_urdf, load_quietly, random_state, relative_error
 from sensor_msgs.msg import JointState

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from rbd_msgs.msg import DynamicsStamped
 import rbd_ros
-from rbd_ros.ros.inputs import DESCRIPTION_QOS
+from rbd_ros.ros.subscriptions import DESCRIPTION_QOS
 import rclpy
 from robots import example_urdf, load_quietly, random_state
 from sensor_msgs.msg import JointState
@@ -26,7 +26,7 @@ SOURCE = """
 import sys, time
 sys.path[:0] = {path!r}
 from harness import joint_state
-from rbd_ros.ros.inputs import DESCRIPTION_QOS
+from rbd_ros.ros.subscriptions import DESCRIPTION_QOS
 import rclpy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String

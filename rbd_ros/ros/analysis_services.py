@@ -7,7 +7,7 @@ from rbd_msgs.msg import Matrix
 from rbd_msgs.srv import HybridDynamicsDerivatives, TaskSpaceDynamics, TorqueRegressor
 from rbd_ros import (inertial_parameter_names, inertial_parameters, slotine_li_regressor,
                      task_space_dynamics)
-from rbd_ros.ros.outputs import TWIST
+from rbd_ros.ros.messages import TWIST
 from rbd_ros.ros.requests import BadRequest
 
 
@@ -22,28 +22,33 @@ class AnalysisServices:
     """
     What a dynamics node answers to those who analyse or identify a robot.
 
+    The methods are as those of `Services`.
+
     Parameters
     ----------
-    node : DynamicsNode
-        Its robot, as it is when a request comes, is what is asked about.
     services : Services
         Whose way of reading requests is used.
+    parameters : Parameters
+        Of the node.
 
     """
 
-    def __init__(self, node, services):
-        self._node, self._services = node, services
+    def __init__(self, services, parameters):
+        self._services, self._parameters = services, parameters
 
-    def create(self):
-        """Return the services, made on the node."""
-        return [self._node.create_service(kind, name, callback) for kind, name, callback in (
-            (HybridDynamicsDerivatives, '~/hybrid_dynamics_derivatives', self._derivatives),
-            (TorqueRegressor, '~/torque_regressor', self._regressor),
-            (TaskSpaceDynamics, '~/task_space_dynamics', self._task_space))]
+    def all(self):
+        """Return the services: type, name and method."""
+        return ((HybridDynamicsDerivatives, '~/hybrid_dynamics_derivatives',
+                 self.hybrid_dynamics_derivatives),
+                (TorqueRegressor, '~/torque_regressor', self.torque_regressor),
+                (TaskSpaceDynamics, '~/task_space_dynamics', self.task_space_dynamics))
 
-    def _derivatives(self, request, response):
-        def compute(robot, order, q, v):
-            derivatives, a, tau = robot.workspace.hybrid_dynamics_derivatives(
+    def hybrid_dynamics_derivatives(self, request, response):
+        """Answer hybrid dynamics and its derivatives by position, velocity and input."""
+        robot, order, q, v = self._services.state(request)
+
+        def work():
+            derivatives, a, tau = robot.service_workspace.hybrid_dynamics_derivatives(
                 q, v, order.read('acceleration', request.acceleration),
                 order.read('effort', request.effort),
                 order.read('acceleration_prescribed', request.acceleration_prescribed),
@@ -53,34 +58,40 @@ class AnalysisServices:
             for name, values in derivatives._asdict().items():
                 setattr(response, name, matrix(order.names, order.names,
                                                order.arrange(order.arrange(values).T).T))
-        return self._services.answer_for_state(request, response, compute)
+        return work
 
-    def _regressor(self, request, response):
-        def compute(robot, order, q, v):
+    def torque_regressor(self, request, response):
+        """Answer the regressor of the torques, or that of Slotine and Li."""
+        robot, order, q, v = self._services.state(request)
+        factorization = self._parameters.coriolis_factorization
+
+        def work():
             if len(request.reference_velocity) or len(request.reference_acceleration):
                 Y = slotine_li_regressor(
                     robot.model, q, v,
                     order.read('reference_velocity', request.reference_velocity),
                     order.read('reference_acceleration', request.reference_acceleration),
-                    factorization=self._node.parameters.coriolis_factorization)
+                    factorization=factorization)
             else:
-                Y = robot.workspace.torque_regressor(
+                Y = robot.service_workspace.torque_regressor(
                     q, v, order.read('acceleration', request.acceleration))
             response.regressor = matrix(order.names, inertial_parameter_names(robot.model),
                                         order.arrange(Y))
             response.parameters = inertial_parameters(robot.model).tolist()
-        return self._services.answer_for_state(request, response, compute)
+        return work
 
-    def _task_space(self, request, response):
-        def compute(robot, order, q, v):
-            link = request.link or self._node.parameters.task_link
-            if not link:
-                raise BadRequest('name a link, in the request or in the parameter task_link')
-            got = task_space_dynamics(
-                robot.model, q, v, link,
-                condition_limit=self._node.parameters.condition_limit)
+    def task_space_dynamics(self, request, response):
+        """Answer the equations of motion of a link."""
+        robot, order, q, v = self._services.state(request)
+        link = request.link or self._parameters.task_link
+        if not link:
+            raise BadRequest('name a link, in the request or in the parameter task_link')
+        limit = self._parameters.condition_limit
+
+        def work():
+            got = task_space_dynamics(robot.model, q, v, link, condition_limit=limit)
             response.task_inertia = matrix(TWIST, TWIST, got.Lambda)
             response.bias_wrench = got.eta.tolist()
             response.jacobian = matrix(TWIST, order.names, order.arrange(got.J.T).T)
             response.condition_number, response.damped = got.condition, got.damped
-        return self._services.answer_for_state(request, response, compute)
+        return work

@@ -15,12 +15,16 @@ class Clocks:
     """
     Time of a node that may live in simulated time.
 
+    Ages are measured by one clock at a time: by simulated time once there is one, else by one of
+    the machine that never jumps. When the clock changes, ages that were begun by the other have no
+    meaning any longer, and ``on_jump`` is called as at a jump.
+
     Parameters
     ----------
     clock : rclpy.clock.ROSClock
         Of the node.
     on_jump : callable
-        Called with a few words when simulated time jumps, begins or ends.
+        Called with a few words when time jumps, or comes from another clock.
 
     Attributes
     ----------
@@ -32,6 +36,7 @@ class Clocks:
     def __init__(self, clock, on_jump):
         self._clock, self._on_jump = clock, on_jump
         self.simulated = clock.ros_time_is_active
+        self._by_simulation = False
         self._handle = clock.create_jump_callback(
             JumpThreshold(min_forward=Duration(seconds=LONGEST_STEP),
                           min_backward=Duration(nanoseconds=-1), on_clock_change=True),
@@ -42,9 +47,14 @@ class Clocks:
         self._handle.unregister()
 
     def _jumped(self, jump):
+        switched = self._clock.ros_time_is_active != self.simulated
         self.simulated = self._clock.ros_time_is_active
-        step = 1e-9 * jump.delta.nanoseconds
-        self._on_jump(f'time jumped {"back" if step < 0.0 else "forward"} by {abs(step):.6g} s')
+        if switched:
+            self._on_jump(f'use_sim_time was turned {"on" if self.simulated else "off"}')
+        else:
+            step = 1e-9 * jump.delta.nanoseconds
+            self._on_jump(f'time jumped {"back" if step < 0.0 else "forward"} by {abs(step):.6g} '
+                          's')
 
     def stamp_time(self):
         """Return the time that stamps are compared with, s; 0 where /clock says none yet."""
@@ -54,5 +64,15 @@ class Clocks:
             return 1e-9 * self._clock.handle.get_now().nanoseconds
 
     def age_time(self):
-        """Return the time that ages are differences of, s: simulated, or one that never jumps."""
-        return (self.stamp_time() if self.simulated else 0.0) or monotonic()
+        """Return the time that ages are differences of, s."""
+        now = self.stamp_time() if self.simulated else 0.0
+        if (now > 0.0) != self._by_simulation:
+            self._by_simulation = now > 0.0
+            self._on_jump('ages are now measured by '
+                          + ('/clock' if self._by_simulation else "the machine's clock"))
+        return now or monotonic()
+
+    @staticmethod
+    def steady_time():
+        """Return the machine's time that commands are timed by, s; it never jumps."""
+        return monotonic()

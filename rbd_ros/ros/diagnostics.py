@@ -13,11 +13,15 @@ from time import monotonic
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 import numpy as np
+from rbd_ros.texts import printable
 
 OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
 STALE, ERROR = DiagnosticStatus.STALE, DiagnosticStatus.ERROR
 # From good to bad.
 SEVERITY = [OK, WARN, STALE, ERROR]
+
+# Characters of the last error, which is sent once a second.
+LONGEST_ERROR = 500
 
 
 class Report:
@@ -44,7 +48,7 @@ class Report:
     def fail(self, what, text):
         """Count something that went wrong, and keep the text for an operator."""
         self.counts[what] += 1
-        self.last_error = text
+        self.last_error = printable(text, LONGEST_ERROR)
 
     def recent(self, what):
         """Return how often something happened since the last report."""
@@ -87,9 +91,11 @@ class Report:
 
         findings = sorted(findings, key=lambda finding: -SEVERITY.index(finding[0]))
         status = DiagnosticStatus(
-            level=findings[0][0], name=f'{name}: dynamics', hardware_id=facts.get('robot', ''),
-            message='; '.join(text for _, text in findings),
-            values=[KeyValue(key=key, value=value) for key, value in values.items()])
+            level=findings[0][0], name=f'{name}: dynamics',
+            hardware_id=printable(facts.get('robot', '')),
+            message=printable('; '.join(text for _, text in findings)),
+            values=[KeyValue(key=printable(key), value=printable(value))
+                    for key, value in values.items()])
         report = DiagnosticArray(status=[status])
         report.header.stamp = stamp
         return report

@@ -2,25 +2,39 @@
 # SPDX-License-Identifier: Apache-2.0
 """The node that turns a robot's description and joint states into its dynamics."""
 
+import sys
+
+from rbd_ros.ros.run import dynamics_node as main
+
+if __name__ == '__main__':
+    # Before what is imported below, which takes a second in which signals are to be heard already.
+    sys.exit(main())
+
 from functools import partial, wraps
-from math import isfinite
 from time import perf_counter
 
-from rbd_ros import with_gravity
 from rbd_ros.ros import parameters
-from rbd_ros.ros.answers import Answers
+from rbd_ros.ros.analysis_services import AnalysisServices
 from rbd_ros.ros.clocks import Clocks
-from rbd_ros.ros.commands import Commands
+from rbd_ros.ros.current_robot import CurrentRobot
 from rbd_ros.ros.diagnostics import Report
-from rbd_ros.ros.guarded import guarded
+from rbd_ros.ros.effort_commands import EffortCommands
+from rbd_ros.ros.guarded import guard_services, guarded
 from rbd_ros.ros.health import Health
-from rbd_ros.ros.inputs import Inputs
-from rbd_ros.ros.run import run
+from rbd_ros.ros.log import Log
+from rbd_ros.ros.publishing import Publishing
+from rbd_ros.ros.requests import BackgroundService
 from rbd_ros.ros.services import Services
+from rbd_ros.ros.subscriptions import Subscriptions
+from rbd_ros.ros.usage import usage
+from rbd_ros.ros.worker import Worker
 from rbd_ros.warmup import warm_up
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
 from std_srvs.srv import SetBool
+
+# s, after which a thread that computes lets another go on
+SWITCH_INTERVAL = 2e-4
 
 
 def transition(callback):
@@ -33,7 +47,7 @@ def transition(callback):
             if self.context.ok():
                 text = f'{callback.__name__}: {type(error).__name__}: {error}'
                 self.report.fail('errors', text)
-                self.get_logger().error(text)
+                self._log.error(text)
             return TransitionCallbackReturn.ERROR
     return wrapper
 
@@ -47,28 +61,67 @@ class DynamicsNode(LifecycleNode):
     Parameters
     ----------
     alone : bool
-        Whether the process is all its own, so that it may tune the garbage collector.
+        Whether the process is all its own, so that it may tune Python.
 
     Attributes
     ----------
-    robot : Robot or None
-        As the latest description that was good has it.
-    active : bool
-        Whether outputs may flow.
+    parameters : Parameters
+        What its parameters say.
+    commands : EffortCommands
+        What it commands.
+    report : Report
+        What happened to it.
+    current : CurrentRobot or None
+        What becomes of its robot; None before it is configured.
 
     """
 
+    # What these say is all that a user needs.
+    errors = ()
+
     def __init__(self, *, alone=False, **options):
-        super().__init__('dynamics', **options)
-        parameters.declare(self)
-        self.add_on_set_parameters_callback(self._check_parameters)
-        self.add_post_set_parameters_callback(self._apply_parameters)
-        self.alone, self.active, self.robot, self._model_count = alone, False, None, 0
-        self.report, self.commands = Report(), Commands()
         self._parts = []
-        if (self.get_parameter('autostart').value
+        super().__init__('dynamics', **options)
+        self._log, self.report = Log(self.get_logger()), Report()
+        self._report = self.report
+        self._refused = parameters.declare(self)
+        for text in parameters.unknown_overrides(self):
+            self._log.warning(text)
+        self.add_on_set_parameters_callback(self.check_parameters)
+        self.add_post_set_parameters_callback(self._apply_parameters)
+        self._alone, self.commands = alone, EffortCommands()
+        self.parameters = self.current = self.publishing = None
+        if alone:
+            # A stream of states takes the interpreter back soon from what is answered beside it.
+            sys.setswitchinterval(SWITCH_INTERVAL)
+        if (self.get_parameter('autostart').value is True
                 and self.trigger_configure() == TransitionCallbackReturn.SUCCESS):
             self.trigger_activate()
+        guard_services(self, self.report, self._log)
+
+    @property
+    def robot(self):
+        """Return the present robot, None where there is none."""
+        return None if self.current is None else self.current.robot
+
+    @property
+    def configured(self):
+        """Return whether the topics and services are there."""
+        return bool(self._parts)
+
+    @property
+    def active(self):
+        """Return whether outputs may flow."""
+        return self.configured and self.publishing.active
+
+    @staticmethod
+    def usage():
+        """Return what `dynamics_node --help` prints."""
+        return usage('dynamics_node', __doc__, parameters.DESCRIPTIONS)
+
+    def uses_events(self):
+        """Return whether to be spun by the events executor."""
+        return self.get_parameter('executor').value == 'events'
 
     # -- Lifecycle. ------------------------------------------------------------------------------
 
@@ -76,41 +129,60 @@ class DynamicsNode(LifecycleNode):
     def on_configure(self, state):
         """Read the parameters, compile the kernels and make all topics and services."""
         try:
-            self.parameters = parameters.read(self)
+            self.parameters = parameters.read(self, refused=self._refused)
         except parameters.BadParameter as error:
             self.report.fail('errors', f'not configured: {error}')
-            self.get_logger().error(f'not configured: {error}')
+            self._log.error(f'not configured: {error}')
             return TransitionCallbackReturn.FAILURE
         start = perf_counter()
         for name, seconds in warm_up(floating_base=self.parameters.floating_base):
             if not self.context.ok():
                 return TransitionCallbackReturn.FAILURE
             if seconds > 1.0:
-                self.get_logger().info(f'compiled {name} in {seconds:.1f} s')
-        self.get_logger().info(f'kernels ready after {perf_counter() - start:.2f} s')
-
-        self._inputs, self.answers = Inputs(self), Answers(self)
-        self.clocks = Clocks(self.get_clock(), self._inputs.on_jump)
-        self._parts.append((Clocks.close, self.clocks))
-        outputs = self.answers.create()
-        self._parts += [(self.destroy_publisher, one) for one in outputs]
-        self._inputs.create()
-        self._parts.append((Inputs.close, self._inputs))
-        services = [*Services(self).create(), self.create_service(
-            SetBool, '~/enable_commands', self._enable_commands)]
-        self._parts += [(self.destroy_service, one) for one in services]
-        self.health = Health(self)
-        publisher, timer = self.health.create(self._inputs, outputs)
-        self._parts += [(self.destroy_publisher, publisher), (self.destroy_timer, timer)]
-        self.get_logger().info('ready: waiting for a robot description')
+                self._log.info(f'compiled {name} in {seconds:.1f} s')
+        self._log.info(f'kernels ready after {perf_counter() - start:.2f} s')
+        self._make_parts()
+        if self.parameters.robot_description:
+            self.current.describe(self.parameters.robot_description)
+        else:
+            self._log.info('ready: waiting for a robot description')
         return super().on_configure(state)
+
+    def _make_parts(self):
+        """Make all that the node consists of, each part from what it needs."""
+        settings, report, log = self.parameters, self.report, self._log
+        worker = Worker(lambda: self.executor, self._failed)
+        self._parts.append(worker.close)
+        self.clocks = clocks = Clocks(self.get_clock(), self._on_jump)
+        self._parts.append(clocks.close)
+        self.current = CurrentRobot(settings, self.commands, worker, report, log,
+                                    lambda: self.publishing.is_commanding(), self._alone)
+        self.publishing = Publishing(self, settings, clocks, self.current, self.commands, report,
+                                     log)
+        self._parts.append(self.publishing.close)
+        self.listening = Subscriptions(
+            self, settings, clocks, self.current, self.publishing.answer, self._on_jump, report,
+            log)
+        self._parts.append(self.listening.close)
+        self.answering = Services(self, settings, clocks, self.current, log)
+        analysis = AnalysisServices(self.answering, settings)
+        self.calls = {}
+        for kind, name, method in (*self.answering.all(), *analysis.all()):
+            one = self.calls[name] = BackgroundService(self, kind, name, method, worker, report,
+                                                       log)
+            self._parts.append(partial(self.destroy_service, one.service))
+        one = self.create_service(SetBool, '~/enable_commands', self._enable_commands)
+        self._parts.append(partial(self.destroy_service, one))
+        self.health = Health(self, settings, clocks, self.current, self.publishing,
+                             self.listening, self.commands, report, log)
+        self._parts.append(self.health.close)
+        guard_services(self, report, log)
 
     @transition
     def on_activate(self, state):
         """Let outputs flow."""
-        if self.commands.enabled:
-            self.commands.begin()
-        self.active = True
+        self.commands.begin()
+        self.publishing.active = True
         return super().on_activate(state)
 
     @transition
@@ -141,16 +213,12 @@ class DynamicsNode(LifecycleNode):
     def finish(self):
         """Bring commands to an end, and stop all outputs."""
         if self.active:
-            self.answers.finish()
-        self.active = False
+            self.publishing.finish()
 
     def _take_down(self):
-        self.active, self.robot = False, None
-        if self._parts:
-            self.answers.stop_timers()
         while self._parts:
-            destroy, part = self._parts.pop()
-            destroy(part)
+            self._parts.pop()()
+        self.current = self.publishing = None
 
     def destroy_node(self):
         """Take down what is there, and the node."""
@@ -159,12 +227,12 @@ class DynamicsNode(LifecycleNode):
         # rclpy leaves it to the garbage collector, and until then the node in the graph.
         self._state_machine = None
 
-    # -- Parameters. -----------------------------------------------------------------------------
+    # -- What happens to the node. ---------------------------------------------------------------
 
-    def _check_parameters(self, changes):
+    def check_parameters(self, changes):
         """Say whether parameters may change, and why not."""
         try:
-            parameters.read(self, changes)
+            parameters.read(self, changes, self._refused)
         except parameters.BadParameter as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
@@ -172,53 +240,35 @@ class DynamicsNode(LifecycleNode):
     @guarded
     def _apply_parameters(self, changes):
         """Go on with parameters that have changed."""
+        for change in changes:
+            self._refused.pop(change.name, None)
         if not self._parts:
             return
-        before, self.parameters = self.parameters, parameters.read(self)
-        if (self.parameters.publish_rate, self.parameters.on_stale) != (
-                before.publish_rate, before.on_stale):
-            self.answers.start_timers()
-        if self.parameters.gravity != before.gravity and self.robot is not None:
-            self.change(self.robot.changed(
-                with_gravity(self.robot.model, self.parameters.gravity), self.next_model_id()))
+        changed = self.parameters.update(parameters.read(self, refused=self._refused))
+        if changed:
+            self.commands.disturb()
+        if {'publish_rate', 'on_stale'} & set(changed):
+            self.publishing.start_timers()
+        self.current.follow_gravity()
 
-    # -- The robot. ------------------------------------------------------------------------------
+    def _on_jump(self, what):
+        """Take no state as known any longer: time jumped."""
+        self.report.fail('time jumps', what)
+        self._log.warning(f'{what}: waiting for new states', 'time jumps')
+        self.commands.disturb()
+        if self.robot is not None:
+            self.robot.forget()
 
-    def next_model_id(self):
-        """Return the number that the next robot has."""
-        return self._model_count + 1
-
-    def change(self, robot):
-        """Go on with another robot, or with the same one under another load or gravity."""
-        self._model_count, self.robot = robot.model_id, robot
-        self.commands.follow(robot.command_joints, robot.model.effort_limit[robot.command_order])
-
-    def velocity(self, robot):
-        """Return the velocity to compute with, or None where it is not known."""
-        if not robot.states.missing_velocities():
-            return robot.states.v
-        if self.parameters.missing_velocity == 'zero':
-            return robot.states.velocity_or(0.0)
-        if self.parameters.missing_velocity == 'differentiate':
-            v = robot.states.velocity_or(None)
-            return v if isfinite(v.sum()) else None
-        return None
+    def _failed(self, error):
+        """Report what was raised where nobody waits for it."""
+        text = f'{type(error).__name__}: {error}'
+        self.report.fail('errors', text)
+        self._log.error(text, 'worker')
 
     def _enable_commands(self, request, response):
         """Let ~/effort_commands flow, or bring them to an end."""
-        self.commands.enabled = request.data
-        (self.commands.begin if request.data else self.commands.end)()
+        self.current.enable_commands(request.data)
         response.success = True
         response.message = 'commands are ' + ('enabled' if request.data else 'disabled')
-        self.get_logger().warning(f'~/effort_commands: {response.message}')
+        self._log.warning(f'~/effort_commands: {response.message}')
         return response
-
-
-def main(args=None):
-    """Run the node until it is told to end."""
-    run(partial(DynamicsNode, alone=True), args,
-        events=lambda node: node.get_parameter('executor').value == 'events')
-
-
-if __name__ == '__main__':
-    main()

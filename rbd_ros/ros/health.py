@@ -6,9 +6,15 @@ from collections import Counter
 from math import isfinite
 
 from diagnostic_msgs.msg import DiagnosticArray
+import numpy as np
 from rbd_ros.ros.diagnostics import ERROR, OK, STALE, WARN
 from rbd_ros.ros.guarded import guarded
+from rbd_ros.ros.parameters import NO_GRAVITY
+from rbd_ros.texts import listed
 from rclpy.clock import Clock, ClockType
+
+# Joints whose ages are told; the oldest are, where there are more.
+MOST_AGES = 64
 
 
 class Health:
@@ -17,86 +23,101 @@ class Health:
 
     Parameters
     ----------
-    node : DynamicsNode
+    node : rclpy.node.Node
         Which is reported on.
+    parameters : Parameters
+        Of the node.
+    clocks : Clocks
+        Of the node.
+    current : CurrentRobot
+        Its robot and the age of its state are reported.
+    publishing : Publishing
+        Outputs that somebody waits for in vain are reported.
+    subscriptions : Subscriptions
+        Publishers that are not heard, or too many, are reported.
+    commands : EffortCommands
+        What is odd about them is reported.
+    report : Report
+        What happened.
+    log : Log
+        Of the node.
 
     """
 
-    def __init__(self, node):
-        self._node, self._deaf = node, set()
-
-    def create(self, inputs, outputs):
-        """
-        Return the publisher and the timer of the reports.
-
-        Parameters
-        ----------
-        inputs : Inputs
-            Of the node.
-        outputs : list of Publisher
-            Of the node.
-
-        """
-        self._inputs, self._outputs = inputs, outputs
-        self._publisher = self._node.create_publisher(DiagnosticArray, '/diagnostics', 10)
+    def __init__(self, node, parameters, clocks, current, publishing, subscriptions, commands,
+                 report, log):
+        self._node, self._parameters, self._clocks = node, parameters, clocks
+        self._current, self._publishing, self._subscriptions = current, publishing, subscriptions
+        self._commands, self._report, self._log, self._deaf = commands, report, log, set()
+        self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
         # Simulated time may stand still.
-        timer = self._node.create_timer(1.0, self._publish,
+        self._timer = node.create_timer(1.0, self._publish,
                                         clock=Clock(clock_type=ClockType.STEADY_TIME))
-        return self._publisher, timer
+
+    def close(self):
+        """Report no more."""
+        self._node.destroy_timer(self._timer)
+        self._node.destroy_publisher(self._publisher)
 
     @guarded
     def _publish(self):
         """Say how things are."""
-        node = self._node
+        self._publisher.publish(self.message())
+
+    def message(self):
+        """Return a report, and begin the next."""
         findings = [*self._findings_on_states(), *self._findings_on_commands(),
                     *self._findings_on_graph()]
-        self._publisher.publish(node.report.message(
-            node.get_fully_qualified_name(), node.get_clock().now().to_msg(),
-            findings or [(OK, 'publishing')], self._facts()))
+        return self._report.message(
+            self._node.get_fully_qualified_name(), self._node.get_clock().now().to_msg(),
+            findings or [(OK, 'publishing')], self._facts())
 
     def _facts(self):
         """Return what there is to say that is neither good nor bad."""
-        node, robot = self._node, self._node.robot
-        facts = {'commands': 'enabled' if node.commands.enabled else 'disabled',
-                 'on_stale': node.parameters.on_stale}
+        robot = self._current.robot
+        facts = {'commands': 'enabled' if self._commands.enabled else 'disabled',
+                 'on_stale': self._parameters.on_stale,
+                 'model_changes': self._parameters.model_changes}
         if robot is None:
             return facts
         facts |= {'robot': robot.model.name, 'model id': str(robot.model_id),
-                  'joints': ', '.join(robot.model.velocity_names),
+                  'joints': listed(robot.model.velocity_names),
+                  'command joints': listed(self._commands.joints),
                   'mass, kg': f'{robot.model.mass:.6g}',
-                  'loads, kg': ', '.join(f'{link}: {mass:.6g}' for link, mass
-                                         in robot.payloads().items()) or 'none'}
-        for name, age in robot.ages(node.clocks.age_time()).items():
+                  'gravity, m/s^2': ' '.join(f'{x:.6g}' for x in robot.model.gravity),
+                  'loads, kg': listed(f'{link}: {mass:.6g}' for link, mass
+                                      in robot.payloads().items()) or 'none'}
+        ages = sorted(robot.ages(self._clocks.age_time()).items(), key=lambda pair: -pair[1])
+        for name, age in ages[:MOST_AGES]:
             facts[f'age of {name}, s'] = f'{age:.3f}' if isfinite(age) else 'never came'
         return facts
 
     def _findings_on_states(self):
         """Say what is wrong with the node, its robot and its states."""
-        node, robot, recent = self._node, self._node.robot, self._node.report.recent
-        parameters = node.parameters
-        if not node.active:
+        robot, recent = self._current.robot, self._report.recent
+        if not self._publishing.active:
             yield WARN, 'inactive'
-        if node.clocks.simulated and not node.clocks.stamp_time():
+        if self._clocks.simulated and not self._clocks.stamp_time():
             yield WARN, 'use_sim_time is set and nothing comes on /clock: stamps are not checked'
         if robot is None:
             yield WARN, 'waiting for a robot description'
         else:
-            now = node.clocks.age_time()
-            missing = robot.missing(now, parameters.state_timeout)
+            now = self._clocks.age_time()
+            missing = robot.missing(now, self._parameters.state_timeout)
             ages = robot.ages(now).values()
             if ages and not any(isfinite(age) for age in ages):
                 yield STALE, 'no outputs: no state has come yet'
             if missing and recent('joint states'):
-                yield ERROR, 'no outputs: no recent position of ' + ', '.join(missing)
+                yield ERROR, robot.why_missing(missing)
             elif missing and any(isfinite(age) for age in ages):
                 yield ERROR, ('no outputs: no joint states come any longer; no recent position of '
-                              + ', '.join(missing))
+                              + listed(missing))
             without_velocity = robot.states.missing_velocities()
             if not missing and without_velocity:
-                yield WARN, (f'no velocity of {", ".join(without_velocity)}: ' + {
+                yield WARN, (f'no velocity of {listed(without_velocity)}: ' + {
                     'withhold': 'Coriolis terms are withheld', 'zero': 'taken as zero',
                     'differentiate': 'taken from the change of positions'}[
-                        parameters.missing_velocity])
+                        self._parameters.missing_velocity])
         for what, text in (
                 ('joint states dropped', 'joint states were dropped'),
                 ('odometry dropped', 'odometry was dropped'),
@@ -110,14 +131,20 @@ class Health:
 
     def _findings_on_commands(self):
         """Say what is odd about the commands."""
-        node = self._node
-        if not node.commands.enabled:
+        robot, parameters = self._current.robot, self._parameters
+        if self._commands.mismatch:
+            yield ERROR, self._commands.mismatch
+        elif not self._commands.enabled:
             yield WARN, '~/effort_commands are disabled'
-        beyond = node.commands.beyond_limits()
+        beyond = self._commands.beyond_limits()
         if beyond:
             yield WARN, ('efforts beyond the limits of the URDF, '
-                         + ('clamped: ' if node.parameters.limit_efforts else 'not clamped: ')
-                         + ', '.join(beyond))
+                         + ('clamped: ' if parameters.limit_efforts else 'not clamped: ')
+                         + listed(beyond))
+        if parameters.friction and robot is not None and robot.lacks_friction():
+            yield WARN, 'friction is true, but no joint of the robot has friction or damping'
+        if robot is not None and np.linalg.norm(robot.model.gravity) < NO_GRAVITY:
+            yield WARN, 'gravity is zero'
 
     def _findings_on_graph(self):
         """Say who should not be there, and who does not hear whom."""
@@ -126,20 +153,22 @@ class Health:
         count = Counter(node.get_node_names_and_namespaces())[own]
         if count > 1:
             yield ERROR, f'{count} nodes are called {node.get_fully_qualified_name()}'
-        states = self._inputs.all['joint_states'].topic_name
-        if node.count_publishers(states) > 1:
-            names = [f'{info.node_namespace.rstrip("/")}/{info.node_name}'
-                     for info in node.get_publishers_info_by_topic(states)]
-            yield WARN, f'{len(names)} publishers of {states}: {", ".join(sorted(names))}'
+        for topic in ('joint_states', 'robot_description'):
+            topic = self._subscriptions.all[topic].topic_name
+            if node.count_publishers(topic) > 1:
+                names = [f'{info.node_namespace.rstrip("/")}/{info.node_name}'
+                         for info in node.get_publishers_info_by_topic(topic)]
+                yield WARN, f'{len(names)} publishers of {topic}: {listed(sorted(names))}'
         # What the graph knows and the middleware has not matched. Discovery may be under way:
         # it is said the second time.
         deaf = {topic: f'a publisher of {one.topic_name} is not heard'
-                for topic, one in self._inputs.all.items()
+                for topic, one in self._subscriptions.all.items()
                 if node.count_publishers(one.topic_name) > one.get_publisher_count()}
         for topic in deaf:
-            self._inputs.listen_to_all(topic)
+            self._subscriptions.listen_to_all(topic)
         deaf = {*deaf.values(), *(
-            f'a listener on {one.topic_name} hears nothing' for one in self._outputs
+            f'a listener on {one.topic_name} hears nothing'
+            for one in self._publishing.publishers()
             if node.count_subscribers(one.topic_name) > one.get_subscription_count())}
         for text in sorted(deaf & self._deaf):
             yield WARN, f'{text}: its quality of service or type does not fit'

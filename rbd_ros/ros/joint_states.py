@@ -9,6 +9,8 @@ import numpy as np
 from rbd_ros.joints import KINDS
 from rbd_ros.ros.velocities import Differentiator
 
+# How many names of joints that the robot has not are kept, to be told.
+MOST_UNKNOWN = 100
 # Larger positions and velocities are no measurements, and their squares would overflow in the end.
 LARGEST = 1e12
 
@@ -52,7 +54,7 @@ class JointStates:
     differentiator : Differentiator
         Of the positions, for where velocities are not measured.
     unknown_names : set of str
-        Names that messages held and the robot has not.
+        Names that messages held and the robot has not; of many, some.
 
     """
 
@@ -124,8 +126,8 @@ class JointStates:
         position = np.frombuffer(message.position)[self._source]
         if not np.abs(position).max() < LARGEST:
             bad = np.flatnonzero(~(np.abs(position) < LARGEST))[0]
-            raise Rejected(f"the position of '{self._names[self._target[bad]]}' is not a number "
-                           f'that can be: {position[bad]}', 'not a number')
+            raise Rejected(f"the position of '{self._names[self._target[bad]]}' is out of range: "
+                           f'{position[bad]}', 'out of range')
         if stamp:
             late = self._stamps[self._target].max() - stamp
             if late > timeout:
@@ -152,7 +154,9 @@ class JointStates:
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
             raise Rejected(f"it has the joint '{twice[0]}' twice", 'duplicate names')
-        self.unknown_names.update(name for name in names if name not in self._expected)
+        for name in names:
+            if name not in self._expected and len(self.unknown_names) < MOST_UNKNOWN:
+                self.unknown_names.add(name)
         known = [(k, self._index[name]) for k, name in enumerate(names) if name in self._index]
         self._source = np.array([k for k, _ in known], int)
         self._target = np.array([k for _, k in known], int)
@@ -177,16 +181,17 @@ class JointStates:
             Empty when the state is complete.
 
         """
-        if not len(self._names) or now - self._came.min() <= timeout:
-            return []
-        return [self._names[k] for k in np.flatnonzero(now - self._came > timeout)]
+        ages = now - self._came
+        # A state of the future was timed by another clock: nobody knows how old it is.
+        stale = ~((ages >= 0.0) & (ages <= timeout))
+        return [self._names[k] for k in np.flatnonzero(stale)] if stale.any() else []
 
     def ages(self, now):
         """Return how long ago the position of every joint came, s, by name; inf: never."""
         return dict(zip(self._names, (now - self._came).tolist()))
 
     def missing_velocities(self):
-        """Return the joints whose velocity is not known or not a number that can be."""
+        """Return the joints whose velocity is not known or out of range."""
         if np.abs(self.v).max(initial=0.0) < LARGEST:
             return []
         return [name for name, k in zip(self._names, self._v_of)

@@ -1,12 +1,125 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The order of the joints in requests of the services, and that of the model."""
+"""Requests of the services: how they are answered, and the order of the joints in them."""
+
+from contextlib import suppress
 
 import numpy as np
+from rbd_ros import RbdError
+from rbd_ros.ros.worker import Busy, MOST_WAITING
+from rbd_ros.texts import listed, printable
+from rclpy.exceptions import InvalidHandle
 
 
 class BadRequest(Exception):
     """A request that cannot be answered; the message says why and what to do."""
+
+
+class Again(Exception):
+    """The robot has changed since the request came: it is to be answered anew."""
+
+
+class BackgroundService:
+    """
+    A service that is answered by the worker, while states go on being answered.
+
+    Parameters
+    ----------
+    node : rclpy.node.Node
+        The service is made on it.
+    kind : type
+        Of the service.
+    name : str
+        Of the service.
+    method : callable
+        As those of `rbd_ros.ros.services.Services`.
+    worker : Worker
+        Of the node.
+    report : Report
+        Of the node.
+    log : Log
+        Of the node.
+
+    Attributes
+    ----------
+    service : rclpy.service.Service
+        The service itself.
+
+    """
+
+    def __init__(self, node, kind, name, method, worker, report, log):
+        self._method, self._worker, self._report, self._log = method, worker, report, log
+        self._request = None
+        self.service = node.create_service(kind, name, self._take)
+        # The executor calls this right after _take, with the same response.
+        self._respond, self.service.send_response = self.service.send_response, self._begin
+
+    def _take(self, request, response):
+        self._request = request
+        return response
+
+    def _begin(self, response, header):
+        """Have a request answered, now or later."""
+        self.answer(self._request, response, lambda: self._send(response, header))
+
+    def _send(self, response, header):
+        # The node may have taken the service down meanwhile.
+        with suppress(InvalidHandle):
+            self._respond(response, header)
+
+    def answer(self, request, response, send):
+        """
+        Fill in a response, or say in it why that is not possible.
+
+        Parameters
+        ----------
+        request, response : messages
+            Of the service.
+        send : callable
+            Called when the response is complete, by one thread or the other.
+
+        """
+        def work():
+            try:
+                finish = do()
+            except Exception as error:
+                finish = None
+                self._refuse(response, error)
+            else:
+                response.success = True
+            if finish is None:
+                send()
+            return finish
+
+        def then(finish):
+            if finish is None:
+                return
+            try:
+                finish()
+            except Again:
+                self.answer(request, response, send)
+                return
+            except Exception as error:
+                self._refuse(response, error)
+            send()
+        try:
+            do = self._method(request, response)
+            self._worker.submit(work, then, may_wait=False)
+        except Exception as error:
+            self._refuse(response, error)
+            send()
+
+    def _refuse(self, response, error):
+        """Say in a response why there is no answer."""
+        text = str(error)
+        if isinstance(error, Busy):
+            text = (f'{self.service.srv_name} is busy: {MOST_WAITING} requests are waiting for '
+                    'their answers; ask again')
+        elif not isinstance(error, (BadRequest, RbdError)):
+            text = f'{type(error).__name__}: {error}'
+            self._report.fail('errors', text)
+            self._log.error(f'a request failed: {text}', 'request')
+        response.success, response.message = False, printable(text)
 
 
 class Order:
@@ -34,18 +147,18 @@ class Order:
         unknown = [name for name in self.names if name not in index]
         if unknown:
             raise BadRequest(f"the robot has no joint '{unknown[0]}'; its joints are "
-                             + ', '.join(model.velocity_names))
+                             + listed(model.velocity_names))
         missing = set(index) - set(self.names)
         if missing or len(self.names) != len(index):
             raise BadRequest('name every joint once; missing: '
-                             + (', '.join(sorted(missing)) or 'none'))
+                             + (listed(sorted(missing)) or 'none'))
         self._target = np.array([index[name] for name in self.names], int)
 
     def read(self, label, values):
         """Return the values of a request, one for each velocity, in the order of the model."""
         if len(values) != len(self.names):
             raise BadRequest(f'{label} has {len(values)} entries, expected {len(self.names)}: '
-                             + ', '.join(self.names))
+                             + listed(self.names))
         result = np.zeros(len(values), bool if label == 'acceleration_prescribed' else float)
         result[self._target] = values
         return result
@@ -61,7 +174,7 @@ class Order:
             return self.read('position', values)
         if len(values) != self._model.nq:
             raise BadRequest(f'position has {len(values)} entries, expected {self._model.nq}: '
-                             + ', '.join(self._model.position_names))
+                             + listed(self._model.position_names))
         return np.array(values)
 
     def arrange(self, values):

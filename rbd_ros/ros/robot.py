@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The robot of a dynamics node: its model, as the parameters want it, and its latest state."""
 
-from math import inf
+from math import inf, isfinite
 import warnings
 
 import numpy as np
@@ -10,11 +10,11 @@ import numpy as np
 from rbd_ros import (load_urdf_string, ModelError, ModelWarning, with_armature, with_floating_base,
                      with_free_joints, with_locked_joints, Workspace)
 from rbd_ros.joints import KINDS
-from rbd_ros.ros import convert
-from rbd_ros.ros.base_states import BaseStates
 from rbd_ros.ros.joint_states import JointStates
 from rbd_ros.ros.markers import Markers
-from rbd_ros.ros.outputs import Outputs
+from rbd_ros.ros.messages import Outputs
+from rbd_ros.ros.odometry import OdometryStates
+from rbd_ros.texts import listed
 
 
 def base_joint(model):
@@ -50,7 +50,8 @@ def read_model(text, parameters):
     """
     with warnings.catch_warnings():
         warnings.simplefilter('ignore', ModelWarning)
-        model = load_urdf_string(text, gravity=parameters.gravity, strict=parameters.strict_urdf)
+        model = load_urdf_string(text, gravity=parameters.gravity, strict=parameters.strict_urdf,
+                                 max_joints=parameters.max_joints)
     if parameters.floating_base and base_joint(model) is None:
         model = with_floating_base(model)
     base = base_joint(model) if parameters.floating_base else None
@@ -73,7 +74,7 @@ def read_model(text, parameters):
     for name in parameters.command_joints:
         if name not in model.velocity_names:
             raise ModelError(f"parameter command_joints names '{name}'; the joints of "
-                             f"'{model.name}' are {', '.join(model.velocity_names)}")
+                             f"'{model.name}' are {listed(model.velocity_names)}")
     return model
 
 
@@ -100,54 +101,107 @@ class Robot:
         The description that the model was made from.
     model : Model
         The robot.
-    model_id : int
-        Changes whenever the robot does.
     parameters : Parameters
-        Command joints and the prefix of frames are used.
-    before : Robot, optional
-        The same robot with another load or gravity, whose state is still true.
+        Command joints, friction and the prefix of frames are used.
+
+    Attributes
+    ----------
+    model_id : int
+        Changes whenever the robot does; 0 before it is the present one.
+    stamp : builtin_interfaces.msg.Time or None
+        Of the latest complete state.
+    state_is_new : bool
+        Whether that state was not answered yet.
+    frame : str
+        The frame that the centre of mass and its Jacobian are in.
+    command_columns : ndarray of int
+        Where the efforts of the commands stand in those of the model.
 
     """
 
-    def __init__(self, text, model, model_id, parameters, before=None):
-        self.text, self.model, self.model_id = text, model, model_id
-        self._parameters, prefix = parameters, parameters.frame_prefix
-        self.workspace = Workspace(model)
+    def __init__(self, text, model, parameters):
+        self.text, self.model, self.model_id = text, model, 0
+        self.prefix = parameters.frame_prefix
+        # One for the stream of states, one for requests, which are answered beside it.
+        self.workspace, self.service_workspace = Workspace(model), Workspace(model)
         self.base_joint = base_joint(model)
-        if before is None:
-            self.states = JointStates(model)
-            self.base_states = (BaseStates(model, self.base_joint, prefix)
-                                if self.base_joint else None)
-            self._base_came = -inf
-            self.frame = prefix + model.link_names[0] if model.links else ''
-            self.stamp, self.state_is_new = None, False     # of the latest complete state
-        else:
-            self.states, self.base_states = before.states, before.base_states
-            self._base_came, self.frame = before._base_came, before.frame
-            self.stamp, self.state_is_new = before.stamp, before.state_is_new
+        self.states = JointStates(model)
+        self.odometry = (OdometryStates(model, self.base_joint, self.prefix)
+                         if self.base_joint else None)
+        self._base_came, self._base_apart = -inf, None
+        self.frame = self.prefix + model.link_names[0] if model.links else ''
+        self.stamp, self.state_is_new = None, False
         first = self.base_joint.nv if self.base_joint else 0
-        self.command_joints = parameters.command_joints or model.velocity_names[first:]
-        self.command_order = np.array([model.velocity_names.index(name)
-                                       for name in self.command_joints], int)
-        self.outputs = Outputs(model, model_id, self.command_joints)
-        self.markers = Markers(model, prefix)
+        self.possible_commands = parameters.command_joints or model.velocity_names[first:]
+        self.command_columns = np.zeros(0, int)
+        self.markers = Markers(model, self.prefix)
 
-    def changed(self, model, model_id):
-        """Return this robot with another load or gravity."""
-        return Robot(self.text, model, model_id, self._parameters, self)
+    def become(self, model_id, commands, before=None):
+        """
+        Be the present robot.
+
+        Parameters
+        ----------
+        model_id : int
+            Its number.
+        commands : EffortCommands
+            They are for this robot from now on.
+        before : Robot, optional
+            The same robot with another load or gravity, whose state is still true.
+
+        """
+        if before is not None:
+            self.states, self.odometry = before.states, before.odometry
+            self._base_came, self._base_apart = before._base_came, before._base_apart
+            self.frame, self.stamp, self.state_is_new = (before.frame, before.stamp,
+                                                         before.state_is_new)
+        self.model_id = model_id
+        self.outputs = Outputs(self.model, model_id)
+        self.service_outputs = Outputs(self.model, model_id)
+        columns = {name: k for k, name in enumerate(self.model.velocity_names)}
+        limits = self.model.effort_limit
+        commands.follow(self.possible_commands,
+                        [limits[columns[name]] for name in self.possible_commands])
+        self.arrange_commands(commands)
+
+    def arrange_commands(self, commands):
+        """Find out where the efforts of the joints that are commanded stand."""
+        if not commands.mismatch:
+            columns = {name: k for k, name in enumerate(self.model.velocity_names)}
+            self.command_columns = np.array([columns[name] for name in commands.joints], int)
 
     def forget(self):
         """Take no state as known any longer."""
         self.states.forget()
-        if self.base_states is not None:
-            self.base_states.forget()
+        if self.odometry is not None:
+            self.odometry.forget()
         self._base_came, self.stamp, self.state_is_new = -inf, None, False
 
-    def join_base(self, stamp, now, timeout):
-        """Let the state of the base be the one that is nearest in time to a joint state."""
-        if self.base_states is None:
+    def complete(self, stamp):
+        """Take note that the state is complete, and of when it is."""
+        self.stamp, self.state_is_new = stamp, True
+
+    def join_base(self, stamp, now, timeout, any_stamp):
+        """
+        Let the state of the base be the one that is nearest in time to a joint state.
+
+        Parameters
+        ----------
+        stamp : float
+            Of the joint state, s; 0: that of the base is the latest.
+        now : float
+            Time, s.
+        timeout : float
+            How old the state of the base, and how far from the stamp its own may be, s.
+        any_stamp : bool
+            Whether to take the latest where all are further from the stamp.
+
+        """
+        if self.odometry is None:
             return
-        state = self.base_states.nearest(convert.seconds(stamp), now, timeout)
+        state, self._base_apart = self.odometry.nearest(stamp, now, timeout)
+        if self._base_apart is not None and any_stamp:
+            state, self._base_apart = self.odometry.nearest(0.0, now, timeout)
         if state is not None:
             self.states.q[:len(state.q)], self.states.v[:len(state.v)] = state.q, state.v
             self._base_came, self.frame = state.came, state.frame
@@ -155,16 +209,39 @@ class Robot:
     def missing(self, now, timeout):
         """Return the joints whose position is not known, or older than a time-out, s."""
         missing = self.states.missing(now, timeout)
-        if self.base_joint and now - self._base_came > timeout:
+        if self.base_joint and not 0.0 <= now - self._base_came <= timeout:
             missing = [self.base_joint.name, *missing]
         return missing
+
+    def why_missing(self, missing, what='no outputs: no recent position of'):
+        """Return a sentence on joints that are `missing`."""
+        text = f'{what} {listed(missing)}'
+        if self.base_joint and self.base_joint.name in missing and self._base_apart is not None:
+            text += (f'; odometry comes, but its stamps are {self._base_apart:.3g} s from those of '
+                     'the joint states: do the clocks agree? (or set check_stamps: false)')
+        return text
 
     def ages(self, now):
         """Return how long ago the state of the base and of every joint came, s, by name."""
         base = {self.base_joint.name: now - self._base_came} if self.base_joint else {}
         return {**base, **self.states.ages(now)}
 
+    def velocity(self, parameters):
+        """Return the velocity to compute with, or None where it is not known."""
+        if not self.states.missing_velocities():
+            return self.states.v
+        if parameters.missing_velocity == 'zero':
+            return self.states.velocity_or(0.0)
+        if parameters.missing_velocity == 'differentiate':
+            v = self.states.velocity_or(None)
+            return v if isfinite(v.sum()) else None
+        return None
+
     def payloads(self):
         """Return the loads that links carry: their masses, kg, by link."""
         return {link.name.removesuffix('/payload'): link.mass for link in self.model.links
                 if link.is_load}
+
+    def lacks_friction(self):
+        """Return whether the robot's joints have neither friction nor damping."""
+        return not (self.model.friction.any() or self.model.damping.any())

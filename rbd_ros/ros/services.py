@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The services of the dynamics node."""
 
+from math import hypot
+
 import numpy as np
 from rbd_msgs.msg import DynamicsStamped
 from rbd_msgs.srv import (DynamicsTerms, ForwardDynamics, HybridDynamics, InverseDynamics,
                           SetGravity, SetPayload)
-from rbd_ros import RbdError, with_payload, without_payload
+from rbd_ros import with_gravity, with_payload, without_payload
 from rbd_ros.ros import convert
-from rbd_ros.ros.analysis_services import AnalysisServices
-from rbd_ros.ros.requests import BadRequest, Order
+from rbd_ros.ros.parameters import NO_GRAVITY
+from rbd_ros.ros.requests import Again, BadRequest, Order
+from rbd_ros.texts import listed
 from rclpy.parameter import Parameter
 from rclpy.serialization import deserialize_message
 
@@ -19,54 +22,66 @@ MOST_WRENCHES = 1000
 
 class Services:
     """
-    What a dynamics node answers.
+    What a dynamics node answers about its robot, and how it is changed.
+
+    Each method takes a request and its response, in the thread that states are answered in, and
+    returns the work that fills in the response, which the worker does. That may return something
+    in turn, which is done in the first thread again.
 
     Parameters
     ----------
-    node : DynamicsNode
+    node : rclpy.node.Node
+        Whose parameters are set.
+    parameters : Parameters
+        Of the node.
+    clocks : Clocks
+        Of the node.
+    current : CurrentRobot
         Its robot, as it is when a request comes, is what is asked about.
+    log : Log
+        Of the node.
 
     """
 
-    def __init__(self, node):
-        self._node = node
+    def __init__(self, node, parameters, clocks, current, log):
+        self._node, self._parameters, self._clocks = node, parameters, clocks
+        self._current, self._log = current, log
 
-    def create(self):
-        """Return the services, made on the node."""
-        return [self._node.create_service(kind, name, callback) for kind, name, callback in (
-            (InverseDynamics, '~/inverse_dynamics', self._inverse),
-            (ForwardDynamics, '~/forward_dynamics', self._forward),
-            (HybridDynamics, '~/hybrid_dynamics', self._hybrid),
-            (DynamicsTerms, '~/dynamics_terms', self._terms),
-            (SetGravity, '~/set_gravity', self._set_gravity),
-            (SetPayload, '~/set_payload', self._set_payload))] + AnalysisServices(
-                self._node, self).create()
+    def all(self):
+        """Return the services: type, name and method."""
+        return ((InverseDynamics, '~/inverse_dynamics', self.inverse_dynamics),
+                (ForwardDynamics, '~/forward_dynamics', self.forward_dynamics),
+                (HybridDynamics, '~/hybrid_dynamics', self.hybrid_dynamics),
+                (DynamicsTerms, '~/dynamics_terms', self.dynamics_terms),
+                (SetGravity, '~/set_gravity', self.set_gravity),
+                (SetPayload, '~/set_payload', self.set_payload))
 
-    def _answer(self, response, compute):
-        """Fill in a response, or say in it why that is not possible."""
-        try:
-            if self._node.robot is None:
-                raise BadRequest('no robot description has arrived yet')
-            compute(self._node.robot)
-            response.success = True
-        except (BadRequest, RbdError) as error:
-            response.success, response.message = False, str(error)
-        except Exception as error:
-            response.success, response.message = False, f'{type(error).__name__}: {error}'
-            self._node.report.fail('errors', response.message)
-            self._node.get_logger().error(f'a request failed: {response.message}')
-        return response
+    # -- What a request is about. ----------------------------------------------------------------
 
-    def answer_for_state(self, request, response, compute):
-        """Answer what is asked about a state: that of the request, or the measured one."""
-        def compute_for_state(robot):
-            order = Order(robot.model, request.joint_names)
-            q = (order.read_position(request.position) if len(request.position)
-                 else self._measured_position(robot))
-            v = (order.read('velocity', request.velocity) if len(request.velocity)
-                 else self._measured_velocity(robot))
-            compute(robot, order, q, v)
-        return self._answer(response, compute_for_state)
+    def robot(self):
+        """Return the robot that is asked about."""
+        if self._current.robot is None:
+            raise BadRequest('no robot description has arrived yet')
+        return self._current.robot
+
+    def state(self, request):
+        """
+        Return what is asked about: a robot and its state.
+
+        Returns
+        -------
+        Robot, Order, ndarray, ndarray
+            The order of the request's joints; position and velocity in the robot's order, those of
+            the request, or copies of those that were measured.
+
+        """
+        robot = self.robot()
+        order = Order(robot.model, request.joint_names)
+        q = (order.read_position(request.position) if len(request.position)
+             else self._measured_position(robot).copy())
+        v = (order.read('velocity', request.velocity) if len(request.velocity)
+             else self._measured_velocity(robot).copy())
+        return robot, order, q, v
 
     def wrenches(self, robot, request):
         """Return the external wrenches of a request, which the markers then show."""
@@ -74,87 +89,132 @@ class Services:
         if count > MOST_WRENCHES:
             raise BadRequest(f'external_wrenches has {count} entries, at most {MOST_WRENCHES} '
                              'are answered')
-        wrenches = convert.wrenches(request.external_wrenches,
-                                    self._node.parameters.frame_prefix)
+        wrenches = convert.wrenches(request.external_wrenches, robot.prefix)
         robot.markers.show_wrenches(wrenches)
         return wrenches
 
     def _measured_position(self, robot):
-        missing = robot.missing(self._node.clocks.age_time(),
-                                self._node.parameters.state_timeout)
+        missing = robot.missing(self._clocks.age_time(), self._parameters.state_timeout)
         if missing:
-            raise BadRequest('the request gives no position and none was measured lately of '
-                             + ', '.join(missing))
+            raise BadRequest(robot.why_missing(
+                missing, 'the request gives no position and none was measured lately of'))
         return robot.states.q
 
     def _measured_velocity(self, robot):
-        v = self._node.velocity(robot)
+        v = robot.velocity(self._parameters)
         if v is None:
             raise BadRequest('the request gives no velocity and none was measured of '
-                             + ', '.join(robot.states.missing_velocities()))
+                             + listed(robot.states.missing_velocities()))
         return v
 
-    def _inverse(self, request, response):
-        def compute(robot, order, q, v):
-            tau = robot.workspace.inverse_dynamics(
+    # -- Dynamics. -------------------------------------------------------------------------------
+
+    def inverse_dynamics(self, request, response):
+        """Answer the efforts for accelerations."""
+        robot, order, q, v = self.state(request)
+
+        def work():
+            tau = robot.service_workspace.inverse_dynamics(
                 q, v, order.read('acceleration', request.acceleration),
                 external_wrenches=self.wrenches(robot, request))
             response.joint_names, response.effort = order.names, order.write(tau)
-        return self.answer_for_state(request, response, compute)
+        return work
 
-    def _forward(self, request, response):
-        def compute(robot, order, q, v):
-            a = robot.workspace.forward_dynamics(
+    def forward_dynamics(self, request, response):
+        """Answer the accelerations for efforts."""
+        robot, order, q, v = self.state(request)
+
+        def work():
+            a = robot.service_workspace.forward_dynamics(
                 q, v, order.read('effort', request.effort),
                 external_wrenches=self.wrenches(robot, request))
             response.joint_names, response.acceleration = order.names, order.write(a)
-        return self.answer_for_state(request, response, compute)
+        return work
 
-    def _hybrid(self, request, response):
-        def compute(robot, order, q, v):
+    def hybrid_dynamics(self, request, response):
+        """Answer both, given one of the two for each joint."""
+        robot, order, q, v = self.state(request)
+
+        def work():
             prescribed = order.read('acceleration_prescribed', request.acceleration_prescribed)
             a = order.read('acceleration', request.acceleration)
             tau = order.read('effort', request.effort)
             # What is asked for may hold anything.
-            a, tau = robot.workspace.check(a=np.where(prescribed, a, 0.0),
-                                           tau=np.where(prescribed, 0.0, tau))
-            a, tau = robot.workspace.hybrid_dynamics(
+            a, tau = robot.service_workspace.check(a=np.where(prescribed, a, 0.0),
+                                                   tau=np.where(prescribed, 0.0, tau))
+            a, tau = robot.service_workspace.hybrid_dynamics(
                 q, v, a, tau, prescribed, external_wrenches=self.wrenches(robot, request))
             response.joint_names = order.names
             response.acceleration, response.effort = order.write(a), order.write(tau)
-        return self.answer_for_state(request, response, compute)
+        return work
 
-    def _terms(self, request, response):
-        def compute(robot, order, q, v):
-            terms = robot.workspace.all_terms(
-                q, v, factorization=self._node.parameters.coriolis_factorization)
-            stamp = robot.stamp
-            if len(request.position) or stamp is None:
-                stamp = self._node.get_clock().now().to_msg()
-            response.dynamics = deserialize_message(robot.outputs.message(
-                '~/dynamics', stamp, robot.frame, {'q': q, 'v': v, **terms._asdict()}),
+    def dynamics_terms(self, request, response):
+        """Answer the content of ~/dynamics."""
+        robot, order, q, v = self.state(request)
+        stamp = robot.stamp
+        if len(request.position) or stamp is None:
+            stamp = self._node.get_clock().now().to_msg()
+        factorization, frame = self._parameters.coriolis_factorization, robot.frame
+
+        def work():
+            terms = robot.service_workspace.all_terms(q, v, factorization=factorization)
+            response.dynamics = deserialize_message(robot.service_outputs.message(
+                '~/dynamics', stamp, frame, {'q': q, 'v': v, **terms._asdict()}),
                 DynamicsStamped)
-        return self.answer_for_state(request, response, compute)
+        return work
 
-    def _set_gravity(self, request, response):
-        def compute(robot):
-            frame = request.gravity.header.frame_id
-            if frame not in ('', robot.frame):
-                raise BadRequest(f"gravity is wanted in the frame '{robot.frame}', it was given "
-                                 f"in '{frame}'")
-            result, = self._node.set_parameters([
-                Parameter('gravity', value=convert.vector(request.gravity.vector).tolist())])
-            if not result.successful:
-                raise BadRequest(result.reason)
-        return self._answer(response, compute)
+    # -- Changes of the robot. -------------------------------------------------------------------
 
-    def _set_payload(self, request, response):
-        def compute(robot):
+    def set_gravity(self, request, response):
+        """Turn gravity."""
+        robot, frame = self.robot(), request.gravity.header.frame_id
+        if frame not in ('', robot.frame):
+            raise BadRequest(f"gravity is wanted in the frame '{robot.frame}', it was given "
+                             f"in '{frame}'")
+        gravity = convert.vector(request.gravity.vector)
+        if hypot(*gravity) < NO_GRAVITY and not request.allow_zero:
+            raise BadRequest('gravity is zero: the robot would leave its pose. Set allow_zero if '
+                             'it is meant, as in free fall')
+        changed = Parameter('gravity', value=gravity.tolist())
+        possible = self._node.check_parameters([changed])
+        if not possible.successful:
+            raise BadRequest(possible.reason)
+
+        def work():
+            other = self._current.with_model(robot, with_gravity(robot.model, gravity))
+
+            def finish():
+                if self._current.robot is not robot:
+                    raise Again
+                self._current.change(other, robot)
+                self._current.say_gravity()
+                self._node.set_parameters([changed])
+            return finish
+        return work
+
+    def set_payload(self, request, response):
+        """Put a load on a link, or take it away."""
+        robot = self.robot()
+
+        def work():
             mass, com, inertia = convert.inertia(request.inertia)
             if mass == 0.0:
                 model = without_payload(robot.model, request.link)
+                text = f"link '{request.link}' carries no load any longer"
             else:
                 model = with_payload(robot.model, request.link, mass, com, inertia)
-            self._node.change(robot.changed(model, self._node.next_model_id()))
-            response.total_mass = model.mass
-        return self._answer(response, compute)
+                own = robot.model.mass - sum(robot.payloads().values())
+                text = (f"link '{request.link}' now carries {mass:.6g} kg, centre of mass at "
+                        f'[{com[0]:.4g}, {com[1]:.4g}, {com[2]:.4g}] m')
+                if mass > own:
+                    text += f': more than the robot itself, {own:.6g} kg; is the unit kg?'
+            other = self._current.with_model(robot, model)
+
+            def finish():
+                if self._current.robot is not robot:
+                    raise Again
+                self._current.change(other, robot)
+                self._log.warning(text)
+                response.total_mass, response.message = model.mass, text
+            return finish
+        return work

@@ -2,18 +2,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """A node that stands in for a robot: forward dynamics, integrated in real time."""
 
+import sys
+
+from rbd_ros.ros.run import simulated_robot as main
+
+if __name__ == '__main__':
+    # Before what is imported below, which takes a second in which signals are to be heard already.
+    sys.exit(main())
+
+from dataclasses import replace
 from math import isfinite
 from pathlib import Path
 from time import monotonic
 import warnings
 
 import numpy as np
-from rbd_ros import load_urdf_string, ModelWarning, RbdError, StateError
-from rbd_ros.ros.guarded import QUIET
-from rbd_ros.ros.inputs import DESCRIPTION_QOS
-from rbd_ros.ros.run import run
+from rbd_ros import load_urdf_string, ModelWarning, random_configuration, RbdError, StateError
+from rbd_ros.model import rebuild
+from rbd_ros.ros.log import Log
 from rbd_ros.ros.share import share
+from rbd_ros.ros.subscriptions import DESCRIPTION_QOS
+from rbd_ros.ros.usage import usage
 from rbd_ros.simulation import Simulator
+from rbd_ros.texts import listed
+from rbd_ros.workspace import Workspace
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import ParameterUninitializedException
@@ -26,6 +38,25 @@ from std_msgs.msg import Float64MultiArray, String
 LONGEST_CATCH_UP = 0.1
 # s, after which another node's robot description would have been heard of
 PATIENCE = 2.0
+# Poses that the stiffness of gravity is looked for in.
+POSES = 50
+
+_PARAMETERS = {
+    'robot_description': ('', 'URDF of the robot; empty: see urdf.'),
+    'urdf': ('', 'Path of a URDF file; empty: the demo arm.'),
+    'rate': (500.0, 'Rate of the joint states, Hz.', 1.0, 5000.0),
+    'step': (0.001, 'Step of the integration, s.', 1e-6, 0.1),
+    'initial_positions': (Parameter.Type.DOUBLE_ARRAY,
+                          'Where the joints begin, rad or m, in the order of the model; not set: '
+                          'at zero, or in the middle of limits that exclude it.'),
+    'command_joints': (Parameter.Type.STRING_ARRAY,
+                       'Order of the commands; not set: that of the model.'),
+    'tolerated_delay': (0.05, 'Delay of the commands, s, that joints are given enough viscous '
+                        'damping for, in place of less in the URDF. Torques that held the robot a '
+                        'moment ago push it on where it falls away from its pose, as a pendulum '
+                        'does that stands on its head. 0: the damping of the URDF alone.',
+                        0.0, 1.0),
+}
 
 
 class SimulatedRobot(Node):
@@ -35,19 +66,21 @@ class SimulatedRobot(Node):
     It holds its last command for ever, as a forward_command_controller does. Until the first one
     arrives its brakes are on.
 
+    Parameters
+    ----------
+    alone : bool
+        Whether the process is all its own; it makes no difference here.
+
     """
 
-    def __init__(self, **options):
+    # What these say is all that a user needs.
+    errors = (RbdError, OSError)
+
+    def __init__(self, *, alone=False, **options):
         super().__init__('simulated_robot', **options)
-        text = self._declare('robot_description', '', 'URDF of the robot; empty: see urdf.')
-        path = self._declare('urdf', '', 'Path of a URDF file; empty: the demo arm.')
-        rate = self._declare('rate', 500.0, 'Rate of the joint states, Hz.', 1.0, 5000.0)
-        step = self._declare('step', 0.001, 'Step of the integration, s.', 1e-6, 0.1)
-        start = self._declare('initial_positions', Parameter.Type.DOUBLE_ARRAY,
-                              'Where the joints begin, rad or m, in the order of the model; not '
-                              'set: at zero, or in the middle of limits that exclude it.')
-        order = self._declare('command_joints', Parameter.Type.STRING_ARRAY,
-                              'Order of the commands; not set: that of the model.')
+        self._log = Log(self.get_logger())
+        text, path, rate, step, start, order, delay = (
+            self._declare(name, *description) for name, description in _PARAMETERS.items())
         self._text = text or (Path(path) if path else share('urdf', 'demo_arm.urdf')).read_text()
         with warnings.catch_warnings():
             warnings.simplefilter('ignore', ModelWarning)
@@ -56,8 +89,14 @@ class SimulatedRobot(Node):
         if model.nq != model.nv:
             raise StateError(f"'{model.name}' has joints with quaternions: no joint state holds "
                              'them, so it cannot be simulated here')
+        if order and sorted(order) != sorted(names):
+            raise StateError('command_joints must name every joint once: ' + listed(names))
         self._order = np.array([names.index(name) for name in order or names], int)
-        q = np.array(start) if start else rest_position(model)
+        if start and len(start) != model.nq:
+            raise StateError(f'initial_positions has {len(start)} entries, the robot has the '
+                             f'joints {listed(names)}')
+        q = np.array(start, float) if start else rest_position(model)
+        model = with_damping(model, delay)
         self._simulator = Simulator(model, q, step=step)
         # The first step compiles the kernels, and shows whether the robot can be simulated at all.
         Simulator(model, q, step=step).advance(np.zeros(model.nv))
@@ -69,8 +108,22 @@ class SimulatedRobot(Node):
         wall = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(1.0 / rate, self._on_timer, clock=wall)
         self._patience = self.create_timer(PATIENCE, self._describe, clock=wall)
-        self.get_logger().info(f"simulating '{model.name}': {model.nv} joints, "
-                               f'{model.mass:.4g} kg; brakes on until the first command')
+        damping = (f'{model.damping.min():.3g} to {model.damping.max():.3g} N m s/rad or N s/m'
+                   if model.nv else 'none')
+        self._log.info(f"simulating '{model.name}': {model.nv} joints, {model.mass:.4g} kg, "
+                       f'damping {damping}; brakes on until the first command')
+
+    @staticmethod
+    def usage():
+        """Return what `simulated_robot --help` prints."""
+        return usage('simulated_robot', __doc__, _PARAMETERS)
+
+    def uses_events(self):
+        """Return whether to be spun by the events executor."""
+        return False
+
+    def finish(self):
+        """End: there is nothing to bring to an end."""
 
     def _declare(self, name, default, description, *limits):
         descriptor = ParameterDescriptor(description=description, read_only=True)
@@ -90,18 +143,17 @@ class SimulatedRobot(Node):
             self._description_publisher = self.create_publisher(
                 String, 'robot_description', DESCRIPTION_QOS)
             self._description_publisher.publish(String(data=self._text))
-            self.get_logger().info('publishing the robot description')
+            self._log.info('publishing the robot description')
 
     def _on_command(self, message):
         """Take over efforts; those that are no numbers, or not as many as joints, are ignored."""
         efforts = np.array(message.data)
         if len(efforts) != len(self._order) or not isfinite(efforts.sum()):
-            self.get_logger().error(
-                f'command ignored: {len(self._order)} finite efforts expected, got {efforts}',
-                throttle_duration_sec=QUIET)
+            self._log.error(f'command ignored: {len(self._order)} finite efforts expected, got '
+                            f'{efforts}', 'command')
             return
         if self._tau is None:
-            self.get_logger().info('first command: brakes off')
+            self._log.info('first command: brakes off')
             self._tau, self._simulated_until = np.zeros(self._simulator.model.nv), monotonic()
         self._tau[self._order] = efforts
 
@@ -115,13 +167,14 @@ class SimulatedRobot(Node):
             try:
                 self._simulator.advance(self._tau, steps)
             except StateError as error:
-                self.get_logger().error(f'the motion has got out of hand, brakes on: {error}')
+                self._log.error(f'the motion has got out of hand, brakes on: {error}')
                 self._simulator.v[:] = 0.0
                 self._tau = None
         state, simulator = self._state, self._simulator
         state.header.stamp = self.get_clock().now().to_msg()
         state.position, state.velocity = simulator.q.tolist(), simulator.v.tolist()
-        state.effort = simulator.v.tolist() if self._tau is None else self._tau.tolist()
+        # Brakes hold without any effort of the motors.
+        state.effort = [0.0] * len(simulator.v) if self._tau is None else self._tau.tolist()
         self._publisher.publish(state)
 
 
@@ -129,17 +182,45 @@ def rest_position(model):
     """Return zeros, or the middle of the limits of joints that cannot be at zero."""
     q = np.zeros(model.nv)
     excluded = (model.lower > 0.0) | (model.upper < 0.0)
-    q[excluded] = 0.5 * (model.lower + model.upper)[excluded]
+    lower, upper = model.lower[excluded], model.upper[excluded]
+    # A joint without the other limit begins at the one that it has.
+    lower, upper = (np.where(np.isfinite(lower), lower, upper),
+                    np.where(np.isfinite(upper), upper, lower))
+    q[excluded] = 0.5 * (lower + upper)
     return q
 
 
-def main(args=None):
-    """Run the node until it is told to end."""
-    try:
-        run(SimulatedRobot, args)
-    except (RbdError, OSError) as error:
-        raise SystemExit(f'simulated_robot: {error}') from None
+def with_damping(model, delay):
+    """
+    Return the robot with enough viscous damping for commands that come late.
 
+    With K = dg/dq, torques g(q) that are late by T leave K (q(t) - q(t - T)), about K T v, to move
+    the robot: where K is negative that is a negative damping, which the joints have to outweigh.
 
-if __name__ == '__main__':
-    main()
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    delay : float
+        T, s.
+
+    Returns
+    -------
+    Model
+        Each joint damped by T times the largest sum of a row of abs(K) in some poses, or as it was
+        where that is more.
+
+    """
+    if not delay:
+        return model
+    workspace, rng, still = Workspace(model), np.random.default_rng(0), np.zeros(model.nv)
+    stiffness = np.max([
+        np.abs(workspace.inverse_dynamics_derivatives(
+            random_configuration(model, rng), still, still).by_position).sum(axis=1)
+        for _ in range(POSES)], axis=0)
+    needed = delay * stiffness
+    damping = {joint.name: tuple(np.maximum(joint.damping, needed[v]))
+               for joint, _, v in model.moving_joints}
+    return rebuild(model, joints=[
+        replace(joint, damping=damping[joint.name]) if joint.name in damping else joint
+        for joint in model.joints])

@@ -2,16 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a dynamics node hears: descriptions, joint states and odometry."""
 
-import gc
-
 from nav_msgs.msg import Odometry
-import numpy as np
-from rbd_ros import neutral, RbdError
 from rbd_ros.ros import convert
-from rbd_ros.ros.guarded import guarded, QUIET
+from rbd_ros.ros.guarded import guarded
 from rbd_ros.ros.joint_states import Rejected, TimeWentBack
 from rbd_ros.ros.reader import Reader
-from rbd_ros.ros.robot import read_model, Robot
+from rbd_ros.texts import listed
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -42,27 +38,45 @@ class Load:
         self._share += self.WEIGHT * (waiting - self._share)
 
 
-class Inputs:
+class Subscriptions:
     """
-    The subscriptions of a dynamics node.
+    What a dynamics node hears.
 
     Parameters
     ----------
-    node : DynamicsNode
+    node : rclpy.node.Node
+        The subscriptions are made on it.
+    parameters : Parameters
+        Of the node.
+    clocks : Clocks
+        Of the node.
+    current : CurrentRobot
         Its robot takes over what is heard.
+    answer : callable
+        Called with a robot and the time, s, when its state is complete and to be answered.
+    on_jump : callable
+        Called with a few words when stamps jump back.
+    report : Report
+        Of the node.
+    log : Log
+        Of the node.
+
+    Attributes
+    ----------
+    all : dict of str to rclpy.subscription.Subscription
+        By topic.
 
     """
 
-    def __init__(self, node):
-        self._node, self._load, self._reader = node, Load(), Reader()
-
-    def create(self):
-        """Make the subscriptions."""
-        node = self._node
+    def __init__(self, node, parameters, clocks, current, answer, on_jump, report, log):
+        self._node, self._parameters, self._clocks = node, parameters, clocks
+        self._current, self._answer_state, self._on_jump = current, answer, on_jump
+        self._report, self._log = report, log
+        self._load, self._reader, self._named = Load(), Reader(), 0
         self.all = {'robot_description': node.create_subscription(
             String, 'robot_description', self._on_description, DESCRIPTION_QOS)}
         self._listen('joint_states', STATE_QOS)
-        if node.parameters.floating_base:
+        if parameters.floating_base:
             self._listen('odom', STATE_QOS)
 
     def _listen(self, topic, qos):
@@ -87,51 +101,12 @@ class Inputs:
         if topic != 'robot_description' and self.all[topic].qos_profile is not BEST_EFFORT:
             self._node.destroy_subscription(self.all[topic])
             self._listen(topic, BEST_EFFORT)
-            self._node.get_logger().info(f'{topic} comes as best effort')
-
-    def on_jump(self, what):
-        """Take no state as known any longer: time jumped."""
-        node = self._node
-        node.report.fail('time jumps', what)
-        node.get_logger().warning(f'{what}: waiting for new states')
-        if node.robot is not None:
-            node.robot.forget()
-
-    # -- Descriptions. ---------------------------------------------------------------------------
+            self._log.info(f'{topic} comes as best effort')
 
     @guarded
     def _on_description(self, message):
-        """Take on another robot as a whole, or keep the present one if its text is bad."""
-        node, log = self._node, self._node.get_logger()
-        if node.robot is not None and message.data == node.robot.text:
-            return
-        try:
-            model = read_model(message.data, node.parameters)
-            robot = Robot(message.data, model, node.next_model_id(), node.parameters)
-            # Whatever is not compiled yet, a new kind of joint perhaps, is compiled now.
-            robot.workspace.all_terms(neutral(model), np.zeros(model.nv))
-        except RbdError as error:
-            node.report.fail('descriptions refused', f'robot description refused: {error}')
-            if node.robot is None:
-                log.error(f'robot description refused: {error}; waiting for another')
-            else:
-                log.warning(f"robot description refused: {error}; '{node.robot.model.name}' "
-                            'stays in use')
-            return
-        payloads = node.robot.payloads() if node.robot else {}
-        if payloads:
-            log.warning('the new description comes without the loads on ' + ', '.join(payloads))
-        node.change(robot)
-        if node.alone:
-            # What is there now stays: without it the garbage collector stops the node for 50 ms
-            # at times to look through all that the compiler has left behind.
-            gc.unfreeze()
-            gc.collect()
-            gc.freeze()
-        for note in model.warnings:
-            log.warning(note)
-        log.info(f"model {robot.model_id}: '{model.name}', {len(model.links)} links, "
-                 f'{model.mass:.4g} kg, {model.nv} joints: {", ".join(model.velocity_names)}')
+        """Take on another robot, or keep the present one."""
+        self._current.describe(message.data)
 
     # -- States. ---------------------------------------------------------------------------------
 
@@ -145,10 +120,10 @@ class Inputs:
             If it lies too far back or ahead.
 
         """
-        now = self._node.clocks.stamp_time() if stamp else 0.0
+        now = self._clocks.stamp_time() if stamp else 0.0
         if not now:
             return 0.0
-        age, limit = now - stamp, self._node.parameters.state_timeout
+        age, limit = now - stamp, self._parameters.state_timeout
         if age > limit:
             raise Rejected(f'its stamp is {age:.6g} s old, state_timeout {limit:.6g} s: do the '
                            'clocks agree, and is use_sim_time set where it should be?',
@@ -158,24 +133,26 @@ class Inputs:
                            'and is use_sim_time set where it should be?', 'future stamp')
         return max(age, 0.0)
 
+    def _stamp(self, message_stamp):
+        """Return a stamp to compare with others, s; 0 where there is none or none is checked."""
+        return convert.seconds(message_stamp) if self._parameters.check_stamps else 0.0
+
     def _drop(self, what, error):
         """Count a message that cannot be used, and say why."""
-        node = self._node
-        node.report.fail(f'{what} dropped', f'{what} dropped: {error}')
-        node.report.counts[f'{what} dropped: {error.kind}'] += 1
-        node.get_logger().error(f'{what} dropped: {error}', throttle_duration_sec=QUIET)
+        self._report.fail(f'{what} dropped', f'{what} dropped: {error}')
+        self._report.counts[f'{what} dropped: {error.kind}'] += 1
+        self._log.error(f'{what} dropped: {error}', f'{what} {error.kind}')
 
     @guarded
     def _on_odometry(self, message):
         """Take over the state of the floating base."""
-        node = self._node
-        node.report.counts['odometry'] += 1
-        if node.robot is None or node.robot.base_states is None:
+        self._report.counts['odometry'] += 1
+        robot = self._current.robot
+        if robot is None or robot.odometry is None:
             return
         try:
-            age = (self._age(convert.seconds(message.header.stamp))
-                   if node.parameters.check_stamps else 0.0)
-            node.robot.base_states.update(message, node.clocks.age_time() - age)
+            age = self._age(self._stamp(message.header.stamp))
+            robot.odometry.update(message, self._clocks.age_time() - age)
         except Rejected as error:
             self._drop('odometry', error)
 
@@ -200,57 +177,60 @@ class Inputs:
     @guarded
     def _answer(self, raw):
         """Take over a joint state, and answer it if the state is complete."""
-        node = self._node
         state = self._merge(self._reader.read(raw))
         if self._load.is_too_much():
             # The newest is answered, not one after the other what has waited.
             while (raw := self._next()) is not None:
-                node.report.counts['overruns'] += 1
+                self._report.counts['overruns'] += 1
                 state = self._merge(self._reader.read(raw)) or state
-        robot = node.robot
+        robot = self._current.robot
         if state is None or robot is None:
             return
-        now, timeout = node.clocks.age_time(), node.parameters.state_timeout
-        robot.join_base(state.stamp, now, timeout)
+        now, timeout = self._clocks.age_time(), self._parameters.state_timeout
+        robot.join_base(convert.seconds(state.stamp), now, timeout,
+                        not self._parameters.check_stamps)
         missing = robot.missing(now, timeout)
         if missing:
-            node.report.counts['joint states incomplete'] += 1
-            node.get_logger().warning('no outputs: no recent position of ' + ', '.join(missing),
-                                      throttle_duration_sec=QUIET)
+            self._report.counts['joint states incomplete'] += 1
+            self._log.warning(robot.why_missing(missing), 'missing')
             return
-        robot.stamp, robot.state_is_new = state.stamp, True
-        if node.parameters.publish_rate == 0.0:
-            node.answers.answer(robot, now)
+        robot.complete(state.stamp)
+        if self._parameters.publish_rate == 0.0:
+            self._answer_state(robot, now)
 
     def _merge(self, state):
         """Take over a joint state; return it if it says anything of this robot, else None."""
-        node, counts, parameters = self._node, self._node.report.counts, self._node.parameters
-        robot = node.robot
+        counts, parameters, robot = self._report.counts, self._parameters, self._current.robot
         counts['joint states'] += 1
         if robot is None:
             counts['joint states before a description'] += 1
             return None
-        states = robot.states
-        known, stamp = len(states.unknown_names), convert.seconds(state.stamp)
-        if not stamp:
+        if not (state.stamp.sec or state.stamp.nanosec):
             counts['joint states without a stamp'] += 1
-        if not parameters.check_stamps:
-            stamp = 0.0
+        stamp = self._stamp(state.stamp)
         filter_time = (parameters.velocity_filter
                        if parameters.missing_velocity == 'differentiate' else None)
+
+        def update():
+            came = self._clocks.age_time() - self._age(stamp)
+            return robot.states.update(state, came, stamp, parameters.state_timeout, filter_time)
         try:
-            came = node.clocks.age_time() - self._age(stamp)
             try:
-                is_ours = states.update(state, came, stamp, parameters.state_timeout,
-                                        filter_time)
+                is_ours = update()
             except TimeWentBack as error:
-                self.on_jump(str(error))
-                is_ours = states.update(state, came, stamp, parameters.state_timeout,
-                                        filter_time)
+                self._on_jump(str(error))
+                is_ours = update()
         except Rejected as error:
             self._drop('joint states', error)
             return None
-        if len(states.unknown_names) > known:
-            node.get_logger().info('joint states of joints that the robot has not are ignored: '
-                                   + ', '.join(sorted(states.unknown_names)))
+        self._tell_unknown(robot.states.unknown_names)
         return state if is_ours else None
+
+    def _tell_unknown(self, names):
+        """Say once, or at most every few seconds, which joints are not the robot's."""
+        if len(names) < self._named:
+            self._named = 0         # it is another robot
+        if len(names) > self._named and self._log.info(
+                'joint states of joints that the robot does not have are ignored: '
+                + listed(sorted(names)), 'unknown names'):
+            self._named = len(names)

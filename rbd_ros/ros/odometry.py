@@ -43,7 +43,7 @@ class BaseState(NamedTuple):
     v: np.ndarray
 
 
-class BaseStates:
+class OdometryStates:
     """
     The latest states of a floating base.
 
@@ -94,7 +94,7 @@ class BaseStates:
         quaternion, position = convert.pose(message.pose.pose)
         V = convert.twist(message.twist.twist)
         if not np.max(np.abs([*quaternion, *position, *V])) < LARGEST:
-            raise Rejected('its pose or twist is not a number that can be', 'not a number')
+            raise Rejected('its pose or twist is out of range', 'out of range')
         if abs(np.linalg.norm(quaternion) - 1.0) > SLACK:
             raise Rejected(f'its quaternion has the length {np.linalg.norm(quaternion):.3g}',
                            'quaternion')
@@ -122,10 +122,17 @@ class BaseStates:
         -------
         BaseState or None
             None if there is none.
+        float or None
+            Where there is none although states came lately: how far the nearest is from the stamp,
+            s.
 
         """
-        recent = [state for state in self._history if now - state.came <= timeout]
-        if not recent or stamp == 0.0:
-            return recent[-1] if recent else None
+        recent = [state for state in self._history if 0.0 <= now - state.came <= timeout]
+        if not recent:
+            return None, None
+        # Without a stamp on either side the times of receipt are all there is.
+        if stamp == 0.0 or recent[-1].stamp == 0.0:
+            return recent[-1], None
         best = min(recent, key=lambda state: abs(state.stamp - stamp))
-        return best if abs(best.stamp - stamp) <= timeout else None
+        apart = abs(best.stamp - stamp)
+        return (best, None) if apart <= timeout else (None, apart)

@@ -8,9 +8,10 @@ from rbd_ros.ros.template import field, numbers, Template
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
+COMMANDS = '~/effort_commands'
 # In the order in which they are published: what a controller waits for first.
 TOPICS = {
-    '~/effort_commands': Float64MultiArray,
+    COMMANDS: Float64MultiArray,
     '~/gravity_torques': JointState,
     '~/coriolis_torques': JointState,
     '~/mass_matrix': MatrixStamped,
@@ -23,11 +24,10 @@ TOPICS = {
     '~/gravity_torques_rate': JointState,
     '~/task_inertia': MatrixStamped,
 }
+C_RATE, TASK_INERTIA = '~/coriolis_matrix_rate', '~/task_inertia'
 # Those that need velocities.
-RATE_TOPICS = ('~/mass_matrix_rate', '~/coriolis_matrix_rate', '~/gravity_torques_rate')
+RATE_TOPICS = ('~/mass_matrix_rate', C_RATE, '~/gravity_torques_rate')
 VELOCITY_TOPICS = ('~/coriolis_torques', '~/coriolis_matrix', '~/dynamics', *RATE_TOPICS)
-# Those whose content may be missing although the state is whole, and what it is.
-OPTIONAL = {'~/coriolis_matrix_rate': 'C_rate', '~/task_inertia': 'Lambda'}
 # The rows and columns of task-space matrices.
 TWIST = ('wx', 'wy', 'wz', 'vx', 'vy', 'vz')
 # What the vectors of one number for each joint hold.
@@ -41,9 +41,24 @@ MATRICES = {'~/mass_matrix': ('M', None, None), '~/coriolis_matrix': ('C', None,
             '~/task_inertia': ('Lambda', TWIST, TWIST)}
 
 
+class CommandMessages:
+    """The messages of effort commands, whose joints may change."""
+
+    def __init__(self):
+        self._number = None
+
+    def message(self, efforts):
+        """Return the serialized message with efforts."""
+        if len(efforts) != self._number:
+            self._number, message = len(efforts), TOPICS[COMMANDS]()
+            self._template = Template(message, [], {'commands': field(message, 'data',
+                                                                      (self._number,))})
+        return self._template.fill(None, {'commands': efforts})
+
+
 class Outputs:
     """
-    The messages for one robot.
+    The messages for one robot, but for the commands.
 
     Parameters
     ----------
@@ -51,13 +66,11 @@ class Outputs:
         The robot.
     model_id : int
         Changes whenever the robot does.
-    command_joints : sequence of str
-        Order of the effort commands.
 
     """
 
-    def __init__(self, model, model_id, command_joints):
-        self._model, self._model_id, self._command_joints = model, model_id, command_joints
+    def __init__(self, model, model_id):
+        self._model, self._model_id = model, model_id
         self._frame, self._templates = None, {}
 
     def message(self, topic, stamp, frame, values):
@@ -67,14 +80,14 @@ class Outputs:
         Parameters
         ----------
         topic : str
-            One of `TOPICS`.
+            One of `TOPICS`, but for the commands.
         stamp : builtin_interfaces.msg.Time
             Of the state.
         frame : str
             The frame that the centre of mass and its Jacobian are in.
         values : dict of str to ndarray
-            What the topic holds: ``q``, ``v``, fields of `DynamicsTerms` and `TermsAndRates`,
-            ``Lambda``, and ``commands`` for the effort commands.
+            What the topic holds: ``q``, ``v``, fields of `DynamicsTerms` and `TermsAndRates`, and
+            ``Lambda``.
 
         Returns
         -------
@@ -91,9 +104,6 @@ class Outputs:
         """Return the message of a topic with all but its numbers."""
         names, nq, nv = list(self._model.velocity_names), self._model.nq, self._model.nv
         message = TOPICS[topic]()
-        if topic == '~/effort_commands':
-            return Template(message, [], {
-                'commands': field(message, 'data', (len(self._command_joints),))})
         message.header.frame_id = self._frame
         if topic in VECTORS:
             message.name = names

@@ -1,0 +1,281 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a dynamics node says about the states of its robot, and what it commands."""
+
+from math import isfinite
+from time import perf_counter, sleep
+
+import numpy as np
+from rbd_ros import friction_torques, RbdError, SingularError
+from rbd_ros.kinematics import world_to_body
+from rbd_ros.ros.guarded import guarded
+from rbd_ros.ros.messages import (C_RATE, CommandMessages, COMMANDS, RATE_TOPICS, TASK_INERTIA,
+                                  TOPICS, VELOCITY_TOPICS)
+from rbd_ros.task_space import task_inertia
+from rclpy.clock import Clock, ClockType
+from rclpy.duration import Duration
+from rclpy.event_handler import PublisherEventCallbacks
+from visualization_msgs.msg import MarkerArray
+
+NO_VELOCITY = 'the velocity is not known'
+# The default callbacks on events of outputs cost the executor a tenth of a core at 1 kHz.
+QUIETLY = PublisherEventCallbacks(use_default_callbacks=False)
+# rad/s or m/s, at which Coulomb friction counts by three quarters: measured speeds are never zero
+FRICTION_SPEED = 0.05
+# s, between two commands while there are no states
+COMMAND_PERIOD = 0.01
+# s, after which it is looked who listens: to ask at every state takes 3 % of a core at 1 kHz
+LISTENERS_PERIOD = 0.1
+# s, after which the node ends although commands are not at zero
+LONGEST_END = 4.5
+
+
+class Publishing:
+    """
+    The outputs of a dynamics node.
+
+    Parameters
+    ----------
+    node : rclpy.node.Node
+        The publishers and timers are made on it.
+    parameters : Parameters
+        Of the node.
+    clocks : Clocks
+        Of the node.
+    current : CurrentRobot
+        Whose states are answered.
+    commands : EffortCommands
+        What to command.
+    report : Report
+        Of the node.
+    log : Log
+        Of the node.
+
+    Attributes
+    ----------
+    active : bool
+        Whether outputs may flow.
+
+    """
+
+    def __init__(self, node, parameters, clocks, current, commands, report, log):
+        self._node, self._parameters, self._clocks = node, parameters, clocks
+        self._current, self._commands = current, commands
+        self._report, self._log = report, log
+        self._wall = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timers, self._withheld = [], {}
+        self.active = False
+        self._markers_due = self._listeners_due = 0.0
+        self._heard, self._markers_heard = [], False
+        self._command_messages = CommandMessages()
+        self._publishers = {
+            topic: node.create_publisher(kind, topic, 10, event_callbacks=QUIETLY)
+            for topic, kind in TOPICS.items()}
+        self._marker_publisher = node.create_publisher(MarkerArray, '~/markers', 10,
+                                                       event_callbacks=QUIETLY)
+        self.start_timers()
+
+    def start_timers(self):
+        """Answer and command as often as the parameters say, from now on."""
+        self.stop_timers()
+        # That of the commands first: whatever becomes of the other, they go on.
+        if self._parameters.on_stale != 'stop':
+            self._timers.append(self._node.create_timer(COMMAND_PERIOD, self._repeat_command,
+                                                        clock=self._wall))
+        if self._parameters.publish_rate > 0.0:
+            self._timers.append(self._node.create_timer(1.0 / self._parameters.publish_rate,
+                                                        self._on_timer, clock=self._wall))
+
+    def stop_timers(self):
+        """Answer and command no longer by themselves."""
+        for timer in self._timers:
+            self._node.destroy_timer(timer)
+        self._timers = []
+
+    def publishers(self):
+        """Return all publishers of outputs."""
+        return [*self._publishers.values(), self._marker_publisher]
+
+    def close(self):
+        """Take timers and publishers down."""
+        self.stop_timers()
+        for publisher in self.publishers():
+            self._node.destroy_publisher(publisher)
+
+    def is_commanding(self):
+        """Return whether commands may flow, and somebody listens to them."""
+        return (self.active and self._commands.enabled
+                and self._publishers[COMMANDS].get_subscription_count() > 0)
+
+    @guarded
+    def _on_timer(self):
+        """Answer the latest state, if there is one that is new and still recent."""
+        robot, start = self._current.robot, perf_counter()
+        now = self._clocks.age_time()
+        if (robot is not None and robot.state_is_new
+                and not robot.missing(now, self._parameters.state_timeout)):
+            self.answer(robot, now)
+            if (perf_counter() - start) * self._parameters.publish_rate > 1.0:
+                self._report.counts['overruns'] += 1
+
+    def _look_who_listens(self, moment):
+        """Find out, not too often, which topics somebody listens to."""
+        if moment >= self._listeners_due:
+            self._listeners_due = moment + LISTENERS_PERIOD
+            self._heard = [topic for topic, publisher in self._publishers.items()
+                           if publisher.get_subscription_count()]
+            self._markers_heard = self._marker_publisher.get_subscription_count() > 0
+            if COMMANDS not in self._heard:
+                self._commands.nobody_listens(moment)
+
+    def answer(self, robot, now):
+        """
+        Compute the terms of the latest state and publish them to those who listen.
+
+        Parameters
+        ----------
+        robot : Robot
+            Its state is complete.
+        now : float
+            Time, s.
+
+        """
+        parameters = self._parameters
+        robot.state_is_new = False
+        moment = self._moment = self._clocks.steady_time()
+        self._look_who_listens(moment)
+        markers_due = (self._markers_heard and moment >= self._markers_due
+                       and parameters.marker_rate > 0.0)
+        if not self.active or not (self._heard or markers_due):
+            return
+        start = perf_counter()
+        q, v = robot.states.q, robot.velocity(parameters)
+        if v is None:
+            terms = robot.workspace.configuration_terms(q)
+            self._report.counts['outputs without velocity'] += 1
+        else:
+            terms = robot.workspace.all_terms(
+                q, v, factorization=parameters.coriolis_factorization)
+        self._report.compute_times.append(perf_counter() - start)
+        values = {'q': q, 'v': v, **terms._asdict()}
+        for topic in self._heard:
+            why_not = self._publish(topic, values, robot, terms)
+            if why_not != self._withheld.get(topic):
+                self._tell_withheld(topic, why_not)
+        self._report.counts['outputs'] += 1
+        if markers_due:
+            self._markers_due = moment + 1.0 / parameters.marker_rate
+            for message in robot.markers.update(robot.stamp, robot.frame,
+                                                robot.workspace.place_links(q), terms):
+                self._marker_publisher.publish(message)
+
+    def _publish(self, topic, values, robot, terms):
+        """Publish one topic, or return why not: the others are published all the same."""
+        q, v = values['q'], values['v']
+        try:
+            if topic == COMMANDS:
+                return self._command(robot, v, terms)
+            if v is None and topic in VELOCITY_TOPICS:
+                return NO_VELOCITY
+            if topic in RATE_TOPICS and 'g_rate' not in values:
+                self._add_rates(values, robot, q, v)
+            if topic == C_RATE and self._why_no_c_rate is not None:
+                return self._why_no_c_rate
+            if topic == TASK_INERTIA:
+                if not self._parameters.task_link:
+                    return 'the parameter task_link is not set'
+                values['Lambda'] = self._task_inertia(robot, q, terms)
+            self._publishers[topic].publish(
+                robot.outputs.message(topic, robot.stamp, robot.frame, values))
+            return None
+        except RbdError as error:
+            return str(error)
+        except Exception as error:
+            self._report.fail('errors', f'{topic}: {type(error).__name__}: {error}')
+            return self._report.last_error
+
+    def _tell_withheld(self, topic, why_not):
+        """Say once why somebody who listens hears nothing."""
+        if why_not is None:
+            del self._withheld[topic]
+        elif self._log.info(f'{topic} is withheld: {why_not}', f'{topic} is withheld'):
+            self._withheld[topic] = why_not
+
+    def _add_rates(self, values, robot, q, v):
+        """
+        Compute the rates of the terms.
+
+        That of C needs an acceleration: it is what the measured efforts produce, and left out
+        where there are none, where they produce none that could be computed, or where C is not of
+        the Christoffel form.
+
+        """
+        effort, a, self._why_no_c_rate = robot.states.effort, np.zeros_like(v), None
+        if self._parameters.coriolis_factorization != 'christoffel':
+            self._why_no_c_rate = 'coriolis_factorization is not christoffel'
+        elif not isfinite(effort.sum()):
+            self._why_no_c_rate = 'joint states have no efforts'
+        else:
+            try:
+                a = robot.workspace.forward_dynamics(q, v, effort)
+            except SingularError as error:
+                self._why_no_c_rate = str(error)
+        rates = robot.workspace.terms_and_rates(q, v, a)
+        values.update(M_rate=rates.M_rate, C_rate=rates.C_rate, g_rate=rates.g_rate)
+
+    def _task_inertia(self, robot, q, terms):
+        """Return the inertia of the task link."""
+        J, T = robot.workspace.world_jacobian(q, self._parameters.task_link)
+        Lambda, _, condition = task_inertia(terms.M, world_to_body(J, T),
+                                            self._parameters.condition_limit)
+        if condition > self._parameters.condition_limit:
+            self._report.counts['task inertia damped'] += 1
+        return Lambda
+
+    # -- Commands. -------------------------------------------------------------------------------
+
+    def _command(self, robot, v, terms):
+        """Command gravity and friction torques, or return why not."""
+        friction = self._parameters.friction
+        if not self._commands.enabled:
+            return 'commands are disabled'
+        efforts = terms.g
+        if friction:
+            if v is None:
+                return f'{NO_VELOCITY}, and friction needs it'
+            efforts = efforts + friction_torques(robot.model, v, smooth=FRICTION_SPEED)
+        self._publish_command(self._commands.update(
+            efforts[robot.command_columns], self._moment, self._parameters))
+        return None
+
+    def _publish_command(self, efforts):
+        self._publishers[COMMANDS].publish(self._command_messages.message(efforts))
+
+    @guarded
+    def _repeat_command(self):
+        """Command what there is to command while no states come; return whether there is."""
+        if not self.active:
+            return False
+        moment = self._clocks.steady_time()
+        if not self._publishers[COMMANDS].get_subscription_count():
+            self._commands.nobody_listens(moment)
+            return False
+        efforts = self._commands.repeat(moment, self._parameters)
+        if efforts is not None:
+            self._publish_command(efforts)
+        return efforts is not None
+
+    def finish(self):
+        """Bring commands to an end before outputs stop; this takes `LONGEST_END` at the most."""
+        self._commands.end()
+        said, end = False, self._clocks.steady_time() + LONGEST_END
+        while self._repeat_command():
+            said = True
+            if self._clocks.steady_time() > end:
+                self._log.error('commands have ended before they were at zero: '
+                                'effort_rate_limit lets them go no faster')
+                break
+            sleep(COMMAND_PERIOD)
+        if said:
+            self._publishers[COMMANDS].wait_for_all_acked(Duration(seconds=0.2))
+        self.active = False

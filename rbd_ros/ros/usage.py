@@ -1,0 +1,32 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the executables print when they are asked for help."""
+
+from rclpy.parameter import Parameter
+
+
+def usage(program, what, descriptions):
+    """
+    Return what `--help` prints.
+
+    Parameters
+    ----------
+    program : str
+        Name of the executable.
+    what : str
+        What it does.
+    descriptions : dict of str to tuple
+        Of each parameter its default, or its type where that is an empty list, and a sentence.
+
+    Returns
+    -------
+    str
+        Lines.
+
+    """
+    lines = [what.strip(), '', f'usage: {program} --ros-args [-p NAME:=VALUE ...] [--params-file '
+             'FILE] [-r FROM:=TO ...]', '', 'Parameters:']
+    for name, (default, description, *_) in descriptions.items():
+        default = [] if isinstance(default, Parameter.Type) else default
+        lines += [f'  {name} (default {default!r})', f'      {description}']
+    return '\n'.join(lines)

@@ -1,0 +1,157 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+What the invariant of effort commands allows, written from its documentation.
+
+Commands never step: each lies between the one before it and what was computed, no further along
+than the time that has passed allows; limits come last; each number is for the joint at its place.
+
+"""
+
+from math import isfinite, isinf
+from statistics import median
+
+# s: the shortest blend, the longest step at a time, the pause that is no gap, and how long
+# nobody may listen without the next being taken for another controller.
+SMOOTH, LONGEST_STEP, SHORTEST_GAP, FORGOTTEN = 0.25, 0.02, 0.1, 1.0
+# N m, in sums of a few numbers below 1000.
+ROUNDING = 1e-9
+
+
+class CommandWatch:
+    """
+    A witness of all that a controller is told, and of all that happens.
+
+    Attributes
+    ----------
+    joints : list of str or None
+        The order that commands have.
+    ended : bool
+        Whether another set of joints has ended the commands, until they are enabled.
+
+    """
+
+    def __init__(self):
+        self.joints, self.ended = None, False
+        self.checked = 0
+        self.forget()
+
+    def forget(self):
+        """Have told nothing."""
+        self.last, self.told, self.computed = {}, None, None
+        self.left, self.ramp, self.disturbed, self.pauses = 0.0, None, False, []
+        self.unheard = None
+
+    def disturb(self):
+        """Something happened that could make commands step."""
+        self.disturbed = True
+
+    def follow(self, joints):
+        """The robot has other joints, or the same ones in another order."""
+        if self.joints is not None and set(joints) == set(self.joints) and not self.ended:
+            self.disturb()
+        elif self.told is None and not self.ended:
+            self.joints = list(joints)
+            self.disturb()
+        else:
+            self.ended = True
+
+    def enable(self, joints):
+        """Commands are enabled for a robot with these joints."""
+        if self.ended and set(joints) != set(self.joints):
+            # Those that are new begin at zero.
+            self.last = {name: self.last.get(name, 0.0) for name in joints}
+            self.joints = list(joints)
+        self.ended = False
+        self.disturb()
+
+    def nobody_listens(self, now):
+        """The topic has no listener at this time."""
+        if self.unheard is None:
+            self.unheard = now
+
+    def _hear(self, now):
+        if self.unheard is not None and now - self.unheard > FORGOTTEN:
+            joints = self.joints
+            self.forget()
+            self.joints = joints
+        self.unheard = None
+
+    def on_state(self, got, efforts, limits, now, settings):
+        """
+        Check a command that follows a state.
+
+        Parameters
+        ----------
+        got : sequence of float
+            What the controller was told.
+        efforts, limits : dict of str to float
+            What the state needs, and the limits of the robot, by joint.
+        now : float
+            s.
+        settings : object
+            With the parameters of the node.
+
+        """
+        self._hear(now)
+        step = 0.0
+        if self.told is None:
+            self.left, self.disturbed = settings.blend_time, False
+        else:
+            usual = median(self.pauses[-5:]) if self.pauses else 0.0
+            pause = now - self.computed
+            step = min(now - self.told, max(LONGEST_STEP, usual))
+            if pause > min(settings.state_timeout, max(SHORTEST_GAP, 5 * usual)):
+                self.disturb()
+            self.pauses.append(pause)
+        if self.disturbed:
+            step = step if self.left > 0.0 else 0.0
+            self.left, self.disturbed = max(settings.blend_time, SMOOTH), False
+        share = 1.0 if step >= self.left else step / self.left
+        self.left = max(self.left - step, 0.0)
+        self._check(got, efforts, share, step, limits, settings)
+        self.told, self.computed, self.ramp = now, now, None
+
+    def on_silence(self, got, limits, now, settings):
+        """Check a command while no states come, None where nothing is told."""
+        self._hear(now)
+        if got is None:
+            return
+        assert self.told is not None, 'nothing was commanded before'
+        assert settings.on_stale != 'stop'
+        step = min(now - self.told, LONGEST_STEP)
+        if settings.on_stale == 'hold':
+            self._check(got, dict(self.last), 0.0, step, limits, settings)
+        else:
+            if self.ramp is None:
+                self.ramp, step = max(settings.ramp_time, SMOOTH), 0.0
+                if settings.effort_rate_limit > 0.0:
+                    self.ramp = max(self.ramp, max(map(abs, self.last.values()))
+                                    / settings.effort_rate_limit)
+            share = 1.0 if step >= self.ramp else step / self.ramp
+            self.ramp = max(self.ramp - step, 0.0)
+            self._check(got, dict.fromkeys(self.joints, 0.0), share, step, limits, settings)
+        self.disturb()
+        self.told = now
+
+    def _check(self, got, goals, share, step, limits, settings):
+        self.checked += 1
+        assert len(got) == len(self.joints), 'a number too many or too few'
+        for name, x in zip(self.joints, got):
+            assert isfinite(x)
+            limit = limits.get(name, float('inf')) if settings.limit_efforts else float('inf')
+            assert isinf(limit) or abs(x) <= limit + ROUNDING, f'{name} is beyond its limit'
+            # Where limits were lowered, or turned on, the way begins at the limit.
+            last = max(-limit, min(limit, self.last.get(name, 0.0)))
+            goal = max(-limit, min(limit, goals[name]))
+            low, high = sorted((last, goal))
+            assert low - ROUNDING <= x <= high + ROUNDING, (
+                f'{name}: {x} is not between {last} and {goal}')
+            way = abs(goals[name] - self.last.get(name, 0.0))
+            assert abs(x - last) <= share * way + ROUNDING, f'{name} steps beyond the blend'
+            if settings.effort_rate_limit > 0.0:
+                assert abs(x - last) <= settings.effort_rate_limit * step + ROUNDING, (
+                    f'{name} steps beyond the rate limit')
+            elif share == 1.0:
+                assert abs(x - goal) <= ROUNDING, f'{name} is not where it should be by now'
+        self.last.update(zip(self.joints, map(float, got)))

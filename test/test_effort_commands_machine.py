@@ -1,0 +1,159 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Whatever happens in whatever order, effort commands keep their invariant.
+
+RBD_ROS_MACHINE_STEPS sets how many steps there are at least.
+
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+import os
+
+from command_watch import CommandWatch
+from hypothesis import HealthCheck, Phase, settings, strategies as st
+from hypothesis.stateful import invariant, rule, RuleBasedStateMachine
+import numpy as np
+from rbd_ros.ros.effort_commands import EffortCommands
+
+STEPS = int(os.environ.get('RBD_ROS_MACHINE_STEPS', '5000'))
+STEPS_PER_RUN = 50
+# The same joints in two orders, others, and fewer.
+ROBOTS = (('a', 'b', 'c'), ('c', 'a', 'b'), ('a', 'b', 'd'), ('a', 'b'))
+PAUSES = st.sampled_from([0.001, 0.001, 0.001, 0.01, 0.01, 0.03, 0.08, 0.15, 0.45, 0.6, 2.0, 60.0])
+MOSTLY = st.sampled_from([True, True, True, False])
+counts = Counter()
+
+
+@dataclass
+class Settings:
+    """The parameters that matter here, with their defaults."""
+
+    on_stale: str = 'stop'
+    state_timeout: float = 0.5
+    ramp_time: float = 1.0
+    blend_time: float = 0.0
+    effort_rate_limit: float = 0.0
+    limit_efforts: bool = False
+
+
+class CommandMachine(RuleBasedStateMachine):
+    """Commands, and a witness that is told the same."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.watch, self.settings = EffortCommands(), CommandWatch(), Settings()
+        self.now, self.heard, self.active = 10.0, True, True
+        self.efforts = dict.fromkeys('abcd', 40.0)
+        self.follow(0, 1.0)
+        self.one.begin()
+
+    @invariant()
+    def stream(self):
+        """Let states keep coming, whatever happened."""
+        counts['steps'] += 1
+        self._states(0.001, 3)
+
+    @rule(pause=PAUSES, seed=st.integers(0, 9), times=st.sampled_from([1, 1, 5, 60]))
+    def states(self, pause, seed, times):
+        """States come with other efforts, or after a pause."""
+        self.efforts = dict(zip('abcd', np.random.default_rng(seed).uniform(-90.0, 90.0, 4)
+                                .tolist()))
+        self._states(pause, times)
+
+    def _states(self, pause, times):
+        efforts = self.efforts
+        for _ in range(times):
+            self.now += pause
+            if not (self.heard and self.active and self.one.enabled):
+                continue
+            assert not self.watch.ended
+            assert list(self.one.joints) == self.watch.joints
+            got = self.one.update(np.array([efforts[name] for name in self.one.joints]), self.now,
+                                  self.settings)
+            self.watch.on_state(got, efforts, self.limits, self.now, self.settings)
+
+    @rule(pause=PAUSES, times=st.sampled_from([1, 5, 60]))
+    def silence(self, pause, times):
+        """The timer looks whether there is something to say."""
+        for _ in range(times):
+            self.now += pause
+            if not self.active:
+                continue
+            if not self.heard:
+                self.one.nobody_listens(self.now)
+                self.watch.nobody_listens(self.now)
+                continue
+            got = self.one.repeat(self.now, self.settings)
+            self.watch.on_silence(got, self.limits, self.now, self.settings)
+
+    @rule(robot=st.integers(0, 3), limit=st.sampled_from([1.0, 0.3]))
+    def follow(self, robot, limit):
+        """The robot changes, or it is described anew, or carries a load."""
+        joints = ROBOTS[robot]
+        limits = {name: limit * x for name, x in zip('abcd', (50.0, 80.0, np.inf, 10.0))}
+        self.one.follow(joints, [limits[name] for name in joints])
+        self.watch.follow(joints)
+        self.robot = joints
+        if self.watch.ended:
+            assert not self.one.enabled
+            assert self.one.mismatch
+        else:
+            self.limits = limits
+
+    @rule(wanted=MOSTLY)
+    def enable(self, wanted):
+        """Commands are enabled or disabled."""
+        if wanted:
+            # Limits of another robot come into force when its joints do.
+            self.one.enable()
+            self.watch.enable(self.robot)
+            self.limits = dict(zip(self.one.joints, self.one._limits.tolist()))
+        else:
+            self.one.disable()
+
+    @rule(wanted=MOSTLY)
+    def activate(self, wanted):
+        """The node is activated or deactivated."""
+        self.active = wanted
+        if wanted:
+            self.one.begin()
+            self.watch.disturb()
+        else:
+            self.one.end()
+
+    @rule(wanted=MOSTLY)
+    def listen(self, wanted):
+        """The controller comes or goes."""
+        self.heard = wanted
+        if not wanted:
+            self.one.nobody_listens(self.now)
+            self.watch.nobody_listens(self.now)
+
+    @rule(change=st.sampled_from([
+        ('on_stale', 'stop'), ('on_stale', 'hold'), ('on_stale', 'ramp_down'), ('blend_time', 0.0),
+        ('blend_time', 1.0), ('effort_rate_limit', 0.0), ('effort_rate_limit', 100.0),
+        ('limit_efforts', True), ('limit_efforts', False), ('ramp_time', 0.0), ('ramp_time', 2.0),
+        ('state_timeout', 0.2), ('state_timeout', 5.0)]))
+    def set_parameter(self, change):
+        """A parameter changes: the node disturbs the commands then, as at jumps of time."""
+        setattr(self.settings, *change)
+        self.one.disturb()
+        self.watch.disturb()
+
+    def teardown(self):
+        """Count what was checked."""
+        counts['checked'] += self.watch.checked
+
+
+def test_commands_keep_their_invariant():
+    counts.clear()
+    CommandMachine.TestCase.settings = settings(
+        max_examples=2 * STEPS // STEPS_PER_RUN, stateful_step_count=STEPS_PER_RUN,
+        derandomize=STEPS == 5000, deadline=None, database=None, phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck))
+    while counts['steps'] < STEPS:
+        CommandMachine.TestCase('runTest').runTest()
+    assert counts['checked'] > STEPS
+    print(dict(counts))
