@@ -6,7 +6,7 @@ import argparse
 import sys
 import warnings
 
-from rbd_ros.compiled import cache_directory
+from rbd_ros.kernel_cache import cache_directory
 from rbd_ros.errors import ModelWarning, RbdError
 from rbd_ros.urdf import load_urdf
 from rbd_ros.warmup import warm_up
@@ -76,7 +76,7 @@ def warmup(options):
     for floating_base, robots in ((False, 'screws alone'), (True, 'ball and free joints')):
         for name, seconds in warm_up(floating_base=floating_base):
             print(f'{seconds:6.2f} s  {name}, joints: {robots}', flush=True)
-    print(f'The kernels are in {cache_directory()}')
+    print(f'The kernels are in {cache_directory() or "memory alone: there is no home directory"}')
     return 0
 
 

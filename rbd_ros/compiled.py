@@ -9,38 +9,15 @@ the same source runs interpreted.
 """
 
 import gc
-import hashlib
-import os
-from pathlib import Path
 
 import numba
+
+from rbd_ros.kernel_cache import cache_directory, Directory, KernelCache
 
 # 'contract' lets a*b + c become one instruction, 'nsz' lets x + 0 become x whatever the sign of a
 # zero; sums are never reordered.
 _OPTIONS = {'fastmath': {'contract', 'nsz'}, 'error_model': 'numpy'}
-
-
-def cache_directory():
-    """
-    Return the directory that holds this version's compiled kernels.
-
-    Its name holds a digest of the package's sources: numba itself only looks at the file of the
-    kernel, and would miss a change in a helper that lives in another file.
-
-    Returns
-    -------
-    pathlib.Path
-        A directory below ``$XDG_CACHE_HOME`` (default ``~/.cache``); it need not exist yet.
-
-    """
-    digest = hashlib.sha256()
-    for source in sorted(Path(__file__).parent.glob('*.py')):
-        digest.update(source.read_bytes())
-    root = Path(os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache')
-    return root / 'rbd_ros' / digest.hexdigest()[:16]
-
-
-_CACHE_DIRECTORY = str(cache_directory())
+_directory = None if numba.config.DISABLE_JIT else Directory(cache_directory())
 
 helper = numba.njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True,
                     **_OPTIONS)
@@ -54,16 +31,11 @@ def kernel(function, **options):
     itself once more. The machine code is kept in the cache directory.
 
     """
-    chosen_by_user = numba.config.CACHE_DIR
-    # numba reads this setting while it decorates, and only then.
-    numba.config.CACHE_DIR = chosen_by_user or _CACHE_DIRECTORY
-    try:
-        # Kernels allocate nothing: without numba's counting of references a call from Python takes
-        # two thirds of the time.
-        dispatcher = numba.njit(cache=True, _nrt=False, no_cfunc_wrapper=True, **_OPTIONS,
-                                **options)(function)
-    finally:
-        numba.config.CACHE_DIR = chosen_by_user
+    # Kernels allocate nothing: without numba's counting of references a call from Python takes two
+    # thirds of the time.
+    dispatcher = numba.njit(_nrt=False, no_cfunc_wrapper=True, **_OPTIONS, **options)(function)
+    if _directory is not None:
+        dispatcher._cache = KernelCache(function, _directory)
     # What disable_compile() does, which itself wants a compiled signature first.
     dispatcher._can_compile = False
     return dispatcher

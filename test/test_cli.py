@@ -4,7 +4,7 @@
 
 import pytest
 from rbd_ros.cli import main
-from rbd_ros.compiled import cache_directory
+from rbd_ros.kernel_cache import cache_directory
 from robots import all_example_urdfs, example_urdf
 
 

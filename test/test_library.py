@@ -18,7 +18,6 @@ import rbd_ros
 from rbd_ros import StateError, Workspace
 from rbd_ros.articulated_bodies import ARTICULATED_COLUMNS
 from rbd_ros.bodies import COLUMNS
-from rbd_ros.compiled import cache_directory
 from rbd_ros.composite_bodies import COMPOSITE_COLUMNS, FACTORIZATION_COLUMNS
 from rbd_ros.composite_rates import RATE_COLUMNS
 from rbd_ros.newton_euler import newton_euler
@@ -299,11 +298,6 @@ def test_numba_compiles_no_helper_for_the_value_of_a_place_or_column():
                 assert isinstance(x, np.int64), f'{source.name}: {ast.unparse(argument)}'
                 seen += 1
     assert seen > 100
-
-
-def test_cache_directory_depends_on_the_sources():
-    assert cache_directory() == cache_directory()
-    assert cache_directory().parent.name == 'rbd_ros'
 
 
 def test_kernels_run_interpreted_with_the_same_result(tree):

@@ -1,0 +1,213 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Compiled kernels on disk: whatever state the files are in, the kernels work.
+
+numba has a cache of its own, which ends the program where a file is damaged, the disk is full or no
+directory can be written, and whose files are believed whoever wrote them. Pickles are code.
+
+"""
+
+import hashlib
+import logging
+import os
+from pathlib import Path
+import pickle
+import platform
+import tempfile
+
+import llvmlite
+import numba
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+# Permissions that let others write.
+_OTHERS_WRITE = 0o022
+_log = logging.getLogger('rbd_ros')
+
+
+def cache_directory():
+    """
+    Return the directory that holds this version's compiled kernels.
+
+    Its name holds a digest of the package's sources, as a kernel depends on helpers in other files
+    than its own.
+
+    Returns
+    -------
+    pathlib.Path or None
+        Below ``$NUMBA_CACHE_DIR``, ``$XDG_CACHE_HOME`` or ``~/.cache``, whichever comes first; it
+        need not exist. None where there is no home directory.
+
+    """
+    digest = hashlib.sha256()
+    for source in sorted(Path(__file__).parent.glob('*.py')):
+        digest.update(source.read_bytes())
+    root = numba.config.CACHE_DIR or os.environ.get('XDG_CACHE_HOME', '')
+    if not os.path.isabs(root):
+        # Where no user of this number is known, the home directory remains '~'.
+        root = os.path.join(os.path.expanduser('~'), '.cache')
+    return Path(root, 'rbd_ros', digest.hexdigest()[:16]) if os.path.isabs(root) else None
+
+
+class KernelCache:
+    """
+    The compiled forms of one kernel, with the interface of numba's caches.
+
+    Parameters
+    ----------
+    function : callable
+        The kernel in Python.
+    directory : Directory
+        Where they are kept.
+
+    """
+
+    def __init__(self, function, directory):
+        self._name = f'{function.__module__.rpartition(".")[2]}.{function.__qualname__}'
+        self._directory = directory
+
+    @property
+    def cache_path(self):
+        """Return the directory, for numba's statistics."""
+        return str(self._directory.path)
+
+    def _file_name(self, signature, codegen):
+        """Return the name of the file for argument types, on this processor and with these tools."""
+        key = repr((signature, codegen.magic_tuple(), numba.__version__, llvmlite.__version__,
+                    platform.python_version()))
+        return f'{self._name}-{hashlib.sha256(key.encode()).hexdigest()[:24]}.kernel'
+
+    def load_overload(self, signature, target_context):
+        """Return the compiled form for argument types, None if it has to be compiled."""
+        target_context.refresh()
+        name = self._file_name(signature, target_context.codegen())
+        data = self._directory.read(name)
+        if data is None:
+            return None
+        try:
+            return CompileResult._rebuild(target_context, *pickle.loads(data))
+        except Exception as error:
+            # Whole, and yet of no use: another build of the tools perhaps.
+            self._directory.remove(name, repr(error))
+            return None
+
+    def save_overload(self, signature, result):
+        """Keep a compiled form."""
+        if result.library.has_dynamic_globals or any(not one.can_cache for one in result.lifted):
+            return                  # it holds addresses of this process
+        self._directory.write(self._file_name(signature, result.codegen), dumps(result._reduce()))
+
+    def enable(self):
+        """Be used, as it always is."""
+
+    def disable(self):
+        """Be used nevertheless: there is no option for that."""
+
+    def flush(self):
+        """Keep what is there: it belongs to these sources."""
+
+
+class Directory:
+    """
+    Files that begin with a digest of name and content, in a directory that nobody else can write.
+
+    What goes wrong is said once, in one line, and does not happen twice: files are then neither
+    read nor written.
+
+    Parameters
+    ----------
+    path : pathlib.Path or None
+        The directory; None: there is none.
+
+    """
+
+    def __init__(self, path):
+        self.path, self._readable, self._writable = path, path is not None, path is not None
+        self._checked = False
+        if path is None:
+            _log.warning('there is no home directory: kernels are compiled anew in every process; '
+                         'set XDG_CACHE_HOME to a directory of your own')
+
+    def _check(self):
+        """Find out once whether the directory can be trusted."""
+        if self._checked or not self._readable:
+            return
+        try:
+            status = os.stat(self.path)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self._give_up(error.strerror)
+            return
+        self._checked = True
+        if not _is_ours(status):
+            self._give_up('others own it or can write it, and its files are code; remove it, or '
+                          'take the right to write it away from them')
+
+    def _give_up(self, reason):
+        self._readable = self._writable = False
+        _log.warning('kernels are compiled in memory, %s is not used: %s', self.path, reason)
+
+    def read(self, name):
+        """Return the content of a file, None if there is none that is whole."""
+        self._check()
+        if not self._readable:
+            return None
+        try:
+            number = os.open(self.path / name, os.O_RDONLY | os.O_NOFOLLOW)
+            with open(number, 'rb') as file:
+                if not _is_ours(os.fstat(number)):
+                    return None
+                data = file.read()
+        except OSError:
+            return None
+        digest, data = data[:32], data[32:]
+        if _digest(name, data) != digest:
+            self.remove(name, 'it is damaged, or was another file')
+            return None
+        return data
+
+    def remove(self, name, reason):
+        """Take a file away that is of no use."""
+        _log.warning('a kernel is compiled anew: %s: %s', self.path / name, reason)
+        try:
+            (self.path / name).unlink()
+        except OSError:
+            # It is replaced as soon as it can be.
+            pass
+
+    def write(self, name, data):
+        """Write a file as a whole, if that is possible."""
+        if not self._writable:
+            return
+        temporary = None
+        try:
+            # Others may read: an image is made by one user and run by another.
+            os.makedirs(self.path, mode=0o755, exist_ok=True)
+            self._check()
+            if not self._writable:
+                return
+            number, temporary = tempfile.mkstemp(dir=self.path)
+            with open(number, 'wb') as file:
+                os.fchmod(number, 0o644)
+                file.write(_digest(name, data) + data)
+            os.replace(temporary, self.path / name)
+        except OSError as error:
+            # The disk may be full, or for reading only; what is there can still be read.
+            self._writable = False
+            _log.warning('compiled kernels are not kept in %s: %s', self.path, error.strerror)
+            if temporary is not None:
+                try:
+                    os.unlink(temporary)
+                except OSError:
+                    pass
+
+
+def _digest(name, data):
+    return hashlib.sha256(name.encode() + b'\0' + data).digest()
+
+
+def _is_ours(status):
+    """Return whether a file or directory belongs to this user or root, who alone can write it."""
+    return status.st_uid in (0, os.geteuid()) and not status.st_mode & _OTHERS_WRITE
