@@ -28,7 +28,7 @@ setup(
     ],
     python_requires='>=3.10',
     # ROS packages are not named here: colcon and package.xml, or requirements-ros.txt, bring them.
-    install_requires=['numba', 'numpy', 'scipy', 'urdf-parser-py'],
+    install_requires=['lxml', 'numba', 'numpy', 'scipy'],
     extras_require={
         'demo': [
             'matplotlib',            # the plot of both phases
@@ -70,8 +70,8 @@ setup(
     entry_points={
         'console_scripts': [
             'rbd_ros = rbd_ros.cli:main',
-            'dynamics_node = rbd_ros.ros.dynamics_node:main',
-            'simulated_robot = rbd_ros.ros.simulated_robot:main',
+            'dynamics_node = rbd_ros.ros.run:dynamics_node',
+            'simulated_robot = rbd_ros.ros.run:simulated_robot',
         ],
     },
     zip_safe=True,

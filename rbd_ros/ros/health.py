@@ -125,6 +125,8 @@ class Health:
                 ('joint states without a stamp', 'joint states have no stamp: their age is not '
                                                  'known, that of their receipt counts'),
                 ('overruns', 'states come faster than they can be answered: some were skipped'),
+                ('task inertia damped', '~/task_inertia is damped: the task link is near a '
+                                        'singular pose'),
                 ('time jumps', 'time jumped'), ('errors', 'an error happened: see last error')):
             if recent(what):
                 yield WARN, f'{text} ({recent(what)})'

@@ -117,7 +117,7 @@ DESCRIPTIONS = {
     'frame_prefix': ('', 'What frame names have before the names of links, as in '
                      'robot_state_publisher.'),
     'task_link': ('', 'The link of ~/task_inertia and of requests that name none; empty: none.'),
-    'condition_limit': (1e3, 'Condition number of the task beyond which its inertia is damped.',
+    'condition_limit': (2e3, 'Condition number of the task beyond which its inertia is damped.',
                         1.0, 1e7),
     'coriolis_factorization': ('christoffel', 'Which Coriolis matrix: by Christoffel symbols, or '
                                'by body twists (Garofalo et al.). C v is the same.'),

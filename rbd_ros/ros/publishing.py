@@ -227,7 +227,7 @@ class Publishing:
         """Return the inertia of the task link."""
         J, T = robot.workspace.world_jacobian(q, self._parameters.task_link)
         Lambda, _, condition = task_inertia(terms.M, world_to_body(J, T),
-                                            self._parameters.condition_limit)
+                                            self._parameters.condition_limit, robot.task_length)
         if condition > self._parameters.condition_limit:
             self._report.counts['task inertia damped'] += 1
         return Lambda

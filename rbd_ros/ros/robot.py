@@ -14,6 +14,7 @@ from rbd_ros.ros.joint_states import JointStates
 from rbd_ros.ros.markers import Markers
 from rbd_ros.ros.messages import Outputs
 from rbd_ros.ros.odometry import OdometryStates
+from rbd_ros.task_space import characteristic_length
 from rbd_ros.texts import listed
 
 
@@ -116,6 +117,8 @@ class Robot:
         The frame that the centre of mass and its Jacobian are in.
     command_columns : ndarray of int
         Where the efforts of the commands stand in those of the model.
+    task_length : float
+        Unit of length in which the Jacobian of the task link is judged, m.
 
     """
 
@@ -134,6 +137,8 @@ class Robot:
         first = self.base_joint.nv if self.base_joint else 0
         self.possible_commands = parameters.command_joints or model.velocity_names[first:]
         self.command_columns = np.zeros(0, int)
+        self.task_length = (characteristic_length(model, parameters.task_link)
+                            if parameters.task_link else 1.0)
         self.markers = Markers(model, self.prefix)
 
     def become(self, model_id, commands, before=None):

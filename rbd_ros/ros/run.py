@@ -53,17 +53,20 @@ class End:
             if self._finish is not None:
                 self._finish()
                 return
-            if 'rclpy' in sys.modules:
-                # What ROS has begun, shared memory perhaps, is put away.
-                Thread(target=_leave_ros, daemon=True).start()
-                sleep(GRACE)
-            sys.stderr.flush()
+            # What ROS has begun, shared memory perhaps, is put away.
+            Thread(target=_leave_ros, daemon=True).start()
+            sleep(GRACE)
             os._exit(0)
 
 
 def _leave_ros():
-    sys.modules['rclpy'].try_shutdown()
-    os._exit(0)
+    """Take ROS down if it is up, and end the program."""
+    try:
+        sys.modules['rclpy'].try_shutdown()
+    except (AttributeError, KeyError):
+        pass                # it is not imported, or not as a whole
+    finally:
+        os._exit(0)
 
 
 def _spin(node, events, end):
