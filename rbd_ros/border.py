@@ -9,9 +9,12 @@ from rbd_ros.bodies import BLOCK, CONSTANTS, LANES, NUMBER, PARENT, WRENCH
 from rbd_ros.compiled import prepare
 from rbd_ros.configurations import normalize
 from rbd_ros.errors import SingularError, StateError
+from rbd_ros.joints import joint_subspace
 from rbd_ros.spatial import Ad, inverse
 from rbd_ros.validation import check_model, finite_vector, vector, wrenches
 
+# Sine of the angle between the axes of a joint below which they are in line.
+IN_LINE = 1e-6
 # What a kernel raises on a type that it was not compiled for, and on an empty list.
 NOT_A_VECTOR = (TypeError, ValueError)
 
@@ -130,7 +133,17 @@ class Border:
         prepare(kernel, self.robot, self._screws, *converted, *rest)
         return converted
 
-    def _refuse(self, name):
+    def _refuse(self, column, q):
+        """Raise the error for a velocity whose acceleration is not defined."""
+        name = self.model.velocity_names[column]
+        joint, q_slice, _ = next(moving for moving in self.model.moving_joints
+                                 if moving[2].start <= column < moving[2].stop)
+        S = joint_subspace(joint, np.asarray(q, float)[q_slice])
+        if np.linalg.svd(S, compute_uv=False)[-1] < IN_LINE:
+            raise SingularError(
+                f"'{name}': axes of the joint '{joint.name}' are in line here, so its "
+                'accelerations are not defined: keep away from this position, or make it '
+                "'spherical' or 'free', which have none such")
         raise SingularError(
             f"'{name}' moves no inertia, so its acceleration is not defined: give the links that "
             'it carries a mass and an inertia, lock it, or prescribe its acceleration')

@@ -415,7 +415,7 @@ class Workspace(Border):
             self.check(q=q, v=v, tau=tau)
             column = int(self.robot[LANES * PSI_])
             if column > 0:
-                self._refuse(self.model.velocity_names[column - 1])
+                self._refuse(column - 1, q)
             self._explain(a=a, tau=tau)
         return a, tau
 
@@ -454,6 +454,6 @@ class Workspace(Border):
             lost = np.flatnonzero(pivots <= SINGULAR * np.diag(M_pp))
             if failed or len(lost):
                 column = np.flatnonzero(p)[failed - 1 if failed else lost[0]]
-                self._refuse(self.model.velocity_names[column])
+                self._refuse(column, q)
             a[p] = a_p
         return a, np.where(p, tau, M @ a + b)

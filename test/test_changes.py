@@ -272,6 +272,75 @@ def test_damping_and_friction_of_mimicking_joints_load_their_leader():
     assert np.allclose(model.friction, [0.2 * (6 + 3 + 1), 0.0])
 
 
+@pytest.fixture(scope='module')
+def arm():
+    """Return a real robot."""
+    return load_quietly(example_urdf('ur5_robot.urdf'))
+
+
+@pytest.mark.parametrize('inertia', [(0.01, 0.02, 0.025), (0.01, 0.02, 0.025, 0.0, 0.0, 0.0),
+                                     np.diag((0.01, 0.02, 0.025))])
+def test_the_inertia_of_a_load_is_given_as_that_of_a_link_is(arm, inertia):
+    loaded = rbd_ros.with_payload(arm, arm.link_names[-1], 2.0, (0.1, 0.0, 0.0), inertia)
+    assert np.array_equal(loaded.links[-1].inertia, np.diag((0.01, 0.02, 0.025)))
+
+
+@pytest.mark.parametrize('inertia', [0.01, (0.01, 0.02), np.eye(2), np.ones((1, 3)), np.eye(4)])
+def test_numbers_of_a_load_are_not_repeated_to_fill_up(arm, inertia):
+    with pytest.raises(rbd_ros.ModelError, match='3, 6 or 3 x 3 numbers'):
+        rbd_ros.with_payload(arm, arm.link_names[-1], 2.0, inertia=inertia)
+    with pytest.raises(rbd_ros.ModelError, match='3 finite numbers'):
+        rbd_ros.with_payload(arm, arm.link_names[-1], 2.0, com=0.1)
+
+
+def test_a_rotor_at_a_fixed_joint_is_refused(arm):
+    fixed = next(joint.name for joint in arm.joints if not joint.nv)
+    with pytest.raises(rbd_ros.ModelError, match=f"joint '{fixed}' is fixed"):
+        rbd_ros.with_armature(arm, {fixed: 0.1})
+
+
+def follower(kind='revolute', multiplier=-2.0, offset=0.3):
+    """Return a robot whose second joint copies the first, which is of a kind."""
+    return (rbd_ros.ModelBuilder('r').link('a').link('b', 1.0, (0.1, 0.0, 0.0)).link('c', 2.0)
+            .joint('lead', kind, 'a', 'b', axis=(0, 1, 0), xyz=(0, 0, 1))
+            .joint('follow', 'revolute', 'b', 'c', axis=(0, 1, 0), xyz=(1, 0, 0),
+                   mimic=('lead', multiplier, offset)))
+
+
+def angle_of(model, q):
+    """Return by how much the last link of `follower` is turned, rad."""
+    R = rbd_ros.forward_kinematics(model, q)[2, :3, :3]
+    return np.arctan2(R[0, 2], R[0, 0])
+
+
+def test_a_locked_leader_holds_its_follower_at_multiplier_and_offset():
+    model = follower().build()
+    assert angle_of(model, [0.2]) == pytest.approx(0.2 - 2.0 * 0.2 + 0.3)
+    for q in (0.0, 0.2, -0.5):
+        locked = rbd_ros.with_locked_joints(model, {'lead': q})
+        assert locked.nv == 0
+        assert angle_of(locked, []) == pytest.approx(q - 2.0 * q + 0.3)
+    free = rbd_ros.with_free_joints(model, [])
+    assert angle_of(free, []) == pytest.approx(0.3)
+
+
+def test_a_joint_that_copies_a_fixed_one_stays_at_its_offset():
+    with pytest.warns(rbd_ros.ModelWarning, match="'follow' mimics 'lead', which is fixed"):
+        model = follower('fixed').build()
+    assert model.nv == 0
+    assert angle_of(model, []) == pytest.approx(0.3)
+    with pytest.raises(rbd_ros.ModelError, match='which is fixed'):
+        follower('fixed').build(strict=True)
+
+
+def test_followers_are_to_be_left_out_where_joints_are_locked_or_chosen():
+    model = follower().build()
+    with pytest.raises(rbd_ros.ModelError, match="mimics 'lead'.*leave it out"):
+        rbd_ros.with_locked_joints(model, {'lead': 0.1, 'follow': 0.1})
+    with pytest.raises(rbd_ros.ModelError, match="mimics 'lead': name that one"):
+        rbd_ros.with_free_joints(model, ['follow'])
+
+
 def test_friction_torques():
     model = load_urdf_string(robot(link('a'), link('b'), link('c'), joint(
         'i', 'a', 'b', inside='<axis xyz="0 0 1"/><dynamics damping="0.5" friction="2"/>'),

@@ -421,6 +421,17 @@ def test_coordinates_of_one_name_are_refused():
         builder.build()
 
 
+@pytest.mark.parametrize('kind, q', [('universal', [0.3, 0.0]), ('euler_zyx', [0.2, np.pi / 2, 0.1]),
+                                     ('free_euler_zyx', [1, 2, 3, 0.2, -np.pi / 2, 0.1])])
+def test_axes_in_line_are_told_from_joints_without_inertia(kind, q):
+    axes = {'second_axis': (1, 0, 0)} if kind == 'universal' else {}
+    model = (rbd_ros.ModelBuilder('r').link('a').link('b', 1.0, inertia=(0.1, 0.1, 0.1))
+             .joint('j', kind, 'a', 'b', axis=(1, 0, 0), **axes).build())
+    zero = np.zeros(model.nv)
+    with pytest.raises(rbd_ros.SingularError, match="axes of the joint 'j' are in line here"):
+        rbd_ros.forward_dynamics(model, q, zero, zero)
+
+
 def test_integrate_refuses_other_velocities_than_the_robot_has():
     model = (rbd_ros.ModelBuilder('r').link('a').link('b', 1.0).link('c', 1.0)
              .joint('s', 'spherical', 'a', 'b').joint('j', 'revolute', 'b', 'c').build())

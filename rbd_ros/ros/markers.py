@@ -107,9 +107,13 @@ class Markers:
         Yields
         ------
         bytes or visualization_msgs.msg.MarkerArray
-            Arrays to publish: serialized, but for that of the wrenches of a request.
+            Arrays to publish: serialized, but for that of the wrenches of a request and the first,
+        which takes away what other robots have left.
 
         """
+        if self._frame is None:
+            # Those of another robot, or of this one under another load, are not moved any longer.
+            yield MarkerArray(markers=[Marker(action=Marker.DELETEALL)])
         if frame != self._frame:
             self._frame, self._moved = frame, self._template(frame)
         centres = (poses[self._links] @ self._coms[:, :, None])[:, :3, 0]
