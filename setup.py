@@ -64,6 +64,7 @@ setup(
             'flake8-quotes',
             'pydocstyle',
             'ruff',                  # the linter
+            'xacro',                 # launch files take xacro files
             'sympy',                 # examples/two_link_arm.py derives its equations
         ],
     },

@@ -1,0 +1,255 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+What `ros2 launch rbd_ros dynamics.launch.py` starts, decided as a whole before anything starts.
+
+A launch that failed halfway would leave nodes behind that command a robot.
+
+"""
+
+import os
+from pathlib import Path
+import re
+import shlex
+from typing import NamedTuple
+import warnings
+
+from rbd_ros.errors import ModelWarning, RbdError
+from rbd_ros.ros.share import share
+from rbd_ros.urdf import load_urdf_string
+
+# rad; where the demo arm begins, bent forward so that there is something to hold
+DEMO_POSITIONS = (0.0, 0.6, 0.0, 1.0, 0.0, 0.5, 0.0)
+NONE = 'none'
+
+# Default and description; booleans are those whose default is true or false, or empty.
+ARGUMENTS = {
+    'model': ('', 'URDF or xacro file of the robot; empty: the demo arm; none: somebody else '
+              'publishes the description'),
+    'xacro_args': ('', 'arguments of a xacro file, as in  xacro_args:="mass:=5 side:=left"'),
+    'joint_states': ('joint_states', 'topic of the joint states'),
+    'commands': ('', 'topic of the effort commands, of dynamics node and simulated robot alike; '
+                 'empty: ~/effort_commands'),
+    'params': ('', 'parameters of the dynamics node; empty: the defaults'),
+    'frame_prefix': ('', 'before the names of links in frame names'),
+    'namespace': ('', 'namespace of all nodes'),
+    'use_sim_time': ('false', 'whether time comes from /clock'),
+    'sim': ('', 'whether to simulate the robot; empty: if it is the demo arm'),
+    'robot_state_publisher': ('true', 'whether to start robot_state_publisher, which publishes '
+                              'the description and the frames that RViz needs'),
+    'rviz': ('false', 'whether to start RViz'),
+}
+# How to get what may be missing.
+PACKAGES = {'robot_state_publisher': 'robot-state-publisher', 'rviz2': 'rviz2'}
+
+
+class LaunchError(Exception):
+    """Nothing is started; the message says why and what to do."""
+
+
+class Process(NamedTuple):
+    """
+    A node to start.
+
+    Attributes
+    ----------
+    package, executable : str
+        What to run.
+    name : str or None
+        Of the node; None: its own.
+    parameters : tuple of (dict or str)
+        Values by name, or the path of a file.
+    remappings : tuple of (str, str)
+        From, to.
+    arguments : tuple of str
+        Of the command line.
+    required : bool
+        Whether its end is that of all others.
+
+    """
+
+    package: str
+    executable: str
+    name: str | None = None
+    parameters: tuple = ()
+    remappings: tuple = ()
+    arguments: tuple = ()
+    required: bool = True
+
+
+def plan(values, find=None):
+    """
+    Return the nodes to start.
+
+    Parameters
+    ----------
+    values : mapping of str to str
+        Of `ARGUMENTS`; those that are left out have their defaults.
+    find : callable, optional
+        Given a package and an executable, returns whether it is there; default: looks in the ament
+        index.
+
+    Returns
+    -------
+    list of Process
+        The dynamics node first.
+
+    Raises
+    ------
+    LaunchError
+        If an argument is wrong, a file cannot be read, or a program is missing.
+
+    """
+    unknown = sorted(set(values) - set(ARGUMENTS))
+    if unknown:
+        raise LaunchError(f"there is no argument '{unknown[0]}', only " + ', '.join(ARGUMENTS))
+    values = {name: values.get(name, default) for name, (default, _) in ARGUMENTS.items()}
+    is_demo = not values['model']
+    text, root = None, None
+    if values['model'] != NONE:
+        text, root = description(values['model'], values['xacro_args'])
+    common = {'use_sim_time': _truth(values, 'use_sim_time')}
+    given = {} if text is None else {'robot_description': text}
+    publisher = text is not None and _truth(values, 'robot_state_publisher')
+    states = ('joint_states', values['joint_states'])
+
+    own = dict(common)
+    if values['frame_prefix']:
+        own['frame_prefix'] = values['frame_prefix']
+    if not publisher:
+        own.update(given)
+    commands = (('~/effort_commands', values['commands']),) if values['commands'] else ()
+    processes = [Process('rbd_ros', 'dynamics_node', 'dynamics', (_parameter_file(values), own),
+                         (states, *commands))]
+    if publisher:
+        processes.append(Process(
+            'robot_state_publisher', 'robot_state_publisher', None,
+            ({**given, **common, 'frame_prefix': values['frame_prefix']},), (states,)))
+    if _truth(values, 'sim', empty=is_demo):
+        if text is None:
+            raise LaunchError('sim:=true needs the model that it simulates: model:=robot.urdf')
+        start = {'initial_positions': list(DEMO_POSITIONS)} if is_demo else {}
+        processes.append(Process(
+            'rbd_ros', 'simulated_robot', None, ({**given, **common, **start},),
+            (states, ('~/commands', values['commands'] or 'dynamics/effort_commands'))))
+    if _truth(values, 'rviz'):
+        frame = ('-f', values['frame_prefix'] + root) if root else ()
+        # It may be closed while the robot moves.
+        processes.append(Process('rviz2', 'rviz2', None, (common,), (), (
+            '-d', str(share('config', 'dynamics.rviz')), *frame), required=False))
+    for process in processes:
+        if not (find or _is_installed)(process.package, process.executable):
+            raise LaunchError(_missing(process))
+    return processes
+
+
+def _truth(values, name, empty=None):
+    """Return whether an argument is true."""
+    text = values[name].lower()
+    if text not in ('true', 'false') and (text or empty is None):
+        raise LaunchError(f"{name} must be true or false, got '{values[name]}'")
+    return text == 'true' if text else empty
+
+
+def _parameter_file(values):
+    """Return the path of the parameter file."""
+    path = Path(values['params']).expanduser() if values['params'] else share(
+        'config', 'dynamics.param.yaml')
+    if not path.is_file():
+        raise LaunchError(f'params: there is no file {path}')
+    return str(path)
+
+
+def _is_installed(package, executable):
+    """Return whether ROS would find an executable."""
+    from ament_index_python.packages import get_package_prefix, PackageNotFoundError
+    try:
+        prefix = get_package_prefix(package)
+    except (PackageNotFoundError, LookupError):
+        return False
+    return os.access(Path(prefix, 'lib', package, executable), os.X_OK)
+
+
+def _missing(process):
+    """Say what to do about a program that is not there."""
+    text = f"{process.package} is not installed, or has no executable '{process.executable}'"
+    if process.package not in PACKAGES:
+        return f'{text}: build the workspace with colcon, and source its install/setup.bash'
+    option = 'rviz' if process.package == 'rviz2' else process.package
+    return (f'{text}: sudo apt install ros-$ROS_DISTRO-{PACKAGES[process.package]}, or '
+            f'{option}:=false')
+
+
+# -- The model. ------------------------------------------------------------------------------------
+
+def description(model, xacro_args=''):
+    """
+    Return the URDF of a robot and its root link.
+
+    Parameters
+    ----------
+    model : str
+        Path of a URDF or xacro file, which may begin with ``~`` and hold spaces; arguments of xacro
+        may follow it. Empty: the demo arm.
+    xacro_args : str
+        Arguments of xacro, ``name:=value``, quoted as in a shell.
+
+    Returns
+    -------
+    text, root : str
+        URDF that the library reads, and the name of the root link.
+
+    Raises
+    ------
+    LaunchError
+        If there is no such file, xacro fails or the result is not a robot.
+
+    """
+    path, more = _split(model) if model else (share('urdf', 'demo_arm.urdf'), [])
+    arguments = more + shlex.split(xacro_args)
+    if not path.is_file():
+        raise LaunchError(f'model: there is no file {path}')
+    if path.suffix == '.xacro':
+        text = _run_xacro(path, arguments)
+    elif arguments:
+        raise LaunchError(f'{path} is no xacro file, its name does not end in .xacro: it takes no '
+                          f'arguments, got {" ".join(arguments)}')
+    else:
+        text = path.read_text()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore', ModelWarning)
+            robot = load_urdf_string(text)
+    except RbdError as error:
+        raise LaunchError(f'{path}: {error}') from None
+    if not robot.links:
+        raise LaunchError(f'{path}: the robot has no links')
+    return text, robot.link_names[0]
+
+
+def _split(model):
+    """Return the path of a model, and the arguments of xacro that follow it."""
+    path = Path(model).expanduser()
+    found = re.fullmatch(r'(.+?)((?:\s+\w+:=\S*)+)', model)
+    if path.exists() or not found:
+        return path, []
+    return Path(found[1]).expanduser(), shlex.split(found[2])
+
+
+def _run_xacro(path, arguments):
+    """Return what xacro makes of a file; its warnings go where it writes them."""
+    try:
+        import xacro
+    except ImportError:
+        raise LaunchError(f'{path} needs xacro: sudo apt install ros-$ROS_DISTRO-xacro, or '
+                          'pip install xacro') from None
+    mappings = {}
+    for argument in arguments:
+        name, mark, value = argument.partition(':=')
+        if not mark:
+            raise LaunchError(f"arguments of xacro are name:=value, got '{argument}'")
+        mappings[name] = value
+    try:
+        return xacro.process_file(str(path), mappings=mappings).toxml()
+    except Exception as error:          # of any kind: a file may evaluate whatever it likes
+        raise LaunchError(f'xacro {path} failed: {type(error).__name__}: {error}') from None
