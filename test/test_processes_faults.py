@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from time import monotonic
+from time import monotonic, sleep
 
 from harness import at, joint_state, ros
 import numpy as np
@@ -180,3 +180,90 @@ def test_fault_50_enforced_security_without_a_keystore_refuses_to_start(start, t
     assert 'ROS does not start' in errors
     assert 'keystore' in errors
     assert 'Traceback' not in errors
+
+
+@pytest.mark.parametrize('executor', ['single', 'events'])
+@pytest.mark.parametrize('policy', ['stop', 'hold', 'ramp_down'])
+def test_fault_52_a_process_that_was_stopped_goes_on_without_a_step(peer, start, arm, executor,
+                                                                    policy):
+    model, q, v = arm
+    later = q + 0.8
+    before, after = (rbd_ros.gravity_torques(model, x) for x in (q, later))
+    heard = []
+    peer.create_subscription(Float64MultiArray, '/dynamics/effort_commands', heard.append, 1000)
+    describe = peer.create_publisher(String, 'robot_description', DESCRIPTION_QOS)
+    describe.publish(String(data=ARM.read_text()))
+    states = peer.create_publisher(JointState, 'joint_states', 10)
+    node = dynamics(start, '-p', f'executor:={executor}', '-p', f'on_stale:={policy}', '-p',
+                    'ramp_time:=2.0')
+
+    def play(position, done):
+        """Be a robot that stands somewhere until something is so."""
+        def sent_and_done():
+            states.publish(joint_state(model.velocity_names, position, v, stamp=at()))
+            return done()
+        spin_until(peer, sent_and_done, START_UP)
+
+    play(q, lambda: len(heard) > 30)
+    assert np.allclose(heard[-1].data, before)
+    node.send_signal(signal.SIGSTOP)
+    end = monotonic() + 2.0
+    play(later, lambda: monotonic() > end)
+    count = len(heard)
+    node.send_signal(signal.SIGCONT)
+    play(later, lambda: len(heard) > count and np.allclose(heard[-1].data, after))
+    commands = np.array([message.data for message in heard[count - 1:]])
+    way = np.max(np.abs(after - before)) + np.max(np.abs(before)) * (policy == 'ramp_down')
+    # 0.02 s of a blend of 0.25 s is the longest step.
+    assert np.max(np.abs(np.diff(commands, axis=0))) < 0.09 * way
+    node.send_signal(signal.SIGTERM)
+    assert node.wait(timeout=5.0) == 0
+
+
+@pytest.mark.parametrize('name', ['dynamics_node', 'simulated_robot'])
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_fault_57_a_node_that_is_told_to_end_while_it_starts_ends_with_exit_code_0(
+        peer, name, number):
+    # From its first line on, which is read about 0.1 s after the interpreter has begun; imports,
+    # ROS, kernels and the first timers follow.
+    for delay in (0.15, 0.25, 0.35, 0.5, 0.7, 0.9, 1.2):
+        node = subprocess.Popen([sys.executable, '-c', SIGNALLED.format(name=name)],
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+        # It says so when it has come to its first line.
+        assert node.stdout.readline() == 'first line\n'
+        sleep(delay - 0.15)
+        node.send_signal(number)
+        _, errors = node.communicate(timeout=10.0)
+        assert node.returncode == 0, errors
+        assert 'Traceback' not in errors
+
+
+SIGNALLED = """
+import sys
+sys.argv = ['{name}']
+from rbd_ros.ros import run
+listen = run.End.__init__
+def init(self):
+    listen(self)
+    print('first line', flush=True)
+run.End.__init__ = init
+run.{name}()
+"""
+
+
+def test_nothing_is_imported_before_signals_are_heard():
+    script = ('import sys; from rbd_ros.ros import run; '
+              'print([name for name in ("numba", "numpy", "rclpy", "lxml") if name in sys.modules])')
+    run = subprocess.run([sys.executable, '-c', script], capture_output=True, text=True, check=True)
+    assert run.stdout == '[]\n'
+
+
+@pytest.mark.parametrize('name', ['dynamics_node', 'simulated_robot'])
+def test_help_is_printed_and_nothing_is_started(name):
+    run = subprocess.run([sys.executable, '-m', f'rbd_ros.ros.{name}', '--help'],
+                         capture_output=True, text=True, check=False)
+    assert run.returncode == 0
+    assert f'usage: {name} --ros-args' in run.stdout
+    assert 'robot_description' in run.stdout
+    assert not run.stderr

@@ -9,6 +9,11 @@ from rbd_ros import RbdError
 from rbd_ros.ros.worker import Busy, MOST_WAITING
 from rbd_ros.texts import listed, printable
 from rclpy.exceptions import InvalidHandle
+from rclpy.qos import QoSProfile
+
+
+# Deep enough for requests that come at once: those that do not fit are never answered.
+SERVICE_QOS = QoSProfile(depth=100)
 
 
 class BadRequest(Exception):
@@ -50,7 +55,7 @@ class BackgroundService:
     def __init__(self, node, kind, name, method, worker, report, log):
         self._method, self._worker, self._report, self._log = method, worker, report, log
         self._request = None
-        self.service = node.create_service(kind, name, self._take)
+        self.service = node.create_service(kind, name, self._take, qos_profile=SERVICE_QOS)
         # The executor calls this right after _take, with the same response.
         self._respond, self.service.send_response = self.service.send_response, self._begin
 
