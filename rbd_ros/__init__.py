@@ -24,7 +24,8 @@ _NAMES = {
         'forward_dynamics_derivatives', 'hybrid_dynamics_derivatives',
         'inverse_dynamics_derivatives', 'terms_and_rates'],
     'directional_derivatives': [
-        'forward_dynamics_derivative', 'hybrid_dynamics_derivative', 'inverse_dynamics_derivative'],
+        'forward_dynamics_derivative', 'hybrid_dynamics_derivative',
+        'inverse_dynamics_derivative'],
     'dynamics': [
         'all_terms', 'bias_torques', 'coriolis_matrix', 'forward_dynamics', 'friction_torques',
         'gravity_torques', 'hybrid_dynamics', 'inverse_dynamics', 'mass_matrix'],

@@ -119,7 +119,8 @@ class ModelBuilder:
         for label in limits:
             if label not in LIMITS:
                 raise ModelError(f"{where}: there is no '{label}', only " + ', '.join(LIMITS))
-        limits = {label: numbers(where, label, value, (KINDS[kind].nv,), repeat=True, infinite=True)
+        limits = {label: numbers(where, label, value, (KINDS[kind].nv,), repeat=True,
+                                 infinite=True)
                   for label, value in limits.items()}
         if mimic is not None and (isinstance(mimic, str) or not 1 <= len(mimic) <= 3):
             raise ModelError(f'{where}: mimic must be a joint, a multiplier and an offset, got '

@@ -232,7 +232,8 @@ def with_free_joints(model, names):
     followers, _ = resolve_mimics(model.joints)
     for name in names:
         if name in followers:
-            raise ModelError(f"joint '{name}' mimics '{followers[name][0]}': name that one instead")
+            raise ModelError(f"joint '{name}' mimics '{followers[name][0]}': name that one "
+                             'instead')
     at_rest = neutral(model)
     return with_locked_joints(model, {joint.name: at_rest[q] for joint, q, _ in model.moving_joints
                                       if joint.name not in names})

@@ -6,8 +6,8 @@ import argparse
 import sys
 import warnings
 
-from rbd_ros.kernel_cache import cache_directory
 from rbd_ros.errors import ModelWarning, RbdError
+from rbd_ros.kernel_cache import cache_directory
 from rbd_ros.urdf import load_urdf
 from rbd_ros.warmup import warm_up
 

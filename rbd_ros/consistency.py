@@ -11,7 +11,7 @@ minimize 1/2 |A pi - b|^2 - mu sum log det P by Newton's method, for ever smalle
 
 import numpy as np
 from rbd_ros.inertial import (parameters_of_pseudo_inertia,
-                                         pseudo_inertia_of_parameters)
+                              pseudo_inertia_of_parameters)
 
 # Derivatives of P by the ten parameters.
 BASIS = pseudo_inertia_of_parameters(np.eye(10))

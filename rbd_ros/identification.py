@@ -16,7 +16,7 @@ from rbd_ros.configurations import random_configuration
 from rbd_ros.consistency import nearest_consistent
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.inertial import (inconsistent_bodies, inertia_of_parameters,
-                                         inertial_parameter_names, inertial_parameters)
+                              inertial_parameter_names, inertial_parameters)
 from rbd_ros.regressors import link_regressor, torque_regressor
 from rbd_ros.spatial import skew
 from rbd_ros.validation import check_model, rows

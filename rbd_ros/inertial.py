@@ -219,7 +219,7 @@ def check_parameters(model, pi):
     names = inertial_parameter_names(model)
     pi = real_array(pi)
     if pi is None or pi.shape != (len(names),):
-        raise StateError(f"pi must hold ten real numbers for each moving body of robot "
+        raise StateError('pi must hold ten real numbers for each moving body of robot '
                          f"'{model.name}', {len(names)} in all")
     if not np.all(np.isfinite(pi)):
         k = np.flatnonzero(~np.isfinite(pi))[0]

@@ -3,11 +3,12 @@
 """
 Compiled kernels on disk: whatever state the files are in, the kernels work.
 
-numba has a cache of its own, which ends the program where a file is damaged, the disk is full or no
-directory can be written, and whose files are believed whoever wrote them. Pickles are code.
+numba has a cache of its own, which ends the program where a file is damaged, the disk is full or
+no directory can be written, and whose files are believed whoever wrote them. Pickles are code.
 
 """
 
+from contextlib import suppress
 import hashlib
 import logging
 import os
@@ -73,7 +74,7 @@ class KernelCache:
         return str(self._directory.path)
 
     def _file_name(self, signature, codegen):
-        """Return the name of the file for argument types, on this processor and with these tools."""
+        """Return the name of the file for argument types, this processor and these tools."""
         key = repr((signature, codegen.magic_tuple(), numba.__version__, llvmlite.__version__,
                     platform.python_version()))
         return f'{self._name}-{hashlib.sha256(key.encode()).hexdigest()[:24]}.kernel'
@@ -171,11 +172,9 @@ class Directory:
     def remove(self, name, reason):
         """Take a file away that is of no use."""
         _log.warning('a kernel is compiled anew: %s: %s', self.path / name, reason)
-        try:
+        with suppress(OSError):
+            # Where it cannot be, it is replaced as soon as it can.
             (self.path / name).unlink()
-        except OSError:
-            # It is replaced as soon as it can be.
-            pass
 
     def write(self, name, data):
         """Write a file as a whole, if that is possible."""
@@ -198,10 +197,8 @@ class Directory:
             self._writable = False
             _log.warning('compiled kernels are not kept in %s: %s', self.path, error.strerror)
             if temporary is not None:
-                try:
+                with suppress(OSError):
                     os.unlink(temporary)
-                except OSError:
-                    pass
 
 
 def _digest(name, data):

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""What can be computed in a robot's description, but is hardly what was meant: wrong units, mostly."""
+"""Find what can be computed but was hardly meant in a robot's description: mostly wrong units."""
 
 import numpy as np
 from rbd_ros.texts import listed

@@ -7,7 +7,7 @@ MOST_NAMES, MOST_CHARACTERS = 40, 2000
 
 
 def printable(text, most=MOST_CHARACTERS):
-    """
+    r"""
     Return a text on one line, without control characters and not too long.
 
     Parameters
@@ -21,7 +21,7 @@ def printable(text, most=MOST_CHARACTERS):
     Returns
     -------
     str
-        With escapes (``\\n``, ``\\x1b``) in place of what cannot be printed.
+        With escapes (``\n``, ``\x1b``) in place of what cannot be printed.
 
     """
     if len(text) > most:

@@ -3,11 +3,10 @@
 """
 URDF text to a model.
 
-Document types and entities are refused before the document is parsed. Of it no more is read than
-dynamics needs: no mesh is opened, and no mistake in a colour, a transmission or an element of Gazebo
-stops a robot. (For the same elements urdf_parser_py, which reads all of a document or nothing,
-takes as long as all of this module and the model together, and it refuses five of the 69 robots of
-example-robot-data.)
+Document types and entities are refused before the document is parsed. No more of it is read than
+dynamics needs: no mesh is opened, and no mistake in a colour, a transmission or an element of
+Gazebo stops a robot. (urdf_parser_py reads all of a document or nothing: it takes longer than this
+module and the model together, and refuses five of the 69 robots of example-robot-data.)
 
 """
 
@@ -223,8 +222,8 @@ class _Element:
         if value is None:
             raise self._lack(name)
         if '$' in value and ('${' in value or '$(' in value):
-            raise UrdfError(f'{self.where}: {name}="{value}" is left over from xacro: run xacro on '
-                            'the file first')
+            raise UrdfError(f'{self.where}: {name}="{value}" is left over from xacro: run xacro '
+                            'on the file first')
         return value
 
     def number(self, name, default=None):
@@ -325,8 +324,8 @@ def _joint(element, notes):
                 notes.append(f'{where}: the <{tag}> of a {kind} joint is ignored; only joints '
                              'with one coordinate have that')
     return Joint(name, _KINDS[kind], joint.child('parent', required=True).text('link'),
-                 joint.child('child', required=True).text('link'), placement=_placement(joint, notes),
-                 **extra)
+                 joint.child('child', required=True).text('link'),
+                 placement=_placement(joint, notes), **extra)
 
 
 def _limits(joint, kind, notes):

@@ -3,8 +3,8 @@
 """
 Checks of what users give: the one place where arguments become arrays of real numbers.
 
-Whatever is not numbers (None, texts, dicts, ragged lists, tracers of other libraries) is refused by
-the name of the argument, and so are complex numbers, whose imaginary part would be lost.
+Whatever is not numbers (None, texts, dicts, ragged lists, tracers of other libraries) is refused
+by the name of the argument, and so are complex numbers, whose imaginary part would be lost.
 
 """
 
@@ -200,8 +200,8 @@ def mask(model, label, value):
     except Exception:
         is_mask = False
     if not is_mask or array.shape != (model.nv,):
-        raise StateError(f'{label} must be {model.nv} truth values, one for each velocity of robot '
-                         f"'{model.name}', got {shown(value)}")
+        raise StateError(f'{label} must be {model.nv} truth values, one for each velocity of '
+                         f"robot '{model.name}', got {shown(value)}")
     return array.astype(bool)
 
 

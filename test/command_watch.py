@@ -37,17 +37,17 @@ class CommandWatch:
         self.forget()
 
     def forget(self):
-        """Have told nothing."""
+        """Begin with nothing told."""
         self.last, self.told, self.computed = {}, None, None
         self.left, self.ramp, self.disturbed, self.pauses = 0.0, None, False, []
         self.unheard = None
 
     def disturb(self):
-        """Something happened that could make commands step."""
+        """Take note that something happened that could make commands step."""
         self.disturbed = True
 
     def follow(self, joints):
-        """The robot has other joints, or the same ones in another order."""
+        """Take note that the robot has other joints, or the same ones in another order."""
         if self.joints is not None and set(joints) == set(self.joints) and not self.ended:
             self.disturb()
         elif self.told is None and not self.ended:
@@ -57,7 +57,7 @@ class CommandWatch:
             self.ended = True
 
     def enable(self, joints):
-        """Commands are enabled for a robot with these joints."""
+        """Take note that commands are enabled for a robot with these joints."""
         if self.ended and set(joints) != set(self.joints):
             # Those that are new begin at zero.
             self.last = {name: self.last.get(name, 0.0) for name in joints}
@@ -66,7 +66,7 @@ class CommandWatch:
         self.disturb()
 
     def nobody_listens(self, now):
-        """The topic has no listener at this time."""
+        """Take note that the topic has no listener at this time."""
         if self.unheard is None:
             self.unheard = now
 

@@ -11,19 +11,37 @@ from time import monotonic, time_ns
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
 from domain_coordinator import domain_id
+from geometry_msgs.msg import PointStamped
 from nav_msgs.msg import Odometry
+from rbd_msgs.msg import DynamicsStamped, MatrixStamped
 from rbd_ros.ros.dynamics_node import DynamicsNode
-from rbd_ros.ros.subscriptions import DESCRIPTION_QOS
-from rbd_ros.ros.messages import TOPICS
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
+from std_msgs.msg import Float64MultiArray, String
 
 # s: discovery takes up to 2.3 s on an idle machine
 PATIENCE = 20.0
+# What robot_state_publisher publishes with.
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+# The outputs of a node, as its users know them.
+TOPICS = {
+    '~/effort_commands': Float64MultiArray,
+    '~/gravity_torques': JointState,
+    '~/coriolis_torques': JointState,
+    '~/mass_matrix': MatrixStamped,
+    '~/coriolis_matrix': MatrixStamped,
+    '~/com_jacobian': MatrixStamped,
+    '~/com': PointStamped,
+    '~/dynamics': DynamicsStamped,
+    '~/mass_matrix_rate': MatrixStamped,
+    '~/coriolis_matrix_rate': MatrixStamped,
+    '~/gravity_torques_rate': JointState,
+    '~/task_inertia': MatrixStamped,
+}
 
 
 @contextlib.contextmanager
@@ -87,7 +105,7 @@ class Harness:
         for topic, kind in (*TOPICS.items(), ('/diagnostics', DiagnosticArray)):
             self.peer.create_subscription(kind, topic.replace('~', '/dynamics'),
                                           self.heard[topic].append, 50)
-        self._describe = self.peer.create_publisher(String, 'robot_description', DESCRIPTION_QOS)
+        self._describe = self.peer.create_publisher(String, 'robot_description', LATCHED)
         self._send = self.peer.create_publisher(JointState, 'joint_states', 10)
         self._send_odometry = self.peer.create_publisher(Odometry, 'odom', 10)
         if self.node.configured:

@@ -335,7 +335,7 @@ def test_a_joint_that_copies_a_fixed_one_stays_at_its_offset():
 
 def test_followers_are_to_be_left_out_where_joints_are_locked_or_chosen():
     model = follower().build()
-    with pytest.raises(rbd_ros.ModelError, match="mimics 'lead'.*leave it out"):
+    with pytest.raises(rbd_ros.ModelError, match=r"mimics 'lead'.*leave it out"):
         rbd_ros.with_locked_joints(model, {'lead': 0.1, 'follow': 0.1})
     with pytest.raises(rbd_ros.ModelError, match="mimics 'lead': name that one"):
         rbd_ros.with_free_joints(model, ['follow'])

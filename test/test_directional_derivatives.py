@@ -16,7 +16,7 @@ from rbd_ros.model import rebuild
 from rbd_ros.spatial import exp, inertia_matrix, skew
 from robots import example_urdf, load_quietly, random_tree, relative_error
 
-# What the issue allows where both sides are exact.
+# Both sides are exact: rounding, a hundred times below on the worst tree.
 EXACT = 1e-9
 # And against differences: central, with Richardson's extrapolation, so that 1e-4 is a good step.
 STEP, DIFFERENCES = 1e-4, 1e-8

@@ -57,7 +57,7 @@ class CommandMachine(RuleBasedStateMachine):
 
     @rule(pause=PAUSES, seed=st.integers(0, 9), times=st.sampled_from([1, 1, 5, 60]))
     def states(self, pause, seed, times):
-        """States come with other efforts, or after a pause."""
+        """Let states come with other efforts, or after a pause."""
         self.efforts = dict(zip('abcd', np.random.default_rng(seed).uniform(-90.0, 90.0, 4)
                                 .tolist()))
         self._states(pause, times)
@@ -76,7 +76,7 @@ class CommandMachine(RuleBasedStateMachine):
 
     @rule(pause=PAUSES, times=st.sampled_from([1, 5, 60]))
     def silence(self, pause, times):
-        """The timer looks whether there is something to say."""
+        """Let the timer look whether there is something to say."""
         for _ in range(times):
             self.now += pause
             if not self.active:
@@ -90,7 +90,7 @@ class CommandMachine(RuleBasedStateMachine):
 
     @rule(robot=st.integers(0, 3), limit=st.sampled_from([1.0, 0.3]))
     def follow(self, robot, limit):
-        """The robot changes, or it is described anew, or carries a load."""
+        """Change the robot, describe it anew, or load it."""
         joints = ROBOTS[robot]
         limits = {name: limit * x for name, x in zip('abcd', (50.0, 80.0, np.inf, 10.0))}
         self.one.follow(joints, [limits[name] for name in joints])
@@ -104,7 +104,7 @@ class CommandMachine(RuleBasedStateMachine):
 
     @rule(wanted=MOSTLY)
     def enable(self, wanted):
-        """Commands are enabled or disabled."""
+        """Enable or disable commands."""
         if wanted:
             # Limits of another robot come into force when its joints do.
             self.one.enable()
@@ -115,7 +115,7 @@ class CommandMachine(RuleBasedStateMachine):
 
     @rule(wanted=MOSTLY)
     def activate(self, wanted):
-        """The node is activated or deactivated."""
+        """Activate or deactivate the node."""
         self.active = wanted
         if wanted:
             self.one.begin()
@@ -125,7 +125,7 @@ class CommandMachine(RuleBasedStateMachine):
 
     @rule(wanted=MOSTLY)
     def listen(self, wanted):
-        """The controller comes or goes."""
+        """Let the controller come or go."""
         self.heard = wanted
         if not wanted:
             self.one.nobody_listens(self.now)
@@ -137,7 +137,7 @@ class CommandMachine(RuleBasedStateMachine):
         ('limit_efforts', True), ('limit_efforts', False), ('ramp_time', 0.0), ('ramp_time', 2.0),
         ('state_timeout', 0.2), ('state_timeout', 5.0)]))
     def set_parameter(self, change):
-        """A parameter changes: the node disturbs the commands then, as at jumps of time."""
+        """Change a parameter: the node disturbs the commands then, as at jumps of time."""
         setattr(self.settings, *change)
         self.one.disturb()
         self.watch.disturb()

@@ -69,7 +69,8 @@ def test_fault_58_a_damaged_file_is_replaced(process, tmp_path, caplog, damage):
     data = file.read_bytes()
     file.write_bytes({
         'empty': b'', 'truncated': data[:len(data) // 2], 'text': b'hello\n',
-        'flipped': data[:500] + bytes([data[500] ^ 1]) + data[501:], 'longer': data + b'\0'}[damage])
+        'flipped': data[:500] + bytes([data[500] ^ 1]) + data[501:],
+        'longer': data + b'\0'}[damage])
     assert process() == (3.0, True)
     assert str(file) in caplog.text
     assert len(caplog.messages) == 1

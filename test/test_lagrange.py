@@ -12,7 +12,7 @@ from rbd_ros.spatial import ad, inertia_matrix
 
 # Rounding, over some forty bodies.
 ROUNDING = 1e-11
-# Central differences: what the issue allows.
+# Central differences with the step 1e-6: rounding, divided by it, and a margin.
 DIFFERENCES = 1e-6
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the launch file starts, with which arguments, and that it starts nothing where one is bad."""
+"""What the launch file starts, with which arguments, and nothing where one of them is bad."""
 
 from pathlib import Path
 

@@ -3,15 +3,14 @@
 """The dynamics node in this process; numbers are rows of doc/faults.md."""
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from harness import at, Harness, ros
+from harness import at, Harness, ros, TOPICS
 import numpy as np
 import pytest
 from rbd_msgs.srv import InverseDynamics
 import rbd_ros
-from rbd_ros.ros.messages import TOPICS
 from robots import example_urdf, load_quietly, Oracle, random_state, relative_error
 
-# What the issue of this node allows against Pinocchio; rounding is a hundredth of it.
+# Against Pinocchio: rounding is a hundredth of it.
 AGREEMENT = 1e-9
 # What needs velocities, and what needs more than a state.
 VELOCITY_TOPICS = ('~/coriolis_torques', '~/coriolis_matrix', '~/dynamics', '~/mass_matrix_rate',

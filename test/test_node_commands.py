@@ -9,7 +9,6 @@ from harness import Harness, keep_sending, ros, said
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.ros.effort_commands import SMOOTH
 from rbd_ros.ros.dynamics_node import DynamicsNode
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
@@ -167,7 +166,8 @@ def test_fault_20_commands_do_not_jump_when_a_load_is_set(harness, model, state)
     assert relative_error(first.data, g) < AGREEMENT
     begin = monotonic()
     keep_sending(node, state, lambda: np.allclose(heard[-1].data, expected))
-    assert monotonic() - begin > 0.8 * SMOOTH
+    # A quarter of a second, but for the pauses between states that the machine makes.
+    assert monotonic() - begin > 0.2
 
 
 def test_first_commands_are_blended_in_and_their_rate_is_limited(harness, model, state):

@@ -2,17 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several nodes in one process, namespaces, prefixes; the life cycle of one."""
 
-from diagnostic_msgs.msg import DiagnosticArray
 from dataclasses import replace
 
-from harness import joint_state, ros
+from diagnostic_msgs.msg import DiagnosticArray
+from harness import joint_state, LATCHED, ros, TOPICS
 import numpy as np
 import pytest
 from rbd_msgs.msg import DynamicsStamped
 import rbd_ros
 from rbd_ros.ros.dynamics_node import DynamicsNode
-from rbd_ros.ros.subscriptions import DESCRIPTION_QOS
-from rbd_ros.ros.messages import TOPICS
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.node import Node
@@ -67,7 +65,7 @@ def test_three_robots_in_one_process_do_not_know_of_each_other():
         fleet.peer.create_subscription(DynamicsStamped, f'/robot{k}/dynamics/dynamics',
                                        heard[k].append, 10)
         describe = fleet.peer.create_publisher(String, f'/robot{k}/robot_description',
-                                               DESCRIPTION_QOS)
+                                               LATCHED)
         describe.publish(String(data=example_urdf(name).read_text()))
         senders.append(fleet.peer.create_publisher(JointState, f'/robot{k}/joint_states', 10))
     fleet.spin_until(lambda: all(node.robot for node in nodes))
@@ -109,7 +107,7 @@ def test_prefixed_robots_share_a_topic_of_joint_states():
         fleet.peer.create_subscription(DynamicsStamped, f'/{side}/dynamics/dynamics',
                                        heard[k].append, 10)
         fleet.peer.create_publisher(String, f'/{side}/robot_description',
-                                    DESCRIPTION_QOS).publish(String(data=texts[k]))
+                                    LATCHED).publish(String(data=texts[k]))
     send = fleet.peer.create_publisher(JointState, '/joint_states', 10)
     fleet.spin_until(lambda: all(node.robot for node in nodes))
     q, v, _ = random_state(model, 1)

@@ -5,8 +5,8 @@ Whatever happens to the node, what it publishes is right for a state that it rea
 
 A machine that hypothesis drives: messages good and bad, other robots, the same one with its joints
 in another order, loads, gravity, jumps of simulated time, clocks that begin, pauses, parameters,
-requests, and transitions of the life cycle, in any order. After each of them states keep coming for
-a moment, as they do from a robot. Every command is checked against the invariant of commands.
+requests, and transitions of the life cycle, in any order. After each of them states keep coming
+for a moment, as they do from a robot. Every command is checked against the invariant of commands.
 
 RBD_ROS_MACHINE_STEPS sets how many steps there are at least.
 
@@ -21,14 +21,13 @@ import warnings
 
 from command_watch import CommandWatch
 from geometry_msgs.msg import Inertia, Vector3, Vector3Stamped
-from harness import joint_state, ros
+from harness import joint_state, ros, TOPICS
 from hypothesis import HealthCheck, Phase, settings, strategies as st
 from hypothesis.stateful import initialize, invariant, rule, RuleBasedStateMachine
 import numpy as np
 from rbd_msgs.srv import DynamicsTerms, InverseDynamics, SetGravity, SetPayload
 import rbd_ros
 from rbd_ros.ros.dynamics_node import DynamicsNode
-from rbd_ros.ros.messages import TOPICS
 from rclpy.clock import ClockType
 from rclpy.parameter import Parameter
 from rclpy.serialization import deserialize_message, serialize_message
@@ -46,7 +45,8 @@ TIMEOUT = 0.5
 FAN = """<robot name="fan"><link name="base"/>{}</robot>"""
 ARM = """<link name="{0}"><inertial><origin xyz="{1} 0 0"/><mass value="{1}"/><inertia ixx="0.1"
  ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link><joint name="{0}" type="revolute">
- <parent link="base"/><child link="{0}"/><axis xyz="0 1 0"/><dynamics damping="0.3" friction="{2}"/><limit lower="-3" upper="3"
+ <parent link="base"/><child link="{0}"/><axis xyz="0 1 0"/>
+ <dynamics damping="0.3" friction="{2}"/><limit lower="-3" upper="3"
  velocity="9" effort="{2}"/></joint>"""
 ARMS = (ARM.format('a', 1, 5), ARM.format('b', 2, 15), ARM.format('c', 3, 50))
 TEXTS = [*(example_urdf(name).read_text() for name in ('ur5_robot.urdf', 'ur10_robot.urdf',
@@ -250,9 +250,7 @@ class NodeMachine(RuleBasedStateMachine):
         self.node.publishing._repeat_command()
         said = [values for topic, _, values in self.heard[before:]]
         del self.heard[before:]
-        if not self.node.active:
-            assert not said
-        elif not self.commands.listens:
+        if not self.node.active or not self.commands.listens:
             assert not said
         else:
             self.watch.on_silence(said[0] if said else None, self.limits, self.steady,

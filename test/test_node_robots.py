@@ -10,13 +10,12 @@ import pinocchio
 import pytest
 from rbd_msgs.srv import DynamicsTerms, InverseDynamics, SetGravity, SetPayload
 import rbd_ros
-from rbd_ros.ros.publishing import FRICTION_SPEED
 from rbd_ros.spatial import Ad, inverse
 from rclpy.parameter import Parameter
 from robots import example_urdf, load_quietly, random_state, relative_error
 from std_msgs.msg import Header
 
-# What the issue of this node allows against Pinocchio; rounding is a hundredth of it.
+# Against Pinocchio: rounding is a hundredth of it.
 AGREEMENT = 1e-9
 ARM = example_urdf('ur10_robot.urdf').read_text()
 DOG = example_urdf('solo12.urdf')
@@ -348,7 +347,7 @@ def test_friction_is_brought_up_by_the_effort_commands_alone(harness):
     model = node.node.robot.model
     g = rbd_ros.gravity_torques(model, [0.3])[0]
     got = node.answer(['hinge'], [0.3], [2.0], topic='~/effort_commands')
-    assert got.data[0] == pytest.approx(g + 0.5 * 2.0 + 0.2 * np.tanh(2.0 / FRICTION_SPEED))
+    assert got.data[0] == pytest.approx(g + 0.5 * 2.0 + 0.2 * np.tanh(2.0 / 0.05))
     assert node.answer(['hinge'], [0.3], [2.0]).gravity_torques[0] == pytest.approx(g)
     # Without a velocity there is no friction to bring up: nothing is made up.
     node.settle()

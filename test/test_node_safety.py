@@ -7,13 +7,12 @@ from time import monotonic
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Inertia, Vector3, Vector3Stamped
-from harness import at, Harness, joint_state, keep_sending, odometry, ros, said
+from harness import at, Harness, joint_state, keep_sending, LATCHED, odometry, ros, said
 import numpy as np
 import pytest
 from rbd_msgs.srv import InverseDynamics, SetGravity, SetPayload
 import rbd_ros
 from rbd_ros.ros.joint_states import JointStates
-from rbd_ros.ros.subscriptions import DESCRIPTION_QOS
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from robots import example_urdf, load_quietly, random_state, relative_error
@@ -61,10 +60,10 @@ def state(model):
     return model.velocity_names, q, v
 
 
-# -- Descriptions while commands flow. -------------------------------------------------------------
+# -- Descriptions while commands flow. ------------------------------------------------------------
 
 def fan(order, mass=1.0):
-    """Return a robot whose joints leave one link in an order, with efforts that tell them apart."""
+    """Return a robot whose joints leave one link in an order, each with an effort of its own."""
     arms = {name: f'<link name="{name}"><inertial><origin xyz="{k} 0 0"/><mass value="{mass}"/>'
             '<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>'
             f'<joint name="{name}" type="continuous"><parent link="base"/><child link="{name}"/>'
@@ -124,7 +123,7 @@ def test_fault_54_a_strangers_description_is_refused_while_commands_flow(harness
     node = harness(fan('abc'), state_timeout=60.0, model_changes='while_disabled')
     node.answer(*fan_state('abc'), topic='~/effort_commands')
     stranger = Node('stranger')
-    publisher = stranger.create_publisher(String, 'robot_description', DESCRIPTION_QOS)
+    publisher = stranger.create_publisher(String, 'robot_description', LATCHED)
     publisher.publish(String(data=fan('abc', mass=10.0)))
     node.spin_until(lambda: node.node.report.counts['descriptions refused'] == 1)
     assert 'model_changes is while_disabled' in capfd.readouterr().err
@@ -138,7 +137,8 @@ def test_fault_54_a_strangers_description_is_refused_while_commands_flow(harness
 
 
 @pytest.mark.parametrize('policy, accepted', [('accept', True), ('never', False)])
-def test_fault_54_a_description_is_accepted_as_the_parameter_says(harness, policy, accepted, capfd):
+def test_fault_54_a_description_is_accepted_as_the_parameter_says(harness, policy, accepted,
+                                                                  capfd):
     node = harness(fan('abc'), state_timeout=60.0, model_changes=policy)
     heard = node.heard['~/effort_commands']
     node.answer(*fan_state('abc'), topic='~/effort_commands')
@@ -178,7 +178,7 @@ def test_commands_follow_a_load_that_is_set_before_every_state(harness, model, s
     assert relative_error(heard[-1].data, loaded) <= 0.02
 
 
-# -- Gravity and loads. ----------------------------------------------------------------------------
+# -- Gravity and loads. ---------------------------------------------------------------------------
 
 def gravity(z):
     """Return a request for gravity along z."""
@@ -248,7 +248,7 @@ def test_changes_that_come_at_once_are_all_made(harness, model):
     assert node.node.robot.model.mass == pytest.approx(model.mass + 7.0)
 
 
-# -- Parameters. -----------------------------------------------------------------------------------
+# -- Parameters. ----------------------------------------------------------------------------------
 
 @pytest.mark.parametrize('value', [1e-10, 1e-3, -1.0, float('nan')])
 def test_fault_48_a_rate_that_is_none_is_refused_and_timers_go_on(harness, state, value):
@@ -338,7 +338,7 @@ def test_the_description_may_come_as_a_parameter(harness, state, model):
     assert node.answer(*state).mass == model.mass
 
 
-# -- Time. -----------------------------------------------------------------------------------------
+# -- Time. ----------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize('first', [0.02, 0.3, 5.0])
 def test_fault_56_states_from_before_the_clock_are_forgotten_when_it_begins(harness, state, first):
@@ -399,7 +399,8 @@ DOG = example_urdf('anymal_b_simple_description/robots/anymal.urdf')
 
 def dog_states(node, base_stamp, stamp):
     """Send a base and joints with stamps."""
-    joints = [name for name in node.node.robot.model.velocity_names if not name.startswith('base_')]
+    joints = [name for name in node.node.robot.model.velocity_names
+              if not name.startswith('base_')]
     node.move_base(odometry('base', [0, 0, 0, 1], [0, 0, 0], [0, 0, 0], [0, 0, 0],
                             stamp=base_stamp))
     node.send(joints, [0.1] * len(joints), [0.0] * len(joints), stamp=stamp)
@@ -423,10 +424,11 @@ def test_fault_12_odometry_of_another_clock_is_said(harness):
     assert 'odometry comes, but its stamps are 3.8 s from those of the joint states' in text
 
 
-# -- What is not there. ----------------------------------------------------------------------------
+# -- What is not there. ---------------------------------------------------------------------------
 
-POINT = ('<robot name="point"><link name="a"/><link name="b"><inertial><mass value="1"/></inertial>'
-         '</link><joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint>'
+POINT = ('<robot name="point"><link name="a"/>'
+         '<link name="b"><inertial><mass value="1"/></inertial></link>'
+         '<joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint>'
          '</robot>')
 
 
@@ -473,7 +475,7 @@ def test_what_somebody_waits_for_in_vain_is_said_once(harness, state, capfd):
     assert '~/coriolis_torques' not in node.node.publishing._withheld
 
 
-# -- Forged, endless and impossible input. ---------------------------------------------------------
+# -- Forged, endless and impossible input. --------------------------------------------------------
 
 def test_fault_61_unknown_names_are_capped_in_number_log_and_memory(harness, state, capfd):
     names, q, v = state
@@ -500,14 +502,13 @@ def test_fault_61_names_cannot_forge_lines_of_the_log_or_colour_it(harness, stat
     log = capfd.readouterr().err
     assert '\\n[ERROR]' in log
     assert '\x1b' not in log
-    assert not any(line.startswith('[ERROR] [0.0]') or line.startswith('[ERROR] on fire')
+    assert not any(line.startswith(('[ERROR] [0.0]', '[ERROR] on fire'))
                    for line in log.splitlines())
     _, text, values = node.diagnosis()
     assert all(part.isprintable() for part in (text, *values, *values.values()))
 
 
 def test_fault_61_diagnostics_stay_short_whatever_went_wrong(harness, state):
-    names, q, v = state
     node = harness(state_timeout=60.0)
     node.answer(*state)
     node.send(['j' * 100_000] * 2, [0.0] * 2)
@@ -526,7 +527,7 @@ def test_fault_59_too_many_joints_are_refused_before_anything_is_made(harness):
     node.spin_until(lambda: node.node.robot.model_id == 2)
 
 
-# -- Services. -------------------------------------------------------------------------------------
+# -- Services. ------------------------------------------------------------------------------------
 
 def test_fault_27_no_request_of_a_life_cycle_or_parameter_service_ends_the_node(harness, state):
     from lifecycle_msgs.msg import Transition
@@ -577,7 +578,8 @@ def test_fault_60_states_are_answered_while_a_slow_request_is(harness, state, mo
         node.settle()
     node.spin_until(lambda: sum(future.done() for future in futures) == 4)
     refused = [future.result() for future in futures if future.done()]
-    assert all(not got.success and 'inverse_dynamics is busy: 8 requests are waiting' in got.message
+    assert all(not got.success
+               and 'inverse_dynamics is busy: 8 requests are waiting' in got.message
                for got in refused)
     node.answer(*state)
     go.set()
@@ -631,7 +633,7 @@ def test_a_worker_that_fails_says_so_and_goes_on(harness, state, monkeypatch, ca
     assert got.success
 
 
-# -- Listeners. ------------------------------------------------------------------------------------
+# -- Listeners. -----------------------------------------------------------------------------------
 
 def test_a_controller_that_comes_after_another_is_told_from_zero(harness, state):
     node = harness(state_timeout=60.0, blend_time=0.3)
@@ -643,7 +645,8 @@ def test_a_controller_that_comes_after_another_is_told_from_zero(harness, state)
     end = monotonic() + 1.5
     keep_sending(node, state, lambda: monotonic() > end)
     second = []
-    node.peer.create_subscription(Float64MultiArray, '/dynamics/effort_commands', second.append, 50)
+    node.peer.create_subscription(Float64MultiArray, '/dynamics/effort_commands', second.append,
+                                  50)
     keep_sending(node, state, lambda: len(second) > 3)
     assert np.max(np.abs(second[0].data)) < 0.5 * np.max(np.abs(heard[-1].data))
 

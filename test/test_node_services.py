@@ -15,7 +15,7 @@ from rclpy.serialization import deserialize_message
 from robots import example_urdf, load_quietly, random_state, relative_error
 from visualization_msgs.msg import MarkerArray
 
-# What the issue of this node allows against Pinocchio; rounding is a hundredth of it.
+# Against Pinocchio: rounding is a hundredth of it.
 AGREEMENT = 1e-9
 ARM = (example_urdf('ur10_robot.urdf')).read_text()
 

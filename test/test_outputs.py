@@ -3,17 +3,28 @@
 """The messages of the node, which are written to in their serialized form."""
 
 from builtin_interfaces.msg import Time
+from harness import TOPICS
 import numpy as np
 import pytest
 from rbd_ros import with_gravity, Workspace
 from rbd_ros.ros.markers import Markers
-from rbd_ros.ros.messages import CommandMessages, MATRICES, Outputs, TOPICS, VECTORS
+from rbd_ros.ros.messages import CommandMessages, Outputs
 from rbd_ros.ros.template import field, Template
 from rclpy.serialization import deserialize_message
 from robots import random_tree
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header
 from visualization_msgs.msg import Marker, MarkerArray
+
+VECTORS = {'~/gravity_torques': 'g', '~/coriolis_torques': 'coriolis_torques',
+           '~/gravity_torques_rate': 'g_rate'}
+TWIST = ('wx', 'wy', 'wz', 'vx', 'vy', 'vz')
+# What is in them, and the names of rows and columns that are not the joints.
+MATRICES = {'~/mass_matrix': ('M', None, None), '~/coriolis_matrix': ('C', None, None),
+            '~/com_jacobian': ('com_jacobian', ('x', 'y', 'z'), None),
+            '~/mass_matrix_rate': ('M_rate', None, None),
+            '~/coriolis_matrix_rate': ('C_rate', None, None),
+            '~/task_inertia': ('Lambda', TWIST, TWIST)}
 
 
 def values_of(model, seed):

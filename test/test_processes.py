@@ -7,12 +7,11 @@ import subprocess
 import sys
 from time import monotonic, sleep
 
-from harness import at, joint_state, PATIENCE, ros
+from harness import at, joint_state, LATCHED, PATIENCE, ros
 import numpy as np
 import pytest
 from rbd_msgs.msg import DynamicsStamped
 import rbd_ros
-from rbd_ros.ros.subscriptions import DESCRIPTION_QOS
 import rclpy
 from robots import example_urdf, load_quietly, random_state, relative_error
 from sensor_msgs.msg import JointState
@@ -68,7 +67,7 @@ class Robot:
     def __init__(self, node):
         self.node, self.heard = node, []
         self.states = node.create_publisher(JointState, 'joint_states', 10)
-        self.descriptions = node.create_publisher(String, 'robot_description', DESCRIPTION_QOS)
+        self.descriptions = node.create_publisher(String, 'robot_description', LATCHED)
         node.create_subscription(DynamicsStamped, '/dynamics/dynamics', self.heard.append, 10)
 
     def check(self, model, model_id):
@@ -128,7 +127,7 @@ def test_simulated_robot_describes_itself_waits_with_its_brakes_on_and_then_fall
     start_at = [0.1, -0.5, 0.9, 0.2, 0.3, 0.4]
     states, descriptions = [], []
     peer.create_subscription(JointState, 'joint_states', states.append, 10)
-    peer.create_subscription(String, 'robot_description', descriptions.append, DESCRIPTION_QOS)
+    peer.create_subscription(String, 'robot_description', descriptions.append, LATCHED)
     commands = peer.create_publisher(Float64MultiArray, '/simulated_robot/commands', 10)
     process = start('simulated_robot', '-p', f'urdf:={path}', '-p',
                     f'initial_positions:={start_at}')

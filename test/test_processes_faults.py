@@ -8,12 +8,11 @@ import subprocess
 import sys
 from time import monotonic, sleep
 
-from harness import at, joint_state, ros
+from harness import at, joint_state, LATCHED, ros
 import numpy as np
 import pytest
 from rbd_msgs.msg import DynamicsStamped
 import rbd_ros
-from rbd_ros.ros.subscriptions import DESCRIPTION_QOS
 import rclpy
 from robots import example_urdf, load_quietly, random_state
 from sensor_msgs.msg import JointState
@@ -25,14 +24,13 @@ ARM = example_urdf('ur10_robot.urdf')
 SOURCE = """
 import sys, time
 sys.path[:0] = {path!r}
-from harness import joint_state
-from rbd_ros.ros.subscriptions import DESCRIPTION_QOS
+from harness import joint_state, LATCHED
 import rclpy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 rclpy.init()
 node = rclpy.create_node('robot')
-describe = node.create_publisher(String, 'robot_description', DESCRIPTION_QOS)
+describe = node.create_publisher(String, 'robot_description', LATCHED)
 describe.publish(String(data=open({urdf!r}).read()))
 states = node.create_publisher(JointState, 'joint_states', 10)
 while True:
@@ -153,7 +151,7 @@ def test_fault_46_sigterm_in_the_middle_of_a_long_computation(peer, start):
                      f'<child link="l{k + 1}"/><axis xyz="0 1 0"/></joint>' for k in range(499))
     heard = []
     peer.create_subscription(DynamicsStamped, '/dynamics/dynamics', heard.append, 1)
-    describe = peer.create_publisher(String, 'robot_description', DESCRIPTION_QOS)
+    describe = peer.create_publisher(String, 'robot_description', LATCHED)
     describe.publish(String(data=f'<robot name="big">{links}{joints}</robot>'))
     states = peer.create_publisher(JointState, 'joint_states', 10)
     node = dynamics(start)
@@ -191,7 +189,7 @@ def test_fault_52_a_process_that_was_stopped_goes_on_without_a_step(peer, start,
     before, after = (rbd_ros.gravity_torques(model, x) for x in (q, later))
     heard = []
     peer.create_subscription(Float64MultiArray, '/dynamics/effort_commands', heard.append, 1000)
-    describe = peer.create_publisher(String, 'robot_description', DESCRIPTION_QOS)
+    describe = peer.create_publisher(String, 'robot_description', LATCHED)
     describe.publish(String(data=ARM.read_text()))
     states = peer.create_publisher(JointState, 'joint_states', 10)
     node = dynamics(start, '-p', f'executor:={executor}', '-p', f'on_stale:={policy}', '-p',
@@ -254,8 +252,9 @@ run.{name}()
 
 def test_nothing_is_imported_before_signals_are_heard():
     script = ('import sys; from rbd_ros.ros import run; '
-              'print([name for name in ("numba", "numpy", "rclpy", "lxml") if name in sys.modules])')
-    run = subprocess.run([sys.executable, '-c', script], capture_output=True, text=True, check=True)
+              'print([x for x in ("numba", "numpy", "rclpy", "lxml") if x in sys.modules])')
+    run = subprocess.run([sys.executable, '-c', script], capture_output=True, text=True,
+                         check=True)
     assert run.stdout == '[]\n'
 
 

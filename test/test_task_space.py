@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The dynamics of a link: Lynch and Park section 9.6, redundant arms and singular poses."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import rbd_ros
@@ -194,7 +196,8 @@ def test_ordinary_poses_are_not_damped(name, link):
     assert damped <= 0.02 * 2000
 
 
-@pytest.mark.parametrize('name, link', [('ur10_robot.urdf', 'tool0'), ('panda.urdf', 'panda_hand')])
+@pytest.mark.parametrize('name, link', [('ur10_robot.urdf', 'tool0'),
+                                        ('panda.urdf', 'panda_hand')])
 def test_lambda_is_continuous_on_a_way_through_singular_poses(name, link):
     model = load_quietly(example_urdf(name))
     q, v, _ = random_state(model, 4)
@@ -209,7 +212,7 @@ def test_lambda_is_continuous_on_a_way_through_singular_poses(name, link):
                 task = task_space_dynamics(model, q, v, link, condition_limit=limit)
                 Lambdas.append(task.Lambda)
                 damped += task.damped
-            gaps.append(max(relative_error(b, a) for a, b in zip(Lambdas, Lambdas[1:])))
+            gaps.append(max(relative_error(b, a) for a, b in pairwise(Lambdas)))
         # The largest step goes to zero with the distance of the poses.
         assert gaps[2] < 0.3 * gaps[1] or gaps[2] < 1e-3
 

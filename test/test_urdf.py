@@ -3,6 +3,7 @@
 """What the URDF reader accepts, warns of and refuses; numbers are rows of doc/faults.md."""
 
 from dataclasses import replace
+from itertools import pairwise
 import warnings
 
 import numpy as np
@@ -141,8 +142,8 @@ def links_and_joints(names, mimic=None, back=False):
     """Return a chain of links; every joint may copy the one before it, or the last lead back."""
     links = [Link(name, 1.0) for name in names]
     joints = [Joint(child, 'revolute', parent, child,
-                    mimic=mimic and k and Mimic(names[k], 1.0, 0.1) or None)
-              for k, (parent, child) in enumerate(zip(names, names[1:]))]
+                    mimic=Mimic(names[k], 1.0, 0.1) if mimic and k else None)
+              for k, (parent, child) in enumerate(pairwise(names))]
     if back:
         joints.append(Joint('back', 'revolute', names[-1], names[0]))
     return links, joints

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever is given to a public function in place of numbers is refused by its name, in our words."""
+"""Whatever is given in place of numbers is refused by the name of the argument, in our words."""
 
 import warnings
 

@@ -36,7 +36,7 @@ class AnalysisServices:
     def __init__(self, services, parameters):
         self._services, self._parameters = services, parameters
 
-    def all(self):
+    def methods(self):
         """Return the services: type, name and method."""
         return ((HybridDynamicsDerivatives, '~/hybrid_dynamics_derivatives',
                  self.hybrid_dynamics_derivatives),

@@ -73,8 +73,8 @@ class CurrentRobot:
         if self.robot is None or policy == 'accept' or (
                 policy == 'while_disabled' and not self._is_commanding()):
             return False
-        todo = ('' if policy == 'never' else ': disable ~/effort_commands and publish it again, or '
-                'set model_changes to accept')
+        todo = ('' if policy == 'never' else ': disable ~/effort_commands and publish it again, '
+                'or set model_changes to accept')
         self._refuse(f'another robot description is not accepted, model_changes is {policy}{todo}')
         return True
 

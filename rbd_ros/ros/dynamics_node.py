@@ -10,7 +10,7 @@ if __name__ == '__main__':
     # Before what is imported below, which takes a second in which signals are to be heard already.
     sys.exit(main())
 
-from functools import partial, wraps
+from functools import partial, wraps    # noqa: I100
 from time import perf_counter
 
 from rbd_ros.ros import parameters
@@ -167,7 +167,7 @@ class DynamicsNode(LifecycleNode):
         self.answering = Services(self, settings, clocks, self.current, log)
         analysis = AnalysisServices(self.answering, settings)
         self.calls = {}
-        for kind, name, method in (*self.answering.all(), *analysis.all()):
+        for kind, name, method in (*self.answering.methods(), *analysis.methods()):
             one = self.calls[name] = BackgroundService(self, kind, name, method, worker, report,
                                                        log)
             self._parts.append(partial(self.destroy_service, one.service))

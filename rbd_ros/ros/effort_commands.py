@@ -6,10 +6,11 @@ What a controller is told: efforts that never step, whatever happens to the node
 The invariant, for any two commands that follow one another:
 
 1. Every number is for the joint whose position in `EffortCommands.joints` it stands at.
-2. While a blend lasts, a command lies between the one before it and the efforts that were computed,
-   at no larger share of the way than the time that has passed has of the blend that is left. A
-   blend begins at the last command after anything that could make it step: another robot, load,
-   gravity or parameter, a gap in the states, and commands that are enabled or activated again.
+2. While a blend lasts, a command lies between the one before it and the efforts that were
+   computed, at no larger share of the way than the time that has passed has of the blend that is
+   left. A blend begins at the last command after anything that could make it step: another robot,
+   load, gravity or parameter, a gap in the states, and commands that are enabled or activated
+   again.
 3. With ``effort_rate_limit`` no command differs from the one before by more than that rate allows
    for the time between them.
 4. With ``limit_efforts`` no command is beyond the limits. This comes last: where a limit was
@@ -46,8 +47,8 @@ class EffortCommands:
 
     - ``stop``: nothing; a controller then goes on with the last command.
     - ``hold``: the last command, again and again until states come.
-    - ``ramp_down``: from the last command straight to zero within ``ramp_time``, at least `SMOOTH`,
-      or longer where ``effort_rate_limit`` says so; then zero until states come.
+    - ``ramp_down``: from the last command straight to zero within ``ramp_time``, at least
+      `SMOOTH`, or longer where ``effort_rate_limit`` says so; then zero until states come.
 
     When commands are disabled, or the node is deactivated or ends, ``stop`` and ``hold`` say
     nothing more, and ``ramp_down`` goes to zero first.
@@ -189,7 +190,7 @@ class EffortCommands:
             self._pauses.append(pause)
         if self._disturbed:
             self._disturbed = False
-            # It begins with the last command itself, but goes on if it is disturbed time and again.
+            # It begins with the last command itself, but goes on if disturbed time and again.
             step = step if self._left > 0.0 else 0.0
             self._left = max(settings.blend_time, SMOOTH)
         self._ramp_left, self._computed = None, now

@@ -180,7 +180,7 @@ def _missing(process):
             f'{option}:=false')
 
 
-# -- The model. ------------------------------------------------------------------------------------
+# -- The model. -----------------------------------------------------------------------------------
 
 def description(model, xacro_args=''):
     """
@@ -189,8 +189,8 @@ def description(model, xacro_args=''):
     Parameters
     ----------
     model : str
-        Path of a URDF or xacro file, which may begin with ``~`` and hold spaces; arguments of xacro
-        may follow it. Empty: the demo arm.
+        Path of a URDF or xacro file, which may begin with ``~`` and hold spaces; arguments of
+        xacro may follow it. Empty: the demo arm.
     xacro_args : str
         Arguments of xacro, ``name:=value``, quoted as in a shell.
 

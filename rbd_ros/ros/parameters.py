@@ -84,8 +84,8 @@ DESCRIPTIONS = {
     'gravity': ([0.0, 0.0, -9.81], 'Acceleration of gravity in the axes of the root link, or of '
                 'the world around a floating base, m/s^2.'),
     'gravity_limit': (29.43, 'Greatest gravity that is believed, m/s^2.', NO_GRAVITY, 1000.0),
-    'command_joints': (NAMES, 'Joints of ~/effort_commands, in the order of the controller; empty: '
-                       'those of the model, without the coordinates of a floating base.'),
+    'command_joints': (NAMES, 'Joints of ~/effort_commands, in the order of the controller; '
+                       'empty: those of the model, without the coordinates of a floating base.'),
     'joints': (NAMES, 'Joints that move; all others are locked at zero. Empty: all.'),
     'locked_joints': (NAMES, 'Joints that are locked, their links kept as masses.'),
     'locked_positions': (NUMBERS, 'Where they are locked, rad or m; empty: at zero.'),
@@ -94,9 +94,9 @@ DESCRIPTIONS = {
     'floating_base': (False, 'Whether the root link floats; its state comes on the topic odom.'),
     'friction': (False, 'Whether ~/effort_commands bring up the friction and damping of the URDF '
                  'too.'),
-    'model_changes': ('while_disabled', 'Whether another description is accepted: always (accept), '
-                      'unless commands are enabled and somebody listens to them (while_disabled), '
-                      'or never.'),
+    'model_changes': ('while_disabled', 'Whether another description is accepted: always '
+                      '(accept), unless commands are enabled and somebody listens to them '
+                      '(while_disabled), or never.'),
     'max_joints': (2000, 'Most joints of a description, fixed ones included.', 1, 100000),
     'state_timeout': (0.5, 'Greatest age of the state of a joint, s.', 0.001, 3600.0),
     'check_stamps': (True, 'Drop states whose stamps are older than state_timeout, or as far '

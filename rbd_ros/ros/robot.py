@@ -222,8 +222,8 @@ class Robot:
         """Return a sentence on joints that are `missing`."""
         text = f'{what} {listed(missing)}'
         if self.base_joint and self.base_joint.name in missing and self._base_apart is not None:
-            text += (f'; odometry comes, but its stamps are {self._base_apart:.3g} s from those of '
-                     'the joint states: do the clocks agree? (or set check_stamps: false)')
+            text += (f'; odometry comes, but its stamps are {self._base_apart:.3g} s from those '
+                     'of the joint states: do the clocks agree? (or set check_stamps: false)')
         return text
 
     def ages(self, now):

@@ -3,8 +3,8 @@
 """
 How every node of this package starts, spins and ends.
 
-Nothing but Python itself is imported until signals are heard: whoever ends a node while it is being
-loaded, too, gets an exit code of 0.
+Nothing but Python itself is imported until signals are heard: whoever ends a node while it is
+being loaded, too, gets an exit code of 0.
 
 """
 

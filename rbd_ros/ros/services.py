@@ -47,7 +47,7 @@ class Services:
         self._node, self._parameters, self._clocks = node, parameters, clocks
         self._current, self._log = current, log
 
-    def all(self):
+    def methods(self):
         """Return the services: type, name and method."""
         return ((InverseDynamics, '~/inverse_dynamics', self.inverse_dynamics),
                 (ForwardDynamics, '~/forward_dynamics', self.forward_dynamics),
@@ -150,7 +150,7 @@ class Services:
 
     def dynamics_terms(self, request, response):
         """Answer the content of ~/dynamics."""
-        robot, order, q, v = self.state(request)
+        robot, _, q, v = self.state(request)
         stamp = robot.stamp
         if len(request.position) or stamp is None:
             stamp = self._node.get_clock().now().to_msg()

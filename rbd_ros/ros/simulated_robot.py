@@ -10,7 +10,7 @@ if __name__ == '__main__':
     # Before what is imported below, which takes a second in which signals are to be heard already.
     sys.exit(main())
 
-from dataclasses import replace
+from dataclasses import replace    # noqa: I100
 from math import isfinite
 from pathlib import Path
 from time import monotonic
