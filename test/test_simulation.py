@@ -79,14 +79,41 @@ def test_damping_of_any_size_is_stable_and_has_its_terminal_speed(damping):
     assert abs(simulator.v[0] * damping + 2.0 * 9.81) < 1e-4 * 2.0 * 9.81
 
 
-def test_limits_are_stops_that_carry_the_load_and_let_go():
-    model = pendulum(lower=(0.2,), upper=(0.4,))
-    simulator = Simulator(model, [0.3])
+@pytest.mark.parametrize('lower, upper, stop', [(0.2, 0.4, 0.2), (0.2, np.inf, 0.2),
+                                                (-0.4, -0.2, -0.2), (-np.inf, -0.2, -0.2)])
+def test_limits_are_stops_that_carry_the_load_and_let_go(lower, upper, stop):
+    # Gravity pulls towards zero, against the one or the other.
+    model = pendulum(lower=(lower,), upper=(upper,))
+    simulator = Simulator(model, [1.5 * stop])
     simulator.advance([0.0], 2000)
-    assert simulator.q[0] == 0.2
+    assert simulator.q[0] == stop
     assert simulator.v[0] == 0.0
-    simulator.advance([0.5 * 9.81], 100)
-    assert simulator.q[0] > 0.2
+    simulator.advance([np.sign(stop) * 0.5 * 9.81], 100)
+    assert abs(simulator.q[0]) > abs(stop)
+
+
+def test_a_joint_has_its_stops_beside_joints_with_quaternions_or_without_limits():
+    hinge = {'axis': (0.0, 1.0, 0.0), 'lower': -0.3, 'upper': 0.5}
+    model = (rbd_ros.ModelBuilder('swing')
+             .link('base').link('ball', mass=1.0, com=(0.1, 0.2, -0.3), inertia=(0.1, 0.1, 0.1))
+             .link('wheel', mass=1.0, com=(0, 0, -1), inertia=(0.1, 0.1, 0.1))
+             .link('hand', mass=1.0, com=(0, 0, -1), inertia=(0.1, 0.1, 0.1))
+             .joint('socket', 'spherical', 'base', 'ball')
+             .joint('axle', 'continuous', 'ball', 'wheel', axis=(1.0, 0.0, 0.0))
+             .joint('wrist', 'revolute', 'ball', 'hand', xyz=(0.5, 0, 0), **hinge)
+             .build())
+    simulator = Simulator(model, rbd_ros.neutral(model))
+    seen = []
+    for push in (20.0, -20.0):
+        for _ in range(1000):
+            simulator.advance([0.0, 0.0, 0.0, 0.0, push])
+            seen.append(simulator.q.copy())
+            assert -0.3 <= simulator.q[-1] <= 0.5
+            assert abs(np.linalg.norm(simulator.q[:4]) - 1.0) < 1e-12
+    seen = np.array(seen)
+    assert (seen[:, -1].max(), seen[:, -1].min()) == (0.5, -0.3)
+    # No other coordinate is stopped, nor is any number lost.
+    assert np.all(np.ptp(seen[:, :5], axis=0) > 0.2)
 
 
 def test_wrong_starts_and_torques_are_refused():

@@ -5,21 +5,25 @@ Show that the gravity torques hold a robot still, with real nodes that talk over
 
 A simulated robot and the dynamics node run as processes of their own. In the first phase the
 robot follows the node's effort commands, in the second its commands are zero. The exit code is 0
-only if it held still in the first phase and fell in the second.
+only if it held still in the first phase and fell in the second. How late the torques come is
+measured: late ones let a robot fall that stands on its head, however right they are.
 
 """
 
 import argparse
+from contextlib import nullcontext
 import os
 from pathlib import Path
 import signal
+from statistics import median
 import subprocess
 import sys
-from time import monotonic
+from time import monotonic, time
 import warnings
 
 import numpy as np
 from rbd_ros import gravity_torques, load_urdf, ModelWarning
+from rbd_ros.ros.convert import seconds
 from rbd_ros.ros.share import share
 from rbd_ros.ros.simulated_robot import rest_position
 import rclpy
@@ -28,10 +32,12 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 HELD = 1e-3            # rad or m, the most that a joint may drift in the first phase
-FELL = 0.1             # rad or m, the least that some joint must move in the second
+FELL = 10.0 * HELD     # rad or m, the least that some joint must move in the second
 COMPENSATED = 10.0     # s, first phase
 RELEASED = 3.0         # s, second phase
 START_UP = 120.0       # s, for a node to compile its kernels for the first time
+TOLERATED_DELAY = 0.05     # s, of the commands, which the simulated joints are damped for
+NO_LOAD = 1e-6         # N m or N
 COMMANDS = '/dynamics/effort_commands'
 
 
@@ -73,6 +79,7 @@ class Demo:
         self.start = heavy_position(self.model)
         self.q, self.torque = None, np.full(self.model.nv, np.nan)
         self.history = []                 # (time since the first phase began, s; q)
+        self._delays = []                 # s, from a state to the torques that it needs
         self._processes = {}
 
     # -- Nodes. ----------------------------------------------------------------------------------
@@ -104,6 +111,7 @@ class Demo:
 
     def _on_torque(self, message):
         self.torque = np.array(message.effort)
+        self._delays.append(time() - seconds(message.header.stamp))
 
     def _wait(self, what, arrived):
         """Spin until something has arrived."""
@@ -138,7 +146,16 @@ class Demo:
     # -- The demo. -------------------------------------------------------------------------------
 
     def run(self):
-        """Run both phases; return how far any joint got from its start in each, rad or m."""
+        """
+        Run both phases.
+
+        Returns
+        -------
+        tuple of float
+            How far any joint got from its start in each, rad or m; and how late torques came in
+            the median and at the worst, s.
+
+        """
         self._node = rclpy.create_node('demo')
         self._node.create_subscription(JointState, 'joint_states', self._on_state,
                                        qos_profile_sensor_data)
@@ -147,11 +164,13 @@ class Demo:
         positions = ', '.join(f'{x:.17g}' if '.' in f'{x:.17g}' else f'{x:.1f}'
                               for x in self.start)
         self._launch('simulated_robot', '-p', f'urdf:={self.urdf}',
-                     '-p', f'initial_positions:=[{positions}]', '-r', f'~/commands:={COMMANDS}')
+                     '-p', f'initial_positions:=[{positions}]',
+                     '-p', f'tolerated_delay:={TOLERATED_DELAY}', '-r', f'~/commands:={COMMANDS}')
         self._wait('joint states', lambda: self.q is not None)
         self._launch('dynamics_node')
         self._wait('gravity torques', lambda: np.all(np.isfinite(self.torque)))
 
+        self._delays.clear()
         drift = self._watch('held by its gravity torques', COMPENSATED)
         self._end('dynamics_node', signal.SIGINT)
         self._node.destroy_subscription(torques)
@@ -161,7 +180,33 @@ class Demo:
         commands.publish(Float64MultiArray(data=[0.0] * self.model.nv))
         fall = self._watch('without', RELEASED)
         self._end('simulated_robot', signal.SIGTERM)
-        return drift, fall
+        return drift, fall, median(self._delays), max(self._delays)
+
+
+def why_it_fell(usual, worst):
+    """Return why a robot was not held although its torques are those of its model."""
+    if worst > TOLERATED_DELAY:
+        return (f'its torques came up to {1e3 * worst:.0f} ms late (the median is '
+                f'{1e3 * usual:.0f} ms): they are then those of another pose, and joints that '
+                f'are damped for {1e3 * TOLERATED_DELAY:.0f} ms fall where they stand on their '
+                'head. Try again on a machine that is less busy')
+    return (f'its torques were never more than {1e3 * worst:.0f} ms late, which is not the reason: '
+            'please report it')
+
+
+def why_it_stayed(model, start):
+    """Return why a robot did not fall although nothing held it."""
+    load = np.abs(gravity_torques(model, start))
+    if np.max(load) < NO_LOAD:
+        return 'gravity loads none of its joints, however they stand'
+    with np.errstate(divide='ignore'):
+        speed = load / model.damping
+    k = int(np.argmax(speed))
+    unit = ('rad', 'N m') if model.angular[k] else ('m', 'N')
+    if speed[k] * RELEASED > FELL:
+        return 'it may have leaned on the stops of its joints'
+    return (f"the URDF damps its joints so much that they creep: '{model.velocity_names[k]}', the "
+            f'fastest, at {speed[k]:.2g} {unit[0]}/s under {load[k]:.2g} {unit[1]}')
 
 
 def plain_lines():
@@ -174,7 +219,7 @@ def plain_lines():
             worst = np.max(np.abs(demo.q - demo.history[0][1]))
             torque = np.max(np.abs(demo.torque))
             print(f'{phase:28s} {time:5.1f} s   largest drift {worst:.2e} rad or m'
-                  + (f'   largest torque {torque:6.1f} N m' if np.isfinite(torque) else ''),
+                  + (f'   largest torque {torque:8.3g} N m or N' if np.isfinite(torque) else ''),
                   flush=True)
     return show
 
@@ -248,20 +293,20 @@ def _main(options):
     demo = None
     try:
         demo = Demo(options.urdf or share('urdf', 'demo_arm.urdf'), show)
-        if live:
-            with live:
-                drift, fall = demo.run()
-        else:
-            drift, fall = demo.run()
-        print(f'With the gravity torques the joints moved by at most {drift:.2e}'
-              f' rad or m in {COMPENSATED:.0f} s; without them by {fall:.2f}.')
+        with live or nullcontext():
+            drift, fall, usual, worst = demo.run()
+        print(f'With the gravity torques, {1e3 * usual:.1f} ms late ({1e3 * worst:.1f} ms at the '
+              f'worst), the joints moved by at most {drift:.2e} rad or m in {COMPENSATED:.0f} s; '
+              f'without them by {fall:.2f}.')
         plot(demo, options.plot)
         print(f'Plot: {options.plot}')
         if drift < HELD and fall > FELL:
             print('The robot held still, and fell without: the demo worked.')
             return 0
-        print('The robot did not hold still.' if drift >= HELD
-              else 'The robot did not fall: gravity does not load its joints.')
+        if drift >= HELD:
+            print(f'The robot did not hold still: {why_it_fell(usual, worst)}.')
+        else:
+            print(f'The robot did not fall: {why_it_stayed(demo.model, demo.start)}.')
     except KeyboardInterrupt:
         print('Interrupted.')
     except (DemoFailed, ValueError, OSError) as error:
