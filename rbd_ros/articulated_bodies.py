@@ -3,9 +3,9 @@
 """
 Hybrid and forward dynamics by articulated bodies, each about its own origin in the world's axes.
 
-Kim table 4, and table 3 where no acceleration is prescribed; seed guide section 4, FD/HD. In the
-world's axes no 6x6 matrix has to be turned on its way to the parent; about the origins of the
-bodies, on the axes of their joints, those of links far from the world's origin keep their digits.
+Kim table 4, and table 3 where no acceleration is prescribed. In the world's axes no 6x6 matrix has
+to be turned on its way to the parent; about the origins of the bodies, on the axes of their
+joints, those of links far from the world's origin keep their digits.
 
 Accelerations are the sum of two: VDOT_, which the bodies have while the joints do not accelerate,
 as in inverse dynamics with a = 0, and what the accelerations of the joints add, W_ = V' - VDOT_.

@@ -4,7 +4,7 @@
 The equations as sums over bodies: the readable reference that the recursions are tested against.
 
 Everything is in body frames, for joints with any S(q), in plain NumPy, with no thought for speed.
-Symbols as in the seed guide: A_i = Ad(T_i)^-1 takes twists from the parent to link i, Xi_i holds
+A_i = Ad(T_i)^-1 takes twists from the parent to link i, Xi_i holds
 S_i in the columns of its joint and zeros elsewhere. Here every link is a body of its own, fixed
 ones included. Where joints mimic others, Jacobians are taken with respect to all joints and then
 multiplied by G.
@@ -174,7 +174,7 @@ def mass_matrix(model, q):
 
 
 def momentum_bracket(h):
-    """Return N(h) with N(h) x = -ad_x^T h [seed guide, section 2]."""
+    """Return N(h) with N(h) x = -ad_x^T h [Garofalo et al. (7)]."""
     return -np.transpose([ad(unit).T @ h for unit in np.eye(6)])
 
 

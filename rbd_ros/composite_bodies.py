@@ -17,8 +17,7 @@ A joint i that carries a joint j (i = j included) and the composite body beyond 
     B S = (tr(K) z - K z, z x p),   B^T S = (p x s + tr(K) z - K^T z, 0),   S = (z, s),
 
 which is sum_k J_k^T (1/2 (Psi_k + N_k) J_k + G_k Jdot_k), the Christoffel form of C, added up in
-another order. Vlasblom (2.17), (1.16), (2.24); Lynch and Park (9.61), (9.87), (9.84); seed guide
-section 4, Matrices.
+another order. Vlasblom (2.17), (1.16), (2.24); Lynch and Park (9.61), (9.87), (9.84).
 
 """
 
@@ -186,8 +185,8 @@ def use_body_factorization(robot, terms):
     """
     Turn the Christoffel form of C in `terms` into Garofalo's, right after `composite_bodies`.
 
-    C_G - C_Chr = 1/2 sum_k J_k^T (Psi_k - N_k) J_k (seed guide section 5), whose matrices, about
-    the world's origin, hold a = tr(Sigma) omega + h x v, Q = h omega^T, u = m v and w = m omega:
+    C_G - C_Chr = 1/2 sum_k J_k^T (Psi_k - N_k) J_k, whose matrices, about the world's origin, hold
+    a = tr(Sigma) omega + h x v, Q = h omega^T, u = m v and w = m omega:
 
         1/2 (Psi - N) (z, s) = (a x z + Q s - tr(Q) s + u x s,  tr(Q) z - Q^T z + u x z + w x s).
 

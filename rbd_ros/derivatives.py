@@ -44,7 +44,7 @@ def inverse_dynamics_derivatives(model, q, v, a, *, external_wrenches=None):
 
     References
     ----------
-    Kim table 5, for all directions at once; seed guide section 5; O(n depth).
+    Kim table 5, for all directions at once; O(n depth).
 
     """
     return _fresh(Workspace(model).inverse_dynamics_derivatives(
@@ -85,7 +85,7 @@ def forward_dynamics_derivatives(model, q, v, tau, *, external_wrenches=None):
 
     References
     ----------
-    Kim table 6, for all directions at once; seed guide section 5.
+    Kim table 6, for all directions at once.
 
     """
     return _fresh(Workspace(model).forward_dynamics_derivatives(

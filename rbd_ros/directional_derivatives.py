@@ -3,7 +3,7 @@
 """
 Derivatives of inverse, forward and hybrid dynamics by any scalar p, in one O(n) pass each.
 
-Kim tables 5, 6 and 7, as the seed guide has them in section 4. Where a symbol x stands for a
+Kim tables 5, 6 and 7, as corrected in `doc/equations.md`. Where a symbol x stands for a
 quantity, dx is its derivative by p. Some columns of one joint may be given and others not: S_a
 holds those with given acceleration, S_p those with given torque, so that table 6 is table 7 with
 no S_a.

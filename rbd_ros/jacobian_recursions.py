@@ -3,10 +3,10 @@
 """
 Derivatives of the body Jacobians of all links, from the root to the leaves [G (28)-(33)].
 
-For joints with any S(q), with the terms that Garofalo et al. leave out for a constant Xi (seed
-guide section 4). Symbols as in `rbd_ros.closed_form`: A_i takes twists from the parent to link i,
-Xi_i holds S_i in the columns of its joint, xi = Xi v. The derivative by coordinate h is the
-ordinary one where v = dq/dt, and the one along the body direction S_h for ball and free joints.
+For joints with any S(q), with the terms that Garofalo et al. leave out for a constant Xi. Symbols
+as in `rbd_ros.closed_form`: A_i takes twists from the parent to link i, Xi_i holds S_i in the
+columns of its joint, xi = Xi v. The derivative by coordinate h is the ordinary one where
+v = dq/dt, and the one along the body direction S_h for ball and free joints.
 
 """
 

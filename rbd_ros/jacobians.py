@@ -220,7 +220,7 @@ def world_jacobian_dot(model, q, v, link):
 
     References
     ----------
-    Ad_R (Jdot + blockdiag([omega], [omega]) J), seed guide section 4.
+    Ad_R (Jdot + blockdiag([omega], [omega]) J).
 
     """
     q, v = check_state(model, q, v=v)

@@ -3,7 +3,7 @@
 """
 The kinds of joints: pose X(q), motion subspace S(q) and its rate.
 
-Two families cover them all (seed guide section 2):
+Two families cover them all:
 
 - a product of screws, X = exp(B_1 q_1) ... exp(B_n q_n), with v = dq/dt. S depends on q wherever
   the screws do not commute (universal, Euler angles, planar);
@@ -249,7 +249,7 @@ def joint_subspace_rate(joint, q, v):
     """
     Return dS/dt, 6 x nv.
 
-    dS_l/dq_r = -ad_{S_r} S_l for r after l, and zero otherwise (seed guide section 4).
+    dS_l/dq_r = -ad_{S_r} S_l for r after l, and zero otherwise.
 
     """
     S = joint_subspace(joint, q)

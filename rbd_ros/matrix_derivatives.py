@@ -316,7 +316,7 @@ def acceleration_parameter_derivatives(model, q, v, tau, *, external_wrenches=No
 
     References
     ----------
-    -M^-1 Y (seed guide section 4), Y with the columns dM/dpi a + dC/dpi v + dg/dpi.
+    -M^-1 Y, Y with the columns dM/dpi a + dC/dpi v + dg/dpi.
 
     """
     q, v, tau = check_state(model, q, v=v, tau=tau)

@@ -3,8 +3,8 @@
 """
 Inverse dynamics by the recursive Newton-Euler algorithm, in body frames.
 
-Kim table 2; Lynch and Park (9.53)-(9.57); seed guide section 4, ID, with the acceleration written
-for the points of the body. From dV/dt = (alpha, v') and V = (omega, v),
+Kim table 2; Lynch and Park (9.53)-(9.57), with the acceleration written for the points of the
+body. From dV/dt = (alpha, v') and V = (omega, v),
 
     u = A r + a,    A = [alpha] + [omega]^2,    a = v' + omega x v,
 

@@ -151,7 +151,7 @@ def forward_dynamics_jacobians(robot, jacobians, L, solved):
     Write da/dq, da/dv and da/dtau = M^-1 side by side to `solved`, shape (nv, 3 nv).
 
     ``jacobians`` is as `inverse_dynamics_jacobians` left it, at the accelerations a:
-    da/d(q, v) = -M^-1 dtau/d(q, v) (seed guide section 5). ``L``, shape (nv, nv), receives L
+    da/d(q, v) = -M^-1 dtau/d(q, v). ``L``, shape (nv, nv), receives L
     with M = L^T L, which has entries only where one joint carries the other. Returns whether the
     results are finite.
 

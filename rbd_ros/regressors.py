@@ -11,12 +11,11 @@ parameters, so its torque is taken off first; so are external wrenches and frict
 """
 
 import numpy as np
-from rbd_ros.closed_form import body_jacobian_rates, body_jacobians, poses
+from rbd_ros.closed_form import body_jacobians, poses
 from rbd_ros.inertial import moving_bodies
 from rbd_ros.jacobians import check_state
 from rbd_ros.spatial import ad, skew
-from rbd_ros.validation import choice
-from rbd_ros.workspace import FACTORIZATIONS, Workspace
+from rbd_ros.workspace import Workspace
 
 
 def twist_regressor(V):
@@ -63,7 +62,7 @@ def link_regressor(J, J_rate, gravity, v, v_r, a_r, factorization='christoffel')
     ndarray, shape (nv, 10)
         J^T (A(alpha) - ad_V^T A(J v_r)), alpha = J a_r + ad_V J v_r + Jdot v_r + (0, -gravity),
         for ``'body'`` [G (15), (16)]. For ``'christoffel'`` the terms with ad_V are halved and
-        -1/2 ad_{J v_r}^T A(V) is added (seed guide section 4).
+        -1/2 ad_{J v_r}^T A(V) is added.
 
     """
     V, V_r = J @ v, J @ v_r
@@ -138,15 +137,11 @@ def slotine_li_regressor(model, q, v, v_r, a_r, *, factorization='christoffel'):
 
     References
     ----------
-    Garofalo et al. (15), (16), and the seed guide, section 4, 'Regressor'.
+    Garofalo et al. (15), (16); computed by `rbd_ros.regressor_columns`.
 
     """
-    choice('factorization', factorization, FACTORIZATIONS)
-    q, v, v_r, a_r = check_state(model, q, v=v, v_r=v_r, a_r=a_r)
-    J, J_rate = body_jacobian_rates(model, q, v)
-    R = poses(model, q)[:, :3, :3]
-    return _blocks([link_regressor(J[k], J_rate[k], R[k].T @ model.gravity, v, v_r, a_r,
-                                   factorization) for k in moving_bodies(model)], model.nv)
+    return Workspace(model).slotine_li_regressor(q, v, v_r, a_r,
+                                                 factorization=factorization).copy()
 
 
 def momentum_regressor(model, q, v):

@@ -100,7 +100,7 @@ def vary_subspace(joint, q, v, dq, dv):
     """
     Return S, its rate, and how both change with q along dq and v along dv, all 6 x nv.
 
-    dS = sum S_{,r} dq_r, d(Sdot) = sum S_{,rs} dq_s v_r + S_{,r} dv_r (seed guide section 4, T5).
+    dS = sum S_{,r} dq_r, d(Sdot) = sum S_{,rs} dq_s v_r + S_{,r} dv_r.
 
     """
     return (joint_subspace(joint, q), joint_subspace_rate(joint, q, v),

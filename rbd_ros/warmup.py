@@ -43,6 +43,7 @@ def warm_up(*, floating_base=False):
             ('forward_dynamics_derivatives',
              lambda: workspace.forward_dynamics_derivatives(q, v, v)),
             ('torque_regressor', lambda: workspace.torque_regressor(q, v, v)),
+            ('slotine_li_regressor', lambda: workspace.slotine_li_regressor(q, v, v, v)),
             ('place_links', lambda: workspace.place_links(q)),
             ('world_jacobian', lambda: workspace.world_jacobian(q, 'link'))):
         start = perf_counter()

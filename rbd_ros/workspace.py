@@ -17,7 +17,7 @@ from rbd_ros.newton_euler_derivatives import (forward_dynamics_and_jacobians,
                                               forward_dynamics_jacobians,
                                               inverse_dynamics_jacobians)
 from rbd_ros.poses import place_bodies, world_jacobian_columns
-from rbd_ros.regressor_columns import regressor_columns
+from rbd_ros.regressor_columns import regressor_columns, slotine_li_columns
 from rbd_ros.validation import choice, mask
 
 FACTORIZATIONS = ('christoffel', 'body')
@@ -361,6 +361,14 @@ class Workspace(Border):
         """Return Y with Y pi = tau - armature a, for the parameters of every moving body."""
         links, Y = self.regressor
         self._run(regressor_columns, 'qva', (q, v, a), links, Y)
+        return Y if self._folding is None else self._folding.G.T @ Y
+
+    def slotine_li_regressor(self, q, v, v_r, a_r, *, factorization='christoffel'):
+        """Return Y with Y pi = M a_r + C v_r + g - armature a_r."""
+        choice('factorization', factorization, FACTORIZATIONS)
+        links, Y = self.regressor
+        self._run(slotine_li_columns, ('q', 'v', 'v_r', 'a_r'), (q, v, v_r, a_r), links,
+                  0.5 if factorization == 'christoffel' else 0.0, Y)
         return Y if self._folding is None else self._folding.G.T @ Y
 
     # -- Kinematics. -----------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from rbd_ros.composite_bodies import COMPOSITE_COLUMNS, FACTORIZATION_COLUMNS
 from rbd_ros.composite_rates import RATE_COLUMNS
 from rbd_ros.newton_euler import newton_euler
 from rbd_ros.newton_euler_derivatives import DERIVATIVE_COLUMNS
+from rbd_ros.regressor_columns import REGRESSOR_COLUMNS
 from robots import example_urdf, load_quietly, random_state, random_tree
 
 PACKAGE = pathlib.Path(rbd_ros.__file__).parent
@@ -278,7 +279,7 @@ def test_robots_without_joints_have_a_centre_of_mass():
 
 def test_a_body_has_room_for_what_every_kernel_keeps():
     assert max(ARTICULATED_COLUMNS, COMPOSITE_COLUMNS, DERIVATIVE_COLUMNS, FACTORIZATION_COLUMNS,
-               RATE_COLUMNS) <= COLUMNS
+               RATE_COLUMNS, REGRESSOR_COLUMNS) <= COLUMNS
 
 
 def test_numba_compiles_no_helper_for_the_value_of_a_place_or_column():

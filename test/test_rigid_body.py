@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""SE(3), and the equations of one rigid body: the first sections of every seed."""
+"""SE(3), and the equations of one rigid body: what all of the algorithms stand on."""
 
 import numpy as np
 import pytest

@@ -6,7 +6,6 @@ from collections import deque
 import math
 
 from harness import ros
-import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.ros import demo
@@ -38,7 +37,7 @@ def test_robots_rest_at_zero_or_where_their_limits_let_them(lower, upper, expect
 
 
 def tilt_after(model, delay, seconds=10.0):
-    """Return how far an arm on its head gets after a push of 1e-6 rad/s, its torques being late."""
+    """Return how far an arm on its head gets by a push of 1e-6 rad/s, its torques being late."""
     simulator, late = Simulator(model, [0.0]), deque(maxlen=round(delay / 1e-3) + 1)
     simulator.v[:] = 1e-6
     for _ in range(round(seconds / 1e-3)):

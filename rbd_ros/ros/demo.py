@@ -190,8 +190,8 @@ def why_it_fell(usual, worst):
                 f'{1e3 * usual:.0f} ms): they are then those of another pose, and joints that '
                 f'are damped for {1e3 * TOLERATED_DELAY:.0f} ms fall where they stand on their '
                 'head. Try again on a machine that is less busy')
-    return (f'its torques were never more than {1e3 * worst:.0f} ms late, which is not the reason: '
-            'please report it')
+    return (f'its torques were never more than {1e3 * worst:.0f} ms late, which is not the '
+            'reason: please report it')
 
 
 def why_it_stayed(model, start):
