@@ -5,8 +5,7 @@
 import numpy as np
 from rbd_msgs.msg import Matrix
 from rbd_msgs.srv import HybridDynamicsDerivatives, TaskSpaceDynamics, TorqueRegressor
-from rbd_ros import (inertial_parameter_names, inertial_parameters, slotine_li_regressor,
-                     task_space_dynamics)
+from rbd_ros import task_space_dynamics
 from rbd_ros.ros.messages import TWIST
 from rbd_ros.ros.requests import BadRequest
 
@@ -14,7 +13,7 @@ from rbd_ros.ros.requests import BadRequest
 def matrix(rows, columns, values):
     """Return a message with a matrix whose rows and columns have names."""
     message = Matrix(row_names=list(rows), column_names=list(columns))
-    message.data.frombytes(np.ascontiguousarray(values, float).tobytes())
+    message.data.frombytes(np.ascontiguousarray(values, float).reshape(-1).view(np.uint8))
     return message
 
 
@@ -67,17 +66,16 @@ class AnalysisServices:
 
         def work():
             if len(request.reference_velocity) or len(request.reference_acceleration):
-                Y = slotine_li_regressor(
-                    robot.model, q, v,
+                Y = robot.service_workspace.slotine_li_regressor(
+                    q, v,
                     order.read('reference_velocity', request.reference_velocity),
                     order.read('reference_acceleration', request.reference_acceleration),
                     factorization=factorization)
             else:
                 Y = robot.service_workspace.torque_regressor(
                     q, v, order.read('acceleration', request.acceleration))
-            response.regressor = matrix(order.names, inertial_parameter_names(robot.model),
-                                        order.arrange(Y))
-            response.parameters = inertial_parameters(robot.model).tolist()
+            names, response.parameters = robot.inertial_parameters
+            response.regressor = matrix(order.names, names, order.arrange(Y))
         return work
 
     def task_space_dynamics(self, request, response):

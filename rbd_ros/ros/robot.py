@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The robot of a dynamics node: its model, as the parameters want it, and its latest state."""
 
+from array import array
+from functools import cached_property
 from math import inf, isfinite
 import warnings
 
 import numpy as np
 
-from rbd_ros import (load_urdf_string, ModelError, ModelWarning, with_armature, with_floating_base,
-                     with_free_joints, with_locked_joints, Workspace)
+from rbd_ros import (inertial_parameter_names, inertial_parameters, load_urdf_string, ModelError,
+                     ModelWarning, with_armature, with_floating_base, with_free_joints,
+                     with_locked_joints, Workspace)
 from rbd_ros.joints import KINDS
 from rbd_ros.ros.joint_states import JointStates
 from rbd_ros.ros.markers import Markers
@@ -174,6 +177,12 @@ class Robot:
         if not commands.mismatch:
             columns = {name: k for k, name in enumerate(self.model.velocity_names)}
             self.command_columns = np.array([columns[name] for name in commands.joints], int)
+
+    @cached_property
+    def inertial_parameters(self):
+        """Return the names and the values of the inertial parameters, for regressors."""
+        return (inertial_parameter_names(self.model),
+                array('d', inertial_parameters(self.model)))
 
     def forget(self):
         """Take no state as known any longer."""
