@@ -1,20 +1,31 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Let the dynamics node work for ten minutes, and fail if it loses states, grows, or slows down.
+Let the dynamics node work for ten minutes while it is disturbed, and fail if anything goes wrong.
 
-A robot of seven joints sends its state at 1 kHz from a process of its own, but for the cycles that
-the machine sleeps through; this one listens to ~/dynamics and compares every answer with the
-torques and positions that belong to its state. Every state must be answered. After the first
-minute (or a quarter of the time) memory may grow by 1 MB, threads and open files not at all.
+A robot of seven joints moves along a closed path and sends its state at 1 kHz from a process of
+its own, but for the cycles that the machine sleeps through. Another process calls slow services
+all the time. This one stops the node for up to a second now and then (SIGSTOP), exchanges its
+robot and loads it; it listens to ~/dynamics and ~/effort_commands and checks that
 
-With --patient the robot stops when five states are unanswered, until they are: a machine that is
-shared with others, or slow, then takes longer, and still nothing may be lost.
+- every answer holds the numbers of its state and of the robot that the node had then,
+- no command steps: of two that follow one another, the second lies no further than a blend of
+  0.25 s and the motion of the robot allow within 20 ms,
+- every state is answered, but for those that were sent while the node stood still and shortly
+  after, and for those that the node has counted as overruns,
+- after the first minute (or half of the time) memory grows by no more than 1 MB, threads and
+  open files not at all.
+
+With --patient the robot stops when five states are unanswered, until they are, or until the node
+reports them as overruns: a machine that is shared with others, or slow, then takes longer, and
+still nothing may be lost.
 
 """
 
 import argparse
 from array import array
+from contextlib import suppress
+from functools import partial
 import gc
 import math
 import multiprocessing
@@ -28,23 +39,48 @@ from time import monotonic, perf_counter, sleep, time_ns
 
 import numpy as np
 import psutil
-from rbd_ros import load_urdf, Workspace
+from rbd_ros import (center_of_mass, gravity_torques, inverse_dynamics, load_urdf, mass_matrix,
+                     with_payload)
 from rbd_ros.ros.share import share
 
-POSITIONS = 50             # states in turn, so that an answer can be checked by its position
+RATE = 1000.0              # Hz
+POSITIONS = 5000           # along the path, which takes 5 s
 GROWTH = 2 ** 20           # bytes, allowed after the beginning
 AGREEMENT = 1e-9           # as a share of the largest torque
-RATE = 1000.0              # Hz
 UNANSWERED = 5             # states, at which a patient robot stops; a queue holds ten
 PATIENCE = 30.0            # s
+LONGEST_STOP = 1.0         # s, for which the node is stopped
+# s: states that are sent from then before a stop on until then after it may be lost
+BEFORE, AFTER = 0.02, 0.2
+# s, between two stops, swaps and loads; different primes, so that all of them meet
+STOPS, SWAPS, LOADS = 7.0, 11.0, 3.1
+QUIET = 2.0                # s, without disturbance in the end
+# s, of a blend, and the most of it that one command may catch up with
+BLEND, LONGEST_STEP = 0.25, 0.02
+LOAD, TOOL = 3.0, 'tool'   # kg, and the link that carries it
+LINK = 'elbow_link'        # whose mass is another one in the other robot
+VELOCITY = 0.1             # rad/s, which is sent with every position
 
 
-def states(model):
-    """Return the positions that are sent in turn."""
-    return np.random.default_rng(0).uniform(-1.0, 1.0, (POSITIONS, model.nv))
+def path(model):
+    """Return the positions that are sent in turn, shape (POSITIONS, nv)."""
+    rng = np.random.default_rng(0)
+    phase = 2.0 * np.pi * np.arange(POSITIONS) / POSITIONS
+    centre, size, shift = rng.uniform([[-0.5], [0.2], [0.0]], [[0.5], [0.8], [6.0]], (3, model.nv))
+    return centre + size * np.sin(phase[:, None] + shift)
 
 
-def send(urdf, seconds, patient, go, started, sent, answered):
+def heavier(text):
+    """Return the description of the same robot with one link that is three times as heavy."""
+    link = text.index(f'<link name="{LINK}">')
+    begin = text.index('<mass value="', link) + len('<mass value="')
+    end = text.index('"', begin)
+    return f'{text[:begin]}{3.0 * float(text[begin:end])}{text[end:]}'
+
+
+# -- The robot. -----------------------------------------------------------------------------------
+
+def send(urdf, seconds, patient, go, sent, answered, left_out, stamps):
     """
     Send joint states at 1 kHz.
 
@@ -52,136 +88,385 @@ def send(urdf, seconds, patient, go, started, sent, answered):
     out: no robot sends twenty states at once.
 
     """
+    def unanswered():
+        return sent.value - answered.value - left_out.value
+
     def wait_for_answers():
-        """Return whether all that was sent is answered."""
+        """Return whether all that was sent is answered, or left out by a node that said so."""
         end = perf_counter() + PATIENCE
-        while answered.value < sent.value and perf_counter() < end:
+        while unanswered() > 0 and perf_counter() < end:
             sleep(1.0 / RATE)
-        return answered.value >= sent.value
+        return unanswered() <= 0
 
     import rclpy
-    from rbd_ros.ros.subscriptions import DESCRIPTION_QOS
     from sensor_msgs.msg import JointState
-    from std_msgs.msg import String
 
     rclpy.init()
     node = rclpy.create_node('source')
     model = load_urdf(urdf)
-    describe = node.create_publisher(String, 'robot_description', DESCRIPTION_QOS)
-    describe.publish(String(data=Path(urdf).read_text()))
     publisher = node.create_publisher(JointState, 'joint_states', 10)
     message = JointState(name=list(model.velocity_names))
-    positions = [array('d', q) for q in states(model)]
-    message.velocity = array('d', np.full(model.nv, 0.1))
+    positions = [array('d', q) for q in path(model)]
+    message.velocity = array('d', np.full(model.nv, VELOCITY))
 
     def publish(k):
         now = time_ns()
         message.header.stamp.sec, message.header.stamp.nanosec = divmod(now, 10 ** 9)
         message.position = positions[k % POSITIONS]
         publisher.publish(message)
+        return now
 
     while not go.is_set():
         publish(0)
         sleep(0.05)
     gc.freeze()
-    started.value = time_ns()
     due = perf_counter()
     for k in range(round(RATE * seconds)):
         while (left := due - perf_counter()) > 0.0:
             sleep(left)
         due += max(1, math.ceil(-left * RATE)) / RATE
-        if patient and sent.value - answered.value >= UNANSWERED and not wait_for_answers():
+        if patient and unanswered() >= UNANSWERED and not wait_for_answers():
             break
-        publish(k)
+        stamps[k] = publish(k)
         sent.value = k + 1
-    wait_for_answers()
+    if patient:
+        wait_for_answers()
+    else:
+        sleep(1.0)
     rclpy.try_shutdown()
+
+
+# -- Those who ask. -------------------------------------------------------------------------------
+
+def ask(urdf, go, over, asked, wrong):
+    """Call the slowest services one after the other, and check what they answer."""
+    import rclpy
+    from rbd_msgs.srv import HybridDynamicsDerivatives, TaskSpaceDynamics, TorqueRegressor
+
+    rclpy.init()
+    node = rclpy.create_node('analyst')
+    model = load_urdf(urdf)
+    q, one = path(model)[0].tolist(), [1.0] * model.nv
+    requests = (
+        (TorqueRegressor, 'torque_regressor', {'acceleration': one}),
+        (TorqueRegressor, 'torque_regressor', {'reference_velocity': one,
+                                               'reference_acceleration': one}),
+        (HybridDynamicsDerivatives, 'hybrid_dynamics_derivatives', {
+            'acceleration': one, 'effort': one, 'acceleration_prescribed': [True] * model.nv}),
+        (TaskSpaceDynamics, 'task_space_dynamics', {'link': TOOL}))
+    clients = {name: node.create_client(kind, f'/dynamics/{name}') for kind, name, _ in requests}
+    for client in clients.values():
+        client.wait_for_service()
+    go.wait()
+    while not over.is_set():
+        for kind, name, fields in requests:
+            future = clients[name].call_async(kind.Request(
+                position=q, velocity=[VELOCITY] * model.nv, **fields))
+            rclpy.spin_until_future_complete(node, future, timeout_sec=PATIENCE)
+            asked.value += 1
+            if not future.done() or not future.result().success:
+                wrong.value += 1
+                print(f'{name}:', future.result().message if future.done() else 'no answer')
+            elif 'acceleration' in fields and kind is TorqueRegressor:
+                answer = future.result()
+                rows, columns = model.nv, len(answer.parameters)
+                tau = np.reshape(answer.regressor.data, (rows, columns)) @ answer.parameters
+                # Of whichever robot the node had then.
+                if not any(np.allclose(tau, inverse_dynamics(one_of, q, [VELOCITY] * rows, one))
+                           for one_of in robots(urdf).values()):
+                    wrong.value += 1
+                    print(f'{name}: wrong torques {tau}')
+        sleep(0.02)
+    rclpy.try_shutdown()
+
+
+_ROBOTS = {}
+
+
+def robots(urdf):
+    """Return the robots that the node may have, by their masses."""
+    if not _ROBOTS:
+        from rbd_ros import load_urdf_string
+        text = Path(urdf).read_text()
+        for model in (load_urdf_string(text), load_urdf_string(heavier(text))):
+            for one in (model, with_payload(model, TOOL, LOAD)):
+                _ROBOTS[round(one.mass, 9)] = one
+    return _ROBOTS
+
+
+# -- What is heard. -------------------------------------------------------------------------------
+
+class Ears:
+    """
+    Hears the node, and checks what it says.
+
+    Attributes
+    ----------
+    stamps : set of int
+        Of the states that were answered, ns.
+    commands : int
+        How many were heard.
+    wrong, jumps : list of str
+        What was wrong.
+    counts : dict of str to str
+        What the node says of itself.
+
+    """
+
+    def __init__(self, urdf, answered, left_out):
+        models = robots(urdf)
+        q = path(next(iter(models.values())))
+        self._index = {position.tobytes(): k for k, position in enumerate(q)}
+        still = np.full(q.shape[1], VELOCITY)
+        self._expected = {
+            mass: [(gravity_torques(model, x), inverse_dynamics(model, x, still, 0.0 * still),
+                    mass_matrix(model, x), center_of_mass(model, x)) for x in q]
+            for mass, model in models.items()}
+        g = np.array([[terms[0] for terms in of_robot] for of_robot in self._expected.values()])
+        self._largest = np.max(np.abs(g))
+        # Two robots and two poses are the ends of the widest blend; meanwhile the robot moves on.
+        width = g.max(axis=(0, 1)) - g.min(axis=(0, 1))
+        speed = RATE * np.max(np.abs(np.diff(g, axis=1)), axis=(0, 1))
+        self._reach = LONGEST_STEP * (width / BLEND + speed) + AGREEMENT * self._largest
+        self._last, self._answered, self._left_out = None, answered, left_out
+        self.heard, self.stamps, self.commands = Event(), set(), 0
+        self.wrong, self.jumps, self.counts = [], [], {}
+        self.g, self.begin, self.largest_step = None, math.inf, 0.0
+
+    def on_dynamics(self, message):
+        """Check an answer against functions that compute one thing each."""
+        stamp = message.header.stamp.sec * 10 ** 9 + message.header.stamp.nanosec
+        self.heard.set()
+        terms = self._expected.get(round(message.mass, 9))
+        k = self._index.get(np.array(message.position).tobytes())
+        if terms is None or k is None:
+            self.wrong.append(f'an answer for {message.mass} kg at {list(message.position)}')
+            return
+        g, bias, M, com = terms[k]
+        self.g = g
+        tau = np.add(message.gravity_torques, message.coriolis_torques)
+        scale = AGREEMENT * self._largest
+        if not (np.max(np.abs(message.gravity_torques - g)) < scale
+                and np.max(np.abs(tau - bias)) < scale
+                and np.max(np.abs(np.reshape(message.mass_matrix, M.shape) - M)) < scale
+                and np.max(np.abs([message.com.x, message.com.y, message.com.z] - com)) < scale):
+            self.wrong.append(f'position {k}, {message.mass} kg')
+        if stamp >= self.begin:
+            self.stamps.add(stamp)
+            self._answered.value = len(self.stamps)
+
+    def on_commands(self, message):
+        """Check that a command does not step."""
+        efforts = np.array(message.data)
+        self.commands += 1
+        if self._last is not None:
+            step = np.abs(efforts - self._last)
+            self.largest_step = max(self.largest_step, np.max(step))
+            if not np.all(step <= self._reach):
+                self.jumps.append(f'from {self._last} to {efforts}')
+        self._last = efforts
+
+    def on_diagnostics(self, message):
+        """Take over what the node says of itself."""
+        self.counts = {pair.key: pair.value for pair in message.status[0].values}
+        self._left_out.value = self.count('overruns')
+
+    def count(self, what):
+        """Return how often something happened to the node."""
+        return int(self.counts.get(what, '0').split(',')[0])
+
+    def settled(self):
+        """Return whether the last command is the gravity torque of the last answer."""
+        return np.allclose(self._last, self.g, atol=1e-6 * self._largest)
+
+
+# -- The soak. ------------------------------------------------------------------------------------
+
+class Disturber:
+    """
+    Stops the node, exchanges its robot and loads it, each now and then.
+
+    Parameters
+    ----------
+    process : subprocess.Popen
+        The node.
+    describe, load : callables
+        Called with a number that counts up.
+
+    Attributes
+    ----------
+    stops : list of (int, int)
+        From when to when the node stood still, ns.
+
+    """
+
+    def __init__(self, process, describe, load):
+        self._process, self._rng = process, np.random.default_rng(1)
+        self._swap, self._load = describe, load
+        begin = monotonic()
+        self._due = {'stop': begin + STOPS, 'swap': begin + SWAPS, 'load': begin + LOADS}
+        self._going_on, self.stops, self.counts = math.inf, [], dict.fromkeys(self._due, 0)
+
+    def act(self):
+        """Do what is due."""
+        now = monotonic()
+        if now >= self._going_on:
+            self._process.send_signal(signal.SIGCONT)
+            self.stops[-1] = (self.stops[-1][0], time_ns())
+            self._going_on, self._due['stop'] = math.inf, now + STOPS
+        for what, do, period in (('stop', self._stop, math.inf), ('swap', self._swap, SWAPS),
+                                 ('load', self._load, LOADS)):
+            if now >= self._due[what]:
+                self._due[what] = now + period
+                self.counts[what] += 1
+                do(self.counts[what])
+
+    def _stop(self, _):
+        self.stops.append((time_ns(), math.inf))
+        self._process.send_signal(signal.SIGSTOP)
+        # Half of them are shorter than what is taken for a gap in the states.
+        self._going_on = monotonic() + LONGEST_STOP * self._rng.uniform() ** 3
+
+    def end(self):
+        """Let the node go on."""
+        if self.stops and self.stops[-1][1] == math.inf:
+            self._process.send_signal(signal.SIGCONT)
+            self.stops[-1] = (self.stops[-1][0], time_ns())
 
 
 def soak(urdf, seconds, patient, executor):
     """Run the node and return what went wrong, a sentence each."""
-    import rclpy
+    from diagnostic_msgs.msg import DiagnosticArray
+    from geometry_msgs.msg import Inertia
     from rbd_msgs.msg import DynamicsStamped
+    from rbd_msgs.srv import SetPayload
+    import rclpy
     from rclpy.experimental.events_executor import EventsExecutor
+    from rclpy.qos import DurabilityPolicy, QoSProfile
     from rclpy.task import Future
+    from std_msgs.msg import Float64MultiArray, String
 
-    # The stamp of the first state, and how many were sent and answered since.
-    started, sent, answered = (multiprocessing.Value(kind, 0) for kind in 'qii')
-    model = load_urdf(urdf)
-    workspace, expected = Workspace(model), {}
-    for q in states(model):
-        terms = workspace.all_terms(q, np.full(model.nv, 0.1))
-        expected[q.tobytes()] = np.concatenate((terms.g, terms.coriolis_torques, terms.M.ravel()))
+    sent, answered, left_out, asked, unanswered = (multiprocessing.Value('i', 0)
+                                                   for _ in range(5))
+    stamps = multiprocessing.Array('q', round(RATE * seconds), lock=False)
+    go, over = multiprocessing.Event(), multiprocessing.Event()
+    texts = [Path(urdf).read_text()]
+    texts.append(heavier(texts[0]))
+    ears = Ears(urdf, answered, left_out)
+
     rclpy.init()
-    node, heard, stamps, wrong = rclpy.create_node('sink'), Event(), set(), []
-
-    def on_dynamics(message):
-        stamp = message.header.stamp.sec * 10 ** 9 + message.header.stamp.nanosec
-        heard.set()
-        if not 0 < started.value <= stamp:
-            return
-        stamps.add(stamp)
-        answered.value = len(stamps)
-        right = expected.get(np.array(message.position).tobytes())
-        got = np.concatenate((message.gravity_torques, message.coriolis_torques,
-                              message.mass_matrix))
-        if right is None or not np.max(np.abs(got - right)) < AGREEMENT * np.max(np.abs(right)):
-            wrong.append(message)
-
-    node.create_subscription(DynamicsStamped, '/dynamics/dynamics', on_dynamics, 1000)
+    node = rclpy.create_node('sink')
+    node.create_subscription(DynamicsStamped, '/dynamics/dynamics', ears.on_dynamics, 1000)
+    node.create_subscription(Float64MultiArray, '/dynamics/effort_commands', ears.on_commands,
+                             1000)
+    node.create_subscription(DiagnosticArray, '/diagnostics', ears.on_diagnostics, 10)
+    descriptions = node.create_publisher(String, 'robot_description', QoSProfile(
+        depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL))
+    descriptions.publish(String(data=texts[0]))
+    payloads = node.create_client(SetPayload, '/dynamics/set_payload')
     listener = EventsExecutor()
     listener.add_node(node)
+    spin = partial(listener.spin_until_future_complete, Future())
+
     # A patient robot's states are not too old because the machine stood still.
-    process = subprocess.Popen([sys.executable, '-m', 'rbd_ros.ros.dynamics_node', '--ros-args',
-                                '-p', f'executor:={executor}',
-                                *(('-p', 'state_timeout:=60.0') if patient else ())])
+    process = subprocess.Popen([
+        sys.executable, '-m', 'rbd_ros.ros.dynamics_node', '--ros-args', '--log-level', 'error',
+        '-p', f'executor:={executor}', '-p', 'model_changes:=accept', '-p', 'on_stale:=hold',
+        *(('-p', 'state_timeout:=60.0') if patient else ())])
     watched = psutil.Process(process.pid)
-    go = multiprocessing.Event()
-    source = multiprocessing.Process(target=send, args=(urdf, seconds, patient, go, started, sent,
-                                                        answered))
-    source.start()
-    faults = []
+    helpers = [multiprocessing.Process(target=send, args=(urdf, seconds, patient, go, sent,
+                                                          answered, left_out, stamps)),
+               multiprocessing.Process(target=ask, args=(urdf, go, over, asked, unanswered))]
+    source, _ = helpers
+    faults, resources, disturber = [], [], None
     try:
+        for helper in helpers:
+            helper.start()
         end = monotonic() + 120.0
-        while not heard.is_set() and monotonic() < end:
-            listener.spin_until_future_complete(Future(), 0.1)
+        while not ears.heard.is_set() and monotonic() < end:
+            spin(0.1)
         gc.freeze()
+        disturber = Disturber(
+            process, lambda count: descriptions.publish(String(data=texts[count % 2])),
+            lambda count: payloads.call_async(SetPayload.Request(
+                link=TOOL, inertia=Inertia(m=LOAD * (count % 2)))))
+        ears.begin = time_ns()
         go.set()
-        begin, first, due = monotonic(), None, 0.0
+        begin, due = monotonic(), 0.0
         while source.is_alive():
-            listener.spin_until_future_complete(Future(), 0.1)
+            spin(0.01)
             elapsed = monotonic() - begin
-            if elapsed < min(60.0, 0.25 * seconds):
+            if sent.value < len(stamps) - RATE * QUIET:
+                disturber.act()
+            else:
+                disturber.end()
+            if elapsed < min(60.0, 0.5 * seconds):
                 continue
-            now = (watched.memory_info().rss, watched.num_threads(), watched.num_fds())
-            first = first or now
+            resources.append((watched.memory_info().rss, watched.num_threads(),
+                              watched.num_fds()))
             if elapsed > due:
                 due = elapsed + 30.0
-                print(f'{elapsed:6.0f} s: {sent.value} sent, {len(stamps)} answered, '
-                      f'{now[0] / 2 ** 20:.1f} MB, {now[1]} threads, {now[2]} files', flush=True)
+                print(f'{elapsed:6.0f} s: {sent.value} sent, {len(ears.stamps)} answered, '
+                      f'{resources[-1][0] / 2 ** 20:.1f} MB', flush=True)
         cpu = sum(watched.cpu_times()[:2]) / elapsed
-        if now[0] - first[0] > GROWTH:
-            faults.append(f'memory grew by {(now[0] - first[0]) / 1024:.0f} KiB')
-        for what, before, after in zip(('threads', 'files'), first[1:], now[1:]):
-            if after > before:
-                faults.append(f'{what} grew from {before} to {after}')
+        over.set()
+        # The last report of the node, and the last of what is on its way.
+        before = ears.counts
+        end = monotonic() + 5.0
+        while ears.counts is before and monotonic() < end:
+            spin(0.1)
     finally:
-        source.join()
+        over.set()
+        process.send_signal(signal.SIGCONT)
         process.send_signal(signal.SIGTERM)
         code = process.wait(timeout=10.0)
+        for helper in helpers:
+            helper.join(timeout=PATIENCE)
+            with suppress(ProcessLookupError):
+                helper.kill()
         listener.shutdown()
         rclpy.try_shutdown()
-    print(f'{sent.value} states sent in {elapsed:.0f} s, {len(stamps)} answered, '
-          f'{len(wrong)} wrong; memory {(now[0] - first[0]) / 1024:+.0f} KiB; '
-          f'{100 * cpu:.0f} % of a core; exit code {code}')
-    if wrong:
-        faults.append(f'{len(wrong)} answers are wrong')
+
+    lost = sorted(set(stamps[:sent.value]) - ears.stamps)
+    excused = [stamp for stamp in lost
+               if any(a - 1e9 * BEFORE < stamp < b + 1e9 * AFTER for a, b in disturber.stops)]
+    overruns = ears.count('overruns')
+    (memory, *first), (memory_then, *last) = resources[0], resources[-1]
+    stood = sum(b - a for a, b in disturber.stops) * 1e-9
+    print(f'{sent.value} states sent in {elapsed:.0f} s, {len(ears.stamps)} answered, '
+          f'{len(ears.wrong)} wrong; {len(lost)} were not, {len(excused)} of them while the node '
+          f'stood still; {overruns} overruns, {ears.count("joint states dropped")} dropped')
+    print(f'{ears.commands} commands, {len(ears.jumps)} jumps, largest step '
+          f'{ears.largest_step:.2f} N m; {len(disturber.stops)} stops ({stood:.1f} s), '
+          f'{disturber.counts["swap"]} swaps, {disturber.counts["load"]} loads, '
+          f'{asked.value} requests, {unanswered.value} unanswered or wrong')
+    print(f'memory {(memory_then - memory) / 1024:+.0f} KiB; {100 * cpu:.0f} % of a core; '
+          f'exit code {code}')
+    if ears.wrong:
+        faults.append(f'{len(ears.wrong)} answers are wrong, the first: {ears.wrong[0]}')
+    if ears.jumps:
+        faults.append(f'{len(ears.jumps)} commands jumped, the first {ears.jumps[0]}')
+    if not ears.settled():
+        faults.append('the last command is not the gravity torque of the last answer')
+    if unanswered.value:
+        faults.append(f'{unanswered.value} requests were not answered, or wrongly')
+    if not asked.value:
+        faults.append('no request was made')
+    if memory_then - memory > GROWTH:
+        faults.append(f'memory grew by {(memory_then - memory) / 1024:.0f} KiB')
+    for what, before, after in zip(('threads', 'files'), first, last):
+        if after > before:
+            faults.append(f'{what} grew from {before} to {after}')
     if code:
         faults.append(f'the exit code is {code}')
     if sent.value < round(RATE * seconds):
         faults.append(f'the robot stopped: after {PATIENCE:.0f} s states were still unanswered')
-    if len(stamps) != sent.value:
-        faults.append(f'{sent.value - len(stamps)} states were not answered')
+    if len(lost) - len(excused) > overruns:
+        faults.append(f'{len(lost) - len(excused)} states were not answered, and the node has '
+                      f'counted {overruns}')
+    if faults:
+        print('the node says:', *(f'  {key}: {value}' for key, value in ears.counts.items()),
+              sep='\n')
     return faults
 
 

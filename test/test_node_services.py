@@ -13,7 +13,7 @@ from rbd_ros.joints import quaternion_matrix
 from rbd_ros.ros.markers import Markers
 from rclpy.serialization import deserialize_message
 from robots import example_urdf, load_quietly, random_state, relative_error
-from visualization_msgs.msg import MarkerArray
+from visualization_msgs.msg import Marker, MarkerArray
 
 # Against Pinocchio: rounding is a hundredth of it.
 AGREEMENT = 1e-9
@@ -64,9 +64,10 @@ def test_markers_show_the_centre_of_mass_and_the_torques(arm, model):
     message, q, _ = state(model)
     arm.spin_until(lambda: arm.node.publishing.publishers()[-1].get_subscription_count() > 0)
     arm.answer(*message)
-    arm.spin_until(lambda: heard)
-    markers = {(marker.ns, marker.id): marker for marker in heard[0].markers}
-    assert len(markers) == len(heard[0].markers)
+    arm.spin_until(lambda: len(heard) > 1)
+    assert [marker.action for marker in heard[0].markers] == [Marker.DELETEALL]
+    markers = {(marker.ns, marker.id): marker for marker in heard[1].markers}
+    assert len(markers) == len(heard[1].markers)
     com = markers['com', 0].pose.position
     assert np.allclose([com.x, com.y, com.z], rbd_ros.center_of_mass(model, q))
     arrows = [marker for key, marker in markers.items() if key[0] == 'gravity_torque']
@@ -110,7 +111,7 @@ def test_markers_show_inertias_in_the_frames_of_the_links(arm, model):
 def test_the_ellipsoid_of_a_load_is_in_the_frame_of_its_link(model):
     loaded = rbd_ros.with_payload(model, 'tool0', 2.0, com=(0.0, 0.0, 0.1))
     q = rbd_ros.neutral(loaded)
-    arrays = Markers(loaded, 'r1/').update(
+    _, *arrays = Markers(loaded, 'r1/').update(
         Time(), 'r1/base_link', rbd_ros.forward_kinematics(loaded, q),
         rbd_ros.all_terms(loaded, q, np.zeros(loaded.nv)))
     ellipsoids = [marker for array in arrays

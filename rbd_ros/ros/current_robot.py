@@ -115,12 +115,13 @@ class CurrentRobot:
         if self.robot is not None and self._is_commanding():
             self._log.warning('the robot changes while its commands flow; model_changes is '
                               f'{self._parameters.model_changes}')
+        first = self.robot is None
         self.change(robot)
         model = robot.model
-        if self._alone:
+        if self._alone and first:
             # What is there now stays: without it the garbage collector stops the node for 50 ms
-            # at times to look through all that the compiler has left behind.
-            gc.unfreeze()
+            # at times to look through all that the compiler has left behind. A later robot adds
+            # little, and states wait for no collection.
             gc.collect()
             gc.freeze()
         for note in model.warnings:

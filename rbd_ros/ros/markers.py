@@ -107,8 +107,8 @@ class Markers:
         Yields
         ------
         bytes or visualization_msgs.msg.MarkerArray
-            Arrays to publish: serialized, but for that of the wrenches of a request and the first,
-        which takes away what other robots have left.
+            Arrays to publish: serialized, but for that of the wrenches of a request and the first
+            of all, which takes away what other robots have left.
 
         """
         if self._frame is None:
