@@ -12,7 +12,8 @@ robot and loads it; it listens to ~/dynamics and ~/effort_commands and checks th
 - no command steps: of two that follow one another, the second lies no further than a blend of
   0.25 s and the motion of the robot allow within 20 ms,
 - every state is answered, but for those that were sent while the node stood still and shortly
-  after, and for those that the node has counted as overruns,
+  after, those that the node has counted as overruns, and one of ten thousand: a machine that is
+  shared with others may sleep for longer than a queue holds,
 - after the first minute (or half of the time) memory grows by no more than 1 MB, threads and
   open files not at all.
 
@@ -47,6 +48,7 @@ RATE = 1000.0              # Hz
 POSITIONS = 5000           # along the path, which takes 5 s
 GROWTH = 2 ** 20           # bytes, allowed after the beginning
 AGREEMENT = 1e-9           # as a share of the largest torque
+LOST = 1e-4                # share of the states that may be lost without --patient
 UNANSWERED = 5             # states, at which a patient robot stops; a queue holds ten
 PATIENCE = 30.0            # s
 LONGEST_STOP = 1.0         # s, for which the node is stopped
@@ -461,7 +463,7 @@ def soak(urdf, seconds, patient, executor):
         faults.append(f'the exit code is {code}')
     if sent.value < round(RATE * seconds):
         faults.append(f'the robot stopped: after {PATIENCE:.0f} s states were still unanswered')
-    if len(lost) - len(excused) > overruns:
+    if len(lost) - len(excused) > overruns + (0 if patient else LOST * sent.value):
         faults.append(f'{len(lost) - len(excused)} states were not answered, and the node has '
                       f'counted {overruns}')
     if faults:

@@ -285,6 +285,13 @@ def test_the_inertia_of_a_load_is_given_as_that_of_a_link_is(arm, inertia):
     assert np.array_equal(loaded.links[-1].inertia, np.diag((0.01, 0.02, 0.025)))
 
 
+def test_six_numbers_of_an_inertia_are_moments_and_then_products(arm):
+    loaded = rbd_ros.with_payload(arm, arm.link_names[-1], 2.0, (0.1, 0.0, 0.0),
+                                  (0.01, 0.02, 0.025, 0.001, 0.002, 0.003))
+    assert loaded.links[-1].inertia.tolist() == [
+        [0.01, 0.001, 0.002], [0.001, 0.02, 0.003], [0.002, 0.003, 0.025]]
+
+
 @pytest.mark.parametrize('inertia', [0.01, (0.01, 0.02), np.eye(2), np.ones((1, 3)), np.eye(4)])
 def test_numbers_of_a_load_are_not_repeated_to_fill_up(arm, inertia):
     with pytest.raises(rbd_ros.ModelError, match='3, 6 or 3 x 3 numbers'):

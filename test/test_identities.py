@@ -12,6 +12,8 @@ ROUNDING = 1e-11
 # Central differences with the step 1e-6 lose half the digits.
 DIFFERENCES = 1e-7
 STEP = 1e-6
+# Solving with M loses as many digits as its condition number has.
+AGREEMENT = 1e-9
 
 
 @pytest.fixture(scope='module', params=[*range(12), 'panda.urdf', 'anymal-kinova.urdf'])
@@ -174,3 +176,47 @@ def test_factorizations_agree_where_no_path_has_three_joints_and_differ_beyond()
         one = rbd_ros.coriolis_matrix(chain, q, v)
         other = rbd_ros.coriolis_matrix(chain, q, v, factorization='body')
         assert (relative_error(one, other) < ROUNDING) == same
+
+
+@pytest.mark.parametrize('seed', range(6))
+def test_the_coriolis_matrix_of_a_floating_robot(seed):
+    # The axes of the base are those of the moving body, and the recursion takes them all at once.
+    model = rbd_ros.with_floating_base(random_tree(seed, 6))
+    rng = np.random.default_rng(seed)
+    q, v = rbd_ros.random_configuration(model, rng), rng.normal(size=model.nv)
+    M_dot = (rbd_ros.mass_matrix(model, rbd_ros.integrate(model, q, v, STEP))
+             - rbd_ros.mass_matrix(model, rbd_ros.integrate(model, q, v, -STEP))) / (2 * STEP)
+    C = rbd_ros.coriolis_matrix(model, q, v)
+    assert relative_error(C + C.T, M_dot) < DIFFERENCES
+    bias = rbd_ros.bias_torques(model, q, v) - rbd_ros.gravity_torques(model, q)
+    assert relative_error(C @ v, bias) < ROUNDING
+
+
+@pytest.mark.parametrize('seed', range(8))
+def test_joints_in_line_leave_one_without_inertia_whatever_rounding_says(seed):
+    # The second turns about the axis of the first: it leaves nothing for that one to move.
+    rng = np.random.default_rng(seed)
+    axis, rpy = rng.normal(size=3), rng.uniform(-3.0, 3.0, 3)
+    model = (rbd_ros.ModelBuilder('r').link('a').link('b')
+             .link('c', 1.7, rng.normal(size=3), (0.1, 0.2, 0.25))
+             .joint('i', 'revolute', 'a', 'b', xyz=rng.normal(size=3), rpy=rpy, axis=axis)
+             .joint('j', 'revolute', 'b', 'c', xyz=0.3 * axis, axis=axis).build())
+    with pytest.raises(rbd_ros.SingularError, match="'i' moves no inertia"):
+        rbd_ros.forward_dynamics(model, *rng.normal(size=(3, 2)))
+
+
+def test_rotors_are_felt_by_every_algorithm():
+    plain = random_tree(3, 6, kinds=('revolute', 'prismatic'))
+    rotors = np.linspace(0.1, 0.6, plain.nv)
+    model = rbd_ros.with_armature(plain, dict(zip(plain.velocity_names, rotors)))
+    q, v, a = random_state(model, 3)
+    tau = rbd_ros.inverse_dynamics(model, q, v, a)
+    assert relative_error(tau, rbd_ros.inverse_dynamics(plain, q, v, a) + rotors * a) < ROUNDING
+    assert relative_error(rbd_ros.forward_dynamics(model, q, v, tau), a) < AGREEMENT
+    given = np.arange(model.nv) % 2 == 0
+    for got, expected in zip(rbd_ros.hybrid_dynamics(model, q, v, a, tau, given), (a, tau)):
+        assert relative_error(got, expected) < AGREEMENT
+    by_a = rbd_ros.inverse_dynamics_derivatives(model, q, v, a).by_input
+    assert relative_error(by_a, rbd_ros.mass_matrix(plain, q) + np.diag(rotors)) < ROUNDING
+    inverse = rbd_ros.forward_dynamics_derivatives(model, q, v, tau).by_input
+    assert relative_error(inverse @ by_a, np.eye(model.nv)) < AGREEMENT

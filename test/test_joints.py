@@ -378,7 +378,8 @@ def test_builder_makes_what_the_description_says():
     assert list(model.upper) == [1.0, 2.0]
     assert list(model.damping) == [0.5, 0.5]
     assert list(model.gravity) == [0.0, 0.0, -1.6]
-    assert model.links[1].inertia[1, 2] == 0.03
+    assert model.links[1].inertia.tolist() == [[0.1, 0.01, 0.02], [0.01, 0.2, 0.03],
+                                               [0.02, 0.03, 0.25]]
     T = rbd_ros.forward_kinematics(model, [0.0, 0.0])[1]
     assert np.allclose(T[:3, 3], [1, 2, 3])
     with pytest.raises(rbd_ros.ModelError, match='expected one of fixed, revolute'):

@@ -256,6 +256,16 @@ def test_a_payload_counts_until_it_is_taken_away(harness, arm):
     assert relative_error(got.gravity_torques, rbd_ros.gravity_torques(arm, q)) < AGREEMENT
 
 
+def test_products_of_inertia_keep_their_names(harness):
+    node = harness(ARM)
+    message = load(2.0, moments=(0.01, 0.02, 0.025))
+    message.ixy, message.ixz, message.iyz = 0.001, 0.002, 0.003
+    assert node.call(SetPayload, 'set_payload', link='tool0', inertia=message).success
+    tool, = (link for link in node.node.robot.model.links if link.is_load)
+    assert tool.inertia.tolist() == [
+        [0.01, 0.001, 0.002], [0.001, 0.02, 0.003], [0.002, 0.003, 0.025]]
+
+
 @pytest.mark.parametrize('link, inertia, message', [
     ('hand', load(1.0), "no link 'hand'"), ('tool0', load(-1.0), 'mass'),
     ('tool0', load(np.nan), 'mass'), ('tool0', load(1.0, (np.inf, 0.0, 0.0)), 'finite'),

@@ -8,7 +8,9 @@ from builtin_interfaces.msg import Time
 from harness import joint_state
 import numpy as np
 import pytest
+import rbd_ros
 from rbd_ros.ros import reader as module
+from rbd_ros.ros.joint_states import JointStates
 from rbd_ros.ros.reader import Reader
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
@@ -234,3 +236,13 @@ def test_the_stamp_can_be_sent_again(rng, reader):
     raw = message(rng)
     for _ in range(2):
         assert isinstance(reader.read(raw).stamp, Time)
+
+
+@pytest.mark.parametrize('kind, rate', [('continuous', 0.4), ('revolute', 0.4 - 20.0 * np.pi)])
+def test_positions_of_continuous_joints_alone_may_leap_by_full_turns(kind, rate):
+    model = (rbd_ros.ModelBuilder('r').link('a').link('b', 1.0, inertia=(0.1, 0.1, 0.1))
+             .joint('j', kind, 'a', 'b').build())
+    states = JointStates(model)
+    for k, x in enumerate((np.pi - 0.02, 0.02 - np.pi)):
+        states.update(JointState(name=['j'], position=[x]), 0.1 * k, filter_time=0.0)
+    assert states.velocity_or(None)[0] == pytest.approx(rate)

@@ -56,9 +56,10 @@ def test_numbers_of_a_urdf_are_read():
 
 def test_joints_are_numbered_depth_first_in_document_order():
     model = load_urdf_string(robot(
-        *(link(x) for x in 'abcde'), joint('z', 'a', 'b'), joint('y', 'a', 'c'),
-        joint('x', 'b', 'd'), joint('w', 'c', 'e')))
-    assert model.velocity_names == ('z', 'x', 'y', 'w')
+        *(link(x) for x in 'abcdefg'), joint('z', 'a', 'b'), joint('y', 'a', 'c'),
+        joint('x', 'b', 'd'), joint('w', 'c', 'e'), joint('r', 'b', 'g'), joint('s', 'b', 'f')))
+    # Neither the names of joints nor those of links decide.
+    assert model.velocity_names == ('z', 'x', 'r', 's', 'y', 'w')
 
 
 def test_all_robots_of_example_robot_data_load():

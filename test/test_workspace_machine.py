@@ -1,0 +1,121 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+What outlives a call of a workspace: nothing that a later call could feel.
+
+The invariant: whatever was called before, with whatever arguments, and whether it was refused or
+not, a method returns exactly what that of a new workspace returns.
+
+"""
+
+from hypothesis import HealthCheck, settings, strategies as st
+from hypothesis.stateful import rule, RuleBasedStateMachine
+import numpy as np
+import pytest
+from rbd_ros import batch, ModelError, StateError, Workspace
+from robots import example_urdf, load_quietly, random_tree
+
+ALL_KINDS = ('revolute', 'prismatic', 'continuous', 'fixed', 'universal', 'spherical', 'free',
+             'planar', 'helical', 'cylindrical', 'euler_zyx')
+ROBOTS = (random_tree(1, 9), random_tree(2, 7, kinds=ALL_KINDS),
+          load_quietly(example_urdf('panda.urdf')))
+METHODS = {
+    'all_terms': 'qv', 'configuration_terms': 'q', 'inverse_dynamics': 'qva',
+    'bias_torques': 'qv', 'gravity_torques': 'q', 'forward_dynamics': 'qva',
+    'terms_and_rates': 'qva', 'inverse_dynamics_derivatives': 'qva',
+    'forward_dynamics_derivatives': 'qva', 'torque_regressor': 'qva',
+    'slotine_li_regressor': 'qvaa', 'place_links': 'q'}
+PUSHED = ('inverse_dynamics', 'bias_torques', 'forward_dynamics', 'inverse_dynamics_derivatives',
+          'forward_dynamics_derivatives', 'hybrid_dynamics', 'hybrid_dynamics_derivatives')
+# What configuration_terms does not write.
+LEFT_ALONE = {'configuration_terms': (1, 3)}
+
+
+def flat(result):
+    """Return all numbers of a result, copied, but for those that have no meaning."""
+    if isinstance(result, tuple):
+        return [x for part in result for x in flat(part)]
+    return [np.array(result)]
+
+
+class WorkspaceMachine(RuleBasedStateMachine):
+    """One workspace for each robot, and calls in any order."""
+
+    def __init__(self):
+        super().__init__()
+        self.workspaces = [Workspace(model) for model in ROBOTS]
+
+    @rule(k=st.integers(0, len(ROBOTS) - 1), method=st.sampled_from(sorted(METHODS)),
+          seed=st.integers(0, 5), pushed=st.booleans(), body=st.booleans(), bad=st.booleans())
+    def call(self, k, method, seed, pushed, body, bad):
+        """Call a method, with a bad argument perhaps."""
+        model, options = ROBOTS[k], {}
+        if pushed and method in PUSHED:
+            options['external_wrenches'] = {model.link_names[-1]: np.arange(6.0)}
+        if body and method in ('all_terms', 'slotine_li_regressor'):
+            options['factorization'] = 'body'
+        arguments = self._arguments(model, METHODS[method], seed)
+        if bad:
+            arguments[-1][-1] = np.nan
+        self._compare(k, method, arguments, options)
+
+    @rule(k=st.integers(0, len(ROBOTS) - 1), seed=st.integers(0, 5), pushed=st.booleans(),
+          derivatives=st.booleans(), mask=st.integers(0, 2 ** 20))
+    def hybrid(self, k, seed, pushed, derivatives, mask):
+        """Prescribe some accelerations."""
+        model = ROBOTS[k]
+        options = {'external_wrenches': {model.link_names[-1]: np.ones(6)}} if pushed else {}
+        prescribed = [bool(mask >> j & 1) for j in range(model.nv)]
+        self._compare(k, 'hybrid_dynamics_derivatives' if derivatives else 'hybrid_dynamics',
+                      [*self._arguments(model, 'qvaa', seed), prescribed], options)
+
+    @rule(k=st.integers(0, len(ROBOTS) - 1), seed=st.integers(0, 5), link=st.integers(0, 5))
+    def jacobian(self, k, seed, link):
+        """Ask for the Jacobian of a link."""
+        q, = self._arguments(ROBOTS[k], 'q', seed)
+        self._compare(k, 'world_jacobian', [q, ROBOTS[k].link_names[link]], {})
+
+    @rule(k=st.integers(0, len(ROBOTS) - 1))
+    def refused(self, k):
+        """Push a link that is not there, or with what is no wrench."""
+        q, v, a = self._arguments(ROBOTS[k], 'qva', 0)
+        for wrenches, error in (({'nowhere': np.ones(6)}, ModelError),
+                                ({ROBOTS[k].link_names[1]: np.ones(6),
+                                  ROBOTS[k].link_names[-1]: [np.nan] * 6}, StateError)):
+            with pytest.raises(error):
+                self.workspaces[k].inverse_dynamics(q, v, a, external_wrenches=wrenches)
+
+    @staticmethod
+    def _arguments(model, letters, seed):
+        rng = np.random.default_rng(seed)
+        q = rng.normal(size=model.nq)
+        return [q, *rng.normal(size=(3, model.nv))][:len(letters)]
+
+    def _compare(self, k, method, arguments, options):
+        results = []
+        for workspace in (self.workspaces[k], Workspace(ROBOTS[k])):
+            try:
+                result = flat(getattr(workspace, method)(*arguments, **options))
+                results.append([x for j, x in enumerate(result)
+                                if j not in LEFT_ALONE.get(method, ())])
+            except StateError as error:
+                results.append(str(error))
+        kept, new = results
+        assert type(kept) is type(new)
+        assert all(np.array_equal(x, y) for x, y in zip(kept, new)) if isinstance(kept, list) \
+            else kept == new
+
+
+TestWorkspaceMachine = WorkspaceMachine.TestCase
+TestWorkspaceMachine.settings = settings(max_examples=60, stateful_step_count=40, deadline=None,
+                                         suppress_health_check=list(HealthCheck))
+
+
+def test_batches_keep_nothing_between_states():
+    model = ROBOTS[1]
+    rng = np.random.default_rng(0)
+    Q, V, A = rng.normal(size=(3, model.nq)), *rng.normal(size=(2, 3, model.nv))
+    together = batch.torque_regressor(model, Q, V, A, threads=1)
+    for k in range(3):
+        assert np.allclose(together[k], Workspace(model).torque_regressor(Q[k], V[k], A[k]),
+                           rtol=0.0, atol=1e-12)
