@@ -70,9 +70,9 @@ setup(
     },
     entry_points={
         'console_scripts': [
-            'rbd_ros = rbd_ros.cli:main',
-            'dynamics_node = rbd_ros.ros.run:dynamics_node',
-            'simulated_robot = rbd_ros.ros.run:simulated_robot',
+            'rbd_ros = rbd_ros.cli.main:main',
+            'dynamics_node = rbd_ros.ros.entry_points:dynamics_node',
+            'simulated_robot = rbd_ros.ros.entry_points:simulated_robot',
         ],
     },
     zip_safe=True,

@@ -13,10 +13,10 @@ import struct
 
 from builtin_interfaces.msg import Time
 import numpy as np
+from rbd_ros.model.urdf import load_urdf_string
 from rbd_ros.ros.messages import OPTIONAL, Outputs, TOPICS
 from rbd_ros.ros.publishing import QUIETLY
 from rbd_ros.ros.subscriptions import DESCRIPTION_QOS
-from rbd_ros.urdf import load_urdf_string
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.experimental.events_executor import EventsExecutor

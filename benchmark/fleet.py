@@ -24,7 +24,7 @@ import numpy as np
 import psutil
 from rbd_msgs.msg import DynamicsStamped
 from rbd_ros import load_urdf
-from rbd_ros.ros.share import share
+from rbd_ros.ros.share_directory import share
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 

@@ -16,8 +16,8 @@ import numpy as np
 from pydrake.multibody.parsing import Parser
 from pydrake.multibody.plant import MultibodyPlant
 from pydrake.multibody.tree import JacobianWrtVariable, MultibodyForces
-from rbd_ros.joints import quaternion_matrix
-from rbd_ros.spatial import skew
+from rbd_ros.model.joints import quaternion_matrix
+from rbd_ros.model.se3 import skew
 from robots import bare_urdf
 
 

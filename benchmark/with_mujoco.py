@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 
 import mujoco as mj
 import numpy as np
-from rbd_ros.spatial import skew
+from rbd_ros.model.se3 import skew
 from robots import bare_urdf
 
 

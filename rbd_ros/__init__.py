@@ -13,17 +13,18 @@ from importlib import import_module
 # Where the names are. They are imported when they are first asked for: a node hears signals before
 # it waits for numba.
 _NAMES = {
-    'builder': ['ModelBuilder'],
-    'centroidal': [
+    'model.builder': ['ModelBuilder'],
+    'analysis.centroidal': [
         'centroidal_momentum_matrix', 'centroidal_momentum_matrix_dot', 'com_jacobian_dot'],
-    'changes': [
+    'model.modifications': [
         'subtree', 'with_armature', 'with_floating_base', 'with_free_joints', 'with_gravity',
         'with_locked_joints', 'with_payload', 'without_payload'],
-    'configurations': ['difference', 'integrate', 'neutral', 'normalize', 'random_configuration'],
+    'model.configurations': [
+        'difference', 'integrate', 'neutral', 'normalize', 'random_configuration'],
     'derivatives': [
         'forward_dynamics_derivatives', 'hybrid_dynamics_derivatives',
         'inverse_dynamics_derivatives', 'terms_and_rates'],
-    'directional_derivatives': [
+    'analysis.directional_derivatives': [
         'forward_dynamics_derivative', 'hybrid_dynamics_derivative',
         'inverse_dynamics_derivative'],
     'dynamics': [
@@ -31,36 +32,36 @@ _NAMES = {
         'gravity_torques', 'hybrid_dynamics', 'inverse_dynamics', 'mass_matrix'],
     'errors': [
         'ModelError', 'ModelWarning', 'RbdError', 'SingularError', 'StateError', 'UrdfError'],
-    'exponentials': ['ScrewChain', 'unit_screws'],
-    'identification': [
+    'textbook.screw_chains': ['ScrewChain', 'unit_screws'],
+    'identification.least_squares': [
         'base_parameters', 'BaseParameters', 'Identification', 'identify', 'identify_payload',
         'Payload'],
-    'inertial': [
+    'model.inertial_parameters': [
         'inconsistent_bodies', 'inertial_parameter_names', 'inertial_parameters',
         'with_inertial_parameters'],
-    'integrators': ['explicit_euler', 'runge_kutta_4', 'semi_implicit_euler'],
-    'jacobians': [
+    'analysis.integrators': ['explicit_euler', 'runge_kutta_4', 'semi_implicit_euler'],
+    'analysis.jacobians': [
         'analytic_jacobian', 'com_frame_jacobian', 'jacobian_ddot', 'jacobian_derivatives',
         'jacobian_dot', 'jacobian_dot_derivatives', 'world_com_jacobian', 'world_jacobian_dot'],
     'kinematics': [
         'body_jacobian', 'center_of_mass', 'com_jacobian', 'forward_kinematics', 'world_jacobian'],
-    'lagrange': [
+    'textbook.lagrange': [
         'christoffel_coriolis_matrix', 'christoffel_symbols', 'com_frame_gravity_torques',
         'com_frame_mass_matrix', 'kinetic_energy', 'potential_energy'],
-    'matrix_derivatives': [
+    'analysis.matrix_derivatives': [
         'acceleration_parameter_derivatives', 'coriolis_matrix_derivatives',
         'gravity_torques_derivatives', 'mass_matrix_derivatives', 'matrix_rates', 'MatrixRates',
         'parameter_derivatives', 'ParameterDerivatives'],
-    'model': ['build_model', 'Model'],
-    'regressors': [
+    'model.model': ['build_model', 'Model'],
+    'analysis.regressors': [
         'energy_regressor', 'momentum_regressor', 'slotine_li_regressor', 'torque_regressor'],
-    'simulation': ['energy', 'Motion', 'simulate', 'Simulator'],
-    'stacked': [
+    'analysis.simulation': ['energy', 'Motion', 'simulate', 'Simulator'],
+    'textbook.stacked_form': [
         'stacked_inverse_dynamics', 'stacked_matrices', 'stacked_terms', 'StackedDynamics',
         'StackedMatrices', 'StackedTerms'],
-    'task_space': ['task_space_dynamics', 'TaskSpaceDynamics'],
-    'urdf': ['load_urdf', 'load_urdf_string'],
-    'variations': ['Variation'],
+    'analysis.task_space': ['task_space_dynamics', 'TaskSpaceDynamics'],
+    'model.urdf': ['load_urdf', 'load_urdf_string'],
+    'analysis.variation': ['Variation'],
     'workspace': ['Derivatives', 'DynamicsTerms', 'TermsAndRates', 'Workspace'],
 }
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}

@@ -18,11 +18,11 @@ import os
 from threading import Lock
 
 import numpy as np
-from rbd_ros.batch_kernels import (all_terms_states, forward_derivatives_states,
+from rbd_ros.errors import RbdError
+from rbd_ros.kernels.batch import (all_terms_states, forward_derivatives_states,
                                    hybrid_dynamics_states, inverse_derivatives_states,
                                    inverse_dynamics_states, torque_regressor_states)
-from rbd_ros.compiled import prepare
-from rbd_ros.errors import RbdError
+from rbd_ros.kernels.compiled import prepare
 from rbd_ros.validation import mask, rows
 from rbd_ros.workspace import Derivatives, DynamicsTerms, name_rows, Workspace
 

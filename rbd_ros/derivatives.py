@@ -4,7 +4,7 @@
 All derivatives of inverse, forward and hybrid dynamics by position, velocity and input.
 
 Derivatives by any other scalar (a mass, a placement, a wrench ...) and in one direction only are
-in `rbd_ros.directional_derivatives`.
+in `rbd_ros.analysis.directional_derivatives`.
 
 """
 

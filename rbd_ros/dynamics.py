@@ -297,7 +297,7 @@ def all_terms(model, q, v, *, factorization='christoffel'):
 
     References
     ----------
-    See `rbd_ros.composite_bodies`.
+    See `rbd_ros.kernels.composite_bodies`.
 
     """
     return Workspace(model).all_terms(q, v, factorization=factorization)

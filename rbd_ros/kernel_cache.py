@@ -42,7 +42,7 @@ def cache_directory():
 
     """
     digest = hashlib.sha256()
-    for source in sorted(Path(__file__).parent.glob('*.py')):
+    for source in sorted((Path(__file__).parent / 'kernels').glob('*.py')):
         digest.update(source.read_bytes())
     root = numba.config.CACHE_DIR or os.environ.get('XDG_CACHE_HOME', '')
     if not os.path.isabs(root):

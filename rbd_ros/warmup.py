@@ -6,9 +6,9 @@ from time import perf_counter
 
 import numpy as np
 
-from rbd_ros.description import Link
-from rbd_ros.joints import Joint
-from rbd_ros.model import build_model
+from rbd_ros.model.description import Link
+from rbd_ros.model.joints import Joint
+from rbd_ros.model.model import build_model
 from rbd_ros.workspace import Workspace
 
 

@@ -6,18 +6,18 @@ from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
-from rbd_ros.articulated_bodies import articulated_bodies, PSI_, SINGULAR
-from rbd_ros.bodies import LANES, PRESCRIBED, R_, r_
-from rbd_ros.border import Border, made_at_first_use, NOT_A_VECTOR
-from rbd_ros.compiled import prepare
-from rbd_ros.composite_bodies import composite_bodies, use_body_factorization
-from rbd_ros.composite_rates import composite_rates
-from rbd_ros.newton_euler import newton_euler, newton_euler_at_rest
-from rbd_ros.newton_euler_derivatives import (forward_dynamics_and_jacobians,
-                                              forward_dynamics_jacobians,
-                                              inverse_dynamics_jacobians)
-from rbd_ros.poses import place_bodies, world_jacobian_columns
-from rbd_ros.regressor_columns import regressor_columns, slotine_li_columns
+from rbd_ros.kernel_interface import Border, made_at_first_use, NOT_A_VECTOR
+from rbd_ros.kernels.articulated_bodies import articulated_bodies, PSI_, SINGULAR
+from rbd_ros.kernels.bodies import LANES, PRESCRIBED, R_, r_
+from rbd_ros.kernels.compiled import prepare
+from rbd_ros.kernels.composite_bodies import composite_bodies, use_body_factorization
+from rbd_ros.kernels.composite_body_rates import composite_rates
+from rbd_ros.kernels.link_kinematics import place_bodies, world_jacobian_columns
+from rbd_ros.kernels.newton_euler import newton_euler, newton_euler_at_rest
+from rbd_ros.kernels.newton_euler_derivatives import (forward_dynamics_and_jacobians,
+                                                      forward_dynamics_jacobians,
+                                                      inverse_dynamics_jacobians)
+from rbd_ros.kernels.regressors import regressor_columns, slotine_li_columns
 from rbd_ros.validation import choice, mask
 
 FACTORIZATIONS = ('christoffel', 'body')

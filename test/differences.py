@@ -4,8 +4,8 @@
 
 import numpy as np
 import pytest
-from rbd_ros.configurations import integrate, random_configuration
-from rbd_ros.joints import KINDS
+from rbd_ros.model.configurations import integrate, random_configuration
+from rbd_ros.model.joints import KINDS
 from robots import example_urdf, load_quietly, random_tree
 
 # Of central differences; their error falls with its square, rounding grows with its inverse.

@@ -8,9 +8,9 @@ import warnings
 import numpy as np
 import pinocchio
 from rbd_ros import build_model, load_urdf, ModelWarning
-from rbd_ros.description import Link
-from rbd_ros.joints import Joint
-from rbd_ros.spatial import pose, rotation_from_rpy
+from rbd_ros.model.description import Link
+from rbd_ros.model.joints import Joint
+from rbd_ros.model.se3 import pose, rotation_from_rpy
 
 DATA = pathlib.Path(pinocchio.__file__).parents[4] / 'share' / 'example-robot-data' / 'robots'
 

@@ -42,7 +42,7 @@ import numpy as np
 import psutil
 from rbd_ros import (center_of_mass, gravity_torques, inverse_dynamics, load_urdf, mass_matrix,
                      with_payload)
-from rbd_ros.ros.share import share
+from rbd_ros.ros.share_directory import share
 
 RATE = 1000.0              # Hz
 POSITIONS = 5000           # along the path, which takes 5 s

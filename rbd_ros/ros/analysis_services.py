@@ -6,8 +6,8 @@ import numpy as np
 from rbd_msgs.msg import Matrix
 from rbd_msgs.srv import HybridDynamicsDerivatives, TaskSpaceDynamics, TorqueRegressor
 from rbd_ros import task_space_dynamics
+from rbd_ros.ros.background_services import BadRequest
 from rbd_ros.ros.messages import TWIST
-from rbd_ros.ros.requests import BadRequest
 
 
 def matrix(rows, columns, values):

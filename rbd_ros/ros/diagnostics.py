@@ -1,101 +1,177 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""
-What the dynamics node says about itself on /diagnostics.
-
-diagnostic_updater is not used: one status once a second needs none of what it adds, and it is not
-on PyPI.
-
-"""
+"""How a dynamics node is: once a second, on /diagnostics."""
 
 from collections import Counter
-from time import monotonic
+from math import isfinite
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
-from rbd_ros.texts import printable
+from rbd_ros.ros.callbacks import guarded
+from rbd_ros.ros.parameters import NO_GRAVITY
+from rbd_ros.ros.report import ERROR, OK, STALE, WARN
+from rbd_ros.texts import listed
+from rclpy.clock import Clock, ClockType
 
-OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
-STALE, ERROR = DiagnosticStatus.STALE, DiagnosticStatus.ERROR
-# From good to bad.
-SEVERITY = [OK, WARN, STALE, ERROR]
-
-# Characters of the last error, which is sent once a second.
-LONGEST_ERROR = 500
+# Joints whose ages are told; the oldest are, where there are more.
+MOST_AGES = 64
 
 
-class Report:
+class Health:
     """
-    What happened to a node, since it began and since the last report.
+    The reports of a dynamics node.
 
-    Attributes
+    Parameters
     ----------
-    counts : Counter of str
-        How often something happened: states that came, were answered, dropped for a reason ...
-    compute_times : list of float
-        How long the computations since the last report took, s.
-    last_error : str
-        The last thing that went wrong.
+    node : rclpy.node.Node
+        Which is reported on.
+    parameters : Parameters
+        Of the node.
+    clocks : Clocks
+        Of the node.
+    current : CurrentRobot
+        Its robot and the age of its state are reported.
+    publishing : Publishing
+        Outputs that somebody waits for in vain are reported.
+    subscriptions : Subscriptions
+        Publishers that are not heard, or too many, are reported.
+    commands : EffortCommands
+        What is odd about them is reported.
+    report : Report
+        What happened.
+    log : Log
+        Of the node.
 
     """
 
-    def __init__(self):
-        self.counts, self._before = Counter(), Counter()
-        self.compute_times = []
-        self.last_error = ''
-        self._reported = monotonic()
+    def __init__(self, node, parameters, clocks, current, publishing, subscriptions, commands,
+                 report, log):
+        self._node, self._parameters, self._clocks = node, parameters, clocks
+        self._current, self._publishing, self._subscriptions = current, publishing, subscriptions
+        self._commands, self._report, self._log, self._deaf = commands, report, log, set()
+        self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        # Simulated time may stand still.
+        self._timer = node.create_timer(1.0, self._publish,
+                                        clock=Clock(clock_type=ClockType.STEADY_TIME))
 
-    def fail(self, what, text):
-        """Count something that went wrong, and keep the text for an operator."""
-        self.counts[what] += 1
-        self.last_error = printable(text, LONGEST_ERROR)
+    def close(self):
+        """Report no more."""
+        self._node.destroy_timer(self._timer)
+        self._node.destroy_publisher(self._publisher)
 
-    def recent(self, what):
-        """Return how often something happened since the last report."""
-        return self.counts[what] - self._before[what]
+    @guarded
+    def _publish(self):
+        """Say how things are."""
+        self._publisher.publish(self.message())
 
-    def message(self, name, stamp, findings, facts):
-        """
-        Return a report, and begin the next.
+    def message(self):
+        """Return a report, and begin the next."""
+        findings = [*self._findings_on_states(), *self._findings_on_commands(),
+                    *self._findings_on_graph()]
+        return self._report.message(
+            self._node.get_fully_qualified_name(), self._node.get_clock().now().to_msg(),
+            findings or [(OK, 'publishing')], self._facts())
 
-        Parameters
-        ----------
-        name : str
-            Of the node.
-        stamp : builtin_interfaces.msg.Time
-            Now.
-        findings : list of (bytes, str)
-            Levels of DiagnosticStatus and sentences for an operator; the worst come first in the
-            report.
-        facts : dict of str to str
-            What else there is to say.
+    def _facts(self):
+        """Return what there is to say that is neither good nor bad."""
+        robot = self._current.robot
+        facts = {'commands': 'enabled' if self._commands.enabled else 'disabled',
+                 'on_stale': self._parameters.on_stale,
+                 'model_changes': self._parameters.model_changes}
+        if robot is None:
+            return facts
+        facts |= {'robot': robot.model.name, 'model id': str(robot.model_id),
+                  'joints': listed(robot.model.velocity_names),
+                  'command joints': listed(self._commands.joints),
+                  'mass, kg': f'{robot.model.mass:.6g}',
+                  'gravity, m/s^2': ' '.join(f'{x:.6g}' for x in robot.model.gravity),
+                  'loads, kg': listed(f'{link}: {mass:.6g}' for link, mass
+                                      in robot.payloads().items()) or 'none'}
+        ages = sorted(robot.ages(self._clocks.age_time()).items(), key=lambda pair: -pair[1])
+        for name, age in ages[:MOST_AGES]:
+            facts[f'age of {name}, s'] = f'{age:.3f}' if isfinite(age) else 'never came'
+        return facts
 
-        Returns
-        -------
-        diagnostic_msgs.msg.DiagnosticArray
-            With one status.
+    def _findings_on_states(self):
+        """Say what is wrong with the node, its robot and its states."""
+        robot, recent = self._current.robot, self._report.recent
+        if not self._publishing.active:
+            yield WARN, 'inactive'
+        if self._clocks.simulated and not self._clocks.stamp_time():
+            yield WARN, 'use_sim_time is set and nothing comes on /clock: stamps are not checked'
+        if robot is None:
+            yield WARN, 'waiting for a robot description'
+        else:
+            now = self._clocks.age_time()
+            missing = robot.missing(now, self._parameters.state_timeout)
+            ages = robot.ages(now).values()
+            if ages and not any(isfinite(age) for age in ages):
+                yield STALE, 'no outputs: no state has come yet'
+            if missing and recent('joint states'):
+                yield ERROR, robot.why_missing(missing)
+            elif missing and any(isfinite(age) for age in ages):
+                yield ERROR, ('no outputs: no joint states come any longer; no recent position of '
+                              + listed(missing))
+            without_velocity = robot.states.missing_velocities()
+            if not missing and without_velocity:
+                yield WARN, (f'no velocity of {listed(without_velocity)}: ' + {
+                    'withhold': 'Coriolis terms are withheld', 'zero': 'taken as zero',
+                    'differentiate': 'taken from the change of positions'}[
+                        self._parameters.missing_velocity])
+        for what, text in (
+                ('joint states dropped', 'joint states were dropped'),
+                ('odometry dropped', 'odometry was dropped'),
+                ('descriptions refused', 'a robot description was refused'),
+                ('joint states without a stamp', 'joint states have no stamp: their age is not '
+                                                 'known, that of their receipt counts'),
+                ('overruns', 'states come faster than they can be answered: some were skipped'),
+                ('task inertia damped', '~/task_inertia is damped: the task link is near a '
+                                        'singular pose'),
+                ('time jumps', 'time jumped'), ('errors', 'an error happened: see last error')):
+            if recent(what):
+                yield WARN, f'{text} ({recent(what)})'
 
-        """
-        now = monotonic()
-        period, values = max(now - self._reported, 1e-3), dict(facts)
-        for what in ('joint states', 'outputs'):
-            values[f'{what} per second'] = f'{self.recent(what) / period:.1f}'
-        for what, count in sorted(self.counts.items()):
-            values[what] = f'{count}, {self.recent(what)} of them since the last report'
-        if self.compute_times:
-            p50, p99 = np.percentile(self.compute_times, (50, 99)) * 1e6
-            values['compute time, us'] = f'p50 {p50:.1f}, p99 {p99:.1f}'
-        values['last error'] = self.last_error or 'none'
-        self._before, self._reported = self.counts.copy(), now
-        self.compute_times.clear()
+    def _findings_on_commands(self):
+        """Say what is odd about the commands."""
+        robot, parameters = self._current.robot, self._parameters
+        if self._commands.mismatch:
+            yield ERROR, self._commands.mismatch
+        elif not self._commands.enabled:
+            yield WARN, '~/effort_commands are disabled'
+        beyond = self._commands.beyond_limits()
+        if beyond:
+            yield WARN, ('efforts beyond the limits of the URDF, '
+                         + ('clamped: ' if parameters.limit_efforts else 'not clamped: ')
+                         + listed(beyond))
+        if parameters.friction and robot is not None and robot.lacks_friction():
+            yield WARN, 'friction is true, but no joint of the robot has friction or damping'
+        if robot is not None and np.linalg.norm(robot.model.gravity) < NO_GRAVITY:
+            yield WARN, 'gravity is zero'
 
-        findings = sorted(findings, key=lambda finding: -SEVERITY.index(finding[0]))
-        status = DiagnosticStatus(
-            level=findings[0][0], name=f'{name}: dynamics',
-            hardware_id=printable(facts.get('robot', '')),
-            message=printable('; '.join(text for _, text in findings)),
-            values=[KeyValue(key=printable(key), value=printable(value))
-                    for key, value in values.items()])
-        report = DiagnosticArray(status=[status])
-        report.header.stamp = stamp
-        return report
+    def _findings_on_graph(self):
+        """Say who should not be there, and who does not hear whom."""
+        node = self._node
+        own = (node.get_name(), node.get_namespace())
+        count = Counter(node.get_node_names_and_namespaces())[own]
+        if count > 1:
+            yield ERROR, f'{count} nodes are called {node.get_fully_qualified_name()}'
+        for topic in ('joint_states', 'robot_description'):
+            topic = self._subscriptions.all[topic].topic_name
+            if node.count_publishers(topic) > 1:
+                names = [f'{info.node_namespace.rstrip("/")}/{info.node_name}'
+                         for info in node.get_publishers_info_by_topic(topic)]
+                yield WARN, f'{len(names)} publishers of {topic}: {listed(sorted(names))}'
+        # What the graph knows and the middleware has not matched. Discovery may be under way:
+        # it is said the second time.
+        deaf = {topic: f'a publisher of {one.topic_name} is not heard'
+                for topic, one in self._subscriptions.all.items()
+                if node.count_publishers(one.topic_name) > one.get_publisher_count()}
+        for topic in deaf:
+            self._subscriptions.listen_to_all(topic)
+        deaf = {*deaf.values(), *(
+            f'a listener on {one.topic_name} hears nothing'
+            for one in self._publishing.publishers()
+            if node.count_subscribers(one.topic_name) > one.get_subscription_count())}
+        for text in sorted(deaf & self._deaf):
+            yield WARN, f'{text}: its quality of service or type does not fit'
+        self._deaf = deaf

@@ -4,7 +4,7 @@
 
 import sys
 
-from rbd_ros.ros.run import dynamics_node as main
+from rbd_ros.ros.entry_points import dynamics_node as main
 
 if __name__ == '__main__':
     # Before what is imported below, which takes a second in which signals are to be heard already.
@@ -15,15 +15,15 @@ from time import perf_counter
 
 from rbd_ros.ros import parameters
 from rbd_ros.ros.analysis_services import AnalysisServices
+from rbd_ros.ros.background_services import BackgroundService
+from rbd_ros.ros.callbacks import guard_services, guarded
 from rbd_ros.ros.clocks import Clocks
 from rbd_ros.ros.current_robot import CurrentRobot
-from rbd_ros.ros.diagnostics import Report
+from rbd_ros.ros.diagnostics import Health
 from rbd_ros.ros.effort_commands import EffortCommands
-from rbd_ros.ros.guarded import guard_services, guarded
-from rbd_ros.ros.health import Health
 from rbd_ros.ros.log import Log
 from rbd_ros.ros.publishing import Publishing
-from rbd_ros.ros.requests import BackgroundService
+from rbd_ros.ros.report import Report
 from rbd_ros.ros.services import Services
 from rbd_ros.ros.subscriptions import Subscriptions
 from rbd_ros.ros.usage import usage

@@ -6,8 +6,8 @@ from collections import Counter
 
 import numpy as np
 
-from rbd_ros.joints import KINDS
-from rbd_ros.ros.velocities import Differentiator
+from rbd_ros.model.joints import KINDS
+from rbd_ros.ros.differentiator import Differentiator
 
 # How many names of joints that the robot has not are kept, to be told.
 MOST_UNKNOWN = 100

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import warnings
 
 from rbd_ros.errors import ModelWarning, RbdError
-from rbd_ros.ros.share import share
-from rbd_ros.urdf import load_urdf_string
+from rbd_ros.model.urdf import load_urdf_string
+from rbd_ros.ros.share_directory import share
 
 # rad; where the demo arm begins, bent forward so that there is something to hold
 DEMO_POSITIONS = (0.0, 0.6, 0.0, 1.0, 0.0, 0.5, 0.0)

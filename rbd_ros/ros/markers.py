@@ -7,9 +7,9 @@ from time import monotonic
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Point
 import numpy as np
-from rbd_ros.configurations import quaternion_of_turn
-from rbd_ros.ros.template import numbers, Template
-from rbd_ros.spatial import log, pose
+from rbd_ros.model.configurations import quaternion_of_turn
+from rbd_ros.model.se3 import log, pose
+from rbd_ros.ros.serialized_messages import numbers, Template
 from rclpy.serialization import serialize_message
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray

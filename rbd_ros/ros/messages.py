@@ -4,7 +4,7 @@
 
 from geometry_msgs.msg import PointStamped
 from rbd_msgs.msg import DynamicsStamped, MatrixStamped
-from rbd_ros.ros.template import field, numbers, Template
+from rbd_ros.ros.serialized_messages import field, numbers, Template
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 

@@ -7,11 +7,11 @@ from time import perf_counter, sleep
 
 import numpy as np
 from rbd_ros import friction_torques, RbdError, SingularError
+from rbd_ros.analysis.task_space import task_inertia
 from rbd_ros.kinematics import world_to_body
-from rbd_ros.ros.guarded import guarded
+from rbd_ros.ros.callbacks import guarded
 from rbd_ros.ros.messages import (C_RATE, CommandMessages, COMMANDS, RATE_TOPICS, TASK_INERTIA,
                                   TOPICS, VELOCITY_TOPICS)
-from rbd_ros.task_space import task_inertia
 from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks

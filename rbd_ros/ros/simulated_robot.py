@@ -4,7 +4,7 @@
 
 import sys
 
-from rbd_ros.ros.run import simulated_robot as main
+from rbd_ros.ros.entry_points import simulated_robot as main
 
 if __name__ == '__main__':
     # Before what is imported below, which takes a second in which signals are to be heard already.
@@ -18,12 +18,12 @@ import warnings
 
 import numpy as np
 from rbd_ros import load_urdf_string, ModelWarning, random_configuration, RbdError, StateError
-from rbd_ros.model import rebuild
+from rbd_ros.analysis.simulation import Simulator
+from rbd_ros.model.model import rebuild
 from rbd_ros.ros.log import Log
-from rbd_ros.ros.share import share
+from rbd_ros.ros.share_directory import share
 from rbd_ros.ros.subscriptions import DESCRIPTION_QOS
 from rbd_ros.ros.usage import usage
-from rbd_ros.simulation import Simulator
 from rbd_ros.texts import listed
 from rbd_ros.workspace import Workspace
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor

@@ -3,10 +3,10 @@
 """What a dynamics node hears: descriptions, joint states and odometry."""
 
 from nav_msgs.msg import Odometry
-from rbd_ros.ros import convert
-from rbd_ros.ros.guarded import guarded
+from rbd_ros.ros import conversions as convert
+from rbd_ros.ros.callbacks import guarded
+from rbd_ros.ros.joint_state_reader import Reader
 from rbd_ros.ros.joint_states import Rejected, TimeWentBack
-from rbd_ros.ros.reader import Reader
 from rbd_ros.texts import listed
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState

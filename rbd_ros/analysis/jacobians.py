@@ -1,0 +1,337 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Jacobians of links in further frames, and the derivatives of the body Jacobian of a link."""
+
+import numpy as np
+from rbd_ros.kinematics import body_jacobian
+from rbd_ros.model.configurations import normalize
+from rbd_ros.model.se3 import Ad, ad, inverse, pose
+from rbd_ros.textbook.jacobian_recursions import (body_jacobian_derivatives,
+                                                  body_jacobian_rate_derivatives,
+                                                  body_jacobian_second_rates)
+from rbd_ros.textbook.sums_over_links import body_jacobian_rates
+from rbd_ros.validation import finite_vector
+from rbd_ros.workspace import Workspace
+
+
+def check_state(model, q, **velocities):
+    """
+    Return copies of q and of velocities given by name, or refuse them.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration.
+    **velocities
+        Arrays of shape (model.nv,), by what they are called.
+
+    Returns
+    -------
+    list of ndarray
+        q and the velocities.
+
+    Raises
+    ------
+    StateError
+        If one has another shape or holds a non-finite number, or a quaternion is zero.
+
+    """
+    return [normalize(model, q),
+            *(finite_vector(model, label, x) for label, x in velocities.items())]
+
+
+def jacobian_dot(model, q, v, link):
+    """
+    Return the time derivative of the body Jacobian of a link.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration, rad and m.
+    v : array_like, shape (model.nv,)
+        Velocity, rad/s and m/s.
+    link : str
+        The link's name.
+
+    Returns
+    -------
+    ndarray, shape (6, model.nv)
+        Angular first, in the link's axes: J a + Jdot v is the derivative of the twist's
+        components.
+
+    Raises
+    ------
+    StateError
+        If ``q`` or ``v`` has another shape or holds a non-finite number.
+    ModelError
+        If no link has that name.
+
+    References
+    ----------
+    Garofalo et al. (28), with dS/dt.
+
+    """
+    q, v = check_state(model, q, v=v)
+    k = model.link_index(link)
+    return body_jacobian_rates(model, q, v)[1][k]
+
+
+def jacobian_ddot(model, q, v, a, link):
+    """
+    Return the second time derivative of the body Jacobian of a link.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration, rad and m.
+    v : array_like, shape (model.nv,)
+        Velocity, rad/s and m/s.
+    a : array_like, shape (model.nv,)
+        Acceleration, rad/s^2 and m/s^2.
+    link : str
+        The link's name.
+
+    Returns
+    -------
+    ndarray, shape (6, model.nv)
+        Angular first, in the link's axes.
+
+    Raises
+    ------
+    StateError
+        If ``q``, ``v`` or ``a`` has another shape or holds a non-finite number.
+    ModelError
+        If no link has that name.
+
+    References
+    ----------
+    Garofalo et al. (29), with dS/dt and its rate.
+
+    """
+    state = check_state(model, q, v=v, a=a)
+    return body_jacobian_second_rates(model, *state)[2][model.link_index(link)]
+
+
+def jacobian_derivatives(model, q, link):
+    """
+    Return the derivatives of the body Jacobian of a link by the coordinates.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration, rad and m.
+    link : str
+        The link's name.
+
+    Returns
+    -------
+    ndarray, shape (model.nv, 6, model.nv)
+        ``dJ[h]`` by coordinate h, per rad or m; along the direction of v_h for ball and free
+        joints. It also is the derivative of Jdot by v_h.
+
+    Raises
+    ------
+    StateError
+        If ``q`` has another shape or holds a non-finite number.
+    ModelError
+        If no link has that name.
+
+    References
+    ----------
+    Vlasblom (1.13), (2.21); Garofalo et al. (30), (31), (33).
+
+    """
+    q, = check_state(model, q)
+    return body_jacobian_derivatives(model, q)[1][model.link_index(link)]
+
+
+def jacobian_dot_derivatives(model, q, v, link):
+    """
+    Return the derivatives of Jdot of a link by coordinates and by velocities.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration, rad and m.
+    v : array_like, shape (model.nv,)
+        Velocity, rad/s and m/s.
+    link : str
+        The link's name.
+
+    Returns
+    -------
+    by_q, by_v : ndarray, shape (model.nv, 6, model.nv)
+        Entry h is the derivative by coordinate h, with v held, or by v_h.
+
+    Raises
+    ------
+    StateError
+        If ``q`` or ``v`` has another shape or holds a non-finite number.
+    ModelError
+        If no link has that name.
+
+    References
+    ----------
+    Garofalo et al. (30), (32), (33).
+
+    """
+    state = check_state(model, q, v=v)
+    k = model.link_index(link)
+    _, _, dJ, dJ_rate = body_jacobian_rate_derivatives(model, *state)
+    return dJ_rate[k], dJ[k]
+
+
+def world_jacobian_dot(model, q, v, link):
+    """
+    Return the time derivative of `world_jacobian`.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration, rad and m.
+    v : array_like, shape (model.nv,)
+        Velocity, rad/s and m/s.
+    link : str
+        The link's name.
+
+    Returns
+    -------
+    ndarray, shape (6, model.nv)
+        J a + Jdot v is the angular acceleration and the acceleration of the link's origin, in the
+        root's axes, rad/s^2 and m/s^2.
+
+    Raises
+    ------
+    StateError
+        If ``q`` or ``v`` has another shape or holds a non-finite number.
+    ModelError
+        If no link has that name.
+
+    References
+    ----------
+    Ad_R (Jdot + blockdiag([omega], [omega]) J).
+
+    """
+    q, v = check_state(model, q, v=v)
+    k = model.link_index(link)
+    J, J_rate = (x[k] for x in body_jacobian_rates(model, q, v))
+    turning = ad([*(J @ v)[:3], 0.0, 0.0, 0.0])
+    return Ad(_turn(model, q, k)) @ (J_rate + turning @ J)
+
+
+def com_frame_jacobian(model, q, link):
+    """
+    Return the Jacobian of a link about its own centre of mass, in the link's axes.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration, rad and m.
+    link : str
+        The link's name.
+
+    Returns
+    -------
+    ndarray, shape (6, model.nv)
+        J v is the angular velocity and the velocity of the link's centre of mass, rad/s and m/s.
+
+    Raises
+    ------
+    StateError
+        If ``q`` has another shape or holds a non-finite number.
+    ModelError
+        If no link has that name.
+
+    References
+    ----------
+    Vlasblom (2.4), (2.9).
+
+    """
+    J = body_jacobian(model, q, link)
+    return Ad(inverse(pose(np.eye(3), model.links[model.link_index(link)].com))) @ J
+
+
+def world_com_jacobian(model, q, link):
+    """
+    Return the Jacobian of a link about its own centre of mass, in the axes of the root.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration, rad and m.
+    link : str
+        The link's name.
+
+    Returns
+    -------
+    ndarray, shape (6, model.nv)
+        J v is the angular velocity and the velocity of the link's centre of mass, rad/s and m/s.
+
+    Raises
+    ------
+    StateError
+        If ``q`` has another shape or holds a non-finite number.
+    ModelError
+        If no link has that name.
+
+    References
+    ----------
+    Vlasblom's J^g, (2.13), (2.14).
+
+    """
+    J = com_frame_jacobian(model, q, link)
+    return Ad(_turn(model, q, model.link_index(link))) @ J
+
+
+def analytic_jacobian(model, q, link):
+    """
+    Return the derivatives of the position of a link's centre of mass by the coordinates.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration, rad and m.
+    link : str
+        The link's name.
+
+    Returns
+    -------
+    ndarray, shape (3, model.nv)
+        In the root's frame, m/rad and m/m.
+
+    Raises
+    ------
+    StateError
+        If ``q`` has another shape or holds a non-finite number.
+    ModelError
+        If no link has that name.
+
+    References
+    ----------
+    Vlasblom's J^a, (2.10), (2.15), (2.16).
+
+    """
+    return world_com_jacobian(model, q, link)[3:]
+
+
+def _turn(model, q, k):
+    """Return the pose of link k without its position."""
+    return pose(Workspace(model).place_links(q)[k, :3, :3], np.zeros(3))

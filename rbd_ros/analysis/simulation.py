@@ -1,0 +1,286 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""A robot that moves by itself: forward dynamics, integrated over time."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from rbd_ros.analysis.integrators import (configuration_rate, explicit_euler, runge_kutta_4,
+                                          semi_implicit_euler)
+from rbd_ros.errors import StateError
+from rbd_ros.model.configurations import integrate, normalize
+from rbd_ros.model.joints import KINDS
+from rbd_ros.model.model import rebuild
+from rbd_ros.textbook.lagrange import kinetic_energy, potential_energy
+from rbd_ros.validation import finite_array, finite_vector, number, shown
+from rbd_ros.workspace import Workspace
+
+
+class Simulator:
+    """
+    A robot under torques, with viscous damping and the limits of its joints as stops.
+
+    Semi-implicit Euler steps: v from forward dynamics, then q from the new v. Damping is taken at
+    the end of the step, M a = tau - b - D (v + dt a): added to the armature, dt D makes that the
+    same recursion, stable for any D. A joint that pushes against its stop is held there by hybrid
+    dynamics, with the others feeling its reaction.
+
+    Parameters
+    ----------
+    model : Model
+        The robot. Its damping is used, its friction is not.
+    q : array_like, shape (model.nq,)
+        Where it begins, at rest.
+    step : float
+        Of the integration, s.
+
+    Attributes
+    ----------
+    q, v : ndarray
+        The present state.
+    time : float
+        s since the beginning.
+
+    """
+
+    def __init__(self, model, q, *, step=1e-3):
+        self.model, self.step = model, number('step', step, 0.0)
+        self.q, self.v, self.time = normalize(model, q), np.zeros(model.nv), 0.0
+        damped = rebuild(model, joints=[
+            replace(joint, armature=tuple(np.add(joint.armature,
+                                                 step * np.array(joint.damping))))
+            for joint in model.joints])
+        self._workspace = Workspace(damped)
+        # Where the coordinates that may have stops are: a quaternion has none.
+        pairs = [(k, i) for joint, q, v in model.moving_joints if KINDS[joint.kind].is_screws
+                 for k, i in zip(range(q.start, q.stop), range(v.start, v.stop))]
+        self._q_of, self._v_of = np.array(pairs, int).reshape(-1, 2).T
+        self._lower, self._upper = model.lower[self._v_of], model.upper[self._v_of]
+
+    def advance(self, tau, steps=1):
+        """
+        Move on under constant torques.
+
+        Parameters
+        ----------
+        tau : array_like, shape (model.nv,)
+            N m or N.
+        steps : int
+            How many.
+
+        Raises
+        ------
+        StateError
+            If ``tau`` has another shape or is not finite, or the motion has become so.
+        SingularError
+            If a joint moves no inertia.
+
+        """
+        tau = finite_vector(self.model, 'tau', tau)
+        for _ in range(steps):
+            effort = tau - self.model.damping * self.v
+            a = self._workspace.forward_dynamics(self.q, self.v, effort)
+            q, v, push = self.q[self._q_of], self.v[self._v_of], a[self._v_of]
+            held = np.zeros(len(a), bool)
+            held[self._v_of] = (((q <= self._lower) & (push < 0.0) & (v <= 0.0))
+                                | ((q >= self._upper) & (push > 0.0) & (v >= 0.0)))
+            if held.any():
+                self.v[held] = 0.0
+                a, _ = self._workspace.hybrid_dynamics(self.q, self.v, np.zeros_like(a), effort,
+                                                       held)
+            self.v = self.v + self.step * a
+            self.q = integrate(self.model, self.q, self.v, self.step)
+            self._stop()
+            self.time += self.step
+
+    def _stop(self):
+        """Keep the joints within their limits, where they lose their speed."""
+        q = self.q[self._q_of]
+        beyond = (q < self._lower) | (q > self._upper)
+        if beyond.any():
+            self.q[self._q_of] = np.clip(q, self._lower, self._upper)
+            self.v[self._v_of[beyond]] = 0.0
+
+
+class Energy(NamedTuple):
+    """
+    What `energy` computes.
+
+    Attributes
+    ----------
+    kinetic : float
+        1/2 v^T M v, rotors included, J.
+    potential : float
+        Of gravity, zero where the centre of mass is at the root's origin, J.
+
+    """
+
+    kinetic: float
+    potential: float
+
+
+def energy(model, q, v):
+    """
+    Return the kinetic and the potential energy.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration; rad for revolute, m for prismatic joints.
+    v : array_like, shape (model.nv,)
+        Velocity, rad/s or m/s.
+
+    Returns
+    -------
+    Energy
+        With the fields ``kinetic potential``.
+
+    Raises
+    ------
+    StateError
+        If ``q`` or ``v`` has another shape or holds a non-finite number.
+
+    References
+    ----------
+    Lynch and Park (9.3), (9.41); its rate of change is v^T tau (proposition 9.1 and before).
+
+    """
+    return Energy(kinetic_energy(model, q, v), potential_energy(model, q))
+
+
+class Motion(NamedTuple):
+    """
+    What `simulate` computes.
+
+    Attributes
+    ----------
+    t : ndarray, shape (times,)
+        s.
+    q : ndarray, shape (times, nq)
+        Configurations, rad and m.
+    v : ndarray, shape (times, nv)
+        Velocities, rad/s and m/s.
+    energy : ndarray, shape (times,)
+        Kinetic and potential energy together, J.
+    energy_drift : ndarray, shape (times,)
+        By how much the energy has changed beyond the work of the torques, J: the error of the
+        integration, zero for the exact motion.
+
+    """
+
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    energy: np.ndarray
+    energy_drift: np.ndarray
+
+
+METHODS = {step.__name__: step for step in (explicit_euler, semi_implicit_euler, runge_kutta_4)}
+# Of each step of solve_ivp: far below what the other methods reach in a reasonable time.
+RELATIVE_TOLERANCE, ABSOLUTE_TOLERANCE = 1e-9, 1e-11
+
+
+def simulate(model, q0, v0, torque, t, *, method='runge_kutta_4'):
+    """
+    Return the motion of a robot under given torques.
+
+    Damping, friction and the limits of joints are left out: let ``torque`` take them off with
+    `rbd_ros.friction_torques`, or use a `Simulator`.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q0 : array_like, shape (model.nq,)
+        Configuration at the beginning, rad and m.
+    v0 : array_like, shape (model.nv,)
+        Velocity at the beginning, rad/s or m/s.
+    torque : callable or array_like
+        A function of (t, q, v) that returns the torques, shape (model.nv,), N m or N; or constant
+        torques, shape (model.nv,); or torques at the times t, shape (times, model.nv), linear in
+        between.
+    t : array_like, shape (times,)
+        When the motion is wanted, s, two or more and increasing; the first is the beginning. All
+        methods but ``'solve_ivp'`` make one step from each time to the next.
+    method : {'runge_kutta_4', 'semi_implicit_euler', 'explicit_euler', 'solve_ivp'}
+        The steps of `integrators`, or those of `scipy.integrate.solve_ivp` (DOP853), as
+        long as a relative error of 1e-9 allows.
+
+    Returns
+    -------
+    Motion
+        With the fields ``t q v energy energy_drift``.
+
+    Raises
+    ------
+    StateError
+        If a vector has another shape or holds a non-finite number, the motion has become infinite
+        or there is no such method.
+    SingularError
+        If a joint moves no inertia.
+
+    References
+    ----------
+    Lynch and Park, section 9.5, and the methods' own.
+
+    """
+    workspace = Workspace(model)
+    q0, v0 = normalize(model, q0, 'q0'), finite_vector(model, 'v0', v0)
+    t = finite_array('t', t, (None,))
+    if len(t) < 2 or np.any(np.diff(t) <= 0.0):
+        raise StateError(f't must be two or more increasing times, got {shown(t)}')
+    torque = _torque_function(model, torque, t)
+
+    def rates(time, q, x):
+        # x holds v, and the work of the torques.
+        v = x[:model.nv]
+        tau = finite_vector(model, 'torque', torque(time, q, v))
+        return np.append(workspace.forward_dynamics(q, v, tau), v @ tau)
+
+    x0 = np.append(v0, 0.0)
+    if method == 'solve_ivp':
+        q, x = _solve(model, rates, t, q0, x0)
+    elif method in METHODS:
+        q, x = [q0], [x0]
+        for start, dt in zip(t, np.diff(t)):
+            for values, value in zip((q, x), METHODS[method](model, rates, start, q[-1], x[-1],
+                                                             dt)):
+                values.append(value)
+        q, x = np.array(q), np.array(x)
+    else:
+        raise StateError(f"there is no method '{method}', only " + ', '.join(METHODS)
+                         + ' and solve_ivp')
+    v, work = x[:, :-1], x[:, -1]
+    energies = np.array([sum(energy(model, *state)) for state in zip(q, v)])
+    return Motion(t, q, v, energies, energies - energies[0] - work)
+
+
+def _solve(model, rates, t, q0, x0):
+    """Return q and x at the times t, by SciPy."""
+    # Here, so that programs that do not simulate need not wait for it.
+    from scipy.integrate import solve_ivp
+
+    def derivative(time, y):
+        q, x = y[:model.nq], y[model.nq:]
+        return np.concatenate((configuration_rate(model, q, x[:model.nv]), rates(time, q, x)))
+
+    solution = solve_ivp(derivative, (t[0], t[-1]), np.concatenate((q0, x0)), 'DOP853', t,
+                         rtol=RELATIVE_TOLERANCE, atol=ABSOLUTE_TOLERANCE)
+    if not solution.success:
+        raise StateError(f'the motion cannot be followed to t = {t[-1]} s: {solution.message}')
+    q = np.array([normalize(model, one) for one in solution.y[:model.nq].T])
+    return q, solution.y[model.nq:].T
+
+
+def _torque_function(model, torque, t):
+    """Return a function of (t, q, v), whatever was given."""
+    if callable(torque):
+        return torque
+    torque = finite_array('torque', torque, (model.nv,), (len(t), model.nv))
+    if torque.shape == (model.nv,):
+        return lambda time, q, v: torque
+    return lambda time, q, v: np.array([np.interp(time, t, x) for x in torque.T])

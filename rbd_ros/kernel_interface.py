@@ -1,0 +1,162 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The border of the kernels: what a user gives, checked once, and what was wrong with it."""
+
+from contextlib import contextmanager
+
+import numpy as np
+from rbd_ros.errors import SingularError, StateError
+from rbd_ros.kernels.bodies import BLOCK, CONSTANTS, LANES, NUMBER, PARENT, WRENCH
+from rbd_ros.kernels.compiled import prepare
+from rbd_ros.model.configurations import normalize
+from rbd_ros.model.joints import joint_subspace
+from rbd_ros.model.se3 import Ad, inverse
+from rbd_ros.validation import check_model, finite_vector, vector, wrenches
+
+# Sine of the angle between the axes of a joint below which they are in line.
+IN_LINE = 1e-6
+# What a kernel raises on a type that it was not compiled for, and on an empty list.
+NOT_A_VECTOR = (TypeError, ValueError)
+
+
+class made_at_first_use:
+    """
+    An attribute that a method makes when it is first asked for.
+
+    `functools.cached_property` does the same by way of the dictionary of the object, after which
+    Python 3.11 takes 50 ns longer for every attribute of it.
+
+    """
+
+    def __init__(self, make):
+        self._make = make
+        self.__doc__ = make.__doc__
+
+    def __set_name__(self, owner, name):
+        self._name = name
+
+    def __get__(self, instance, owner=None):
+        if instance is None:
+            return self
+        made = self._make(instance)
+        setattr(instance, self._name, made)
+        return made
+
+
+class Border:
+    """
+    The arrays of one robot, and the way into the kernels and out again.
+
+    Kernels take float64 vectors only and raise on anything else, and on the first call of all:
+    then the vectors are converted and the kernel is made ready for them. They return False where
+    something is wrong, and only then is it found out what.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+
+    Attributes
+    ----------
+    robot : ndarray
+        The bodies in blocks, and what is behind them, see `rbd_ros.kernels.bodies`.
+
+    """
+
+    def __init__(self, model):
+        check_model(model)
+        self.model = model
+        bodies = model.tree.robot
+        i = np.arange(len(bodies))
+        # As `bodies.end` and `bodies.place`, which only kernels can call.
+        end = -(-len(bodies) // LANES) * BLOCK
+        self.robot = np.zeros(end + len(bodies) - 1)
+        self._tau = self.robot[end:]    # of inverse dynamics
+        self._places = i // LANES * BLOCK + i % LANES
+        self.robot[self._columns(0, CONSTANTS)] = bodies
+        whole = self.robot.view(np.int64)
+        whole[self._places + LANES * NUMBER] = i
+        whole[self._places + LANES * PARENT] = self._places[bodies[:, PARENT].astype(int)]
+        whole[LANES * PARENT] = len(bodies)
+        self._screws, self._folding = model.tree.screws, model.folding
+
+    def __reduce__(self):
+        # Of buffers that are views of each other copies would not be.
+        return type(self), (self.model,)
+
+    def _columns(self, first, number, body=slice(None)):
+        """Return where columns of bodies are in the array `robot`, a row for each body."""
+        return self._places[body, None] + LANES * np.arange(first, first + number)
+
+    def _run(self, kernel, labels, vectors, *rest):
+        """Run a kernel on vectors, named by one letter each, and buffers."""
+        if self._folding is not None:
+            vectors = self._expand(**dict(zip(labels, vectors)))
+        try:
+            fine = kernel(self.robot, self._screws, *vectors, *rest)
+        except NOT_A_VECTOR:
+            converted = self._ready(kernel, dict(zip(labels, vectors)), *rest)
+            fine = kernel(self.robot, self._screws, *converted, *rest)
+        if not fine:
+            self._explain(**dict(zip(labels, vectors)))
+
+    def _expand(self, q, **velocities):
+        """Return the coordinates of the tree, mimicking joints included."""
+        fold = self._folding
+        q, *velocities = self.check(q=q, **velocities)
+        return (fold.multiplier * q[fold.source] + fold.offset,
+                *(fold.G @ x for x in velocities))
+
+    def _convert(self, **vectors):
+        return [vector(self.model, label, x, positions=label == 'q')
+                for label, x in vectors.items()]
+
+    def check(self, **vectors):
+        """Return copies of ``q``, ``v``, ``a`` or ``tau``, given by name, or refuse them."""
+        return [finite_vector(self.model, label, x, positions=label == 'q')
+                for label, x in vectors.items()]
+
+    def _explain(self, **vectors):
+        """Raise the error for a result that is not finite."""
+        if self._folding is None:
+            self.check(**vectors)
+            if 'q' in vectors:
+                normalize(self.model, vectors['q'])
+        raise StateError(f"the dynamics of robot '{self.model.name}' are not finite here: "
+                         + ', '.join(f'{label} = {x}' for label, x in vectors.items()))
+
+    def _ready(self, kernel, vectors, *rest):
+        if self._folding is None:
+            converted = self._convert(**vectors)
+        else:
+            converted = list(vectors.values())
+        prepare(kernel, self.robot, self._screws, *converted, *rest)
+        return converted
+
+    def _refuse(self, column, q):
+        """Raise the error for a velocity whose acceleration is not defined."""
+        name = self.model.velocity_names[column]
+        joint, q_slice, _ = next(moving for moving in self.model.moving_joints
+                                 if moving[2].start <= column < moving[2].stop)
+        S = joint_subspace(joint, np.asarray(q, float)[q_slice])
+        if np.linalg.svd(S, compute_uv=False)[-1] < IN_LINE:
+            raise SingularError(
+                f"'{name}': axes of the joint '{joint.name}' are in line here, so its "
+                'accelerations are not defined: keep away from this position, or make it '
+                "'spherical' or 'free', which have none such")
+        raise SingularError(
+            f"'{name}' moves no inertia, so its acceleration is not defined: give the links that "
+            'it carries a mass and an inertia, lock it, or prescribe its acceleration')
+
+    @contextmanager
+    def _pushed(self, external_wrenches):
+        """Let wrenches act on links, one force per body in its frame; afterwards none does."""
+        tree = self.model.tree
+        forces = wrenches(self.model, external_wrenches)
+        try:
+            for k, wrench in forces.items():
+                there = self._columns(WRENCH, 6, tree.link_body[k])
+                self.robot[there] += Ad(inverse(tree.link_pose[k])).T @ wrench
+            yield
+        finally:
+            self.robot[self._columns(WRENCH, 6)] = 0.0

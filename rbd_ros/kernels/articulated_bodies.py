@@ -1,0 +1,231 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Hybrid and forward dynamics by articulated bodies, each about its own origin in the world's axes.
+
+Kim table 4, and table 3 where no acceleration is prescribed. In the world's axes no 6x6 matrix has
+to be turned on its way to the parent; about the origins of the bodies, on the axes of their
+joints, those of links far from the world's origin keep their digits.
+
+Accelerations are the sum of two: VDOT_, which the bodies have while the joints do not accelerate,
+as in inverse dynamics with a = 0, and what the accelerations of the joints add, W_ = V' - VDOT_.
+The bias B is the force that VDOT_ takes, and the eta of Kim's table vanishes.
+
+"""
+
+import math
+
+from rbd_ros.kernels.bodies import (ARMATURE, BLOCK, count, end, fits, GRAVITY, GROUND, INERTIA,
+                                    LANES, load, load3, load33, load6, load_inertia,
+                                    load_symmetric, parent, place, place_ground, place_in_parents,
+                                    PRESCRIBED, R_, r_, SCRATCH, SLIDE, store, store3, store33,
+                                    store6, store_symmetric, TURN, turned_column,
+                                    turned_joint_motion, WRENCH)
+from rbd_ros.kernels.compiled import helper, kernel
+from rbd_ros.kernels.vectors import (ad, ad_transposed, add, add6, add_cross, compose, cross, dot,
+                                     dot6, inertia_times, rotate, scale, scale6, shift,
+                                     shift_force, sub, sub6, symmetric_times, symmetric_turned,
+                                     transpose, unrotate)
+
+# Columns of `robot`, in Kim's symbols; r_ leads from the origin of the parent. IS_ is I S;
+# PSI_ is 1 / S^T I S; U_ is u, or S^T B where the acceleration is prescribed.
+# TRACES_ are those of A and D of the inertia of all that the body carries, nothing subtracted.
+S_, W_, VDOT_, V_, I_, B_, IS_, PSI_, U_, TRACES_, ARTICULATED_COLUMNS = (
+    SCRATCH + k for k in (12, 18, 24, 30, 36, 57, 63, 69, 70, 71, 73))
+
+# A joint carries no inertia if S^T I S is smaller than this share of what it could be by TRACES_:
+# then what is left of I is the rounding of the numbers that were subtracted.
+SINGULAR = 1e-14
+
+
+# A symmetric 6x6 matrix [A, B; B^T, D] is kept as A (6), the columns of B (9) and D (6).
+@helper
+def load_articulated(robot, b):
+    """Return the articulated inertia of a body."""
+    return (load_symmetric(robot, b, I_), load33(robot, b, I_ + 6),
+            load_symmetric(robot, b, I_ + 15))
+
+
+@helper
+def store_articulated(robot, b, I_A):
+    """Write the articulated inertia of a body."""
+    angular, mixed, linear = I_A
+    store_symmetric(robot, b, I_, angular)
+    store33(robot, b, I_ + 6, mixed)
+    store_symmetric(robot, b, I_ + 15, linear)
+
+
+@helper
+def add_articulated(robot, b, I_A, B):
+    """Add to the articulated inertia and bias of a body."""
+    angular, mixed, linear = I_A
+    A, C, D = load_articulated(robot, b)
+    store_articulated(robot, b, (
+        (A[0] + angular[0], A[1] + angular[1], A[2] + angular[2],
+         A[3] + angular[3], A[4] + angular[4], A[5] + angular[5]),
+        (add(C[0], mixed[0]), add(C[1], mixed[1]), add(C[2], mixed[2])),
+        (D[0] + linear[0], D[1] + linear[1], D[2] + linear[2],
+         D[3] + linear[3], D[4] + linear[4], D[5] + linear[5])))
+    store6(robot, b, B_, add6(load6(robot, b, B_), B))
+
+
+@helper
+def articulated_from_rigid(G):
+    """Return the inertia of a rigid body as a symmetric 6x6 matrix [K (20)]."""
+    sigma, h, m = G
+    trace = sigma[0] + sigma[1] + sigma[2]
+    return ((trace - sigma[0], trace - sigma[1], trace - sigma[2],
+             -sigma[3], -sigma[4], -sigma[5]),
+            ((0.0, h[2], -h[1]), (-h[2], 0.0, h[0]), (h[1], -h[0], 0.0)),
+            (m, m, m, 0.0, 0.0, 0.0))
+
+
+@helper
+def articulated_column(robot, b, I_A, S):
+    """Return I_A S for the column of a body."""
+    A, B, D = I_A
+    turn, slide = S
+    IS = (symmetric_times(A, turn), unrotate(B, turn))
+    if load(robot, b, SLIDE) != 0.0:
+        IS = add6(IS, (rotate(B, slide), symmetric_times(D, slide)))
+    return IS
+
+
+@helper
+def column_trace(robot, b):
+    """Return what S^T I S could be if S were along all three axes, and nothing subtracted."""
+    return (load(robot, b, TURN) ** 2 * load(robot, b, TRACES_)
+            + load(robot, b, SLIDE) ** 2 * load(robot, b, TRACES_ + 1))
+
+
+@helper
+def add_traces(robot, up, b, r):
+    """Add the traces of a body, moved by r, to those of its parent; bounds will do."""
+    angular, linear = load(robot, b, TRACES_), load(robot, b, TRACES_ + 1)
+    store(robot, up, TRACES_, load(robot, up, TRACES_) + angular + 2.0 * linear * dot(r, r))
+    store(robot, up, TRACES_ + 1, load(robot, up, TRACES_ + 1) + linear)
+
+
+@helper
+def symmetric_minus(D, s, a):
+    """Return D - s a a^T."""
+    b = scale(s, a)
+    return (D[0] - b[0] * a[0], D[1] - b[1] * a[1], D[2] - b[2] * a[2],
+            D[3] - b[0] * a[1], D[4] - b[0] * a[2], D[5] - b[1] * a[2])
+
+
+@helper
+def minus_outer(I_A, s, F):
+    """Return I_A - s F F^T."""
+    A, B, D = I_A
+    n, f = F
+    sn = scale(s, n)
+    return (symmetric_minus(A, s, n),
+            (sub(B[0], scale(f[0], sn)), sub(B[1], scale(f[1], sn)), sub(B[2], scale(f[2], sn))),
+            symmetric_minus(D, s, f))
+
+
+@helper
+def articulated_to_parent(r, I_A):
+    """Return A_k^T I_A A_k, I_A about a point at r from the parent's origin [K (48)]."""
+    A, B, D = I_A
+    # B' = B + [r] D
+    mixed = (add_cross(B[0], r, (D[0], D[3], D[4])), add_cross(B[1], r, (D[3], D[1], D[5])),
+             add_cross(B[2], r, (D[4], D[5], D[2])))
+    # A' = A + [r] B^T - B' [r], symmetric: six of its entries are worked out
+    a, b, c = transpose(B)
+    x, y, z = cross(r, a), cross(r, b), cross(r, c)
+    a, b, c = transpose(mixed)
+    u, v, w = cross(a, r), cross(b, r), cross(c, r)
+    return ((A[0] + x[0] - u[0], A[1] + y[1] - v[1], A[2] + z[2] - w[2],
+             A[3] + y[0] - u[1], A[4] + z[0] - u[2], A[5] + z[1] - v[2]), mixed, D)
+
+
+@kernel
+def articulated_bodies(robot, screws, q, v, a, tau):
+    """
+    Complete the accelerations a and the torques tau.
+
+    Where a body's PRESCRIBED is 1 its a is given and its tau is written, elsewhere the other way
+    round. Returns whether a and tau are finite; False too if q, v, a or tau have a wrong length or
+    a column of S carries no inertia. The PSI_ of the ground is the number of that body, or 0.
+
+    """
+    store(robot, GROUND, PSI_, 0.0)
+    if not (fits(robot, q, v) and fits(robot, q, a) and fits(robot, q, tau)):
+        return False
+    n = count(robot)
+    zero = (0.0, 0.0, 0.0)
+    place_in_parents(robot, screws, q)
+    place_ground(robot, zero)
+    store6(robot, GROUND, V_, (zero, zero))
+    store6(robot, GROUND, VDOT_, (zero, scale(-1.0, load3(robot, GROUND, GRAVITY))))
+    # Root to leaves: rotation, way from the parent's origin, column of the joint, twist and its
+    # rate while the joints do not accelerate.
+    for i in range(1, n):
+        b = place(i)
+        up = parent(robot, b)
+        R_p = load33(robot, up, R_)
+        R, r = compose(R_p, load33(robot, b, R_)), rotate(R_p, load3(robot, b, r_))
+        S = turned_column(robot, screws, b, R)
+        Sv = turned_joint_motion(robot, screws, i, R, S, v)
+        V = add6(shift(r, load6(robot, up, V_)), Sv)
+        store33(robot, b, R_, R)
+        store3(robot, b, r_, r)
+        store6(robot, b, S_, S)
+        store6(robot, b, V_, V)
+        store6(robot, b, VDOT_, add6(shift(r, load6(robot, up, VDOT_)), ad(V, Sv)))
+    # Each body alone: its inertia, and the force that moves it so.
+    for block in range(0, end(robot), BLOCK):
+        for b in range(block, block + LANES):
+            R, V, Vdot = load33(robot, b, R_), load6(robot, b, V_), load6(robot, b, VDOT_)
+            sigma, h, m = load_inertia(robot, b, INERTIA)
+            moment, force = load6(robot, b, WRENCH)
+            G = (symmetric_turned(R, sigma), rotate(R, h), m)
+            store_articulated(robot, b, articulated_from_rigid(G))
+            store(robot, b, TRACES_, 2.0 * (sigma[0] + sigma[1] + sigma[2]))
+            store(robot, b, TRACES_ + 1, 3.0 * m)
+            F = sub6(inertia_times(G, Vdot), ad_transposed(V, inertia_times(G, V)))
+            store6(robot, b, B_, sub6(F, (rotate(R, moment), rotate(R, force))))
+    # Leaves to root: articulated inertia I and bias B, and what the parent feels of them.
+    for i in range(n - 1, 0, -1):
+        b = place(i)
+        I_A, B = load_articulated(robot, b), load6(robot, b, B_)
+        S = load6(robot, b, S_)
+        IS = articulated_column(robot, b, I_A, S)
+        if load(robot, b, PRESCRIBED) != 0.0:
+            Pi = I_A
+            beta = add6(B, scale6(a[i - 1], IS))
+            store(robot, b, U_, dot6(S, B))
+        else:
+            SIS = dot6(S, IS) + load(robot, b, ARMATURE)
+            if not SIS > SINGULAR * column_trace(robot, b):
+                store(robot, GROUND, PSI_, i)
+                return False
+            psi = 1.0 / SIS
+            u = tau[i - 1] - dot6(S, B)
+            Pi = minus_outer(I_A, psi, IS)
+            beta = add6(B, scale6(psi * u, IS))
+            store(robot, b, PSI_, psi)
+            store(robot, b, U_, u)
+        store6(robot, b, IS_, IS)
+        up = parent(robot, b)
+        if up > 0:
+            r = load3(robot, b, r_)
+            add_articulated(robot, up, articulated_to_parent(r, Pi), shift_force(r, beta))
+            add_traces(robot, up, b, r)
+    # Root to leaves: accelerations, and torques where those are prescribed.
+    total = 0.0
+    store6(robot, GROUND, W_, (zero, zero))
+    for i in range(1, n):
+        b = place(i)
+        w = shift(load3(robot, b, r_), load6(robot, parent(robot, b), W_))
+        IS = load6(robot, b, IS_)
+        if load(robot, b, PRESCRIBED) == 0.0:
+            a[i - 1] = load(robot, b, PSI_) * (load(robot, b, U_) - dot6(w, IS))
+        w = add6(w, scale6(a[i - 1], load6(robot, b, S_)))
+        if load(robot, b, PRESCRIBED) != 0.0:
+            tau[i - 1] = dot6(w, IS) + load(robot, b, U_) + load(robot, b, ARMATURE) * a[i - 1]
+        store6(robot, b, W_, w)
+        total += a[i - 1] + tau[i - 1]
+    return math.isfinite(total)

@@ -1,0 +1,429 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+The robot as the kernels see it: one body per column of S.
+
+Body 0 is the ground; a parent comes before its children; body i carries velocity i - 1. A joint
+with several degrees of freedom is a run of bodies of which only the last has mass:
+
+- a chain of screws where its axes turn with its own coordinates (universal, Euler angles ...);
+- for a ball or a free joint, whose axes are those of the moving body, a first body that makes the
+  whole motion of the joint and others that follow it rigidly, each with its own column of S.
+
+Every column is thus a screw about one axis of its body's frame. The frames are turned at load
+(`rbd_ros.model.body_table`) so that the axis of a joint with one degree of freedom is z.
+
+All that is known of the bodies is kept in one array of floats, `robot`: each array more would make
+a call from Python slower. (PARENT and NUMBER hold whole numbers in the same eight bytes.) It is a
+table of bodies and columns, in blocks of eight bodies in which the eight numbers of a column lie
+side by side; behind the blocks there is room for the torques of inverse dynamics, one for each
+velocity.
+
+    loop over the bodies:                       loop over the lanes:
+
+    for i in range(1, n):                       for block in range(0, end(robot), BLOCK):
+        b = place(i)                                for b in range(block, block + LANES):
+        x = load(robot, b, COLUMN)                      x = load(robot, b, COLUMN)
+
+The compiler turns the second form, for what no body needs from another, into instructions that
+compute several bodies at once. Lanes that are left over in the last block hold zeros.
+
+"""
+
+import math
+
+import numpy as np
+from rbd_ros.kernels.compiled import helper
+from rbd_ros.kernels.sines import cosines_and_sines
+from rbd_ros.kernels.vectors import (add, add_cross, add_rotated, compose, cross,
+                                     quaternion_rotation, rotate, scale, scale6, turn_z)
+
+# Places and columns are numbers of numpy: for each value of a constant that is one of Python's own
+# whole numbers numba would compile the helpers anew, which took half of the time.
+GROUND = np.int64(0)       # where body 0 begins
+
+# Columns: constants first.
+ROTATION = np.int64(0)     # pose of the body in its parent's frame at rest: rotation (9) ...
+POSITION = np.int64(9)     # ... and position (3), m
+TURN = np.int64(12)        # rad per unit of velocity
+SLIDE = np.int64(13)       # m per unit of velocity
+PARENT = np.int64(14)      # where the parent begins; of the ground, how many bodies there are
+ARMATURE = np.int64(15)    # inertia of the motor's rotor as the joint feels it, kg m^2 or kg
+INERTIA = np.int64(16)     # of the body in its own frame: Sigma (6), h (3), m
+KIND = np.int64(26)        # how the body moves against its parent, see below
+AXIS = np.int64(27)        # axis of the body's frame that it turns about and slides along: 0, 1, 2
+Q = np.int64(28)           # index of the joint's first entry in q; of the ground, the length of q
+NUMBER = np.int64(29)      # number of the body
+CONSTANTS = np.int64(30)
+WRENCH = np.int64(30)      # moment and force on the body from outside, in its frame, N m and N
+PRESCRIBED = np.int64(36)  # 1 where hybrid dynamics is given the acceleration, 0 where the torque
+SCRATCH = np.int64(37)     # from here on each kernel keeps what it finds on its way
+R_, r_ = SCRATCH, SCRATCH + 9        # first the pose of the body, rotation (9), position (3) ...
+COS_, SIN_, SLID_ = R_, R_ + 1, r_   # ... and before that, how far its screw turned and slid
+GRAVITY = POSITION   # of the ground: acceleration of gravity, m/s^2
+
+# Of a block: its bodies, and its columns, whose number is odd so that the blocks do not compete
+# for the same places in a cache.
+LANES = 8
+COLUMNS = 125
+BLOCK = LANES * COLUMNS
+
+# Values of KIND.
+SCREW = 0        # by q about and along z
+BALL = 1         # by a quaternion (x, y, z, w)
+FREE = 2         # by a quaternion (x, y, z, w) and a position
+FOLLOW = 3       # not at all
+
+# The argument `screws` of the kernels is 1 where every joint is a screw, with one entry of q for
+# each, and None elsewhere: the compiler drops what only balls and free joints need.
+
+
+@helper
+def offset(b, k):
+    """Return where column k of a body is; b is where the body begins."""
+    # Without a sign: the compiler need not think of indices that count from the end, and can
+    # compute several lanes at once.
+    return np.uint64(b + LANES * k)
+
+
+@helper
+def load(robot, b, k):
+    """Return column k of a body."""
+    return robot[offset(b, k)]
+
+
+@helper
+def load_integer(robot, b, k):
+    """Return column k of a body, which holds a whole number."""
+    return np.float64(load(robot, b, k)).view(np.int64)
+
+
+@helper
+def store(robot, b, k, x):
+    """Write column k of a body."""
+    robot[offset(b, k)] = x
+
+
+@helper
+def load3(robot, b, k):
+    """Return the vector in columns k ... k + 2."""
+    return (load(robot, b, k), load(robot, b, k + 1), load(robot, b, k + 2))
+
+
+@helper
+def store3(robot, b, k, a):
+    """Write a vector to columns k ... k + 2."""
+    store(robot, b, k, a[0])
+    store(robot, b, k + 1, a[1])
+    store(robot, b, k + 2, a[2])
+
+
+@helper
+def load33(robot, b, k):
+    """Return the rotation, or the three columns of a matrix, at column k."""
+    return (load3(robot, b, k), load3(robot, b, k + 3), load3(robot, b, k + 6))
+
+
+@helper
+def store33(robot, b, k, R):
+    """Write a rotation, or three columns of a matrix, to column k."""
+    store3(robot, b, k, R[0])
+    store3(robot, b, k + 3, R[1])
+    store3(robot, b, k + 6, R[2])
+
+
+@helper
+def load6(robot, b, k):
+    """Return the motion or force at column k."""
+    return (load3(robot, b, k), load3(robot, b, k + 3))
+
+
+@helper
+def store6(robot, b, k, V):
+    """Write a motion or force to column k."""
+    store3(robot, b, k, V[0])
+    store3(robot, b, k + 3, V[1])
+
+
+@helper
+def load_symmetric(robot, b, k):
+    """Return the symmetric matrix in columns k ... k + 5."""
+    return (load(robot, b, k), load(robot, b, k + 1), load(robot, b, k + 2),
+            load(robot, b, k + 3), load(robot, b, k + 4), load(robot, b, k + 5))
+
+
+@helper
+def store_symmetric(robot, b, k, s):
+    """Write a symmetric matrix to columns k ... k + 5."""
+    store3(robot, b, k, (s[0], s[1], s[2]))
+    store3(robot, b, k + 3, (s[3], s[4], s[5]))
+
+
+@helper
+def load_inertia(robot, b, k):
+    """Return the inertia at columns k ... k + 9."""
+    return (load_symmetric(robot, b, k), load3(robot, b, k + 6), load(robot, b, k + 9))
+
+
+@helper
+def store_inertia(robot, b, k, G):
+    """Write an inertia to columns k ... k + 9."""
+    sigma, h, m = G
+    store_symmetric(robot, b, k, sigma)
+    store3(robot, b, k + 6, h)
+    store(robot, b, k + 9, m)
+
+
+@helper
+def place(i):
+    """Return where body i begins."""
+    return i // LANES * BLOCK + i % LANES
+
+
+@helper
+def parent(robot, b):
+    """Return where the parent of a body begins; 0 if that is the ground."""
+    return load_integer(robot, b, PARENT)
+
+
+@helper
+def number(robot, b):
+    """Return the number of a body."""
+    return load_integer(robot, b, NUMBER)
+
+
+@helper
+def add_columns(robot, up, b, first, last):
+    """Add columns first ... last - 1 of a body to those of another."""
+    for k in range(first, last):
+        store(robot, up, k, load(robot, up, k) + load(robot, b, k))
+
+
+@helper
+def is_screw(robot, screws, b):
+    """Return whether all motion of a body against its parent is about and along its z axis."""
+    return screws is not None or load(robot, b, KIND) == SCREW
+
+
+@helper
+def follows(robot, screws, b):
+    """Return whether a body follows the one before it, as a further column of one joint."""
+    return screws is None and load(robot, b, KIND) == FOLLOW
+
+
+@helper
+def is_free(robot, screws, b):
+    """Return whether a free joint moves the body."""
+    return screws is None and load(robot, b, KIND) == FREE
+
+
+@helper
+def has_quaternion(robot, screws, b):
+    """Return whether a ball or a free joint moves the body."""
+    return screws is None and (load(robot, b, KIND) == BALL or load(robot, b, KIND) == FREE)
+
+
+@helper
+def along(robot, screws, b, x, y, z):
+    """Return that of x, y and z which belongs to the axis of the body."""
+    if screws is not None:
+        return z
+    axis = load(robot, b, AXIS)
+    return x if axis == 0.0 else y if axis == 1.0 else z
+
+
+@helper
+def count(robot):
+    """Return how many bodies there are, the ground included."""
+    return load_integer(robot, GROUND, PARENT)
+
+
+@helper
+def end(robot):
+    """Return where the blocks end and the torques begin."""
+    return len(robot) - (count(robot) - 1)
+
+
+@helper
+def fits(robot, q, v):
+    """Return whether q and v (or None) have as many entries as the robot has coordinates."""
+    return len(q) == int(load(robot, GROUND, Q)) and (v is None or len(v) == count(robot) - 1)
+
+
+# How each body is placed in its parent's frame, T_{lambda(i),i} [K (34)].
+@helper
+def screw_motion(robot, screws, i, q):
+    """Return how far body i turned and slid, if a screw moves it; it did not if it follows."""
+    b = place(i)
+    if not is_screw(robot, screws, b):
+        return 0.0, 0.0
+    x = q[i - 1 if screws is not None else int(load(robot, b, Q))]
+    return load(robot, b, TURN) * x, load(robot, b, SLIDE) * x
+
+
+@helper
+def turn_screw(robot, screws, i, q):
+    """Write how far body i turned, as cosine and sine, and slid."""
+    b = place(i)
+    angle, slid = screw_motion(robot, screws, i, q)
+    store(robot, b, COS_, math.cos(angle))
+    store(robot, b, SIN_, math.sin(angle))
+    store(robot, b, SLID_, slid)
+
+
+@helper
+def screw_pose(robot, b):
+    """Return the pose (R, r) in the parent's frame of a body that a screw has moved."""
+    R = load33(robot, b, ROTATION)
+    r = add(load3(robot, b, POSITION), scale(load(robot, b, SLID_), R[2]))
+    return turn_z(R, load(robot, b, COS_), load(robot, b, SIN_)), r
+
+
+@helper
+def joint_pose(robot, screws, i, q):
+    """Return the pose (R, r) of body i in its parent's frame after `turn_screw`."""
+    b = place(i)
+    if not has_quaternion(robot, screws, b):
+        return screw_pose(robot, b)
+    R, r, k = load33(robot, b, ROTATION), load3(robot, b, POSITION), int(load(robot, b, Q))
+    if is_free(robot, screws, b):
+        r = add_rotated(r, R, (q[k + 4], q[k + 5], q[k + 6]))
+    return compose(R, quaternion_rotation(q[k], q[k + 1], q[k + 2], q[k + 3])), r
+
+
+@helper
+def place_in_parents(robot, screws, q):
+    """
+    Write the pose of every body in its parent's frame to the columns R_ and r_.
+
+    That of the ground has no meaning before `place_ground`.
+
+    """
+    n = count(robot)
+    for i in range(1, n):
+        b = place(i)
+        angle, slid = screw_motion(robot, screws, i, q)
+        store(robot, b, COS_, angle)
+        store(robot, b, SLID_, slid)
+    for block in range(0, end(robot), BLOCK):
+        cosines_and_sines(robot, block + LANES * COS_, LANES)
+        for b in range(block, block + LANES):
+            R, r = screw_pose(robot, b)
+            store33(robot, b, R_, R)
+            store3(robot, b, r_, r)
+    if screws is None:
+        for i in range(1, n):
+            b = place(i)
+            if has_quaternion(robot, screws, b):
+                R, r = joint_pose(robot, screws, i, q)
+                store33(robot, b, R_, R)
+                store3(robot, b, r_, r)
+
+
+# In the world's axes.
+@helper
+def ground_origin(robot, screws):
+    """
+    Return the position of the ground in the frame that the recursions work in.
+
+    That frame has the world's axes. Its origin is the world's too, or a floating base where there
+    is one: a robot far from the world's origin then loses no digits. Poses in the parents must be
+    there already.
+
+    """
+    if is_free(robot, screws, place(1)):
+        return scale(-1.0, load3(robot, place(1), r_))
+    return (0.0, 0.0, 0.0)
+
+
+@helper
+def place_ground(robot, origin):
+    """Write the pose of the ground: its axes are the world's."""
+    store33(robot, GROUND, R_, ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))
+    store3(robot, GROUND, r_, origin)
+
+
+@helper
+def world_pose(R_W, r_W, R, r):
+    """Return the pose of a body in the world from its parent's there and its own in the parent."""
+    return compose(R_W, R), add_rotated(r_W, R_W, r)
+
+
+@helper
+def place_in_world(robot, b, up):
+    """Write and return the pose of a body in the world, where its parent is placed already."""
+    R, r = world_pose(load33(robot, up, R_), load3(robot, up, r_),
+                      load33(robot, b, R_), load3(robot, b, r_))
+    store33(robot, b, R_, R)
+    store3(robot, b, r_, r)
+    return R, r
+
+
+@helper
+def turned_column(robot, screws, b, R):
+    """Return column S of a body that is turned by R, about its own origin."""
+    axis = along(robot, screws, b, R[0], R[1], R[2])
+    return (scale(load(robot, b, TURN), axis), scale(load(robot, b, SLIDE), axis))
+
+
+@helper
+def turned_joint_motion(robot, screws, i, R, S, v):
+    """Return `joint_motion` of a body that is turned by R, about its own origin."""
+    if is_screw(robot, screws, place(i)):
+        return scale6(v[i - 1], S)
+    turn, slide = joint_motion(robot, screws, i, v)
+    return (rotate(R, turn), rotate(R, slide))
+
+
+@helper
+def world_column(robot, screws, b, R, r):
+    """Return column S of a body with the pose (R, r) in the world, about the world's origin."""
+    turn, slide = turned_column(robot, screws, b, R)
+    return (turn, add_cross(slide, r, turn))
+
+
+@helper
+def world_joint_motion(robot, screws, i, R, r, S, v):
+    """Return `turned_joint_motion` about the world's origin, of a body at r."""
+    if is_screw(robot, screws, place(i)):
+        return scale6(v[i - 1], S)
+    turn, slide = turned_joint_motion(robot, screws, i, R, S, v)
+    return (turn, add_cross(slide, r, turn))
+
+
+# In the axes of the body itself.
+@helper
+def joint_motion(robot, screws, i, v):
+    """Return S v of the whole joint in the axes of body i; zero at bodies that follow."""
+    b = place(i)
+    if is_screw(robot, screws, b):
+        return ((0.0, 0.0, load(robot, b, TURN) * v[i - 1]),
+                (0.0, 0.0, load(robot, b, SLIDE) * v[i - 1]))
+    turn, slide = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    if not follows(robot, screws, b):
+        turn = (v[i - 1], v[i], v[i + 1])
+    if is_free(robot, screws, b):
+        slide = (v[i + 2], v[i + 3], v[i + 4])
+    return (turn, slide)
+
+
+@helper
+def slides(robot, screws, b):
+    """Return whether the origin of a body may move against its parent."""
+    return load(robot, b, SLIDE) != 0.0 or is_free(robot, screws, b)
+
+
+@helper
+def cross_joint(robot, screws, b, x, y):
+    """Return x x y for a part y of the `joint_motion` of a body."""
+    if is_screw(robot, screws, b):
+        return (x[1] * y[2], -x[0] * y[2], 0.0)
+    return cross(x, y)
+
+
+@helper
+def project(robot, screws, b, F):
+    """Return S^T F of the column of a body, both in the axes of the body [K (41)]."""
+    moment, force = F
+    return (load(robot, b, TURN) * along(robot, screws, b, moment[0], moment[1], moment[2])
+            + load(robot, b, SLIDE) * along(robot, screws, b, force[0], force[1], force[2]))

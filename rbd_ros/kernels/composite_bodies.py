@@ -1,0 +1,226 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Mass and Coriolis matrix, gravity torques and centre of mass by composite bodies.
+
+All quantities have the world's axes and origin, where those of the bodies beyond a joint are
+simply added. With the 4x4 forms of a twist, V^ = [[omega]x, v; 0, 0], and of an inertia,
+P = [Sigma, h; h^T, m], the velocity enters through V^ P = [K, p; 0, 0]:
+
+    K = [omega]x Sigma + v h^T,    p = m v + omega x h.
+
+A joint i that carries a joint j (i = j included) and the composite body beyond j then give
+
+    M_ij = S_i^T F2_j,    C_ij = S_i^T F1_j,    C_ji = Sdot_i^T F2_j + S_i^T F3_j,
+
+    F2 = I S,    F1 = I Sdot + B S,    F3 = B^T S,
+    B S = (tr(K) z - K z, z x p),   B^T S = (p x s + tr(K) z - K^T z, 0),   S = (z, s),
+
+which is sum_k J_k^T (1/2 (Psi_k + N_k) J_k + G_k Jdot_k), the Christoffel form of C, added up in
+another order. Vlasblom (2.17), (1.16), (2.24); Lynch and Park (9.61), (9.87), (9.84).
+
+"""
+
+import math
+
+from rbd_ros.kernels.bodies import (add_columns, ARMATURE, BLOCK, count, end, fits, GRAVITY,
+                                    GROUND, ground_origin, INERTIA, is_free, LANES, load, load3,
+                                    load33, load6, load_inertia, number, parent, place,
+                                    place_ground, place_in_parents, place_in_world, R_, r_,
+                                    SCRATCH, store3, store33, store6, store_inertia, world_column,
+                                    world_joint_motion)
+from rbd_ros.kernels.compiled import helper, kernel
+from rbd_ros.kernels.vectors import (ad, add, add6, add_cross, cross, dot, dot6,
+                                     inertia_from_child, inertia_times, rotate, scale, sub,
+                                     unrotate, velocity_inertia, velocity_times,
+                                     velocity_transposed_times, write_row3)
+
+# Columns of `robot`. G_ ... p_ are first the body, then the composite body: what is added to the
+# parent.
+S_, SDOT_, V_, G_, K_, p_, F1_, F2_, F3_, COMPOSITE_COLUMNS = (
+    SCRATCH + k for k in (12, 18, 24, 30, 40, 49, 52, 58, 64, 67))
+# Those of the difference between the two forms of C, see `use_body_factorization`.
+Q_, a_, u_, w_, FACTORIZATION_COLUMNS = (SCRATCH + k for k in (52, 61, 64, 67, 70))
+
+
+@helper
+def write_pair(terms, v, i, j, mass, upper, lower):
+    """Write M_ij, M_ji, C_ij and C_ji, add C_ij v_j to (C v)_i and return C_ji v_i."""
+    C, Cv = len(v), 2 * len(v) + 1
+    terms[i - 1, j - 1] = terms[j - 1, i - 1] = mass
+    terms[C + i - 1, j - 1] = upper
+    terms[C + j - 1, i - 1] = lower
+    terms[Cv, i - 1] += upper * v[j - 1]
+    return lower * v[i - 1]
+
+
+@helper
+def write_base_pairs(robot, terms, v, b, j, F1, F2, F3):
+    """
+    Write the entries of a floating base, whose last body is b, with joint j; return (C v)_j.
+
+    Its columns are the axes of the base about the origin: all their products with a force at once
+    are the force in these axes. With S = (z, 0) and (0, s), Sdot = (omega x z, v x z) and
+    (0, omega x s).
+
+    """
+    R = load33(robot, b, R_)
+    omega, slide = load6(robot, b, V_)
+    moment, force = F2
+    mass = (unrotate(R, moment), unrotate(R, force))
+    upper = (unrotate(R, F1[0]), unrotate(R, F1[1]))
+    lower = (unrotate(R, add_cross(add_cross(F3, moment, omega), force, slide)),
+             unrotate(R, cross(force, omega)))
+    coriolis = 0.0
+    for part in range(2):
+        for k in range(3):
+            coriolis += write_pair(terms, v, 3 * part + k + 1, j,
+                                   mass[part][k], upper[part][k], lower[part][k])
+    return coriolis
+
+
+@kernel
+def composite_bodies(robot, screws, q, v, terms):
+    """
+    Write M, C, g, C v, J_CoM and the CoM to `terms`, and return whether they are finite.
+
+    ``terms`` has the shape (2 nv + 6, max(nv, 3)): nv rows for M, nv for C, then one each for g
+    and C v, three for J_CoM and one for the centre of mass. Where ``v`` is None, M, g, J_CoM and
+    the CoM alone are written. Nothing is written, and False returned, if q or v has a wrong
+    length.
+
+    """
+    if not fits(robot, q, v):
+        return False
+    nv = count(robot) - 1
+    C, g, Cv, J_com, com = nv, 2 * nv, 2 * nv + 1, 2 * nv + 2, 2 * nv + 5
+    zero = (0.0, 0.0, 0.0)
+    place_in_parents(robot, screws, q)
+    origin = ground_origin(robot, screws)
+    place_ground(robot, origin)
+    store6(robot, GROUND, V_, (zero, zero))
+
+    # Root to leaves: pose, column of the Jacobian, twist.                        [K (34)-(36)]
+    for i in range(1, nv + 1):
+        b = place(i)
+        up = parent(robot, b)
+        R, r = place_in_world(robot, b, up)
+        S = world_column(robot, screws, b, R, r)
+        store6(robot, b, S_, S)
+        if v is not None:
+            Sv = world_joint_motion(robot, screws, i, R, r, S, v)
+            store6(robot, b, V_, add6(load6(robot, up, V_), Sv))
+            terms[Cv, i - 1] = 0.0
+
+    # Each body alone, in the world's axes.
+    for block in range(0, end(robot), BLOCK):
+        for b in range(block, block + LANES):
+            G = inertia_from_child(load33(robot, b, R_), load3(robot, b, r_),
+                                   load_inertia(robot, b, INERTIA))
+            store_inertia(robot, b, G_, G)
+            if v is not None:
+                V = load6(robot, b, V_)
+                K, p = velocity_inertia(V, G)
+                store6(robot, b, SDOT_, ad(V, load6(robot, b, S_)))
+                store33(robot, b, K_, K)
+                store3(robot, b, p_, p)
+
+    # Leaves to root: composite bodies.
+    for j in range(nv, 0, -1):
+        b = place(j)
+        add_columns(robot, parent(robot, b), b, G_, K_ if v is None else F1_)
+
+    # Each composite body with the column of its joint.
+    for block in range(0, end(robot), BLOCK):
+        for b in range(block, block + LANES):
+            S, G = load6(robot, b, S_), load_inertia(robot, b, G_)
+            store6(robot, b, F2_, inertia_times(G, S))
+            if v is not None:
+                K, p = load33(robot, b, K_), load3(robot, b, p_)
+                store6(robot, b, F1_, add6(inertia_times(G, load6(robot, b, SDOT_)),
+                                           velocity_times(K, p, S)))
+                store3(robot, b, F3_, velocity_transposed_times(K, p, S))
+
+    # Every joint with all those that carry it.
+    _, h, mass = load_inertia(robot, GROUND, G_)
+    per_mass = 1.0 / mass if mass > 0.0 else 0.0
+    base = place(6) if is_free(robot, screws, place(1)) else 0
+    gravity, total = load3(robot, GROUND, GRAVITY), 0.0
+    for j in range(nv, 0, -1):
+        b = place(j)
+        S, F1, F2 = load6(robot, b, S_), load6(robot, b, F1_), load6(robot, b, F2_)
+        F3 = load3(robot, b, F3_)
+        terms[j - 1, j - 1] = dot6(S, F2) + load(robot, b, ARMATURE)
+        terms[g, j - 1] = -dot(gravity, F2[1])
+        total += terms[j - 1, j - 1] + terms[g, j - 1]
+        for k in range(3):
+            terms[J_com + k, j - 1] = per_mass * F2[1][k]
+        b = parent(robot, b)
+        if v is None:
+            while b > 0:
+                i = number(robot, b)
+                terms[i - 1, j - 1] = terms[j - 1, i - 1] = dot6(load6(robot, b, S_), F2)
+                b = parent(robot, b)
+        else:
+            terms[C + j - 1, j - 1] = dot6(S, F1)
+            coriolis = terms[C + j - 1, j - 1] * v[j - 1]
+            stop = base if b >= base else 0
+            while b > stop:
+                S_i = load6(robot, b, S_)
+                coriolis += write_pair(
+                    terms, v, number(robot, b), j, dot6(S_i, F2), dot6(S_i, F1),
+                    dot6(load6(robot, b, SDOT_), F2) + dot(S_i[0], F3))
+                b = parent(robot, b)
+            if b > 0:
+                coriolis += write_base_pairs(robot, terms, v, b, j, F1, F2, F3)
+            terms[Cv, j - 1] += coriolis
+            total += terms[Cv, j - 1]
+
+    # The whole robot is the composite body of the ground.                        [G (7)]
+    write_row3(terms, com, 0, sub(scale(per_mass, h), origin))
+    total += terms[com, 0] + terms[com, 1] + terms[com, 2]
+    return math.isfinite(total)
+
+
+@kernel
+def use_body_factorization(robot, terms):
+    """
+    Turn the Christoffel form of C in `terms` into Garofalo's, right after `composite_bodies`.
+
+    C_G - C_Chr = 1/2 sum_k J_k^T (Psi_k - N_k) J_k, whose matrices, about the world's origin, hold
+    a = tr(Sigma) omega + h x v, Q = h omega^T, u = m v and w = m omega:
+
+        1/2 (Psi - N) (z, s) = (a x z + Q s - tr(Q) s + u x s,  tr(Q) z - Q^T z + u x z + w x s).
+
+    They are skew, and leave C v as it is.
+
+    """
+    nv = count(robot) - 1
+    C = nv
+    for block in range(0, end(robot), BLOCK):
+        for b in range(block, block + LANES):
+            sigma, h, m = inertia_from_child(load33(robot, b, R_), load3(robot, b, r_),
+                                             load_inertia(robot, b, INERTIA))
+            omega, slide = load6(robot, b, V_)
+            store33(robot, b, Q_, (scale(omega[0], h), scale(omega[1], h), scale(omega[2], h)))
+            store3(robot, b, a_,
+                   add(scale(sigma[0] + sigma[1] + sigma[2], omega), cross(h, slide)))
+            store3(robot, b, u_, scale(m, slide))
+            store3(robot, b, w_, scale(m, omega))
+    for j in range(nv, 0, -1):
+        b = place(j)
+        z, s = load6(robot, b, S_)
+        Q, u = load33(robot, b, Q_), load3(robot, b, u_)
+        trace = Q[0][0] + Q[1][1] + Q[2][2]
+        F = (add(add(cross(load3(robot, b, a_), z), sub(rotate(Q, s), scale(trace, s))),
+                 cross(u, s)),
+             add(add(sub(scale(trace, z), unrotate(Q, z)), cross(u, z)),
+                 cross(load3(robot, b, w_), s)))
+        up = parent(robot, b)
+        add_columns(robot, up, b, Q_, FACTORIZATION_COLUMNS)
+        while up > 0:
+            b, i = up, number(robot, up)
+            difference = dot6(load6(robot, b, S_), F)
+            terms[C + i - 1, j - 1] += difference
+            terms[C + j - 1, i - 1] -= difference
+            up = parent(robot, b)

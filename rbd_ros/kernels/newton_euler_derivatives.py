@@ -1,0 +1,221 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+All derivatives of inverse and forward dynamics by state and input, by composite bodies.
+
+World axes and origin, symbols as in `composite_bodies`. A step of q_j moves what joint j carries
+rigidly along S_j, while the body that it hangs on, with twist V_p and acceleration A_p (gravity
+included), stays. Beyond j that is the rigid motion of everything, less that of V_p and A_p:
+
+    dV = ad_Sj V + S'_j,    dA = ad_Sj A + S''_j - ad_V S'_j,
+    S'_j = ad_Vp S_j,       S''_j = ad_Ap S_j + ad_Vp S'_j,
+
+and so, with 2 B x = -G ad_V x - ad_V^T G x + N(G V) x, whose sums `composite_bodies` knows, and F
+the force on all that j carries, for joints i and j of which one carries the other:
+
+    dtau_i/dq_j = S_i^T (I S''_j + 2 B S'_j)  - S_i^T ad_Sj^T F_j  if i carries j, not j carries i
+    dtau_i/dv_j = S_i^T (I (S'_j + dS_j/dt) + 2 B S_j)
+    dtau_i/da_j = S_i^T I S_j = M_ij
+
+with I and B of the farther of the two. The columns of a ball or a free joint carry each other.
+Checked against Kim (table 5) applied to every unit vector.
+
+"""
+
+import math
+
+from rbd_ros.kernels.articulated_bodies import articulated_bodies
+from rbd_ros.kernels.bodies import (add_columns, ARMATURE, BLOCK, count, end, fits, follows,
+                                    GRAVITY, GROUND, ground_origin, INERTIA, LANES, load, load3,
+                                    load33, load6, load_inertia, number, parent, place,
+                                    place_ground, place_in_parents, place_in_world, R_, r_,
+                                    SCRATCH, store3, store33, store6, store_inertia, world_column,
+                                    world_joint_motion, WRENCH)
+from rbd_ros.kernels.compiled import helper, kernel
+from rbd_ros.kernels.vectors import (ad, ad_transposed, add6, dot, dot6, inertia_from_child,
+                                     inertia_times, scale, scale6, sub6, to_parent,
+                                     velocity_inertia, velocity_times, velocity_transposed_times)
+
+# Columns of `robot`. VP_ and AP_ are the motion of the body that the joint hangs on; FIRST_,
+# SECOND_ and RATE_ are S', S'' and S' + dS/dt; G_ ... F_ are the composite body: what is added to
+# the parent.
+S_, V_, A_, VP_, AP_, FIRST_, SECOND_, RATE_, G_, K_, p_, F_, DERIVATIVE_COLUMNS = (
+    SCRATCH + k for k in (12, 18, 24, 30, 36, 42, 48, 54, 60, 70, 79, 82, 88))
+
+
+@kernel
+def inverse_dynamics_jacobians(robot, screws, q, v, a, jacobians):
+    """
+    Write dtau/dq, dtau/dv and M side by side to `jacobians`, shape (nv, 3 nv).
+
+    Forces from outside turn with the bodies that they act on. Returns whether the results are
+    finite; nothing is written, and False returned, if q, v or a has a wrong length.
+
+    """
+    if not (fits(robot, q, v) and fits(robot, q, a)):
+        return False
+    nv = count(robot) - 1
+    zero = (0.0, 0.0, 0.0)
+    place_in_parents(robot, screws, q)
+    place_ground(robot, ground_origin(robot, screws))
+    store6(robot, GROUND, V_, (zero, zero))
+    store6(robot, GROUND, A_, (zero, scale(-1.0, load3(robot, GROUND, GRAVITY))))
+
+    # Root to leaves: pose, column of the Jacobian, twist and acceleration.
+    for i in range(1, nv + 1):
+        b = place(i)
+        up = parent(robot, b)
+        R, r = place_in_world(robot, b, up)
+        S = world_column(robot, screws, b, R, r)
+        V_p, A_p = load6(robot, up, V_), load6(robot, up, A_)
+        Sv = world_joint_motion(robot, screws, i, R, r, S, v)
+        Sa = world_joint_motion(robot, screws, i, R, r, S, a)
+        V = add6(V_p, Sv)
+        store6(robot, b, S_, S)
+        store6(robot, b, V_, V)
+        store6(robot, b, A_, add6(add6(A_p, Sa), ad(V, Sv)))
+        # Of what the whole joint moves against.
+        if follows(robot, screws, b):
+            V_p, A_p = load6(robot, up, VP_), load6(robot, up, AP_)
+        store6(robot, b, VP_, V_p)
+        store6(robot, b, AP_, A_p)
+
+    # Each body alone: how its column changes, its inertia, and the force on it.
+    for block in range(0, end(robot), BLOCK):
+        for b in range(block, block + LANES):
+            R, r = load33(robot, b, R_), load3(robot, b, r_)
+            S, V, A = load6(robot, b, S_), load6(robot, b, V_), load6(robot, b, A_)
+            V_p, A_p = load6(robot, b, VP_), load6(robot, b, AP_)
+            first = ad(V_p, S)
+            store6(robot, b, FIRST_, first)
+            store6(robot, b, SECOND_, add6(ad(A_p, S), ad(V_p, first)))
+            store6(robot, b, RATE_, add6(first, ad(V, S)))
+            G = inertia_from_child(R, r, load_inertia(robot, b, INERTIA))
+            K, p = velocity_inertia(V, G)
+            store_inertia(robot, b, G_, G)
+            store33(robot, b, K_, K)
+            store3(robot, b, p_, p)
+            F = sub6(inertia_times(G, A), ad_transposed(V, inertia_times(G, V)))
+            store6(robot, b, F_, sub6(F, to_parent(R, r, load6(robot, b, WRENCH))))
+
+    # Leaves to root: composite bodies, and with each the columns and rows of its joint.
+    total = 0.0
+    for j in range(nv, 0, -1):
+        b = place(j)
+        S, first = load6(robot, b, S_), load6(robot, b, FIRST_)
+        G, K, p = load_inertia(robot, b, G_), load33(robot, b, K_), load3(robot, b, p_)
+        by_q = add6(inertia_times(G, load6(robot, b, SECOND_)),
+                    scale6(2.0, velocity_times(K, p, first)))
+        by_v = add6(inertia_times(G, load6(robot, b, RATE_)),
+                    scale6(2.0, velocity_times(K, p, S)))
+        by_a = inertia_times(G, S)
+        turning = scale(2.0, velocity_transposed_times(K, p, S))
+        one, two, three = j - 1, nv + j - 1, 2 * nv + j - 1
+        jacobians[j - 1, one] = dot6(S, by_q)
+        jacobians[j - 1, two] = dot6(S, by_v)
+        jacobians[j - 1, three] = dot6(S, by_a) + load(robot, b, ARMATURE)
+        total += jacobians[j - 1, one] + jacobians[j - 1, two] + jacobians[j - 1, three]
+        F = load6(robot, b, F_)
+        total += dot6(S, F)
+        turned_force = ad_transposed(S, F)
+        same_joint = follows(robot, screws, b)
+        if not same_joint:
+            by_q = sub6(by_q, turned_force)
+        add_columns(robot, parent(robot, b), b, G_, DERIVATIVE_COLUMNS)
+        b = parent(robot, b)
+        while b > 0:
+            i = number(robot, b)
+            S_i, first_i = load6(robot, b, S_), load6(robot, b, FIRST_)
+            jacobians[i - 1, one] = dot6(S_i, by_q)
+            jacobians[i - 1, two] = dot6(S_i, by_v)
+            jacobians[i - 1, three] = jacobians[j - 1, 2 * nv + i - 1] = dot6(S_i, by_a)
+            jacobians[j - 1, i - 1] = (dot6(load6(robot, b, SECOND_), by_a)
+                                       + dot(first_i[0], turning))
+            jacobians[j - 1, nv + i - 1] = (dot6(load6(robot, b, RATE_), by_a)
+                                            + dot(S_i[0], turning))
+            if same_joint and not follows(robot, screws, b):
+                by_q = sub6(by_q, turned_force)
+                same_joint = False
+            b = parent(robot, b)
+    return math.isfinite(total)
+
+
+@helper
+def carrier(robot, i):
+    """Return the velocity of the body that carries the one of velocity i, or -1."""
+    return number(robot, parent(robot, place(i + 1))) - 1
+
+
+@kernel
+def forward_dynamics_jacobians(robot, jacobians, L, solved):
+    """
+    Write da/dq, da/dv and da/dtau = M^-1 side by side to `solved`, shape (nv, 3 nv).
+
+    ``jacobians`` is as `inverse_dynamics_jacobians` left it, at the accelerations a:
+    da/d(q, v) = -M^-1 dtau/d(q, v). ``L``, shape (nv, nv), receives L
+    with M = L^T L, which has entries only where one joint carries the other. Returns whether the
+    results are finite.
+
+    """
+    nv = count(robot) - 1
+    for i in range(nv):
+        for j in range(i + 1):
+            L[i, j] = jacobians[i, 2 * nv + j]
+        for j in range(2 * nv):
+            solved[i, j] = -jacobians[i, j]
+        for j in range(2 * nv, 3 * nv):
+            solved[i, j] = 0.0
+        solved[i, 2 * nv + i] = 1.0
+    # M = L^T L, in place.
+    for k in range(nv - 1, -1, -1):
+        L[k, k] = math.sqrt(L[k, k])
+        inverse = 1.0 / L[k, k]
+        i = carrier(robot, k)
+        while i >= 0:
+            L[k, i] *= inverse
+            i = carrier(robot, i)
+        i = carrier(robot, k)
+        while i >= 0:
+            j = i
+            while j >= 0:
+                L[i, j] -= L[k, i] * L[k, j]
+                j = carrier(robot, j)
+            i = carrier(robot, i)
+    # L^T y = b, then L x = y, for all columns at once.
+    for i in range(nv - 1, -1, -1):
+        inverse = 1.0 / L[i, i]
+        for c in range(3 * nv):
+            solved[i, c] *= inverse
+        j = carrier(robot, i)
+        while j >= 0:
+            factor = L[i, j]
+            for c in range(3 * nv):
+                solved[j, c] -= factor * solved[i, c]
+            j = carrier(robot, j)
+    total = 0.0
+    for i in range(nv):
+        j = carrier(robot, i)
+        while j >= 0:
+            factor = L[i, j]
+            for c in range(3 * nv):
+                solved[i, c] -= factor * solved[j, c]
+            j = carrier(robot, j)
+        inverse = 1.0 / L[i, i]
+        for c in range(3 * nv):
+            solved[i, c] *= inverse
+        # A pivot that is no number spoils its whole row.
+        total += solved[i, 0] + solved[i, nv] + solved[i, 2 * nv]
+    return math.isfinite(total)
+
+
+@kernel
+def forward_dynamics_and_jacobians(robot, screws, q, v, a, tau, jacobians, L, solved):
+    """
+    Write the accelerations to `a`, and da/dq, da/dv and da/dtau side by side to `solved`.
+
+    ``jacobians`` and ``L`` are room to work in. Returns whether the results are finite.
+
+    """
+    return (articulated_bodies(robot, screws, q, v, a, tau)
+            and inverse_dynamics_jacobians(robot, screws, q, v, a, jacobians)
+            and forward_dynamics_jacobians(robot, jacobians, L, solved))

@@ -1,0 +1,132 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""From links and joints to the arrays that the kernels read (`rbd_ros.kernels.bodies`)."""
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+from rbd_ros.kernels import bodies
+from rbd_ros.model.joints import joint_screws
+
+
+@dataclass(frozen=True)
+class Tree:
+    """
+    The arrays of a robot, with one velocity for every joint, mimicking ones included.
+
+    Attributes
+    ----------
+    robot : ndarray, shape (velocities + 1, CONSTANTS)
+        One row per body; row 0 is the ground. PARENT is the row of the parent.
+    screws : int or None
+        1 where every joint is a screw, None elsewhere.
+    link_body : ndarray of int, shape (links,)
+        The row of the body that each link belongs to.
+    link_pose : ndarray, shape (links, 4, 4)
+        The pose of each link's frame in that body's frame.
+
+    """
+
+    robot: np.ndarray
+    screws: int | None
+    link_body: np.ndarray
+    link_pose: np.ndarray
+
+
+def turn_z_to(axis):
+    """Return a rotation whose third column is ``axis``; exact for the axes of coordinates."""
+    z = axis.tolist()
+    if z == [0.0, 0.0, 1.0]:
+        return np.eye(3)
+    # The coordinate axis least along the given one makes a well-conditioned triad.
+    least = min(range(3), key=lambda k: abs(z[k]))
+    x, y, w = _cross([float(k == least) for k in range(3)], z)
+    length = sqrt(x * x + y * y + w * w)
+    x = (x / length, y / length, w / length)
+    return np.array((x, _cross(z, x), z)).T
+
+
+def _cross(a, b):
+    """Return a x b; of single vectors np.cross takes ten times as long."""
+    (ax, ay, az), (bx, by, bz) = a, b
+    return (ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx)
+
+
+def pseudo_inertias(links):
+    """Return the 4x4 integral of (r, 1) (r, 1)^T over the mass of each link, in its frame."""
+    masses = np.array([link.mass for link in links])
+    coms = np.array([link.com for link in links]).reshape(-1, 3)
+    inertias = np.array([link.inertia for link in links]).reshape(-1, 3, 3)
+    P = np.zeros((len(links), 4, 4))
+    P[:, :3, :3] = (0.5 * np.trace(inertias, axis1=1, axis2=2)[:, None, None] * np.eye(3)
+                    - inertias + masses[:, None, None] * coms[:, :, None] * coms[:, None, :])
+    P[:, :3, 3] = P[:, 3, :3] = masses[:, None] * coms
+    P[:, 3, 3] = masses
+    return P
+
+
+def assemble(links, joints, gravity):
+    """
+    Return the arrays of a robot.
+
+    Parameters
+    ----------
+    links : sequence of Link
+        Depth-first, the root first.
+    joints : sequence of Joint
+        Joint k leads to link k + 1.
+    gravity : ndarray, shape (3,)
+        Acceleration of gravity in the root's frame, m/s^2.
+
+    Returns
+    -------
+    Tree
+        With read-only arrays.
+
+    """
+    rows = [_row(np.eye(4), 0.0, 0.0, 0.0, 0, bodies.SCREW, 2, 0)]
+    body_of, pose_of = {}, {}
+    if links:
+        body_of[links[0].name], pose_of[links[0].name] = 0, np.eye(4)
+    q = 0
+    for joint in joints:
+        up = body_of[joint.parent]
+        rest = pose_of[joint.parent] @ joint.placement
+        if joint.kind in ('spherical', 'free'):
+            first = bodies.FREE if joint.kind == 'free' else bodies.BALL
+            for k in range(joint.nv):
+                turn, slide = (1.0, 0.0) if k < 3 else (0.0, 1.0)
+                rows.append(_row(rest, turn, slide, joint.armature[k], up,
+                                 first if k == 0 else bodies.FOLLOW, k % 3, q))
+                up, rest = len(rows) - 1, np.eye(4)
+        else:
+            for k, (axis, turn, slide) in enumerate(joint_screws(joint)):
+                turned = np.eye(4)
+                turned[:3, :3] = turn_z_to(axis)
+                rows.append(_row(rest @ turned, turn, slide, joint.armature[k], up,
+                                 bodies.SCREW, 2, q + k))
+                up, rest = len(rows) - 1, turned.T
+        body_of[joint.child], pose_of[joint.child] = up, rest
+        q += joint.nq
+    link_body = np.array([body_of[link.name] for link in links], int)
+    link_pose = np.array([pose_of[link.name] for link in links]).reshape(-1, 4, 4)
+    P = np.zeros((len(rows), 4, 4))
+    np.add.at(P, link_body, link_pose @ pseudo_inertias(links) @ link_pose.transpose(0, 2, 1))
+    robot = np.array(rows)
+    robot[0, bodies.GRAVITY:bodies.GRAVITY + 3] = gravity
+    robot[0, bodies.Q] = q
+    # Sigma, h and m.
+    robot[:, bodies.INERTIA:bodies.INERTIA + 10] = P[:, (0, 1, 2, 0, 0, 1, 0, 1, 2, 3),
+                                                     (0, 1, 2, 1, 2, 2, 3, 3, 3, 3)]
+    tree = Tree(robot, 1 if np.all(robot[:, bodies.KIND] == bodies.SCREW) else None, link_body,
+                link_pose)
+    for array in (tree.robot, tree.link_body, tree.link_pose):
+        array.flags.writeable = False
+    return tree
+
+
+def _row(T, turn, slide, armature, up, kind, axis, q):
+    """Return the constants of a body, its inertia left out, in the order of their columns."""
+    return [*T[:3, :3].T.ravel().tolist(), *T[:3, 3].tolist(), turn, slide, up, armature,
+            *(0.0,) * 10, kind, axis, q, 0.0]

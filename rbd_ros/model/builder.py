@@ -1,0 +1,159 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Robots by program: links and joints of every kind, one call each."""
+
+from rbd_ros.errors import ModelError
+from rbd_ros.model.description import inertia_matrix, Link, numbers
+from rbd_ros.model.joints import Joint, KINDS, Mimic, X, Y
+from rbd_ros.model.model import build_model, STANDARD_GRAVITY
+from rbd_ros.model.se3 import pose, rotation_from_rpy
+
+
+# What a joint may have besides its place and axes; see `rbd_ros.model.joints.Joint`.
+LIMITS = ('lower', 'upper', 'velocity', 'effort', 'damping', 'friction', 'armature')
+
+
+class ModelBuilder:
+    """
+    Collects links and joints, and makes a `Model` of them.
+
+    Parameters
+    ----------
+    name : str
+        The robot's name.
+
+    Examples
+    --------
+    >>> model = (rbd_ros.ModelBuilder('pendulum')
+    ...          .link('base')
+    ...          .link('bob', mass=1.0, com=(0, 0, -0.5), inertia=(0.01, 0.01, 0.01))
+    ...          .joint('ball', 'spherical', 'base', 'bob', xyz=(0, 0, 2))
+    ...          .build())
+    >>> model.position_names
+    ('ball_qx', 'ball_qy', 'ball_qz', 'ball_qw')
+
+    """
+
+    def __init__(self, name):
+        self._name, self._links, self._joints = name, [], []
+
+    def link(self, name, mass=0.0, com=(0.0, 0.0, 0.0), inertia=(0.0, 0.0, 0.0)):
+        """
+        Add a link.
+
+        Parameters
+        ----------
+        name : str
+            Unique in the robot.
+        mass : float
+            kg.
+        com : array_like, shape (3,)
+            Centre of mass in the link's frame, m.
+        inertia : array_like, shape (3,), (6,) or (3, 3)
+            About the centre of mass in the link's axes, kg m^2: principal moments, or ixx, iyy,
+            izz, ixy, ixz, iyz, or the matrix.
+
+        Returns
+        -------
+        ModelBuilder
+            Itself.
+
+        Raises
+        ------
+        ModelError
+            If the inertia has another shape.
+
+        """
+        where = f"link '{name}'"
+        self._links.append(Link(name, float(numbers(where, 'mass', mass, ())),
+                                numbers(where, 'centre of mass', com, (3,)),
+                                inertia_matrix(where, inertia)))
+        return self
+
+    def joint(self, name, kind, parent, child, *, xyz=(0.0, 0.0, 0.0), rpy=(0.0, 0.0, 0.0),
+              axis=X, second_axis=Y, pitch=0.0, mimic=None, **limits):
+        """
+        Add a joint.
+
+        Parameters
+        ----------
+        name : str
+            Unique in the robot. The coordinates of joints with several are called by it and the
+            suffixes in `rbd_ros.model.joints.KINDS`.
+        kind : str
+            fixed, revolute, continuous, prismatic, helical, cylindrical, universal, planar
+            (x, y, theta), euler_zyx, free_euler_zyx, spherical (q: a quaternion x, y, z, w; v: the
+            angular velocity in the child's axes) or free (q: quaternion and position; v: twist in
+            the child's axes).
+        parent, child : str
+            Links.
+        xyz, rpy : array_like, shape (3,)
+            Where the child's frame lies in the parent's at q = 0, m and rad, as in URDF.
+        axis : array_like, shape (3,)
+            In the joint's frame, of any length; the normal of a planar joint.
+        second_axis : array_like, shape (3,)
+            Of a universal joint, as it lies at q = 0.
+        pitch : float
+            Of a helical joint, m/rad.
+        mimic : tuple of (str, float, float), optional
+            Leading joint, multiplier and offset.
+        **limits
+            ``lower``, ``upper``, ``velocity``, ``effort``, ``damping``, ``friction``,
+            ``armature``: a number, or one for each velocity.
+
+        Returns
+        -------
+        ModelBuilder
+            Itself.
+
+        Raises
+        ------
+        ModelError
+            If the kind is unknown.
+
+        """
+        if kind not in KINDS:
+            raise ModelError(f"joint '{name}': its kind is '{kind}', expected one of "
+                             + ', '.join(KINDS))
+        where = f"joint '{name}'"
+        for label in limits:
+            if label not in LIMITS:
+                raise ModelError(f"{where}: there is no '{label}', only " + ', '.join(LIMITS))
+        limits = {label: numbers(where, label, value, (KINDS[kind].nv,), repeat=True,
+                                 infinite=True)
+                  for label, value in limits.items()}
+        if mimic is not None and (isinstance(mimic, str) or not 1 <= len(mimic) <= 3):
+            raise ModelError(f'{where}: mimic must be a joint, a multiplier and an offset, got '
+                             f'{mimic!r}')
+        xyz, rpy, axis, second_axis = (
+            numbers(where, label, value, (3,)) for label, value in (
+                ('xyz', xyz), ('rpy', rpy), ('axis', axis), ('second axis', second_axis)))
+        self._joints.append(Joint(
+            name, kind, parent, child, pose(rotation_from_rpy(rpy), xyz), axis, second_axis,
+            float(numbers(where, 'pitch', pitch, ())), mimic=Mimic(*mimic) if mimic else None,
+            **limits))
+        return self
+
+    def build(self, *, gravity=STANDARD_GRAVITY, strict=False):
+        """
+        Check everything and return the robot.
+
+        Parameters
+        ----------
+        gravity : array_like, shape (3,)
+            Acceleration of gravity in the root's frame, m/s^2.
+        strict : bool
+            Refuse what otherwise is warned of, as `load_urdf` does.
+
+        Returns
+        -------
+        Model
+            The robot.
+
+        Raises
+        ------
+        ModelError
+            If the links and joints are no robot; the message names the link or joint.
+
+        """
+        return build_model(self._name, self._links, self._joints, gravity=gravity, strict=strict)

@@ -1,0 +1,208 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Operations on configurations, which for joints with quaternions are no vectors."""
+
+import numpy as np
+
+from rbd_ros.errors import StateError
+from rbd_ros.model.joints import KINDS, quaternion_matrix
+from rbd_ros.model.se3 import exp, log, pose
+from rbd_ros.validation import check_model, finite_vector, number, shown
+
+
+def _quaternion_joints(model):
+    """Return the ball and free joints with their entries of q and v."""
+    return [(joint, q, v) for joint, q, v in model.moving_joints
+            if not KINDS[joint.kind].is_screws]
+
+
+def neutral(model):
+    """
+    Return the configuration in which every joint is at rest: zeros, and unit quaternions.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+
+    Returns
+    -------
+    ndarray, shape (model.nq,)
+        rad, m.
+
+    """
+    check_model(model)
+    q = np.zeros(model.nq)
+    for _, i, _ in _quaternion_joints(model):
+        q[i.start + 3] = 1.0
+    return q
+
+
+def normalize(model, q, label='q'):
+    """
+    Return a configuration with unit quaternions.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration, rad and m; quaternions of any length but zero.
+    label : str
+        What it is called, for errors.
+
+    Returns
+    -------
+    ndarray, shape (model.nq,)
+        The same configuration.
+
+    Raises
+    ------
+    StateError
+        If ``q`` has another shape or holds a non-finite number, or a quaternion is zero.
+
+    """
+    q = finite_vector(model, label, q, positions=True)
+    for joint, i, _ in _quaternion_joints(model):
+        quaternion = q[i.start:i.start + 4]
+        length = np.linalg.norm(quaternion)
+        if not 0.0 < length < np.inf:
+            raise StateError(f"the quaternion of joint '{joint.name}' is {quaternion}")
+        quaternion /= length
+    return q
+
+
+def random_configuration(model, rng):
+    """
+    Return a random configuration within the limits of the joints.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    rng : numpy.random.Generator or int
+        Where chance comes from, or its seed.
+
+    Returns
+    -------
+    ndarray, shape (model.nq,)
+        Uniform between limits; where there is none, within pi rad or 1 m of zero, or of the other
+        limit; rotations of ball and free joints are uniform.
+
+    """
+    check_model(model)
+    try:
+        rng = np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise StateError(f'rng must be a generator of random numbers or a seed, got {shown(rng)}'
+                         ) from None
+    q = np.zeros(model.nq)
+    for joint, i, k in model.moving_joints:
+        reach = np.where(KINDS[joint.kind].angular, np.pi, 1.0)
+        if not KINDS[joint.kind].is_screws:
+            quaternion = rng.normal(size=4)
+            q[i.start:i.start + 4] = quaternion / np.linalg.norm(quaternion)
+            q[i.start + 4:i.stop] = rng.uniform(-1.0, 1.0, joint.nq - 4)
+        else:
+            lower, upper = model.lower[k], model.upper[k]
+            # One limit alone may lie beyond the reach.
+            low = np.where(np.isfinite(lower), lower, np.minimum(-reach, upper - reach))
+            high = np.where(np.isfinite(upper), upper, np.maximum(reach, lower + reach))
+            q[i] = rng.uniform(low, high)
+    return q
+
+
+def integrate(model, q, v, dt):
+    """
+    Return the configuration after moving with the velocity v for the time dt.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration, rad and m.
+    v : array_like, shape (model.nv,)
+        Velocity, rad/s and m/s; for ball and free joints in the axes of the moving body, which
+        turn with it.
+    dt : float
+        s.
+
+    Returns
+    -------
+    ndarray, shape (model.nq,)
+        With unit quaternions.
+
+    Raises
+    ------
+    StateError
+        If ``q`` or ``v`` has another shape, or ``q``, ``v`` or ``dt`` is not finite, or a
+        quaternion is zero.
+
+    """
+    v, dt = finite_vector(model, 'v', v), number('dt', dt)
+    q = normalize(model, q)
+    if model.nq == model.nv:
+        return q + dt * v
+    result = q.copy()
+    for joint, i, k in model.moving_joints:
+        if KINDS[joint.kind].is_screws:
+            result[i] = q[i] + dt * v[k]
+            continue
+        step = np.zeros(6)
+        step[:joint.nv] = dt * v[k]
+        quaternion = q[i.start:i.start + 4]
+        result[i.start:i.start + 4] = multiply(quaternion, quaternion_of_turn(step[:3]))
+        if joint.kind == 'free':
+            result[i.start + 4:i.stop] += quaternion_matrix(quaternion) @ exp(step)[:3, 3]
+    return normalize(model, result)
+
+
+def difference(model, q_0, q_1):
+    """
+    Return the velocity that leads from one configuration to another in unit time.
+
+    The inverse of `integrate`: ``integrate(model, q_0, difference(model, q_0, q_1), 1.0)`` is q_1.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q_0, q_1 : array_like, shape (model.nq,)
+        Configurations, rad and m.
+
+    Returns
+    -------
+    ndarray, shape (model.nv,)
+        rad/s and m/s; rotations of ball and free joints by at most pi.
+
+    Raises
+    ------
+    StateError
+        If ``q_0`` or ``q_1`` has another shape or is not finite, or a quaternion is zero.
+
+    """
+    q_0, q_1 = normalize(model, q_0, 'q_0'), normalize(model, q_1, 'q_1')
+    v = np.zeros(model.nv)
+    for joint, i, k in model.moving_joints:
+        if KINDS[joint.kind].is_screws:
+            v[k] = q_1[i] - q_0[i]
+            continue
+        R_0 = quaternion_matrix(q_0[i][:4])
+        shift = R_0.T @ (q_1[i][4:] - q_0[i][4:]) if joint.kind == 'free' else np.zeros(3)
+        turn = multiply(q_0[i][:4] * [-1.0, -1.0, -1.0, 1.0], q_1[i][:4])
+        v[k] = log(pose(quaternion_matrix(turn), shift))[:joint.nv]
+    return v
+
+
+def quaternion_of_turn(rotation):
+    """Return the quaternion (x, y, z, w) of a rotation vector, rad."""
+    angle = np.linalg.norm(rotation)
+    # sin(x / 2) / x, by np.sinc(t) = sin(pi t) / (pi t)
+    return np.append(0.5 * np.sinc(0.5 * angle / np.pi) * rotation, np.cos(0.5 * angle))
+
+
+def multiply(p, q):
+    """Return the product of two quaternions (x, y, z, w)."""
+    return np.append(p[3] * q[:3] + q[3] * p[:3] + np.cross(p[:3], q[:3]),
+                     p[3] * q[3] - p[:3] @ q[:3])

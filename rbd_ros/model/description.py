@@ -1,0 +1,393 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""A robot as its links and joints, and the checks that make a tree of them."""
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from math import inf, isfinite, isnan, sqrt
+
+import numpy as np
+from rbd_ros.errors import ModelError
+from rbd_ros.model.joints import KINDS
+from rbd_ros.texts import arrows
+from rbd_ros.validation import real_array
+
+# Share of the largest principal moment by which an inertia may miss the triangle inequality, and
+# what rounding may leave where there is none, kg m^2.
+INERTIA_TOLERANCE, NO_INERTIA = 1e-6, 1e-15
+# Share of the largest entry by which an inertia may miss being symmetric.
+SYMMETRY = 1e-9
+# SI units; products of a few numbers beyond it overflow, and no robot has such.
+LARGEST = 1e30
+
+
+@dataclass(frozen=True)
+class Link:
+    """
+    One link of a robot's description.
+
+    Attributes
+    ----------
+    name : str
+        Unique in the robot.
+    mass : float
+        kg.
+    com : ndarray, shape (3,)
+        Centre of mass in the link's frame, m.
+    inertia : ndarray, shape (3, 3)
+        About the centre of mass, in the axes of the link's frame, kg m^2.
+    is_load : bool
+        Whether it is no part of the robot, but a load that it carries.
+
+    """
+
+    name: str
+    mass: float = 0.0
+    com: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    inertia: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
+    is_load: bool = False
+
+
+def numbers(where, label, value, shape, *, repeat=False, infinite=False):
+    """
+    Return numbers of a user as an array.
+
+    Parameters
+    ----------
+    where, label : str
+        Whose and which they are, for the error.
+    value : array_like
+        As many numbers as ``shape`` has room for.
+    shape : tuple of int
+        Of the array.
+    repeat : bool
+        Whether one number may stand for all of them.
+    infinite : bool
+        Whether they may be infinite, as limits are.
+
+    Raises
+    ------
+    ModelError
+        If they are no finite numbers, or not as many.
+
+    """
+    array = real_array(value)
+    if repeat and array is not None and array.ndim == 0:
+        array = np.full(shape, array)
+    if (array is None or array.shape != shape or np.any(np.isnan(array))
+            or not (infinite or np.all(np.isfinite(array)))):
+        size = ' x '.join(map(str, shape)) or 'one'
+        raise ModelError(f'{where}: its {label} must be {size} finite number'
+                         f'{"s" if shape else ""}, got {value!r}')
+    return array
+
+
+def inertia_matrix(where, value):
+    """
+    Return the inertia that a user gives as a matrix.
+
+    Parameters
+    ----------
+    where : str
+        Whose it is, for the error.
+    value : array_like, shape (3,), (6,) or (3, 3)
+        Principal moments, or ixx, iyy, izz, ixy, ixz, iyz, or the matrix, kg m^2.
+
+    Raises
+    ------
+    ModelError
+        If it is anything else.
+
+    """
+    size = np.shape(real_array(value)) if real_array(value) is not None else None
+    if size not in ((3,), (6,), (3, 3)):
+        raise ModelError(f'{where}: its inertia needs 3, 6 or 3 x 3 numbers, got {value!r}')
+    values = numbers(where, 'inertia', value, size)
+    if size == (3,):
+        return np.diag(values)
+    if size == (6,):
+        xx, yy, zz, xy, xz, yz = values
+        return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return values
+
+
+def check_links(links):
+    """
+    Refuse numbers that no link can have.
+
+    Returns
+    -------
+    list of str
+        What is odd about inertias: such bodies cannot exist, but their equations can be solved.
+
+    Raises
+    ------
+    ModelError
+        If a number is not finite, a mass is negative or an inertia is not symmetric.
+
+    """
+    try:
+        masses = np.array([link.mass for link in links], float)
+        coms = np.array([link.com for link in links], float).reshape(-1, 3)
+        inertias = np.array([link.inertia for link in links], float).reshape(-1, 3, 3)
+        asymmetry = np.max(np.abs(inertias - inertias.transpose(0, 2, 1)), axis=(1, 2))
+        size = np.max(np.abs(inertias), axis=(1, 2))
+        small, middle, large = np.linalg.eigvalsh(inertias).T
+        fine = ((masses >= 0.0) & (masses <= LARGEST) & np.all(np.abs(coms) <= LARGEST, axis=1)
+                & (size <= LARGEST) & (asymmetry <= SYMMETRY * size)
+                & (small >= -INERTIA_TOLERANCE * np.abs(large) - NO_INERTIA)
+                & (small + middle >= large * (1.0 - INERTIA_TOLERANCE) - NO_INERTIA))
+        doubtful = [links[k] for k in np.flatnonzero(~fine)]
+    except (TypeError, ValueError, np.linalg.LinAlgError):
+        doubtful = links
+    return [odd for odd in map(check_link, doubtful) if odd]
+
+
+def check_link(link):
+    """
+    Refuse numbers that a link cannot have.
+
+    Returns
+    -------
+    str or None
+        What is odd about its inertia: such a body cannot exist, but its equations can be solved.
+
+    Raises
+    ------
+    ModelError
+        If a number is not finite, the mass is negative or the inertia is not symmetric.
+
+    """
+    where = f"link '{link.name}'"
+    for label, value, shape in (('mass', link.mass, ()), ('centre of mass', link.com, (3,)),
+                                ('inertia', link.inertia, (3, 3))):
+        value = numbers(where, label, value, shape)
+        if np.max(np.abs(value)) > LARGEST:
+            raise ModelError(f'{where}: its {label} is beyond {LARGEST:.0e}: {value}')
+    if link.mass < 0.0:
+        raise ModelError(f'{where}: its mass is negative: {link.mass} kg')
+    inertia = np.asarray(link.inertia)
+    if np.max(np.abs(inertia - inertia.T)) > SYMMETRY * np.max(np.abs(inertia)):
+        raise ModelError(f'{where}: its inertia is not symmetric: {inertia}')
+    small, middle, large = np.linalg.eigvalsh(inertia)
+    if small < -INERTIA_TOLERANCE * abs(large) - NO_INERTIA:
+        return (f'{where}: its inertia has a negative principal moment, {small:.3g} kg m^2; no '
+                'body has that')
+    if small + middle < large * (1.0 - INERTIA_TOLERANCE) - NO_INERTIA:
+        return (f'{where}: its principal moments {small:.3g}, {middle:.3g}, {large:.3g} kg m^2 '
+                'break the triangle inequality; no body has those')
+    return None
+
+
+def check_joint(joint):
+    """
+    Refuse a joint that cannot be understood, and return it with unit axes and filled-in limits.
+
+    Returns
+    -------
+    Joint
+        With one entry for each velocity in every limit and coefficient.
+    list of str
+        What is odd about its limits.
+    list of str
+        What is wrong with them, and can be passed over.
+
+    Raises
+    ------
+    ModelError
+        If its kind is unknown, an axis is zero or a number is not finite.
+
+    """
+    where, nv = f"joint '{joint.name}'", joint.nv if joint.kind in KINDS else 0
+    if joint.kind not in KINDS:
+        raise ModelError(f"{where}: its type is '{joint.kind}', expected one of "
+                         + ', '.join(KINDS))
+    if not np.abs(joint.placement).max() <= LARGEST:
+        raise ModelError(f'{where}: its origin is not finite or beyond {LARGEST:.0e} m')
+    axes = [_unit(where, axis) for axis in
+            (joint.axis, joint.second_axis)[:KINDS[joint.kind].axes]]
+    if not isfinite(joint.pitch):
+        raise ModelError(f'{where}: its pitch is not finite')
+
+    def per_velocity(label, values, default):
+        values = tuple(map(float, values)) or (default,) * nv
+        if len(values) != nv:
+            raise ModelError(f'{where}: {nv} numbers expected for {label}, got {values}')
+        if any(map(isnan, values)):
+            raise ModelError(f'{where}: its {label} is not a number')
+        return values
+
+    odd, grave = [], []
+    lower = per_velocity('lower limit', joint.lower, -inf)
+    upper = per_velocity('upper limit', joint.upper, inf)
+    if any(a > b for a, b in zip(lower, upper)):
+        odd.append(f'{where}: its lower limit {lower} lies above its upper limit {upper}; both '
+                   'ignored')
+        lower, upper = (-inf,) * nv, (inf,) * nv
+    limits = {'lower': lower, 'upper': upper}
+    for label in ('velocity', 'effort'):
+        values = per_velocity(f'{label} limit', getattr(joint, label), inf)
+        if any(x < 0.0 for x in values):
+            grave.append(f'{where}: its {label} limit is negative, {min(values):g}; none is '
+                         'assumed')
+            values = tuple(inf if x < 0.0 else x for x in values)
+        limits[label] = values
+    for label in ('damping', 'friction', 'armature'):
+        limits[label] = per_velocity(label, getattr(joint, label), 0.0)
+        if not all(0.0 <= x < inf for x in limits[label]):
+            raise ModelError(f'{where}: its {label} must be finite and not negative, '
+                             f'got {limits[label]}')
+    return (replace(joint, **dict(zip(('axis', 'second_axis'), axes)), **limits), odd, grave)
+
+
+def _unit(where, axis):
+    """Return an axis of a joint, of length 1."""
+    axis = numbers(where, 'axis', axis, (3,)) if len(axis) != 3 else axis
+    x, y, z = map(float, axis)
+    size = max(abs(x), abs(y), abs(z))
+    if not (size > 0.0 and isfinite(x) and isfinite(y) and isfinite(z)):
+        raise ModelError(f'{where}: its axis must be three finite numbers, not all zero, '
+                         f'got {axis}')
+    # Squares of the entries themselves may overflow.
+    x, y, z = x / size, y / size, z / size
+    length = sqrt(x * x + y * y + z * z)
+    return np.array((x / length, y / length, z / length))
+
+
+def require_unique(what, names):
+    """Refuse names that are empty or stand twice."""
+    for name, count in Counter(names).items():
+        if not name:
+            raise ModelError(f'a {what} has no name')
+        if count > 1:
+            raise ModelError(f"{count} {what}s are called '{name}'; names must be unique")
+
+
+def order_tree(links, joints):
+    """
+    Return links and joints depth-first, children in the order in which their joints are given.
+
+    Parameters
+    ----------
+    links : sequence of Link
+        All of them.
+    joints : sequence of Joint
+        All of them, each joining two of the links.
+
+    Returns
+    -------
+    tuple of Link, tuple of Joint
+        The root comes first; joint k leads to link k + 1.
+
+    Raises
+    ------
+    ModelError
+        Unless the links form one tree; the message names those that don't fit.
+
+    """
+    require_unique('link', [link.name for link in links])
+    require_unique('joint', [joint.name for joint in joints])
+    by_name = {link.name: link for link in links}
+    leading_to, leaving = {}, {link.name: [] for link in links}
+    for joint in joints:
+        for end in (joint.parent, joint.child):
+            if end not in by_name:
+                raise ModelError(f"joint '{joint.name}' names link '{end}', which is not there")
+        if joint.parent == joint.child:
+            raise ModelError(f"joint '{joint.name}' joins link '{joint.child}' to itself")
+        if joint.child in leading_to:
+            raise ModelError(
+                f"link '{joint.child}' has two parents, '{leading_to[joint.child].parent}' and "
+                f"'{joint.parent}'; closed loops are not supported: cut one of the joints "
+                f"'{leading_to[joint.child].name}' and '{joint.name}'")
+        leading_to[joint.child] = joint
+        leaving[joint.parent].append(joint)
+    roots = [link.name for link in links if link.name not in leading_to]
+    if links and not roots:
+        raise ModelError('there is no root link: every link has a parent; a cycle goes through '
+                         + _cycle(links[0].name, leading_to))
+    if len(roots) > 1:
+        raise ModelError(f'there are {len(roots)} root links, ' + ', '.join(map(repr, roots[:10]))
+                         + '; join them by fixed joints or remove those that are not used')
+
+    ordered, path = [], [iter(leaving[roots[0]])] if roots else []
+    while path:
+        joint = next(path[-1], None)
+        if joint is None:
+            path.pop()
+        else:
+            ordered.append(joint)
+            path.append(iter(leaving[joint.child]))
+    if len(ordered) < len(joints):
+        reached = {joint.child for joint in ordered}
+        lost = next(joint.child for joint in joints if joint.child not in reached)
+        raise ModelError('links form a cycle that the root does not reach: '
+                         + _cycle(lost, leading_to))
+    return (tuple(by_name[name] for name in roots + [joint.child for joint in ordered]),
+            tuple(ordered))
+
+
+def _cycle(name, leading_to):
+    """Return, in words, the cycle that the ancestors of a link end in."""
+    path = {}
+    while name not in path:
+        path[name] = len(path)
+        name = leading_to[name].parent
+    cycle = list(path)[path[name]:]
+    return arrows([*reversed(cycle), cycle[-1]])
+
+
+def resolve_mimics(joints):
+    """
+    Return for each joint that copies another the one that leads and what is made of its q.
+
+    Parameters
+    ----------
+    joints : sequence of Joint
+        All joints of the robot.
+
+    Returns
+    -------
+    dict of str to (str, float, float)
+        Leading joint, which copies none itself and may be fixed, multiplier and offset (rad or m),
+        with chains of copies composed.
+    list of Joint
+        Those that copy a joint which is not there.
+
+    Raises
+    ------
+    ModelError
+        If joints copy each other in a circle, or one of them has several velocities.
+
+    """
+    by_name = {joint.name: joint for joint in joints}
+    copies = {joint.name: joint for joint in joints if joint.mimic and joint.kind != 'fixed'}
+    unknown = [joint for joint in copies.values() if joint.mimic.joint not in by_name]
+    for joint in unknown:
+        del copies[joint.name]
+    resolved = {}
+    for joint in copies.values():
+        # Up to a joint that copies none or is resolved already, and back.
+        path = {}
+        while joint.name in copies and joint.name not in resolved:
+            if joint.name in path:
+                raise ModelError('joints mimic each other in a circle: '
+                                 + arrows([*list(path)[list(path).index(joint.name):],
+                                           joint.name]))
+            path[joint.name] = joint
+            joint = by_name[joint.mimic.joint]
+        name, multiplier, offset = resolved.get(joint.name, (joint.name, 1.0, 0.0))
+        leader = by_name[name]
+        for joint in reversed(path.values()):
+            offset = joint.mimic.multiplier * offset + joint.mimic.offset
+            multiplier = joint.mimic.multiplier * multiplier
+            if not (abs(multiplier) <= LARGEST and abs(offset) <= LARGEST):
+                raise ModelError(f"joint '{joint.name}': its mimic multiplier or offset is not "
+                                 f'finite or beyond {LARGEST:.0e}')
+            for one in (joint, leader):
+                if one.nv > 1:
+                    raise ModelError(f"joint '{joint.name}' mimics '{leader.name}', but "
+                                     f"'{one.name}' is {one.kind}: only joints with one "
+                                     'coordinate can do that')
+            resolved[joint.name] = (name, multiplier, offset)
+    return {name: resolved[name] for name in copies}, unknown

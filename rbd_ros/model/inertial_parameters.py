@@ -1,0 +1,255 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+The inertial parameters of a robot's moving bodies as one vector.
+
+A body is the link that a moving joint leads to, with all links that are fixed to it. It has ten
+parameters, [m, m cx, m cy, m cz, Ixx, Iyy, Izz, Ixy, Ixz, Iyz], in the frame of that link and
+about its origin, where Ixy = -integral of x y. The root link and what is fixed to it do not move
+and have none here. Armature is a property of joints and is none of them either.
+
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from rbd_ros.errors import ModelError, StateError
+from rbd_ros.model.model import rebuild
+from rbd_ros.model.se3 import Ad, inertia_matrix, inverse, skew
+from rbd_ros.validation import check_model, real_array
+
+PARAMETERS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Iyy', 'Izz', 'Ixy', 'Ixz', 'Iyz')
+# Rows and columns of Ixx, Iyy, Izz, Ixy, Ixz, Iyz in the matrix of inertia.
+ENTRIES = ((0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2))
+
+
+def inertia_of_parameters(pi):
+    """
+    Return the 6x6 inertia that ten parameters make.
+
+    Parameters
+    ----------
+    pi : array_like, shape (10,)
+        Of one body, or their changes: the map is linear.
+
+    Returns
+    -------
+    ndarray, shape (6, 6)
+        About the origin of the frame, angular first.
+
+    References
+    ----------
+    Kim (22), with the parameters of Garofalo et al. (8)-(12) about the frame's origin.
+
+    """
+    pi = np.asarray(pi, float)
+    inertia = np.zeros((3, 3))
+    inertia[ENTRIES] = inertia[ENTRIES[::-1]] = pi[4:]
+    return np.block([[inertia, skew(pi[1:4])], [-skew(pi[1:4]), pi[0] * np.eye(3)]])
+
+
+def parameters_of_inertia(G):
+    """Return the ten parameters of a 6x6 inertia: the inverse of `inertia_of_parameters`."""
+    return np.array([G[3, 3], G[2, 4], G[0, 5], G[1, 3], *G[ENTRIES]])
+
+
+def pseudo_inertia_of_parameters(pi):
+    """
+    Return the 4x4 integral of (r, 1) (r, 1)^T over the mass of each body.
+
+    A body can exist if and only if this matrix is positive semidefinite.
+
+    Parameters
+    ----------
+    pi : array_like, shape (..., 10)
+        Parameters of bodies.
+
+    Returns
+    -------
+    ndarray, shape (..., 4, 4)
+        kg m^2, kg m and kg.
+
+    """
+    pi = np.asarray(pi, float)
+    P = np.zeros((*pi.shape[:-1], 4, 4))
+    P[..., ENTRIES[0], ENTRIES[1]] = P[..., ENTRIES[1], ENTRIES[0]] = -pi[..., 4:]
+    half_trace = 0.5 * pi[..., 4:7].sum(axis=-1)
+    for k in range(3):
+        P[..., k, k] += half_trace
+    P[..., :3, 3] = P[..., 3, :3] = pi[..., 1:4]
+    P[..., 3, 3] = pi[..., 0]
+    return P
+
+
+def parameters_of_pseudo_inertia(P):
+    """Return ten parameters for each 4x4 matrix: undoes `pseudo_inertia_of_parameters`."""
+    second = P[..., :3, :3]
+    trace = np.trace(second, axis1=-2, axis2=-1)
+    inertia = trace[..., None, None] * np.eye(3) - second
+    return np.concatenate((P[..., 3, 3][..., None], P[..., :3, 3],
+                           inertia[..., ENTRIES[0], ENTRIES[1]]), axis=-1)
+
+
+def moving_bodies(model):
+    """
+    Return which links make up the moving bodies.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+
+    Returns
+    -------
+    dict of int to list of (int, ndarray)
+        For each link that a moving joint leads to, in the order of the joints: the links that
+        are fixed to it, itself first, with their poses in its frame.
+
+    """
+    bodies, place = {}, {}
+    for k, joint in enumerate(model.joints, 1):
+        up = model.link_index(joint.parent)
+        if joint.nv:
+            bodies[k], place[k] = [(k, np.eye(4))], (k, np.eye(4))
+        elif up in place:
+            body, T = place[up]
+            place[k] = body, T @ joint.placement
+            bodies[body].append((k, place[k][1]))
+    return bodies
+
+
+def body_names(model):
+    """Return the names of the links that stand for the moving bodies."""
+    return tuple(model.link_names[k] for k in moving_bodies(model))
+
+
+def inertial_parameter_names(model):
+    """
+    Return the names of the inertial parameters.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+
+    Returns
+    -------
+    tuple of str
+        ``'<link>/m'``, ``'<link>/mcx'`` ... ``'<link>/Iyz'``, ten for each moving body, under the
+        name of the link that its joint leads to.
+
+    """
+    return tuple(f'{link}/{parameter}' for link in body_names(model) for parameter in PARAMETERS)
+
+
+def inertial_parameters(model):
+    """
+    Return the inertial parameters pi of the moving bodies.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+
+    Returns
+    -------
+    ndarray, shape (10 * bodies,)
+        kg, kg m and kg m^2, in the order of `inertial_parameter_names`. Links fixed to a body are
+        counted in.
+
+    References
+    ----------
+    Garofalo et al. (8), (9), with the inertia about the frame's origin.
+
+    """
+    pi = []
+    for links in moving_bodies(model).values():
+        G = np.zeros((6, 6))
+        for k, T in links:
+            link, A = model.links[k], Ad(inverse(T))
+            G += A.T @ inertia_matrix(link.mass, link.com, link.inertia) @ A
+        pi.append(parameters_of_inertia(G))
+    return np.array(pi).reshape(-1)
+
+
+def with_inertial_parameters(model, pi):
+    """
+    Return the robot with other inertial parameters of its moving bodies.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    pi : array_like, shape (10 * bodies,)
+        As `inertial_parameters` returns them. The link that a joint leads to gets them all; links
+        that are fixed to it become massless.
+
+    Returns
+    -------
+    Model
+        The same robot otherwise.
+
+    Raises
+    ------
+    StateError
+        If ``pi`` has another shape or holds a non-finite number.
+    ModelError
+        If a mass is negative, or zero where first or second moments are not.
+
+    """
+    blocks = check_parameters(model, pi).reshape(-1, 10)
+    links = list(model.links)
+    for (body, parts), block in zip(moving_bodies(model).items(), blocks):
+        for k, _ in parts:
+            links[k] = replace(links[k], mass=0.0, com=np.zeros(3), inertia=np.zeros((3, 3)))
+        mass, name = block[0], links[body].name
+        if mass < 0.0 or (mass == 0.0 and np.any(block)):
+            raise ModelError(f"link '{name}': its mass is {mass:.6g} kg, with the other "
+                             f'parameters {block[1:]}; no link has that')
+        if mass > 0.0:
+            com = block[1:4] / mass
+            inertia = inertia_of_parameters(block)[:3, :3] + mass * skew(com) @ skew(com)
+            links[body] = replace(links[body], mass=float(mass), com=com, inertia=inertia)
+    return rebuild(model, links=links)
+
+
+def check_parameters(model, pi):
+    """Return ``pi`` as an array with ten numbers for each moving body, or refuse it."""
+    check_model(model)
+    names = inertial_parameter_names(model)
+    pi = real_array(pi)
+    if pi is None or pi.shape != (len(names),):
+        raise StateError('pi must hold ten real numbers for each moving body of robot '
+                         f"'{model.name}', {len(names)} in all")
+    if not np.all(np.isfinite(pi)):
+        k = np.flatnonzero(~np.isfinite(pi))[0]
+        raise StateError(f"pi of '{names[k]}' is {pi[k]}")
+    return pi
+
+
+def inconsistent_bodies(model, pi):
+    """
+    Return the bodies that no distribution of mass can make.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    pi : array_like, shape (10 * bodies,)
+        Inertial parameters, see `inertial_parameters`.
+
+    Returns
+    -------
+    tuple of str
+        The links whose body's pseudo-inertia is not positive definite. A body whose mass lies in
+        a point, on a line or in a plane, or that has none, is among them: it is at the border.
+
+    Raises
+    ------
+    StateError
+        If ``pi`` has another shape or holds a non-finite number.
+
+    """
+    blocks = check_parameters(model, pi).reshape(-1, 10)
+    smallest = np.linalg.eigvalsh(pseudo_inertia_of_parameters(blocks))[:, 0]
+    return tuple(name for name, least in zip(body_names(model), smallest) if least <= 0.0)

@@ -1,0 +1,283 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+The kinds of joints: pose X(q), motion subspace S(q) and its rate.
+
+Two families cover them all:
+
+- a product of screws, X = exp(B_1 q_1) ... exp(B_n q_n), with v = dq/dt. S depends on q wherever
+  the screws do not commute (universal, Euler angles, planar);
+- a ball or a free joint: q holds a quaternion (x, y, z, w), v the twist of the moving body in its
+  own axes, and S is constant.
+
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from rbd_ros.model.se3 import Ad, ad, exp, inverse, pose
+
+X, Y, Z = np.eye(3)
+
+
+@dataclass(frozen=True)
+class JointKind:
+    """
+    What all joints of a kind have in common.
+
+    Attributes
+    ----------
+    position_suffixes, velocity_suffixes : tuple of str
+        One for each entry of q and of v; a coordinate is called the joint's name and its suffix.
+    axes : int
+        How many axes the kind takes.
+    angular : tuple of bool
+        For each entry of v, whether it is a rate in rad/s (otherwise m/s).
+
+    """
+
+    position_suffixes: tuple
+    velocity_suffixes: tuple
+    axes: int
+    angular: tuple
+
+    @property
+    def nq(self):
+        """Return the number of entries of q."""
+        return len(self.position_suffixes)
+
+    @property
+    def nv(self):
+        """Return the number of entries of v."""
+        return len(self.velocity_suffixes)
+
+    @property
+    def is_screws(self):
+        """Return whether v = dq/dt, that is, whether no quaternion is among the entries of q."""
+        return '_qw' not in self.position_suffixes
+
+
+def _screws(suffixes, axes, angular):
+    return JointKind(suffixes, suffixes, axes, angular)
+
+
+_TWIST = ('_wx', '_wy', '_wz', '_vx', '_vy', '_vz')
+_QUATERNION = ('_qx', '_qy', '_qz', '_qw')
+
+KINDS = {
+    'fixed': _screws((), 0, ()),
+    'revolute': _screws(('',), 1, (True,)),
+    'continuous': _screws(('',), 1, (True,)),
+    'prismatic': _screws(('',), 1, (False,)),
+    'helical': _screws(('',), 1, (True,)),
+    'cylindrical': _screws(('_turn', '_slide'), 1, (True, False)),
+    'universal': _screws(('_1', '_2'), 2, (True, True)),
+    'planar': _screws(('_x', '_y', '_theta'), 1, (False, False, True)),
+    'euler_zyx': _screws(('_z', '_y', '_x'), 0, (True,) * 3),
+    'free_euler_zyx': _screws(('_x', '_y', '_z', '_rz', '_ry', '_rx'), 0,
+                              (False,) * 3 + (True,) * 3),
+    'spherical': JointKind(_QUATERNION, _TWIST[:3], 0, (True,) * 3),
+    'free': JointKind((*_QUATERNION, '_x', '_y', '_z'), _TWIST, 0, (True,) * 3 + (False,) * 3),
+}
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """q of the joint that has it is ``multiplier`` times q of ``joint``, plus ``offset``."""
+
+    joint: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True)
+class Joint:
+    """
+    One joint of a robot's description.
+
+    Attributes
+    ----------
+    name, kind, parent, child : str
+        The kind is a key of `KINDS`; parent and child are links.
+    placement : ndarray, shape (4, 4)
+        Pose of the joint's frame in the parent link's frame, where the child's lies at q = 0.
+    axis, second_axis : ndarray, shape (3,)
+        Unit vectors in the joint's frame. ``axis`` is the normal of a planar joint.
+    pitch : float
+        Of a helical joint, m/rad.
+    lower, upper : tuple of float
+        Limits for each entry of v's coordinate, rad or m; infinite where there is none.
+    velocity, effort : tuple of float
+        Limits for each entry of v, rad/s or m/s, and of tau, N m or N.
+    damping, friction, armature : tuple of float
+        For each entry of v: N m s/rad or N s/m, N m or N, kg m^2 or kg.
+    mimic : Mimic or None
+        Set where the joint copies another.
+
+    """
+
+    name: str
+    kind: str
+    parent: str
+    child: str
+    placement: np.ndarray = field(default_factory=lambda: np.eye(4))
+    axis: np.ndarray = field(default_factory=lambda: X)
+    second_axis: np.ndarray = field(default_factory=lambda: Y)
+    pitch: float = 0.0
+    lower: tuple = ()
+    upper: tuple = ()
+    velocity: tuple = ()
+    effort: tuple = ()
+    damping: tuple = ()
+    friction: tuple = ()
+    armature: tuple = ()
+    mimic: Mimic | None = None
+
+    @property
+    def nq(self):
+        """Return the number of entries of q."""
+        return KINDS[self.kind].nq
+
+    @property
+    def nv(self):
+        """Return the number of entries of v."""
+        return KINDS[self.kind].nv
+
+
+def plane_axes(normal):
+    """Return two unit vectors x, y with x, y, normal right-handed; X, Y for the normal Z."""
+    x = X - normal * normal[0]
+    if np.linalg.norm(x) < 0.5:
+        x = Z - normal * normal[2]
+    x = x / np.linalg.norm(x)
+    return x, np.cross(normal, x)
+
+
+def joint_screws(joint):
+    """
+    Return the screws of a joint whose pose is a product of screws.
+
+    Parameters
+    ----------
+    joint : Joint
+        Of any kind but spherical and free.
+
+    Returns
+    -------
+    list of (ndarray, float, float)
+        For each coordinate the axis through the joint's origin (3,), the angle turned about it,
+        rad, and the distance slid along it, m, per unit of the coordinate.
+
+    """
+    a, b = joint.axis, joint.second_axis
+    turn, slide = (1.0, 0.0), (0.0, 1.0)
+    if joint.kind == 'planar':
+        x, y = plane_axes(a)
+        return [(x, *slide), (y, *slide), (a, *turn)]
+    return {
+        'fixed': [],
+        'revolute': [(a, *turn)],
+        'continuous': [(a, *turn)],
+        'prismatic': [(a, *slide)],
+        'helical': [(a, 1.0, joint.pitch)],
+        'cylindrical': [(a, *turn), (a, *slide)],
+        'universal': [(a, *turn), (b, *turn)],
+        'euler_zyx': [(Z, *turn), (Y, *turn), (X, *turn)],
+        'free_euler_zyx': [(X, *slide), (Y, *slide), (Z, *slide),
+                           (Z, *turn), (Y, *turn), (X, *turn)],
+    }[joint.kind]
+
+
+def _twists(joint):
+    """Return B, 6 x nv: the screws as motions in the joint's frame."""
+    return np.array([[*(turn * axis), *(slide * axis)]
+                     for axis, turn, slide in joint_screws(joint)]).reshape(-1, 6).T
+
+
+def quaternion_matrix(quaternion):
+    """Return the rotation of a quaternion (x, y, z, w) of any length but zero."""
+    x, y, z, w = np.asarray(quaternion) / np.linalg.norm(quaternion)
+    return np.array([[1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+                     [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+                     [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)]])
+
+
+def joint_pose(joint, q):
+    """
+    Return the pose X(q) of the child's frame in the joint's frame.
+
+    Parameters
+    ----------
+    joint : Joint
+        The joint.
+    q : array_like, shape (joint.nq,)
+        Its coordinates, rad and m.
+
+    Returns
+    -------
+    ndarray, shape (4, 4)
+        The identity at the neutral coordinates.
+
+    """
+    if not KINDS[joint.kind].is_screws:
+        return pose(quaternion_matrix(q[:4]), q[4:] if joint.kind == 'free' else np.zeros(3))
+    T = np.eye(4)
+    for B, x in zip(_twists(joint).T, q):
+        T = T @ exp(B * x)
+    return T
+
+
+def joint_subspace(joint, q):
+    """
+    Return S(q) with X^-1 dX/dt = S v, in the axes of the child's frame, 6 x nv, angular first.
+
+    Column k is B_k seen through the screws that follow it [K, table 2: S_i].
+
+    """
+    if not KINDS[joint.kind].is_screws:
+        return np.eye(6)[:, :joint.nv]
+    B = _twists(joint)
+    S = np.zeros_like(B)
+    after = np.eye(4)
+    for k in reversed(range(joint.nv)):
+        S[:, k] = Ad(inverse(after)) @ B[:, k]
+        after = exp(B[:, k] * q[k]) @ after
+    return S
+
+
+def joint_subspace_rate(joint, q, v):
+    """
+    Return dS/dt, 6 x nv.
+
+    dS_l/dq_r = -ad_{S_r} S_l for r after l, and zero otherwise.
+
+    """
+    S = joint_subspace(joint, q)
+    if not KINDS[joint.kind].is_screws:
+        return np.zeros_like(S)
+    rate = np.zeros_like(S)
+    later = np.zeros(6)
+    for k in reversed(range(joint.nv)):
+        rate[:, k] = -ad(later) @ S[:, k]
+        later = later + S[:, k] * v[k]
+    return rate
+
+
+def joint_subspace_rate_change(joint, q, v, dq, dv):
+    """
+    Return how dS/dt, 6 x nv, changes with q along dq and with v along dv.
+
+    Along the motion itself, dq = v and dv = dv/dt, that is the second rate of S. How S changes
+    along dq is ``joint_subspace_rate(joint, q, dq)``.
+
+    """
+    S = joint_subspace(joint, q)
+    change = np.zeros_like(S)
+    if not KINDS[joint.kind].is_screws:
+        return change
+    dS = joint_subspace_rate(joint, q, dq)
+    for k in range(joint.nv):
+        later = S[:, k + 1:] @ v[k + 1:]
+        d_later = dS[:, k + 1:] @ v[k + 1:] + S[:, k + 1:] @ dv[k + 1:]
+        change[:, k] = -ad(d_later) @ S[:, k] - ad(later) @ dS[:, k]
+    return change

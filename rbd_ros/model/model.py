@@ -1,0 +1,335 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The robot: names, limits and the arrays that the kernels read, none of which ever changes."""
+
+from dataclasses import dataclass, field, replace
+import warnings
+
+import numpy as np
+from rbd_ros.errors import ModelError, ModelWarning
+from rbd_ros.kernels.bodies import INERTIA
+from rbd_ros.model.body_table import assemble, Tree
+from rbd_ros.model.description import (check_joint, check_links, order_tree, require_unique,
+                                       resolve_mimics)
+from rbd_ros.model.joints import joint_pose, KINDS
+from rbd_ros.model.plausibility import implausible
+from rbd_ros.texts import listed
+from rbd_ros.validation import check_model, real_array, shown
+
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+
+
+@dataclass(frozen=True)
+class Folding:
+    """
+    How coordinates of the tree, mimicking joints included, follow from those of the model.
+
+    Attributes
+    ----------
+    source, multiplier, offset : ndarray, shape (tree positions,)
+        Entry k of the tree's q is ``multiplier[k] * q[source[k]] + offset[k]``.
+    G : ndarray, shape (tree velocities, nv)
+        The tree's v is G v; torques fold as G^T tau, and M as G^T M G.
+
+    """
+
+    source: np.ndarray
+    multiplier: np.ndarray
+    offset: np.ndarray
+    G: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """
+    A robot. Make one with `load_urdf`, `load_urdf_string` or `build_model`.
+
+    Attributes
+    ----------
+    name : str
+        The robot's name.
+    links : tuple of Link
+        Depth-first, the root first.
+    joints : tuple of Joint
+        All of them, fixed ones included; joint k leads to link k + 1.
+    gravity : ndarray, shape (3,)
+        Acceleration of gravity in the root's frame, m/s^2.
+    warnings : tuple of str
+        What is odd about the description.
+    nq, nv : int
+        Number of positions and of velocities. They differ where a joint has a quaternion.
+    position_names, velocity_names : tuple of str
+        Names of the entries of q and v: the joint's name, with a suffix where it has several.
+    lower, upper : ndarray, shape (nv,)
+        Limits of the coordinates, rad or m; infinite where there is none.
+    velocity_limit, effort_limit : ndarray, shape (nv,)
+        rad/s or m/s; N m or N.
+    damping, friction : ndarray, shape (nv,)
+        N m s/rad or N s/m; N m or N. Not part of the rigid-body terms.
+    angular : ndarray of bool, shape (nv,)
+        Whether the entry of v is in rad/s (and of tau in N m), rather than m/s (and N).
+    mass : float
+        Of all links, kg.
+    moving_joints : tuple of (Joint, slice, slice)
+        The joints that have coordinates of their own, with their entries of q and of v.
+    tree : Tree
+        The arrays of the kernels.
+    folding : Folding or None
+        Set where joints mimic others.
+
+    """
+
+    name: str
+    links: tuple
+    joints: tuple
+    gravity: np.ndarray
+    warnings: tuple
+    position_names: tuple
+    velocity_names: tuple
+    lower: np.ndarray
+    upper: np.ndarray
+    velocity_limit: np.ndarray
+    effort_limit: np.ndarray
+    damping: np.ndarray
+    friction: np.ndarray
+    angular: np.ndarray
+    mass: float
+    moving_joints: tuple
+    tree: Tree
+    folding: Folding | None
+    _link_index: dict = field(repr=False)
+
+    @property
+    def nq(self):
+        """Return the number of positions."""
+        return len(self.position_names)
+
+    @property
+    def nv(self):
+        """Return the number of velocities."""
+        return len(self.velocity_names)
+
+    @property
+    def link_names(self):
+        """Return the names of all links, the root first."""
+        return tuple(self._link_index)
+
+    def link_index(self, name):
+        """
+        Return the index of a link.
+
+        Raises
+        ------
+        ModelError
+            If no link has that name.
+
+        """
+        try:
+            return self._link_index[name]
+        except (KeyError, TypeError):
+            raise ModelError(f"robot '{self.name}' has no link '{name}'; its links are "
+                             + listed(self.link_names)) from None
+
+    def __repr__(self):
+        """Return a line that says which robot this is."""
+        return (f"<Model '{self.name}': {len(self.links)} links, {self.nv} degrees of freedom, "
+                f'{self.mass:.6g} kg>')
+
+
+def build_model(name, links, joints, *, gravity=STANDARD_GRAVITY, strict=False, notes=()):
+    """
+    Check a description and return the robot.
+
+    Parameters
+    ----------
+    name : str
+        The robot's name.
+    links : sequence of Link
+        In any order.
+    joints : sequence of Joint
+        Their order decides in which order branches are numbered.
+    gravity : array_like, shape (3,)
+        Acceleration of gravity in the root's frame, m/s^2.
+    strict : bool
+        Refuse impossible inertias, copies of unknown joints and empty robots, which otherwise are
+        warned of.
+    notes : sequence of str
+        Further warnings, found while the description was read.
+
+    Returns
+    -------
+    Model
+        The robot.
+
+    Raises
+    ------
+    ModelError
+        If the description is wrong; the message names the link or joint.
+
+    Warns
+    -----
+    ModelWarning
+        Once for every entry of ``Model.warnings``.
+
+    """
+    model = _build(name, links, joints, gravity, strict, notes)
+    for note in model.warnings:
+        warnings.warn(note, ModelWarning, stacklevel=2)
+    return model
+
+
+def rebuild(model, *, links=None, joints=None, gravity=None):
+    """
+    Return a robot with other links, joints or gravity, without repeating known warnings.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    links, joints, gravity
+        As for `build_model`; None: those of the robot.
+
+    Returns
+    -------
+    Model
+        The other robot.
+
+    Raises
+    ------
+    ModelError
+        If the new description is wrong.
+    StateError
+        If ``model`` is not a robot.
+
+    """
+    check_model(model)
+    return _build(model.name, model.links if links is None else links,
+                  model.joints if joints is None else joints,
+                  model.gravity if gravity is None else gravity, notes=model.warnings)
+
+
+def _build(name, links, joints, gravity, strict=False, notes=()):
+    given, gravity = gravity, real_array(gravity)
+    if gravity is None or gravity.shape != (3,) or not np.all(np.isfinite(gravity)):
+        raise ModelError(f'gravity must be three finite numbers, m/s^2, got {shown(given)}')
+    notes = list(notes)
+    impossible, checked = check_links(links), []
+    for joint in joints:
+        joint, odd, wrong = check_joint(joint)
+        checked.append(joint)
+        notes += odd
+        impossible += wrong
+    links, joints = order_tree(links, checked)
+    mimics, unknown = resolve_mimics(joints)
+    joints, held = _hold_copies(joints, mimics)
+    for part in (*links, *joints):
+        for value in vars(part).values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+    lost = [f"joint '{joint.name}' mimics '{joint.mimic.joint}', which is not there"
+            for joint in unknown]
+    grave = [f'{what}; it moves on its own' for what in lost] + held + impossible
+    if not links:
+        grave.append('the robot has no links: there is nothing to compute')
+    if strict and lost:
+        raise ModelError(f'{lost[0]}: add that joint, or take the mimic away')
+    if strict and grave:
+        raise ModelError(grave[0])
+    tree = assemble(links, joints, gravity)
+    notes = tuple(dict.fromkeys(grave + notes + _missing_masses(links, joints, tree)
+                                + implausible(links, joints)))
+
+    moving, q, v = [], 0, 0
+    for joint in joints:
+        if joint.nv and joint.name not in mimics:
+            moving.append((joint, slice(q, q + joint.nq), slice(v, v + joint.nv)))
+            q, v = q + joint.nq, v + joint.nv
+    names = [joint.name + suffix for joint, _, _ in moving
+             for suffix in dict.fromkeys(KINDS[joint.kind].position_suffixes
+                                         + KINDS[joint.kind].velocity_suffixes)]
+    require_unique('coordinate', names)
+    folding = _fold(joints, mimics, moving) if mimics else None
+
+    def per_velocity(label):
+        return np.array([x for joint, _, _ in moving for x in getattr(joint, label)], float)
+
+    every = {label: np.array([x for joint in joints for x in getattr(joint, label)], float)
+             for label in ('damping', 'friction')}
+    if folding:
+        # The power of a mimicking joint's friction is its leader's to bring up.
+        every = {'damping': np.square(folding.G).T @ every['damping'],
+                 'friction': np.abs(folding.G).T @ every['friction']}
+    model = Model(
+        name=name, links=links, joints=joints, gravity=gravity, warnings=notes,
+        position_names=tuple(joint.name + suffix for joint, _, _ in moving
+                             for suffix in KINDS[joint.kind].position_suffixes),
+        velocity_names=tuple(joint.name + suffix for joint, _, _ in moving
+                             for suffix in KINDS[joint.kind].velocity_suffixes),
+        lower=per_velocity('lower'), upper=per_velocity('upper'),
+        velocity_limit=per_velocity('velocity'), effort_limit=per_velocity('effort'), **every,
+        angular=np.array([x for joint, _, _ in moving for x in KINDS[joint.kind].angular], bool),
+        mass=sum(link.mass for link in links),
+        moving_joints=tuple(moving),
+        tree=tree,
+        folding=folding,
+        _link_index={link.name: k for k, link in enumerate(links)})
+    for value in vars(model).values():
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
+    return model
+
+
+def _hold_copies(joints, mimics):
+    """
+    Return the joints with those fixed that copy a fixed one, and a sentence for each.
+
+    They stay at their offset, and are taken out of ``mimics``.
+
+    """
+    fixed = {joint.name for joint in joints if joint.kind == 'fixed'}
+    held, notes = [], []
+    for joint in joints:
+        leader, _, offset = mimics.get(joint.name, (None, 1.0, 0.0))
+        if leader in fixed:
+            del mimics[joint.name]
+            notes.append(f"joint '{joint.name}' mimics '{leader}', which is fixed; it is fixed "
+                         f'too, at its offset, {offset:g}')
+            joint = fix(joint, (offset,))
+        held.append(joint)
+    return tuple(held), notes
+
+
+def fix(joint, q):
+    """Return a joint that is fixed where it has the coordinates q."""
+    return replace(joint, kind='fixed', placement=joint.placement @ joint_pose(joint, q),
+                   mimic=None, lower=(), upper=(), velocity=(), effort=(), damping=(),
+                   friction=(), armature=())
+
+
+def _missing_masses(links, joints, tree):
+    """Return a warning of the moving links that, with all that is fixed to them, weigh nothing."""
+    mass_of_body = tree.robot[:, INERTIA + 9]
+    light = [link.name for link, joint, body in zip(links[1:], joints, tree.link_body[1:])
+             if joint.nv and mass_of_body[body] == 0.0]
+    if not light:
+        return []
+    return ['these links move but have no mass (is their inertial missing?): '
+            + listed(light)]
+
+
+def _fold(joints, mimics, moving):
+    """Return how the coordinates of mimicking joints follow from those of their leaders."""
+    first = {joint.name: (q.start, v.start) for joint, q, v in moving}
+    source, multiplier, offset, columns = [], [], [], []
+    for joint in joints:
+        leader, m, o = mimics.get(joint.name, (joint.name, 1.0, 0.0))
+        if joint.nv:
+            q, v = first[leader]
+            source += range(q, q + joint.nq)
+            multiplier += [m] * joint.nq
+            offset += [o] * joint.nq
+            columns += [(column, m) for column in range(v, v + joint.nv)]
+    G = np.zeros((len(columns), moving[-1][2].stop))
+    for row, (column, m) in enumerate(columns):
+        G[row, column] = m
+    return Folding(np.array(source, int), np.array(multiplier), np.array(offset), G)

@@ -1,0 +1,321 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Robots made from others: loads, locked joints, parts. A model itself never changes."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from rbd_ros.errors import ModelError
+from rbd_ros.model.configurations import neutral
+from rbd_ros.model.description import check_link, inertia_matrix, Link, numbers, resolve_mimics
+from rbd_ros.model.joints import Joint, KINDS
+from rbd_ros.model.model import fix, rebuild
+from rbd_ros.texts import listed
+from rbd_ros.validation import check_model, shown
+
+
+def with_gravity(model, gravity):
+    """
+    Return the robot under another gravity.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    gravity : array_like, shape (3,)
+        Acceleration of gravity in the root's frame, m/s^2: towards the ground. Mount the robot on
+        a slope or a ceiling by turning this.
+
+    Returns
+    -------
+    Model
+        The same robot otherwise.
+
+    Raises
+    ------
+    ModelError
+        If ``gravity`` is not three finite numbers.
+
+    """
+    if gravity is None:
+        raise ModelError('gravity must be three finite numbers, m/s^2, got None')
+    return rebuild(model, gravity=gravity)
+
+
+def _load_name(link):
+    return f'{link}/payload'
+
+
+def with_payload(model, link, mass, com=(0.0, 0.0, 0.0), inertia=None):
+    """
+    Return the robot with a load on a link, in place of the one that it may have had there.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    link : str
+        What carries the load; it appears as a link of its own, fixed to this one.
+    mass : float
+        kg.
+    com : array_like, shape (3,)
+        Centre of mass of the load in the link's frame, m.
+    inertia : array_like, shape (3,), (6,) or (3, 3), optional
+        About that centre, in the link's axes, kg m^2: principal moments, or ixx, iyy, izz, ixy,
+        ixz, iyz, or the matrix; default: a point mass.
+
+    Returns
+    -------
+    Model
+        The robot with the load.
+
+    Raises
+    ------
+    ModelError
+        If there is no such link, or no body has such a mass and inertia.
+
+    """
+    check_model(model)
+    if model.links[model.link_index(link)].is_load:
+        raise ModelError(f"'{link}' is itself a load: put this one on what carries it")
+    model = without_payload(model, link)
+    name = _load_name(link)
+    where = f"the load on link '{link}'"
+    load = Link(name, float(numbers(where, 'mass', mass, ())),
+                numbers(where, 'centre of mass', com, (3,)),
+                inertia_matrix(where, np.zeros(3) if inertia is None else inertia), is_load=True)
+    odd = check_link(load)
+    if odd:
+        raise ModelError(odd)
+    if not load.mass > 0.0:
+        raise ModelError(f"the load on link '{link}' has no mass: take it away instead, by "
+                         'without_payload')
+    return rebuild(model, links=(*model.links, load),
+                   joints=(*model.joints, Joint(name, 'fixed', link, name)))
+
+
+def without_payload(model, link):
+    """
+    Return the robot without the load that a link carries, if it carries one.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    link : str
+        What carries the load.
+
+    Returns
+    -------
+    Model
+        The robot without it.
+
+    Raises
+    ------
+    ModelError
+        If there is no such link.
+
+    """
+    check_model(model)
+    model.link_index(link)
+    name = _load_name(link)
+    if not any(one.is_load and one.name == name for one in model.links):
+        return model
+    return rebuild(model, links=[one for one in model.links if one.name != name],
+                   joints=[joint for joint in model.joints if joint.name != name])
+
+
+def with_armature(model, armature):
+    """
+    Return the robot with other rotor inertias.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    armature : mapping of str to float or array_like
+        For each joint that is named, the inertia of its rotor as the joint feels it (that of the
+        motor times the square of the gear ratio), kg m^2 or kg: one number, or one per velocity.
+
+    Returns
+    -------
+    Model
+        The robot with them in M, and in everything that M is in.
+
+    Raises
+    ------
+    ModelError
+        If there is no such joint, it is fixed, or a number is negative.
+
+    """
+    _require_joints(model, armature, Mapping)
+    for joint in model.joints:
+        if joint.name in armature and not joint.nv:
+            raise ModelError(f"joint '{joint.name}' is fixed: nothing of a rotor is felt there")
+    return rebuild(model, joints=[
+        replace(joint, armature=tuple(numbers(f"joint '{joint.name}'", 'armature',
+                                              armature[joint.name], (joint.nv,), repeat=True)))
+        if joint.name in armature else joint for joint in model.joints])
+
+
+def with_locked_joints(model, positions):
+    """
+    Return the robot with joints that are locked, its masses kept.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    positions : mapping of str to float or array_like
+        For each joint that is locked, its coordinates, rad and m. Joints that mimic it are locked
+        where they then are.
+
+    Returns
+    -------
+    Model
+        Without the coordinates of those joints.
+
+    Raises
+    ------
+    ModelError
+        If there is no such joint, it has no coordinates of its own, or other than these many.
+
+    """
+    _require_joints(model, positions, Mapping)
+    own = {joint.name for joint, _, _ in model.moving_joints}
+    values = {}
+    for name, value in positions.items():
+        joint = next(joint for joint in model.joints if joint.name == name)
+        if name not in own:
+            if not joint.nv:
+                raise ModelError(f"joint '{name}' cannot be locked: it is fixed; leave it out")
+            raise ModelError(f"joint '{name}' cannot be locked: it mimics '{joint.mimic.joint}', "
+                             'with which it is locked too; leave it out')
+        values[name] = numbers(f"joint '{name}'", 'locked position', value, (joint.nq,),
+                               repeat=joint.nq == 1)
+        if not KINDS[joint.kind].is_screws and not values[name][:4].any():
+            raise ModelError(f"joint '{name}' cannot be locked at the quaternion 0, 0, 0, 0")
+    followers, _ = resolve_mimics(model.joints)
+    for name, (leader, multiplier, offset) in followers.items():
+        if leader in values:
+            values[name] = multiplier * values[leader] + offset
+    return rebuild(model, joints=[fix(joint, values[joint.name]) if joint.name in values else joint
+                                  for joint in model.joints])
+
+
+def with_free_joints(model, names):
+    """
+    Return the robot with all joints locked but some.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    names : sequence of str
+        The joints that stay free. The others are locked at their neutral position; lock them
+        elsewhere first with `with_locked_joints`.
+
+    Returns
+    -------
+    Model
+        With the coordinates of those joints alone.
+
+    Raises
+    ------
+    ModelError
+        If there is no such joint, or it mimics another.
+
+    """
+    _require_joints(model, names)
+    followers, _ = resolve_mimics(model.joints)
+    for name in names:
+        if name in followers:
+            raise ModelError(f"joint '{name}' mimics '{followers[name][0]}': name that one "
+                             'instead')
+    at_rest = neutral(model)
+    return with_locked_joints(model, {joint.name: at_rest[q] for joint, q, _ in model.moving_joints
+                                      if joint.name not in names})
+
+
+def subtree(model, link):
+    """
+    Return the part of the robot that a link carries, with that link as its root.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    link : str
+        The new root. Gravity, which is given in the root's frame, keeps its components.
+
+    Returns
+    -------
+    Model
+        The link and everything beyond it.
+
+    Raises
+    ------
+    ModelError
+        If there is no such link, or a joint of the part mimics one outside.
+
+    """
+    check_model(model)
+    model.link_index(link)
+    kept, joints = {link}, []
+    for joint in model.joints:
+        if joint.parent in kept:
+            kept.add(joint.child)
+            joints.append(joint)
+    names = {joint.name for joint in joints}
+    for joint in joints:
+        if joint.mimic and joint.mimic.joint not in names:
+            raise ModelError(f"joint '{joint.name}' mimics '{joint.mimic.joint}', which is not in "
+                             f"the part beyond '{link}': lock it first")
+    return rebuild(model, links=[one for one in model.links if one.name in kept], joints=joints)
+
+
+def with_floating_base(model, name='base'):
+    """
+    Return the robot with its root free to move in a world.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    name : str
+        Of the free joint; its velocities are called ``base_wx ... base_vz``.
+
+    Returns
+    -------
+    Model
+        With the joint as its first: q begins with the quaternion (x, y, z, w) of the root and its
+        position in the world, v with its twist in its own axes, angular first.
+
+    Raises
+    ------
+    ModelError
+        If a joint of that name is there already, or the robot has no links.
+
+    """
+    check_model(model)
+    if not model.links:
+        raise ModelError(f"robot '{model.name}' has no links that could float")
+    world = 'world'
+    while world in model.link_names:
+        world += '_'
+    base = Joint(name, 'free', world, model.links[0].name)
+    return rebuild(model, links=(Link(world), *model.links), joints=(base, *model.joints))
+
+
+def _require_joints(model, names, kind=Collection):
+    check_model(model)
+    if isinstance(names, str) or not isinstance(names, kind):
+        what = 'a dict by' if kind is Mapping else 'a list of'
+        raise ModelError(f'{what} the names of joints is expected, got {shown(names)}')
+    known = [joint.name for joint in model.joints]
+    for name in names:
+        if name not in known:
+            raise ModelError(f"robot '{model.name}' has no joint '{name}'; its joints are "
+                             + listed(known))

@@ -1,0 +1,145 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+SE(3), se(3) and inertia as NumPy matrices, for reading and for work outside the control loop.
+
+Motions are (omega, v) and forces (moment, force), angular first, both in a body's frame at its
+origin. A pose is a 4x4 matrix; ``T_AB`` maps coordinates in B to coordinates in A. The loop itself
+uses the tuples of `rbd_ros.kernels.vectors`.
+
+"""
+
+from math import cos, sin
+
+import numpy as np
+
+# Below this angle, rad, sin(x) / x and its relatives are taken from their series.
+SMALL_ANGLE = 1e-4
+
+
+def skew(a):
+    """Return the 3x3 matrix [a] with [a] b = a x b."""
+    return np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])
+
+
+def hat(V):
+    """Return the 4x4 matrix of a motion [K (5)]."""
+    matrix = np.zeros((4, 4))
+    matrix[:3, :3] = skew(V[:3])
+    matrix[:3, 3] = V[3:]
+    return matrix
+
+
+def vee(matrix):
+    """Return the motion of a 4x4 matrix: the inverse of `hat`."""
+    return np.array([matrix[2, 1], matrix[0, 2], matrix[1, 0], *matrix[:3, 3]])
+
+
+def pose(R, p):
+    """Return the 4x4 matrix of a rotation and a position [K (3)]."""
+    T = np.eye(4)
+    T[:3, :3] = R
+    T[:3, 3] = p
+    return T
+
+
+def inverse(T):
+    """Return the inverse of a pose [K (4)]."""
+    return pose(T[:3, :3].T, -T[:3, :3].T @ T[:3, 3])
+
+
+def rotation_from_rpy(rpy):
+    """Return the rotation of fixed-axis roll, pitch and yaw angles, rad, as URDF has them."""
+    (cr, cp, cy), (sr, sp, sy) = map(cos, rpy), map(sin, rpy)
+    return np.array([[cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+                     [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+                     [-sp, cp * sr, cp * cr]])
+
+
+def Ad(T):
+    """Return the 6x6 adjoint of a pose [K (7)]."""
+    R, p = T[:3, :3], T[:3, 3]
+    matrix = np.zeros((6, 6))
+    matrix[:3, :3] = matrix[3:, 3:] = R
+    matrix[3:, :3] = skew(p) @ R
+    return matrix
+
+
+def ad(V):
+    """Return the 6x6 bracket matrix of a motion [K (27)]."""
+    matrix = np.zeros((6, 6))
+    matrix[:3, :3] = matrix[3:, 3:] = skew(V[:3])
+    matrix[3:, :3] = skew(V[3:])
+    return matrix
+
+
+def _angle_series(angle):
+    """Return sin(x)/x, (1 - cos(x))/x^2 and (x - sin(x))/x^3."""
+    if angle < SMALL_ANGLE:
+        square = angle * angle
+        return 1.0 - square / 6.0, 0.5 - square / 24.0, 1.0 / 6.0 - square / 120.0
+    return (np.sin(angle) / angle, (1.0 - np.cos(angle)) / angle ** 2,
+            (angle - np.sin(angle)) / angle ** 3)
+
+
+def exp(V):
+    """Return the pose that the motion V reaches in unit time."""
+    W = skew(V[:3])
+    a, b, c = _angle_series(np.linalg.norm(V[:3]))
+    W2 = W @ W
+    return pose(np.eye(3) + a * W + b * W2, (np.eye(3) + b * W + c * W2) @ V[3:])
+
+
+def log(T):
+    """
+    Return the motion V with exp(V) = T, of all that there are the one that turns the least.
+
+    Parameters
+    ----------
+    T : ndarray, shape (4, 4)
+        A pose.
+
+    Returns
+    -------
+    ndarray, shape (6,)
+        Rotation vector of at most pi rad, and the linear part, m.
+
+    """
+    R = T[:3, :3]
+    axial = 0.5 * np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    sine, cosine = np.linalg.norm(axial), 0.5 * (np.trace(R) - 1.0)
+    angle = np.arctan2(sine, cosine)
+    if cosine > 0.0:
+        turn = axial / _angle_series(angle)[0]
+    else:
+        # Close to pi the axis is in the symmetric part, (R + R^T)/2 = cos + (1 - cos) u u^T.
+        outer = (0.5 * (R + R.T) - cosine * np.eye(3)) / (1.0 - cosine)
+        axis = outer[:, np.argmax(np.diag(outer))]
+        axis = axis / np.linalg.norm(axis)
+        turn = angle * (axis if axis @ axial >= 0.0 else -axis)
+    _, b, c = _angle_series(angle)
+    W = skew(turn)
+    return np.concatenate((turn, np.linalg.solve(np.eye(3) + b * W + c * W @ W, T[:3, 3])))
+
+
+def inertia_matrix(mass, com, inertia):
+    """
+    Return the 6x6 inertia of a body about the origin of its frame [K (22)].
+
+    Parameters
+    ----------
+    mass : float
+        kg.
+    com : array_like, shape (3,)
+        Centre of mass, m.
+    inertia : array_like, shape (3, 3)
+        About the centre of mass, in the axes of the frame, kg m^2.
+
+    Returns
+    -------
+    ndarray, shape (6, 6)
+        Angular first.
+
+    """
+    c = skew(com)
+    return np.block([[inertia - mass * c @ c, mass * c], [-mass * c, mass * np.eye(3)]])

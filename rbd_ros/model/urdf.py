@@ -1,0 +1,344 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+URDF text to a model.
+
+Document types and entities are refused before the document is parsed. No more of it is read than
+dynamics needs: no mesh is opened, and no mistake in a colour, a transmission or an element of
+Gazebo stops a robot. (urdf_parser_py reads all of a document or nothing: it takes longer than this
+module and the model together, and refuses five of the 69 robots of example-robot-data.)
+
+"""
+
+import codecs
+from math import isfinite
+from pathlib import Path
+import re
+
+from lxml import etree
+import numpy as np
+from rbd_ros.errors import ModelError, UrdfError
+from rbd_ros.model.description import Link
+from rbd_ros.model.joints import Joint, Mimic
+from rbd_ros.model.model import build_model, STANDARD_GRAVITY
+from rbd_ros.model.modifications import with_floating_base
+from rbd_ros.model.se3 import pose, rotation_from_rpy
+from rbd_ros.texts import printable
+from rbd_ros.validation import shown
+
+# The longest text that is read, bytes: forty times the largest robot that was ever seen.
+LARGEST_TEXT = 64 * 2 ** 20
+
+# What URDF calls a kind of joint, and what it is called here.
+_KINDS = {'fixed': 'fixed', 'revolute': 'revolute', 'continuous': 'continuous',
+          'prismatic': 'prismatic', 'floating': 'free', 'planar': 'planar'}
+# Kinds whose joints may have limits, dynamics and mimics.
+_SINGLE = ('revolute', 'continuous', 'prismatic')
+_INERTIA = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+
+
+def load_urdf(path, *, floating_base=False, gravity=STANDARD_GRAVITY, strict=False,
+              max_joints=None):
+    """
+    Read a robot from a URDF file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file. Run xacro on .xacro files first.
+    floating_base : bool
+        Let the root link float in a world, as `with_floating_base` does.
+    gravity : array_like, shape (3,)
+        Acceleration of gravity in the root link's frame, or in the world's with a floating base,
+        m/s^2.
+    strict : bool
+        Refuse what otherwise is warned of: inertias that no body can have, negative limits, joints
+        that mimic one which is not there, robots without links.
+    max_joints : int, optional
+        Refuse robots with more joints, fixed ones included, before anything is made of them.
+
+    Returns
+    -------
+    Model
+        The robot, its joints in document order, depth-first.
+
+    Raises
+    ------
+    UrdfError
+        If the file cannot be read, or is wrong; the message names the link or joint.
+
+    Warns
+    -----
+    ModelWarning
+        Of what is odd but can be computed.
+
+    """
+    try:
+        with Path(path).open('rb') as file:
+            text = file.read(LARGEST_TEXT + 1)
+    except OSError as error:
+        raise UrdfError(f'{printable(str(path), 300)} cannot be read: {error.strerror}') from None
+    except (TypeError, ValueError) as error:
+        raise UrdfError(f'{shown(path)} is no path of a file: {error}') from None
+    try:
+        return load_urdf_string(text, floating_base=floating_base, gravity=gravity, strict=strict,
+                                max_joints=max_joints)
+    except UrdfError as error:
+        raise UrdfError(f'{path}: {error}') from None
+
+
+def load_urdf_string(text, *, floating_base=False, gravity=STANDARD_GRAVITY, strict=False,
+                     max_joints=None):
+    """
+    Read a robot from the text of a URDF.
+
+    Parameters
+    ----------
+    text : str or bytes
+        The document; bytes may have a byte-order mark or declare their encoding.
+    floating_base, gravity, strict, max_joints
+        As for `load_urdf`.
+
+    Returns
+    -------
+    Model
+        The robot, its joints in document order, depth-first.
+
+    Raises
+    ------
+    UrdfError
+        If the text is not a URDF, or is wrong; the message names the link or joint.
+
+    Warns
+    -----
+    ModelWarning
+        Of what is odd but can be computed.
+
+    """
+    root = _parse(_decode(text))
+    _check_count(root, max_joints)
+    notes = []
+    links = [_link(element, notes) for element in root.iterchildren('link')]
+    joints = [_joint(element, notes) for element in root.iterchildren('joint')]
+    try:
+        model = build_model(root.get('name') or 'robot', links, joints, gravity=gravity,
+                            strict=strict, notes=notes)
+        return with_floating_base(model) if floating_base else model
+    except ModelError as error:
+        raise UrdfError(str(error)) from None
+
+
+def _decode(text):
+    """Return the document as text without a declaration, refusing what must not be parsed."""
+    if not isinstance(text, (str, bytes)):
+        raise UrdfError(f'the text must be str or bytes, got {type(text).__name__}')
+    if len(text) > LARGEST_TEXT:
+        raise UrdfError(f'the text is longer than {LARGEST_TEXT} bytes, the most that is read')
+    if isinstance(text, bytes):
+        encoding = 'utf-8-sig'
+        declared = re.match(rb'\s*<\?xml[^>]*encoding\s*=\s*["\']([A-Za-z0-9._-]+)["\']', text)
+        if text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            encoding = 'utf-16'
+        elif declared and not text.startswith(codecs.BOM_UTF8):
+            encoding = declared.group(1).decode()
+        try:
+            text = text.decode(encoding)
+        except (LookupError, UnicodeError) as error:
+            raise UrdfError(f'the text cannot be decoded as {encoding}: {error}') from None
+    text = text.lstrip('\ufeff \t\r\n')
+    if not text.startswith('<'):
+        raise UrdfError('this is not XML: a URDF begins with <robot>, this with '
+                        f'{text[:60]!r}; pass the text of the description, not its path')
+    if '<!DOCTYPE' in text or '<!ENTITY' in text:
+        raise UrdfError('document types and entities are refused: remove <!DOCTYPE ...>')
+    return re.sub(r'\A<\?xml[^>]*\?>', '', text)
+
+
+def _parse(text):
+    parser = etree.XMLParser(resolve_entities=False, load_dtd=False, no_network=True,
+                             remove_comments=True, remove_pis=True, encoding='utf-8')
+    try:
+        root = etree.fromstring(text.encode('utf-8'), parser)
+    except (etree.XMLSyntaxError, UnicodeEncodeError, ValueError) as error:
+        raise UrdfError(f'the text is not well-formed XML: {error}') from None
+    if root.tag != 'robot':
+        hint = ': this is SDF, not URDF' if root.tag == 'sdf' else ''
+        raise UrdfError(f'the outermost element is <{root.tag}>, expected <robot>{hint}')
+    for element in root.iter('{*}*'):
+        if isinstance(element.tag, str) and 'xacro' in element.tag.partition('}')[0]:
+            raise UrdfError(f'<xacro:{element.tag.partition("}")[2]}> on line '
+                            f'{element.sourceline}: run xacro on the file first')
+    return root
+
+
+def _check_count(root, max_joints):
+    """Refuse a robot that is too large before anything is made of it."""
+    count = sum(1 for _ in root.iterchildren('joint'))
+    if max_joints is not None and count > max_joints:
+        raise UrdfError(f'the robot has {count} joints, max_joints is {max_joints}: simplify it, '
+                        'or raise max_joints')
+
+
+class _Element:
+    """
+    An element of the document, and where it is, for messages.
+
+    Parameters
+    ----------
+    element : lxml.etree._Element
+        The element.
+    where : str
+        The link or joint that it belongs to.
+
+    """
+
+    def __init__(self, element, where):
+        self._element, self.where, self._children = element, where, {}
+        for child in element:
+            self._children.setdefault(child.tag, []).append(child)
+
+    def child(self, tag, required=False):
+        """Return the one child with a tag, None if there is none."""
+        found = self._children.get(tag)
+        if found is None:
+            if required:
+                raise self._lack(tag)
+            return None
+        if len(found) > 1:
+            raise UrdfError(f'{self.where} has two <{tag}> elements')
+        return _Element(found[0], self.where)
+
+    def _lack(self, what):
+        return UrdfError(f'{self.where}, line {self._element.sourceline}: '
+                         f'<{self._element.tag}> has no {what}')
+
+    def has(self, name):
+        """Return whether there is an attribute."""
+        return self._element.get(name) is not None
+
+    def text(self, name):
+        """Return an attribute that must be there."""
+        value = self._element.get(name)
+        if value is None:
+            raise self._lack(name)
+        if '$' in value and ('${' in value or '$(' in value):
+            raise UrdfError(f'{self.where}: {name}="{value}" is left over from xacro: run xacro '
+                            'on the file first')
+        return value
+
+    def number(self, name, default=None):
+        """Return an attribute that holds a number; it must be there unless there is a default."""
+        value = self._element.get(name)
+        if value is None:
+            if default is None:
+                raise self._lack(name)
+            return default
+        return self._numbers(name, value, 1)[0]
+
+    def vector(self, name, default=None):
+        """Return an attribute that holds three numbers."""
+        value = self._element.get(name)
+        if value is None:
+            if default is None:
+                raise self._lack(name)
+            return default
+        return self._numbers(name, value, 3)
+
+    def _numbers(self, name, text, count):
+        """Return the numbers in an attribute; NaN and infinity are numbers too."""
+        try:
+            found = [float(word) for word in text.split()]
+        except ValueError:
+            found = []
+        # Python also reads 1_000.
+        if len(found) != count or '_' in text:
+            raise UrdfError(f'{self.where}: <{self._element.tag} {name}="{text}"> must hold '
+                            f'{count} number{"s" if count > 1 else ""}')
+        return found
+
+
+_NOWHERE = (0.0, 0.0, 0.0)
+# rad; no angle of an origin need be larger
+FULL_TURN = 6.3
+
+
+def _placement(element, notes):
+    """Return the pose that the <origin> of an element says."""
+    origin = element.child('origin')
+    if origin is None:
+        return np.eye(4)
+    rpy = origin.vector('rpy', _NOWHERE)
+    if not all(map(isfinite, rpy)):
+        raise UrdfError(f'{element.where}: the rpy of its <origin> is not finite: {rpy}')
+    if max(map(abs, rpy)) > FULL_TURN:
+        notes.append(f'{element.where}: rpy="{" ".join(f"{x:g}" for x in rpy)}" is more than a '
+                     'full turn; are these degrees? URDF has rad')
+    return pose(rotation_from_rpy(rpy), origin.vector('xyz', _NOWHERE))
+
+
+def _named(element):
+    """Return an element of the document that must have a name, and the name."""
+    name = element.get('name')
+    if not name:
+        raise UrdfError(f'the <{element.tag}> on line {element.sourceline} has no name')
+    result = _Element(element, f"{element.tag} '{name}'")
+    return result, result.text('name')
+
+
+def _link(element, notes):
+    link, name = _named(element)
+    inertial = link.child('inertial')
+    if inertial is None:
+        return Link(name)
+    T, inertia = _placement(inertial, notes), np.zeros((3, 3))
+    mass = inertial.child('mass', required=True)
+    moments = inertial.child('inertia')
+    if moments is not None:
+        xx, xy, xz, yy, yz, zz = (moments.number(key) for key in _INERTIA)
+        R = T[:3, :3]
+        inertia = R @ np.array(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))) @ R.T
+        inertia = 0.5 * (inertia + inertia.T)
+    return Link(name, mass.number('value'), T[:3, 3], inertia)
+
+
+def _joint(element, notes):
+    joint, name = _named(element)
+    where, kind = joint.where, element.get('type', '')
+    if kind not in _KINDS:
+        raise UrdfError(f"{where}: its type is '{kind}', expected one of " + ', '.join(_KINDS))
+    extra, axis = {}, joint.child('axis')
+    if axis is not None:
+        extra['axis'] = np.array(axis.vector('xyz'))
+    dynamics, mimic = joint.child('dynamics'), joint.child('mimic')
+    if kind in _SINGLE:
+        extra.update(_limits(joint, kind, notes))
+        if dynamics is not None:
+            extra.update(damping=(dynamics.number('damping', 0.0),),
+                         friction=(dynamics.number('friction', 0.0),))
+        if mimic is not None:
+            extra['mimic'] = Mimic(mimic.text('joint'), mimic.number('multiplier', 1.0),
+                                   mimic.number('offset', 0.0))
+    elif kind != 'fixed':
+        for tag, ignored in (('dynamics', dynamics), ('mimic', mimic)):
+            if ignored is not None:
+                notes.append(f'{where}: the <{tag}> of a {kind} joint is ignored; only joints '
+                             'with one coordinate have that')
+    return Joint(name, _KINDS[kind], joint.child('parent', required=True).text('link'),
+                 joint.child('child', required=True).text('link'),
+                 placement=_placement(joint, notes), **extra)
+
+
+def _limits(joint, kind, notes):
+    """Return the limits of a joint with one coordinate."""
+    limit = joint.child('limit')
+    if limit is None:
+        if kind != 'continuous':
+            notes.append(f'{joint.where}: it has no <limit>; it is taken as unlimited')
+        return {}
+    for name in ('effort', 'velocity'):
+        if not limit.has(name):
+            notes.append(f'{joint.where}: its <limit> has no {name}; none is assumed')
+    limits = {name: (limit.number(name, np.inf),) for name in ('effort', 'velocity')}
+    if kind != 'continuous':
+        limits.update({name: (limit.number(name, 0.0),) for name in ('lower', 'upper')})
+    return limits

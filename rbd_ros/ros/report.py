@@ -1,0 +1,101 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+What the dynamics node says about itself on /diagnostics.
+
+diagnostic_updater is not used: one status once a second needs none of what it adds, and it is not
+on PyPI.
+
+"""
+
+from collections import Counter
+from time import monotonic
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+import numpy as np
+from rbd_ros.texts import printable
+
+OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
+STALE, ERROR = DiagnosticStatus.STALE, DiagnosticStatus.ERROR
+# From good to bad.
+SEVERITY = [OK, WARN, STALE, ERROR]
+
+# Characters of the last error, which is sent once a second.
+LONGEST_ERROR = 500
+
+
+class Report:
+    """
+    What happened to a node, since it began and since the last report.
+
+    Attributes
+    ----------
+    counts : Counter of str
+        How often something happened: states that came, were answered, dropped for a reason ...
+    compute_times : list of float
+        How long the computations since the last report took, s.
+    last_error : str
+        The last thing that went wrong.
+
+    """
+
+    def __init__(self):
+        self.counts, self._before = Counter(), Counter()
+        self.compute_times = []
+        self.last_error = ''
+        self._reported = monotonic()
+
+    def fail(self, what, text):
+        """Count something that went wrong, and keep the text for an operator."""
+        self.counts[what] += 1
+        self.last_error = printable(text, LONGEST_ERROR)
+
+    def recent(self, what):
+        """Return how often something happened since the last report."""
+        return self.counts[what] - self._before[what]
+
+    def message(self, name, stamp, findings, facts):
+        """
+        Return a report, and begin the next.
+
+        Parameters
+        ----------
+        name : str
+            Of the node.
+        stamp : builtin_interfaces.msg.Time
+            Now.
+        findings : list of (bytes, str)
+            Levels of DiagnosticStatus and sentences for an operator; the worst come first in the
+            report.
+        facts : dict of str to str
+            What else there is to say.
+
+        Returns
+        -------
+        diagnostic_msgs.msg.DiagnosticArray
+            With one status.
+
+        """
+        now = monotonic()
+        period, values = max(now - self._reported, 1e-3), dict(facts)
+        for what in ('joint states', 'outputs'):
+            values[f'{what} per second'] = f'{self.recent(what) / period:.1f}'
+        for what, count in sorted(self.counts.items()):
+            values[what] = f'{count}, {self.recent(what)} of them since the last report'
+        if self.compute_times:
+            p50, p99 = np.percentile(self.compute_times, (50, 99)) * 1e6
+            values['compute time, us'] = f'p50 {p50:.1f}, p99 {p99:.1f}'
+        values['last error'] = self.last_error or 'none'
+        self._before, self._reported = self.counts.copy(), now
+        self.compute_times.clear()
+
+        findings = sorted(findings, key=lambda finding: -SEVERITY.index(finding[0]))
+        status = DiagnosticStatus(
+            level=findings[0][0], name=f'{name}: dynamics',
+            hardware_id=printable(facts.get('robot', '')),
+            message=printable('; '.join(text for _, text in findings)),
+            values=[KeyValue(key=printable(key), value=printable(value))
+                    for key, value in values.items()])
+        report = DiagnosticArray(status=[status])
+        report.header.stamp = stamp
+        return report

@@ -1,0 +1,149 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Derivatives of the body Jacobians of all links, from the root to the leaves [G (28)-(33)].
+
+For joints with any S(q), with the terms that Garofalo et al. leave out for a constant Xi. Symbols
+as in `sums_over_links`: A_i takes twists from the parent to link i, Xi_i holds S_i in the
+columns of its joint, xi = Xi v. The derivative by coordinate h is the ordinary one where
+v = dq/dt, and the one along the body direction S_h for ball and free joints.
+
+"""
+
+import numpy as np
+from rbd_ros.model.joints import joint_subspace_rate, joint_subspace_rate_change
+from rbd_ros.model.se3 import Ad, ad, inverse
+from rbd_ros.textbook.sums_over_links import each_joint, tree_coordinates
+
+
+def _joints(model, q, v):
+    """Yield each joint with its coordinates, and what `each_joint` says of it."""
+    i = 0
+    for joint, place in zip(model.joints, each_joint(model, q, v)):
+        yield joint, q[i:i + joint.nq], *place
+        i += joint.nq
+
+
+def body_jacobian_second_rates(model, q, v, a):
+    """
+    Return body Jacobians with their first and second time derivatives [G (29), for any S(q)].
+
+    Jddot_i = A Jddot_p - 2 ad_xi A Jdot_p - ad_{Xi a + Xidot v} A J_p + ad_xi ad_xi A J_p
+    + Xiddot, where p is the parent.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration.
+    v, a : array_like, shape (model.nv,)
+        Velocity and acceleration.
+
+    Returns
+    -------
+    J, J_rate, J_second_rate : ndarray, shape (links, 6, model.nv)
+        Angular first.
+
+    """
+    q, v, a = tree_coordinates(model, q, v, a)
+    zero = np.zeros((6, len(v)))
+    J, J_rate, J_second = [zero], [zero], [zero]
+    for joint, q_i, _, parent, T, columns, S, S_rate in _joints(model, q, v):
+        v_i, a_i = v[columns], a[columns]
+        A, a_xi = Ad(inverse(T)), ad(S @ v_i)
+        J_i, J_rate_i = A @ J[parent], A @ J_rate[parent]
+        J_second_i = (A @ J_second[parent] - a_xi @ J_rate_i
+                      - ad(S @ a_i + S_rate @ v_i) @ J_i - a_xi @ (J_rate_i - a_xi @ J_i))
+        J_rate_i -= a_xi @ J_i                                               # G (28)
+        J_i[:, columns] += S                                                 # G (27)
+        J_rate_i[:, columns] += S_rate
+        J_second_i[:, columns] += joint_subspace_rate_change(joint, q_i, v_i, v_i, a_i)
+        J.append(J_i)
+        J_rate.append(J_rate_i)
+        J_second.append(J_second_i)
+    fold = np.eye(len(v)) if model.folding is None else model.folding.G
+    return np.array(J) @ fold, np.array(J_rate) @ fold, np.array(J_second) @ fold
+
+
+def body_jacobian_derivatives(model, q):
+    """
+    Return body Jacobians and their derivatives by the coordinates [V (2.21), G (31)].
+
+    d_h J_i = A d_h J_p - ad_{Xi^h} A J_p + d_h Xi, where p is the parent.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration.
+
+    Returns
+    -------
+    J : ndarray, shape (links, 6, model.nv)
+        Angular first.
+    dJ : ndarray, shape (links, model.nv, 6, model.nv)
+        ``dJ[i, h]`` is the derivative of ``J[i]`` by coordinate h.
+
+    """
+    J, _, dJ, _ = body_jacobian_rate_derivatives(model, q, np.zeros(model.nv))
+    return J, dJ
+
+
+def body_jacobian_rate_derivatives(model, q, v):
+    """
+    Return body Jacobians, their rates, and the derivatives of both by q [G (31), (32)].
+
+    d_h Jdot_i = A d_h Jdot_p - ad_{Xi^h} A Jdot_p - ad_{d_h Xi v} A J_p - ad_xi (d_h J - d_h Xi)
+    + d_h Xidot. The derivative of Jdot by v_h is d_h J [G (30), (33)].
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration.
+    v : array_like, shape (model.nv,)
+        Velocity.
+
+    Returns
+    -------
+    J, J_rate : ndarray, shape (links, 6, model.nv)
+        Angular first.
+    dJ, dJ_rate : ndarray, shape (links, model.nv, 6, model.nv)
+        ``dJ[i, h]`` and ``dJ_rate[i, h]`` are derivatives by coordinate h.
+
+    """
+    q, v = tree_coordinates(model, q, v)
+    n = len(v)
+    J, J_rate = [np.zeros((6, n))], [np.zeros((6, n))]
+    dJ, dJ_rate = [np.zeros((n, 6, n))], [np.zeros((n, 6, n))]
+    for joint, q_i, _, parent, T, columns, S, S_rate in _joints(model, q, v):
+        v_i, units = v[columns], np.eye(joint.nv)
+        A, a_xi = Ad(inverse(T)), ad(S @ v_i)
+        dS = [joint_subspace_rate(joint, q_i, unit) for unit in units]
+        J_i, J_rate_i = A @ J[parent], A @ J_rate[parent]
+        dJ_i, dJ_rate_i = A @ dJ[parent], A @ dJ_rate[parent]
+        own = range(columns.start, columns.stop)
+        for h, S_h, dS_h in zip(own, S.T, dS):
+            dJ_i[h] -= ad(S_h) @ J_i
+            dJ_rate_i[h] -= ad(S_h) @ J_rate_i + ad(dS_h @ v_i) @ J_i
+        dJ_rate_i -= a_xi @ dJ_i
+        for h, unit, dS_h in zip(own, units, dS):
+            dJ_i[h][:, columns] += dS_h
+            dJ_rate_i[h][:, columns] += joint_subspace_rate_change(
+                joint, q_i, v_i, unit, np.zeros(joint.nv))
+        J_rate_i -= a_xi @ J_i
+        J_i[:, columns] += S
+        J_rate_i[:, columns] += S_rate
+        J.append(J_i)
+        J_rate.append(J_rate_i)
+        dJ.append(dJ_i)
+        dJ_rate.append(dJ_rate_i)
+    J, J_rate, dJ, dJ_rate = map(np.array, (J, J_rate, dJ, dJ_rate))
+    if model.folding is None:
+        return J, J_rate, dJ, dJ_rate
+    G = model.folding.G
+    return (J @ G, J_rate @ G, np.einsum('ikab,kh->ihab', dJ, G) @ G,
+            np.einsum('ikab,kh->ihab', dJ_rate, G) @ G)

@@ -1,0 +1,404 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Chains given as products of exponentials [L (9.35)-(9.57), B sections 1-8].
+
+A chain is its link frames and screws at home, in the axes of the base, and its inertias. It has
+Lynch and Park's algorithms, corrected, and it makes a `Model` that has all others.
+
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from rbd_ros.errors import ModelError
+from rbd_ros.model.description import Link, numbers
+from rbd_ros.model.joints import Joint
+from rbd_ros.model.model import build_model, STANDARD_GRAVITY
+from rbd_ros.model.se3 import Ad, ad, exp, inverse, pose, skew
+from rbd_ros.validation import finite_array, real_array
+
+# How far a screw may be from unit length, and a matrix from a pose or the inertia of a body:
+# numbers in documents have this many digits.
+TOLERANCE = 1e-6
+# Turns and pitches that are smaller, relative to 1 m, are zero but for rounding.
+ROUNDING = 1e-12
+
+
+def unit_screws(screws):
+    """
+    Return screws of unit length, and the lengths that they had.
+
+    exp([S] theta) = exp([S / length] (length theta)): with unit screws, coordinates, velocities
+    and accelerations are ``length`` times those of the given screws, and torques are those of the
+    given screws divided by ``length``.
+
+    Parameters
+    ----------
+    screws : array_like, shape (n, 6)
+        (omega, v), angular first.
+
+    Returns
+    -------
+    units : ndarray, shape (n, 6)
+        With omega of unit length, or v where omega is zero.
+    lengths : ndarray, shape (n,)
+        What the screws were divided by.
+
+    Raises
+    ------
+    ModelError
+        If a screw is zero or not finite.
+
+    References
+    ----------
+    Lynch and Park, section 9.3: screws of any length.
+
+    """
+    screws = _screws(screws)
+    turns, slides = np.linalg.norm(screws[:, :3], axis=1), np.linalg.norm(screws[:, 3:], axis=1)
+    lengths = np.where(turns > ROUNDING * slides, turns, slides)
+    for k, length in enumerate(lengths, 1):
+        if not 0.0 < length < np.inf:
+            raise ModelError(f'screw {k} must be finite and not zero, got {screws[k - 1]}')
+    return screws / lengths[:, None], lengths
+
+
+def _screws(screws):
+    """Return screws, a row each, or refuse them."""
+    if np.size(screws) == 0:
+        return np.zeros((0, 6))
+    screws = real_array(screws)
+    if screws is None or screws.ndim != 2 or screws.shape[1] != 6:
+        raise ModelError('screws must be real numbers of the shape (any, 6)')
+    return screws
+
+
+def _checked(label, value, shape):
+    value = numbers('the chain', label, value, shape)
+    value.flags.writeable = False
+    return value
+
+
+def _check_pose(label, T):
+    if (np.max(np.abs(T[:3, :3] @ T[:3, :3].T - np.eye(3))) > TOLERANCE
+            or np.linalg.det(T[:3, :3]) < 0.0 or not np.array_equal(T[3], [0.0, 0.0, 0.0, 1.0])):
+        raise ModelError(f'{label} is no pose: a rotation, a position and the row 0 0 0 1 are '
+                         f'expected, got {T.tolist()}')
+
+
+@dataclass(frozen=True, eq=False)
+class ScrewChain:
+    """
+    A serial chain as a product of exponentials.
+
+    Attributes
+    ----------
+    home_poses : array_like, shape (n, 4, 4)
+        M_i, poses of the link frames in the base frame at theta = 0 [L (9.38)]. A link's frame
+        may lie anywhere on it, at its centre of mass for Lynch and Park.
+    screws : array_like, shape (n, 6)
+        S_i in the base frame at theta = 0, angular first, of any length and pitch [L (9.36)].
+    inertias : array_like, shape (n, 6, 6)
+        G_i about the origins of the link frames, angular first [L (9.41)].
+    gravity : array_like, shape (3,)
+        Acceleration of gravity in the base frame, m/s^2.
+    tip : array_like, shape (4, 4)
+        Pose of the end effector's frame in the frame of the last link.
+
+    Raises
+    ------
+    ModelError
+        If the lists are of different lengths, or an entry is not what it should be.
+
+    """
+
+    home_poses: np.ndarray
+    screws: np.ndarray
+    inertias: np.ndarray
+    gravity: np.ndarray = STANDARD_GRAVITY
+    tip: np.ndarray = field(default_factory=lambda: np.eye(4))
+
+    def __post_init__(self):
+        """Refuse lists that are no chain."""
+        n = len(self.screws)
+        if not n:
+            raise ModelError('a chain needs at least one screw')
+        for label, shape in (('home_poses', (n, 4, 4)), ('screws', (n, 6)),
+                             ('inertias', (n, 6, 6)), ('gravity', (3,)), ('tip', (4, 4))):
+            object.__setattr__(self, label, _checked(label, getattr(self, label), shape))
+        for k, T in enumerate(self.home_poses, 1):
+            _check_pose(f'home pose {k}', T)
+        _check_pose('tip', self.tip)
+        for k, S in enumerate(self.screws, 1):
+            if not np.any(S):
+                raise ModelError(f'screw {k} must not be zero')
+
+    def relative_poses(self):
+        """Return M_{i-1,i}, poses of link frames in the one before at home [L (9.39)]."""
+        before = np.eye(4)
+        result = []
+        for M in self.home_poses:
+            result.append(inverse(before) @ M)
+            before = M
+        return np.array(result)
+
+    def body_screws(self):
+        """Return A_i = Ad(M_i)^-1 S_i, the screws in the axes of their links [L (9.40)]."""
+        return np.array([Ad(inverse(M)) @ S
+                         for M, S in zip(self.home_poses, self.screws)])
+
+    def poses(self, theta):
+        """
+        Return the poses of the link frames in the base frame.
+
+        Parameters
+        ----------
+        theta : array_like, shape (n,)
+            Coordinates: rad and m where the screws are of unit length.
+
+        Returns
+        -------
+        ndarray, shape (n, 4, 4)
+            T_0i = exp([S_1] theta_1) ... exp([S_i] theta_i) M_i.
+
+        Raises
+        ------
+        StateError
+            If ``theta`` has another shape or holds a non-finite number.
+
+        References
+        ----------
+        Lynch and Park (9.36), (9.37), (9.49).
+
+        """
+        theta, = self._check(theta=theta)
+        moved, T = np.eye(4), []
+        for S, x, M in zip(self.screws, theta, self.home_poses):
+            moved = moved @ exp(S * x)
+            T.append(moved @ M)
+        return np.array(T)
+
+    def tip_jacobian(self, theta):
+        """
+        Return the body Jacobian of the end effector's frame.
+
+        Parameters
+        ----------
+        theta : array_like, shape (n,)
+            Coordinates.
+
+        Returns
+        -------
+        ndarray, shape (6, n)
+            Angular first, in the axes of the end effector.
+
+        Raises
+        ------
+        StateError
+            If ``theta`` has another shape or holds a non-finite number.
+
+        References
+        ----------
+        The Jacobian of Lynch and Park (9.81), in the frame of F_tip.
+
+        """
+        T = self.poses(theta)
+        to_tip = inverse(T[-1] @ self.tip)
+        return np.transpose([Ad(to_tip @ T_i) @ A for T_i, A in zip(T, self.body_screws())])
+
+    def inverse_dynamics(self, theta, rates, accelerations, *, tip_wrench=None, base_twist=None):
+        """
+        Return the torques of Lynch and Park's recursion.
+
+        Parameters
+        ----------
+        theta, rates, accelerations : array_like, shape (n,)
+            Coordinates and their derivatives.
+        tip_wrench : array_like, shape (6,), optional
+            F_tip in the frame of the end effector, moment first: what the robot exerts on its
+            surroundings.
+        base_twist : array_like, shape (6,), optional
+            V_0 of the base in its own axes, whose components are constant.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            Torques, N m or N per unit of length of the screws.
+
+        Raises
+        ------
+        StateError
+            If a vector has another shape or holds a non-finite number.
+
+        References
+        ----------
+        Lynch and Park (9.50)-(9.57), with A_i = Ad(M_i)^-1 S_i and Vdot_0 = (0, -g); notes on the
+        recursive Newton-Euler algorithm, section 4, with T_{i,i-1}.
+
+        """
+        theta, rates, accelerations = self._check(theta=theta, rates=rates,
+                                                  accelerations=accelerations)
+        F, V = self._six(tip_wrench=tip_wrench, base_twist=base_twist)
+        V_rate = np.concatenate((np.zeros(3), -self.gravity))
+        links = []
+        # Forward: twists and accelerations.
+        for M, A, G, x, w, a in zip(self.relative_poses(), self.body_screws(), self.inertias,
+                                    theta, rates, accelerations):
+            to_link = Ad(inverse(M @ exp(A * x)))                                # L (9.53)
+            V = to_link @ V + A * w                                              # L (9.54)
+            V_rate = to_link @ V_rate + ad(V) @ A * w + A * a                    # L (9.55)
+            links.append((to_link, A, G @ V_rate - ad(V).T @ G @ V))
+        # Backward: wrenches and torques.
+        tau = []
+        F = Ad(inverse(self.tip)).T @ F
+        for to_link, A, wrench in reversed(links):
+            F = F + wrench                                                       # L (9.56)
+            tau.append(F @ A)                                                    # L (9.57)
+            F = to_link.T @ F
+        return np.array(tau[::-1])
+
+    def mass_matrix(self, theta):
+        """
+        Return the mass matrix, by unit accelerations.
+
+        Parameters
+        ----------
+        theta : array_like, shape (n,)
+            Coordinates.
+
+        Returns
+        -------
+        ndarray, shape (n, n)
+            Column i is what acceleration i adds to the torques at rest.
+
+        Raises
+        ------
+        StateError
+            If ``theta`` has another shape or holds a non-finite number.
+
+        References
+        ----------
+        Lynch and Park (9.1), (9.61).
+
+        """
+        rest = np.zeros(len(self.screws))
+        at_rest = self.inverse_dynamics(theta, rest, rest)
+        return np.transpose([self.inverse_dynamics(theta, rest, unit) - at_rest
+                             for unit in np.eye(len(rest))])
+
+    def forward_dynamics(self, theta, rates, tau, *, tip_wrench=None):
+        """
+        Return the accelerations: Lynch and Park's GetJointAccel.
+
+        Parameters
+        ----------
+        theta, rates, tau : array_like, shape (n,)
+            Coordinates, their rates, and torques.
+        tip_wrench : array_like, shape (6,), optional
+            F_tip in the frame of the end effector, which the robot exerts.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            Accelerations.
+
+        Raises
+        ------
+        StateError
+            If a vector has another shape or holds a non-finite number.
+
+        References
+        ----------
+        Lynch and Park (9.2), (9.81), (9.89) and GetJointAccel, with the bias torques computed
+        without F_tip, which would count twice otherwise.
+
+        """
+        tau, = self._check(tau=tau)
+        F, = self._six(tip_wrench=tip_wrench)
+        bias = self.inverse_dynamics(theta, rates, np.zeros(len(tau)))
+        external = self.tip_jacobian(theta).T @ F
+        return np.linalg.solve(self.mass_matrix(theta), tau - bias - external)
+
+    def model(self, name='chain'):
+        """
+        Return the chain as a `Model`.
+
+        Parameters
+        ----------
+        name : str
+            The robot's name.
+
+        Returns
+        -------
+        Model
+            Its joints are joint_1 to joint_n, revolute, prismatic or helical as the screws are;
+            its links base, link_1 to link_n with the frames of the chain, axis_1 to axis_n, which
+            have no mass and lie on the axes of the joints, and tip.
+
+        Raises
+        ------
+        ModelError
+            If a screw is not of unit length, as the joints of a `Model` move by rad and m (see
+            `unit_screws`), or an inertia is not that of a rigid body.
+
+        References
+        ----------
+        Lynch and Park (9.35)-(9.41).
+
+        """
+        _, lengths = unit_screws(self.screws)
+        links, joints, before = [Link('base')], [], np.eye(4)
+        for k, (M, S, G) in enumerate(zip(self.home_poses, self.screws, self.inertias), 1):
+            if abs(lengths[k - 1] - 1.0) > TOLERANCE:
+                raise ModelError(
+                    f'screw {k} has the length {lengths[k - 1]:.9g}: joints move by rad and m. '
+                    'unit_screws gives unit screws and the lengths to multiply coordinates by')
+            kind, pitch, at = _joint_of(S)
+            axis = S[3:] if kind == 'prismatic' else S[:3]
+            on_axis = pose(np.eye(3), at)
+            joints += [Joint(f'joint_{k}', kind, links[-1].name, f'axis_{k}',
+                             inverse(before) @ on_axis, axis=axis, pitch=pitch),
+                       Joint(f'frame_{k}', 'fixed', f'axis_{k}', f'link_{k}',
+                             inverse(on_axis) @ M)]
+            links += [Link(f'axis_{k}'), _link_of(f'link_{k}', G)]
+            before = M
+        joints.append(Joint('tip', 'fixed', links[-1].name, 'tip', self.tip))
+        return build_model(name, [*links, Link('tip')], joints, gravity=self.gravity)
+
+    def _check(self, **vectors):
+        checked = []
+        for label, x in vectors.items():
+            checked.append(finite_array(label, x, (len(self.screws),)))
+        return checked
+
+    def _six(self, **vectors):
+        checked = []
+        for label, x in vectors.items():
+            checked.append(np.zeros(6) if x is None else finite_array(label, x, (6,)))
+        return checked
+
+
+def _joint_of(S):
+    """Return the kind and pitch of the joint with a unit screw, and a point on its axis."""
+    turn, slide = S[:3], S[3:]
+    if np.linalg.norm(turn) <= ROUNDING * np.linalg.norm(slide):
+        return 'prismatic', 0.0, np.zeros(3)
+    square = turn @ turn
+    pitch = turn @ slide / square
+    kind = 'revolute' if abs(pitch) <= ROUNDING else 'helical'
+    return kind, 0.0 if kind == 'revolute' else pitch, np.cross(turn, slide) / square
+
+
+def _link_of(name, G):
+    """Return the link with a 6x6 inertia."""
+    mass = np.trace(G[3:, 3:]) / 3.0
+    com = np.array([G[2, 4], G[0, 5], G[1, 3]]) / mass if mass > 0.0 else np.zeros(3)
+    arm = skew(com)
+    inertia = G[:3, :3] + mass * arm @ arm
+    expected = np.block([[G[:3, :3], mass * arm], [-mass * arm, mass * np.eye(3)]])
+    if (np.max(np.abs(G - expected)) > TOLERANCE * max(mass, np.max(np.abs(G)))
+            or np.max(np.abs(G - G.T)) > TOLERANCE * np.max(np.abs(G))):
+        raise ModelError(f'{name}: its 6 x 6 inertia is not that of a rigid body, [[I, m [c]], '
+                         '[-m [c], m 1]]')
+    return Link(name, mass, com, 0.5 * (inertia + inertia.T))

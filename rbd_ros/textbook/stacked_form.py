@@ -1,0 +1,251 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+The equations of all links stacked into matrices [L (9.62)-(9.84)], for trees and all joints.
+
+Body i = 1..N is link i of the model; the root is Lynch and Park's {0}. Gamma holds A_i in block
+(i, parent of i), L = (1 - Gamma)^-1, A holds S_i and G the inertias G_i on their diagonals.
+Corrected: the sign of ad in (9.73), (9.78) and (9.83), the base in (9.83), and dS/dt, which is
+there wherever S depends on q.
+
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from rbd_ros.analysis.jacobians import check_state
+from rbd_ros.model.se3 import Ad, ad, inverse
+from rbd_ros.textbook.sums_over_links import (armature_matrix, each_joint, inertia_matrices,
+                                              tree_coordinates)
+from rbd_ros.validation import finite_array, finite_vector
+
+
+class StackedMatrices(NamedTuple):
+    """
+    What `stacked_matrices` computes.
+
+    Attributes
+    ----------
+    Gamma : ndarray, shape (6 N, 6 N)
+        Ad(T)^-1 of link i in block (i, parent of i) [L (9.68)].
+    L : ndarray, shape (6 N, 6 N)
+        (1 - Gamma)^-1: block (i, j) takes twists from link j to link i below it [L (9.76)].
+    A, A_rate : ndarray, shape (6 N, nv)
+        The joints' motion subspaces, and their rates [L (9.64)].
+    G : ndarray, shape (6 N, 6 N)
+        The links' inertias [L (9.65)].
+    base : ndarray, shape (6 N, 6)
+        Takes twists of the root to the links that it carries [L (9.69), (9.70)].
+
+    """
+
+    Gamma: np.ndarray
+    L: np.ndarray
+    A: np.ndarray
+    A_rate: np.ndarray
+    G: np.ndarray
+    base: np.ndarray
+
+
+class StackedDynamics(NamedTuple):
+    """
+    What `stacked_inverse_dynamics` computes.
+
+    Attributes
+    ----------
+    V, V_rate : ndarray, shape (N, 6)
+        Twists of the links, and the derivatives of their components; those of all but free fall,
+        with minus gravity in the linear part.
+    F : ndarray, shape (N, 6)
+        Wrenches that the joints transmit to the links, moment first.
+    tau : ndarray, shape (nv,)
+        Torques.
+
+    """
+
+    V: np.ndarray
+    V_rate: np.ndarray
+    F: np.ndarray
+    tau: np.ndarray
+
+
+class StackedTerms(NamedTuple):
+    """
+    What `stacked_terms` computes.
+
+    Attributes
+    ----------
+    M, C : ndarray, shape (nv, nv)
+        Mass matrix, and the matrix that can be read off (9.83): C v is the Coriolis torque, but
+        dM/dt - 2 C is not skew.
+    g : ndarray, shape (nv,)
+        Torques that hold the robot still.
+
+    """
+
+    M: np.ndarray
+    C: np.ndarray
+    g: np.ndarray
+
+
+def stacked_matrices(model, q, v=None):
+    """
+    Return the matrices of the stacked equations.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration, rad and m.
+    v : array_like, shape (model.nv,), optional
+        Velocity, rad/s and m/s, of which A_rate depends; none: at rest.
+
+    Returns
+    -------
+    StackedMatrices
+        With N = number of links without the root.
+
+    Raises
+    ------
+    StateError
+        If ``q`` or ``v`` has another shape or holds a non-finite number.
+
+    References
+    ----------
+    Lynch and Park (9.64), (9.65), (9.68), (9.76).
+
+    """
+    q, = check_state(model, q)
+    v = np.zeros(model.nv) if v is None else finite_vector(model, 'v', v)
+    q, v = tree_coordinates(model, q, v)
+    N = len(model.links) - 1
+    Gamma, base = np.zeros((6 * N, 6 * N)), np.zeros((6 * N, 6))
+    A, A_rate = np.zeros((2, 6 * N, len(v)))
+    for k, parent, T, columns, S, S_rate in each_joint(model, q, v):
+        rows = slice(6 * k - 6, 6 * k)
+        if parent:
+            Gamma[rows, 6 * parent - 6:6 * parent] = Ad(inverse(T))
+        else:
+            base[rows] = Ad(inverse(T))
+        A[rows, columns], A_rate[rows, columns] = S, S_rate
+    if model.folding is not None:
+        A, A_rate = A @ model.folding.G, A_rate @ model.folding.G
+    G = _block_diagonal(inertia_matrices(model)[1:])
+    return StackedMatrices(Gamma, np.linalg.inv(np.eye(6 * N) - Gamma), A, A_rate, G, base)
+
+
+def stacked_inverse_dynamics(model, q, v, a, *, base_twist=None, base_acceleration=None,
+                             external_wrenches=None):
+    """
+    Return twists, accelerations, transmitted wrenches and torques, by the stacked equations.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration, rad and m.
+    v : array_like, shape (model.nv,)
+        Velocity, rad/s and m/s.
+    a : array_like, shape (model.nv,)
+        Acceleration, rad/s^2 and m/s^2.
+    base_twist : array_like, shape (6,), optional
+        V_0 of the root link in its own axes, rad/s and m/s; none: it stands still.
+    base_acceleration : array_like, shape (6,), optional
+        Derivative of the components of V_0. Gravity comes on top; it is taken in the axes that
+        the root has at this instant.
+    external_wrenches : dict of str to array_like of shape (6,), optional
+        By link, what acts on it at its origin and in its axes, moment first, N m and N. Lynch
+        and Park's F_tip is what the robot exerts: minus that of the last link.
+
+    Returns
+    -------
+    StackedDynamics
+        V, V_rate, F and tau; the torques of the rotors' inertias are in tau.
+
+    Raises
+    ------
+    StateError
+        If a vector has another shape or holds a non-finite number.
+    ModelError
+        If no link has the name of a wrench.
+
+    References
+    ----------
+    Lynch and Park (9.62), (9.63), (9.66), (9.67), (9.69)-(9.75), (9.77)-(9.80).
+
+    """
+    q, v, a = check_state(model, q, v=v, a=a)
+    Gamma, L, A, A_rate, G, base = stacked_matrices(model, q, v)
+    V_base = base @ _six('base_twist', base_twist)
+    lift = np.concatenate((np.zeros(3), -model.gravity))
+    V_rate_base = base @ (_six('base_acceleration', base_acceleration) + lift)
+    V = L @ (A @ v + V_base)                                                     # L (9.77)
+    V_rate = L @ (A @ a + A_rate @ v - _stacked_ad(A @ v) @ (Gamma @ V + V_base)
+                  + V_rate_base)                                                 # L (9.78)
+    F_out = np.zeros_like(V)
+    for link, wrench in (external_wrenches or {}).items():
+        k = model.link_index(link)
+        wrench = _six(f"external wrench on link '{link}'", wrench)
+        if k:
+            F_out[6 * k - 6:6 * k] -= wrench
+    F = L.T @ (G @ V_rate - _stacked_ad(V).T @ G @ V + F_out)                    # L (9.79)
+    tau = A.T @ F + armature_matrix(model) @ a                                   # L (9.80)
+    return StackedDynamics(V.reshape(-1, 6), V_rate.reshape(-1, 6), F.reshape(-1, 6), tau)
+
+
+def stacked_terms(model, q, v):
+    """
+    Return M, C and g by the stacked equations, for a root that stands still.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration, rad and m.
+    v : array_like, shape (model.nv,)
+        Velocity, rad/s and m/s.
+
+    Returns
+    -------
+    StackedTerms
+        M, C and g.
+
+    Raises
+    ------
+    StateError
+        If ``q`` or ``v`` has another shape or holds a non-finite number.
+
+    References
+    ----------
+    Lynch and Park (9.82)-(9.84).
+
+    """
+    q, v = check_state(model, q, v=v)
+    Gamma, L, A, A_rate, G, base = stacked_matrices(model, q, v)
+    to_torques = A.T @ L.T
+    ad_V, ad_Av = _stacked_ad(L @ A @ v), _stacked_ad(A @ v)
+    M = to_torques @ G @ L @ A + armature_matrix(model)                          # L (9.82)
+    C = to_torques @ (G @ L @ A_rate
+                      - (G @ L @ ad_Av @ Gamma + ad_V.T @ G) @ L @ A)            # L (9.83)
+    g = to_torques @ G @ L @ base @ np.concatenate((np.zeros(3), -model.gravity))    # L (9.84)
+    return StackedTerms(M, C, g)
+
+
+def _stacked_ad(V):
+    """Return ad of stacked twists as a block-diagonal matrix [L (9.66), (9.67)]."""
+    return _block_diagonal([ad(V_i) for V_i in V.reshape(-1, 6)])
+
+
+def _block_diagonal(blocks):
+    """Return 6 x 6 matrices along the diagonal of a large one."""
+    matrix = np.zeros((6 * len(blocks), 6 * len(blocks)))
+    for k, block in enumerate(blocks):
+        matrix[6 * k:6 * k + 6, 6 * k:6 * k + 6] = block
+    return matrix
+
+
+def _six(label, vector):
+    return np.zeros(6) if vector is None else finite_array(label, vector, (6,))

@@ -1,0 +1,134 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Many states at once, against one after the other."""
+
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros import batch
+from rbd_ros.model.joints import KINDS
+from robots import example_urdf, load_quietly, random_tree
+
+# The same kernels run on the same numbers; compiled into a loop, their sums may round otherwise.
+ROUNDING = 1e-12
+# More than two chunks of states, the last one not full.
+COUNT = 2 * batch.CHUNK + 37
+
+MOVING = [kind for kind in KINDS if kind != 'fixed']
+
+
+def robots():
+    """Return robots with one kind of joint, with all kinds, and with mimicking joints."""
+    return {'screws': random_tree(1, 6), 'all kinds': random_tree(2, 5, kinds=MOVING),
+            'mimic': load_quietly(example_urdf('panda.urdf'))}
+
+
+@pytest.fixture(params=robots().items(), ids=lambda item: item[0])
+def states(request):
+    """Return a robot and many states."""
+    model = request.param[1]
+    rng = np.random.default_rng(5)
+    count = 50 if model.folding else COUNT
+    Q = np.array([rbd_ros.random_configuration(model, rng) for _ in range(count)])
+    return model, Q, *rng.normal(size=(3, count, model.nv))
+
+
+def picked(count):
+    """Return the numbers of some states, from the first to the last."""
+    return np.linspace(0, count - 1, 23).astype(int)
+
+
+@pytest.mark.parametrize('name', ['inverse_dynamics', 'forward_dynamics', 'torque_regressor'])
+def test_results_are_those_of_single_calls(states, name):
+    model, Q, V, A, _ = states
+    got = getattr(batch, name)(model, Q, V, A)
+    for k in picked(len(Q)):
+        expected = getattr(rbd_ros, name)(model, Q[k], V[k], A[k])
+        assert np.allclose(got[k], expected, rtol=ROUNDING, atol=ROUNDING)
+
+
+@pytest.mark.parametrize('name', ['inverse_dynamics_derivatives', 'forward_dynamics_derivatives'])
+def test_derivatives_are_those_of_single_calls(states, name):
+    model, Q, V, A, _ = states
+    got = getattr(batch, name)(model, Q, V, A)
+    for k in picked(len(Q)):
+        expected = getattr(rbd_ros, name)(model, Q[k], V[k], A[k])
+        for one, other in zip(got, expected):
+            scale = np.max(np.abs(other))
+            assert np.allclose(one[k], other, rtol=0.0, atol=ROUNDING * scale)
+
+
+def test_all_terms_are_those_of_single_calls(states):
+    model, Q, V, _, _ = states
+    got = batch.all_terms(model, Q, V, threads=2)
+    for k in picked(len(Q)):
+        for one, other in zip(got, rbd_ros.all_terms(model, Q[k], V[k])):
+            assert np.allclose(one[k], other, rtol=ROUNDING, atol=ROUNDING)
+
+
+def test_hybrid_dynamics_is_that_of_single_calls_and_leaves_its_arguments_alone(states):
+    model, Q, V, A, Tau = states
+    prescribed = np.arange(model.nv) % 2 == 0
+    before = A.copy(), Tau.copy()
+    got = batch.hybrid_dynamics(model, Q, V, A, Tau, prescribed)
+    assert np.array_equal(A, before[0])
+    assert np.array_equal(Tau, before[1])
+    for k in picked(len(Q)):
+        expected = rbd_ros.hybrid_dynamics(model, Q[k], V[k], A[k], Tau[k], prescribed)
+        for one, other in zip(got, expected):
+            assert np.allclose(one[k], other, rtol=1e-9, atol=1e-9)
+
+
+def test_any_number_of_threads_gives_the_same(states):
+    model, Q, V, A, _ = states
+    one, two, seven = (batch.inverse_dynamics(model, Q, V, A, threads=n) for n in (1, 2, 7))
+    assert np.array_equal(one, two)
+    assert np.array_equal(one, seven)
+
+
+def test_progress_is_told_after_every_chunk(states):
+    model, Q, V, A, _ = states
+    told = []
+    batch.inverse_dynamics(model, Q, V, A, progress=lambda *x: told.append(x))
+    assert len(told) == -(-len(Q) // batch.CHUNK)
+    assert told[-1] == (len(Q), len(Q))
+
+
+def test_lists_and_strided_arrays_are_taken(states):
+    model, Q, V, A, _ = states
+    expected = batch.inverse_dynamics(model, Q[::7], V[::7], A[::7])
+    got = batch.inverse_dynamics(model, Q[::7].tolist(), np.asfortranarray(V[::7]), A[::7])
+    assert np.array_equal(got, expected)
+
+
+def test_no_states_have_no_results(states):
+    model = states[0]
+    got = batch.inverse_dynamics(model, np.zeros((0, model.nq)), *np.zeros((2, 0, model.nv)))
+    assert got.shape == (0, model.nv)
+
+
+@pytest.mark.parametrize('share', [0.0, 0.7, 1.0])
+def test_a_state_that_cannot_be_computed_is_named(states, share):
+    model, Q, V, A, _ = states
+    # In the first chunk, in one amid the others, and in the last.
+    k = round(share * (len(Q) - 1))
+    V[k, 2] = np.nan
+    with pytest.raises(rbd_ros.StateError, match=f"state {k}: .*'{model.velocity_names[2]}'"):
+        batch.inverse_dynamics(model, Q, V, A)
+
+
+def test_a_wrong_shape_is_named(states):
+    model, Q, V, A, _ = states
+    with pytest.raises(rbd_ros.StateError, match='A has the shape'):
+        batch.inverse_dynamics(model, Q, V, A[:-1])
+    with pytest.raises(rbd_ros.StateError, match='Q has the shape'):
+        batch.inverse_dynamics(model, Q[:, 1:], V, A)
+    with pytest.raises(rbd_ros.StateError, match='prescribed'):
+        batch.hybrid_dynamics(model, Q, V, A, A, [True])
+
+
+def test_a_joint_that_moves_no_inertia_is_named():
+    model = (rbd_ros.ModelBuilder('light').link('a').link('b').joint('j', 'revolute', 'a', 'b')
+             .build())
+    with pytest.raises(rbd_ros.SingularError, match="state 0: 'j' moves no inertia"):
+        batch.forward_dynamics(model, *np.zeros((3, 4, 1)))

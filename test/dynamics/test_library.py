@@ -1,0 +1,329 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The library's border: what it takes, what it refuses, what it depends on."""
+
+import ast
+import copy
+import importlib
+import itertools
+import os
+import pathlib
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros import StateError, Workspace
+from rbd_ros.kernels.articulated_bodies import ARTICULATED_COLUMNS
+from rbd_ros.kernels.bodies import COLUMNS
+from rbd_ros.kernels.composite_bodies import COMPOSITE_COLUMNS, FACTORIZATION_COLUMNS
+from rbd_ros.kernels.composite_body_rates import RATE_COLUMNS
+from rbd_ros.kernels.newton_euler import newton_euler
+from rbd_ros.kernels.newton_euler_derivatives import DERIVATIVE_COLUMNS
+from rbd_ros.kernels.regressors import REGRESSOR_COLUMNS
+from robots import example_urdf, load_quietly, random_state, random_tree
+
+PACKAGE = pathlib.Path(rbd_ros.__file__).parent
+
+
+@pytest.fixture(scope='module')
+def model():
+    """Return a Panda, whose fingers mimic each other."""
+    return load_quietly(example_urdf('panda.urdf'))
+
+
+@pytest.fixture(scope='module')
+def tree():
+    """Return a random tree."""
+    return random_tree(3, 9)
+
+
+def test_library_imports_no_ros():
+    ros = {'rclpy', 'launch', 'ament_index_python', 'rcl_interfaces', 'lifecycle_msgs'}
+    for source in PACKAGE.rglob('*.py'):
+        if 'ros' in source.relative_to(PACKAGE).parts:
+            continue
+        for node in ast.walk(ast.parse(source.read_text())):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or '']
+            for name in names:
+                top = name.split('.')[0]
+                assert top not in ros and not top.endswith('_msgs'), f'{source.name}: {name}'
+                assert not name.startswith('rbd_ros.ros'), f'{source.name}: {name}'
+    probe = ('import sys, rbd_ros; '
+             'bad = [m for m in sys.modules if m.split(".")[0] in ("rclpy", "rbd_msgs")]; '
+             'assert not bad, bad')
+    subprocess.run([sys.executable, '-c', probe], check=True)
+
+
+def test_one_version_everywhere():
+    from xml.etree import ElementTree
+    root = PACKAGE.parent
+    if not (root / 'package.xml').exists():
+        root = pathlib.Path(__file__).parents[2]
+    versions = {ElementTree.parse(root / name).findtext('version')
+                for name in ('package.xml', 'rbd_msgs/package.xml')}
+    declared = [line for line in (root / 'rbd_msgs/pyproject.toml').read_text().splitlines()
+                if line.startswith('version = ')]
+    versions.add(declared[0].split('"')[1])
+    changes = (root / 'CHANGELOG.rst').read_text()
+    assert len(versions) == 1
+    assert versions.pop() in changes
+
+
+@pytest.mark.parametrize('convert', [
+    list, tuple, lambda x: x.astype(np.float32).astype(float)[::1], lambda x: np.repeat(x, 2)[::2],
+    lambda x: np.frombuffer(x.tobytes())])
+def test_any_vector_of_numbers_will_do(tree, convert):
+    q, v, a = random_state(tree, 0)
+    q, v, a = (x.astype(np.float32).astype(float) for x in (q, v, a))
+    expected = rbd_ros.inverse_dynamics(tree, q, v, a)
+    assert np.array_equal(
+        rbd_ros.inverse_dynamics(tree, convert(q), convert(v), convert(a)), expected)
+
+
+def test_odd_arrays_are_converted_rather_than_compiled_for(tree):
+    q, v, a = random_state(tree, 0)
+    workspace = Workspace(tree)
+    workspace.inverse_dynamics(q, v, a)
+    known = len(newton_euler.overloads)
+    workspace.inverse_dynamics(q.astype(np.float32), list(v), np.repeat(a, 2)[::2])
+    workspace.inverse_dynamics(np.zeros(tree.nq, int), v, a)
+    assert len(newton_euler.overloads) == known
+
+
+@pytest.mark.parametrize('name', ['model', 'tree'])
+@pytest.mark.parametrize('call', [
+    lambda m, q, v, a: rbd_ros.all_terms(m, q, v),
+    lambda m, q, v, a: rbd_ros.inverse_dynamics(m, q, v, a),
+    lambda m, q, v, a: rbd_ros.forward_dynamics(m, q, v, a),
+    lambda m, q, v, a: rbd_ros.hybrid_dynamics(m, q, v, a, a, np.full(m.nv, False)),
+])
+def test_wrong_vectors_are_refused_by_name(request, name, call):
+    model = request.getfixturevalue(name)
+    q, v, a = random_state(model, 0)
+    with pytest.raises(StateError, match=r'q has the shape \(1,\).*' + model.position_names[-1]):
+        call(model, q[:1], v, a)
+    with pytest.raises(StateError, match='v has the shape'):
+        call(model, q, np.ones((model.nv, 1)), a)
+    with pytest.raises(StateError, match='q must be real numbers'):
+        call(model, ['x'] * model.nq, v, a)
+    for bad in (np.nan, np.inf, -np.inf):
+        worse = q.copy()
+        worse[2] = bad
+        with pytest.raises(StateError, match=f"q of '{model.position_names[2]}' is {bad}"):
+            call(model, worse, v, a)
+        worse = v.copy()
+        worse[-1] = bad
+        with pytest.raises(StateError, match=f"v of '{model.velocity_names[-1]}' is {bad}"):
+            call(model, q, worse, a)
+    # None of that leaves a trace in a workspace.
+    assert all(np.all(np.isfinite(x)) for x in rbd_ros.all_terms(model, q, v))
+
+
+@pytest.mark.parametrize('floating', [False, True])
+def test_no_entry_that_is_not_finite_passes(floating):
+    model = random_tree(5, 8)
+    model = rbd_ros.with_floating_base(model) if floating else model
+    state = random_state(model, 0)
+    workspace, given = Workspace(model), np.arange(model.nv) % 2 == 0
+    link = model.link_names[-1]
+    for used, call in (
+            ('qv', lambda q, v, a: workspace.all_terms(q, v)),
+            ('q', lambda q, v, a: workspace.configuration_terms(q)),
+            ('q', lambda q, v, a: workspace.gravity_torques(q)),
+            ('qva', workspace.inverse_dynamics), ('qva', workspace.forward_dynamics),
+            ('qva', lambda q, v, a: workspace.hybrid_dynamics(q, v, a, a, given)),
+            ('qva', workspace.terms_and_rates), ('qva', workspace.torque_regressor),
+            ('qva', workspace.inverse_dynamics_derivatives),
+            ('qva', workspace.forward_dynamics_derivatives),
+            ('q', lambda q, v, a: workspace.place_links(q)),
+            ('q', lambda q, v, a: workspace.world_jacobian(q, link))):
+        call(*state)
+        for label, x in zip('qva', state):
+            for k, bad in itertools.product(range(len(x)), (np.nan, np.inf, -np.inf)):
+                x[k], right = bad, x[k]
+                if label in used:
+                    with pytest.raises(StateError):
+                        call(*state)
+                x[k] = right
+
+
+@pytest.mark.parametrize('name', ['model', 'tree'])
+def test_wrenches_act_in_the_call_that_names_them_alone(name, request):
+    robot = request.getfixturevalue(name)
+    q, v, a = random_state(robot, 0)
+    prescribed = np.arange(robot.nv) % 2 == 0
+    workspace, first, last = Workspace(robot), robot.link_names[1], robot.link_names[-1]
+    for call in (workspace.inverse_dynamics, workspace.forward_dynamics,
+                 lambda *state, **wrenches: workspace.bias_torques(*state[:2], **wrenches),
+                 lambda *state, **wrenches: workspace.hybrid_dynamics(
+                     *state, a, prescribed, **wrenches)[1],
+                 lambda *state, **wrenches: workspace.inverse_dynamics_derivatives(
+                     *state, **wrenches).by_position,
+                 lambda *state, **wrenches: workspace.forward_dynamics_derivatives(
+                     *state, **wrenches).by_position,
+                 lambda *state, **wrenches: workspace.hybrid_dynamics_derivatives(
+                     *state, a, prescribed, **wrenches)[0].by_position):
+        without = call(q, v, a).copy()
+        with_it = call(q, v, a, external_wrenches={last: np.arange(6.0)}).copy()
+        assert np.abs(with_it - without).max() > 1e-3
+        with pytest.raises(StateError):
+            call(q, v, a, external_wrenches={first: np.ones(6), last: np.full(6, np.nan)})
+        with pytest.raises(StateError):
+            call(np.full(robot.nq, np.nan), v, a, external_wrenches={last: np.ones(6)})
+        assert np.array_equal(call(q, v, a), without)
+
+
+def test_a_kept_workspace_has_the_jacobian_of_every_link(model, tree):
+    one = rbd_ros.ModelBuilder('one').link('base').link('a', mass=1.0).joint(
+        'j', 'revolute', 'base', 'a', xyz=(1.0, 2.0, 3.0), axis=(0.0, 1.0, 0.0)).build()
+    none = load_quietly(example_urdf('quadrotor_base.urdf'))
+    for robot in (model, tree, rbd_ros.with_floating_base(tree), one, none):
+        workspace = Workspace(robot)
+        for seed in range(2):
+            q, *_ = random_state(robot, seed)
+            poses = rbd_ros.forward_kinematics(robot, q)
+            for name in (*robot.link_names, *reversed(robot.link_names)):
+                J, T = workspace.world_jacobian(q, name)
+                assert np.array_equal(J, rbd_ros.world_jacobian(robot, q, name))
+                assert np.allclose(T, poses[robot.link_index(name)], rtol=0.0, atol=1e-12)
+
+
+def test_copies_of_a_workspace_are_as_good(tree):
+    q, v, a = random_state(tree, 0)
+    workspace = Workspace(tree)
+
+    def results(one, q):
+        return [x.copy() for x in (
+            one.inverse_dynamics(q, v, a), one.gravity_torques(q), one.forward_dynamics(q, v, a),
+            *one.world_jacobian(q, 'link5'), *one.all_terms(q, v),
+            *one.inverse_dynamics_derivatives(q, v, a), *one.terms_and_rates(q, v, a))]
+
+    results(workspace, q)
+    for again in (copy.deepcopy(workspace), pickle.loads(pickle.dumps(workspace))):
+        for x, expected in zip(results(again, 2.0 * q), results(workspace, 2.0 * q)):
+            assert np.array_equal(x, expected)
+
+
+def test_wrong_wrenches_links_and_options_are_refused_by_name(tree):
+    q, v, a = random_state(tree, 0)
+    with pytest.raises(rbd_ros.ModelError, match="no link 'hand'"):
+        rbd_ros.inverse_dynamics(tree, q, v, a, external_wrenches={'hand': np.zeros(6)})
+    with pytest.raises(StateError, match="link 'link1'"):
+        rbd_ros.inverse_dynamics(tree, q, v, a, external_wrenches={'link1': [1.0, np.nan]})
+    with pytest.raises(StateError, match='by the names of links'):
+        rbd_ros.inverse_dynamics(tree, q, v, a, external_wrenches=np.zeros(6))
+    with pytest.raises(rbd_ros.ModelError, match="no link 'hand'"):
+        rbd_ros.body_jacobian(tree, q, 'hand')
+    with pytest.raises(StateError, match='factorization'):
+        rbd_ros.coriolis_matrix(tree, q, v, factorization='cholesky')
+    with pytest.raises(StateError, match='prescribed'):
+        rbd_ros.hybrid_dynamics(tree, q, v, a, a, [True])
+
+
+def test_a_result_that_overflows_is_refused(tree):
+    q, v, a = random_state(tree, 0)
+    with pytest.raises(StateError, match='not finite'):
+        rbd_ros.inverse_dynamics(tree, q, 1e200 * v, a)
+
+
+def test_workspace_gives_the_same_as_the_functions_and_keeps_its_arrays(model, tree):
+    for robot in (model, tree):
+        workspace = Workspace(robot)
+        first = workspace.all_terms(*random_state(robot, 1)[:2])
+        for seed in range(3):
+            q, v, a = random_state(robot, seed)
+            again = workspace.all_terms(q, v)
+            assert all(x is y for x, y in zip(again, first))
+            for got, expected in zip(again, rbd_ros.all_terms(robot, q, v)):
+                assert np.array_equal(got, expected)
+            assert np.array_equal(workspace.inverse_dynamics(q, v, a),
+                                  rbd_ros.inverse_dynamics(robot, q, v, a))
+            assert np.array_equal(workspace.forward_dynamics(q, v, a),
+                                  rbd_ros.forward_dynamics(robot, q, v, a))
+
+
+def test_functions_return_arrays_of_their_own(tree):
+    q, v, a = random_state(tree, 0)
+    for torques in (rbd_ros.inverse_dynamics(tree, q, v, a), rbd_ros.gravity_torques(tree, q),
+                    rbd_ros.bias_torques(tree, q, v), rbd_ros.forward_dynamics(tree, q, v, a)):
+        # Not a view of the whole robot.
+        assert torques.base is None
+    one = rbd_ros.mass_matrix(tree, q)
+    kept = one.copy()
+    rbd_ros.mass_matrix(tree, q + 1.0)
+    rbd_ros.all_terms(tree, q + 1.0, v)
+    assert np.array_equal(one, kept)
+
+
+def test_models_cannot_be_changed(tree):
+    for array in (tree.tree.robot, tree.gravity, tree.lower, tree.tree.link_pose):
+        with pytest.raises(ValueError, match='read-only'):
+            array[0] = 0.0
+    with pytest.raises(AttributeError):
+        tree.mass = 1.0
+
+
+def test_robots_without_joints_have_a_centre_of_mass():
+    model = load_quietly(example_urdf('quadrotor_base.urdf'))
+    terms = rbd_ros.all_terms(model, [], [])
+    assert terms.M.shape == (0, 0)
+    assert np.allclose(terms.com, model.links[0].com)
+    assert rbd_ros.inverse_dynamics(model, [], [], []).shape == (0,)
+    assert rbd_ros.forward_dynamics(model, [], [], []).shape == (0,)
+
+
+def test_a_body_has_room_for_what_every_kernel_keeps():
+    assert max(ARTICULATED_COLUMNS, COMPOSITE_COLUMNS, DERIVATIVE_COLUMNS, FACTORIZATION_COLUMNS,
+               RATE_COLUMNS, REGRESSOR_COLUMNS) <= COLUMNS
+
+
+def test_numba_compiles_no_helper_for_the_value_of_a_place_or_column():
+    # It does so for each of Python's own whole numbers among the arguments.
+    helpers = ('offset', 'load_integer', 'add_columns', *(
+        f'{verb}{what}' for verb in ('load', 'store')
+        for what in ('', '3', '33', '6', '_symmetric', '_inertia')))
+    seen = 0
+    for source in PACKAGE.glob('kernels/*.py'):
+        calls = [node for node in ast.walk(ast.parse(source.read_text()))
+                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+                 and node.func.id in helpers]
+        known = vars(importlib.import_module(f'rbd_ros.kernels.{source.stem}')) if calls else {}
+        for argument in itertools.chain(*(call.args for call in calls)):
+            x = known.get(ast.unparse(argument), getattr(argument, 'value', None))
+            if isinstance(x, (int, np.integer)):
+                assert isinstance(x, np.int64), f'{source.name}: {ast.unparse(argument)}'
+                seen += 1
+    assert seen > 100
+
+
+def test_kernels_run_interpreted_with_the_same_result(tree):
+    # The identical source, with numba's compiler turned off.
+    script = """
+import numpy as np
+import sys
+sys.path.insert(0, sys.argv[1])
+import rbd_ros
+from robots import random_state, random_tree
+tree = random_tree(3, 9)
+q, v, a = random_state(tree, 0)
+terms = rbd_ros.all_terms(tree, q, v, factorization='body')
+tau = rbd_ros.inverse_dynamics(tree, q, v, a, external_wrenches={'link3': np.arange(6.0)})
+acc = rbd_ros.forward_dynamics(tree, q, v, tau)
+hybrid = rbd_ros.hybrid_dynamics(tree, q, v, a, tau, np.arange(tree.nv) % 2 == 0)
+J = rbd_ros.body_jacobian(tree, q, 'link7')
+print(repr([np.asarray(x).ravel().tolist() for x in (*terms, tau, acc, *hybrid, J)]))
+"""
+    here = str(pathlib.Path(__file__).parents[1])
+    results = [ast.literal_eval(subprocess.run(
+        [sys.executable, '-c', script, here], check=True, capture_output=True, text=True,
+        env={**os.environ, 'NUMBA_DISABLE_JIT': flag}).stdout) for flag in ('0', '1')]
+    for compiled, interpreted in zip(*results):
+        # The compiler contracts a b + c to one rounding: a few units in the last place.
+        assert np.allclose(compiled, interpreted, rtol=1e-11, atol=1e-11)

@@ -1,0 +1,21 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The kernels run interpreted from the same source."""
+
+import os
+from pathlib import Path
+import subprocess
+import sys
+
+import pytest
+
+HERE = Path(__file__).parents[1] / 'dynamics'
+
+
+@pytest.mark.parametrize('file', ['test_identities.py', 'test_closed_forms.py'])
+def test_core_tests_pass_without_the_compiler(file):
+    run = subprocess.run(
+        [sys.executable, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', str(HERE / file)],
+        env={**os.environ, 'NUMBA_DISABLE_JIT': '1'}, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout
+    assert ' passed' in run.stdout

@@ -1,0 +1,236 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever state the files of compiled kernels are in, kernels work; rows 58 of doc/faults.md."""
+
+import errno
+import hashlib
+import os
+from pathlib import Path
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from rbd_ros import kernel_cache
+from rbd_ros.kernel_cache import cache_directory, Directory
+from rbd_ros.kernels import compiled
+
+PACKAGE = Path(kernel_cache.__file__).parent
+# A user that no table of users knows.
+NOBODY = 54321
+X = np.arange(3.0)
+
+
+def add_one(x):
+    """Be a kernel."""
+    return x[0] + x[2] + 1.0
+
+
+def add_two(x):
+    """Be another, with arguments alike."""
+    return x[0] + x[2] + 2.0
+
+
+@pytest.fixture
+def process(tmp_path, monkeypatch):
+    """
+    Return a function that makes a kernel as a new process would.
+
+    It returns the kernel's result, and whether it was compiled.
+    """
+    def start(function=add_one, path=tmp_path / 'cache'):
+        monkeypatch.setattr(compiled, '_directory', Directory(path))
+        made = compiled.kernel(function)
+        compiled.prepare(made, X)
+        return made(X), not made.stats.cache_hits
+
+    return start
+
+
+def the_file(tmp_path):
+    """Return the one file of the cache."""
+    file, = (tmp_path / 'cache').iterdir()
+    return file
+
+
+def test_a_kernel_is_compiled_once(process, tmp_path, caplog):
+    assert process() == (3.0, True)
+    assert process() == (3.0, False)
+    assert process(add_two) == (4.0, True)
+    assert len(list((tmp_path / 'cache').iterdir())) == 2
+    assert process(add_two) == (4.0, False)
+    assert not caplog.messages
+
+
+@pytest.mark.parametrize('damage', ['empty', 'truncated', 'flipped', 'text', 'longer'])
+def test_fault_58_a_damaged_file_is_replaced(process, tmp_path, caplog, damage):
+    process()
+    file = the_file(tmp_path)
+    data = file.read_bytes()
+    file.write_bytes({
+        'empty': b'', 'truncated': data[:len(data) // 2], 'text': b'hello\n',
+        'flipped': data[:500] + bytes([data[500] ^ 1]) + data[501:],
+        'longer': data + b'\0'}[damage])
+    assert process() == (3.0, True)
+    assert str(file) in caplog.text
+    assert len(caplog.messages) == 1
+    assert process() == (3.0, False)
+
+
+def test_fault_58_a_file_of_another_kernel_is_not_taken_for_this_one(process, tmp_path, caplog):
+    process(add_two)
+    other = the_file(tmp_path)
+    process()
+    mine, = set((tmp_path / 'cache').iterdir()) - {other}
+    shutil.copy(other, mine)
+    assert process() == (3.0, True)
+    assert 'another file' in caplog.text
+
+
+def test_fault_58_what_is_whole_but_cannot_be_loaded_is_replaced(process, tmp_path, caplog):
+    process()
+    file, data = the_file(tmp_path), b'no pickle'
+    file.write_bytes(hashlib.sha256(file.name.encode() + b'\0' + data).digest() + data)
+    assert process() == (3.0, True)
+    assert 'UnpicklingError' in caplog.text
+    assert process() == (3.0, False)
+
+
+def test_fault_58_a_full_disk_keeps_nothing_and_stops_nothing(process, tmp_path, caplog,
+                                                              monkeypatch):
+    def replace(source, target):
+        raise OSError(errno.ENOSPC, 'No space left on device')
+    with monkeypatch.context() as patch:
+        patch.setattr(kernel_cache.os, 'replace', replace)
+        assert process() == (3.0, True)
+    assert 'No space left on device' in caplog.text
+    assert not list((tmp_path / 'cache').iterdir())
+    assert process() == (3.0, True)
+    assert process() == (3.0, False)
+
+
+def test_fault_58_a_directory_that_cannot_be_made_is_said_once(process, tmp_path, caplog):
+    (tmp_path / 'file').write_text('')
+    assert process(path=tmp_path / 'file' / 'cache') == (3.0, True)
+    assert len(caplog.messages) == 1
+    assert str(tmp_path / 'file') in caplog.text
+
+
+def test_fault_58_what_others_can_write_is_not_read(process, tmp_path, caplog):
+    process()
+    for path, mode in ((tmp_path / 'cache', 0o777), (tmp_path / 'cache', 0o770)):
+        path.chmod(mode)
+        assert process() == (3.0, True)
+        assert 'others own it or can write it' in caplog.text
+        path.chmod(0o755)
+        assert process() == (3.0, False)
+        caplog.clear()
+    the_file(tmp_path).chmod(0o666)
+    assert process() == (3.0, True)
+    # It was replaced by one of our own.
+    assert process() == (3.0, False)
+
+
+def test_fault_58_what_is_a_link_to_somewhere_else_is_not_read(process, tmp_path):
+    process()
+    file = the_file(tmp_path)
+    shutil.move(file, tmp_path / 'elsewhere')
+    file.symlink_to(tmp_path / 'elsewhere')
+    assert process() == (3.0, True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root can give files to others')
+def test_fault_58_what_others_own_is_not_read(process, tmp_path, caplog):
+    process()
+    os.chown(tmp_path / 'cache', NOBODY, NOBODY)
+    assert process() == (3.0, True)
+    assert 'others own it' in caplog.text
+    os.chown(tmp_path / 'cache', 0, 0)
+    os.chown(the_file(tmp_path), NOBODY, NOBODY)
+    assert process() == (3.0, True)
+
+
+def test_where_the_files_are(monkeypatch):
+    monkeypatch.setattr(kernel_cache.numba.config, 'CACHE_DIR', '')
+    monkeypatch.setenv('XDG_CACHE_HOME', '/var/cache/me')
+    assert cache_directory().parent == Path('/var/cache/me/rbd_ros')
+    monkeypatch.setenv('XDG_CACHE_HOME', 'relative')
+    monkeypatch.setenv('HOME', '/home/me')
+    assert cache_directory().parent == Path('/home/me/.cache/rbd_ros')
+    monkeypatch.setattr(kernel_cache.numba.config, 'CACHE_DIR', '/numba')
+    assert cache_directory().parent == Path('/numba/rbd_ros')
+    monkeypatch.setattr(kernel_cache.numba.config, 'CACHE_DIR', '')
+    monkeypatch.setattr(kernel_cache.os.path, 'expanduser', lambda path: path)
+    assert cache_directory() is None
+
+
+@pytest.mark.parametrize('file', sorted(path.name for path in PACKAGE.glob('*.py')
+                                        if '@kernel' in path.read_text()
+                                        or '@helper' in path.read_text()))
+def test_the_directory_follows_every_file_of_the_kernels(file, tmp_path):
+    copy = tmp_path / 'rbd_ros'
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns('ros', '__pycache__'))
+
+    def directory():
+        run = subprocess.run(
+            [sys.executable, '-S', '-c', 'import sys, types\n'
+             'for name in ("numba", "numba.core", "numba.core.compiler", "numba.core.serialize", '
+             '"llvmlite"):\n'
+             '    sys.modules[name] = types.SimpleNamespace(config=types.SimpleNamespace('
+             'CACHE_DIR=""), CompileResult=None, dumps=None)\n'
+             'from rbd_ros.kernel_cache import cache_directory\nprint(cache_directory())'],
+            env={'HOME': '/home/me'}, cwd=tmp_path, capture_output=True, text=True, check=True)
+        return run.stdout
+    before = directory()
+    assert directory() == before
+    source = copy / file
+    source.write_text(source.read_text().replace(' + ', ' - ', 1))
+    assert directory() != before
+
+
+SCRIPT = """
+import os, sys
+import lxml.etree, numba, numpy as np
+# The interpreter itself may lie where another user cannot read it: what it needs is loaded before.
+numba.njit(lambda x: x[0] + 1.0)(np.ones(1))
+os.setuid({user})
+import rbd_ros
+from rbd_ros.kernels.newton_euler import newton_euler_at_rest
+robot = rbd_ros.load_urdf_string({urdf!r})
+print(*rbd_ros.gravity_torques(robot, np.ones(robot.nq)).tolist())
+print('compiled' if not newton_euler_at_rest.stats.cache_hits else 'loaded')
+"""
+ARM = Path(__file__).parents[2] / 'urdf' / 'demo_arm.urdf'
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root can become another user')
+def test_fault_58_a_user_without_a_home_or_a_name_runs_uncached_or_from_an_image(tmp_path):
+    for path in (tmp_path, *tmp_path.parents[:2]):
+        path.chmod(0o755)
+
+    def run(user, **environment):
+        environment = {**os.environ, **environment}
+        for name in ('HOME', 'XDG_CACHE_HOME'):
+            if environment.get(name) == os.environ.get(name):
+                environment.pop(name, None)
+        result = subprocess.run(
+            [sys.executable, '-c', SCRIPT.format(user=user, urdf=ARM.read_text())],
+            env=environment, capture_output=True, text=True, check=False)
+        assert result.returncode == 0, result.stderr
+        torques, how = result.stdout.splitlines()
+        return torques, how, result.stderr
+
+    torques, how, said = run(NOBODY)
+    assert how == 'compiled'
+    assert 'there is no home directory' in said
+    image = str(tmp_path / 'image')
+    assert run(0, XDG_CACHE_HOME=image)[:2] == (torques, 'compiled')
+    # Read by one who can write nothing there.
+    assert run(NOBODY, XDG_CACHE_HOME=image) == (torques, 'loaded', '')
+    # What another user has written is not believed by root either.
+    for path in (Path(image), *Path(image).rglob('*')):
+        os.chown(path, NOBODY, NOBODY)
+    _, how, said = run(0, XDG_CACHE_HOME=image)
+    assert how == 'compiled'
+    assert 'others own it' in said

@@ -1,0 +1,398 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Robots made from others: floating bases, gravity, loads, locked joints, parts, mimics."""
+
+import numpy as np
+import pinocchio
+import pytest
+import rbd_ros
+from rbd_ros import load_urdf_string
+from rbd_ros.model.configurations import random_configuration
+from rbd_ros.model.description import Link
+from rbd_ros.model.joints import Joint, joint_pose
+from rbd_ros.model.model import rebuild
+from rbd_ros.textbook import sums_over_links
+from robots import example_urdf, load_quietly, random_state, random_tree, relative_error
+from test_urdf import joint, link, mimic, robot
+
+ROUNDING = 1e-11
+AGREEMENT = 1e-9
+
+FLOATING = ['talos_reduced.urdf', 'anymal_b_simple_description/robots/anymal.urdf', 'solo12.urdf',
+            'icub_reduced.urdf', 'icub.urdf', 'g1_29dof_rev_1_0.urdf']
+
+
+@pytest.mark.parametrize('seed', range(3))
+@pytest.mark.parametrize('name', FLOATING)
+def test_floating_bases_agree_with_pinocchios_free_flyer(name, seed):
+    path = example_urdf(name)
+    model = load_quietly(path, floating_base=True)
+    pin = pinocchio.buildModelFromUrdf(str(path), pinocchio.JointModelFreeFlyer())
+    data = pin.createData()
+    rng = np.random.default_rng(seed)
+    q = rbd_ros.neutral(model)
+    q[7:] = rng.uniform(-1.0, 1.0, model.nq - 7)
+    quaternion = rng.normal(size=4)
+    q[:4], q[4:7] = quaternion / np.linalg.norm(quaternion), rng.normal(size=3)
+    v, a = rng.normal(size=(2, model.nv))
+
+    # Pinocchio: position before quaternion, linear before angular, joints by its own order.
+    assert list(model.position_names[:7]) == [
+        'base_' + x for x in ('qx', 'qy', 'qz', 'qw', 'x', 'y', 'z')]
+    assert list(model.velocity_names[:6]) == [
+        'base_' + x for x in ('wx', 'wy', 'wz', 'vx', 'vy', 'vz')]
+    joints = [model.velocity_names.index(x) for x in list(pin.names)[2:]]
+    order = np.array([3, 4, 5, 0, 1, 2, *joints])
+    back = np.argsort(order)
+    q_pin = np.concatenate((q[4:7], q[:4], q[np.array(joints) + 1]))
+    v_pin, a_pin = v[order], a[order]
+
+    tau = pinocchio.rnea(pin, data, q_pin, v_pin, a_pin)[back]
+    assert relative_error(rbd_ros.inverse_dynamics(model, q, v, a), tau) < AGREEMENT
+    terms = rbd_ros.all_terms(model, q, v)
+    M = np.triu(pinocchio.crba(pin, data, q_pin))
+    M = (M + np.triu(M, 1).T)[np.ix_(back, back)]
+    C = pinocchio.computeCoriolisMatrix(pin, data, q_pin, v_pin)[np.ix_(back, back)]
+    g = pinocchio.computeGeneralizedGravity(pin, data, q_pin)[back]
+    J_com = pinocchio.jacobianCenterOfMass(pin, data, q_pin)[:, back]
+    assert relative_error(terms.M, M) < AGREEMENT
+    assert relative_error(terms.C, C) < AGREEMENT
+    assert relative_error(terms.g, g) < AGREEMENT
+    assert relative_error(terms.com_jacobian, J_com) < AGREEMENT
+    assert relative_error(terms.com, data.com[0]) < AGREEMENT
+    got = rbd_ros.forward_dynamics(model, q, v, tau)
+    expected = pinocchio.aba(pin, data, q_pin, v_pin, tau[order])[back]
+    assert relative_error(got, expected) < AGREEMENT * (1.0 + 1e-6 * np.linalg.cond(M))
+    prescribed = np.arange(model.nv) >= 6
+    got_a, got_tau = rbd_ros.hybrid_dynamics(model, q, v, a, tau, prescribed)
+    assert relative_error(got_a, a) < AGREEMENT
+    assert relative_error(got_tau, tau) < AGREEMENT
+
+
+def test_floating_and_planar_joints_of_a_urdf():
+    model = load_urdf_string(robot(
+        link('world', ''), link('body'), link('cart'), joint('fly', 'world', 'body', 'floating'),
+        joint('drive', 'body', 'cart', 'planar')))
+    assert model.velocity_names == (*('fly_' + x for x in ('wx', 'wy', 'wz', 'vx', 'vy', 'vz')),
+                                    'drive_x', 'drive_y', 'drive_theta')
+    q = rbd_ros.neutral(model)
+    q[7:] = 1.0, 2.0, 0.5
+    T = rbd_ros.forward_kinematics(model, q)[2]
+    assert np.allclose(T[:3, 3], [1.0, 2.0, 0.0])
+    assert np.allclose(T[:3, 0], [np.cos(0.5), np.sin(0.5), 0.0])
+
+
+def test_the_world_of_a_floating_base_gets_a_name_of_its_own():
+    model = load_urdf_string(robot(link('world')), floating_base=True)
+    assert model.link_names == ('world_', 'world')
+    with pytest.raises(rbd_ros.ModelError, match="2 joints are called 'base'"):
+        load_urdf_string(robot(link('a'), link('b'), joint('base', 'a', 'b')), floating_base=True)
+    empty = load_quietly(example_urdf('ur3.urdf'))
+    with pytest.raises(rbd_ros.ModelError, match='no links'):
+        rbd_ros.with_floating_base(empty)
+
+
+def test_a_tilted_mount_is_a_turned_gravity():
+    model = load_quietly(example_urdf('ur10_robot.urdf'))
+    q, v, a = random_state(model, 0)
+    # The same robot on a wall: fixed to a world whose gravity is straight down.
+    floating = rbd_ros.with_floating_base(model)
+    quaternion = np.array([0.3, -0.5, 0.1, 0.8])
+    quaternion /= np.linalg.norm(quaternion)
+    mounted = rbd_ros.with_locked_joints(floating, {'base': [*quaternion, 1.0, 2.0, 3.0]})
+    R = joint_pose(floating.joints[0], [*quaternion, 0.0, 0.0, 0.0])[:3, :3]
+    tilted = rbd_ros.with_gravity(model, R.T @ model.gravity)
+    assert relative_error(rbd_ros.inverse_dynamics(mounted, q, v, a),
+                          rbd_ros.inverse_dynamics(tilted, q, v, a)) < ROUNDING
+    ceiling = rbd_ros.with_gravity(model, [0.0, 0.0, 9.81])
+    assert np.allclose(rbd_ros.gravity_torques(ceiling, q), -rbd_ros.gravity_torques(model, q))
+    with pytest.raises(rbd_ros.ModelError, match='gravity must be three finite'):
+        rbd_ros.with_gravity(model, [0.0, np.nan, 0.0])
+
+
+def test_a_payload_adds_what_it_weighs_and_can_be_taken_off():
+    model = load_quietly(example_urdf('panda.urdf'))
+    q, v, a = random_state(model, 1)
+    mass, com, inertia = 2.5, np.array([0.01, 0.02, 0.1]), np.diag([0.02, 0.03, 0.04])
+    loaded = rbd_ros.with_payload(model, 'panda_hand', mass, com, inertia)
+    assert abs(loaded.mass - model.mass - mass) < 1e-12
+    assert loaded.velocity_names == model.velocity_names
+    # By hand: the momentum of one more body, through the Jacobian of the link.
+    alone = rbd_ros.with_payload(
+        rebuild(model, links=[Link(one.name) for one in model.links]),
+        'panda_hand', mass, com, inertia)
+    for function, state in ((rbd_ros.inverse_dynamics, (q, v, a)), (rbd_ros.mass_matrix, (q,)),
+                            (rbd_ros.coriolis_matrix, (q, v)), (rbd_ros.gravity_torques, (q,))):
+        total = function(model, *state) + function(alone, *state)
+        assert relative_error(function(loaded, *state), total) < ROUNDING
+    k = model.link_index('panda_hand')
+    T, J = sums_over_links.poses(model, q)[k], sums_over_links.body_jacobians(model, q)[k]
+    weight = np.concatenate((np.cross(com, T[:3, :3].T @ model.gravity * mass),
+                             T[:3, :3].T @ model.gravity * mass))
+    assert relative_error(rbd_ros.gravity_torques(alone, q), -J.T @ weight) < ROUNDING
+
+    other = rbd_ros.with_payload(loaded, 'panda_hand', 1.0)
+    assert abs(other.mass - model.mass - 1.0) < 1e-12
+    bare = rbd_ros.without_payload(other, 'panda_hand')
+    assert bare.mass == model.mass
+    assert bare.link_names == model.link_names
+    assert rbd_ros.without_payload(model, 'panda_hand') is model
+
+
+@pytest.mark.parametrize('arguments, message', [
+    (('claw', 1.0), "no link 'claw'"), (('panda_hand', -1.0), 'mass is negative'),
+    (('panda_hand', np.nan), "on link 'panda_hand': its mass must be one finite"),
+    (('panda_hand', 1.0, (0, 0, np.inf)), 'its centre of mass must be 3 finite'),
+    (('panda_hand', 0.0), 'take it away instead'),
+    (('panda_hand', 1.0, (0, 0, 0), np.diag([1.0, 0.1, 0.1])), 'triangle inequality')])
+def test_impossible_payloads_are_refused(arguments, message):
+    model = load_quietly(example_urdf('panda.urdf'))
+    with pytest.raises(rbd_ros.ModelError, match=message):
+        rbd_ros.with_payload(model, *arguments)
+
+
+@pytest.mark.parametrize('seed', range(10))
+def test_locked_joints_keep_masses_and_leave_the_rest_of_the_equations(seed):
+    model = random_tree(seed, 8, kinds=['revolute', 'prismatic', 'universal', 'spherical', 'free'])
+    rng = np.random.default_rng(seed)
+    q, v, a = random_configuration(model, rng), *rng.normal(size=(2, model.nv))
+    locked = [one.name for one, _, _ in model.moving_joints][1::2]
+    positions = {one.name: q[i] for one, i, _ in model.moving_joints if one.name in locked}
+    reduced = rbd_ros.with_locked_joints(model, positions)
+    assert abs(reduced.mass - model.mass) < 1e-12
+    q_kept = np.concatenate([q[i] for one, i, _ in model.moving_joints if one.name not in locked])
+    kept = np.concatenate([np.arange(k.start, k.stop) for one, _, k in model.moving_joints
+                           if one.name not in locked])
+    v_all, a_all = np.zeros(model.nv), np.zeros(model.nv)
+    v_all[kept], a_all[kept] = v[kept], a[kept]
+    assert relative_error(rbd_ros.inverse_dynamics(reduced, q_kept, v[kept], a[kept]),
+                          rbd_ros.inverse_dynamics(model, q, v_all, a_all)[kept]) < ROUNDING
+    assert relative_error(rbd_ros.center_of_mass(reduced, q_kept),
+                          rbd_ros.center_of_mass(model, q)) < ROUNDING
+    assert relative_error(rbd_ros.forward_kinematics(reduced, q_kept),
+                          rbd_ros.forward_kinematics(model, q)) < ROUNDING
+
+
+def test_gripper_fingers_lock_with_those_that_mimic_them():
+    model = load_quietly(example_urdf('panda.urdf'))
+    arm = rbd_ros.with_locked_joints(model, {'panda_finger_joint1': 0.03})
+    assert arm.nv == 7
+    assert arm.folding is None
+    assert abs(arm.mass - model.mass) < 1e-12
+    q = np.linspace(-1.0, 1.0, 7)
+    assert np.allclose(rbd_ros.forward_kinematics(arm, q),
+                       rbd_ros.forward_kinematics(model, [*q, 0.03]))
+    same = rbd_ros.with_free_joints(model, [f'panda_joint{k}' for k in range(1, 8)])
+    assert same.velocity_names == arm.velocity_names
+
+
+@pytest.mark.parametrize('positions, message', [
+    ({'elbow': 0.0}, "no joint 'elbow'"),
+    ({'panda_joint1': [0.0, 1.0]}, "'panda_joint1': its locked position must be 1 finite"),
+    ({'panda_joint1': np.nan}, 'must be 1 finite'),
+    ({'panda_finger_joint2': 0.0}, "mimics 'panda_finger_joint1'.*leave it out"),
+    ({'panda_joint8': 0.0}, 'it is fixed')])
+def test_impossible_locks_are_refused(positions, message):
+    model = load_quietly(example_urdf('panda.urdf'))
+    with pytest.raises(rbd_ros.ModelError, match=message):
+        rbd_ros.with_locked_joints(model, positions)
+
+
+def test_with_free_joints_keeps_a_subset():
+    model = load_quietly(example_urdf('talos_reduced.urdf'))
+    legs = [name for name in model.velocity_names if name.startswith('leg_left')]
+    reduced = rbd_ros.with_free_joints(model, legs)
+    assert list(reduced.velocity_names) == legs
+    assert abs(reduced.mass - model.mass) < 1e-12
+
+
+def test_a_subtree_is_the_part_that_a_link_carries():
+    model = load_quietly(example_urdf('talos_reduced.urdf'))
+    arm = rbd_ros.subtree(model, 'torso_2_link')
+    assert arm.link_names[0] == 'torso_2_link'
+    assert all(not name.startswith('leg') for name in arm.velocity_names)
+    assert any(name.startswith('arm_left') for name in arm.velocity_names)
+    q, _, _ = random_state(arm, 0)
+    full = np.zeros(model.nq)
+    for name, x in zip(arm.velocity_names, q):
+        full[model.velocity_names.index(name)] = x
+    # Upright at q = 0, the torques of the arm are the same in the whole robot.
+    expected = rbd_ros.gravity_torques(model, full)
+    got = rbd_ros.gravity_torques(arm, q)
+    for name, x in zip(arm.velocity_names, got):
+        assert abs(x - expected[model.velocity_names.index(name)]) < 1e-9
+    follower = load_urdf_string(robot(*(link(x) for x in 'abc'), joint('i', 'a', 'b'),
+                                      joint('j', 'b', 'c', inside=mimic('i'))))
+    with pytest.raises(rbd_ros.ModelError, match="joint 'j' mimics 'i'"):
+        rbd_ros.subtree(follower, 'b')
+
+
+CHAIN = robot(*(link(x) for x in 'abcde'), joint('i', 'a', 'b', inside=mimic('j', '2', '0.5')),
+              joint('j', 'b', 'c', inside=mimic('k', '-3', '1')), joint('k', 'c', 'd'),
+              joint('l', 'd', 'e', inside='<axis xyz="0 1 0"/>'))
+
+
+@pytest.mark.parametrize('source', [CHAIN, 'panda.urdf', 'talos_full_v2.urdf', 'pr2.urdf'])
+def test_mimics_are_folded_exactly_in_every_algorithm(source):
+    if source.startswith('<'):
+        model = load_urdf_string(source)
+        full = load_urdf_string(source.replace('<mimic', '<unknown'))
+    else:
+        model = load_quietly(example_urdf(source))
+        full = rebuild(model, joints=[Joint(**{**vars(one), 'mimic': None})
+                                      for one in model.joints])
+    fold, G = model.folding, model.folding.G
+    q, v, a = random_state(model, 2)
+    q_full, v_full, a_full = fold.multiplier * q[fold.source] + fold.offset, G @ v, G @ a
+
+    terms, whole = rbd_ros.all_terms(model, q, v), rbd_ros.all_terms(full, q_full, v_full)
+    assert relative_error(terms.M, G.T @ whole.M @ G) < ROUNDING
+    assert relative_error(terms.C, G.T @ whole.C @ G) < ROUNDING
+    assert relative_error(terms.g, G.T @ whole.g) < ROUNDING
+    assert relative_error(terms.com_jacobian, whole.com_jacobian @ G) < ROUNDING
+    assert relative_error(terms.com, whole.com) < ROUNDING
+    tau = rbd_ros.inverse_dynamics(model, q, v, a)
+    assert relative_error(tau, G.T @ rbd_ros.inverse_dynamics(full, q_full, v_full, a_full)) \
+        < ROUNDING
+    tip = model.link_names[-1]
+    assert relative_error(rbd_ros.body_jacobian(model, q, tip),
+                          rbd_ros.body_jacobian(full, q_full, tip) @ G) < ROUNDING
+    # Forward and hybrid dynamics: mimics close loops, so what comes out must fit what went in.
+    assert relative_error(rbd_ros.forward_dynamics(model, q, v, tau), a) < AGREEMENT
+    prescribed = np.arange(model.nv) % 2 == 0
+    got_a, got_tau = rbd_ros.hybrid_dynamics(model, q, v, a, tau, prescribed)
+    assert relative_error(got_a, a) < AGREEMENT
+    assert relative_error(got_tau, tau) < AGREEMENT
+
+
+def test_damping_and_friction_of_mimicking_joints_load_their_leader():
+    text = CHAIN.replace('<axis xyz="0 0 1"/>',
+                         '<axis xyz="0 0 1"/><dynamics damping="0.1" friction="0.2"/>')
+    model = load_urdf_string(text)
+    # i = -6 k + ..., j = -3 k + ...: powers 36, 9 and 1 times that of k; l has none.
+    assert np.allclose(model.damping, [0.1 * (36 + 9 + 1), 0.0])
+    assert np.allclose(model.friction, [0.2 * (6 + 3 + 1), 0.0])
+
+
+@pytest.fixture(scope='module')
+def arm():
+    """Return a real robot."""
+    return load_quietly(example_urdf('ur5_robot.urdf'))
+
+
+@pytest.mark.parametrize('inertia', [(0.01, 0.02, 0.025), (0.01, 0.02, 0.025, 0.0, 0.0, 0.0),
+                                     np.diag((0.01, 0.02, 0.025))])
+def test_the_inertia_of_a_load_is_given_as_that_of_a_link_is(arm, inertia):
+    loaded = rbd_ros.with_payload(arm, arm.link_names[-1], 2.0, (0.1, 0.0, 0.0), inertia)
+    assert np.array_equal(loaded.links[-1].inertia, np.diag((0.01, 0.02, 0.025)))
+
+
+def test_six_numbers_of_an_inertia_are_moments_and_then_products(arm):
+    loaded = rbd_ros.with_payload(arm, arm.link_names[-1], 2.0, (0.1, 0.0, 0.0),
+                                  (0.01, 0.02, 0.025, 0.001, 0.002, 0.003))
+    assert loaded.links[-1].inertia.tolist() == [
+        [0.01, 0.001, 0.002], [0.001, 0.02, 0.003], [0.002, 0.003, 0.025]]
+
+
+@pytest.mark.parametrize('inertia', [0.01, (0.01, 0.02), np.eye(2), np.ones((1, 3)), np.eye(4)])
+def test_numbers_of_a_load_are_not_repeated_to_fill_up(arm, inertia):
+    with pytest.raises(rbd_ros.ModelError, match='3, 6 or 3 x 3 numbers'):
+        rbd_ros.with_payload(arm, arm.link_names[-1], 2.0, inertia=inertia)
+    with pytest.raises(rbd_ros.ModelError, match='3 finite numbers'):
+        rbd_ros.with_payload(arm, arm.link_names[-1], 2.0, com=0.1)
+
+
+def test_a_rotor_at_a_fixed_joint_is_refused(arm):
+    fixed = next(joint.name for joint in arm.joints if not joint.nv)
+    with pytest.raises(rbd_ros.ModelError, match=f"joint '{fixed}' is fixed"):
+        rbd_ros.with_armature(arm, {fixed: 0.1})
+
+
+def follower(kind='revolute', multiplier=-2.0, offset=0.3):
+    """Return a robot whose second joint copies the first, which is of a kind."""
+    return (rbd_ros.ModelBuilder('r').link('a').link('b', 1.0, (0.1, 0.0, 0.0)).link('c', 2.0)
+            .joint('lead', kind, 'a', 'b', axis=(0, 1, 0), xyz=(0, 0, 1))
+            .joint('follow', 'revolute', 'b', 'c', axis=(0, 1, 0), xyz=(1, 0, 0),
+                   mimic=('lead', multiplier, offset)))
+
+
+def angle_of(model, q):
+    """Return by how much the last link of `follower` is turned, rad."""
+    R = rbd_ros.forward_kinematics(model, q)[2, :3, :3]
+    return np.arctan2(R[0, 2], R[0, 0])
+
+
+def test_a_locked_leader_holds_its_follower_at_multiplier_and_offset():
+    model = follower().build()
+    assert angle_of(model, [0.2]) == pytest.approx(0.2 - 2.0 * 0.2 + 0.3)
+    for q in (0.0, 0.2, -0.5):
+        locked = rbd_ros.with_locked_joints(model, {'lead': q})
+        assert locked.nv == 0
+        assert angle_of(locked, []) == pytest.approx(q - 2.0 * q + 0.3)
+    free = rbd_ros.with_free_joints(model, [])
+    assert angle_of(free, []) == pytest.approx(0.3)
+
+
+def test_a_joint_that_copies_a_fixed_one_stays_at_its_offset():
+    with pytest.warns(rbd_ros.ModelWarning, match="'follow' mimics 'lead', which is fixed"):
+        model = follower('fixed').build()
+    assert model.nv == 0
+    assert angle_of(model, []) == pytest.approx(0.3)
+    with pytest.raises(rbd_ros.ModelError, match='which is fixed'):
+        follower('fixed').build(strict=True)
+
+
+def test_followers_are_to_be_left_out_where_joints_are_locked_or_chosen():
+    model = follower().build()
+    with pytest.raises(rbd_ros.ModelError, match=r"mimics 'lead'.*leave it out"):
+        rbd_ros.with_locked_joints(model, {'lead': 0.1, 'follow': 0.1})
+    with pytest.raises(rbd_ros.ModelError, match="mimics 'lead': name that one"):
+        rbd_ros.with_free_joints(model, ['follow'])
+
+
+def test_friction_torques():
+    model = load_urdf_string(robot(link('a'), link('b'), link('c'), joint(
+        'i', 'a', 'b', inside='<axis xyz="0 0 1"/><dynamics damping="0.5" friction="2"/>'),
+        joint('j', 'b', 'c')))
+    assert np.allclose(rbd_ros.friction_torques(model, [0.4, 1.0]), [0.5 * 0.4 + 2.0, 0.0])
+    assert np.allclose(rbd_ros.friction_torques(model, [-0.4, 1.0]), [-2.2, 0.0])
+    assert np.allclose(rbd_ros.friction_torques(model, [0.0, 1.0]), [0.0, 0.0])
+    assert np.allclose(rbd_ros.friction_torques(model, [0.4, 1.0], smooth=0.4),
+                       [0.2 + 2.0 * np.tanh(1.0), 0.0])
+    with pytest.raises(rbd_ros.StateError, match='v has the shape'):
+        rbd_ros.friction_torques(model, [0.0])
+    # They are no part of the rigid-body terms.
+    assert np.allclose(rbd_ros.inverse_dynamics(model, [0, 0], [1, 1], [0, 0]), [0.0, 0.0])
+
+
+def test_armature_by_name():
+    model = load_quietly(example_urdf('ur10_robot.urdf'))
+    geared = rbd_ros.with_armature(model, {'elbow_joint': 0.7})
+    q, _, _ = random_state(model, 0)
+    difference = rbd_ros.mass_matrix(geared, q) - rbd_ros.mass_matrix(model, q)
+    assert np.allclose(difference, np.diag([0.0, 0.0, 0.7, 0.0, 0.0, 0.0]))
+    for armature, message in (({'knee': 1.0}, "no joint 'knee'"),
+                              ({'elbow_joint': -1.0}, 'armature must be finite and not negative')):
+        with pytest.raises(rbd_ros.ModelError, match=message):
+            rbd_ros.with_armature(model, armature)
+
+
+def test_changes_leave_the_robot_that_they_started_from():
+    model = load_quietly(example_urdf('panda.urdf'))
+    before = (model.mass, model.nv, model.tree.robot.copy())
+    rbd_ros.with_payload(model, 'panda_hand', 1.0)
+    rbd_ros.with_locked_joints(model, {'panda_joint1': 1.0})
+    rbd_ros.with_gravity(model, [0.0, 0.0, 0.0])
+    assert (model.mass, model.nv) == before[:2]
+    assert np.array_equal(model.tree.robot, before[2])
+
+
+def test_a_load_is_no_link_of_the_robot_that_happens_to_be_called_so():
+    robot = (rbd_ros.ModelBuilder('r').link('a', 1.0).link('a/payload', 5.0)
+             .joint('mount', 'fixed', 'a', 'a/payload').build())
+    assert rbd_ros.without_payload(robot, 'a').mass == 6.0
+    with pytest.raises(rbd_ros.ModelError, match="2 links are called 'a/payload'"):
+        rbd_ros.with_payload(robot, 'a', 1.0)
+    loaded = rbd_ros.with_payload(rbd_ros.ModelBuilder('r').link('a', 1.0).build(), 'a', 2.0)
+    with pytest.raises(rbd_ros.ModelError, match='is itself a load'):
+        rbd_ros.with_payload(loaded, 'a/payload', 1.0)

@@ -1,0 +1,353 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a controller is told at the beginning, at jumps, without states and at the end; no ROS."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from rbd_ros.ros.differentiator import Differentiator
+from rbd_ros.ros.effort_commands import EffortCommands
+
+# Sums of a few numbers near 10 N m.
+ROUNDING = 1e-12
+JOINTS = ('a', 'b')
+EFFORTS = np.array([4.0, -8.0])
+FREE = np.full(2, np.inf)
+# As the README and the documentation of the class have it: s, the shortest blend and ramp, the
+# longest step at a time, and the pause after which another controller is told from zero.
+SMOOTH, LONGEST_STEP, FORGOTTEN = 0.25, 0.02, 1.0
+PERIOD = 0.01
+
+
+@dataclass
+class Settings:
+    """The parameters that matter here, with their defaults."""
+
+    on_stale: str = 'stop'
+    state_timeout: float = 0.5
+    ramp_time: float = 1.0
+    blend_time: float = 0.0
+    effort_rate_limit: float = 0.0
+    limit_efforts: bool = False
+
+
+def commands(limits=FREE):
+    """Return the commands of a robot with two joints."""
+    result = EffortCommands()
+    result.follow(JOINTS, limits)
+    result.begin()
+    return result
+
+
+def near(got, expected):
+    """Return whether commands are what they should be."""
+    return got is not None and np.max(np.abs(got - expected)) < ROUNDING
+
+
+def stream(one, efforts, begin, duration, settings):
+    """Have the same efforts commanded 100 times a second; return times and commands."""
+    times = begin + PERIOD * np.arange(round(duration / PERIOD) + 1)
+    return times, np.array([one.update(efforts, now, settings).copy() for now in times])
+
+
+def silence(one, begin, duration, settings):
+    """Ask 100 times a second what to command without states; return times and commands."""
+    times = begin + PERIOD * np.arange(round(duration / PERIOD) + 1)
+    got = []
+    for now in times:
+        command = one.repeat(now, settings)
+        got.append(None if command is None else command.copy())
+    return times, got
+
+
+def largest_step(got):
+    """Return the largest change from one command to the next, as a share of EFFORTS."""
+    return np.max(np.abs(np.diff(got, axis=0) / EFFORTS), initial=0.0)
+
+
+def test_by_default_efforts_are_commanded_as_they_are():
+    one, settings = commands(np.array([3.0, 3.0])), Settings()
+    for k in range(5):
+        assert np.array_equal(one.update(k * EFFORTS, 0.001 * k, settings), k * EFFORTS)
+
+
+def test_the_first_command_is_blended_in_from_zero():
+    times, got = stream(commands(), EFFORTS, 10.0, 3.0, Settings(blend_time=2.0))
+    shares = np.minimum((times - 10.0) / 2.0, 1.0)
+    assert np.max(np.abs(got - shares[:, None] * EFFORTS)) < ROUNDING
+
+
+def test_the_rate_limit_holds_from_zero_and_at_every_step():
+    one, settings = commands(), Settings(effort_rate_limit=10.0)
+    last = np.zeros(2)
+    for k in range(300):
+        target = EFFORTS if k < 150 else -EFFORTS
+        got = one.update(target, 0.01 * k, settings).copy()
+        assert np.all(np.abs(got - last) <= 10.0 * 0.01 * (k > 0) + ROUNDING)
+        last = got
+        if k == 149:
+            assert near(got, EFFORTS)
+    # After a long pause the step is that of a short one.
+    got = one.update(10.0 * EFFORTS, 100.0, settings)
+    assert np.all(np.abs(got - last) <= 10.0 * LONGEST_STEP + ROUNDING)
+
+
+def test_fault_49_efforts_beyond_the_limits_are_named_and_clamped_if_so_wanted():
+    one = commands(np.array([5.0, 5.0]))
+    assert near(one.update(EFFORTS, 0.0, Settings()), EFFORTS)
+    assert one.beyond_limits() == ['b']
+    assert one.beyond_limits() == []
+    assert near(one.update(EFFORTS, 0.01, Settings(limit_efforts=True)), [4.0, -5.0])
+    assert one.beyond_limits() == ['b']
+
+
+@pytest.mark.parametrize('extra', [{}, {'effort_rate_limit': 1.0}, {'blend_time': 5.0}])
+def test_fault_53_limits_come_last_whatever_blends_and_rates_say(extra):
+    one = commands(np.array([5.0, 5.0]))
+    stream(one, EFFORTS, 0.0, 20.0, Settings(**extra))
+    settings = Settings(limit_efforts=True, **extra)
+    one.disturb()
+    _, got = stream(one, 3.0 * EFFORTS, 20.01, 1.0, settings)
+    assert np.all(np.abs(got) <= 5.0)
+    # A robot with lower limits: at once.
+    one.follow(JOINTS, np.array([1.0, 2.0]))
+    _, got = stream(one, EFFORTS, 21.02, 1.0, settings)
+    assert np.all(np.abs(got) <= [1.0, 2.0])
+    for policy in ('hold', 'ramp_down'):
+        one.follow(JOINTS, np.array([0.5, 0.25]))
+        settings.on_stale = policy
+        _, got = silence(one, 23.0, 2.0, settings)
+        assert all(np.all(np.abs(command) <= [0.5, 0.25]) for command in got)
+
+
+def test_fault_20_commands_go_smoothly_to_those_of_a_robot_that_has_changed():
+    one, settings = commands(), Settings()
+    stream(one, EFFORTS, 0.0, 1.0, settings)
+    one.follow(JOINTS, FREE)
+    times, got = stream(one, 2.0 * EFFORTS, 1.0 + PERIOD, 1.0, settings)
+    shares = np.minimum((times - times[0]) / SMOOTH, 1.0)
+    assert np.max(np.abs(got - (1.0 + shares[:, None]) * EFFORTS)) < ROUNDING
+
+
+def test_fault_51_the_order_stays_while_the_joints_are_the_same():
+    one, settings = commands(), Settings()
+    assert one.joints == JOINTS
+    # Before there were commands, too.
+    one.follow(('b', 'a'), np.array([1.0, 2.0]))
+    assert one.joints == JOINTS
+    stream(one, EFFORTS, 0.0, 1.0, settings)
+    one.follow(('b', 'a'), np.array([1.0, 2.0]))
+    assert (one.joints, one.enabled, one.mismatch) == (JOINTS, True, '')
+    # The limits are those of the joints, wherever they stand.
+    got = one.update(EFFORTS, 1.01, Settings(limit_efforts=True))
+    assert np.array_equal(np.abs(got), [2.0, 1.0])
+
+
+@pytest.mark.parametrize('joints', [('a', 'c'), ('a',), ('a', 'b', 'c')])
+@pytest.mark.parametrize('policy', ['stop', 'hold', 'ramp_down'])
+def test_fault_51_other_joints_end_the_commands_until_they_are_enabled(joints, policy):
+    one, settings = commands(), Settings(on_stale=policy)
+    stream(one, EFFORTS, 0.0, 1.0, settings)
+    one.follow(joints, np.full(len(joints), np.inf))
+    assert not one.enabled
+    assert ', '.join(joints) in one.mismatch
+    assert 'a, b' in one.mismatch
+    # What is said meanwhile is for the joints that were there before.
+    times, got = silence(one, 1.01, 2.0, settings)
+    assert one.joints == JOINTS
+    if policy != 'ramp_down':
+        assert set(map(type, got)) == {type(None)}
+    else:
+        said = np.array([command for command in got if command is not None])
+        assert largest_step([EFFORTS, *said]) < 1.01 * PERIOD / settings.ramp_time
+        assert not said[-1].any()
+    # Even if the first joints come back: somebody has to look.
+    one.follow(JOINTS, FREE)
+    assert not one.enabled
+    one.follow(joints, np.full(len(joints), np.inf))
+    one.begin()
+    assert not one.enabled
+    one.enable()
+    assert (one.joints, one.enabled, one.mismatch) == (joints, True, '')
+    # Each joint goes on where it was, those that are new from zero.
+    last = 0.0 if policy == 'ramp_down' else 1.0
+    start = np.array([last * dict(zip(JOINTS, EFFORTS)).get(name, 0.0) for name in joints])
+    goal = np.full(len(joints), 10.0)
+    times, got = stream(one, goal, times[-1] + PERIOD, 1.0, settings)
+    shares = np.minimum((times - times[0]) / SMOOTH, 1.0)[:, None]
+    assert np.max(np.abs(got - (1.0 - shares) * start - shares * goal)) < ROUNDING
+
+
+def test_fault_51_other_joints_are_taken_over_while_nothing_was_commanded():
+    one = commands()
+    one.follow(('c', 'd', 'e'), np.full(3, np.inf))
+    assert (one.joints, one.enabled) == (('c', 'd', 'e'), True)
+    assert near(one.update(np.ones(3), 0.0, Settings()), np.ones(3))
+
+
+@pytest.mark.parametrize('period', [0.001, 0.01, 0.2])
+def test_a_change_at_every_state_does_not_keep_commands_where_they_are(period):
+    one, settings = commands(), Settings()
+    one.update(EFFORTS, 0.0, settings)
+    got = [EFFORTS]
+    for k in range(1, round(3.0 / period)):
+        one.disturb()
+        got.append(one.update(3.0 * EFFORTS, period * k, settings).copy())
+    assert near(got[1], EFFORTS)
+    assert np.max(np.abs(got[-1] - 3.0 * EFFORTS)) < 0.01
+    # No faster than a blend that begins now, at any of them.
+    assert largest_step(got) <= 2.0 * max(period, LONGEST_STEP) / SMOOTH + ROUNDING
+
+
+@pytest.mark.parametrize('policy', ['stop', 'hold', 'ramp_down'])
+@pytest.mark.parametrize('pause', [0.15, 0.49, 0.51, 2.0, 1000.0])
+def test_fault_52_after_a_gap_commands_blend_whoever_notices_it(policy, pause):
+    settings = Settings(on_stale=policy)
+    for timer_first in (True, False):
+        one = commands()
+        stream(one, EFFORTS, 0.0, 1.0, settings)
+        got = [EFFORTS]
+        if timer_first:
+            command = one.repeat(1.0 + pause, settings)
+            got += [] if command is None else [command.copy()]
+        _, more = stream(one, 3.0 * EFFORTS, 1.0 + pause, 1.0, settings)
+        assert largest_step([*got, *more]) < 2.02 * PERIOD / SMOOTH
+        assert near(more[-1], 3.0 * EFFORTS)
+
+
+def test_fault_52_states_that_always_come_slowly_come_without_gaps():
+    for period in (0.05, 0.2, 0.45):
+        one, settings = commands(), Settings()
+        for k in range(20):
+            got = one.update((1.0 + 0.1 * k) * EFFORTS, period * k, settings)
+            # Until it is known that they do.
+            if k > 3:
+                assert near(got, (1.0 + 0.1 * k) * EFFORTS)
+
+
+def test_fault_52_a_pause_within_a_blend_does_not_use_it_up():
+    one, settings = commands(), Settings()
+    _, got = stream(one, EFFORTS, 0.0, 1.0, settings)
+    one.disturb()
+    _, begin = stream(one, 9.0 * EFFORTS, 1.01, 0.1, settings)
+    _, end = stream(one, 9.0 * EFFORTS, 3.2, 1.0, settings)
+    assert largest_step([*got, *begin, *end]) < 8.0 * LONGEST_STEP / SMOOTH + ROUNDING
+    assert near(end[-1], 9.0 * EFFORTS)
+
+
+def test_fault_52_a_pause_within_a_ramp_does_not_use_it_up():
+    one, settings = commands(), Settings(on_stale='ramp_down')
+    stream(one, EFFORTS, 0.0, 1.0, settings)
+    _, begin = silence(one, 1.6, 0.2, settings)
+    _, end = silence(one, 5.0, 1.5, settings)
+    assert largest_step([EFFORTS, *begin, *end]) < 1.01 * LONGEST_STEP / settings.ramp_time
+    assert not end[-1].any()
+
+
+def test_fault_13_stop_says_nothing_more():
+    one, settings = commands(), Settings()
+    one.update(EFFORTS, 0.0, settings)
+    assert one.repeat(100.0, settings) is None
+
+
+def test_fault_13_hold_repeats_the_last_command_until_states_come():
+    one, settings = commands(), Settings(on_stale='hold')
+    assert one.repeat(0.0, settings) is None
+    one.update(EFFORTS, 0.0, settings)
+    assert one.repeat(0.4, settings) is None
+    for now in (0.6, 5.0, 500.0):
+        assert near(one.repeat(now, settings), EFFORTS)
+    times, got = stream(one, 3.0 * EFFORTS, 600.0, 1.0, settings)
+    shares = np.minimum((times - 600.0) / SMOOTH, 1.0)
+    assert np.max(np.abs(got - (1.0 + 2.0 * shares[:, None]) * EFFORTS)) < ROUNDING
+
+
+@pytest.mark.parametrize('ramp_time', [0.0, 2.0])
+def test_fault_13_ramp_down_goes_straight_to_zero_and_stays_there(ramp_time):
+    one, settings = commands(), Settings(on_stale='ramp_down', ramp_time=ramp_time)
+    one.update(EFFORTS, 0.0, settings)
+    assert one.repeat(0.4, settings) is None
+    for begin in (0.6, 200.6):
+        times, got = silence(one, begin, 3.0, settings)
+        shares = np.maximum(1.0 - (times - begin) / max(ramp_time, SMOOTH), 0.0)
+        assert np.max(np.abs(got - shares[:, None] * EFFORTS)) < ROUNDING
+        # States come again: from zero; and the next ramp is another one.
+        _, got = stream(one, EFFORTS, begin + 60.0, 40.0, settings)
+        assert not got[0].any()
+        assert largest_step(got) < 1.01 * PERIOD / SMOOTH
+        assert near(got[-1], EFFORTS)
+
+
+def test_a_ramp_takes_as_long_as_the_rate_limit_says():
+    one, settings = commands(), Settings(on_stale='ramp_down', effort_rate_limit=4.0)
+    stream(one, EFFORTS, 0.0, 5.0, settings)
+    times, got = silence(one, 6.0, 4.0, settings)
+    shares = np.maximum(1.0 - (times - 6.0) / 2.0, 0.0)
+    assert np.max(np.abs(got - shares[:, None] * EFFORTS)) < ROUNDING
+
+
+@pytest.mark.parametrize('on_stale', ['stop', 'hold', 'ramp_down'])
+def test_fault_46_the_end_is_what_on_stale_says(on_stale):
+    one, settings = commands(), Settings(on_stale=on_stale, ramp_time=0.5)
+    stream(one, EFFORTS, 0.0, 1.0, settings)
+    one.end()
+    times, got = silence(one, 1.01, 2.0, settings)
+    said = [command for command in got if command is not None]
+    if on_stale != 'ramp_down':
+        assert not said
+    else:
+        # All is said: at zero nothing more.
+        assert len(said) == round(0.5 / PERIOD) + 1
+        shares = np.linspace(1.0, 0.0, len(said))
+        assert np.max(np.abs(said - shares[:, None] * EFFORTS)) < ROUNDING
+    one.begin()
+    start = said[-1] if said else EFFORTS
+    times, got = stream(one, EFFORTS, 4.0, 1.0, settings)
+    shares = np.minimum((times - 4.0) / SMOOTH, 1.0)[:, None]
+    assert np.max(np.abs(got - (1.0 - shares) * start - shares * EFFORTS)) < ROUNDING
+
+
+@pytest.mark.parametrize('policy', ['stop', 'hold', 'ramp_down'])
+def test_another_controller_is_told_from_zero_but_one_that_was_lost_for_a_moment_is_not(policy):
+    settings = Settings(on_stale=policy, blend_time=0.5)
+    one = commands()
+    stream(one, EFFORTS, 0.0, 1.0, settings)
+    one.nobody_listens(1.01)
+    one.nobody_listens(1.5)
+    _, got = stream(one, EFFORTS, 1.01 + 0.9 * FORGOTTEN, 1.0, settings)
+    assert np.max(np.abs(got - EFFORTS)) < ROUNDING
+    one.nobody_listens(4.0)
+    one.nobody_listens(9.0)
+    assert one.repeat(9.0, settings) is None
+    _, got = stream(one, EFFORTS, 9.1, 1.0, settings)
+    assert not got[0].any()
+    assert largest_step(got) < 1.01 * PERIOD / 0.5
+
+
+def test_positions_are_differentiated_with_a_filter():
+    one = Differentiator([False, True])
+    both, last = np.arange(2), 0.0
+    for k in range(400):
+        t = 0.001 * k
+        # The second joint turns on through full turns, and its position leaps.
+        angle = 3.0 + 2.0 * t
+        leaping = (angle + np.pi) % (2.0 * np.pi) - np.pi
+        one.update(both, np.array([np.sin(t), leaping]), t, 0.01, 0.5)
+        if k == 0:
+            assert np.all(np.isnan(one.rates))
+        else:
+            # Also where it leaps: the filter would forget that soon.
+            assert abs(one.rates[1] - 2.0) < 1e-6
+        last = t
+    # The filter lags by its time constant, of a sine that is hardly curved.
+    assert abs(one.rates[0] - np.cos(last - 0.01)) < 1e-3
+    # What is not newer says nothing; after a pause the rate is not known.
+    before = one.rates.copy()
+    one.update(both, np.array([9.0, 9.0]), last, 0.01, 0.5)
+    assert np.array_equal(one.rates, before)
+    one.update(both[:1], np.array([9.0]), last + 0.6, 0.01, 0.5)
+    assert np.isnan(one.rates[0])
+    assert one.rates[1] == before[1]
+    one.update(both[:1], np.array([9.5]), last + 1.0, 0.01, 0.5)
+    assert one.rates[0] == pytest.approx(1.25)

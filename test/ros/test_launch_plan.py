@@ -1,0 +1,203 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the launch file starts, with which arguments, and nothing where one of them is bad."""
+
+from pathlib import Path
+
+import pytest
+from rbd_ros.ros.launch_plan import _is_installed, ARGUMENTS, LaunchError, plan
+
+HERE = Path(__file__).parents[2]
+ARM = """<robot name="arm"><link name="stand"/><link name="rod"><inertial>
+<mass value="{mass}"/><inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial>
+</link><joint name="hinge" type="continuous"><parent link="stand"/><child link="rod"/></joint>
+</robot>"""
+XACRO = ARM.replace('name="arm">', 'name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+                    '<xacro:arg name="mass" default="1"/>').format(mass='$(arg mass)')
+
+
+def everything(package, executable):
+    """Say that every program is installed."""
+    return True
+
+
+def start(**values):
+    """Return what is started, by executable."""
+    processes = plan(values, everything)
+    assert processes[0].executable == 'dynamics_node'
+    return {process.executable: process for process in processes}
+
+
+def parameters(process):
+    """Return the values of a process's parameters that are not in a file."""
+    return process.parameters[-1]
+
+
+@pytest.fixture
+def arm(tmp_path):
+    """Return a file with a robot, whose path holds spaces."""
+    path = tmp_path / 'my robots' / 'arm one.urdf'
+    path.parent.mkdir()
+    path.write_text(ARM.format(mass=1))
+    return path
+
+
+def test_without_arguments_the_demo_arm_is_simulated_and_held():
+    nodes = start()
+    assert list(nodes) == ['dynamics_node', 'robot_state_publisher', 'simulated_robot']
+    text = (HERE / 'urdf' / 'demo_arm.urdf').read_text()
+    assert parameters(nodes['robot_state_publisher'])['robot_description'] == text
+    assert parameters(nodes['simulated_robot'])['robot_description'] == text
+    assert len(parameters(nodes['simulated_robot'])['initial_positions']) == 7
+    assert ('~/commands', 'dynamics/effort_commands') in nodes['simulated_robot'].remappings
+    # It hears it from robot_state_publisher.
+    assert parameters(nodes['dynamics_node']) == {'use_sim_time': False}
+    assert Path(nodes['dynamics_node'].parameters[0]).name == 'dynamics.param.yaml'
+
+
+def test_a_robot_of_ones_own_is_not_simulated_unless_asked_for(arm):
+    assert list(start(model=str(arm))) == ['dynamics_node', 'robot_state_publisher']
+    nodes = start(model=str(arm), sim='true')
+    assert list(nodes) == ['dynamics_node', 'robot_state_publisher', 'simulated_robot']
+    assert 'initial_positions' not in parameters(nodes['simulated_robot'])
+    assert 'simulated_robot' not in start(sim='false')
+
+
+def test_somebody_else_may_publish_the_description():
+    nodes = start(model='none')
+    assert list(nodes) == ['dynamics_node']
+    assert parameters(nodes['dynamics_node']) == {'use_sim_time': False}
+
+
+def test_without_robot_state_publisher_the_node_itself_is_given_the_description(arm):
+    nodes = start(model=str(arm), robot_state_publisher='false')
+    assert list(nodes) == ['dynamics_node']
+    assert parameters(nodes['dynamics_node'])['robot_description'] == ARM.format(mass=1)
+
+
+def test_topics_prefix_and_time_reach_all_that_they_concern(arm):
+    nodes = start(model=str(arm), sim='true', rviz='true', joint_states='/arm/states',
+                  commands='/arm/efforts', frame_prefix='a1/', use_sim_time='True')
+    for name in ('dynamics_node', 'robot_state_publisher', 'simulated_robot'):
+        assert ('joint_states', '/arm/states') in nodes[name].remappings
+    assert ('~/effort_commands', '/arm/efforts') in nodes['dynamics_node'].remappings
+    assert ('~/commands', '/arm/efforts') in nodes['simulated_robot'].remappings
+    assert parameters(nodes['dynamics_node'])['frame_prefix'] == 'a1/'
+    assert parameters(nodes['robot_state_publisher'])['frame_prefix'] == 'a1/'
+    assert all(parameters(node)['use_sim_time'] is True for node in nodes.values())
+    # RViz looks from where the robot stands, and may be closed.
+    assert nodes['rviz2'].arguments[-2:] == ('-f', 'a1/stand')
+    assert [name for name, node in nodes.items() if not node.required] == ['rviz2']
+
+
+def test_parameters_of_ones_own_replace_the_file_of_defaults(tmp_path, monkeypatch):
+    monkeypatch.setenv('HOME', str(tmp_path))
+    (tmp_path / 'my.yaml').write_text('/**:\n  ros__parameters: {}\n')
+    for path in (str(tmp_path / 'my.yaml'), '~/my.yaml'):
+        assert start(params=path)['dynamics_node'].parameters[0] == str(tmp_path / 'my.yaml')
+
+
+def test_a_home_directory_is_meant_by_its_sign(arm, monkeypatch):
+    monkeypatch.setenv('HOME', str(arm.parent))
+    nodes = start(model='~/arm one.urdf')
+    assert 'hinge' in parameters(nodes['robot_state_publisher'])['robot_description']
+
+
+@pytest.mark.parametrize('values, mass', [
+    ({}, '1'), ({'xacro_args': 'mass:=5'}, '5'), ({'xacro_args': '"mass:=5"  side:=left'}, '5')])
+def test_xacro_takes_arguments(tmp_path, values, mass):
+    pytest.importorskip('xacro')
+    path = tmp_path / 'an arm.urdf.xacro'
+    path.write_text(XACRO)
+    text = parameters(start(model=str(path), **values)['robot_state_publisher'])
+    assert f'<mass value="{mass}"/>' in text['robot_description']
+
+
+def test_arguments_of_xacro_may_follow_the_file(tmp_path):
+    pytest.importorskip('xacro')
+    path = tmp_path / 'an arm.urdf.xacro'
+    path.write_text(XACRO)
+    text = parameters(start(model=f'{path} mass:=5 side:=left')['robot_state_publisher'])
+    assert '<mass value="5"/>' in text['robot_description']
+
+
+def test_what_xacro_warns_of_does_not_stop_the_launch(tmp_path, capfd):
+    pytest.importorskip('xacro')
+    path = tmp_path / 'arm.xacro'
+    path.write_text(XACRO.replace('<link name="stand"/>', '<link name="stand"/>'
+                                  '<xacro:property name="pi" value="3"/>'))
+    assert 'robot_state_publisher' in start(model=str(path))
+    assert 'redefining global symbol' in capfd.readouterr().err
+
+
+@pytest.mark.parametrize('values, message', [
+    ({'rviz': 'yes'}, "rviz must be true or false, got 'yes'"),
+    ({'sim': '1'}, "sim must be true or false, got '1'"),
+    ({'use_sim_time': ''}, 'use_sim_time must be true or false'),
+    ({'robot_state_publisher': 'off'}, 'robot_state_publisher must be true or false'),
+    ({'model': '/nowhere/arm.urdf'}, 'there is no file /nowhere/arm.urdf'),
+    ({'model': 'none', 'sim': 'true'}, 'sim:=true needs the model'),
+    ({'params': '/nowhere/my.yaml'}, 'there is no file /nowhere/my.yaml'),
+    ({'modle': 'arm.urdf'}, "there is no argument 'modle'")])
+def test_fault_63_a_bad_argument_starts_nothing(values, message):
+    with pytest.raises(LaunchError, match=message):
+        plan(values, everything)
+
+
+@pytest.mark.parametrize('text, message', [
+    ('<robot name="r"><link name="a"/><link name="b"/></robot>', '2 root links'),
+    ('hello', 'not XML'), ('<robot name="r"/>', 'has no links')])
+def test_fault_63_a_bad_robot_starts_nothing(tmp_path, text, message):
+    (tmp_path / 'arm.urdf').write_text(text)
+    with pytest.raises(LaunchError, match=message):
+        plan({'model': str(tmp_path / 'arm.urdf')}, everything)
+
+
+def test_fault_63_arguments_for_what_is_no_xacro_file_start_nothing(arm):
+    with pytest.raises(LaunchError, match='takes no arguments'):
+        plan({'model': str(arm), 'xacro_args': 'mass:=5'}, everything)
+
+
+def test_fault_63_a_xacro_file_that_fails_starts_nothing(tmp_path):
+    pytest.importorskip('xacro')
+    (tmp_path / 'arm.xacro').write_text(XACRO.replace('$(arg mass)', '$(arg weight)'))
+    with pytest.raises(LaunchError, match=r'arm\.xacro failed.*weight'):
+        plan({'model': str(tmp_path / 'arm.xacro')}, everything)
+    with pytest.raises(LaunchError, match='name:=value'):
+        plan({'model': str(tmp_path / 'arm.xacro'), 'xacro_args': 'mass=5'}, everything)
+
+
+def test_fault_63_a_xacro_file_without_xacro_says_what_to_install(tmp_path, monkeypatch):
+    (tmp_path / 'arm.xacro').write_text(XACRO)
+    monkeypatch.setitem(__import__('sys').modules, 'xacro', None)
+    with pytest.raises(LaunchError, match='pip install xacro'):
+        plan({'model': str(tmp_path / 'arm.xacro')}, everything)
+
+
+@pytest.mark.parametrize('missing, hint', [
+    ('robot_state_publisher', 'robot_state_publisher:=false'), ('rviz2', 'rviz:=false'),
+    ('rbd_ros', 'source its install/setup.bash')])
+def test_fault_63_a_program_that_is_missing_starts_nothing(missing, hint):
+    with pytest.raises(LaunchError, match=f'{missing} is not installed.*{hint}'):
+        plan({'rviz': 'true'}, lambda package, executable: package != missing)
+
+
+def test_a_program_is_installed_where_ros_looks_for_it(tmp_path, monkeypatch):
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path))
+    index = tmp_path / 'share' / 'ament_index' / 'resource_index' / 'packages'
+    index.mkdir(parents=True)
+    assert not _is_installed('seer', 'see')
+    (index / 'seer').write_text('')
+    assert not _is_installed('seer', 'see')
+    program = tmp_path / 'lib' / 'seer' / 'see'
+    program.parent.mkdir(parents=True)
+    program.write_text('#!/bin/sh')
+    assert not _is_installed('seer', 'see')
+    program.chmod(0o755)
+    assert _is_installed('seer', 'see')
+
+
+def test_every_argument_is_in_the_readme():
+    readme = (HERE / 'README.md').read_text()
+    for name in ARGUMENTS:
+        assert f'| `{name}` |' in readme

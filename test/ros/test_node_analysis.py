@@ -1,0 +1,173 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Derivatives, regressors, task space and rates, on the node in this process."""
+
+from harness import Harness, ros
+import numpy as np
+import pytest
+from rbd_msgs.srv import HybridDynamicsDerivatives, TaskSpaceDynamics, TorqueRegressor
+import rbd_ros
+from robots import example_urdf, load_quietly, random_state, relative_error
+
+# The node hands the library's numbers on: rounding alone may differ, where sums are ordered anew.
+AGREEMENT = 1e-9
+ARM = example_urdf('ur10_robot.urdf').read_text()
+TOOL = 'tool0'
+
+
+@pytest.fixture(scope='module', autouse=True)
+def domain():
+    """Keep this module's nodes among themselves."""
+    with ros():
+        yield
+
+
+@pytest.fixture(scope='module')
+def model():
+    """Return the UR10."""
+    return load_quietly(example_urdf('ur10_robot.urdf'))
+
+
+@pytest.fixture
+def arm():
+    """Return a node that has the description of a UR10."""
+    harness = Harness(ARM, state_timeout=60.0, task_link=TOOL)
+    yield harness
+    harness.close()
+
+
+def shuffled(model, seed):
+    """Return a permutation of the joints, their names in it, q, v and a."""
+    order = np.random.default_rng(seed).permutation(model.nv)
+    return order, [model.velocity_names[k] for k in order], *random_state(model, seed)
+
+
+def values(matrix):
+    """Return the numbers of a message."""
+    return np.reshape(matrix.data, (len(matrix.row_names), len(matrix.column_names)))
+
+
+def test_hybrid_dynamics_derivatives_come_in_the_order_of_the_request(arm, model):
+    order, names, q, v, a = shuffled(model, 1)
+    tau = rbd_ros.inverse_dynamics(model, q, v, a)
+    prescribed = np.arange(6) % 2 == 0
+    got = arm.call(HybridDynamicsDerivatives, 'hybrid_dynamics_derivatives', joint_names=names,
+                   position=q[order].tolist(), velocity=v[order].tolist(),
+                   acceleration=np.where(prescribed, a, np.nan)[order].tolist(),
+                   effort=np.where(prescribed, np.nan, tau)[order].tolist(),
+                   acceleration_prescribed=prescribed[order].tolist())
+    assert got.success, got.message
+    assert relative_error(got.acceleration, a[order]) < AGREEMENT
+    assert relative_error(got.effort, tau[order]) < AGREEMENT
+    expected = rbd_ros.hybrid_dynamics_derivatives(model, q, v, a, tau, prescribed)
+    for name, part in expected._asdict().items():
+        matrix = getattr(got, name)
+        assert matrix.row_names == matrix.column_names == names
+        assert relative_error(values(matrix), part[np.ix_(order, order)]) < AGREEMENT
+
+
+def test_torque_regressor_times_its_parameters_is_the_torque(arm, model):
+    order, names, q, v, a = shuffled(model, 2)
+    request = {'joint_names': names, 'position': q[order].tolist(),
+               'velocity': v[order].tolist()}
+    got = arm.call(TorqueRegressor, 'torque_regressor', acceleration=a[order].tolist(), **request)
+    assert got.success, got.message
+    assert got.regressor.row_names == names
+    assert got.regressor.column_names == list(rbd_ros.inertial_parameter_names(model))
+    tau = rbd_ros.inverse_dynamics(model, q, v, a)
+    assert relative_error(values(got.regressor) @ got.parameters, tau[order]) < AGREEMENT
+    v_r, a_r = a, v
+    got = arm.call(TorqueRegressor, 'torque_regressor', reference_velocity=v_r[order].tolist(),
+                   reference_acceleration=a_r[order].tolist(), **request)
+    assert got.success, got.message
+    terms = rbd_ros.all_terms(model, q, v)
+    expected = terms.M @ a_r + terms.C @ v_r + terms.g
+    assert relative_error(values(got.regressor) @ got.parameters, expected[order]) < AGREEMENT
+    got = arm.call(TorqueRegressor, 'torque_regressor', reference_velocity=v_r.tolist(), **request)
+    assert not got.success
+    assert 'reference_acceleration has 0 entries' in got.message
+
+
+@pytest.mark.parametrize('link', [TOOL, ''])
+def test_task_space_dynamics_is_that_of_the_link_or_of_the_parameter(arm, model, link):
+    order, names, q, v, _ = shuffled(model, 3)
+    got = arm.call(TaskSpaceDynamics, 'task_space_dynamics', link=link, joint_names=names,
+                   position=q[order].tolist(), velocity=v[order].tolist())
+    assert got.success, got.message
+    expected = rbd_ros.task_space_dynamics(model, q, v, TOOL)
+    assert relative_error(values(got.task_inertia), expected.Lambda) < AGREEMENT
+    assert relative_error(got.bias_wrench, expected.eta) < AGREEMENT
+    assert got.jacobian.column_names == names
+    assert relative_error(values(got.jacobian), expected.J[:, order]) < AGREEMENT
+    assert got.condition_number == pytest.approx(expected.condition)
+    assert not got.damped
+
+
+def test_fault_43_a_singular_pose_is_damped_and_its_condition_number_reported(arm, model):
+    got = arm.call(TaskSpaceDynamics, 'task_space_dynamics', position=[0.0] * 6,
+                   velocity=[0.1] * 6)
+    assert got.success, got.message
+    assert got.damped
+    assert got.condition_number > 1e3
+    assert np.all(np.isfinite([*got.task_inertia.data, *got.bias_wrench]))
+    # On the topic too; the diagnostics count it.
+    before = arm.node.report.counts['task inertia damped']
+    arm.answer(model.velocity_names, [0.0] * 6, [0.1] * 6, topic='~/task_inertia')
+    assert arm.node.report.counts['task inertia damped'] != before
+
+
+def test_fault_41_bad_requests_are_refused_with_the_reason(arm, model):
+    state = {'position': [0.1] * 6, 'velocity': [0.0] * 6}
+    for link, message in (('hand', "no link 'hand'"), ('world', 'no joint moves it')):
+        got = arm.call(TaskSpaceDynamics, 'task_space_dynamics', link=link, **state)
+        assert not got.success
+        assert message in got.message
+    got = arm.call(TorqueRegressor, 'torque_regressor', acceleration=[np.nan] * 6, **state)
+    assert not got.success
+    assert 'is nan' in got.message
+    got = arm.call(HybridDynamicsDerivatives, 'hybrid_dynamics_derivatives',
+                   acceleration=[0.0] * 6, effort=[0.0] * 6, acceleration_prescribed=[True],
+                   **state)
+    assert not got.success
+    assert 'acceleration_prescribed has 1 entries' in got.message
+
+
+def test_fault_48_a_task_link_that_no_joint_moves_is_refused_by_name():
+    harness = Harness(task_link='world')
+    harness.describe(ARM)
+    harness.settle()
+    assert "task_link names 'world', which no joint moves" in harness.node.report.last_error
+    harness.close()
+
+
+def test_rates_are_those_of_the_motion_that_the_measured_efforts_produce(arm, model):
+    q, v, a = random_state(model, 4)
+    tau = rbd_ros.inverse_dynamics(model, q, v, a)
+    expected = rbd_ros.terms_and_rates(model, q, v, a)
+    for topic, part in (('~/mass_matrix_rate', expected.M_rate),
+                        ('~/coriolis_matrix_rate', expected.C_rate),
+                        ('~/gravity_torques_rate', expected.g_rate)):
+        got = arm.answer(model.velocity_names, q, v, tau, topic=topic)
+        got = got.effort if part.ndim == 1 else values(got.matrix)
+        assert relative_error(got, part) < AGREEMENT
+
+
+def test_fault_6_without_efforts_the_rate_of_c_is_withheld_and_the_others_are_not(arm, model):
+    q, v, _ = random_state(model, 5)
+    for effort in ((), [np.nan] * 6, [1.0]):
+        before = len(arm.heard['~/coriolis_matrix_rate'])
+        arm.answer(model.velocity_names, q, v, effort, topic='~/mass_matrix_rate')
+        arm.answer(model.velocity_names, q, v, effort, topic='~/gravity_torques_rate')
+        arm.settle()
+        assert len(arm.heard['~/coriolis_matrix_rate']) == before
+
+
+def test_task_inertia_is_that_of_the_task_link(arm, model):
+    q, v, _ = random_state(model, 6)
+    # The second is a singular pose, where Lambda is damped.
+    for position, damped in ((q, False), (np.zeros(model.nq), True)):
+        got = arm.answer(model.velocity_names, position, v, topic='~/task_inertia')
+        task = rbd_ros.task_space_dynamics(model, position, v, TOOL)
+        assert task.damped == damped
+        assert relative_error(values(got.matrix), task.Lambda) < AGREEMENT
+    assert got.matrix.row_names == ['wx', 'wy', 'wz', 'vx', 'vy', 'vz']

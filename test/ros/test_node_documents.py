@@ -1,0 +1,72 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""What is written about the node is true: its faults, its rights and its parameters."""
+
+from pathlib import Path
+import re
+from time import sleep
+from xml.etree import ElementTree
+
+from harness import ros
+import pytest
+from rbd_ros.ros.dynamics_node import DynamicsNode
+from rbd_ros.ros.parameters import CHANGEABLE
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def node():
+    """Return a node that uses all it can."""
+    with ros():
+        node = DynamicsNode(parameter_overrides=[
+            Parameter('floating_base', value=True), Parameter('use_sim_time', value=True)])
+        yield node
+        node.destroy_node()
+
+
+def test_every_fault_is_explained_to_an_operator_and_has_a_test():
+    rows = {int(row) for row in re.findall(r'^\| (\d+) \|', (ROOT / 'doc/faults.md').read_text(),
+                                           re.MULTILINE)}
+    assert rows == set(range(1, 65))
+    tested = {int(row) for path in (ROOT / 'test').rglob('test_*.py')
+              for row in re.findall(r'^def test_fault_(\d+)_', path.read_text(), re.MULTILINE)}
+    assert rows <= tested
+
+
+def test_the_policy_names_exactly_the_topics_and_services_of_the_node(node):
+    observer = Node('observer')
+    sleep(1.0)
+    profile = ElementTree.parse(ROOT / 'config/sros2/dynamics.policy.xml').find('.//profile')
+    assert (profile.get('ns'), profile.get('node')) == ('/', 'dynamics')
+
+    def allowed(kind, way):
+        return {name.text for name in profile.find(f"{kind}[@{way}='ALLOW']")}
+
+    for kind, way, used in (
+            ('topics', 'publish', observer.get_publisher_names_and_types_by_node),
+            ('topics', 'subscribe', observer.get_subscriber_names_and_types_by_node),
+            ('services', 'reply', observer.get_service_names_and_types_by_node)):
+        assert allowed(kind, way) == {name for name, _ in used('dynamics', '/')}
+    assert not observer.get_client_names_and_types_by_node('dynamics', '/')
+    observer.destroy_node()
+
+
+def test_parameters_are_described_listed_and_in_the_file_of_defaults(node):
+    readme = (ROOT / 'README.md').read_text().partition('| parameter |')[2].partition('\n\n')[0]
+    defaults = (ROOT / 'config/dynamics.param.yaml').read_text()
+    for name in node._parameters:
+        if name in ('use_sim_time', 'start_type_description_service'):
+            continue
+        descriptor = node.describe_parameter(name)
+        assert descriptor.description
+        assert descriptor.read_only == (name not in CHANGEABLE)
+        row, = re.findall(rf'^\|[^|]*`{name}`[^|]*\|', readme, re.MULTILINE)
+        assert ('*' in row) == (name in CHANGEABLE)
+        assert re.search(rf'^    (# )?{name}:', defaults, re.MULTILINE), name
+        value = node.get_parameter_or(name).value
+        if isinstance(value, float):
+            limits, = descriptor.floating_point_range
+            assert limits.from_value <= value <= limits.to_value

@@ -1,0 +1,392 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Floating bases, loads, gravity, locked joints and friction, on the node in this process."""
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import Inertia, Vector3, Vector3Stamped
+from harness import at, Harness, keep_sending, odometry, ros
+import numpy as np
+import pinocchio
+import pytest
+from rbd_msgs.srv import DynamicsTerms, InverseDynamics, SetGravity, SetPayload
+import rbd_ros
+from rbd_ros.model.se3 import Ad, inverse
+from rclpy.parameter import Parameter
+from robots import example_urdf, load_quietly, random_state, relative_error
+from std_msgs.msg import Header
+
+# Against Pinocchio: rounding is a hundredth of it.
+AGREEMENT = 1e-9
+ARM = example_urdf('ur10_robot.urdf').read_text()
+DOG = example_urdf('solo12.urdf')
+FLYER = """
+<robot name="flyer">
+  <link name="map"/>
+  <joint name="fly" type="floating">
+    <origin xyz="1 2 3" rpy="0.1 0.2 0.3"/><parent link="map"/><child link="body"/></joint>
+  <link name="body"><inertial><mass value="2"/>
+    <inertia ixx="0.1" iyy="0.2" izz="0.15" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="hinge" type="continuous"><parent link="body"/><child link="arm"/></joint>
+  <link name="arm"><inertial><origin xyz="0 0 -0.3"/><mass value="1"/>
+    <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+</robot>"""
+
+
+@pytest.fixture(scope='module', autouse=True)
+def domain():
+    """Keep this module's nodes among themselves."""
+    with ros():
+        yield
+
+
+@pytest.fixture(scope='module')
+def dog():
+    """Return Solo with a floating base."""
+    return load_quietly(DOG, floating_base=True)
+
+
+@pytest.fixture(scope='module')
+def arm():
+    """Return the UR10."""
+    return load_quietly(example_urdf('ur10_robot.urdf'))
+
+
+@pytest.fixture
+def harness():
+    """Return a function that starts a node; it is taken down after the test."""
+    started = []
+
+    def start(description, **parameters):
+        started.append(Harness(description, **{'state_timeout': 60.0, **parameters}))
+        return started[-1]
+    yield start
+    for one in started:
+        one.close()
+
+
+def floating_state(model, seed):
+    """Return a random q and v of a robot whose base floats."""
+    rng = np.random.default_rng(seed)
+    q = rbd_ros.random_configuration(model, rng)
+    return q, rng.normal(size=model.nv)
+
+
+def base_odometry(q, v, **options):
+    """Return the odometry of a base that is itself the child frame."""
+    return odometry('base_link', q[:4], q[4:7], v[:3], v[3:6], **options)
+
+
+def send_joints(model, q, v):
+    """Return the joint states of what the base carries, the last joint first."""
+    return model.position_names[:6:-1], q[:6:-1], v[:5:-1]
+
+
+def test_a_floating_base_is_joined_with_its_joints_and_agrees_with_pinocchio(harness, dog):
+    node = harness(DOG.read_text(), floating_base=True)
+    pin = pinocchio.buildModelFromUrdf(str(DOG), pinocchio.JointModelFreeFlyer())
+    data = pin.createData()
+    # Ours by Pinocchio's: it has the linear part first; its joints come in its own order.
+    order = [3, 4, 5, 0, 1, 2] + [
+        pin.joints[pin.getJointId(name)].idx_v for name in dog.velocity_names[6:]]
+    for seed in range(3):
+        q, v = floating_state(dog, seed)
+        stamp = at()
+        node.move_base(base_odometry(q, v, frame='map', stamp=stamp))
+        got = node.answer(*send_joints(dog, q, v), stamp=stamp)
+        assert list(got.joint_names[:6]) == [f'base_{x}' for x in ('wx', 'wy', 'wz', 'vx', 'vy',
+                                                                   'vz')]
+        assert list(got.position_names) == list(dog.position_names)
+        assert got.header.frame_id == 'map'
+        pin_q, pin_v = np.empty(pin.nq), np.empty(pin.nv)
+        pin_q[:3], pin_q[3:7] = q[4:7], q[:4]
+        pin_v[order] = v
+        for k, name in enumerate(dog.position_names[7:]):
+            pin_q[pin.joints[pin.getJointId(name)].idx_q] = q[7 + k]
+        M = np.triu(pinocchio.crba(pin, data, pin_q))
+        M = (M + np.triu(M, 1).T)[np.ix_(order, order)]
+        C = pinocchio.computeCoriolisMatrix(pin, data, pin_q, pin_v)[np.ix_(order, order)]
+        g = pinocchio.computeGeneralizedGravity(pin, data, pin_q)[order]
+        J_com = pinocchio.jacobianCenterOfMass(pin, data, pin_q)[:, order]
+        assert relative_error(np.reshape(got.mass_matrix, M.shape), M) < AGREEMENT
+        assert relative_error(np.reshape(got.coriolis_matrix, C.shape), C) < AGREEMENT
+        assert relative_error(got.gravity_torques, g) < AGREEMENT
+        assert relative_error(np.reshape(got.com_jacobian, (3, -1)), J_com) < AGREEMENT
+        assert relative_error([got.com.x, got.com.y, got.com.z], data.com[0]) < AGREEMENT
+
+
+def test_the_child_frame_may_be_any_link_that_is_fixed_to_the_base(harness):
+    text = FLYER.replace('</robot>', """
+        <link name="imu"/><joint name="mount" type="fixed"><origin xyz="0.1 -0.2 0.3" rpy="1 2 3"/>
+        <parent link="body"/><child link="imu"/></joint></robot>""")
+    node = harness(text, floating_base=True)
+    model = node.node.robot.model
+    q, v = floating_state(model, 5)
+    T = rbd_ros.forward_kinematics(model, q)
+    imu, body = (T[model.link_index(name)] for name in ('imu', 'body'))
+    twist = Ad(inverse(imu) @ body) @ v[:6]
+    turn = pinocchio.SE3ToXYZQUAT(pinocchio.SE3(imu))[3:]
+    node.move_base(odometry('imu', turn, imu[:3, 3], twist[:3], twist[3:], frame='map'))
+    got = node.answer(['hinge'], q[7:], v[6:])
+    expected = rbd_ros.all_terms(model, q, v)
+    assert relative_error(np.reshape(got.mass_matrix, (7, 7)), expected.M) < AGREEMENT
+    assert relative_error(got.coriolis_torques, expected.coriolis_torques) < AGREEMENT
+    assert relative_error(got.position[4:7], q[4:7]) < AGREEMENT
+    # The joint of the URDF is the base: none is added before it.
+    assert list(got.joint_names) == [f'fly_{x}' for x in ('wx', 'wy', 'wz', 'vx', 'vy', 'vz')] + [
+        'hinge']
+
+
+def test_the_base_state_nearest_in_time_is_used(harness, dog):
+    node = harness(DOG.read_text(), floating_base=True, check_stamps=False)
+    q, v = floating_state(dog, 1)
+    for k in range(5):
+        q[4] = k
+        node.move_base(base_odometry(q, v, stamp=(10, k * 100_000_000)))
+    for k in (3, 0, 4):
+        got = node.answer(*send_joints(dog, q, v), stamp=(10, k * 100_000_000 + 20_000_000))
+        assert got.position[4] == k
+
+
+def test_fault_8_without_odometry_nothing_is_published_and_that_is_said(harness, dog):
+    node = harness(DOG.read_text(), floating_base=True, state_timeout=0.3)
+    q, v = floating_state(dog, 1)
+    assert node.nothing_new(lambda: node.send(*send_joints(dog, q, v)))
+    level, message, _ = node.diagnosis()
+    assert level == DiagnosticStatus.ERROR
+    assert 'no recent position of base' in message
+    node.move_base(base_odometry(q, v))
+    node.answer(*send_joints(dog, q, v))
+    node.settle()
+    # By now the base's state is too old.
+    assert node.nothing_new(lambda: node.send(*send_joints(dog, q, v)))
+
+
+@pytest.mark.parametrize('change, message', [
+    ({'child': 'FL_FOOT'}, "child frame 'FL_FOOT' is not the base"),
+    ({'child': ''}, "child frame '' is not the base"),
+    ({'quaternion': [0.0, 0.0, 0.0, 0.0]}, 'quaternion has the length 0'),
+    ({'position': [np.nan, 0.0, 0.0]}, 'out of range'),
+    ({'linear': [np.inf, 0.0, 0.0]}, 'out of range')])
+def test_fault_5_bad_odometry_is_dropped_with_the_reason(harness, dog, change, message):
+    node = harness(DOG.read_text(), floating_base=True)
+    q, v = floating_state(dog, 2)
+    good = {'child': 'base_link', 'quaternion': q[:4], 'position': q[4:7], 'angular': v[:3],
+            'linear': v[3:6]}
+    node.move_base(odometry(**{**good, **change}))
+    assert message in node.node.report.last_error
+    assert node.nothing_new(lambda: node.send(*send_joints(dog, q, v)))
+
+
+def test_effort_commands_leave_out_the_coordinates_of_the_base(harness, dog):
+    node = harness(DOG.read_text(), floating_base=True)
+    q, v = floating_state(dog, 3)
+    node.move_base(base_odometry(q, v))
+    got = node.answer(*send_joints(dog, q, v), topic='~/effort_commands')
+    assert relative_error(got.data, rbd_ros.gravity_torques(dog, q)[6:]) < AGREEMENT
+
+
+def test_services_take_the_position_of_a_floating_robot_in_the_order_of_its_names(harness, dog):
+    node = harness(DOG.read_text(), floating_base=True)
+    q, v = floating_state(dog, 4)
+    a = np.arange(18.0)
+    names = list(dog.velocity_names[::-1])
+    got = node.call(InverseDynamics, 'inverse_dynamics', joint_names=names, position=q.tolist(),
+                    velocity=v[::-1].tolist(), acceleration=a[::-1].tolist())
+    assert got.success, got.message
+    expected = rbd_ros.inverse_dynamics(dog, q, v, a)
+    assert relative_error(got.effort, expected[::-1]) < AGREEMENT
+    got = node.call(InverseDynamics, 'inverse_dynamics', position=q[1:].tolist(),
+                    velocity=v.tolist(), acceleration=a.tolist())
+    assert 'position has 18 entries, expected 19: base_qx' in got.message
+    got = node.call(InverseDynamics, 'inverse_dynamics', position=[0.0] * 19,
+                    velocity=v.tolist(), acceleration=a.tolist())
+    assert "quaternion of joint 'base'" in got.message
+
+
+def test_a_floating_joint_needs_the_parameter_and_that_is_said(harness):
+    node = harness(None)
+    node.describe(FLYER)
+    node.settle()
+    assert 'set the parameter floating_base' in node.node.report.last_error
+    assert node.node.robot is None
+
+
+def test_fault_38_a_floating_joint_beyond_the_base_is_refused_by_name(harness):
+    node = harness(None)
+    node.describe(FLYER.replace('continuous', 'floating').replace('type="floating"',
+                                                                  'type="fixed"', 1))
+    node.settle()
+    assert "joint 'hinge' is free" in node.node.report.last_error
+
+
+def test_fault_38_a_planar_joint_is_read_by_the_names_of_its_coordinates(harness):
+    node = harness(FLYER.replace('type="floating"', 'type="planar"'))
+    got = node.answer(['hinge', 'fly_theta', 'fly_x', 'fly_y'], [0.4, 0.3, 0.1, 0.2], [0.0] * 4)
+    assert dict(zip(got.joint_names, got.position)) == {
+        'fly_x': 0.1, 'fly_y': 0.2, 'fly_theta': 0.3, 'hinge': 0.4}
+
+
+def load(mass, com=(0.0, 0.0, 0.0), moments=(0.0, 0.0, 0.0)):
+    """Return a message."""
+    message = Inertia(m=mass, ixx=moments[0], iyy=moments[1], izz=moments[2])
+    message.com.x, message.com.y, message.com.z = com
+    return message
+
+
+def test_a_payload_counts_until_it_is_taken_away(harness, arm):
+    node = harness(ARM)
+    q, v, _ = random_state(arm, 1)
+    node.answer(arm.velocity_names, q, v)
+    got = node.call(SetPayload, 'set_payload', link='tool0',
+                    inertia=load(2.5, (0.0, 0.1, 0.05), (0.01, 0.02, 0.015)))
+    assert got.success, got.message
+    assert got.total_mass == pytest.approx(arm.mass + 2.5, rel=1e-12)
+    loaded = rbd_ros.with_payload(arm, 'tool0', 2.5, (0.0, 0.1, 0.05),
+                                  np.diag([0.01, 0.02, 0.015]))
+    # The state is still true: no new one is waited for.
+    terms = node.call(DynamicsTerms, 'dynamics_terms').dynamics
+    assert relative_error(terms.gravity_torques, rbd_ros.gravity_torques(loaded, q)) < AGREEMENT
+    got = node.answer(arm.velocity_names, q, v)
+    assert relative_error(got.mass_matrix, rbd_ros.mass_matrix(loaded, q).ravel()) < AGREEMENT
+    assert got.model_id == 2
+    assert node.diagnosis()[2]['loads, kg'] == 'tool0: 2.5'
+    got = node.call(SetPayload, 'set_payload', link='tool0', inertia=load(0.0))
+    assert got.total_mass == pytest.approx(arm.mass, rel=1e-12)
+    got = node.answer(arm.velocity_names, q, v)
+    assert relative_error(got.gravity_torques, rbd_ros.gravity_torques(arm, q)) < AGREEMENT
+
+
+def test_products_of_inertia_keep_their_names(harness):
+    node = harness(ARM)
+    message = load(2.0, moments=(0.01, 0.02, 0.025))
+    message.ixy, message.ixz, message.iyz = 0.001, 0.002, 0.003
+    assert node.call(SetPayload, 'set_payload', link='tool0', inertia=message).success
+    tool, = (link for link in node.node.robot.model.links if link.is_load)
+    assert tool.inertia.tolist() == [
+        [0.01, 0.001, 0.002], [0.001, 0.02, 0.003], [0.002, 0.003, 0.025]]
+
+
+@pytest.mark.parametrize('link, inertia, message', [
+    ('hand', load(1.0), "no link 'hand'"), ('tool0', load(-1.0), 'mass'),
+    ('tool0', load(np.nan), 'mass'), ('tool0', load(1.0, (np.inf, 0.0, 0.0)), 'finite'),
+    ('tool0', load(1.0, moments=(1.0, 0.1, 0.1)), 'triangle')])
+def test_fault_41_a_payload_that_cannot_be_is_refused(harness, arm, link, inertia, message):
+    node = harness(ARM)
+    got = node.call(SetPayload, 'set_payload', link=link, inertia=inertia)
+    assert not got.success
+    assert message in got.message
+    assert node.node.robot.model.mass == arm.mass
+
+
+def test_a_new_description_takes_the_loads_away_and_says_so(harness, arm, capfd):
+    node = harness(ARM)
+    node.call(SetPayload, 'set_payload', link='tool0', inertia=load(2.0))
+    node.describe(ARM + ' ')
+    node.spin_until(lambda: node.node.robot.model_id == 3)
+    assert node.node.robot.model.mass == arm.mass
+    assert 'without the loads on tool0' in capfd.readouterr().err
+    assert node.diagnosis()[2]['loads, kg'] == 'none'
+
+
+def test_gravity_can_be_set_and_stays_for_later_descriptions(harness, arm):
+    node = harness(ARM)
+    q, v, _ = random_state(arm, 1)
+    node.answer(arm.velocity_names, q, v)
+    tilted = [-4.905, 0.0, -8.4957]
+    got = node.call(SetGravity, 'set_gravity', gravity=Vector3Stamped(
+        header=Header(frame_id='world'), vector=Vector3(x=tilted[0], y=tilted[1], z=tilted[2])))
+    assert got.success, got.message
+    expected = rbd_ros.gravity_torques(rbd_ros.with_gravity(arm, tilted), q)
+    got = node.answer(arm.velocity_names, q, v)
+    assert relative_error(got.gravity_torques, expected) < AGREEMENT
+    assert list(node.node.get_parameter('gravity').value) == tilted
+    node.describe(ARM + ' ')
+    node.spin_until(lambda: node.node.robot.model_id == 3)
+    got = node.answer(arm.velocity_names, q, v)
+    assert relative_error(got.gravity_torques, expected) < AGREEMENT
+    got = node.call(SetGravity, 'set_gravity', gravity=Vector3Stamped(
+        header=Header(frame_id='tool0')))
+    assert "wanted in the frame 'world', it was given in 'tool0'" in got.message
+    got = node.call(SetGravity, 'set_gravity', gravity=Vector3Stamped(vector=Vector3(x=np.nan)))
+    assert 'three finite numbers' in got.message
+    assert node.answer(arm.velocity_names, q, v).model_id == 3
+
+
+def test_locked_joints_and_a_choice_of_joints_keep_the_mass(harness, arm):
+    names = arm.velocity_names
+    node = harness(ARM, locked_joints=[names[1]], locked_positions=[0.7], joints=list(names[2:5]))
+    model = node.node.robot.model
+    assert model.velocity_names == names[2:5]
+    assert model.mass == pytest.approx(arm.mass, rel=1e-12)
+    q, v, _ = random_state(arm, 2)
+    q[[0, 1, 5]] = 0.0, 0.7, 0.0
+    # All joints are measured; those that are locked are expected to be, and not needed.
+    got = node.answer(names, q, v)
+    assert relative_error(got.gravity_torques, rbd_ros.gravity_torques(arm, q)[2:5]) < AGREEMENT
+    assert not node.node.robot.states.unknown_names
+
+
+@pytest.mark.parametrize('given, message', [
+    ({'locked_joints': ['hand']}, "no joint 'hand'"),
+    ({'joints': ['hand']}, "no joint 'hand'"),
+    ({'locked_joints': ['elbow_joint'], 'locked_positions': [0.1, 0.2]}, 'has 2 entries'),
+    ({'armature_joints': ['hand'], 'armature': [0.1]}, "no joint 'hand'"),
+    ({'armature_joints': ['elbow_joint'], 'armature': [-0.1]}, 'elbow_joint')])
+def test_fault_48_parameters_that_do_not_fit_the_robot_refuse_it_by_name(harness, given, message):
+    node = harness(None, **given)
+    node.describe(ARM)
+    node.settle()
+    assert message in node.node.report.last_error
+    assert node.node.robot is None
+
+
+def test_armature_is_in_the_mass_matrix(harness, arm):
+    node = harness(ARM, armature_joints=['elbow_joint'], armature=[0.4])
+    q, v, _ = random_state(arm, 2)
+    got = node.answer(arm.velocity_names, q, v)
+    M = rbd_ros.mass_matrix(arm, q)
+    M[2, 2] += 0.4
+    assert relative_error(np.reshape(got.mass_matrix, (6, 6)), M) < AGREEMENT
+
+
+def test_friction_is_brought_up_by_the_effort_commands_alone(harness):
+    text = (FLYER.replace('type="floating"', 'type="fixed"')
+            .replace('<child link="arm"/>', '<child link="arm"/>'
+                     '<axis xyz="0 1 0"/><dynamics damping="0.5" friction="0.2"/>'))
+    node = harness(text, friction=True)
+    model = node.node.robot.model
+    g = rbd_ros.gravity_torques(model, [0.3])[0]
+    got = node.answer(['hinge'], [0.3], [2.0], topic='~/effort_commands')
+    assert got.data[0] == pytest.approx(g + 0.5 * 2.0 + 0.2 * np.tanh(2.0 / 0.05))
+    assert node.answer(['hinge'], [0.3], [2.0]).gravity_torques[0] == pytest.approx(g)
+    # Without a velocity there is no friction to bring up: nothing is made up.
+    node.settle()
+    count = len(node.heard['~/effort_commands'])
+    node.answer(['hinge'], [0.3], topic='~/gravity_torques')
+    node.settle()
+    assert len(node.heard['~/effort_commands']) == count
+    result, = node.node.set_parameters([Parameter('friction', value=False)])
+    assert result.successful
+    heard = node.heard['~/effort_commands']
+    keep_sending(node, (['hinge'], [0.3], [2.0]), lambda: heard[-1].data[0] == pytest.approx(g))
+
+
+def test_parameters_change_while_the_node_runs_where_that_is_safe(harness, arm):
+    node = harness(ARM)
+    q, v, _ = random_state(arm, 1)
+    for change, reason in ((Parameter('strict_urdf', value=True), 'read-only'),
+                           (Parameter('coriolis_factorization', value='lu'), 'one of'),
+                           (Parameter('gravity', value=[1.0]), 'three finite'),
+                           (Parameter('state_timeout', value=0.0), 'range')):
+        result, = node.node.set_parameters([change])
+        assert not result.successful
+        assert reason in result.reason
+    for rate in (50.0, 0.0):
+        result, = node.node.set_parameters([Parameter('publish_rate', value=rate)])
+        assert result.successful, result.reason
+        node.answer(arm.velocity_names, q, v)
+    result, = node.node.set_parameters([Parameter('coriolis_factorization', value='body')])
+    assert result.successful
+    got = node.answer(arm.velocity_names, q, v)
+    expected = rbd_ros.coriolis_matrix(arm, q, v, factorization='body')
+    assert relative_error(got.coriolis_matrix, expected.ravel()) < AGREEMENT

@@ -1,0 +1,245 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Markers and services of the dynamics node; numbers are rows of doc/faults.md."""
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import WrenchStamped
+from harness import at, Harness, keep_sending, ros
+import numpy as np
+import pytest
+from rbd_msgs.srv import DynamicsTerms, ForwardDynamics, HybridDynamics, InverseDynamics
+import rbd_ros
+from rbd_ros.model.joints import quaternion_matrix
+from rbd_ros.ros.markers import Markers
+from rclpy.serialization import deserialize_message
+from robots import example_urdf, load_quietly, random_state, relative_error
+from visualization_msgs.msg import Marker, MarkerArray
+
+# Against Pinocchio: rounding is a hundredth of it.
+AGREEMENT = 1e-9
+ARM = (example_urdf('ur10_robot.urdf')).read_text()
+
+
+@pytest.fixture(scope='module', autouse=True)
+def domain():
+    """Keep this module's nodes among themselves."""
+    with ros():
+        yield
+
+
+@pytest.fixture
+def arm():
+    """Return a node that has the description of a UR10, and that model."""
+    harness = Harness(ARM, state_timeout=60.0)
+    yield harness
+    harness.close()
+
+
+@pytest.fixture(scope='module')
+def model():
+    """Return the UR10."""
+    return load_quietly(example_urdf('ur10_robot.urdf'))
+
+
+def state(model, seed=0):
+    """Return names, positions and velocities in a random order, and the state itself."""
+    q, v, _ = random_state(model, seed)
+    order = np.random.default_rng(seed).permutation(model.nv)
+    names = [model.velocity_names[k] for k in order]
+    return (names, q[order], v[order]), q, v
+
+
+def wrench(link, torque, force):
+    """Return a message."""
+    message = WrenchStamped()
+    message.header.frame_id = link
+    message.wrench.torque.x, message.wrench.torque.y, message.wrench.torque.z = torque
+    message.wrench.force.x, message.wrench.force.y, message.wrench.force.z = force
+    return message
+
+
+def test_markers_show_the_centre_of_mass_and_the_torques(arm, model):
+    heard = []
+    arm.peer.create_subscription(MarkerArray, '/dynamics/markers', heard.append, 10)
+    message, q, _ = state(model)
+    arm.spin_until(lambda: arm.node.publishing.publishers()[-1].get_subscription_count() > 0)
+    arm.answer(*message)
+    arm.spin_until(lambda: len(heard) > 1)
+    assert [marker.action for marker in heard[0].markers] == [Marker.DELETEALL]
+    markers = {(marker.ns, marker.id): marker for marker in heard[1].markers}
+    assert len(markers) == len(heard[1].markers)
+    com = markers['com', 0].pose.position
+    assert np.allclose([com.x, com.y, com.z], rbd_ros.center_of_mass(model, q))
+    arrows = [marker for key, marker in markers.items() if key[0] == 'gravity_torque']
+    lengths = [np.linalg.norm([a.points[1].x - a.points[0].x, a.points[1].y - a.points[0].y,
+                               a.points[1].z - a.points[0].z]) for a in arrows]
+    g = np.abs(rbd_ros.gravity_torques(model, q))
+    assert np.allclose(np.array(lengths) / max(lengths), g / max(g), atol=1e-12)
+    # No more than thirty a second, however many states come.
+    count = len(heard)
+    for _ in range(20):
+        arm.send(*message)
+    arm.settle()
+    assert len(heard) - count < 20
+
+
+def test_markers_show_inertias_in_the_frames_of_the_links(arm, model):
+    heard = []
+    arm.peer.create_subscription(MarkerArray, '/dynamics/markers', heard.append, 10)
+    arm.spin_until(lambda: arm.node.publishing.publishers()[-1].get_subscription_count() > 0)
+    ellipsoids = {}
+
+    def all_came():
+        ellipsoids.update({marker.id: marker for message in heard for marker in message.markers
+                           if marker.ns == 'inertia'})
+        return ellipsoids
+    # They are sent once a second.
+    keep_sending(arm, state(model)[0], all_came)
+    assert set(ellipsoids) == {k for k, link in enumerate(model.links) if link.mass > 0.0}
+    for k, marker in ellipsoids.items():
+        link, centre, turn = model.links[k], marker.pose.position, marker.pose.orientation
+        assert marker.header.frame_id == link.name
+        assert marker.frame_locked
+        assert np.allclose([centre.x, centre.y, centre.z], link.com, rtol=0.0, atol=1e-15)
+        R = quaternion_matrix([turn.x, turn.y, turn.z, turn.w])
+        a, b, c = 0.5 * np.array([marker.scale.x, marker.scale.y, marker.scale.z])
+        # The inertia of an ellipsoid of even density with these semi-axes.
+        moments = link.mass / 5.0 * np.array([b * b + c * c, a * a + c * c, a * a + b * b])
+        assert np.allclose(R @ np.diag(moments) @ R.T, link.inertia, atol=2e-6)
+
+
+def test_the_ellipsoid_of_a_load_is_in_the_frame_of_its_link(model):
+    loaded = rbd_ros.with_payload(model, 'tool0', 2.0, com=(0.0, 0.0, 0.1))
+    q = rbd_ros.neutral(loaded)
+    _, *arrays = Markers(loaded, 'r1/').update(
+        Time(), 'r1/base_link', rbd_ros.forward_kinematics(loaded, q),
+        rbd_ros.all_terms(loaded, q, np.zeros(loaded.nv)))
+    ellipsoids = [marker for array in arrays
+                  for marker in deserialize_message(array, MarkerArray).markers
+                  if marker.ns == 'inertia']
+    assert len(ellipsoids) == 1 + sum(link.mass > 0.0 for link in model.links)
+    # What broadcasts the frames knows of no load.
+    assert {marker.header.frame_id for marker in ellipsoids} <= {
+        'r1/' + name for name in model.link_names}
+    at_tool, = (marker for marker in ellipsoids if marker.header.frame_id == 'r1/tool0')
+    assert at_tool.pose.position.z == 0.1
+
+
+def test_markers_show_the_wrenches_of_the_latest_request(arm, model):
+    heard = []
+    arm.peer.create_subscription(MarkerArray, '/dynamics/markers', heard.append, 10)
+    message, q, _ = state(model)
+    arm.spin_until(lambda: arm.node.publishing.publishers()[-1].get_subscription_count() > 0)
+    arm.answer(*message)
+    got = arm.call(InverseDynamics, 'inverse_dynamics', acceleration=[0.0] * 6,
+                   external_wrenches=[wrench('tool0', (0.0, 0.0, 0.0), (0.0, 3.0, 4.0))])
+    assert got.success, got.message
+    arm.settle()
+    heard.clear()
+    arm.answer(*message)
+    markers = {}
+
+    def external_came():
+        markers.update({(marker.ns, marker.id): marker
+                        for array in heard for marker in array.markers})
+        return any(space.startswith('external') for space, _ in markers)
+    arm.spin_until(external_came)
+    poses = rbd_ros.forward_kinematics(model, q)
+    tool = model.link_index('tool0')
+    arrow = markers['external_force', tool]
+    reach = [arrow.points[1].x - arrow.points[0].x, arrow.points[1].y - arrow.points[0].y,
+             arrow.points[1].z - arrow.points[0].z]
+    assert np.allclose(reach / np.linalg.norm(reach), poses[tool, :3, :3] @ [0.0, 0.6, 0.8])
+    assert ('external_moment', tool) not in markers
+    # They are shown once, and RViz lets them fade.
+    assert arrow.lifetime.sec > 0
+    arm.settle()
+    heard.clear()
+    arm.answer(*message)
+    arm.spin_until(lambda: heard)
+    arm.settle()
+    assert not [marker for array in heard for marker in array.markers
+                if marker.ns.startswith('external')]
+
+
+def test_services_answer_in_the_order_of_the_request(arm, model):
+    q, v, a = random_state(model, 3)
+    order = np.random.default_rng(3).permutation(6)
+    names = [model.velocity_names[k] for k in order]
+    push = {'tool0': np.arange(6.0)}
+    external = [wrench('tool0', (0.0, 1.0, 2.0), (3.0, 4.0, 5.0))]
+    common = {'joint_names': names, 'position': q[order].tolist(), 'velocity': v[order].tolist()}
+
+    tau = rbd_ros.inverse_dynamics(model, q, v, a, external_wrenches=push)
+    got = arm.call(InverseDynamics, 'inverse_dynamics', acceleration=a[order].tolist(),
+                   external_wrenches=external, **common)
+    assert got.success, got.message
+    assert got.joint_names == names
+    assert relative_error(got.effort, tau[order]) < AGREEMENT
+
+    got = arm.call(ForwardDynamics, 'forward_dynamics', effort=tau[order].tolist(),
+                   external_wrenches=external, **common)
+    assert got.success, got.message
+    assert relative_error(got.acceleration, a[order]) < AGREEMENT
+
+    prescribed = np.array([True, False, True, True, False, False])
+    got = arm.call(HybridDynamics, 'hybrid_dynamics', external_wrenches=external,
+                   acceleration_prescribed=prescribed[order].tolist(),
+                   acceleration=np.where(prescribed, a, np.nan)[order].tolist(),
+                   effort=np.where(prescribed, np.nan, tau)[order].tolist(), **common)
+    assert got.success, got.message
+    assert relative_error(got.acceleration, a[order]) < AGREEMENT
+    assert relative_error(got.effort, tau[order]) < AGREEMENT
+
+    got = arm.call(DynamicsTerms, 'dynamics_terms', **common)
+    assert got.success, got.message
+    terms = rbd_ros.all_terms(model, q, v)
+    assert got.dynamics.joint_names == list(model.velocity_names)
+    assert relative_error(got.dynamics.mass_matrix, terms.M.ravel()) < AGREEMENT
+    assert relative_error(got.dynamics.coriolis_matrix, terms.C.ravel()) < AGREEMENT
+
+
+def test_services_use_the_measured_state_where_the_request_gives_none(arm, model):
+    message, q, v = state(model)
+    stamp = at()
+    arm.answer(*message, stamp=stamp)
+    got = arm.call(InverseDynamics, 'inverse_dynamics', acceleration=[0.5] * 6)
+    assert got.success, got.message
+    assert relative_error(got.effort,
+                          rbd_ros.inverse_dynamics(model, q, v, [0.5] * 6)) < AGREEMENT
+    got = arm.call(DynamicsTerms, 'dynamics_terms')
+    assert got.dynamics.header.stamp.sec == stamp[0]
+    assert got.dynamics.header.stamp.nanosec == stamp[1]
+    assert list(got.dynamics.position) == list(q)
+
+
+def test_fault_40_services_say_what_has_not_arrived_yet():
+    harness = Harness()
+    got = harness.call(DynamicsTerms, 'dynamics_terms')
+    assert (got.success, got.message) == (False, 'no robot description has arrived yet')
+    harness.describe(ARM)
+    harness.spin_until(lambda: harness.node.robot is not None)
+    got = harness.call(DynamicsTerms, 'dynamics_terms')
+    assert not got.success
+    assert 'none was measured lately of shoulder_pan_joint' in got.message
+    harness.close()
+
+
+@pytest.mark.parametrize('request_, message', [
+    ({'acceleration': [0.0] * 5}, 'acceleration has 5 entries, expected 6'),
+    ({'acceleration': [np.nan] * 6}, "a of 'shoulder_pan_joint' is nan"),
+    ({'position': [0.0] * 7}, 'position has 7 entries'),
+    ({'position': [np.inf] * 6}, "q of 'shoulder_pan_joint' is inf"),
+    ({'velocity': [0.0]}, 'velocity has 1 entries'),
+    ({'joint_names': ['a'] * 6}, "no joint 'a'"),
+    ({'joint_names': ['elbow_joint'] * 6}, 'name every joint once'),
+    ({'joint_names': ['elbow_joint']}, 'name every joint once'),
+    ({'external_wrenches': [wrench('hand', (0.0,) * 3, (0.0,) * 3)]}, "no link 'hand'"),
+    ({'external_wrenches': [wrench('tool0', (0.0,) * 3, (np.nan,) * 3)]}, "link 'tool0'"),
+])
+def test_fault_41_bad_requests_are_refused_with_the_reason(arm, model, request_, message):
+    arm.answer(*state(model)[0])
+    got = arm.call(InverseDynamics, 'inverse_dynamics', **{'acceleration': [0.0] * 6, **request_})
+    assert not got.success
+    assert message in got.message
+    arm.answer(*state(model)[0])

@@ -1,0 +1,134 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The messages of the node, which are written to in their serialized form."""
+
+from builtin_interfaces.msg import Time
+from harness import TOPICS
+import numpy as np
+import pytest
+from rbd_ros import with_gravity, Workspace
+from rbd_ros.ros.markers import Markers
+from rbd_ros.ros.messages import CommandMessages, Outputs
+from rbd_ros.ros.serialized_messages import field, Template
+from rclpy.serialization import deserialize_message
+from robots import random_tree
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, Header
+from visualization_msgs.msg import Marker, MarkerArray
+
+VECTORS = {'~/gravity_torques': 'g', '~/coriolis_torques': 'coriolis_torques',
+           '~/gravity_torques_rate': 'g_rate'}
+TWIST = ('wx', 'wy', 'wz', 'vx', 'vy', 'vz')
+# What is in them, and the names of rows and columns that are not the joints.
+MATRICES = {'~/mass_matrix': ('M', None, None), '~/coriolis_matrix': ('C', None, None),
+            '~/com_jacobian': ('com_jacobian', ('x', 'y', 'z'), None),
+            '~/mass_matrix_rate': ('M_rate', None, None),
+            '~/coriolis_matrix_rate': ('C_rate', None, None),
+            '~/task_inertia': ('Lambda', TWIST, TWIST)}
+
+
+def values_of(model, seed):
+    """Return all that outputs may hold, each number another."""
+    rng, nv = np.random.default_rng(seed), model.nv
+    shapes = {'q': (model.nq,), 'v': (nv,), 'g': (nv,), 'coriolis_torques': (nv,), 'M': (nv, nv),
+              'C': (nv, nv), 'com_jacobian': (3, nv), 'com': (3,), 'M_rate': (nv, nv),
+              'C_rate': (nv, nv), 'g_rate': (nv,), 'Lambda': (6, 6), 'commands': (2,)}
+    return {name: rng.normal(size=shape) for name, shape in shapes.items()}
+
+
+@pytest.mark.parametrize('count', [1, 2, 9])
+def test_every_message_holds_what_it_is_filled_with(count):
+    model = with_gravity(random_tree(count, count, kinds=('revolute',)), (0.0, 0.0, -9.81))
+    outputs, commands = Outputs(model, 7), CommandMessages()
+    for seed, frame in enumerate(('root', 'root', 'odom')):
+        values, stamp = values_of(model, seed), Time(sec=100 + seed, nanosec=5 * seed)
+        got = {topic: deserialize_message(outputs.message(topic, stamp, frame, values), kind)
+               for topic, kind in TOPICS.items() if topic != '~/effort_commands'}
+        for efforts in (values['commands'], values['g']):
+            message = deserialize_message(commands.message(efforts), Float64MultiArray)
+            assert message.data.tolist() == efforts.tolist()
+        for topic in set(TOPICS) - {'~/effort_commands'}:
+            assert (got[topic].header.stamp, got[topic].header.frame_id) == (stamp, frame)
+        for topic, term in VECTORS.items():
+            assert tuple(got[topic].name) == model.velocity_names
+            assert got[topic].effort.tolist() == values[term].tolist()
+            assert not len(got[topic].position)
+        for topic, (term, rows, columns) in MATRICES.items():
+            matrix = got[topic].matrix
+            assert tuple(matrix.row_names) == (rows or model.velocity_names)
+            assert tuple(matrix.column_names) == (columns or model.velocity_names)
+            assert matrix.data.tolist() == values[term].ravel().tolist()
+        com = got['~/com'].point
+        assert [com.x, com.y, com.z] == values['com'].tolist()
+        whole = got['~/dynamics']
+        assert (whole.model_id, whole.mass) == (7, model.mass)
+        assert tuple(whole.joint_names) == model.velocity_names
+        assert tuple(whole.position_names) == model.position_names
+        for name, term in (('position', 'q'), ('velocity', 'v'), ('gravity_torques', 'g'),
+                           ('coriolis_torques', 'coriolis_torques'), ('mass_matrix', 'M'),
+                           ('coriolis_matrix', 'C'), ('com_jacobian', 'com_jacobian')):
+            assert getattr(whole, name).tolist() == values[term].ravel().tolist()
+        assert [whole.com.x, whole.com.y, whole.com.z] == values['com'].tolist()
+
+
+def test_a_robot_without_joints_has_empty_messages():
+    outputs, values = Outputs(random_tree(0, 0), 1), values_of(random_tree(0, 0), 0)
+    message = deserialize_message(CommandMessages().message(np.zeros(0)), Float64MultiArray)
+    assert not len(message.data)
+    for topic, kind in TOPICS.items():
+        if topic == '~/effort_commands':
+            continue
+        message = deserialize_message(outputs.message(topic, Time(sec=1), 'root', values), kind)
+        if topic in VECTORS:
+            assert not len(message.effort)
+
+
+@pytest.mark.parametrize('count', [0, 1, 20])
+def test_markers_stand_where_the_links_are(count):
+    model = random_tree(count, count)
+    markers, workspace = Markers(model, 'r1/'), Workspace(model)
+    for seed, frame in enumerate(('root', 'root', 'odom')):
+        q, stamp = np.random.default_rng(seed).normal(size=model.nq), Time(sec=seed)
+        poses, terms = workspace.place_links(q), workspace.all_terms(q, np.zeros(model.nv))
+        arrays = list(markers.update(stamp, frame, poses, terms))
+        if seed == 0:
+            # What another robot has left behind goes first, and once.
+            assert [marker.action for marker in arrays.pop(0).markers] == [Marker.DELETEALL]
+        moved = deserialize_message(arrays[0], MarkerArray)
+        assert all((marker.header.stamp, marker.header.frame_id) == (stamp, frame)
+                   for marker in moved.markers)
+        com, centres, *arrows = moved.markers
+        at = com.pose.position
+        assert [at.x, at.y, at.z] == terms.com.tolist()
+        assert np.allclose([[point.x, point.y, point.z] for point in centres.points], [
+            (T @ [*link.com, 1.0])[:3] for T, link in zip(poses, model.links) if link.mass > 0.0])
+        ends = {arrow.id: np.array([[point.x, point.y, point.z] for point in arrow.points])
+                for arrow in arrows}
+        turning = [(k, joint) for k, joint in enumerate(model.joints, 1)
+                   if joint.name in model.velocity_names]
+        assert len(ends) == len(turning)
+        for (start, end), (k, joint), g in zip(ends.values(), turning, terms.g):
+            assert np.array_equal(start, poses[k, :3, 3])
+            # Along the axis, and the way the torque turns.
+            along = (end - start) @ poses[k, :3, :3] @ joint.axis
+            assert np.isclose(abs(along), np.linalg.norm(end - start))
+            assert along * g >= 0.0
+
+
+def test_numbers_that_are_not_found_are_an_error_and_not_a_wrong_message():
+    message = JointState()
+    # As if they had been left out, or stood elsewhere than they seem to.
+    with pytest.raises(RuntimeError, match='RMW_IMPLEMENTATION'):
+        Template(message, [], {'effort': ((3,), lambda numbers: None)})
+    with pytest.raises(RuntimeError, match='RMW_IMPLEMENTATION'):
+        Template(message, [], {'effort': ((3,), lambda numbers: setattr(
+            message, 'effort', 2 * numbers))})
+
+
+def test_what_is_left_in_memory_is_not_taken_for_the_numbers():
+    for _ in range(50):
+        message = JointState(name=['joint'])
+        template = Template(message, [message.header], {'effort': field(message, 'effort', (1,))})
+        filled = template.fill(Time(sec=3), {'effort': [0.5]})
+        assert deserialize_message(filled, JointState) == JointState(
+            header=Header(stamp=Time(sec=3)), name=['joint'], effort=[0.5])

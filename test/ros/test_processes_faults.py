@@ -1,0 +1,268 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes that are killed, told to end in the middle, or not allowed to start."""
+
+import os
+import signal
+import subprocess
+import sys
+from time import monotonic, sleep
+
+from harness import at, joint_state, LATCHED, ros
+import numpy as np
+import pytest
+from rbd_msgs.msg import DynamicsStamped
+import rbd_ros
+import rclpy
+from robots import example_urdf, load_quietly, random_state
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from test_processes import spin_until, START_UP
+
+ARM = example_urdf('ur10_robot.urdf')
+# A robot in a process of its own, which says on a pipe that it is there.
+SOURCE = """
+import sys, time
+sys.path[:0] = {path!r}
+from harness import joint_state, LATCHED
+import rclpy
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+rclpy.init()
+node = rclpy.create_node('robot')
+describe = node.create_publisher(String, 'robot_description', LATCHED)
+describe.publish(String(data=open({urdf!r}).read()))
+states = node.create_publisher(JointState, 'joint_states', 10)
+while True:
+    states.publish(joint_state({names!r}, {q!r}, {v!r}))
+    time.sleep(0.01)
+"""
+
+
+@pytest.fixture
+def peer():
+    """Give the test a ROS domain of its own, and a node in it."""
+    with ros():
+        node = rclpy.create_node('peer')
+        yield node
+        node.destroy_node()
+
+
+@pytest.fixture
+def start():
+    """Return a function that starts a process; all are killed after the test."""
+    processes = []
+
+    def start(*arguments, **options):
+        process = subprocess.Popen([sys.executable, *arguments], stderr=subprocess.PIPE,
+                                   text=True, **options)
+        processes.append(process)
+        return process
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def spin_for(node, seconds):
+    """Let a node work for some time."""
+    end = monotonic() + seconds
+    spin_until(node, lambda: monotonic() > end)
+
+
+def dynamics(start, *arguments):
+    """Start a dynamics node."""
+    return start('-m', 'rbd_ros.ros.dynamics_node', '--ros-args', *arguments)
+
+
+@pytest.fixture
+def arm():
+    """Return the UR10, and a state of it."""
+    model = load_quietly(ARM)
+    return model, *random_state(model, 5)[:2]
+
+
+def source(start, model, q, v):
+    """Start a robot."""
+    return start('-c', SOURCE.format(path=[os.path.dirname(__file__), os.getcwd()], urdf=str(ARM),
+                                     names=list(model.velocity_names), q=q.tolist(),
+                                     v=v.tolist()))
+
+
+def test_fault_16_either_side_may_be_killed_and_started_again(peer, start, arm):
+    model, q, v = arm
+    heard = []
+    peer.create_subscription(DynamicsStamped, '/dynamics/dynamics', heard.append, 10)
+    g = rbd_ros.gravity_torques(model, q)
+
+    def works():
+        heard.clear()
+        spin_until(peer, lambda: len(heard) > 20, START_UP)
+        assert all(np.array_equal(message.position, q) for message in heard)
+        assert np.allclose(heard[-1].gravity_torques, g)
+
+    node, robot = dynamics(start), source(start, model, q, v)
+    works()
+    robot.kill()
+    robot.wait()
+    spin_for(peer, 0.5)
+    heard.clear()
+    spin_for(peer, 0.5)
+    assert not heard
+    source(start, model, q, v)
+    works()
+    node.kill()
+    node.wait()
+    node = dynamics(start)
+    works()
+    node.send_signal(signal.SIGTERM)
+    assert node.wait(timeout=5.0) == 0
+
+
+@pytest.mark.parametrize('executor', ['single', 'events'])
+@pytest.mark.parametrize('policy', ['stop', 'ramp_down'])
+def test_fault_46_sigterm_under_load_ends_with_the_documented_last_command(
+        peer, start, arm, executor, policy):
+    model, q, v = arm
+    heard = []
+    peer.create_subscription(Float64MultiArray, '/dynamics/effort_commands', heard.append, 1000)
+    node = dynamics(start, '-p', f'executor:={executor}', '-p', f'on_stale:={policy}', '-p',
+                    'ramp_time:=0.5', '-p', 'blend_time:=0.0')
+    source(start, model, q, v)
+    spin_until(peer, lambda: len(heard) > 50, START_UP)
+    node.send_signal(signal.SIGTERM)
+    begin = monotonic()
+    spin_until(peer, lambda: node.poll() is not None)
+    assert monotonic() - begin < 5.0
+    assert node.returncode == 0
+    spin_for(peer, 0.3)
+    g = rbd_ros.gravity_torques(model, q)
+    assert np.allclose(heard[-1].data, 0.0 if policy == 'ramp_down' else g)
+    sizes = [np.linalg.norm(message.data) for message in heard[-30:]]
+    assert np.all(np.diff(sizes) <= 1e-9)
+
+
+def test_fault_46_sigterm_in_the_middle_of_a_long_computation(peer, start):
+    # A tree of 500 joints, whose answers take many milliseconds and megabytes.
+    links = ''.join(f'<link name="l{k}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" '
+                    'izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>' for k in range(500))
+    joints = ''.join(f'<joint name="j{k}" type="continuous"><parent link="l{k // 2}"/>'
+                     f'<child link="l{k + 1}"/><axis xyz="0 1 0"/></joint>' for k in range(499))
+    heard = []
+    peer.create_subscription(DynamicsStamped, '/dynamics/dynamics', heard.append, 1)
+    describe = peer.create_publisher(String, 'robot_description', LATCHED)
+    describe.publish(String(data=f'<robot name="big">{links}{joints}</robot>'))
+    states = peer.create_publisher(JointState, 'joint_states', 10)
+    node = dynamics(start)
+    names = [f'j{k}' for k in range(499)]
+
+    def answered():
+        states.publish(joint_state(names, [0.1] * 499, [0.1] * 499, stamp=at()))
+        return heard
+    spin_until(peer, answered, START_UP)
+    for _ in range(10):
+        states.publish(joint_state(names, [0.1] * 499, [0.1] * 499, stamp=at()))
+    node.send_signal(signal.SIGTERM)
+    begin = monotonic()
+    assert node.wait(timeout=10.0) == 0
+    assert monotonic() - begin < 5.0
+
+
+def test_fault_50_enforced_security_without_a_keystore_refuses_to_start(start, tmp_path):
+    environment = {**os.environ, 'ROS_SECURITY_ENABLE': 'true',
+                   'ROS_SECURITY_STRATEGY': 'Enforce', 'ROS_SECURITY_KEYSTORE': str(tmp_path)}
+    node = start('-m', 'rbd_ros.ros.dynamics_node', env=environment)
+    _, errors = node.communicate(timeout=START_UP)
+    assert node.returncode == 1
+    assert 'ROS does not start' in errors
+    assert 'keystore' in errors
+    assert 'Traceback' not in errors
+
+
+@pytest.mark.parametrize('executor', ['single', 'events'])
+@pytest.mark.parametrize('policy', ['stop', 'hold', 'ramp_down'])
+def test_fault_52_a_process_that_was_stopped_goes_on_without_a_step(peer, start, arm, executor,
+                                                                    policy):
+    model, q, v = arm
+    later = q + 0.8
+    before, after = (rbd_ros.gravity_torques(model, x) for x in (q, later))
+    heard = []
+    peer.create_subscription(Float64MultiArray, '/dynamics/effort_commands', heard.append, 1000)
+    describe = peer.create_publisher(String, 'robot_description', LATCHED)
+    describe.publish(String(data=ARM.read_text()))
+    states = peer.create_publisher(JointState, 'joint_states', 10)
+    node = dynamics(start, '-p', f'executor:={executor}', '-p', f'on_stale:={policy}', '-p',
+                    'ramp_time:=2.0')
+
+    def play(position, done):
+        """Be a robot that stands somewhere until something is so."""
+        def sent_and_done():
+            states.publish(joint_state(model.velocity_names, position, v, stamp=at()))
+            return done()
+        spin_until(peer, sent_and_done, START_UP)
+
+    play(q, lambda: len(heard) > 30)
+    assert np.allclose(heard[-1].data, before)
+    node.send_signal(signal.SIGSTOP)
+    end = monotonic() + 2.0
+    play(later, lambda: monotonic() > end)
+    count = len(heard)
+    node.send_signal(signal.SIGCONT)
+    play(later, lambda: len(heard) > count and np.allclose(heard[-1].data, after))
+    commands = np.array([message.data for message in heard[count - 1:]])
+    way = np.max(np.abs(after - before)) + np.max(np.abs(before)) * (policy == 'ramp_down')
+    # 0.02 s of a blend of 0.25 s is the longest step.
+    assert np.max(np.abs(np.diff(commands, axis=0))) < 0.09 * way
+    node.send_signal(signal.SIGTERM)
+    assert node.wait(timeout=5.0) == 0
+
+
+@pytest.mark.parametrize('name', ['dynamics_node', 'simulated_robot'])
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_fault_57_a_node_that_is_told_to_end_while_it_starts_ends_with_exit_code_0(
+        peer, name, number):
+    # From its first line on, which is read about 0.1 s after the interpreter has begun; imports,
+    # ROS, kernels and the first timers follow.
+    for delay in (0.15, 0.25, 0.35, 0.5, 0.7, 0.9, 1.2):
+        node = subprocess.Popen([sys.executable, '-c', SIGNALLED.format(name=name)],
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+        # It says so when it has come to its first line.
+        assert node.stdout.readline() == 'first line\n'
+        sleep(delay - 0.15)
+        node.send_signal(number)
+        _, errors = node.communicate(timeout=10.0)
+        assert node.returncode == 0, errors
+        assert 'Traceback' not in errors
+
+
+SIGNALLED = """
+import sys
+sys.argv = ['{name}']
+from rbd_ros.ros import entry_points as run
+listen = run.End.__init__
+def init(self):
+    listen(self)
+    print('first line', flush=True)
+run.End.__init__ = init
+run.{name}()
+"""
+
+
+def test_nothing_is_imported_before_signals_are_heard():
+    script = ('import sys; from rbd_ros.ros import run; '
+              'print([x for x in ("numba", "numpy", "rclpy", "lxml") if x in sys.modules])')
+    run = subprocess.run([sys.executable, '-c', script], capture_output=True, text=True,
+                         check=True)
+    assert run.stdout == '[]\n'
+
+
+@pytest.mark.parametrize('name', ['dynamics_node', 'simulated_robot'])
+def test_help_is_printed_and_nothing_is_started(name):
+    run = subprocess.run([sys.executable, '-m', f'rbd_ros.ros.{name}', '--help'],
+                         capture_output=True, text=True, check=False)
+    assert run.returncode == 0
+    assert f'usage: {name} --ros-args' in run.stdout
+    assert 'robot_description' in run.stdout
+    assert not run.stderr

@@ -1,0 +1,117 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the simulated robot and the demo say of themselves, and the damping that they choose."""
+
+from collections import deque
+import math
+
+from harness import ros
+import pytest
+import rbd_ros
+from rbd_ros.analysis.simulation import Simulator
+from rbd_ros.ros import demo
+from rbd_ros.ros.simulated_robot import rest_position, SimulatedRobot, with_damping
+from rclpy.parameter import Parameter
+from std_msgs.msg import Float64MultiArray
+
+ARM = """<robot name="arm"><link name="base"/><link name="rod"><inertial><origin xyz="0 0 1"/>
+ <mass value="1"/><inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/></inertial></link>
+ <joint name="hinge" type="{}"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>{}
+ </joint></robot>"""
+# A mass of 1 kg on a rod of 1 m: dg/dq = -9.81 N m/rad where it stands on its head.
+STIFFNESS = 9.81
+
+
+def arm(kind='continuous', extra=''):
+    """Return a pendulum that stands on its head at zero."""
+    return rbd_ros.load_urdf_string(ARM.format(kind, extra))
+
+
+@pytest.mark.parametrize('lower, upper, expected', [
+    (-1, 1, 0), (0, 1, 0), (1, 3, 2), (-3, -1, -2), (2, math.inf, 2), (-math.inf, -2, -2),
+    (-math.inf, math.inf, 0)])
+def test_robots_rest_at_zero_or_where_their_limits_let_them(lower, upper, expected):
+    model = (rbd_ros.ModelBuilder('slide').link('base').link('car', mass=1.0)
+             .joint('rail', 'prismatic', 'base', 'car', lower=lower, upper=upper).build())
+    assert rest_position(model).tolist() == [expected]
+
+
+def tilt_after(model, delay, seconds=10.0):
+    """Return how far an arm on its head gets by a push of 1e-6 rad/s, its torques being late."""
+    simulator, late = Simulator(model, [0.0]), deque(maxlen=round(delay / 1e-3) + 1)
+    simulator.v[:] = 1e-6
+    for _ in range(round(seconds / 1e-3)):
+        late.append(rbd_ros.gravity_torques(arm(), simulator.q))
+        simulator.advance(late[0])
+    return abs(simulator.q[0])
+
+
+def test_damping_is_enough_for_the_delay_that_it_is_meant_for():
+    model = arm()
+    assert tilt_after(with_damping(model, 0.05), 0.04) < 1e-5
+    # Without it, torques that are late by T push the arm on, exp(9.81 T t / s^2) times as fast.
+    assert tilt_after(with_damping(model, 0.0), 0.04) > 1e-4
+
+
+@pytest.mark.parametrize('given, expected', [(0.1, 0.05 * STIFFNESS), (3.0, 3.0)])
+def test_damping_of_the_urdf_stays_where_it_is_more(given, expected):
+    model = arm(extra=f'<dynamics damping="{given}"/>')
+    # 50 random poses come within 1 % of the worst one.
+    assert with_damping(model, 0.05).damping == pytest.approx([expected], rel=0.01)
+    assert with_damping(model, 0.0).damping == [given]
+
+
+@pytest.fixture
+def robot():
+    """Return a way to make a simulated robot."""
+    with ros():
+        made = []
+
+        def make(**parameters):
+            parameters = {'robot_description': ARM.format('continuous', ''), **parameters}
+            made.append(SimulatedRobot(parameter_overrides=[
+                Parameter(name, value=value) for name, value in parameters.items()]))
+            states = []
+            made[-1]._publisher.publish = lambda state: states.append(
+                (list(state.position), list(state.velocity), list(state.effort)))
+            return made[-1], states
+        yield make
+        for node in made:
+            node.destroy_node()
+
+
+def test_brakes_hold_without_effort_and_then_the_last_command_is_the_effort(robot):
+    node, states = robot(initial_positions=[0.5])
+    node._on_timer()
+    assert states[-1] == ([0.5], [0.0], [0.0])
+    node._on_command(Float64MultiArray(data=[-2.0]))
+    node._simulated_until -= 0.05
+    node._on_timer()
+    position, velocity, effort = states[-1]
+    assert position[0] > 0.5
+    assert velocity[0] > 0.0
+    assert effort == [-2.0]
+    for bad in ([], [1.0, 2.0], [math.nan]):
+        node._on_command(Float64MultiArray(data=bad))
+    node._on_timer()
+    assert states[-1][2] == [-2.0]
+
+
+@pytest.mark.parametrize('parameters, message', [
+    ({'initial_positions': [0.1, 0.2]}, 'initial_positions has 2 entries.*hinge'),
+    ({'command_joints': ['elbow']}, 'command_joints must name every joint once: hinge'),
+    ({'command_joints': ['hinge', 'hinge']}, 'command_joints must name every joint once: hinge')])
+def test_what_does_not_fit_the_robot_is_refused(robot, parameters, message):
+    with pytest.raises(rbd_ros.RbdError, match=message):
+        robot(**parameters)
+
+
+def test_the_demo_says_why_a_robot_fell_or_stayed():
+    assert 'up to 80 ms late (the median is 2 ms)' in demo.why_it_fell(0.002, 0.08)
+    assert 'never more than 8 ms late, which is not the reason' in demo.why_it_fell(0.002, 0.008)
+    creeping = arm(extra='<dynamics damping="4905"/>')
+    assert ("'hinge', the fastest, at 0.002 rad/s under 9.8 N m"
+            in demo.why_it_stayed(creeping, [math.pi / 2]))
+    assert 'stops' in demo.why_it_stayed(arm(), [math.pi / 2])
+    weightless = rbd_ros.with_gravity(arm(), (0.0, 0.0, 0.0))
+    assert 'gravity loads none of its joints' in demo.why_it_stayed(weightless, [math.pi / 2])

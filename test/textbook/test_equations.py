@@ -1,0 +1,80 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Check that doc/equations.md has every equation, and names what exists."""
+
+import importlib
+import pathlib
+import re
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+TEXT = (ROOT / 'doc' / 'equations.md').read_text(encoding='utf-8')
+TABLES, ERRATA = TEXT.split('## Errata')
+
+
+def rows(letter):
+    """Return the cells of the rows of a document."""
+    return [[cell.strip() for cell in line.strip('|').split(' | ')]
+            for line in TABLES.splitlines() if line.startswith(f'| {letter} ') and '`' in line]
+
+
+def numbers(cell):
+    """Return the equation numbers of a cell, ranges written out."""
+    found = set()
+    for first, last in re.findall(r'\(([\d.]+)[a-d]?\)(?:-\(([\d.]+)\))?', cell):
+        *chapter, low = first.split('.')
+        high = last.split('.')[-1] if last else low
+        found |= {'.'.join([*chapter, str(k)]) for k in range(int(low), int(high) + 1)}
+    return found
+
+
+@pytest.mark.parametrize('letter, expected', [
+    ('V', [f'1.{k}' for k in range(1, 18)] + [f'2.{k}' for k in range(1, 25)]),
+    ('L', [f'9.{k}' for k in range(1, 100)]),
+    ('K', [str(k) for k in range(1, 65)]),
+    ('G', [str(k) for k in range(1, 34)]),
+])
+def test_every_equation_has_its_row(letter, expected):
+    found = [number for cells in rows(letter) for number in numbers(cells[0])]
+    assert sorted(set(expected) - set(found)) == []
+    assert sorted(set(found) - set(expected)) == []
+
+
+def test_every_table_and_section_has_its_row():
+    tables = {cells[0] for cells in rows('K')}
+    assert {f'K Table {k}' for k in range(1, 8)} <= tables
+    sections = ' '.join(cells[0] for cells in rows('B'))
+    for section in (*range(4, 12), 'Appendix'):
+        assert re.search(rf'\b{section}\b', sections), section
+
+
+def named(text):
+    """Return the dotted names in backquotes."""
+    return sorted(set(re.findall(r'`([a-z_0-9]+(?:\.\w+)+)`', text)))
+
+
+@pytest.mark.parametrize('name', named(TABLES))
+def test_what_the_table_names_exists(name):
+    file, *path = name.split('.')
+    if file.startswith('test_'):
+        path_of_test, = (ROOT / 'test').rglob(f'{file}.py')
+        source = path_of_test.read_text(encoding='utf-8')
+        assert f'\ndef {path[0]}(' in source
+    elif file == 'two_link_arm':
+        source = (ROOT / 'examples' / f'{file}.py').read_text(encoding='utf-8')
+        assert f'\ndef {path[0]}(' in source
+    else:
+        parts = name.split('.')
+        depth = 2 if (ROOT / 'rbd_ros' / file).is_dir() else 1
+        found = importlib.import_module('.'.join(['rbd_ros', *parts[:depth]]))
+        for part in parts[depth:]:
+            found = getattr(found, part)
+
+
+def test_every_row_names_a_function_and_a_test():
+    for letter in 'VLKGB':
+        for cells in rows(letter):
+            assert len(cells) == 4, cells
+            assert re.search(r'`\w+\.\w+', cells[2]), cells
+            assert '`test_' in cells[3], cells
