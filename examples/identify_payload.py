@@ -51,7 +51,7 @@ def main(seed=0):
     model = rbd_ros.load_urdf(URDF)
     q, v, a, tau = record(model, np.random.default_rng(seed))
     rigid = tau - np.array([rbd_ros.friction_torques(model, one) for one in v])
-    load = rbd_ros.identify_payload(model, LINK, q, v, a, rigid)
+    load = rbd_ros.identification.identify_payload(model, LINK, q, v, a, rigid)
     print(f'{len(q)} samples, {load.rank} of 10 parameters shown by them')
     print('           estimate      truth')
     rows = [('mass, kg', load.mass, MASS)]

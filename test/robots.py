@@ -7,7 +7,8 @@ import warnings
 
 import numpy as np
 import pinocchio
-from rbd_ros import build_model, load_urdf, ModelWarning
+from rbd_ros import load_urdf, ModelWarning
+from rbd_ros.model import build_model
 from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint
 from rbd_ros.model.se3 import pose, rotation_from_rpy

@@ -1,3 +1,27 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """What is computed from the dynamics: Jacobians, momentum, task space, regressors, motion."""
+
+from rbd_ros.lazy_names import export
+
+__getattr__, __dir__, __all__ = export(__name__, {
+    'centroidal': [
+        'centroidal_momentum_matrix', 'centroidal_momentum_matrix_dot', 'com_jacobian_dot'],
+    'directional_derivatives': [
+        'forward_dynamics_derivative', 'hybrid_dynamics_derivative',
+        'inverse_dynamics_derivative'],
+    'energies': ['energy', 'Energy', 'kinetic_energy', 'potential_energy'],
+    'integrators': ['explicit_euler', 'runge_kutta_4', 'semi_implicit_euler'],
+    'jacobians': [
+        'analytic_jacobian', 'com_frame_jacobian', 'jacobian_ddot', 'jacobian_derivatives',
+        'jacobian_dot', 'jacobian_dot_derivatives', 'world_com_jacobian', 'world_jacobian_dot'],
+    'matrix_derivatives': [
+        'acceleration_parameter_derivatives', 'coriolis_matrix_derivatives',
+        'gravity_torques_derivatives', 'mass_matrix_derivatives', 'matrix_rates', 'MatrixRates',
+        'parameter_derivatives', 'ParameterDerivatives'],
+    'regressors': [
+        'energy_regressor', 'momentum_regressor', 'slotine_li_regressor', 'torque_regressor'],
+    'simulation': ['Motion', 'simulate', 'Simulator'],
+    'task_space': ['task_space_dynamics', 'TaskSpaceDynamics'],
+    'variation': ['Variation'],
+})

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from rbd_ros.analysis.jacobians import check_state
 from rbd_ros.dynamics import forward_dynamics, mass_matrix
-from rbd_ros.model.inertial_parameters import inertia_of_parameters
+from rbd_ros.model.inertial import inertia_of_parameters
 from rbd_ros.model.se3 import Ad, ad, inverse
 from rbd_ros.textbook.jacobian_recursions import (body_jacobian_derivatives,
                                                   body_jacobian_rate_derivatives,

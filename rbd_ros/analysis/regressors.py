@@ -5,14 +5,14 @@ Torques, momentum and energy as matrices times the inertial parameters pi of the
 
     Y(q, v, a) pi = tau - (armature) a
 
-with pi and its order as in `rbd_ros.inertial_parameters`. The inertia of rotors is not among the
+with pi and its order as in `inertial_parameters`. The inertia of rotors is not among the
 parameters, so its torque is taken off first; so are external wrenches and friction.
 
 """
 
 import numpy as np
 from rbd_ros.analysis.jacobians import check_state
-from rbd_ros.model.inertial_parameters import moving_bodies
+from rbd_ros.model.inertial import moving_bodies
 from rbd_ros.model.se3 import ad, skew
 from rbd_ros.textbook.sums_over_links import body_jacobians, poses
 from rbd_ros.workspace import Workspace
@@ -92,7 +92,7 @@ def torque_regressor(model, q, v, a):
     Returns
     -------
     ndarray, shape (model.nv, 10 * bodies)
-        Columns in the order of `rbd_ros.inertial_parameter_names`.
+        Columns in the order of `rbd_ros.model.inertial_parameter_names`.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def slotine_li_regressor(model, q, v, v_r, a_r, *, factorization='christoffel'):
     Returns
     -------
     ndarray, shape (model.nv, 10 * bodies)
-        Columns in the order of `rbd_ros.inertial_parameter_names`.
+        Columns in the order of `rbd_ros.model.inertial_parameter_names`.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def momentum_regressor(model, q, v):
     Returns
     -------
     ndarray, shape (model.nv, 10 * bodies)
-        Columns in the order of `rbd_ros.inertial_parameter_names`.
+        Columns in the order of `rbd_ros.model.inertial_parameter_names`.
 
     Raises
     ------
@@ -195,7 +195,7 @@ def energy_regressor(model, q, v):
     ndarray, shape (2, 10 * bodies)
         Kinetic energy without that of the rotors, and potential energy of the moving bodies, zero
         at the origin of the root; both in J. Columns in the order of
-        `rbd_ros.inertial_parameter_names`.
+        `rbd_ros.model.inertial_parameter_names`.
 
     Raises
     ------

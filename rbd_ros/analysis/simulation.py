@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rbd_ros.analysis.energies import energy
 from rbd_ros.analysis.integrators import (configuration_rate, explicit_euler, runge_kutta_4,
                                           semi_implicit_euler)
 from rbd_ros.errors import StateError
 from rbd_ros.model.configurations import integrate, normalize
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import rebuild
-from rbd_ros.textbook.lagrange import kinetic_energy, potential_energy
 from rbd_ros.validation import finite_array, finite_vector, number, shown
 from rbd_ros.workspace import Workspace
 
@@ -102,54 +102,6 @@ class Simulator:
         if beyond.any():
             self.q[self._q_of] = np.clip(q, self._lower, self._upper)
             self.v[self._v_of[beyond]] = 0.0
-
-
-class Energy(NamedTuple):
-    """
-    What `energy` computes.
-
-    Attributes
-    ----------
-    kinetic : float
-        1/2 v^T M v, rotors included, J.
-    potential : float
-        Of gravity, zero where the centre of mass is at the root's origin, J.
-
-    """
-
-    kinetic: float
-    potential: float
-
-
-def energy(model, q, v):
-    """
-    Return the kinetic and the potential energy.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration; rad for revolute, m for prismatic joints.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s or m/s.
-
-    Returns
-    -------
-    Energy
-        With the fields ``kinetic potential``.
-
-    Raises
-    ------
-    StateError
-        If ``q`` or ``v`` has another shape or holds a non-finite number.
-
-    References
-    ----------
-    Lynch and Park (9.3), (9.41); its rate of change is v^T tau (proposition 9.1 and before).
-
-    """
-    return Energy(kinetic_energy(model, q, v), potential_energy(model, q))
 
 
 class Motion(NamedTuple):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 from rbd_ros.errors import ModelError, StateError
-from rbd_ros.model.inertial_parameters import inertia_of_parameters
+from rbd_ros.model.inertial import inertia_of_parameters
 from rbd_ros.model.joints import (joint_pose, joint_subspace, joint_subspace_rate,
                                   joint_subspace_rate_change)
 from rbd_ros.model.se3 import Ad, inverse

@@ -15,8 +15,8 @@ from rbd_ros.analysis.regressors import link_regressor, torque_regressor
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.identification.physical_consistency import nearest_consistent
 from rbd_ros.model.configurations import random_configuration
-from rbd_ros.model.inertial_parameters import (inconsistent_bodies, inertia_of_parameters,
-                                               inertial_parameter_names, inertial_parameters)
+from rbd_ros.model.inertial import (inconsistent_bodies, inertia_of_parameters,
+                                    inertial_parameter_names, inertial_parameters)
 from rbd_ros.model.se3 import skew
 from rbd_ros.textbook.sums_over_links import armature_matrix, body_jacobian_rates, poses
 from rbd_ros.validation import check_model, rows
@@ -104,8 +104,8 @@ class Identification(NamedTuple):
     Attributes
     ----------
     pi : ndarray, shape (10 * bodies,)
-        Inertial parameters in the order of `rbd_ros.inertial_parameter_names`, for
-        `rbd_ros.with_inertial_parameters`.
+        Inertial parameters in the order of `rbd_ros.model.inertial_parameter_names`, for
+        `rbd_ros.model.with_inertial_parameters`.
     deviation : ndarray, shape (10 * bodies,)
         Standard deviation of each that the noise of the torques causes. What the torques do not
         show, and was left as the model has it, has no part in it.

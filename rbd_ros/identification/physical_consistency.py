@@ -10,8 +10,7 @@ minimize 1/2 |A pi - b|^2 - mu sum log det P by Newton's method, for ever smalle
 """
 
 import numpy as np
-from rbd_ros.model.inertial_parameters import (parameters_of_pseudo_inertia,
-                                               pseudo_inertia_of_parameters)
+from rbd_ros.model.inertial import parameters_of_pseudo_inertia, pseudo_inertia_of_parameters
 
 # Derivatives of P by the ten parameters.
 BASIS = pseudo_inertia_of_parameters(np.eye(10))

@@ -1,3 +1,14 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """The robot as data: links and joints, from URDF or made by calls, and what is made of them."""
+
+from rbd_ros.lazy_names import export
+
+__getattr__, __dir__, __all__ = export(__name__, {
+    'configurations': ['normalize'],
+    'inertial': [
+        'inconsistent_bodies', 'inertial_parameter_names', 'inertial_parameters',
+        'with_inertial_parameters'],
+    'model': ['build_model'],
+    'modifications': ['with_free_joints', 'without_payload'],
+})

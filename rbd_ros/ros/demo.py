@@ -23,7 +23,7 @@ import warnings
 
 import numpy as np
 from rbd_ros import gravity_torques, load_urdf, ModelWarning
-from rbd_ros.ros.conversions import seconds
+from rbd_ros.ros.convert import seconds
 from rbd_ros.ros.share_directory import share
 from rbd_ros.ros.simulated_robot import rest_position
 import rclpy

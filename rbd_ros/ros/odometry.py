@@ -9,7 +9,7 @@ import numpy as np
 from rbd_ros.model.configurations import quaternion_of_turn
 from rbd_ros.model.joints import quaternion_matrix
 from rbd_ros.model.se3 import Ad, inverse, log, pose
-from rbd_ros.ros import conversions as convert
+from rbd_ros.ros import convert
 from rbd_ros.ros.joint_states import LARGEST, Rejected
 
 # How many messages are kept: those of a tenth of a second at 500 Hz.

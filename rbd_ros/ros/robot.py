@@ -9,10 +9,10 @@ import warnings
 
 import numpy as np
 
-from rbd_ros import (inertial_parameter_names, inertial_parameters, load_urdf_string, ModelError,
-                     ModelWarning, with_armature, with_floating_base, with_free_joints,
-                     with_locked_joints, Workspace)
+from rbd_ros import (load_urdf_string, ModelError, ModelWarning, with_armature,
+                     with_floating_base, with_locked_joints, Workspace)
 from rbd_ros.analysis.task_space import characteristic_length
+from rbd_ros.model import inertial_parameter_names, inertial_parameters, with_free_joints
 from rbd_ros.model.joints import KINDS
 from rbd_ros.ros.joint_states import JointStates
 from rbd_ros.ros.markers import Markers

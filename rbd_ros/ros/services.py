@@ -8,8 +8,9 @@ import numpy as np
 from rbd_msgs.msg import DynamicsStamped
 from rbd_msgs.srv import (DynamicsTerms, ForwardDynamics, HybridDynamics, InverseDynamics,
                           SetGravity, SetPayload)
-from rbd_ros import with_gravity, with_payload, without_payload
-from rbd_ros.ros import conversions as convert
+from rbd_ros import with_gravity, with_payload
+from rbd_ros.model import without_payload
+from rbd_ros.ros import convert
 from rbd_ros.ros.background_services import Again, BadRequest, Order
 from rbd_ros.ros.parameters import NO_GRAVITY
 from rbd_ros.texts import listed

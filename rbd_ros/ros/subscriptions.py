@@ -3,7 +3,7 @@
 """What a dynamics node hears: descriptions, joint states and odometry."""
 
 from nav_msgs.msg import Odometry
-from rbd_ros.ros import conversions as convert
+from rbd_ros.ros import convert
 from rbd_ros.ros.callbacks import guarded
 from rbd_ros.ros.joint_state_reader import Reader
 from rbd_ros.ros.joint_states import Rejected, TimeWentBack

@@ -1,3 +1,15 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """The equations of the texts as they are printed: slow, to be read and to test against."""
+
+from rbd_ros.lazy_names import export
+
+__getattr__, __dir__, __all__ = export(__name__, {
+    'lagrange': [
+        'christoffel_coriolis_matrix', 'christoffel_symbols', 'com_frame_gravity_torques',
+        'com_frame_mass_matrix'],
+    'screw_chains': ['ScrewChain', 'unit_screws'],
+    'stacked_form': [
+        'stacked_inverse_dynamics', 'stacked_matrices', 'stacked_terms', 'StackedDynamics',
+        'StackedMatrices', 'StackedTerms'],
+})

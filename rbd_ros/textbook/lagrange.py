@@ -1,7 +1,7 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-The equations of motion by Lagrange: energies, Christoffel symbols, and Vlasblom's sums.
+The equations of motion by Lagrange: Christoffel symbols, and Vlasblom's sums.
 
 For reading and for checking: `rbd_ros.mass_matrix`, `coriolis_matrix` and `gravity_torques`
 compute the same in one pass.
@@ -11,74 +11,10 @@ compute the same in one pass.
 import numpy as np
 from rbd_ros.analysis.jacobians import analytic_jacobian, check_state, com_frame_jacobian
 from rbd_ros.analysis.matrix_derivatives import mass_matrix_derivatives
-from rbd_ros.dynamics import mass_matrix
 from rbd_ros.errors import ModelError
-from rbd_ros.kinematics import center_of_mass
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.se3 import inertia_matrix
 from rbd_ros.textbook.sums_over_links import armature_matrix
-
-
-def kinetic_energy(model, q, v):
-    """
-    Return the kinetic energy of the robot, its rotors included.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration, rad and m.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s and m/s.
-
-    Returns
-    -------
-    float
-        1/2 v^T M v, J.
-
-    Raises
-    ------
-    StateError
-        If ``q`` or ``v`` has another shape or holds a non-finite number.
-
-    References
-    ----------
-    Lynch and Park (9.10), (9.59), (9.60).
-
-    """
-    q, v = check_state(model, q, v=v)
-    return 0.5 * float(v @ mass_matrix(model, q) @ v)
-
-
-def potential_energy(model, q):
-    """
-    Return the potential energy of the robot's weight.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration, rad and m.
-
-    Returns
-    -------
-    float
-        J; zero with the centre of mass in the root's origin.
-
-    Raises
-    ------
-    StateError
-        If ``q`` has another shape or holds a non-finite number.
-
-    References
-    ----------
-    Lynch and Park (9.9).
-
-    """
-    com = center_of_mass(model, q)
-    return -model.mass * float(model.gravity @ com)
 
 
 def christoffel_symbols(model, q):

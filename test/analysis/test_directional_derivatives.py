@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros import Variation
+from rbd_ros import analysis
+from rbd_ros.analysis import Variation
 from rbd_ros.model.configurations import integrate, random_configuration
 from rbd_ros.model.description import Link
-from rbd_ros.model.inertial_parameters import inertia_of_parameters, parameters_of_inertia
+from rbd_ros.model.inertial import inertia_of_parameters, parameters_of_inertia
 from rbd_ros.model.joints import Joint, KINDS, Mimic
 from rbd_ros.model.model import rebuild
 from rbd_ros.model.se3 import exp, inertia_matrix, skew
@@ -96,9 +97,10 @@ def check_against_differences(model, seed):
                          *workspace.hybrid_dynamics(q_p, v_p, a_p, tau_p, prescribed, **push)])
 
     push = {'external_wrenches': wrenches}
-    got = (rbd_ros.inverse_dynamics_derivative(model, q, v, a, variation, **push),
-           rbd_ros.forward_dynamics_derivative(model, q, v, tau, variation, **push),
-           *rbd_ros.hybrid_dynamics_derivative(model, q, v, a, tau, prescribed, variation, **push))
+    got = (analysis.inverse_dynamics_derivative(model, q, v, a, variation, **push),
+           analysis.forward_dynamics_derivative(model, q, v, tau, variation, **push),
+           *analysis.hybrid_dynamics_derivative(model, q, v, a, tau, prescribed, variation,
+                                                **push))
     for one, other in zip(got, difference_by_p(all_three)):
         assert relative_error(one, other) < DIFFERENCES
 
@@ -139,9 +141,9 @@ def test_hybrid_derivative_is_that_of_the_dense_equations(seed):
     push = {'external_wrenches': wrenches}
     p = np.random.default_rng(seed).random(model.nv) < 0.5
     a, _ = rbd_ros.hybrid_dynamics(model, q, v, a, tau, ~p, **push)
-    da, dtau = rbd_ros.hybrid_dynamics_derivative(model, q, v, a, tau, ~p, variation, **push)
+    da, dtau = analysis.hybrid_dynamics_derivative(model, q, v, a, tau, ~p, variation, **push)
     M = rbd_ros.mass_matrix(model, q)
-    change = rbd_ros.inverse_dynamics_derivative(model, q, v, a, replace(variation, da=None),
+    change = analysis.inverse_dynamics_derivative(model, q, v, a, replace(variation, da=None),
                                                  **push)
     known = np.where(p, 0.0, variation.da)
     expected = known.copy()
@@ -157,16 +159,16 @@ def test_hybrid_derivative_reduces_to_inverse_and_to_forward(seed):
     q, v, a, _, wrenches, variation = random_problem(model, seed)
     push = {'external_wrenches': wrenches}
     tau = rbd_ros.inverse_dynamics(model, q, v, a, **push)
-    dtau = rbd_ros.inverse_dynamics_derivative(model, q, v, a, variation, **push)
+    dtau = analysis.inverse_dynamics_derivative(model, q, v, a, variation, **push)
     every, none = np.ones(model.nv, bool), np.zeros(model.nv, bool)
-    da, got = rbd_ros.hybrid_dynamics_derivative(model, q, v, a, tau, every, variation, **push)
+    da, got = analysis.hybrid_dynamics_derivative(model, q, v, a, tau, every, variation, **push)
     assert np.array_equal(da, variation.da)
     assert relative_error(got, dtau) < EXACT
     allowed = EXACT + 1e-15 * np.linalg.cond(rbd_ros.mass_matrix(model, q))
     back = replace(variation, dtau=dtau)
-    assert relative_error(rbd_ros.forward_dynamics_derivative(model, q, v, tau, back, **push),
+    assert relative_error(analysis.forward_dynamics_derivative(model, q, v, tau, back, **push),
                           variation.da) < allowed
-    da, got = rbd_ros.hybrid_dynamics_derivative(model, q, v, a, tau, none, back, **push)
+    da, got = analysis.hybrid_dynamics_derivative(model, q, v, a, tau, none, back, **push)
     assert relative_error(da, variation.da) < allowed
     assert np.array_equal(got, dtau)
 
@@ -177,14 +179,14 @@ def test_inverse_derivative_by_a_v_and_tau_is_that_of_the_matrices(seed):
     q, v, a, tau, _, variation = random_problem(model, seed)
     M, x = rbd_ros.mass_matrix(model, q), variation.da
     assert relative_error(
-        rbd_ros.inverse_dynamics_derivative(model, q, v, a, Variation(da=x)), M @ x) < EXACT
+        analysis.inverse_dynamics_derivative(model, q, v, a, Variation(da=x)), M @ x) < EXACT
     # Quadratic in v: a central difference of any size is exact.
     expected = (rbd_ros.bias_torques(model, q, v + x).copy()
                 - rbd_ros.bias_torques(model, q, v - x)) / 2
     assert relative_error(
-        rbd_ros.inverse_dynamics_derivative(model, q, v, a, Variation(dv=x)), expected) < EXACT
+        analysis.inverse_dynamics_derivative(model, q, v, a, Variation(dv=x)), expected) < EXACT
     assert relative_error(
-        rbd_ros.forward_dynamics_derivative(model, q, v, tau, Variation(dtau=x)),
+        analysis.forward_dynamics_derivative(model, q, v, tau, Variation(dtau=x)),
         np.linalg.solve(M, x)) < EXACT + 1e-15 * np.linalg.cond(M)
 
 
@@ -199,7 +201,7 @@ def test_derivative_by_gravity_is_that_of_an_accelerated_base():
         first.name: np.concatenate((R.T @ turn, np.zeros(3)))})
     turned = rbd_ros.with_gravity(model, np.cross(model.gravity, turn))
     assert relative_error(
-        rbd_ros.inverse_dynamics_derivative(model, q, zero, zero, variation),
+        analysis.inverse_dynamics_derivative(model, q, zero, zero, variation),
         rbd_ros.gravity_torques(turned, q)) < EXACT
 
 
@@ -208,8 +210,8 @@ def test_nothing_changes_where_nothing_varies():
     q, v, a, tau, wrenches, _ = random_problem(model, 3)
     push = {'external_wrenches': wrenches}
     still = Variation()
-    assert not rbd_ros.inverse_dynamics_derivative(model, q, v, a, still, **push).any()
-    assert not rbd_ros.forward_dynamics_derivative(model, q, v, tau, still, **push).any()
+    assert not analysis.inverse_dynamics_derivative(model, q, v, a, still, **push).any()
+    assert not analysis.forward_dynamics_derivative(model, q, v, tau, still, **push).any()
 
 
 def test_wrong_variations_are_refused_by_name():
@@ -223,12 +225,12 @@ def test_wrong_variations_are_refused_by_name():
             (Variation(dinertia={'link1': np.zeros(9)}), rbd_ros.StateError, 'link1'),
             (Variation(dplacement={'hinge': np.zeros(6)}), rbd_ros.ModelError, 'hinge')):
         with pytest.raises(error, match=message):
-            rbd_ros.inverse_dynamics_derivative(model, q, v, a, variation)
+            analysis.inverse_dynamics_derivative(model, q, v, a, variation)
 
 
 @pytest.mark.filterwarnings('ignore:these links move but have no mass')
 def test_a_joint_that_moves_no_inertia_is_refused_by_name():
-    model = rbd_ros.build_model('light', [Link('a'), Link('b')],
+    model = rbd_ros.model.build_model('light', [Link('a'), Link('b')],
                                 [Joint('hinge', 'revolute', 'a', 'b')])
     with pytest.raises(rbd_ros.SingularError, match='hinge'):
-        rbd_ros.forward_dynamics_derivative(model, [0.0], [0.0], [0.0], Variation())
+        analysis.forward_dynamics_derivative(model, [0.0], [0.0], [0.0], Variation())

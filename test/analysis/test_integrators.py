@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import rbd_ros
+from rbd_ros import analysis
 from rbd_ros.analysis.integrators import configuration_rate, coordinate_rate
 from rbd_ros.model.configurations import (difference, integrate, quaternion_of_turn,
                                           random_configuration)
@@ -98,7 +99,7 @@ def test_solve_ivp_keeps_the_energy():
         model = heavy_tree(kinds)
         q, v, torque = random_motion(model, 4)
         motion = rbd_ros.simulate(model, q, v, torque, [0.0, 0.2, 0.5], method='solve_ivp')
-        scale = abs(motion.energy[0]) + rbd_ros.energy(model, q, v).kinetic
+        scale = abs(motion.energy[0]) + analysis.energy(model, q, v).kinetic
         assert np.max(np.abs(motion.energy_drift)) < SOLVED * scale
 
 
@@ -109,11 +110,11 @@ def test_energy_changes_by_the_power_of_the_torques_for_all_kinds(seed):
     q, v, a = random_configuration(model, rng), *rng.normal(size=(2, model.nv))
 
     def total(t):
-        return sum(rbd_ros.energy(model, integrate(model, q, v + 0.5 * t * a, t), v + t * a))
+        return sum(analysis.energy(model, integrate(model, q, v + 0.5 * t * a, t), v + t * a))
 
     rate = (total(STEP) - total(-STEP)) / (2 * STEP)
     power = v @ rbd_ros.inverse_dynamics(model, q, v, a)
-    size = abs(power) + sum(map(abs, rbd_ros.energy(model, q, v)))
+    size = abs(power) + sum(map(abs, analysis.energy(model, q, v)))
     assert abs(rate - power) < DIFFERENCES * size
 
 
@@ -201,4 +202,4 @@ def test_wrong_motions_are_refused():
         with pytest.raises(rbd_ros.StateError, match=message):
             rbd_ros.simulate(model, **arguments)
     with pytest.raises(rbd_ros.StateError, match='v has'):
-        rbd_ros.energy(model, zero, zero[1:])
+        analysis.energy(model, zero, zero[1:])

@@ -8,6 +8,7 @@ import numpy as np
 import pinocchio
 import pytest
 import rbd_ros
+from rbd_ros import analysis
 from rbd_ros.model.configurations import integrate
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.se3 import Ad, ad, inverse, pose
@@ -64,7 +65,7 @@ def test_jacobian_dot_matches_pinocchio(name):
     frame = oracle.pin.getFrameId(link, pinocchio.FrameType.BODY)
     pinocchio.updateFramePlacements(oracle.pin, oracle.data)
     for got, reference in ((rbd_ros.jacobian_dot, pinocchio.LOCAL),
-                           (rbd_ros.world_jacobian_dot, pinocchio.LOCAL_WORLD_ALIGNED)):
+                           (analysis.world_jacobian_dot, pinocchio.LOCAL_WORLD_ALIGNED)):
         expected = pinocchio.getFrameJacobianTimeVariation(oracle.pin, oracle.data, frame,
                                                            reference)
         expected = np.vstack((expected[3:], expected[:3])) @ oracle.G
@@ -84,7 +85,7 @@ def test_jacobian_ddot_is_the_second_rate_of_the_jacobian(make, arguments):
     assert error(J, expected_J) < ROUNDING
     assert error(J_rate, expected_J_rate) < ROUNDING
     link = model.link_names[-1]
-    assert np.array_equal(rbd_ros.jacobian_ddot(model, q, v, a, link), J_second[-1])
+    assert np.array_equal(analysis.jacobian_ddot(model, q, v, a, link), J_second[-1])
 
 
 @trees_and_robots
@@ -94,14 +95,14 @@ def test_jacobian_derivatives_are_differences(make, arguments):
     differences = by_q(lambda x: sums_over_links.body_jacobians(model, x), model, q)
     assert error(dJ, differences.transpose(1, 0, 2, 3)) < DIFFERENCES
     link = model.link_names[-1]
-    assert np.array_equal(rbd_ros.jacobian_derivatives(model, q, link), dJ[-1])
+    assert np.array_equal(analysis.jacobian_derivatives(model, q, link), dJ[-1])
 
 
 @trees_and_robots
 def test_jacobian_dot_derivatives_are_differences(make, arguments):
     model, q, v, _ = make(*arguments)
     link = model.link_names[-1]
-    by_position, by_velocity = rbd_ros.jacobian_dot_derivatives(model, q, v, link)
+    by_position, by_velocity = analysis.jacobian_dot_derivatives(model, q, v, link)
     differences = by_q(lambda x: sums_over_links.body_jacobian_rates(model, x, v)[1][-1], model, q)
     assert error(by_position, differences) < DIFFERENCES
     # Jdot is linear in v.
@@ -148,7 +149,7 @@ def test_world_jacobian_dot_is_the_rate_of_the_world_jacobian(make, arguments):
     model, q, v, _ = make(*arguments)
     link = model.link_names[-1]
     differences = rate(lambda x: rbd_ros.world_jacobian(model, x, link), model, q, v)
-    assert error(rbd_ros.world_jacobian_dot(model, q, v, link), differences) < DIFFERENCES
+    assert error(analysis.world_jacobian_dot(model, q, v, link), differences) < DIFFERENCES
 
 
 @trees_and_robots
@@ -156,22 +157,22 @@ def test_analytic_jacobian_is_the_derivative_of_the_com_of_a_link(make, argument
     model, q, _, _ = make(*arguments)
     link = model.link_names[-1]
     com = np.append(model.links[-1].com, 1.0)
-    J = rbd_ros.analytic_jacobian(model, q, link)
+    J = analysis.analytic_jacobian(model, q, link)
     differences = by_q(lambda x: (sums_over_links.poses(model, x)[-1] @ com)[:3], model, q)
     assert error(J, differences.T) < DIFFERENCES
     # The same through the body's own axes: R times the linear rows about the centre of mass.
     T = sums_over_links.poses(model, q)[-1]
     body = Ad(inverse(pose(np.eye(3), com[:3]))) @ sums_over_links.body_jacobians(model, q)[-1]
-    assert error(rbd_ros.com_frame_jacobian(model, q, link), body) < ROUNDING
+    assert error(analysis.com_frame_jacobian(model, q, link), body) < ROUNDING
     turned = np.vstack((T[:3, :3] @ body[:3], T[:3, :3] @ body[3:]))
-    assert error(rbd_ros.world_com_jacobian(model, q, link), turned) < ROUNDING
+    assert error(analysis.world_com_jacobian(model, q, link), turned) < ROUNDING
     assert error(J, turned[3:]) < ROUNDING
 
 
 @trees_and_robots
 def test_com_jacobian_dot_is_the_rate_of_the_com_jacobian(make, arguments):
     model, q, v, _ = make(*arguments)
-    got = rbd_ros.com_jacobian_dot(model, q, v)
+    got = analysis.com_jacobian_dot(model, q, v)
     differences = rate(lambda x: rbd_ros.com_jacobian(model, x), model, q, v)
     assert error(got, differences) < DIFFERENCES
     # Masses times the rates of the velocities of the links' own centres of mass.
@@ -188,7 +189,7 @@ def test_com_jacobian_dot_is_the_rate_of_the_com_jacobian(make, arguments):
 @trees_and_robots
 def test_centroidal_momentum_is_that_of_all_links(make, arguments):
     model, q, v, _ = make(*arguments)
-    A = rbd_ros.centroidal_momentum_matrix(model, q)
+    A = analysis.centroidal_momentum_matrix(model, q)
     com = rbd_ros.center_of_mass(model, q)
     momentum = np.zeros(6)
     for link, T, J in zip(model.links, sums_over_links.poses(model, q),
@@ -200,10 +201,10 @@ def test_centroidal_momentum_is_that_of_all_links(make, arguments):
         momentum[3:] += p
     assert error(A @ v, momentum) < ROUNDING
     assert error(A[3:], model.mass * rbd_ros.com_jacobian(model, q)) < ROUNDING
-    differences = rate(lambda x: rbd_ros.centroidal_momentum_matrix(model, x), model, q, v)
-    rates = rbd_ros.centroidal_momentum_matrix_dot(model, q, v)
+    differences = rate(lambda x: analysis.centroidal_momentum_matrix(model, x), model, q, v)
+    rates = analysis.centroidal_momentum_matrix_dot(model, q, v)
     assert error(rates, differences) < DIFFERENCES
-    assert error(rates[3:], model.mass * rbd_ros.com_jacobian_dot(model, q, v)) < ROUNDING
+    assert error(rates[3:], model.mass * analysis.com_jacobian_dot(model, q, v)) < ROUNDING
 
 
 @pytest.mark.parametrize('seed', range(10))
@@ -215,10 +216,10 @@ def test_momentum_changes_by_what_the_ground_and_gravity_exert(seed):
     tau = rng.normal(size=model.nv)
     tau[:6] = 0.0
     a = rbd_ros.forward_dynamics(model, q, v, tau)
-    change = (rbd_ros.centroidal_momentum_matrix(model, q) @ a
-              + rbd_ros.centroidal_momentum_matrix_dot(model, q, v) @ v)
+    change = (analysis.centroidal_momentum_matrix(model, q) @ a
+              + analysis.centroidal_momentum_matrix_dot(model, q, v) @ v)
     weight = np.concatenate((np.zeros(3), model.mass * model.gravity))
-    size = np.max(np.abs(rbd_ros.centroidal_momentum_matrix(model, q))) * np.max(np.abs(a))
+    size = np.max(np.abs(analysis.centroidal_momentum_matrix(model, q))) * np.max(np.abs(a))
     assert np.max(np.abs(change - weight)) < 1e-9 * size
 
 
@@ -232,31 +233,31 @@ def test_mimicking_joints_are_folded_into_all_jacobians():
         twist_rate = rate(lambda x, link=link: rbd_ros.body_jacobian(model, x, link) @ v,
                           model, q, v)
         assert error(J_rate @ v, twist_rate) < DIFFERENCES
-        assert rbd_ros.jacobian_ddot(model, q, v, a, link).shape == (6, model.nv)
+        assert analysis.jacobian_ddot(model, q, v, a, link).shape == (6, model.nv)
 
 
 def test_wrong_states_and_links_are_refused_by_name():
     model, q, v, a = tree(3)
     link = model.link_names[-1]
     for call in (lambda x: rbd_ros.jacobian_dot(model, q, x, link),
-                 lambda x: rbd_ros.jacobian_ddot(model, q, v, x, link),
-                 lambda x: rbd_ros.jacobian_dot_derivatives(model, q, x, link),
-                 lambda x: rbd_ros.com_jacobian_dot(model, q, x),
-                 lambda x: rbd_ros.world_jacobian_dot(model, q, x, link)):
+                 lambda x: analysis.jacobian_ddot(model, q, v, x, link),
+                 lambda x: analysis.jacobian_dot_derivatives(model, q, x, link),
+                 lambda x: analysis.com_jacobian_dot(model, q, x),
+                 lambda x: analysis.world_jacobian_dot(model, q, x, link)):
         with pytest.raises(rbd_ros.StateError, match='needs'):
             call(a[:-1])
         with pytest.raises(rbd_ros.StateError, match=model.velocity_names[-1]):
             call(np.append(a[:-1], np.nan))
-    for call in (rbd_ros.jacobian_derivatives, rbd_ros.com_frame_jacobian,
-                 rbd_ros.analytic_jacobian, rbd_ros.world_com_jacobian):
+    for call in (analysis.jacobian_derivatives, analysis.com_frame_jacobian,
+                 analysis.analytic_jacobian, analysis.world_com_jacobian):
         with pytest.raises(rbd_ros.ModelError, match="no link 'hand'"):
             call(model, q, 'hand')
     ball = (rbd_ros.ModelBuilder('r').link('a').link('b', 1.0).joint('hip', 'spherical', 'a', 'b')
             .build())
     with pytest.raises(rbd_ros.StateError, match='hip'):
-        rbd_ros.jacobian_derivatives(ball, np.zeros(4), 'b')
-    assert np.allclose(rbd_ros.com_jacobian_dot(
-        rbd_ros.build_model('empty', ball.links[:1], []), [], []), np.zeros((3, 0)))
+        analysis.jacobian_derivatives(ball, np.zeros(4), 'b')
+    assert np.allclose(analysis.com_jacobian_dot(
+        rbd_ros.model.build_model('empty', ball.links[:1], []), [], []), np.zeros((3, 0)))
 
 
 def test_paths_of_differences_have_the_velocity_that_they_claim():

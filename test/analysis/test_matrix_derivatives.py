@@ -7,6 +7,7 @@ import numpy as np
 import pinocchio
 import pytest
 import rbd_ros
+from rbd_ros import analysis
 from rbd_ros.analysis.matrix_derivatives import inertia_basis
 from rbd_ros.model.description import Link
 from rbd_ros.model.model import rebuild
@@ -27,7 +28,7 @@ FACTORIZATIONS = ('christoffel', 'body')
 @trees_and_robots
 def test_mass_matrix_derivatives_are_differences(make, arguments):
     model, q, _, _ = make(*arguments)
-    dM = rbd_ros.mass_matrix_derivatives(model, q)
+    dM = analysis.mass_matrix_derivatives(model, q)
     assert error(dM, by_q(lambda x: rbd_ros.mass_matrix(model, x), model, q)) < DIFFERENCES
 
 
@@ -38,7 +39,7 @@ def test_coriolis_matrix_derivatives_are_differences(make, arguments):
         def C(x, w, factorization=factorization):
             return rbd_ros.coriolis_matrix(model, x, w, factorization=factorization)
 
-        dC_q, dC_v = rbd_ros.coriolis_matrix_derivatives(model, q, v, factorization=factorization)
+        dC_q, dC_v = analysis.coriolis_matrix_derivatives(model, q, v, factorization=factorization)
         assert error(dC_q, by_q(lambda x, C=C: C(x, v), model, q)) < DIFFERENCES
         # C is linear in v.
         assert error(dC_v, np.array([C(q, unit) for unit in np.eye(model.nv)])) < ROUNDING
@@ -47,7 +48,7 @@ def test_coriolis_matrix_derivatives_are_differences(make, arguments):
 @trees_and_robots
 def test_gravity_torques_derivatives_are_differences(make, arguments):
     model, q, _, _ = make(*arguments)
-    dg = rbd_ros.gravity_torques_derivatives(model, q)
+    dg = analysis.gravity_torques_derivatives(model, q)
     differences = by_q(lambda x: rbd_ros.gravity_torques(model, x), model, q)
     assert error(dg, differences.T) < DIFFERENCES
 
@@ -56,7 +57,7 @@ def test_gravity_torques_derivatives_are_differences(make, arguments):
 def test_matrix_rates_are_differences(make, arguments):
     model, q, v, a = make(*arguments)
     for factorization in FACTORIZATIONS:
-        rates = rbd_ros.matrix_rates(model, q, v, a, factorization=factorization)
+        rates = analysis.matrix_rates(model, q, v, a, factorization=factorization)
 
         def terms(x, w, factorization=factorization):
             found = rbd_ros.all_terms(model, x, w, factorization=factorization)
@@ -72,11 +73,11 @@ def test_matrix_rates_are_differences(make, arguments):
 @trees_and_robots
 def test_rates_are_the_chain_rule_of_the_derivatives(make, arguments):
     model, q, v, a = make(*arguments)
-    dM = rbd_ros.mass_matrix_derivatives(model, q)
-    dg = rbd_ros.gravity_torques_derivatives(model, q)
+    dM = analysis.mass_matrix_derivatives(model, q)
+    dg = analysis.gravity_torques_derivatives(model, q)
     for factorization in FACTORIZATIONS:
-        rates = rbd_ros.matrix_rates(model, q, v, a, factorization=factorization)
-        by_position, by_velocity = rbd_ros.coriolis_matrix_derivatives(
+        rates = analysis.matrix_rates(model, q, v, a, factorization=factorization)
+        by_position, by_velocity = analysis.coriolis_matrix_derivatives(
             model, q, v, factorization=factorization)
         assert error(rates.M, np.tensordot(v, dM, 1)) < ROUNDING
         assert error(rates.C, np.tensordot(v, by_position, 1)
@@ -92,10 +93,10 @@ def test_rates_are_the_chain_rule_of_the_derivatives(make, arguments):
 def test_torque_derivative_is_the_sum_of_those_of_m_c_and_g(make, arguments):
     model, q, v, a = make(*arguments)
     differences = by_q(lambda x: rbd_ros.inverse_dynamics(model, x, v, a), model, q)
-    dM = rbd_ros.mass_matrix_derivatives(model, q)
-    dg = rbd_ros.gravity_torques_derivatives(model, q)
+    dM = analysis.mass_matrix_derivatives(model, q)
+    dg = analysis.gravity_torques_derivatives(model, q)
     for factorization in FACTORIZATIONS:
-        dC, _ = rbd_ros.coriolis_matrix_derivatives(model, q, v, factorization=factorization)
+        dC, _ = analysis.coriolis_matrix_derivatives(model, q, v, factorization=factorization)
         assert error(dM @ a + dC @ v + dg.T, differences) < DIFFERENCES
 
 
@@ -110,7 +111,7 @@ def velocity_derivatives(model, q, v):
 def test_torque_derivative_by_velocity_is_that_of_c_times_v(make, arguments):
     model, q, v, _ = make(*arguments)
     for factorization in FACTORIZATIONS:
-        _, by_velocity = rbd_ros.coriolis_matrix_derivatives(model, q, v,
+        _, by_velocity = analysis.coriolis_matrix_derivatives(model, q, v,
                                                              factorization=factorization)
         C = rbd_ros.coriolis_matrix(model, q, v, factorization=factorization)
         assert error(C + (by_velocity @ v).T, velocity_derivatives(model, q, v)) < ROUNDING
@@ -132,13 +133,13 @@ def test_torque_derivative_by_velocity_is_not_2c_for_a_ball_joint():
 @pytest.mark.parametrize('seed', range(TREES))
 def test_gravity_torques_derivatives_are_symmetric_where_v_is_dq_dt(seed):
     model, q, _, _ = tree(seed, SCREWS)
-    dg = rbd_ros.gravity_torques_derivatives(model, q)
+    dg = analysis.gravity_torques_derivatives(model, q)
     assert error(dg, dg.T) < ROUNDING
 
 
 def test_gravity_torques_derivatives_are_not_symmetric_for_a_ball_joint():
     model, q, _, _ = tree(2, ['spherical'])
-    dg = rbd_ros.gravity_torques_derivatives(model, q)
+    dg = analysis.gravity_torques_derivatives(model, q)
     assert error(dg, dg.T) > 1e-2
 
 
@@ -150,12 +151,12 @@ def test_gravity_derivatives_and_coriolis_rate_match_pinocchio(name):
     _, q, v, a = real_robot(name)
     expected = pinocchio.computeGeneralizedGravityDerivatives(oracle.pin, oracle.data,
                                                               oracle.q(q))
-    got = rbd_ros.gravity_torques_derivatives(model, q)
+    got = analysis.gravity_torques_derivatives(model, q)
     assert error(got, oracle.G.T @ expected @ oracle.G) < AGREEMENT
     arguments = (oracle.pin, oracle.data, oracle.q(q), oracle.G @ v, oracle.G @ a)
     expected, _, _ = pinocchio.computeRNEADerivatives(*arguments)
-    dC, _ = rbd_ros.coriolis_matrix_derivatives(model, q, v)
-    got = rbd_ros.mass_matrix_derivatives(model, q) @ a + dC @ v + got.T
+    dC, _ = analysis.coriolis_matrix_derivatives(model, q, v)
+    got = analysis.mass_matrix_derivatives(model, q) @ a + dC @ v + got.T
     assert error(got.T, oracle.G.T @ expected @ oracle.G) < AGREEMENT
 
 
@@ -172,7 +173,7 @@ def test_matrices_are_linear_in_the_parameters(make, arguments):
     model, q, v, _ = make(*arguments)
     pi = np.array([parameters(link) for link in model.links])
     for factorization in FACTORIZATIONS:
-        derivatives = rbd_ros.parameter_derivatives(model, q, v, factorization=factorization)
+        derivatives = analysis.parameter_derivatives(model, q, v, factorization=factorization)
         terms = rbd_ros.all_terms(model, q, v, factorization=factorization)
         M, C, g = (np.tensordot(pi, x, 2) for x in derivatives)
         assert error(M + sums_over_links.armature_matrix(model), terms.M) < ROUNDING
@@ -194,9 +195,9 @@ def body_with(link, change):
 def test_parameter_derivatives_are_differences(seed):
     model, q, v, _ = tree(seed)
     k = len(model.links) // 2 + 1
-    derivatives = rbd_ros.parameter_derivatives(model, q, v)
+    derivatives = analysis.parameter_derivatives(model, q, v)
     tau, step = np.ones(model.nv), 1e-6
-    by_parameter = rbd_ros.acceleration_parameter_derivatives(model, q, v, tau)
+    by_parameter = analysis.acceleration_parameter_derivatives(model, q, v, tau)
     M, a = rbd_ros.mass_matrix(model, q), rbd_ros.forward_dynamics(model, q, v, tau)
     # Forward dynamics loses as many digits as M has in its condition number.
     rounding = 1e-15 * np.linalg.cond(M) * np.max(np.abs(a)) / step
@@ -222,7 +223,7 @@ def test_parameter_derivatives_are_garofalos_columns(seed):
     # (13) as printed but for the lost dot, with A(V) of (8)-(12), for his factorization.
     model, q, v, _ = tree(seed)
     J, J_rate = sums_over_links.body_jacobian_rates(model, q, v)
-    dM, dC, dg = rbd_ros.parameter_derivatives(model, q, v, factorization='body')
+    dM, dC, dg = analysis.parameter_derivatives(model, q, v, factorization='body')
     poses = sums_over_links.poses(model, q)
     a_0 = np.concatenate((np.zeros(3), -model.gravity))
     for k in range(len(model.links)):
@@ -260,24 +261,24 @@ def test_mimicking_joints_are_folded_into_all_derivatives():
     model, q, v, a = real_robot('panda.urdf')
     assert model.folding is not None
     plain = rbd_ros.with_armature(model, dict.fromkeys(model.velocity_names, 0.2))
-    assert error(rbd_ros.mass_matrix_derivatives(plain, q),
-                 rbd_ros.mass_matrix_derivatives(model, q)) < ROUNDING
+    assert error(analysis.mass_matrix_derivatives(plain, q),
+                 analysis.mass_matrix_derivatives(model, q)) < ROUNDING
     tau = rbd_ros.inverse_dynamics(model, q, v, a)
-    derivatives = rbd_ros.acceleration_parameter_derivatives(model, q, v, tau)
+    derivatives = analysis.acceleration_parameter_derivatives(model, q, v, tau)
     assert derivatives.shape == (len(model.links), 10, model.nv)
 
 
 def test_wrong_factorizations_and_states_are_refused():
     model, q, v, a = tree(4)
-    for call in (rbd_ros.coriolis_matrix_derivatives, rbd_ros.parameter_derivatives):
+    for call in (analysis.coriolis_matrix_derivatives, analysis.parameter_derivatives):
         with pytest.raises(rbd_ros.StateError, match='factorization'):
             call(model, q, v, factorization='other')
         with pytest.raises(rbd_ros.StateError, match='needs'):
             call(model, q, v[:-1])
     with pytest.raises(rbd_ros.StateError, match='factorization'):
-        rbd_ros.matrix_rates(model, q, v, a, factorization='other')
+        analysis.matrix_rates(model, q, v, a, factorization='other')
     with pytest.raises(rbd_ros.StateError, match='factorization'):
         sums_over_links.coriolis_matrix(model, q, v, factorization='other')
-    for call in (rbd_ros.mass_matrix_derivatives, rbd_ros.gravity_torques_derivatives):
+    for call in (analysis.mass_matrix_derivatives, analysis.gravity_torques_derivatives):
         with pytest.raises(rbd_ros.StateError, match='needs'):
             call(model, q[:-1])

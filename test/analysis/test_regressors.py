@@ -8,10 +8,11 @@ import numpy as np
 import pinocchio
 import pytest
 import rbd_ros
-from rbd_ros import Variation
+from rbd_ros import analysis
+from rbd_ros.analysis import Variation
 from rbd_ros.model.configurations import integrate, random_configuration
-from rbd_ros.model.inertial_parameters import (moving_bodies, parameters_of_pseudo_inertia,
-                                               pseudo_inertia_of_parameters)
+from rbd_ros.model.inertial import (moving_bodies, parameters_of_pseudo_inertia,
+                                    pseudo_inertia_of_parameters)
 from rbd_ros.model.joints import KINDS, Mimic
 from rbd_ros.model.model import rebuild
 from rbd_ros.textbook.sums_over_links import armature_matrix
@@ -50,16 +51,16 @@ def robot(request):
 def check_torques(model, seed):
     """Compare the regressors with the equations of motion."""
     q, v, v_r, a = random_motion(model, seed)
-    pi, D = rbd_ros.inertial_parameters(model), armature_matrix(model)
-    assert len(rbd_ros.inertial_parameter_names(model)) == len(pi)
+    pi, D = rbd_ros.model.inertial_parameters(model), armature_matrix(model)
+    assert len(rbd_ros.model.inertial_parameter_names(model)) == len(pi)
     Y = rbd_ros.torque_regressor(model, q, v, a)
     assert relative_error(Y @ pi + D @ a, rbd_ros.inverse_dynamics(model, q, v, a)) < EXACT
     for factorization in ('christoffel', 'body'):
         terms = rbd_ros.all_terms(model, q, v, factorization=factorization)
-        Y = rbd_ros.slotine_li_regressor(model, q, v, v_r, a, factorization=factorization)
+        Y = analysis.slotine_li_regressor(model, q, v, v_r, a, factorization=factorization)
         assert relative_error(Y @ pi + D @ a, terms.M @ a + terms.C @ v_r + terms.g) < EXACT
         assert relative_error(
-            rbd_ros.slotine_li_regressor(model, q, v, v, a, factorization=factorization),
+            analysis.slotine_li_regressor(model, q, v, v, a, factorization=factorization),
             rbd_ros.torque_regressor(model, q, v, a)) < EXACT
 
 
@@ -76,10 +77,10 @@ def test_regressors_times_parameters_are_the_torques_of_real_robots(robot):
 def test_momentum_and_energy_regressors_match_mass_matrix_and_com(seed):
     model = random_robot(seed)
     q, v, *_ = random_motion(model, seed)
-    pi, D, M = (rbd_ros.inertial_parameters(model), armature_matrix(model),
+    pi, D, M = (rbd_ros.model.inertial_parameters(model), armature_matrix(model),
                 rbd_ros.mass_matrix(model, q))
-    assert relative_error(rbd_ros.momentum_regressor(model, q, v) @ pi, (M - D) @ v) < EXACT
-    kinetic, potential = rbd_ros.energy_regressor(model, q, v) @ pi
+    assert relative_error(analysis.momentum_regressor(model, q, v) @ pi, (M - D) @ v) < EXACT
+    kinetic, potential = analysis.energy_regressor(model, q, v) @ pi
     assert abs(kinetic - 0.5 * v @ (M - D) @ v) < EXACT * abs(kinetic)
     root = model.links[0].mass * model.links[0].com
     for k, joint in enumerate(model.joints, 1):
@@ -99,7 +100,7 @@ def test_rate_of_energy_columns_is_the_power_of_torque_columns(seed):
     q, v, _, a = random_motion(model, seed)
 
     def energies(t):
-        return rbd_ros.energy_regressor(model, integrate(model, q, v + 0.5 * t * a, t),
+        return analysis.energy_regressor(model, integrate(model, q, v + 0.5 * t * a, t),
                                         v + t * a).sum(axis=0)
 
     rate = (energies(STEP) - energies(-STEP)) / (2 * STEP)
@@ -111,18 +112,18 @@ def test_columns_are_directional_derivatives_by_inertia(seed):
     model = random_robot(seed)
     q, v, _, a = random_motion(model, seed)
     Y = rbd_ros.torque_regressor(model, q, v, a)
-    names = rbd_ros.inertial_parameter_names(model)
+    names = rbd_ros.model.inertial_parameter_names(model)
     M = rbd_ros.mass_matrix(model, q)
     tau = rbd_ros.inverse_dynamics(model, q, v, a)
     for column in np.random.default_rng(seed).integers(len(names), size=5):
         link = names[column].split('/')[0]
         variation = Variation(dinertia={link: np.eye(10)[column % 10]})
-        assert np.allclose(rbd_ros.inverse_dynamics_derivative(model, q, v, a, variation),
+        assert np.allclose(analysis.inverse_dynamics_derivative(model, q, v, a, variation),
                            Y[:, column], rtol=0.0, atol=EXACT * np.max(np.abs(Y)))
         # And of accelerations, -M^-1 Y.
         slope = np.linalg.solve(M, Y)
         assert np.allclose(
-            rbd_ros.forward_dynamics_derivative(model, q, v, tau, variation), -slope[:, column],
+            analysis.forward_dynamics_derivative(model, q, v, tau, variation), -slope[:, column],
             rtol=0.0, atol=(EXACT + 1e-15 * np.linalg.cond(M)) * np.max(np.abs(slope)))
 
 
@@ -136,22 +137,23 @@ def test_torque_regressor_matches_pinocchio():
     order = [10 * k + i for k in range(6) for i in (0, 1, 2, 3, 4, 6, 9, 5, 7, 8)]
     assert relative_error(rbd_ros.torque_regressor(model, q, v, a), theirs[:, order]) < EXACT
     pi = np.concatenate([inertia.toDynamicParameters() for inertia in oracle.pin.inertias[1:]])
-    assert relative_error(rbd_ros.inertial_parameters(model), pi[order]) < EXACT
+    assert relative_error(rbd_ros.model.inertial_parameters(model), pi[order]) < EXACT
 
 
 def check_parameters_are_the_robot(model, seed):
     """Give a robot its own parameters, and others."""
     q, v, _, a = random_motion(model, seed)
-    pi = rbd_ros.inertial_parameters(model)
-    same = rbd_ros.with_inertial_parameters(model, pi)
-    assert relative_error(rbd_ros.inertial_parameters(same), pi) < EXACT
+    pi = rbd_ros.model.inertial_parameters(model)
+    same = rbd_ros.model.with_inertial_parameters(model, pi)
+    assert relative_error(rbd_ros.model.inertial_parameters(same), pi) < EXACT
     assert relative_error(rbd_ros.inverse_dynamics(same, q, v, a),
                           rbd_ros.inverse_dynamics(model, q, v, a)) < EXACT
     assert relative_error(rbd_ros.center_of_mass(same, q),
                           rbd_ros.center_of_mass(model, q)) < EXACT
     rng = np.random.default_rng(seed)
     other = pi * rng.uniform(0.9, 1.1, len(pi))
-    change = (rbd_ros.inverse_dynamics(rbd_ros.with_inertial_parameters(model, other), q, v, a)
+    heavier = rbd_ros.model.with_inertial_parameters(model, other)
+    change = (rbd_ros.inverse_dynamics(heavier, q, v, a)
               - rbd_ros.inverse_dynamics(model, q, v, a))
     assert relative_error(change, rbd_ros.torque_regressor(model, q, v, a) @ (other - pi)) < EXACT
 
@@ -169,13 +171,15 @@ def test_parameters_are_those_of_the_link_and_its_load():
     model = (rbd_ros.ModelBuilder('r').link('a', 9.0)
              .link('b', 2.0, (0.1, 0.2, 0.3), (0.1, 0.2, 0.25, 0.01, 0.02, 0.03))
              .joint('j', 'revolute', 'a', 'b').build())
-    assert rbd_ros.inertial_parameter_names(model)[:5] == ('b/m', 'b/mcx', 'b/mcy', 'b/mcz',
+    assert rbd_ros.model.inertial_parameter_names(model)[:5] == ('b/m', 'b/mcx', 'b/mcy', 'b/mcz',
                                                            'b/Ixx')
-    assert np.allclose(rbd_ros.inertial_parameters(model), [
+    assert np.allclose(rbd_ros.model.inertial_parameters(model), [
         2.0, 0.2, 0.4, 0.6, 0.1 + 2 * 0.13, 0.2 + 2 * 0.1, 0.25 + 2 * 0.05,
         0.01 - 2 * 0.02, 0.02 - 2 * 0.03, 0.03 - 2 * 0.06])
     loaded = rbd_ros.with_payload(model, 'b', 1.0, (1.0, 0.0, 0.0))
-    assert np.allclose(rbd_ros.inertial_parameters(loaded) - rbd_ros.inertial_parameters(model),
+    change = (rbd_ros.model.inertial_parameters(loaded)
+              - rbd_ros.model.inertial_parameters(model))
+    assert np.allclose(change,
                        [1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0])
 
 
@@ -195,23 +199,23 @@ def test_pseudo_inertia_is_the_second_moment_of_the_masses(seed):
 
 def test_bodies_that_cannot_be_are_named():
     model = random_tree(2, 4, kinds=('revolute',))
-    pi = rbd_ros.inertial_parameters(model)
-    assert rbd_ros.inconsistent_bodies(model, pi) == ()
+    pi = rbd_ros.model.inertial_parameters(model)
+    assert rbd_ros.model.inconsistent_bodies(model, pi) == ()
     pi[10 + 4] = 10.0     # of link 2, Ixx far beyond Iyy + Izz
-    assert rbd_ros.inconsistent_bodies(model, pi) == ('link2',)
+    assert rbd_ros.model.inconsistent_bodies(model, pi) == ('link2',)
 
 
 def test_wrong_parameters_and_states_are_refused():
     model = random_tree(2, 4, kinds=('revolute',))
-    pi, zero = rbd_ros.inertial_parameters(model), np.zeros(4)
+    pi, zero = rbd_ros.model.inertial_parameters(model), np.zeros(4)
     with pytest.raises(rbd_ros.StateError, match='pi'):
-        rbd_ros.with_inertial_parameters(model, pi[:-1])
+        rbd_ros.model.with_inertial_parameters(model, pi[:-1])
     with pytest.raises(rbd_ros.StateError, match='link1/mcx'):
-        rbd_ros.with_inertial_parameters(model, np.where(np.arange(40) == 1, np.nan, pi))
+        rbd_ros.model.with_inertial_parameters(model, np.where(np.arange(40) == 1, np.nan, pi))
     for value in (-1.0, 0.0):
         with pytest.raises(rbd_ros.ModelError, match="link 'link1': its mass"):
-            rbd_ros.with_inertial_parameters(model, np.where(np.arange(40) == 0, value, pi))
+            rbd_ros.model.with_inertial_parameters(model, np.where(np.arange(40) == 0, value, pi))
     with pytest.raises(rbd_ros.StateError, match='v has'):
         rbd_ros.torque_regressor(model, zero, zero[1:], zero)
     with pytest.raises(rbd_ros.StateError, match='factorization'):
-        rbd_ros.slotine_li_regressor(model, zero, zero, zero, zero, factorization='other')
+        analysis.slotine_li_regressor(model, zero, zero, zero, zero, factorization='other')

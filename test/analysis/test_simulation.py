@@ -16,7 +16,7 @@ from robots import example_urdf, load_quietly, random_state
 
 def pendulum(**options):
     """Return a point mass on a rod of one metre."""
-    return rbd_ros.build_model(
+    return rbd_ros.model.build_model(
         'pendulum', [Link('base'), Link('rod', 1.0, np.array([0.0, 0.0, -1.0]))],
         [Joint('hinge', 'revolute', 'base', 'rod', axis=np.array([0.0, 1.0, 0.0]), **options)])
 
@@ -70,7 +70,7 @@ def test_energy_of_a_free_robot_stays_within_the_order_of_the_method():
 
 @pytest.mark.parametrize('damping', [0.5, 1e6])
 def test_damping_of_any_size_is_stable_and_has_its_terminal_speed(damping):
-    model = rbd_ros.build_model(
+    model = rbd_ros.model.build_model(
         'lift', [Link('base'), Link('car', 2.0)],
         [Joint('rail', 'prismatic', 'base', 'car', axis=np.array([0.0, 0.0, 1.0]),
                damping=(damping,))])

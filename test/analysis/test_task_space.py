@@ -249,7 +249,7 @@ def test_damping_sets_in_without_a_jump(ur5):
 
 
 def test_arms_with_fewer_than_six_joints_are_damped_and_right_where_they_can_move(ur5):
-    arm = rbd_ros.with_free_joints(ur5, ['shoulder_pan_joint', 'shoulder_lift_joint',
+    arm = rbd_ros.model.with_free_joints(ur5, ['shoulder_pan_joint', 'shoulder_lift_joint',
                                          'elbow_joint'])
     q, v, tau = random_state(arm, 3)
     task = task_space_dynamics(arm, q, v, 'tool0')

@@ -14,7 +14,7 @@ Z = np.array([0.0, 0.0, 1.0])
 
 def test_pendulum():
     mass, length, inertia = 1.3, 0.7, 0.05
-    model = rbd_ros.build_model(
+    model = rbd_ros.model.build_model(
         'pendulum',
         [Link('base'), Link('rod', mass, np.array([0.0, 0.0, -length]), inertia * np.eye(3))],
         [Joint('hinge', 'revolute', 'base', 'rod', axis=np.array([0.0, 1.0, 0.0]))])
@@ -31,7 +31,7 @@ def planar_2r(m1, m2, L1, L2):
     def offset(x):
         return pose(np.eye(3), [x, 0.0, 0.0])
 
-    return rbd_ros.build_model(
+    return rbd_ros.model.build_model(
         '2R', [Link('base'), Link('one', m1, np.array([L1, 0.0, 0.0])),
                Link('two', m2, np.array([L2, 0.0, 0.0]))],
         [Joint('joint1', 'revolute', 'base', 'one', axis=Z),
@@ -61,7 +61,7 @@ def test_2r_arm_of_lynch_and_park_with_its_errata():
 
 
 def test_sliding_mass_weighs_what_it_weighs():
-    model = rbd_ros.build_model(
+    model = rbd_ros.model.build_model(
         'lift', [Link('base', 5.0), Link('car', 2.0)],
         [Joint('rail', 'prismatic', 'base', 'car', axis=2.0 * Z)])
     assert np.allclose(rbd_ros.gravity_torques(model, [0.4]), [2.0 * 9.81])
@@ -75,7 +75,7 @@ def test_planar_3r_factorizations_differ_as_the_seed_guide_says():
                             for k in (1, 2, 3)]
     joints = [Joint(f'j{k}', 'revolute', f'l{k}', f'l{k + 1}',
                     pose(np.eye(3), [1.0 if k else 0.0, 0.0, 0.0]), axis=Z) for k in range(3)]
-    model = rbd_ros.build_model('3R', links, joints)
+    model = rbd_ros.model.build_model('3R', links, joints)
     q, v = np.array([0.3, 0.8, -0.5]), np.array([1.0, -0.4, 0.7])
     one = rbd_ros.coriolis_matrix(model, q, v)
     other = rbd_ros.coriolis_matrix(model, q, v, factorization='body')

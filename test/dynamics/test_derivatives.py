@@ -6,6 +6,7 @@ import numpy as np
 import pinocchio
 import pytest
 import rbd_ros
+from rbd_ros import analysis
 from rbd_ros.model.joints import KINDS
 from robots import example_urdf, load_quietly, Oracle, random_state, random_tree, relative_error
 
@@ -88,17 +89,17 @@ def test_derivatives_in_a_direction_are_those_of_kims_tables(make, case):
         return derivatives.by_position @ dq + derivatives.by_velocity @ dv + (
             derivatives.by_input @ dx)
 
-    variation = rbd_ros.Variation(dq=dq, dv=dv, da=dx, dtau=dx)
-    expected = rbd_ros.inverse_dynamics_derivative(model, q, v, a, variation,
+    variation = analysis.Variation(dq=dq, dv=dv, da=dx, dtau=dx)
+    expected = analysis.inverse_dynamics_derivative(model, q, v, a, variation,
                                                    external_wrenches=wrenches)
     got = along(rbd_ros.inverse_dynamics_derivatives(model, q, v, a, external_wrenches=wrenches))
     assert relative_error(got, expected) < AGREEMENT
-    expected = rbd_ros.forward_dynamics_derivative(model, q, v, tau, variation,
+    expected = analysis.forward_dynamics_derivative(model, q, v, tau, variation,
                                                    external_wrenches=wrenches)
     got = along(rbd_ros.forward_dynamics_derivatives(model, q, v, tau,
                                                      external_wrenches=wrenches))
     assert relative_error(got, expected) < AGREEMENT
-    da, dtau = rbd_ros.hybrid_dynamics_derivative(model, q, v, a, tau, prescribed, variation,
+    da, dtau = analysis.hybrid_dynamics_derivative(model, q, v, a, tau, prescribed, variation,
                                                   external_wrenches=wrenches)
     got = along(rbd_ros.hybrid_dynamics_derivatives(model, q, v, a, tau, prescribed,
                                                     external_wrenches=wrenches))
@@ -211,7 +212,7 @@ def test_velocity_derivative_is_twice_the_christoffel_matrix(seed):
 @pytest.mark.parametrize('make, case', CASES)
 def test_rates_are_those_of_differences(make, case):
     model, q, v, a, _ = make(case)
-    got = rbd_ros.terms_and_rates(model, q, v, a)
+    got = rbd_ros.derivatives.terms_and_rates(model, q, v, a)
 
     def terms(t):
         # The motion with this velocity and acceleration, to second order.

@@ -169,7 +169,7 @@ def test_jacobians_are_derivatives_of_poses(model):
 def test_factorizations_agree_where_no_path_has_three_joints_and_differ_beyond():
     for count, same in ((2, True), (3, False)):
         model = random_tree(5, count, kinds=('revolute',))
-        chain = rbd_ros.build_model('chain', model.links, [
+        chain = rbd_ros.model.build_model('chain', model.links, [
             type(joint)(**{**vars(joint), 'parent': f'link{k}'})
             for k, joint in enumerate(model.joints)])
         q, v, _ = random_state(chain, 1)

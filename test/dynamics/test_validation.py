@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros import batch
+from rbd_ros import analysis, batch, identification, textbook
 from rbd_ros.texts import arrows, listed, printable
 from rbd_ros.validation import real_array
 from robots import random_tree
@@ -16,7 +16,7 @@ MODEL = random_tree(7, 3, kinds=('revolute', 'prismatic'))
 N, LINK = MODEL.nv, MODEL.link_names[-1]
 X = np.linspace(0.1, 0.4, N)
 STATES = np.tile(X, (3, 1))
-PI = rbd_ros.inertial_parameters(MODEL)
+PI = rbd_ros.model.inertial_parameters(MODEL)
 SIX = np.arange(1.0, 7.0)
 
 
@@ -67,57 +67,57 @@ FUNCTIONS = [
     (rbd_ros.center_of_mass, {'q': X}),
     (rbd_ros.com_jacobian, {'q': X}),
     (rbd_ros.jacobian_dot, {'q': X, 'v': X, 'link': LINK}),
-    (rbd_ros.jacobian_ddot, {'q': X, 'v': X, 'a': X, 'link': LINK}),
-    (rbd_ros.jacobian_derivatives, {'q': X, 'link': LINK}),
-    (rbd_ros.jacobian_dot_derivatives, {'q': X, 'v': X, 'link': LINK}),
-    (rbd_ros.world_jacobian_dot, {'q': X, 'v': X, 'link': LINK}),
-    (rbd_ros.world_com_jacobian, {'q': X, 'link': LINK}),
-    (rbd_ros.com_frame_jacobian, {'q': X, 'link': LINK}),
-    (rbd_ros.analytic_jacobian, {'q': X, 'link': LINK}),
-    (rbd_ros.com_jacobian_dot, {'q': X, 'v': X}),
-    (rbd_ros.centroidal_momentum_matrix, {'q': X}),
-    (rbd_ros.centroidal_momentum_matrix_dot, {'q': X, 'v': X}),
+    (analysis.jacobian_ddot, {'q': X, 'v': X, 'a': X, 'link': LINK}),
+    (analysis.jacobian_derivatives, {'q': X, 'link': LINK}),
+    (analysis.jacobian_dot_derivatives, {'q': X, 'v': X, 'link': LINK}),
+    (analysis.world_jacobian_dot, {'q': X, 'v': X, 'link': LINK}),
+    (analysis.world_com_jacobian, {'q': X, 'link': LINK}),
+    (analysis.com_frame_jacobian, {'q': X, 'link': LINK}),
+    (analysis.analytic_jacobian, {'q': X, 'link': LINK}),
+    (analysis.com_jacobian_dot, {'q': X, 'v': X}),
+    (analysis.centroidal_momentum_matrix, {'q': X}),
+    (analysis.centroidal_momentum_matrix_dot, {'q': X, 'v': X}),
     (rbd_ros.inverse_dynamics_derivatives, {'q': X, 'v': X, 'a': X}),
     (rbd_ros.forward_dynamics_derivatives, {'q': X, 'v': X, 'tau': X}),
     (rbd_ros.hybrid_dynamics_derivatives,
      {'q': X, 'v': X, 'a': X, 'tau': X, 'prescribed': X > 0.2}),
-    (rbd_ros.terms_and_rates, {'q': X, 'v': X, 'a': X}),
-    (rbd_ros.mass_matrix_derivatives, {'q': X}),
-    (rbd_ros.coriolis_matrix_derivatives, {'q': X, 'v': X}),
-    (rbd_ros.gravity_torques_derivatives, {'q': X}),
-    (rbd_ros.matrix_rates, {'q': X, 'v': X, 'a': X}),
-    (rbd_ros.parameter_derivatives, {'q': X, 'v': X}),
-    (rbd_ros.acceleration_parameter_derivatives, {'q': X, 'v': X, 'tau': X}),
+    (rbd_ros.derivatives.terms_and_rates, {'q': X, 'v': X, 'a': X}),
+    (analysis.mass_matrix_derivatives, {'q': X}),
+    (analysis.coriolis_matrix_derivatives, {'q': X, 'v': X}),
+    (analysis.gravity_torques_derivatives, {'q': X}),
+    (analysis.matrix_rates, {'q': X, 'v': X, 'a': X}),
+    (analysis.parameter_derivatives, {'q': X, 'v': X}),
+    (analysis.acceleration_parameter_derivatives, {'q': X, 'v': X, 'tau': X}),
     (rbd_ros.torque_regressor, {'q': X, 'v': X, 'a': X}),
-    (rbd_ros.slotine_li_regressor, {'q': X, 'v': X, 'v_r': X, 'a_r': X}),
-    (rbd_ros.momentum_regressor, {'q': X, 'v': X}),
-    (rbd_ros.energy_regressor, {'q': X, 'v': X}),
+    (analysis.slotine_li_regressor, {'q': X, 'v': X, 'v_r': X, 'a_r': X}),
+    (analysis.momentum_regressor, {'q': X, 'v': X}),
+    (analysis.energy_regressor, {'q': X, 'v': X}),
     (rbd_ros.task_space_dynamics, {'q': X, 'v': X, 'link': LINK}),
-    (rbd_ros.kinetic_energy, {'q': X, 'v': X}),
-    (rbd_ros.potential_energy, {'q': X}),
-    (rbd_ros.energy, {'q': X, 'v': X}),
-    (rbd_ros.christoffel_symbols, {'q': X}),
-    (rbd_ros.christoffel_coriolis_matrix, {'q': X, 'v': X}),
-    (rbd_ros.com_frame_mass_matrix, {'q': X}),
-    (rbd_ros.com_frame_gravity_torques, {'q': X}),
-    (rbd_ros.stacked_terms, {'q': X, 'v': X}),
-    (rbd_ros.stacked_matrices, {'q': X}),
-    (rbd_ros.stacked_inverse_dynamics, {'q': X, 'v': X, 'a': X}),
+    (analysis.kinetic_energy, {'q': X, 'v': X}),
+    (analysis.potential_energy, {'q': X}),
+    (analysis.energy, {'q': X, 'v': X}),
+    (textbook.christoffel_symbols, {'q': X}),
+    (textbook.christoffel_coriolis_matrix, {'q': X, 'v': X}),
+    (textbook.com_frame_mass_matrix, {'q': X}),
+    (textbook.com_frame_gravity_torques, {'q': X}),
+    (textbook.stacked_terms, {'q': X, 'v': X}),
+    (textbook.stacked_matrices, {'q': X}),
+    (textbook.stacked_inverse_dynamics, {'q': X, 'v': X, 'a': X}),
     (rbd_ros.integrate, {'q': X, 'v': X, 'dt': 0.1}),
     (rbd_ros.difference, {'q_0': X, 'q_1': X}),
-    (rbd_ros.normalize, {'q': X}),
+    (rbd_ros.model.normalize, {'q': X}),
     (rbd_ros.random_configuration, {'rng': np.random.default_rng(0)}),
-    (rbd_ros.inconsistent_bodies, {'pi': PI}),
-    (rbd_ros.with_inertial_parameters, {'pi': PI}),
+    (rbd_ros.model.inconsistent_bodies, {'pi': PI}),
+    (rbd_ros.model.with_inertial_parameters, {'pi': PI}),
     (rbd_ros.with_gravity, {'gravity': np.ones(3)}),
     (rbd_ros.with_payload, {'link': LINK, 'mass': 1.0, 'com': np.ones(3), 'inertia': np.ones(3)}),
     (rbd_ros.identify, {'q': STATES, 'v': STATES, 'a': STATES, 'tau': STATES}),
-    (rbd_ros.identify_payload,
+    (identification.identify_payload,
      {'link': LINK, 'q': STATES, 'v': STATES, 'a': STATES, 'tau': STATES}),
     (rbd_ros.simulate, {'q0': X, 'v0': X, 'torque': X, 't': np.array([0.0, 0.1])}),
-    (rbd_ros.explicit_euler, {'q': X, 'v': X, 'dt': 0.1}),
-    (rbd_ros.semi_implicit_euler, {'q': X, 'v': X, 'dt': 0.1}),
-    (rbd_ros.runge_kutta_4, {'q': X, 'v': X, 'dt': 0.1}),
+    (analysis.explicit_euler, {'q': X, 'v': X, 'dt': 0.1}),
+    (analysis.semi_implicit_euler, {'q': X, 'v': X, 'dt': 0.1}),
+    (analysis.runge_kutta_4, {'q': X, 'v': X, 'dt': 0.1}),
     (batch.inverse_dynamics, {'Q': STATES, 'V': STATES, 'A': STATES}),
     (batch.forward_dynamics, {'Q': STATES, 'V': STATES, 'Tau': STATES}),
     (batch.hybrid_dynamics, {'Q': STATES, 'V': STATES, 'A': STATES, 'Tau': STATES,
@@ -209,10 +209,11 @@ def test_fault_64_variations_that_are_no_numbers_are_refused_by_name(field):
         if kind == 'None':
             continue
         with pytest.raises(rbd_ros.StateError, match=field):
-            rbd_ros.inverse_dynamics_derivative(MODEL, X, X, X, rbd_ros.Variation(**{field: bad}))
+            analysis.inverse_dynamics_derivative(MODEL, X, X, X,
+                                                 analysis.Variation(**{field: bad}))
     for field in ('dwrenches', 'dinertia', 'dplacement'):
         with pytest.raises(rbd_ros.StateError, match=field):
-            rbd_ros.inverse_dynamics_derivative(MODEL, X, X, X, rbd_ros.Variation(**{field: 3}))
+            analysis.inverse_dynamics_derivative(MODEL, X, X, X, analysis.Variation(**{field: 3}))
 
 
 def test_fault_64_workspaces_refuse_none_where_terms_would_be_stale():

@@ -9,9 +9,10 @@ import runpy
 import numpy as np
 import pytest
 import rbd_ros
+from rbd_ros import identification
 from rbd_ros.identification.physical_consistency import nearest_consistent
 from rbd_ros.model.configurations import random_configuration
-from rbd_ros.model.inertial_parameters import pseudo_inertia_of_parameters
+from rbd_ros.model.inertial import pseudo_inertia_of_parameters
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import rebuild
 from rbd_ros.textbook.sums_over_links import armature_matrix
@@ -77,7 +78,7 @@ def check_base_parameters(model, base, seed):
     rank = len(base.independent)
     assert size[rank - 1] > 1e-7 * size[0]
     assert not size[rank:].size or size[rank] < 1e-12 * size[0]
-    names = rbd_ros.inertial_parameter_names(model)
+    names = rbd_ros.model.inertial_parameter_names(model)
     assert base.names == tuple(names[k] for k in base.independent)
     assert np.array_equal(base.combination[:, base.independent], np.eye(rank))
 
@@ -85,14 +86,14 @@ def check_base_parameters(model, base, seed):
 @pytest.mark.parametrize('seed', range(TREES))
 def test_base_parameters_carry_the_whole_regressor_of_trees_of_all_kinds(seed):
     model = random_robot(seed)
-    check_base_parameters(model, rbd_ros.base_parameters(model), 100 + seed)
+    check_base_parameters(model, identification.base_parameters(model), 100 + seed)
 
 
 def test_base_parameters_of_real_arms_are_as_many_as_the_literature_says(ur5):
     # 36 for arms like the Puma and the UR5 (Gautier and Khalil's rules), 43 for the Panda
     # (Gaz et al. 2019).
     for model, count in ((ur5, 36), (panda_arm(), 43)):
-        base = rbd_ros.base_parameters(model)
+        base = identification.base_parameters(model)
         assert len(base.names) == count
         check_base_parameters(model, base, 1)
 
@@ -100,7 +101,7 @@ def test_base_parameters_of_real_arms_are_as_many_as_the_literature_says(ur5):
 def test_base_parameters_of_a_pendulum_are_its_inertia_and_its_moments():
     model = (rbd_ros.ModelBuilder('pendulum').link('a').link('b', 1.0)
              .joint('j', 'revolute', 'a', 'b', axis=(0, 0, 1)).build(gravity=(0, -9.81, 0)))
-    base = rbd_ros.base_parameters(model)
+    base = identification.base_parameters(model)
     assert base.names == ('b/mcx', 'b/mcy', 'b/Izz')
 
 
@@ -110,15 +111,15 @@ def test_torques_without_noise_give_back_the_base_parameters(seed):
     true = changed(guess, seed)
     samples = record(true, seed, 10 + 20 * len(guess.links) // guess.nv)
     found = rbd_ros.identify(guess, *samples, tolerance=1e-8)
-    base = rbd_ros.base_parameters(guess)
+    base = identification.base_parameters(guess)
     assert found.rank == len(base.independent)
-    B, truth = base.combination, rbd_ros.inertial_parameters(true)
+    B, truth = base.combination, rbd_ros.model.inertial_parameters(true)
     assert relative_error(B @ found.pi, B @ truth) < RECOVERED
     assert np.max(found.residual) < RECOVERED * np.max(np.abs(samples[3]))
     # What torques do not show is as it was: the change has no part along the null space of B.
     # Lengths count in tenths of a metre there.
     scale = np.tile(0.1 ** np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2]), len(truth) // 10)
-    change = (found.pi - rbd_ros.inertial_parameters(guess)) / scale
+    change = (found.pi - rbd_ros.model.inertial_parameters(guess)) / scale
     _, _, Vt = np.linalg.svd(B * scale)
     assert np.max(np.abs(Vt[len(B):] @ change), initial=0.0) < RECOVERED * np.max(np.abs(change))
     # And at other states the torques are right as well.
@@ -150,7 +151,8 @@ def test_weights_keep_a_bad_sensor_from_spoiling_the_others(ur5):
     noise = np.array([0.05, 0.05, 20.0, 0.05, 0.05, 0.05])
     q, v, a, tau = record(ur5, 0, 100)
     tau = tau + noise * np.random.default_rng(0).normal(size=tau.shape)
-    B, truth = rbd_ros.base_parameters(ur5).combination, rbd_ros.inertial_parameters(ur5)
+    B = identification.base_parameters(ur5).combination
+    truth = rbd_ros.model.inertial_parameters(ur5)
     Y = np.vstack([rbd_ros.torque_regressor(ur5, *state) for state in zip(q, v, a)])
     plain = np.linalg.lstsq(Y, tau.ravel() - Y @ truth, rcond=1e-8)[0]
     weighted = rbd_ros.identify(ur5, q, v, a, tau).pi - truth
@@ -163,17 +165,18 @@ def test_bodies_that_cannot_exist_are_named_and_can_be_ruled_out(ur5):
     tau = tau + noise * np.random.default_rng(1).normal(size=tau.shape)
     free = rbd_ros.identify(ur5, q, v, a, tau)
     assert free.inconsistent
-    assert free.inconsistent == rbd_ros.inconsistent_bodies(ur5, free.pi)
+    assert free.inconsistent == rbd_ros.model.inconsistent_bodies(ur5, free.pi)
     held = rbd_ros.identify(ur5, q, v, a, tau, consistent=True)
     assert held.inconsistent == ()
     least = np.linalg.eigvalsh(pseudo_inertia_of_parameters(held.pi.reshape(-1, 10)))[:, 0]
     assert np.all(least > 0.0)
     # The truth is among what is allowed: it explains the torques nearly as well, and is nearer.
     assert np.all(held.residual < 1.1 * noise)
-    B, truth = rbd_ros.base_parameters(ur5).combination, rbd_ros.inertial_parameters(ur5)
+    B = identification.base_parameters(ur5).combination
+    truth = rbd_ros.model.inertial_parameters(ur5)
     assert np.linalg.norm(B @ (held.pi - truth)) < np.linalg.norm(B @ (free.pi - truth))
-    model = rbd_ros.with_inertial_parameters(ur5, held.pi)
-    assert relative_error(rbd_ros.inertial_parameters(model), held.pi) < EXACT
+    model = rbd_ros.model.with_inertial_parameters(ur5, held.pi)
+    assert relative_error(rbd_ros.model.inertial_parameters(model), held.pi) < EXACT
     assert not [note for note in model.warnings if 'principal' in note]
 
 
@@ -225,13 +228,13 @@ def test_a_load_is_found_again(name, link):
     model = load_quietly(example_urdf(name))
     loaded = rbd_ros.with_payload(model, link, *LOAD)
     q, v, a, tau = record(loaded, 4, 20)
-    load = rbd_ros.identify_payload(model, link, q, v, a, tau)
+    load = identification.identify_payload(model, link, q, v, a, tau)
     assert load.rank == 10
     for got, true in zip(load, LOAD):
         assert relative_error(got, true) < RECOVERED
     again = rbd_ros.with_payload(model, link, *load[:3])
-    assert relative_error(rbd_ros.inertial_parameters(again),
-                          rbd_ros.inertial_parameters(loaded)) < RECOVERED
+    assert relative_error(rbd_ros.model.inertial_parameters(again),
+                          rbd_ros.model.inertial_parameters(loaded)) < RECOVERED
 
 
 def test_a_load_on_a_robot_that_stands_still_shows_its_mass_and_its_centre(ur5):
@@ -239,7 +242,7 @@ def test_a_load_on_a_robot_that_stands_still_shows_its_mass_and_its_centre(ur5):
     q, still, _, _ = record(loaded, 5, 20)
     still = np.zeros_like(still)
     tau = np.array([rbd_ros.gravity_torques(loaded, one) for one in q])
-    load = rbd_ros.identify_payload(ur5, 'tool0', q, still, still, tau)
+    load = identification.identify_payload(ur5, 'tool0', q, still, still, tau)
     assert load.rank == 4
     assert abs(load.mass - LOAD[0]) < RECOVERED
     assert relative_error(load.com, LOAD[1]) < RECOVERED
@@ -248,7 +251,7 @@ def test_a_load_on_a_robot_that_stands_still_shows_its_mass_and_its_centre(ur5):
 
 
 def test_where_there_is_no_load_none_is_found(ur5):
-    load = rbd_ros.identify_payload(ur5, 'tool0', *record(ur5, 6, 20))
+    load = identification.identify_payload(ur5, 'tool0', *record(ur5, 6, 20))
     assert load.mass < RECOVERED
 
 
@@ -273,7 +276,7 @@ def test_wrong_samples_are_refused(ur5):
             rbd_ros.identify(ur5, *samples)
     for link in ('nowhere', ur5.link_names[0]):
         with pytest.raises(rbd_ros.ModelError, match=link):
-            rbd_ros.identify_payload(ur5, link, q, v, a, tau)
+            identification.identify_payload(ur5, link, q, v, a, tau)
     block = rbd_ros.ModelBuilder('block').link('a', 1.0).build()
     with pytest.raises(rbd_ros.ModelError, match='block'):
         rbd_ros.identify(block, *np.zeros((4, 3, 0)))

@@ -42,7 +42,8 @@ def random_joint(kind, seed):
 
 def moved(joint, q, v, t):
     """Return the coordinates of a joint after moving with v for the time t."""
-    model = rbd_ros.build_model('one', [Link('a'), Link('b', 1.0, inertia=np.eye(3))], [joint])
+    model = rbd_ros.model.build_model('one', [Link('a'), Link('b', 1.0, inertia=np.eye(3))],
+                                      [joint])
     return integrate(model, q, v, t)
 
 
@@ -178,7 +179,7 @@ def as_chain(model):
             parent, placement = child, np.eye(4)
         if not screws:
             joints.append(joint)
-    return rbd_ros.build_model(model.name, links, joints, gravity=model.gravity)
+    return rbd_ros.model.build_model(model.name, links, joints, gravity=model.gravity)
 
 
 @pytest.mark.filterwarnings('ignore:these links move but have no mass')
@@ -270,7 +271,7 @@ def test_all_kinds_agree_with_pinocchio_where_it_is_right(seed):
 def test_a_robot_far_away_loses_no_digits():
     link = Link('body', 2.0, np.array([0.1, 0.0, 0.0]), 0.01 * np.eye(3))
     arm = Link('arm', 0.5, np.array([0.0, 0.1, 0.0]), 0.001 * np.eye(3))
-    model = rbd_ros.build_model('far', [Link('world'), link, arm], [
+    model = rbd_ros.model.build_model('far', [Link('world'), link, arm], [
         Joint('base', 'free', 'world', 'body'),
         Joint('hinge', 'revolute', 'body', 'arm', pose(np.eye(3), [0.2, 0.0, 0.0]))])
     rng = np.random.default_rng(0)
@@ -343,14 +344,14 @@ def test_quaternions_of_any_length_are_the_same_configuration():
             scaled[i.start:i.start + 4] *= -3.0
     assert relative_error(rbd_ros.inverse_dynamics(model, scaled, v, a),
                           rbd_ros.inverse_dynamics(model, q, v, a)) < ROUNDING
-    assert np.allclose(np.abs(rbd_ros.normalize(model, scaled)), np.abs(q))
+    assert np.allclose(np.abs(rbd_ros.model.normalize(model, scaled)), np.abs(q))
 
 
 def test_a_zero_quaternion_is_refused_by_name():
     model = (rbd_ros.ModelBuilder('ball').link('a').link('b', 1.0, inertia=(1.0, 1.0, 1.0))
              .joint('hip', 'spherical', 'a', 'b').build())
     for call in (lambda q: rbd_ros.inverse_dynamics(model, q, np.zeros(3), np.zeros(3)),
-                 lambda q: rbd_ros.normalize(model, q)):
+                 lambda q: rbd_ros.model.normalize(model, q)):
         with pytest.raises(rbd_ros.StateError, match='hip'):
             call(np.zeros(4))
 

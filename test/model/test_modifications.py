@@ -133,10 +133,10 @@ def test_a_payload_adds_what_it_weighs_and_can_be_taken_off():
 
     other = rbd_ros.with_payload(loaded, 'panda_hand', 1.0)
     assert abs(other.mass - model.mass - 1.0) < 1e-12
-    bare = rbd_ros.without_payload(other, 'panda_hand')
+    bare = rbd_ros.model.without_payload(other, 'panda_hand')
     assert bare.mass == model.mass
     assert bare.link_names == model.link_names
-    assert rbd_ros.without_payload(model, 'panda_hand') is model
+    assert rbd_ros.model.without_payload(model, 'panda_hand') is model
 
 
 @pytest.mark.parametrize('arguments, message', [
@@ -182,7 +182,7 @@ def test_gripper_fingers_lock_with_those_that_mimic_them():
     q = np.linspace(-1.0, 1.0, 7)
     assert np.allclose(rbd_ros.forward_kinematics(arm, q),
                        rbd_ros.forward_kinematics(model, [*q, 0.03]))
-    same = rbd_ros.with_free_joints(model, [f'panda_joint{k}' for k in range(1, 8)])
+    same = rbd_ros.model.with_free_joints(model, [f'panda_joint{k}' for k in range(1, 8)])
     assert same.velocity_names == arm.velocity_names
 
 
@@ -201,7 +201,7 @@ def test_impossible_locks_are_refused(positions, message):
 def test_with_free_joints_keeps_a_subset():
     model = load_quietly(example_urdf('talos_reduced.urdf'))
     legs = [name for name in model.velocity_names if name.startswith('leg_left')]
-    reduced = rbd_ros.with_free_joints(model, legs)
+    reduced = rbd_ros.model.with_free_joints(model, legs)
     assert list(reduced.velocity_names) == legs
     assert abs(reduced.mass - model.mass) < 1e-12
 
@@ -329,7 +329,7 @@ def test_a_locked_leader_holds_its_follower_at_multiplier_and_offset():
         locked = rbd_ros.with_locked_joints(model, {'lead': q})
         assert locked.nv == 0
         assert angle_of(locked, []) == pytest.approx(q - 2.0 * q + 0.3)
-    free = rbd_ros.with_free_joints(model, [])
+    free = rbd_ros.model.with_free_joints(model, [])
     assert angle_of(free, []) == pytest.approx(0.3)
 
 
@@ -347,7 +347,7 @@ def test_followers_are_to_be_left_out_where_joints_are_locked_or_chosen():
     with pytest.raises(rbd_ros.ModelError, match=r"mimics 'lead'.*leave it out"):
         rbd_ros.with_locked_joints(model, {'lead': 0.1, 'follow': 0.1})
     with pytest.raises(rbd_ros.ModelError, match="mimics 'lead': name that one"):
-        rbd_ros.with_free_joints(model, ['follow'])
+        rbd_ros.model.with_free_joints(model, ['follow'])
 
 
 def test_friction_torques():
@@ -390,7 +390,7 @@ def test_changes_leave_the_robot_that_they_started_from():
 def test_a_load_is_no_link_of_the_robot_that_happens_to_be_called_so():
     robot = (rbd_ros.ModelBuilder('r').link('a', 1.0).link('a/payload', 5.0)
              .joint('mount', 'fixed', 'a', 'a/payload').build())
-    assert rbd_ros.without_payload(robot, 'a').mass == 6.0
+    assert rbd_ros.model.without_payload(robot, 'a').mass == 6.0
     with pytest.raises(rbd_ros.ModelError, match="2 links are called 'a/payload'"):
         rbd_ros.with_payload(robot, 'a', 1.0)
     loaded = rbd_ros.with_payload(rbd_ros.ModelBuilder('r').link('a', 1.0).build(), 'a', 2.0)

@@ -180,7 +180,7 @@ def test_energy_momentum_and_motion_are_the_same_in_every_frame(rng):
 
 def test_one_body_moves_by_newton_and_euler(rng):
     inertia, com = random_inertia(rng), rng.normal(scale=0.2, size=3)
-    model = rbd_ros.build_model(
+    model = rbd_ros.model.build_model(
         'body', [Link('world'), Link('b', 1.7, com, inertia)],
         [Joint('base', 'free', 'world', 'b')], gravity=rng.normal(size=3))
     q = rbd_ros.random_configuration(model, rng)

@@ -73,7 +73,7 @@ def test_torque_regressor_times_its_parameters_is_the_torque(arm, model):
     got = arm.call(TorqueRegressor, 'torque_regressor', acceleration=a[order].tolist(), **request)
     assert got.success, got.message
     assert got.regressor.row_names == names
-    assert got.regressor.column_names == list(rbd_ros.inertial_parameter_names(model))
+    assert got.regressor.column_names == list(rbd_ros.model.inertial_parameter_names(model))
     tau = rbd_ros.inverse_dynamics(model, q, v, a)
     assert relative_error(values(got.regressor) @ got.parameters, tau[order]) < AGREEMENT
     v_r, a_r = a, v
@@ -143,7 +143,7 @@ def test_fault_48_a_task_link_that_no_joint_moves_is_refused_by_name():
 def test_rates_are_those_of_the_motion_that_the_measured_efforts_produce(arm, model):
     q, v, a = random_state(model, 4)
     tau = rbd_ros.inverse_dynamics(model, q, v, a)
-    expected = rbd_ros.terms_and_rates(model, q, v, a)
+    expected = rbd_ros.derivatives.terms_and_rates(model, q, v, a)
     for topic, part in (('~/mass_matrix_rate', expected.M_rate),
                         ('~/coriolis_matrix_rate', expected.C_rate),
                         ('~/gravity_torques_rate', expected.g_rate)):

@@ -284,7 +284,7 @@ class NodeMachine(RuleBasedStateMachine):
             SetPayload.Request(link=link, inertia=Inertia(m=mass)), response, lambda: None)
         assert response.success == (mass >= 0.0)
         if response.success:
-            plain = rbd_ros.without_payload(self.model, link)
+            plain = rbd_ros.model.without_payload(self.model, link)
             self.model = rbd_ros.with_payload(plain, link, mass) if mass else plain
             self.model_id += 1
             self._follow()

@@ -6,6 +6,7 @@ from differences import by_q, error, SCREWS, time_rate, tree, TREES, trees_and_r
 import numpy as np
 import pytest
 import rbd_ros
+from rbd_ros import analysis, textbook
 from rbd_ros.model.se3 import ad, inertia_matrix
 from rbd_ros.textbook import sums_over_links
 from rbd_ros.textbook.sums_over_links import momentum_bracket
@@ -22,13 +23,13 @@ def test_christoffel_symbols_make_the_coriolis_matrix(make, arguments):
         model, q, v, _ = make(*arguments, SCREWS)
     else:
         model, q, v, _ = make(*arguments)
-    Gamma = rbd_ros.christoffel_symbols(model, q)
+    Gamma = textbook.christoffel_symbols(model, q)
     assert error(Gamma, Gamma.transpose(0, 2, 1)) < ROUNDING
     dM = by_q(lambda x: rbd_ros.mass_matrix(model, x), model, q)
     expected = 0.5 * (np.einsum('kij->ijk', dM) + np.einsum('jik->ijk', dM)
                       - np.einsum('ijk->ijk', dM))
     assert error(Gamma, expected) < DIFFERENCES
-    assert error(rbd_ros.christoffel_coriolis_matrix(model, q, v),
+    assert error(textbook.christoffel_coriolis_matrix(model, q, v),
                  rbd_ros.coriolis_matrix(model, q, v)) < ROUNDING
 
 
@@ -36,8 +37,8 @@ def test_christoffel_symbols_make_the_coriolis_matrix(make, arguments):
 def test_christoffel_symbols_are_refused_by_name_where_v_is_not_dq_dt(kind):
     model = (rbd_ros.ModelBuilder('r').link('a').link('b', 1.0, inertia=(1.0, 1.0, 1.0))
              .joint('hip', kind, 'a', 'b').build())
-    for call in (lambda: rbd_ros.christoffel_symbols(model, rbd_ros.neutral(model)),
-                 lambda: rbd_ros.christoffel_coriolis_matrix(
+    for call in (lambda: textbook.christoffel_symbols(model, rbd_ros.neutral(model)),
+                 lambda: textbook.christoffel_coriolis_matrix(
                      model, rbd_ros.neutral(model), np.zeros(model.nv))):
         with pytest.raises(rbd_ros.ModelError, match="joint 'hip'"):
             call()
@@ -46,11 +47,11 @@ def test_christoffel_symbols_are_refused_by_name_where_v_is_not_dq_dt(kind):
 @trees_and_robots
 def test_sums_in_com_frames_are_m_and_g(make, arguments):
     model, q, _, _ = make(*arguments)
-    assert error(rbd_ros.com_frame_mass_matrix(model, q),
+    assert error(textbook.com_frame_mass_matrix(model, q),
                  rbd_ros.mass_matrix(model, q)) < ROUNDING
-    g = rbd_ros.com_frame_gravity_torques(model, q)
+    g = textbook.com_frame_gravity_torques(model, q)
     assert error(g, rbd_ros.gravity_torques(model, q)) < ROUNDING
-    differences = by_q(lambda x: rbd_ros.potential_energy(model, x), model, q)
+    differences = by_q(lambda x: analysis.potential_energy(model, x), model, q)
     assert error(g, differences) < DIFFERENCES
 
 
@@ -59,8 +60,8 @@ def test_equations_of_lagrange(seed):
     # tau = d/dt (dK/dv) - dK/dq + dP/dq, where v = dq/dt.
     model, q, v, a = tree(seed, SCREWS)
     momentum_rate = time_rate(lambda x, w: rbd_ros.mass_matrix(model, x) @ w, model, q, v, a)
-    slope = by_q(lambda x: rbd_ros.kinetic_energy(model, x, v)
-                 - rbd_ros.potential_energy(model, x), model, q)
+    slope = by_q(lambda x: analysis.kinetic_energy(model, x, v)
+                 - analysis.potential_energy(model, x), model, q)
     assert error(momentum_rate - slope, rbd_ros.inverse_dynamics(model, q, v, a)) < DIFFERENCES
 
 
@@ -72,7 +73,7 @@ def test_kinetic_energy_is_that_of_all_links(seed):
         V = J @ v
         speed = V[3:] + np.cross(V[:3], link.com)
         energy += 0.5 * (link.mass * speed @ speed + V[:3] @ link.inertia @ V[:3])
-    assert abs(rbd_ros.kinetic_energy(model, q, v) - energy) < ROUNDING * energy
+    assert abs(analysis.kinetic_energy(model, q, v) - energy) < ROUNDING * energy
 
 
 def test_bracket_of_the_momentum_completes_a_three_form():
@@ -94,10 +95,10 @@ def test_bracket_of_the_momentum_completes_a_three_form():
 
 def test_wrong_states_are_refused():
     model, q, v, _ = tree(4, SCREWS)
-    for call in (rbd_ros.christoffel_symbols, rbd_ros.com_frame_mass_matrix,
-                 rbd_ros.com_frame_gravity_torques, rbd_ros.potential_energy):
+    for call in (textbook.christoffel_symbols, textbook.com_frame_mass_matrix,
+                 textbook.com_frame_gravity_torques, analysis.potential_energy):
         with pytest.raises(rbd_ros.StateError, match='needs'):
             call(model, q[:-1])
-    for call in (rbd_ros.christoffel_coriolis_matrix, rbd_ros.kinetic_energy):
+    for call in (textbook.christoffel_coriolis_matrix, analysis.kinetic_energy):
         with pytest.raises(rbd_ros.StateError, match='needs'):
             call(model, q, v[:-1])

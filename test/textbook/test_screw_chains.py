@@ -6,6 +6,7 @@ from differences import error, TREES
 import numpy as np
 import pytest
 import rbd_ros
+from rbd_ros import textbook
 from rbd_ros.model.se3 import Ad, ad, exp, inertia_matrix, inverse, pose, skew
 from rbd_ros.textbook import sums_over_links
 from robots import example_urdf, load_quietly, random_inertia, random_pose
@@ -36,7 +37,7 @@ def random_chain(seed, lengths=None):
         screws = screws * lengths(rng, n)[:, None]
     inertias = [inertia_matrix(rng.uniform(0.5, 2.0), rng.normal(scale=0.1, size=3),
                                random_inertia(rng)) for _ in range(n)]
-    chain = rbd_ros.ScrewChain([random_pose(rng) for _ in range(n)], screws, inertias,
+    chain = textbook.ScrewChain([random_pose(rng) for _ in range(n)], screws, inertias,
                                gravity=rng.normal(scale=5.0, size=3), tip=random_pose(rng))
     return chain, *rng.normal(size=(3, n)), rng.normal(size=6), kinds
 
@@ -86,8 +87,8 @@ def test_screws_of_any_length_are_exact(seed):
         seed, lambda rng, n: rng.uniform(0.2, 3.0, n))
     with pytest.raises(rbd_ros.ModelError, match=r'screw \d has the length .* unit_screws'):
         chain.model()
-    units, lengths = rbd_ros.unit_screws(chain.screws)
-    unit_chain = rbd_ros.ScrewChain(chain.home_poses, units, chain.inertias, chain.gravity,
+    units, lengths = textbook.unit_screws(chain.screws)
+    unit_chain = textbook.ScrewChain(chain.home_poses, units, chain.inertias, chain.gravity,
                                     chain.tip)
     model = unit_chain.model()
     assert error(chain.poses(theta), unit_chain.poses(lengths * theta)) < ROUNDING
@@ -175,7 +176,7 @@ def test_component_form_of_the_notes_is_the_recursion(seed):
     chain, theta, rates, accelerations, _, _ = random_chain(seed)
     # Frames at centres of mass, which the notes assume.
     rng = np.random.default_rng(seed)
-    chain = rbd_ros.ScrewChain(
+    chain = textbook.ScrewChain(
         chain.home_poses, chain.screws,
         [inertia_matrix(1.5, np.zeros(3), random_inertia(rng)) for _ in theta], chain.gravity)
     assert error(component_form(chain, theta, rates, accelerations),
@@ -188,7 +189,7 @@ def test_two_link_terms_of_the_notes_with_their_errata():
     screws = np.array([random_screw(rng, 'revolute') for _ in range(2)])
     home = [random_pose(rng) for _ in range(2)]
     I_1, I_2 = random_inertia(rng), random_inertia(rng)
-    chain = rbd_ros.ScrewChain(home, screws, [inertia_matrix(1.5, np.zeros(3), inertia)
+    chain = textbook.ScrewChain(home, screws, [inertia_matrix(1.5, np.zeros(3), inertia)
                                               for inertia in (I_1, I_2)], gravity=np.zeros(3))
     theta, (d1, d2) = np.array([0.4, -0.9]), (1.3, -0.7)
     (z1, b1), (z2, b2) = (A.reshape(2, 3) for A in chain.body_screws())
@@ -224,7 +225,7 @@ def test_two_link_terms_of_the_notes_with_their_errata():
     assert abs(z1 @ np.cross(w1, I_1 @ w1)) < ROUNDING
     assert abs(b1 @ np.cross(z1, b1)) < ROUNDING
     # 11: the same through C by Christoffel symbols.
-    C = rbd_ros.christoffel_coriolis_matrix(model, theta, rates)
+    C = textbook.christoffel_coriolis_matrix(model, theta, rates)
     assert error(got, C @ rates) < ROUNDING
 
 
@@ -232,7 +233,7 @@ def test_a_moving_base_is_carried_along():
     chain, theta, rates, accelerations, _, _ = random_chain(4)
     twist = np.array([0.3, -0.5, 0.2, 1.0, 0.4, -0.7])
     got = chain.inverse_dynamics(theta, rates, accelerations, base_twist=twist)
-    expected = rbd_ros.stacked_inverse_dynamics(chain.model(), theta, rates, accelerations,
+    expected = textbook.stacked_inverse_dynamics(chain.model(), theta, rates, accelerations,
                                                 base_twist=twist).tau
     assert error(got, expected) < ROUNDING
 
@@ -262,16 +263,16 @@ def test_what_is_no_chain_is_refused(change, message):
     parts = {'home_poses': [np.eye(4)], 'screws': [[0.0, 0.0, 1.0, 0.0, 0.0, 0.0]],
              'inertias': [np.eye(6)]}
     with pytest.raises(rbd_ros.ModelError, match=message):
-        rbd_ros.ScrewChain(**{**parts, **change})
+        textbook.ScrewChain(**{**parts, **change})
 
 
 def test_what_is_no_rigid_body_makes_no_model():
     screw = [[0.0, 0.0, 1.0, 0.0, 0.0, 0.0]]
-    chain = rbd_ros.ScrewChain([np.eye(4)], screw, [np.diag([1, 1, 1, 1, 2, 1.0])])
+    chain = textbook.ScrewChain([np.eye(4)], screw, [np.diag([1, 1, 1, 1, 2, 1.0])])
     with pytest.raises(rbd_ros.ModelError, match='link_1: its 6 x 6 inertia'):
         chain.model()
     with pytest.raises(rbd_ros.ModelError, match='screw 1'):
-        rbd_ros.unit_screws([[0.0] * 6])
+        textbook.unit_screws([[0.0] * 6])
     with pytest.raises(rbd_ros.StateError, match='theta has the shape'):
         chain.poses([0.0, 1.0])
     with pytest.raises(rbd_ros.StateError, match='tip_wrench'):
@@ -281,7 +282,7 @@ def test_what_is_no_rigid_body_makes_no_model():
 def test_pitch_of_a_screw_is_that_of_the_joint():
     turn = np.array([0.0, 0.6, 0.8])
     screw = np.concatenate((turn, 0.25 * turn))
-    model = rbd_ros.ScrewChain([pose(np.eye(3), [1.0, 0.0, 0.0])], [screw],
+    model = textbook.ScrewChain([pose(np.eye(3), [1.0, 0.0, 0.0])], [screw],
                                [inertia_matrix(1.0, np.zeros(3), np.eye(3))]).model()
     assert model.joints[0].kind == 'helical'
     assert abs(model.joints[0].pitch - 0.25) < ROUNDING
@@ -304,7 +305,7 @@ def test_a_real_arm_is_the_product_of_its_exponentials(name):
         if len(moved_by):
             seen = Ad(inverse(T) @ poses[children[moved_by[-1]]])
             inertias[moved_by[-1]] += seen.T @ G @ seen
-    chain = rbd_ros.ScrewChain(poses[children], screws, inertias, arm.gravity)
+    chain = textbook.ScrewChain(poses[children], screws, inertias, arm.gravity)
     rng = np.random.default_rng(0)
     q, v, a = rng.normal(size=(3, arm.nv))
     tau = rbd_ros.inverse_dynamics(arm, q, v, a)

@@ -8,6 +8,7 @@ from differences import error, SCREWS, time_rate, tree, TREES, trees_and_robots
 import numpy as np
 import pytest
 import rbd_ros
+from rbd_ros import analysis, textbook
 from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint
 from rbd_ros.model.model import rebuild
@@ -30,7 +31,7 @@ def depths(model):
 @trees_and_robots
 def test_gamma_to_the_depth_is_zero(make, arguments):
     model, q, _, _ = make(*arguments)
-    Gamma = rbd_ros.stacked_matrices(model, q).Gamma
+    Gamma = textbook.stacked_matrices(model, q).Gamma
     depth = max(depths(model))
     assert not np.any(np.linalg.matrix_power(Gamma, depth))
     assert np.any(np.linalg.matrix_power(Gamma, depth - 1))
@@ -39,7 +40,7 @@ def test_gamma_to_the_depth_is_zero(make, arguments):
 @trees_and_robots
 def test_blocks_of_l_are_adjoints_of_relative_poses(make, arguments):
     model, q, _, _ = make(*arguments)
-    L = rbd_ros.stacked_matrices(model, q).L
+    L = textbook.stacked_matrices(model, q).L
     T = sums_over_links.poses(model, q)
     expected = np.zeros_like(L)
     for i in range(1, len(T)):
@@ -49,7 +50,7 @@ def test_blocks_of_l_are_adjoints_of_relative_poses(make, arguments):
             j = model.link_index(model.joints[j - 1].parent)
     assert error(L, expected) < ROUNDING
     # The sum of the powers of Gamma.
-    Gamma = rbd_ros.stacked_matrices(model, q).Gamma
+    Gamma = textbook.stacked_matrices(model, q).Gamma
     power, total = np.eye(len(L)), np.eye(len(L))
     for _ in range(max(depths(model))):
         power = power @ Gamma
@@ -60,7 +61,7 @@ def test_blocks_of_l_are_adjoints_of_relative_poses(make, arguments):
 @trees_and_robots
 def test_stacked_terms_are_those_of_the_recursions(make, arguments):
     model, q, v, _ = make(*arguments)
-    M, C, g = rbd_ros.stacked_terms(model, q, v)
+    M, C, g = textbook.stacked_terms(model, q, v)
     terms = rbd_ros.all_terms(model, q, v)
     assert error(M, terms.M) < ROUNDING
     assert error(C @ v, terms.coriolis_torques) < ROUNDING
@@ -72,7 +73,7 @@ def test_stacked_inverse_dynamics_is_the_recursion(make, arguments):
     model, q, v, a = make(*arguments)
     rng = np.random.default_rng(7)
     wrenches = {name: rng.normal(size=6) for name in model.link_names[::3]}
-    result = rbd_ros.stacked_inverse_dynamics(model, q, v, a, external_wrenches=wrenches)
+    result = textbook.stacked_inverse_dynamics(model, q, v, a, external_wrenches=wrenches)
     tau = rbd_ros.inverse_dynamics(model, q, v, a, external_wrenches=wrenches)
     assert error(result.tau, tau) < ROUNDING
     J, J_rate = sums_over_links.body_jacobian_rates(model, q, v)
@@ -81,7 +82,7 @@ def test_stacked_inverse_dynamics_is_the_recursion(make, arguments):
             for T in sums_over_links.poses(model, q)]
     assert error(result.V_rate, (J @ a + J_rate @ v + lift)[1:]) < ROUNDING
     # Each joint's torque is its wrench along its motion.
-    A = rbd_ros.stacked_matrices(model, q).A
+    A = textbook.stacked_matrices(model, q).A
     armature = sums_over_links.armature_matrix(model) @ a
     assert error(A.T @ result.F.ravel() + armature, tau) < ROUNDING
 
@@ -94,11 +95,11 @@ def test_a_moving_base_is_a_free_joint_that_is_prescribed(seed):
     floating = rbd_ros.with_floating_base(model)
     q_base = rbd_ros.neutral(floating)[:7]
     tau = rbd_ros.inverse_dynamics(floating, [*q_base, *q], [*twist, *v], [*twist_rate, *a])[6:]
-    result = rbd_ros.stacked_inverse_dynamics(model, q, v, a, base_twist=twist,
+    result = textbook.stacked_inverse_dynamics(model, q, v, a, base_twist=twist,
                                               base_acceleration=twist_rate)
     assert error(result.tau, tau) < ROUNDING
     # The base matters: Lynch and Park's (9.83) leaves it out.
-    still = rbd_ros.stacked_inverse_dynamics(model, q, v, a)
+    still = textbook.stacked_inverse_dynamics(model, q, v, a)
     assert error(still.tau, tau) > 1e-3
 
 
@@ -108,7 +109,7 @@ def test_printed_sign_of_ad_is_wrong(seed):
     model, q, v, _ = tree(seed)
     if max(depths(model)) < 2:
         model, q, v, _ = tree(seed + 1000)
-    Gamma, L, A, A_rate, G, _ = rbd_ros.stacked_matrices(model, q, v)
+    Gamma, L, A, A_rate, G, _ = textbook.stacked_matrices(model, q, v)
     N = len(model.links) - 1
     V, relative = (x.reshape(N, 6) for x in (L @ A @ v, A @ v))
     right, printed = np.zeros((2, 6 * N))
@@ -131,7 +132,7 @@ def chain(kinds, axes, seed=0):
     joints = [Joint(f'j{k}', kind, f'link{k}', f'link{k + 1}',
                     pose(np.eye(3), rng.normal(size=3)), axis=np.array(axis, float))
               for k, (kind, axis) in enumerate(zip(kinds, axes))]
-    return rbd_ros.build_model('chain', links, joints)
+    return rbd_ros.model.build_model('chain', links, joints)
 
 
 def state(model, seed=0):
@@ -159,7 +160,7 @@ def test_where_the_three_coriolis_matrices_are_equal(kinds, axes, same_body, sam
     q, v = state(model)
     by_christoffel = rbd_ros.coriolis_matrix(model, q, v)
     by_body = rbd_ros.coriolis_matrix(model, q, v, factorization='body')
-    stacked = rbd_ros.stacked_terms(model, q, v).C
+    stacked = textbook.stacked_terms(model, q, v).C
     size = np.max(np.abs(rbd_ros.mass_matrix(model, q)))
     different = 1e-4 * size
     assert np.max(np.abs(by_christoffel @ v - by_body @ v)) < ROUNDING * size
@@ -180,7 +181,7 @@ def test_branches_with_two_joints_on_every_path_have_equal_factorizations():
               Joint('b', 'prismatic', 'link1', 'link2', pose(np.eye(3), X), axis=Y),
               Joint('c', 'revolute', 'link1', 'link3', pose(np.eye(3), Y), axis=X),
               Joint('d', 'revolute', 'link0', 'link4', pose(np.eye(3), Z), axis=X)]
-    model = rbd_ros.build_model('branches', links, joints)
+    model = rbd_ros.model.build_model('branches', links, joints)
     q, v = state(model)
     C = rbd_ros.coriolis_matrix(model, q, v)
     assert error(rbd_ros.coriolis_matrix(model, q, v, factorization='body'), C) < ROUNDING
@@ -189,21 +190,21 @@ def test_branches_with_two_joints_on_every_path_have_equal_factorizations():
 @pytest.mark.parametrize('seed', range(TREES))
 def test_v_mdot_minus_2c_v_is_zero_for_all_three_coriolis_matrices(seed):
     model, q, v, a = tree(seed)
-    M_rate = rbd_ros.matrix_rates(model, q, v, a).M
+    M_rate = analysis.matrix_rates(model, q, v, a).M
     speed = np.abs(v)
     for C in (rbd_ros.coriolis_matrix(model, q, v),
               rbd_ros.coriolis_matrix(model, q, v, factorization='body'),
-              rbd_ros.stacked_terms(model, q, v).C):
+              textbook.stacked_terms(model, q, v).C):
         assert abs(v @ (M_rate - 2 * C) @ v) < ROUNDING * (1.0 + speed @ np.abs(C) @ speed)
 
 
 def test_mdot_minus_2c_is_skew_for_two_of_three_coriolis_matrices():
     model = chain(['revolute'] * 2, [Z, X])
     q, v = state(model)
-    M_rate = rbd_ros.matrix_rates(model, q, v, np.zeros(2)).M
+    M_rate = analysis.matrix_rates(model, q, v, np.zeros(2)).M
     for C, skew in ((rbd_ros.coriolis_matrix(model, q, v), True),
                     (rbd_ros.coriolis_matrix(model, q, v, factorization='body'), True),
-                    (rbd_ros.stacked_terms(model, q, v).C, False)):
+                    (textbook.stacked_terms(model, q, v).C, False)):
         symmetric = M_rate - C - C.T
         assert (np.max(np.abs(symmetric)) < ROUNDING) == skew
         assert skew or np.max(np.abs(symmetric)) > 1e-3
@@ -302,27 +303,28 @@ def test_power_of_torques_and_wrenches_changes_the_energy(seed):
     tau = rbd_ros.inverse_dynamics(model, q, v, a, external_wrenches=wrenches)
 
     def energy(x, w):
-        return np.array(rbd_ros.kinetic_energy(model, x, w) + rbd_ros.potential_energy(model, x))
+        return np.array(analysis.kinetic_energy(model, x, w) + analysis.potential_energy(model, x))
 
     twists = dict(zip(model.link_names, sums_over_links.body_jacobians(model, q) @ v))
     power = tau @ v + sum(f @ twists[name] for name, f in wrenches.items())
     change = time_rate(energy, model, q, v, a)
     assert abs(change - power) < 1e-6 * (1.0 + abs(power) + np.abs(tau) @ np.abs(v))
     # By the stacked wrenches: each joint transmits the power of its torque.
-    result = rbd_ros.stacked_inverse_dynamics(model, q, v, a, external_wrenches=wrenches)
-    A = rbd_ros.stacked_matrices(model, q).A
+    result = textbook.stacked_inverse_dynamics(model, q, v, a, external_wrenches=wrenches)
+    A = textbook.stacked_matrices(model, q).A
     assert abs(result.F.ravel() @ A @ v - tau @ v) < ROUNDING * (1.0 + np.abs(tau) @ np.abs(v))
 
 
 def test_wrong_arguments_are_refused():
     model, q, v, a = tree(3)
     with pytest.raises(rbd_ros.StateError, match='base_twist'):
-        rbd_ros.stacked_inverse_dynamics(model, q, v, a, base_twist=np.zeros(3))
+        textbook.stacked_inverse_dynamics(model, q, v, a, base_twist=np.zeros(3))
     with pytest.raises(rbd_ros.StateError, match="link 'link1'"):
-        rbd_ros.stacked_inverse_dynamics(model, q, v, a, external_wrenches={'link1': [np.nan] * 6})
+        textbook.stacked_inverse_dynamics(model, q, v, a,
+                                          external_wrenches={'link1': [np.nan] * 6})
     with pytest.raises(rbd_ros.ModelError, match='hand'):
-        rbd_ros.stacked_inverse_dynamics(model, q, v, a, external_wrenches={'hand': np.zeros(6)})
+        textbook.stacked_inverse_dynamics(model, q, v, a, external_wrenches={'hand': np.zeros(6)})
     with pytest.raises(rbd_ros.StateError, match='needs'):
-        rbd_ros.stacked_terms(model, q, v[:-1])
-    rock = rbd_ros.build_model('rock', [Link('rock', 1.0)], [])
-    assert rbd_ros.stacked_inverse_dynamics(rock, [], [], []).tau.shape == (0,)
+        textbook.stacked_terms(model, q, v[:-1])
+    rock = rbd_ros.model.build_model('rock', [Link('rock', 1.0)], [])
+    assert textbook.stacked_inverse_dynamics(rock, [], [], []).tau.shape == (0,)

@@ -1,0 +1,119 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Kinetic and potential energy of a robot."""
+
+from typing import NamedTuple
+
+from rbd_ros.dynamics import mass_matrix
+from rbd_ros.kinematics import center_of_mass
+from rbd_ros.validation import finite_vector
+
+
+class Energy(NamedTuple):
+    """
+    What `energy` computes.
+
+    Attributes
+    ----------
+    kinetic : float
+        1/2 v^T M v, rotors included, J.
+    potential : float
+        Of gravity, zero where the centre of mass is at the root's origin, J.
+
+    """
+
+    kinetic: float
+    potential: float
+
+
+def kinetic_energy(model, q, v):
+    """
+    Return the kinetic energy of the robot, its rotors included.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration, rad and m.
+    v : array_like, shape (model.nv,)
+        Velocity, rad/s and m/s.
+
+    Returns
+    -------
+    float
+        1/2 v^T M v, J.
+
+    Raises
+    ------
+    StateError
+        If ``q`` or ``v`` has another shape or holds a non-finite number.
+
+    References
+    ----------
+    Lynch and Park (9.10), (9.59), (9.60).
+
+    """
+    v = finite_vector(model, 'v', v)
+    return 0.5 * float(v @ mass_matrix(model, q) @ v)
+
+
+def potential_energy(model, q):
+    """
+    Return the potential energy of the robot's weight.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration, rad and m.
+
+    Returns
+    -------
+    float
+        J; zero with the centre of mass in the root's origin.
+
+    Raises
+    ------
+    StateError
+        If ``q`` has another shape or holds a non-finite number.
+
+    References
+    ----------
+    Lynch and Park (9.9).
+
+    """
+    com = center_of_mass(model, q)
+    return -model.mass * float(model.gravity @ com)
+
+
+def energy(model, q, v):
+    """
+    Return the kinetic and the potential energy.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration; rad for revolute, m for prismatic joints.
+    v : array_like, shape (model.nv,)
+        Velocity, rad/s or m/s.
+
+    Returns
+    -------
+    Energy
+        With the fields ``kinetic potential``.
+
+    Raises
+    ------
+    StateError
+        If ``q`` or ``v`` has another shape or holds a non-finite number.
+
+    References
+    ----------
+    Lynch and Park (9.3), (9.41); its rate of change is v^T tau (proposition 9.1 and before).
+
+    """
+    return Energy(kinetic_energy(model, q, v), potential_energy(model, q))
