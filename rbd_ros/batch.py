@@ -23,7 +23,7 @@ from rbd_ros.kernels.batch import (all_terms_states, forward_derivatives_states,
                                    hybrid_dynamics_states, inverse_derivatives_states,
                                    inverse_dynamics_states, torque_regressor_states)
 from rbd_ros.kernels.compiled import prepare
-from rbd_ros.validation import mask, rows
+from rbd_ros.validation import mask, rows, whole_number
 from rbd_ros.workspace import Derivatives, DynamicsTerms, name_rows, Workspace
 
 # States in a chunk: enough for the cost of a call from Python not to count.
@@ -345,7 +345,7 @@ def _compute(model, kernel, states, buffers, raw, results, one, threads, progres
         workspace = Workspace(model)
         compute_one(workspace, 0)
         prepare(kernel, *arguments(workspace, slice(0, 1)))
-    threads = threads or os.cpu_count() or 1
+    threads = (os.cpu_count() or 1) if threads is None else whole_number('threads', threads)
     with ThreadPoolExecutor(threads) as pool:
         for future in [pool.submit(work) for _ in range(threads)]:
             future.result()

@@ -4,6 +4,7 @@
 
 from contextlib import contextmanager
 
+from numba.core.errors import NumbaError
 import numpy as np
 from rbd_ros.errors import SingularError, StateError
 from rbd_ros.kernels.bodies import BLOCK, CONSTANTS, LANES, NUMBER, PARENT, WRENCH
@@ -15,8 +16,9 @@ from rbd_ros.validation import check_model, finite_vector, vector, wrenches
 
 # Sine of the angle between the axes of a joint below which they are in line.
 IN_LINE = 1e-6
-# What a kernel raises on a type that it was not compiled for, and on an empty list.
-NOT_A_VECTOR = (TypeError, ValueError)
+# What a kernel raises on a type that it was not compiled for, on an empty list, and on a kind of
+# array that numba does not know.
+NOT_A_VECTOR = (TypeError, ValueError, NumbaError)
 
 
 class made_at_first_use:

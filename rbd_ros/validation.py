@@ -42,6 +42,8 @@ def real_array(value):
 
     """
     try:
+        if isinstance(value, np.ma.MaskedArray):
+            return None             # what is masked would be taken for numbers
         array = np.asarray(value)
         return np.array(array, float) if array.dtype.kind in 'fiu' else None
     except Exception:
@@ -95,6 +97,13 @@ def number(label, value, least=-np.inf, most=np.inf):
     if not least <= x <= most:
         raise StateError(f'{label} must lie between {least:g} and {most:g}, got {x:g}')
     return x
+
+
+def whole_number(label, value, least=1):
+    """Return a whole number that is not too small, or refuse it by its label."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise StateError(f'{label} must be a whole number, at least {least}, got {shown(value)}')
+    return int(value)
 
 
 def choice(label, value, choices):
@@ -178,7 +187,7 @@ def rows(model, label, values, count=None, *, positions=False, finite=True):
     check_model(model)
     width = model.nq if positions else model.nv
     array = values
-    if not (isinstance(values, np.ndarray) and values.dtype == float):
+    if type(values) is not np.ndarray or values.dtype != float:
         array = real_array(values)
     if array is None or not _fits(array.shape, (count, width)):
         states = 'states' if count is None else count

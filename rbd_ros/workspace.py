@@ -20,7 +20,8 @@ from rbd_ros.kernels.newton_euler_derivatives import (forward_dynamics_and_jacob
 from rbd_ros.kernels.regressors import regressor_columns, slotine_li_columns
 from rbd_ros.validation import choice, mask
 
-FACTORIZATIONS = ('christoffel', 'body')
+CHRISTOFFEL = 'christoffel'
+FACTORIZATIONS = (CHRISTOFFEL, 'body')
 
 
 class DynamicsTerms(NamedTuple):
@@ -157,7 +158,8 @@ class Workspace(Border):
             fine = composite_bodies(self.robot, self._screws, q, v, self._rows)
         if not fine:
             self._explain(q=q, v=v)
-        if factorization != 'christoffel':
+        if (factorization is not CHRISTOFFEL and CHRISTOFFEL != choice(
+                'factorization', factorization, FACTORIZATIONS)):
             self._use_factorization(factorization)
         if self._folding is not None:
             self._fold_terms()

@@ -14,6 +14,8 @@ from statistics import median
 # s: the shortest blend, the longest step at a time, the pause that is no gap, and how long
 # nobody may listen without the next being taken for another controller.
 SMOOTH, LONGEST_STEP, SHORTEST_GAP, FORGOTTEN = 0.25, 0.02, 0.1, 1.0
+# Of the way to what was computed, by the first command after anything that could make it step.
+MOST_AT_ONCE = 0.2
 # N m, in sums of a few numbers below 1000.
 ROUNDING = 1e-9
 
@@ -101,14 +103,22 @@ class CommandWatch:
             usual = median(self.pauses[-5:]) if self.pauses else 0.0
             pause = now - self.computed
             step = min(now - self.told, max(LONGEST_STEP, usual))
-            if pause > min(settings.state_timeout, max(SHORTEST_GAP, 5 * usual)):
+            longest = settings.state_timeout
+            if settings.publish_rate > 0.0:
+                longest = max(longest, 2.0 / settings.publish_rate)
+            if pause > min(longest, max(SHORTEST_GAP, 5 * usual)):
                 self.disturb()
-            self.pauses.append(pause)
+            if pause <= longest:
+                self.pauses.append(pause)
         if self.disturbed:
             step = step if self.left > 0.0 else 0.0
             self.left, self.disturbed = max(settings.blend_time, SMOOTH), False
-        share = 1.0 if step >= self.left else step / self.left
-        self.left = max(self.left - step, 0.0)
+            # Whatever else is true of it: no more than a fifth of the way, however long ago
+            # the last command was.
+            self._check_way(got, efforts, MOST_AT_ONCE, limits, settings)
+        blend = min(step, MOST_AT_ONCE * SMOOTH)
+        share = 1.0 if blend >= self.left else blend / self.left
+        self.left = max(self.left - blend, 0.0)
         self._check(got, efforts, share, step, limits, settings)
         self.told, self.computed, self.ramp = now, now, None
 
@@ -133,6 +143,13 @@ class CommandWatch:
             self._check(got, dict.fromkeys(self.joints, 0.0), share, step, limits, settings)
         self.disturb()
         self.told = now
+
+    def _check_way(self, got, goals, most, limits, settings):
+        for name, x in zip(self.joints, got):
+            limit = limits.get(name, float('inf')) if settings.limit_efforts else float('inf')
+            last = max(-limit, min(limit, self.last.get(name, 0.0)))
+            way = abs(goals[name] - self.last.get(name, 0.0))
+            assert abs(x - last) <= most * way + ROUNDING, f'{name} steps after a disturbance'
 
     def _check(self, got, goals, share, step, limits, settings):
         self.checked += 1

@@ -19,7 +19,7 @@ from rbd_ros.model.inertial import (inconsistent_bodies, inertia_of_parameters,
                                     inertial_parameter_names, inertial_parameters)
 from rbd_ros.model.se3 import skew
 from rbd_ros.textbook.sums_over_links import armature_matrix, body_jacobian_rates, poses
-from rbd_ros.validation import check_model, rows
+from rbd_ros.validation import check_model, rows, whole_number
 from rbd_ros.workspace import Workspace
 
 # A pivot of QR, or an entry of a combination, that is a smaller share of the largest is rounding.
@@ -77,7 +77,8 @@ def base_parameters(model, *, seed=0):
     # Imported here: a node need not wait for SciPy when it starts.
     from scipy.linalg import qr, solve_triangular
 
-    rng = np.random.default_rng(seed)
+    check_model(model)
+    rng = np.random.default_rng(whole_number('seed', seed, least=0))
     names = inertial_parameter_names(model)
     # Three rows for every column, whatever the number of joints.
     states = -(-3 * len(names) // max(model.nv, 1))

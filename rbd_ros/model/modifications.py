@@ -302,6 +302,8 @@ def with_floating_base(model, name='base'):
     check_model(model)
     if not model.links:
         raise ModelError(f"robot '{model.name}' has no links that could float")
+    if not isinstance(name, str):
+        raise ModelError(f'the name of the joint must be a text, got {shown(name)}')
     world = 'world'
     while world in model.link_names:
         world += '_'

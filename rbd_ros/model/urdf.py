@@ -24,7 +24,7 @@ from rbd_ros.model.model import build_model, STANDARD_GRAVITY
 from rbd_ros.model.modifications import with_floating_base
 from rbd_ros.model.se3 import pose, rotation_from_rpy
 from rbd_ros.texts import printable
-from rbd_ros.validation import shown
+from rbd_ros.validation import shown, whole_number
 
 # The longest text that is read, bytes: forty times the largest robot that was ever seen.
 LARGEST_TEXT = 64 * 2 ** 20
@@ -115,7 +115,7 @@ def load_urdf_string(text, *, floating_base=False, gravity=STANDARD_GRAVITY, str
         Of what is odd but can be computed.
 
     """
-    root = _parse(_decode(text))
+    root = _parse(decode(text))
     _check_count(root, max_joints)
     notes = []
     links = [_link(element, notes) for element in root.iterchildren('link')]
@@ -128,8 +128,21 @@ def load_urdf_string(text, *, floating_base=False, gravity=STANDARD_GRAVITY, str
         raise UrdfError(str(error)) from None
 
 
-def _decode(text):
-    """Return the document as text without a declaration, refusing what must not be parsed."""
+def decode(text):
+    """
+    Return a document as text without a declaration, refusing what must not be parsed.
+
+    Parameters
+    ----------
+    text : str or bytes
+        As `load_urdf_string` takes it.
+
+    Raises
+    ------
+    UrdfError
+        If it is neither, is too long, cannot be decoded, is not XML or declares a document type.
+
+    """
     if not isinstance(text, (str, bytes)):
         raise UrdfError(f'the text must be str or bytes, got {type(text).__name__}')
     if len(text) > LARGEST_TEXT:
@@ -174,7 +187,7 @@ def _parse(text):
 def _check_count(root, max_joints):
     """Refuse a robot that is too large before anything is made of it."""
     count = sum(1 for _ in root.iterchildren('joint'))
-    if max_joints is not None and count > max_joints:
+    if max_joints is not None and count > whole_number('max_joints', max_joints, least=0):
         raise UrdfError(f'the robot has {count} joints, max_joints is {max_joints}: simplify it, '
                         'or raise max_joints')
 

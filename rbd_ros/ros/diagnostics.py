@@ -112,6 +112,9 @@ class Health:
             elif missing and any(isfinite(age) for age in ages):
                 yield ERROR, ('no outputs: no joint states come any longer; no recent position of '
                               + listed(missing))
+            if not missing and self._clocks.simulated and not recent('joint states'):
+                yield WARN, ('no joint states came since the last report; /clock does not say how '
+                             'old the last ones are')
             without_velocity = robot.states.missing_velocities()
             if not missing and without_velocity:
                 yield WARN, (f'no velocity of {listed(without_velocity)}: ' + {
@@ -138,6 +141,8 @@ class Health:
             yield ERROR, self._commands.mismatch
         elif not self._commands.enabled:
             yield WARN, '~/effort_commands are disabled'
+        if parameters.friction and robot is not None and robot.velocity(parameters) is None:
+            yield WARN, 'commands are without friction: velocities are not known'
         beyond = self._commands.beyond_limits()
         if beyond:
             yield WARN, ('efforts beyond the limits of the URDF, '

@@ -11,6 +11,7 @@ if __name__ == '__main__':
     sys.exit(main())
 
 from functools import partial, wraps    # noqa: I100
+from math import hypot
 from time import perf_counter
 
 from rbd_ros.ros import parameters
@@ -232,7 +233,12 @@ class DynamicsNode(LifecycleNode):
     def check_parameters(self, changes):
         """Say whether parameters may change, and why not."""
         try:
-            parameters.read(self, changes, self._refused)
+            new = parameters.read(self, changes, self._refused)
+            if (self.robot is not None and hypot(*new.gravity) < parameters.NO_GRAVITY
+                    <= hypot(*self.robot.model.gravity)):
+                raise parameters.BadParameter(
+                    'gravity is zero: the robot would leave its pose. If it is meant, call '
+                    '~/set_gravity with allow_zero')
         except parameters.BadParameter as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)

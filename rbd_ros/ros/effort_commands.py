@@ -8,9 +8,9 @@ The invariant, for any two commands that follow one another:
 1. Every number is for the joint whose position in `EffortCommands.joints` it stands at.
 2. While a blend lasts, a command lies between the one before it and the efforts that were
    computed, at no larger share of the way than the time that has passed has of the blend that is
-   left. A blend begins at the last command after anything that could make it step: another robot,
-   load, gravity or parameter, a gap in the states, and commands that are enabled or activated
-   again.
+   left, and by no more than a fifth of it however slowly states come. A blend begins at the last
+   command after anything that could make it step: another robot, load, gravity or parameter, a
+   gap in the states, and commands that are enabled or activated again.
 3. With ``effort_rate_limit`` no command differs from the one before by more than that rate allows
    for the time between them.
 4. With ``limit_efforts`` no command is beyond the limits. This comes last: where a limit was
@@ -28,6 +28,8 @@ SMOOTH = 0.25
 # s; a command goes no further than this time allows, however late it is, unless states always come
 # as slowly
 LONGEST_STEP = 0.02
+# s, of a blend, that one command may use up even then
+MOST_OF_BLEND = SMOOTH / 5.0
 # s; states that come later than this, and than five times as late as they use to, come after a gap
 SHORTEST_GAP, MANY = 0.1, 5
 # How many pauses between states say what is usual.
@@ -104,17 +106,20 @@ class EffortCommands:
         """
         joints = tuple(joints)
         if self._commanded is not None and set(joints) != set(self.joints):
-            self._waiting = joints, limits
             self.enabled, self._ended = False, True
-            self.mismatch = ('~/effort_commands have ended: the robot now has the joints '
-                             + ', '.join(joints) + ', commands were for ' + ', '.join(self.joints)
-                             + '; see to the controller, then call ~/enable_commands')
+            self._wait(joints, limits)
             return
         if self.mismatch:
-            # The first robot's joints are back, and nobody has enabled commands since.
-            self._waiting = joints, limits
+            # The first robot's joints may be back, and nobody has enabled commands since.
+            self._wait(joints, limits)
             return
         self._adopt(joints, limits)
+
+    def _wait(self, joints, limits):
+        self._waiting = joints, limits
+        self.mismatch = ('~/effort_commands have ended: the robot now has the joints '
+                             + ', '.join(joints) + ', commands were for ' + ', '.join(self.joints)
+                             + '; see to the controller, then call ~/enable_commands')
 
     def _adopt(self, joints, limits):
         limit = dict(zip(joints, limits))
@@ -167,8 +172,8 @@ class EffortCommands:
         now : float
             s, of a clock that never jumps.
         settings : Parameters
-            ``limit_efforts``, ``blend_time``, ``effort_rate_limit`` and ``state_timeout`` are
-            used.
+            ``limit_efforts``, ``blend_time``, ``effort_rate_limit``, ``state_timeout`` and
+            ``publish_rate`` are used.
 
         Returns
         -------
@@ -185,9 +190,11 @@ class EffortCommands:
             pause = now - self._computed
             usual = median(self._pauses) if self._pauses else 0.0
             step = min(now - self._commanded, max(LONGEST_STEP, usual))
-            if pause > min(settings.state_timeout, max(SHORTEST_GAP, MANY * usual)):
+            longest = max(settings.state_timeout, _wanted_pause(settings))
+            if pause > min(longest, max(SHORTEST_GAP, MANY * usual)):
                 self._disturbed = True
-            self._pauses.append(pause)
+            if pause <= longest:
+                self._pauses.append(pause)
         if self._disturbed:
             self._disturbed = False
             # It begins with the last command itself, but goes on if disturbed time and again.
@@ -195,10 +202,10 @@ class EffortCommands:
             self._left = max(settings.blend_time, SMOOTH)
         self._ramp_left, self._computed = None, now
         self._approach(efforts, step, self._left, now, settings)
-        self._left = max(self._left - step, 0.0)
+        self._left = max(self._left - min(step, MOST_OF_BLEND), 0.0)
         return self._last
 
-    def repeat(self, now, settings):
+    def repeat(self, now, settings, states_come=False):
         """
         Return what to command while no efforts are computed, None for nothing.
 
@@ -208,12 +215,18 @@ class EffortCommands:
             s, of the same clock.
         settings : Parameters
             Besides those of `update`, ``on_stale`` and ``ramp_time`` are used.
+        states_come : bool
+            Whether the state of the robot is recent: with a low ``publish_rate`` its commands then
+            only have to wait for their turn.
 
         """
         self._hear(now)
         if self._commanded is None or settings.on_stale == 'stop':
             return None
-        if not self._ended and now - self._computed <= settings.state_timeout:
+        patience = settings.state_timeout
+        if states_come:
+            patience = max(patience, _wanted_pause(settings))
+        if not self._ended and now - self._computed <= patience:
             return None
         if self._ended and (settings.on_stale == 'hold' or not self._last.any()):
             return None
@@ -233,7 +246,8 @@ class EffortCommands:
 
     def _approach(self, goal, step, left, now, settings):
         """Go from the last command towards a goal: as far as the step is of the time left."""
-        goal = goal if step >= left else self._last + step / left * (goal - self._last)
+        blend = min(step, MOST_OF_BLEND)
+        goal = goal if blend >= left else self._last + blend / left * (goal - self._last)
         if settings.effort_rate_limit > 0.0:
             reach = settings.effort_rate_limit * step
             goal = np.clip(goal, self._last - reach, self._last + reach)
@@ -257,3 +271,8 @@ class EffortCommands:
         names = [name for name, beyond in zip(self.joints, self._beyond) if beyond]
         self._beyond[:] = False
         return names
+
+
+def _wanted_pause(settings):
+    """Return how long the pause between two commands may be because it is meant to be, s."""
+    return 2.0 / settings.publish_rate if settings.publish_rate > 0.0 else 0.0

@@ -15,12 +15,14 @@ from typing import NamedTuple
 import warnings
 
 from rbd_ros.errors import ModelWarning, RbdError
-from rbd_ros.model.urdf import load_urdf_string
+from rbd_ros.model.urdf import decode, load_urdf_string
 from rbd_ros.ros.share_directory import share
 
 # rad; where the demo arm begins, bent forward so that there is something to hold
 DEMO_POSITIONS = (0.0, 0.6, 0.0, 1.0, 0.0, 0.5, 0.0)
 NONE = 'none'
+# Empty, or the name of a topic or namespace.
+ROS_NAME = r'(~?/?([A-Za-z_]\w*/)*[A-Za-z_]\w*)?'
 
 # Default and description; booleans are those whose default is true or false, or empty.
 ARGUMENTS = {
@@ -104,6 +106,12 @@ def plan(values, find=None):
     if unknown:
         raise LaunchError(f"there is no argument '{unknown[0]}', only " + ', '.join(ARGUMENTS))
     values = {name: values.get(name, default) for name, (default, _) in ARGUMENTS.items()}
+    for name in ('joint_states', 'commands', 'namespace'):
+        if not re.fullmatch(ROS_NAME, values[name]):
+            raise LaunchError(f"{name}: '{values[name]}' is no name that ROS takes: letters, "
+                              'digits and _, in parts that / separates')
+    if values['model'] == NONE and values['xacro_args']:
+        raise LaunchError('xacro_args needs a xacro file: model:=robot.urdf.xacro')
     is_demo = not values['model']
     text, root = None, None
     if values['model'] != NONE:
@@ -153,11 +161,27 @@ def _truth(values, name, empty=None):
 
 def _parameter_file(values):
     """Return the path of the parameter file."""
-    path = Path(values['params']).expanduser() if values['params'] else share(
+    path = _expanded(values['params']) if values['params'] else share(
         'config', 'dynamics.param.yaml')
     if not path.is_file():
         raise LaunchError(f'params: there is no file {path}')
     return str(path)
+
+
+def _expanded(path):
+    """Return a path whose ``~`` is written out."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise LaunchError(f'{path}: {error}') from None
+
+
+def _words(text):
+    """Return the words of a text, quoted as in a shell."""
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise LaunchError(f'{text}: {error}') from None
 
 
 def _is_installed(package, executable):
@@ -206,7 +230,7 @@ def description(model, xacro_args=''):
 
     """
     path, more = _split(model) if model else (share('urdf', 'demo_arm.urdf'), [])
-    arguments = more + shlex.split(xacro_args)
+    arguments = more + _words(xacro_args)
     if not path.is_file():
         raise LaunchError(f'model: there is no file {path}')
     if path.suffix == '.xacro':
@@ -215,8 +239,9 @@ def description(model, xacro_args=''):
         raise LaunchError(f'{path} is no xacro file, its name does not end in .xacro: it takes no '
                           f'arguments, got {" ".join(arguments)}')
     else:
-        text = path.read_text()
+        text = path.read_bytes()
     try:
+        text = decode(text)
         with warnings.catch_warnings():
             warnings.simplefilter('ignore', ModelWarning)
             robot = load_urdf_string(text)
@@ -229,11 +254,11 @@ def description(model, xacro_args=''):
 
 def _split(model):
     """Return the path of a model, and the arguments of xacro that follow it."""
-    path = Path(model).expanduser()
+    path = _expanded(model)
     found = re.fullmatch(r'(.+?)((?:\s+\w+:=\S*)+)', model)
     if path.exists() or not found:
         return path, []
-    return Path(found[1]).expanduser(), shlex.split(found[2])
+    return _expanded(found[1]), _words(found[2])
 
 
 def _run_xacro(path, arguments):
@@ -246,7 +271,7 @@ def _run_xacro(path, arguments):
     mappings = {}
     for argument in arguments:
         name, mark, value = argument.partition(':=')
-        if not mark:
+        if not mark or not name:
             raise LaunchError(f"arguments of xacro are name:=value, got '{argument}'")
         mappings[name] = value
     try:

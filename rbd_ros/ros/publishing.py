@@ -67,6 +67,7 @@ class Publishing:
         self.active = False
         self._markers_due = self._listeners_due = 0.0
         self._heard, self._markers_heard = [], False
+        self._with_friction = False
         self._command_messages = CommandMessages()
         self._publishers = {
             topic: node.create_publisher(kind, topic, 10, event_callbacks=QUIETLY)
@@ -236,13 +237,15 @@ class Publishing:
 
     def _command(self, robot, v, terms):
         """Command gravity and friction torques, or return why not."""
-        friction = self._parameters.friction
         if not self._commands.enabled:
             return 'commands are disabled'
         efforts = terms.g
+        friction = self._parameters.friction and v is not None
+        if friction != self._with_friction:
+            # Gravity is brought up whether velocities come or not.
+            self._with_friction = friction
+            self._commands.disturb()
         if friction:
-            if v is None:
-                return f'{NO_VELOCITY}, and friction needs it'
             efforts = efforts + friction_torques(robot.model, v, smooth=FRICTION_SPEED)
         self._publish_command(self._commands.update(
             efforts[robot.command_columns], self._moment, self._parameters))
@@ -260,7 +263,11 @@ class Publishing:
         if not self._publishers[COMMANDS].get_subscription_count():
             self._commands.nobody_listens(moment)
             return False
-        efforts = self._commands.repeat(moment, self._parameters)
+        robot = self._current.robot
+        states_come = (robot is not None and self._parameters.publish_rate > 0.0
+                       and not robot.missing(self._clocks.age_time(),
+                                             self._parameters.state_timeout))
+        efforts = self._commands.repeat(moment, self._parameters, states_come)
         if efforts is not None:
             self._publish_command(efforts)
         return efforts is not None

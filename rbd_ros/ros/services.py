@@ -19,6 +19,8 @@ from rclpy.serialization import deserialize_message
 
 # External wrenches of one request: more would keep the node from its states.
 MOST_WRENCHES = 1000
+# Loads beyond it are typing errors: times the mass of the robot, and m from the link's origin.
+HEAVIEST, FARTHEST = 10, 10.0
 
 
 class Services:
@@ -173,13 +175,15 @@ class Services:
             raise BadRequest(f"gravity is wanted in the frame '{robot.frame}', it was given "
                              f"in '{frame}'")
         gravity = convert.vector(request.gravity.vector)
-        if hypot(*gravity) < NO_GRAVITY and not request.allow_zero:
-            raise BadRequest('gravity is zero: the robot would leave its pose. Set allow_zero if '
-                             'it is meant, as in free fall')
         changed = Parameter('gravity', value=gravity.tolist())
-        possible = self._node.check_parameters([changed])
-        if not possible.successful:
-            raise BadRequest(possible.reason)
+        if hypot(*gravity) < NO_GRAVITY:
+            if not request.allow_zero:
+                raise BadRequest('gravity is zero: the robot would leave its pose. Set allow_zero '
+                                 'if it is meant, as in free fall')
+        else:
+            possible = self._node.check_parameters([changed])
+            if not possible.successful:
+                raise BadRequest(possible.reason)
 
         def work():
             other = self._current.with_model(robot, with_gravity(robot.model, gravity))
@@ -204,7 +208,14 @@ class Services:
                 text = f"link '{request.link}' carries no load any longer"
             else:
                 model = with_payload(robot.model, request.link, mass, com, inertia)
-                own = robot.model.mass - sum(robot.payloads().values())
+                own = sum(link.mass for link in robot.model.links if not link.is_load)
+                if mass > HEAVIEST * own:
+                    raise BadRequest(f'the load weighs {mass:.6g} kg, more than {HEAVIEST} times '
+                                     f'the robot itself, {own:.6g} kg: is the unit kg?')
+                if hypot(*com) > FARTHEST:
+                    raise BadRequest(f'the centre of mass of the load is {hypot(*com):.4g} m from '
+                                     f"the origin of '{request.link}', more than {FARTHEST:g} m: "
+                                     'is the unit m?')
                 text = (f"link '{request.link}' now carries {mass:.6g} kg, centre of mass at "
                         f'[{com[0]:.4g}, {com[1]:.4g}, {com[2]:.4g}] m')
                 if mass > own:

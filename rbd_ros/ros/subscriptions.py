@@ -8,6 +8,7 @@ from rbd_ros.ros.callbacks import guarded
 from rbd_ros.ros.joint_state_reader import Reader
 from rbd_ros.ros.joint_states import Rejected, TimeWentBack
 from rbd_ros.texts import listed
+from rclpy.exceptions import InvalidHandle
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -73,6 +74,7 @@ class Subscriptions:
         self._current, self._answer_state, self._on_jump = current, answer, on_jump
         self._report, self._log = report, log
         self._load, self._reader, self._named = Load(), Reader(), 0
+        self._closed = False
         self.all = {'robot_description': node.create_subscription(
             String, 'robot_description', self._on_description, DESCRIPTION_QOS)}
         self._listen('joint_states', STATE_QOS)
@@ -87,6 +89,7 @@ class Subscriptions:
 
     def close(self):
         """Take the subscriptions down."""
+        self._closed = True
         for subscription in self.all.values():
             self._node.destroy_subscription(subscription)
 
@@ -156,8 +159,11 @@ class Subscriptions:
         except Rejected as error:
             self._drop('odometry', error)
 
+    @guarded
     def _on_joint_state(self, raw):
         """Take over joint states, as many as a queue may hold, and answer them."""
+        if self._closed:
+            return          # the executor had this one in its queue already
         # Under too much load services and timers have their turn in between.
         for _ in range(1 if self._load.is_too_much() else STATE_QOS.depth):
             self._answer(raw)
@@ -170,8 +176,11 @@ class Subscriptions:
     def _next(self):
         """Return the serialized joint state that waits to be taken, None if there is none."""
         handle = self.all['joint_states'].handle
-        with handle:
-            taken = handle.take_message(JointState, True)
+        try:
+            with handle:
+                taken = handle.take_message(JointState, True)
+        except InvalidHandle:
+            return None     # an answer to the last one took the subscription down
         return None if taken is None else taken[0]
 
     @guarded

@@ -17,7 +17,7 @@ from rbd_ros.analysis.jacobians import check_state
 from rbd_ros.model.se3 import Ad, ad, inverse
 from rbd_ros.textbook.sums_over_links import (armature_matrix, each_joint, inertia_matrices,
                                               tree_coordinates)
-from rbd_ros.validation import finite_array, finite_vector
+from rbd_ros.validation import finite_array, finite_vector, wrenches
 
 
 class StackedMatrices(NamedTuple):
@@ -185,9 +185,7 @@ def stacked_inverse_dynamics(model, q, v, a, *, base_twist=None, base_accelerati
     V_rate = L @ (A @ a + A_rate @ v - _stacked_ad(A @ v) @ (Gamma @ V + V_base)
                   + V_rate_base)                                                 # L (9.78)
     F_out = np.zeros_like(V)
-    for link, wrench in (external_wrenches or {}).items():
-        k = model.link_index(link)
-        wrench = _six(f"external wrench on link '{link}'", wrench)
+    for k, wrench in wrenches(model, external_wrenches).items():
         if k:
             F_out[6 * k - 6:6 * k] -= wrench
     F = L.T @ (G @ V_rate - _stacked_ad(V).T @ G @ V + F_out)                    # L (9.79)

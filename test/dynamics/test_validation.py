@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whatever is given in place of numbers is refused by the name of the argument, in our words."""
 
+from inspect import isfunction
 import warnings
 
 import numpy as np
@@ -180,8 +181,9 @@ def test_every_public_function_of_a_robot_and_numbers_is_in_the_list_above():
               'with_armature', 'with_floating_base', 'with_free_joints', 'with_locked_joints',
               'without_payload', 'inverse_dynamics_derivative', 'forward_dynamics_derivative',
               'hybrid_dynamics_derivative'}
-    public = {name for name in rbd_ros.__all__
-              if callable(getattr(rbd_ros, name)) and name.islower()}
+    packages = (rbd_ros, rbd_ros.model, analysis, identification, textbook)
+    public = {name for package in packages for name in package.__all__
+              if isfunction(getattr(package, name))}
     assert public - listed_here == others
 
 
@@ -244,3 +246,21 @@ def test_fault_61_texts_of_others_are_printed_on_one_line_and_not_at_length():
     assert listed(names[:3], 3) == 'j0, j1, j2'
     assert arrows(names[:3], 4) == 'j0 -> j1 -> j2'
     assert arrows(names, 4) == 'j0 -> j1 -> ... (96 more) ... -> j98 -> j99'
+
+
+@pytest.mark.parametrize('function, message', [
+    (lambda: batch.inverse_dynamics(MODEL, np.ma.zeros(STATES.shape), STATES, STATES), 'Q must'),
+    (lambda: rbd_ros.all_terms(MODEL, X, X, factorization=np.array(['body'] * 2)),
+     'factorization must be'),
+    (lambda: rbd_ros.coriolis_matrix(MODEL, X, X, factorization=None), 'factorization must be'),
+    (lambda: batch.inverse_dynamics(MODEL, STATES, STATES, STATES, threads='two'), 'threads must'),
+    (lambda: batch.inverse_dynamics(MODEL, STATES, STATES, STATES, threads=0), 'threads must be'),
+    (lambda: textbook.stacked_inverse_dynamics(MODEL, X, X, X, external_wrenches='tool'),
+     'external_wrenches must be a dict'),
+    (lambda: identification.base_parameters(None), 'model must be a robot'),
+    (lambda: identification.base_parameters(MODEL, seed='x'), 'seed must be'),
+    (lambda: rbd_ros.load_urdf_string('<robot name="r"/>', max_joints='many'), 'max_joints must'),
+    (lambda: rbd_ros.with_floating_base(MODEL, name=3), 'the name of the joint must be a text')])
+def test_fault_64_options_that_make_no_sense_are_refused_by_name(function, message):
+    with pytest.raises(rbd_ros.RbdError, match=message):
+        function()

@@ -30,6 +30,7 @@ class Settings:
     blend_time: float = 0.0
     effort_rate_limit: float = 0.0
     limit_efforts: bool = False
+    publish_rate: float = 0.0
 
 
 def commands(limits=FREE):
@@ -191,13 +192,13 @@ def test_a_change_at_every_state_does_not_keep_commands_where_they_are(period):
     one, settings = commands(), Settings()
     one.update(EFFORTS, 0.0, settings)
     got = [EFFORTS]
-    for k in range(1, round(3.0 / period)):
+    for k in range(1, max(60, round(3.0 / period))):
         one.disturb()
         got.append(one.update(3.0 * EFFORTS, period * k, settings).copy())
     assert near(got[1], EFFORTS)
     assert np.max(np.abs(got[-1] - 3.0 * EFFORTS)) < 0.01
     # No faster than a blend that begins now, at any of them.
-    assert largest_step(got) <= 2.0 * max(period, LONGEST_STEP) / SMOOTH + ROUNDING
+    assert largest_step(got) <= 2.0 * min(max(period, LONGEST_STEP) / SMOOTH, 0.2) + ROUNDING
 
 
 @pytest.mark.parametrize('policy', ['stop', 'hold', 'ramp_down'])
@@ -221,9 +222,34 @@ def test_fault_52_states_that_always_come_slowly_come_without_gaps():
         one, settings = commands(), Settings()
         for k in range(20):
             got = one.update((1.0 + 0.1 * k) * EFFORTS, period * k, settings)
-            # Until it is known that they do.
-            if k > 3:
+            # Until it is known that they do, and the blend from then is over.
+            if k > 8:
                 assert near(got, (1.0 + 0.1 * k) * EFFORTS)
+
+
+@pytest.mark.parametrize('rate, period', [(0.0, 0.7), (0.0, 0.45), (1.0, 1.0)])
+def test_fault_52_states_that_are_far_apart_make_no_step_of_a_blend(rate, period):
+    # Neither do pauses count as usual that are longer than a state may be old, nor does one state
+    # go the whole way of a blend because states are always that far apart.
+    one, settings = commands(), Settings(publish_rate=rate)
+    got = [one.update(EFFORTS, period * k, settings).copy() for k in range(9)]
+    one.disturb()
+    got += [one.update(-EFFORTS, period * k, settings).copy() for k in range(9, 60)]
+    assert largest_step(got) <= 0.2 * 2.0 + ROUNDING
+    assert np.max(np.abs(got[-1] / EFFORTS + 1.0)) < 0.03
+
+
+def test_fault_52_a_low_rate_of_publishing_is_no_gap():
+    # Of one command a second, ~/effort_commands are not stale after half a second.
+    one, settings = commands(), Settings(on_stale='ramp_down', publish_rate=1.0)
+    for k in range(12):
+        got = one.update((1.0 + 0.1 * k) * EFFORTS, float(k), settings)
+        if k > 8:
+            assert near(got, (1.0 + 0.1 * k) * EFFORTS)
+        for part in (0.3, 0.6, 0.9):
+            assert one.repeat(k + part, settings, states_come=True) is None
+    # But they are when states stop.
+    assert one.repeat(11.6, settings, states_come=False) is not None
 
 
 def test_fault_52_a_pause_within_a_blend_does_not_use_it_up():

@@ -36,6 +36,7 @@ class Settings:
     blend_time: float = 0.0
     effort_rate_limit: float = 0.0
     limit_efforts: bool = False
+    publish_rate: float = 0.0
 
 
 class CommandMachine(RuleBasedStateMachine):
@@ -55,7 +56,7 @@ class CommandMachine(RuleBasedStateMachine):
         counts['steps'] += 1
         self._states(0.001, 3)
 
-    @rule(pause=PAUSES, seed=st.integers(0, 9), times=st.sampled_from([1, 1, 5, 60]))
+    @rule(pause=PAUSES, seed=st.integers(0, 9), times=st.sampled_from([1, 1, 2, 5, 60]))
     def states(self, pause, seed, times):
         """Let states come with other efforts, or after a pause."""
         self.efforts = dict(zip('abcd', np.random.default_rng(seed).uniform(-90.0, 90.0, 4)
@@ -74,8 +75,8 @@ class CommandMachine(RuleBasedStateMachine):
                                   self.settings)
             self.watch.on_state(got, efforts, self.limits, self.now, self.settings)
 
-    @rule(pause=PAUSES, times=st.sampled_from([1, 5, 60]))
-    def silence(self, pause, times):
+    @rule(pause=PAUSES, times=st.sampled_from([1, 5, 60]), states_come=MOSTLY)
+    def silence(self, pause, times, states_come):
         """Let the timer look whether there is something to say."""
         for _ in range(times):
             self.now += pause
@@ -85,7 +86,7 @@ class CommandMachine(RuleBasedStateMachine):
                 self.one.nobody_listens(self.now)
                 self.watch.nobody_listens(self.now)
                 continue
-            got = self.one.repeat(self.now, self.settings)
+            got = self.one.repeat(self.now, self.settings, states_come)
             self.watch.on_silence(got, self.limits, self.now, self.settings)
 
     @rule(robot=st.integers(0, 3), limit=st.sampled_from([1.0, 0.3]))
@@ -135,7 +136,8 @@ class CommandMachine(RuleBasedStateMachine):
         ('on_stale', 'stop'), ('on_stale', 'hold'), ('on_stale', 'ramp_down'), ('blend_time', 0.0),
         ('blend_time', 1.0), ('effort_rate_limit', 0.0), ('effort_rate_limit', 100.0),
         ('limit_efforts', True), ('limit_efforts', False), ('ramp_time', 0.0), ('ramp_time', 2.0),
-        ('state_timeout', 0.2), ('state_timeout', 5.0)]))
+        ('state_timeout', 0.2), ('state_timeout', 5.0), ('publish_rate', 0.0),
+        ('publish_rate', 1.0)]))
     def set_parameter(self, change):
         """Change a parameter: the node disturbs the commands then, as at jumps of time."""
         setattr(self.settings, *change)

@@ -45,7 +45,8 @@ def arm(tmp_path):
 def test_without_arguments_the_demo_arm_is_simulated_and_held():
     nodes = start()
     assert list(nodes) == ['dynamics_node', 'robot_state_publisher', 'simulated_robot']
-    text = (HERE / 'urdf' / 'demo_arm.urdf').read_text()
+    # The declaration goes: a text has no encoding.
+    text = (HERE / 'urdf' / 'demo_arm.urdf').read_text().partition('?>')[2]
     assert parameters(nodes['robot_state_publisher'])['robot_description'] == text
     assert parameters(nodes['simulated_robot'])['robot_description'] == text
     assert len(parameters(nodes['simulated_robot'])['initial_positions']) == 7
@@ -138,6 +139,11 @@ def test_what_xacro_warns_of_does_not_stop_the_launch(tmp_path, capfd):
     ({'model': '/nowhere/arm.urdf'}, 'there is no file /nowhere/arm.urdf'),
     ({'model': 'none', 'sim': 'true'}, 'sim:=true needs the model'),
     ({'params': '/nowhere/my.yaml'}, 'there is no file /nowhere/my.yaml'),
+    ({'model': '~nosuchuser/arm.urdf'}, 'home directory'),
+    ({'params': '~nosuchuser/my.yaml'}, 'home directory'),
+    ({'model': 'none', 'xacro_args': 'mass:=5'}, 'xacro_args needs a xacro file'),
+    ({'namespace': 'a b'}, "namespace: 'a b' is no name"),
+    ({'commands': '/efforts!'}, 'commands: '), ({'joint_states': '1x'}, 'joint_states: '),
     ({'modle': 'arm.urdf'}, "there is no argument 'modle'")])
 def test_fault_63_a_bad_argument_starts_nothing(values, message):
     with pytest.raises(LaunchError, match=message):
@@ -150,6 +156,25 @@ def test_fault_63_a_bad_argument_starts_nothing(values, message):
 def test_fault_63_a_bad_robot_starts_nothing(tmp_path, text, message):
     (tmp_path / 'arm.urdf').write_text(text)
     with pytest.raises(LaunchError, match=message):
+        plan({'model': str(tmp_path / 'arm.urdf')}, everything)
+
+
+@pytest.mark.parametrize('arguments, message', [('mass:="5', 'No closing quotation'),
+                                                (':=5', 'name:=value'), ('mass', 'name:=value')])
+def test_fault_63_arguments_that_xacro_cannot_take_start_nothing(tmp_path, arguments, message):
+    (tmp_path / 'arm.xacro').write_text(XACRO)
+    with pytest.raises(LaunchError, match=message):
+        plan({'model': str(tmp_path / 'arm.xacro'), 'xacro_args': arguments}, everything)
+
+
+def test_a_description_may_declare_its_encoding(tmp_path):
+    text = '<?xml version="1.0" encoding="latin-1"?><robot name="é"><link name="größe"/></robot>'
+    (tmp_path / 'arm.urdf').write_bytes(text.encode('latin-1'))
+    nodes = start(model=str(tmp_path / 'arm.urdf'))
+    assert '<link name="größe"/>' in parameters(nodes['robot_state_publisher'])[
+        'robot_description']
+    (tmp_path / 'arm.urdf').write_bytes(text.replace('latin-1', 'utf-8').encode('latin-1'))
+    with pytest.raises(LaunchError, match='cannot be decoded as utf-8'):
         plan({'model': str(tmp_path / 'arm.urdf')}, everything)
 
 

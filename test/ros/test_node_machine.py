@@ -107,6 +107,7 @@ class NodeMachine(RuleBasedStateMachine):
     def start(self, robot, missing, on_stale, changes):
         """Make a node in simulated time that knows a robot."""
         self.heard, self.watch = [], CommandWatch()
+        self.with_friction = False
         # The machine's own time, which commands are timed by, goes on by itself here.
         self.steady = 1000.0
         self.node = DynamicsNode(parameter_overrides=[
@@ -290,21 +291,22 @@ class NodeMachine(RuleBasedStateMachine):
             self._follow()
 
     @rule(gravity=st.sampled_from([-9.81, 9.81, -1.62, -981.0, -1e300, 0.0]),
-          by_service=st.booleans())
-    def turn(self, gravity, by_service):
+          by_service=st.booleans(), meant=st.booleans())
+    def turn(self, gravity, by_service, meant):
         """Set gravity, or try to."""
         if by_service and self.node.configured:
             response = SetGravity.Response()
             self.node.calls['~/set_gravity'].answer(
-                SetGravity.Request(gravity=Vector3Stamped(vector=Vector3(z=gravity))), response,
-                lambda: None)
+                SetGravity.Request(gravity=Vector3Stamped(vector=Vector3(z=gravity)),
+                                   allow_zero=meant), response, lambda: None)
             accepted = response.success
-            assert accepted == (0.0 < abs(gravity) < 29.0)
+            assert accepted == (abs(gravity) < 29.0 and (gravity != 0.0 or meant))
         else:
+            there = self.node.robot is not None and self.gravity != 0.0
             result, = self.node.set_parameters([
                 Parameter('gravity', value=[0.0, 0.0, gravity])])
             accepted = result.successful
-            assert accepted == (abs(gravity) < 29.0)
+            assert accepted == (abs(gravity) < 29.0 and (gravity != 0.0 or not there))
         if accepted and (by_service or gravity != self.gravity):
             self.gravity = gravity
             self.model = rbd_ros.with_gravity(self.model, (0.0, 0.0, gravity))
@@ -413,9 +415,12 @@ class NodeMachine(RuleBasedStateMachine):
         robot, parameters = self.node.robot, self.node.parameters
         q = np.array([self.received[name][2] for name in self.model.velocity_names])
         efforts = rbd_ros.gravity_torques(self.model, q)
-        if parameters.friction:
-            efforts = efforts + rbd_ros.friction_torques(self.model, robot.velocity(parameters),
-                                                         smooth=0.05)
+        v = robot.velocity(parameters) if parameters.friction else None
+        if (v is not None) != self.with_friction:
+            self.with_friction = v is not None
+            self.watch.disturb()
+        if v is not None:
+            efforts = efforts + rbd_ros.friction_torques(self.model, v, smooth=0.05)
         assert not self.watch.ended
         self.watch.on_state(got, dict(zip(self.model.velocity_names, efforts.tolist())),
                             self.limits, self.steady, parameters)

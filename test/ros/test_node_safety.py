@@ -15,6 +15,7 @@ import rbd_ros
 from rbd_ros.ros.joint_states import JointStates
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.serialization import serialize_message
 from robots import example_urdf, load_quietly, random_state, relative_error
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool
@@ -657,3 +658,84 @@ def test_parameters_of_a_node_are_replaced_one_by_one(harness):
     node.node.set_parameters([Parameter('ramp_time', value=2.0)])
     assert node.node.parameters != before
     assert replace(node.node.parameters, ramp_time=before.ramp_time) == before
+
+
+# -- What a reviewer found. -----------------------------------------------------------------------
+
+def test_fault_55_zero_gravity_is_not_a_parameter_to_set_by_the_way(harness, state):
+    node = harness(state_timeout=60.0)
+    node.answer(*state)
+    result, = node.node.set_parameters([Parameter('gravity', value=[0.0, 0.0, 0.0])])
+    assert not result.successful
+    assert 'allow_zero' in result.reason
+    assert node.call(SetGravity, 'set_gravity', allow_zero=True).success
+    # From then on it is what it is, and other parameters change as before.
+    result, = node.node.set_parameters([Parameter('ramp_time', value=2.0)])
+    assert result.successful
+
+
+@pytest.mark.parametrize('mass, x, message', [(330.0, 0.0, 'more than 10 times the robot itself'),
+                                              (1e30, 0.0, 'is the unit kg?'),
+                                              (1.0, 11.0, 'is the unit m?'),
+                                              (1.0, 1e9, 'is the unit m?')])
+def test_fault_55_loads_that_must_be_typing_errors_are_refused(harness, mass, x, message):
+    node = harness()
+    inertia = Inertia(m=mass)
+    inertia.com.x = x
+    got = node.call(SetPayload, 'set_payload', link='tool0', inertia=inertia)
+    assert not got.success
+    assert message in got.message
+    assert node.node.robot.model_id == 1
+
+
+def test_fault_4_commands_go_on_without_friction_where_velocities_end(harness):
+    text = fan('abc').replace('<axis', '<dynamics damping="5" friction="2"/><axis')
+    node = harness(text, friction=True, on_stale='ramp_down', state_timeout=60.0)
+    heard = node.heard['~/effort_commands']
+    expected = [EFFORTS[x] for x in 'abc']
+    moving = (list('abc'), [0.0] * 3, [1.0] * 3)
+    keep_sending(node, moving, lambda: heard and np.allclose(
+        heard[-1].data, np.add(expected, 5.0 + 2.0), atol=1e-6))
+    begin = len(heard)
+    keep_sending(node, (list('abc'), [0.0] * 3, ()),
+                 lambda: np.allclose(heard[-1].data, expected, atol=1e-6))
+    # Never to zero, and not in one step.
+    assert np.all(np.abs([message.data for message in heard[begin:]]) >= 9.81 - 7.0 - 1e-6)
+    assert largest_step(heard, begin - 1) < 0.25 * 7.0
+    said(node, 'commands are without friction: velocities are not known', WARN)
+
+
+def test_fault_15_a_clock_that_stands_still_while_no_states_come_is_said(harness, state):
+    node = harness(use_sim_time=True, state_timeout=0.5)
+    clock = SimulatedTime(node)
+    clock.be(7.0)
+    node.answer(*state, stamp=(7, 0))
+    node.diagnosis()
+    said(node, 'no joint states came since the last report', WARN)
+
+
+@pytest.mark.parametrize('executor', ['single', 'events'])
+def test_a_state_that_the_executor_held_when_the_node_was_taken_down_does_no_harm(harness, state,
+                                                                                  executor):
+    node = harness(state_timeout=60.0, executor=executor)
+    node.answer(*state)
+    raw = serialize_message(joint_state(*state))
+    listening, robot = node.node.listening, node.node.robot
+    count = node.node.report.counts['joint states']
+    # It is taken down by an answer, too: nothing is read from what is gone.
+    listening._answer_state = lambda *_: listening.close()
+    listening._on_joint_state(raw)
+    assert node.node.report.counts['joint states'] == count + 1
+    listening._on_joint_state(raw)
+    assert node.node.report.counts['joint states'] == count + 1
+    assert node.node.report.counts['errors'] == 0
+    assert node.node.robot is robot
+
+
+def test_fault_51_what_is_said_is_about_the_robot_that_is_there(harness):
+    node = harness(fan('abc'), state_timeout=60.0)
+    node.answer(*fan_state('abc'), topic='~/effort_commands')
+    for k, order in ((2, 'ab'), (3, 'abd')):
+        node.describe(fan(order))
+        node.spin_until(lambda k=k: node.node.robot.model_id == k)
+    assert 'the robot now has the joints a, b, d,' in node.node.commands.mismatch
