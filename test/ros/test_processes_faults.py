@@ -85,7 +85,7 @@ def arm():
 
 def source(start, model, q, v):
     """Start a robot."""
-    return start('-c', SOURCE.format(path=[os.path.dirname(__file__), os.getcwd()], urdf=str(ARM),
+    return start('-c', SOURCE.format(path=[os.path.dirname(os.path.dirname(__file__)), os.getcwd()], urdf=str(ARM),
                                      names=list(model.velocity_names), q=q.tolist(),
                                      v=v.tolist()))
 
@@ -251,7 +251,7 @@ run.{name}()
 
 
 def test_nothing_is_imported_before_signals_are_heard():
-    script = ('import sys; from rbd_ros.ros import run; '
+    script = ('import sys; from rbd_ros.ros import entry_points; '
               'print([x for x in ("numba", "numpy", "rclpy", "lxml") if x in sys.modules])')
     run = subprocess.run([sys.executable, '-c', script], capture_output=True, text=True,
                          check=True)
