@@ -86,12 +86,13 @@ def write_reference():
     for name in sorted(rbd_ros.__all__, key=str.lower):
         thing = getattr(rbd_ros, name)
         if inspect.ismodule(thing):
-            link, module = f'{{py:mod}}`{name} <{thing.__name__}>`', ''
+            lines.append(f'| {{py:mod}}`{name} <{thing.__name__}>` | | {_summary(thing)} |')
+        elif hasattr(thing, '__module__'):
+            module, role = thing.__module__, 'class' if inspect.isclass(thing) else 'func'
+            lines.append(f'| {{py:{role}}}`{name} <{module}.{name}>` | `{module}` '
+                         f'| {_summary(thing)} |')
         else:
-            module = getattr(thing, '__module__', '')
-            role = 'class' if inspect.isclass(thing) else 'func'
-            link = f'{{py:{role}}}`{name} <{module}.{name}>`'
-        lines.append(f'| {link} | `{module}` | {_summary(thing)} |')
+            lines.append(f'| `{name}` | | {thing} |')
     (GENERATED / 'api' / 'index.md').write_text('\n'.join(lines) + '\n', encoding='utf-8')
 
 

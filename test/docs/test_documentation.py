@@ -293,3 +293,16 @@ def test_docstrings_are_made_fit_for_sphinx(generate):
     generate['mark_literal_blocks'](None, 'function', '', None, None, lines)
     assert lines[2:7] == [r'A paragraph about V\_ and \|v\|:', '', '::', '', '    a = b_i']
     assert lines[-3:] == [r'x\_ : float', '    In ``y_`` units.', '']
+
+
+def test_the_page_of_the_node_says_what_everything_is(generate):
+    page = generate['node_page']()
+    names = {}
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.strip('|').split(' | ')]
+        if line.startswith('| `'):
+            names[cells[0].strip('`')] = cells[-1].strip('| ')
+    assert all(names.values()), names
+    assert set(parameters.DESCRIPTIONS) <= set(names)
+    assert {'~/effort_commands', '~/markers', 'diagnostics', 'joint_states', 'odom',
+            '~/hybrid_dynamics', '~/enable_commands'} <= set(names)
