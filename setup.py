@@ -28,7 +28,13 @@ setup(
     ],
     python_requires='>=3.10',
     # ROS packages are not named here: colcon and package.xml, or requirements-ros.txt, bring them.
-    install_requires=['lxml', 'numba', 'numpy', 'scipy'],
+    install_requires=[
+        'llvmlite',                  # numba's own: which instructions the processor has
+        'lxml',                      # reads URDF in linear time
+        'numba',                     # compiles the kernels
+        'numpy',
+        'scipy',                     # LAPACK, least squares, adaptive integration
+    ],
     extras_require={
         'demo': [
             'matplotlib',            # the plot of both phases
@@ -42,6 +48,11 @@ setup(
             'matplotlib',            # the plots of the report
             'pytest-benchmark',      # benchmark/test_speed.py keeps and compares runs
         ],
+        'docs': [
+            'sphinx',                # makes the site
+            'myst-parser',           # its pages are Markdown, which GitHub shows too
+            'numpydoc',              # docstrings are in its style
+        ],
         'colcon': [
             'colcon-common-extensions',      # the workspace build of ROS
             'cmake',
@@ -49,6 +60,7 @@ setup(
         'test': [
             'hypothesis',            # machines that look for the case that breaks
             'pytest',
+            'pyyaml',                # parameters and requests on the pages of doc/
             'pin',                   # Pinocchio, the oracle
             'example-robot-data',    # 69 real robots
             'ros-ament-flake8==0.19.2',      # ament's style rules, and what they are made of

@@ -1,0 +1,55 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of Sphinx for the documentation; `make docs` builds it into build/docs."""
+
+from importlib import import_module
+from pathlib import Path
+import sys
+from xml.etree import ElementTree
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+generate = import_module('generate')
+
+_package = ElementTree.parse(HERE.parent / 'package.xml').getroot()
+project = _package.findtext('name')
+release = version = _package.findtext('version')
+author = 'The rbd_ros authors'
+project_copyright = f'2026 {author}'
+
+extensions = ['myst_parser', 'numpydoc', 'sphinx.ext.autodoc', 'sphinx.ext.viewcode']
+exclude_patterns = ['*.py']
+source_suffix = {'.md': 'markdown', '.rst': 'restructuredtext'}
+
+# Anchors of headings down to this level, for links within and between pages.
+myst_heading_anchors = 3
+
+# A name in backquotes in a docstring is a link where there is something to link to.
+default_role = 'py:obj'
+add_module_names = False
+autodoc_member_order = 'bysource'
+# Docstrings say what each argument is; hints would repeat it in the signature.
+autodoc_typehints = 'none'
+# The sections of a docstring list the attributes; numpydoc is not to list them again.
+numpydoc_show_class_members = False
+numpydoc_attributes_as_param_list = True
+
+html_theme = 'alabaster'
+html_theme_options = {
+    'description': ' '.join(_package.findtext('description').split(':')[0].split()),
+    'fixed_sidebar': True,
+    'page_width': '1100px',
+    'sidebar_width': '260px',
+}
+
+linkcheck_timeout = 20
+linkcheck_anchors = False
+
+generate.main()
+
+
+def setup(app):
+    """Connect what makes docstrings fit for Sphinx; it runs before numpydoc."""
+    app.connect('autodoc-process-docstring', generate.mark_literal_blocks, priority=100)
+    app.connect('autodoc-skip-member', generate.skip_fields)

@@ -1,0 +1,312 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the pages of doc/ tell a reader to do works: Python runs, commands name what is there."""
+
+import ast
+import doctest
+import importlib
+from itertools import pairwise
+import os
+from pathlib import Path
+import re
+import runpy
+import shlex
+import subprocess
+import sys
+
+import harness
+from harness import Harness, keep_sending, ros
+import pytest
+import rbd_ros
+from rbd_ros.cli.main import main as rbd_ros_command
+from rbd_ros.ros import parameters
+from rbd_ros.ros.launch_plan import ARGUMENTS
+from rclpy.parameter import Parameter
+import yaml
+
+ROOT = Path(__file__).parents[2]
+DOC = ROOT / 'doc'
+PAGES = {str(path.relative_to(DOC)): path.read_text(encoding='utf-8')
+         for path in sorted(DOC.rglob('*.md')) if 'generated' not in path.parts}
+# What GitHub shows without building anything.
+OTHERS = {f'../{name}': (ROOT / name).read_text(encoding='utf-8')
+          for name in ('README.md', 'CONTRIBUTING.md', 'QUALITY_DECLARATION.md')}
+ARM = (ROOT / 'urdf/demo_arm.urdf').read_text(encoding='utf-8')
+JOINTS = re.findall(r'<joint name="(\w+)" type="revolute"', ARM)
+STATE = JOINTS, [0.0, 0.6, 0.0, 1.0, 0.0, 0.5, 0.0], [0.0] * 7
+# s: a program of its own, which imports ROS first, on a machine that others use
+PATIENCE = 60.0
+# Commands of others, which are not tried.
+OF_OTHERS = ('git', 'mkdir', 'cd', 'source', '.', 'pip', 'python3', 'rosdep', 'colcon', 'export')
+TARGETS = re.findall(r'^([a-z-]+):', (ROOT / 'Makefile').read_text(), re.MULTILINE)
+
+
+def blocks(text, language):
+    """Return the first lines and the texts of the fenced blocks of a page."""
+    return [(text[:found.end(1)].count('\n') + 2, found[2]) for found in re.finditer(
+        rf'^(```{language})\n(.*?)^```$', text, re.MULTILINE | re.DOTALL)]
+
+
+def commands():
+    """Return page and words of every command of the shell on the pages."""
+    return [(page, shlex.split(line)) for page, text in PAGES.items()
+            for _, block in blocks(text, 'bash')
+            for part in block.replace('\\\n', ' ').splitlines()
+            for line in part.partition('  #')[0].split(' && ') if line.strip()]
+
+
+PYTHON = {page: blocks(text, 'python') for page, text in PAGES.items()}
+FOR_ROS = [page for page, found in PYTHON.items() if any('rclpy' in code for _, code in found)]
+FOR_THE_LIBRARY = [page for page, found in PYTHON.items() if found and page not in FOR_ROS]
+COMMANDS = commands()
+
+
+def compiled(page):
+    """Return the code of a page, block by block, with its line numbers."""
+    return [compile('\n' * (line - 1) + code, str(DOC / page), 'exec')
+            for line, code in PYTHON[page]]
+
+
+def test_every_recipe_has_something_to_run():
+    recipes = [page for page in PAGES if page.startswith('how_to/')]
+    assert len(recipes) >= 8
+    assert all(PYTHON[page] for page in recipes)
+
+
+@pytest.mark.parametrize('page', FOR_THE_LIBRARY)
+def test_python_of_the_page_runs(page, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    names = {'__name__': '__main__'}
+    for code in compiled(page):
+        exec(code, names)
+
+
+@pytest.fixture
+def node():
+    """Return a node that has the demo arm and its state, which does not grow old for a minute."""
+    with ros():
+        node = Harness(ARM, state_timeout=60.0)
+        try:
+            node.answer(*STATE)
+            yield node
+        finally:
+            node.close()
+
+
+@pytest.mark.parametrize('page', FOR_ROS)
+def test_python_for_ros_runs_beside_the_node(page, node, tmp_path, monkeypatch):
+    monkeypatch.setattr(harness, 'PATIENCE', PATIENCE)
+    for k, (_, code) in enumerate(PYTHON[page]):
+        script = tmp_path / f'{Path(page).stem}_{k}.py'
+        script.write_text(code, encoding='utf-8')
+        path = os.pathsep.join([str(ROOT), os.environ.get('PYTHONPATH', '')])
+        with subprocess.Popen([sys.executable, str(script)], cwd=ROOT, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True,
+                              env={**os.environ, 'PYTHONPATH': path}) as process:
+            try:
+                keep_sending(node, STATE, lambda one=process: one.poll() is not None)
+            finally:
+                process.kill()
+            output = process.stdout.read()
+        assert process.returncode == 0, output
+        assert output.strip()
+
+
+# -- Commands of the shell. ----------------------------------------------------------------------
+
+def of(*words):
+    """Return the commands that begin with some words: page and what follows."""
+    return [pytest.param(rest[len(words):], id=f'{page}: {" ".join(rest)[:60]}')
+            for page, rest in COMMANDS if rest[:len(words)] == list(words)]
+
+
+def message_type(text):
+    """Return the class of a type as ROS writes it."""
+    package, folder, name = text.split('/')
+    return getattr(importlib.import_module(f'{package}.{folder}'), name)
+
+
+def fill(message, values):
+    """Write values, as YAML has them, to the fields of a message."""
+    kinds = dict(zip(message.get_fields_and_field_types(), message.SLOT_TYPES))
+    for name, value in values.items():
+        kind = kinds[name]
+        element = getattr(kind, 'value_type', kind)
+        if hasattr(element, 'namespaces'):
+            one = message_type('/'.join((*element.namespaces, element.name)))
+            value = ([fill(one(), each) for each in value] if isinstance(value, list)
+                     else fill(one(), value))
+        elif 'double' in str(getattr(element, 'typename', '')):
+            value = [float(x) for x in value] if isinstance(value, list) else float(value)
+        setattr(message, name, value)
+    return message
+
+
+def test_service_calls_of_the_pages_are_answered(node):
+    calls = [words[3:] for _, words in COMMANDS if words[:3] == ['ros2', 'service', 'call']]
+    assert len(calls) > 8
+    for name, kind, values in calls:
+        kind = message_type(kind)
+        request = fill(kind.Request(), yaml.safe_load(values))
+        fields = {field: getattr(request, field)
+                  for field in request.get_fields_and_field_types()}
+        answer = node.call(kind, name.removeprefix('/dynamics/'), **fields)
+        assert answer.success, (name, answer.message)
+
+
+def test_topics_and_parameters_of_the_pages_are_those_of_the_node(node):
+    topics = dict(node.node.get_topic_names_and_types())
+    echoed = [words[3] for _, words in COMMANDS if words[:3] == ['ros2', 'topic', 'echo']]
+    assert echoed
+    assert set(echoed) <= set(topics)
+    changed = [words[3:] for _, words in COMMANDS if words[:3] == ['ros2', 'param', 'set']]
+    assert changed
+    for owner, name, value in changed:
+        assert owner == '/dynamics'
+        result, = node.node.set_parameters([Parameter(name, value=yaml.safe_load(value))])
+        assert result.successful, (name, result.reason)
+
+
+@pytest.mark.parametrize('words', of('ros2', 'run'))
+def test_programs_and_their_parameters_exist(words):
+    package, program, *options = words
+    assert package == 'rbd_ros'
+    assert f"'{program} = rbd_ros" in (ROOT / 'setup.py').read_text()
+    given = [two.partition(':=') for one, two in pairwise(options) if one == '-p']
+    assert {name for name, _, _ in given} <= set(parameters.DESCRIPTIONS)
+    for name, _, value in given:
+        parameters._typed(name, yaml.safe_load(value))
+
+
+@pytest.mark.parametrize('words', of('ros2', 'launch'))
+def test_launch_arguments_exist(words):
+    package, file, *arguments = words
+    assert package == 'rbd_ros' and (ROOT / 'launch' / file).is_file()
+    assert {one.partition(':=')[0] for one in arguments} <= set(ARGUMENTS)
+
+
+@pytest.mark.parametrize('words', of('rbd_ros'))
+def test_the_command_takes_what_pages_give_it(words, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    assert rbd_ros_command(words) == 0
+    assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize('words', of('make'))
+def test_targets_exist(words):
+    assert set(words[:1]) <= set(TARGETS)
+
+
+def test_no_other_commands_are_on_the_pages():
+    ours = {('ros2', 'service'), ('ros2', 'topic'), ('ros2', 'param'), ('ros2', 'run'),
+            ('ros2', 'launch'), ('ros2', 'security')}
+    for page, words in COMMANDS:
+        assert (words[0] in ('rbd_ros', 'make', *OF_OTHERS)
+                or tuple(words[:2]) in ours), (page, words)
+
+
+@pytest.mark.parametrize('page, text', [(page, text) for page, found in PAGES.items()
+                                        for _, text in blocks(found, 'yaml')])
+def test_parameters_in_files_exist(page, text):
+    given = yaml.safe_load(text).get('dynamics', {}).get('ros__parameters', {})
+    for name, value in given.items():
+        assert name in parameters.DESCRIPTIONS, (page, name)
+        parameters._typed(name, value)
+
+
+# -- Links and names. ----------------------------------------------------------------------------
+
+def anchors(text):
+    """Return the anchors of the headings of a page, as GitHub and MyST make them."""
+    headings = re.findall(r'^#+ (.*)$', re.sub(r'^```.*?^```$', '', text,
+                                               flags=re.MULTILINE | re.DOTALL), re.MULTILINE)
+    return {re.sub(r'[^\w\- ]', '', heading.strip().lower()).replace(' ', '-')
+            for heading in headings}
+
+
+@pytest.mark.parametrize('page', [*PAGES, *OTHERS])
+def test_links_within_the_repository_lead_somewhere(page):
+    text = {**PAGES, **OTHERS}[page]
+    prose = re.sub(r'^```.*?^```$', '', text, flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r'\]\(([^)\s]+)\)', prose):
+        if '://' in target or 'generated/' in target:
+            continue        # of others: `make docs-links`; generated: the build says
+        file, _, anchor = target.partition('#')
+        path = (DOC / page).parent / file if file else DOC / page
+        assert path.exists(), target
+        if anchor:
+            assert anchor in anchors(path.read_text(encoding='utf-8')), target
+
+
+@pytest.mark.parametrize('page', ['where_things_are.md', '../CONTRIBUTING.md'])
+def test_files_and_names_that_pages_lead_to_exist(page):
+    text = {**PAGES, **OTHERS}[page]
+    tracked = subprocess.run(['git', 'ls-files'], cwd=ROOT, capture_output=True, text=True,
+                             check=False).stdout.split()
+    folders = ('rbd_ros/', 'rbd_msgs/', 'test/', 'config/', 'doc/', 'launch/', 'benchmark/',
+               'examples/', 'urdf/')
+    paths = [one for one in re.findall(r'`([^`\s]+)`', text) if one.startswith(folders)]
+    assert paths
+    for one in paths:
+        assert (ROOT / one).exists() or any(file.startswith(one) for file in tracked), one
+    # `file.py`: `name`, `name` ... in tables and lists
+    for file, names in re.findall(r'`((?:rbd_ros|test|doc)/[\w/]+\.py)`: '
+                                  r'((?:`\w+`(?:, | and )?)+)', text):
+        defined = {part.id if isinstance(part, ast.Name) else getattr(part, 'name', None)
+                   for part in ast.walk(ast.parse((ROOT / file).read_text(encoding='utf-8')))
+                   if isinstance(part, (ast.Name, ast.FunctionDef, ast.ClassDef))}
+        for name in re.findall(r'`(\w+)`', names):
+            assert name in defined, (file, name)
+
+
+def test_every_page_is_in_the_table_of_contents():
+    listed = {one for text in PAGES.values() for _, block in blocks(text, r'\{toctree\}')
+              for one in block.split()}
+    assert {page.removesuffix('.md') for page in PAGES} - {'index'} <= listed
+
+
+def test_examples_in_docstrings_hold():
+    failed = tried = 0
+    for path in sorted((ROOT / 'rbd_ros').rglob('*.py')):
+        if '>>>' in path.read_text(encoding='utf-8'):
+            name = '.'.join(path.relative_to(ROOT).with_suffix('').parts)
+            result = doctest.testmod(importlib.import_module(name),
+                                     extraglobs={'rbd_ros': rbd_ros})
+            failed, tried = failed + result.failed, tried + result.attempted
+    assert tried > 0 and failed == 0
+
+
+# -- The generated pages. ------------------------------------------------------------------------
+
+@pytest.fixture(scope='module')
+def generate():
+    """Return what doc/generate.py defines."""
+    return runpy.run_path(str(DOC / 'generate.py'))
+
+
+def test_every_public_function_is_in_the_reference(generate):
+    found = {one for some in generate['modules']().values() for one in some}
+    for name in rbd_ros.__all__:
+        thing = getattr(rbd_ros, name)
+        assert getattr(thing, '__module__', 'rbd_ros.errors') in found, name
+
+
+def test_docstrings_are_made_fit_for_sphinx(generate):
+    lines = ['Sum.', '', 'A paragraph about V_ and |v|:', '', '    a = b_i', '', 'More.', '',
+             'Parameters', '----------', 'x_ : float', '    In ``y_`` units.', '']
+    generate['mark_literal_blocks'](None, 'function', '', None, None, lines)
+    assert lines[2:7] == [r'A paragraph about V\_ and \|v\|:', '', '::', '', '    a = b_i']
+    assert lines[-3:] == [r'x\_ : float', '    In ``y_`` units.', '']
+
+
+def test_the_page_of_the_node_says_what_everything_is(generate):
+    page = generate['node_page']()
+    names = {}
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.strip('|').split(' | ')]
+        if line.startswith('| `'):
+            names[cells[0].strip('`')] = cells[-1].strip('| ')
+    assert all(names.values()), names
+    assert set(parameters.DESCRIPTIONS) <= set(names)
+    assert {'~/effort_commands', '~/markers', 'diagnostics', 'joint_states', 'odom',
+            '~/hybrid_dynamics', '~/enable_commands'} <= set(names)

@@ -1,0 +1,125 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the files about the package say is true: dependencies, versions, targets."""
+
+import ast
+from pathlib import Path
+import re
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = {name: ElementTree.parse(ROOT / name / 'package.xml').getroot()
+            for name in ('.', 'rbd_msgs')}
+# How rosdep and PyPI call modules, where it is not as Python does. None: it has no name there.
+ROSDEP = {'lxml': 'python3-lxml', 'matplotlib': 'python3-matplotlib', 'numba': 'python3-numba',
+          'numpy': 'python3-numpy', 'scipy': 'python3-scipy', 'llvmlite': None, 'rich': None,
+          'hypothesis': 'python3-hypothesis', 'psutil': 'python3-psutil',
+          'pytest': 'python3-pytest', 'sympy': 'python3-sympy', 'yaml': 'python3-yaml',
+          # Robots, and the program to compare with: `make test` brings them from PyPI.
+          'pinocchio': None}
+PYPI = {'yaml': 'pyyaml', 'pinocchio': 'pin'}
+
+
+def imports(*folders):
+    """Return the top-level modules of others that are imported below folders."""
+    found, own = set(), {'rbd_ros'}
+    for folder in folders:
+        for path in (ROOT / folder).rglob('*.py'):
+            own.add(path.stem)
+            for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+                if isinstance(node, ast.Import):
+                    found |= {alias.name.split('.')[0] for alias in node.names}
+                elif isinstance(node, ast.ImportFrom) and not node.level:
+                    found.add(node.module.split('.')[0])
+    return found - own - set(sys.stdlib_module_names)
+
+
+def is_of_ros(module):
+    """Return whether a module comes with ROS, under the name of its package."""
+    return module not in {**ROSDEP, **PYPI}
+
+
+def extras():
+    """Return the requirements of setup.py by extra; None: those of the package."""
+    call = next(node for node in ast.walk(ast.parse((ROOT / 'setup.py').read_text()))
+                if isinstance(node, ast.Call) and getattr(node.func, 'id', '') == 'setup')
+    given = {one.arg: one.value for one in call.keywords}
+    return {None: ast.literal_eval(given['install_requires']),
+            **ast.literal_eval(given['extras_require'])}
+
+
+def required(*names):
+    """Return what extras bring, without versions."""
+    return {re.split('[<>=;\\[]', one)[0].strip() for name in names for one in extras()[name]}
+
+
+@pytest.mark.parametrize('folders, tags', [
+    (('rbd_ros', 'launch'), ('exec_depend', 'depend')),
+    (('rbd_ros', 'launch', 'test', 'examples'), ('exec_depend', 'depend', 'test_depend'))])
+def test_package_xml_names_every_import(folders, tags):
+    named = {one.text for tag in tags for one in PACKAGES['.'].findall(tag)}
+    wanted = {ROSDEP.get(module, module) for module in imports(*folders)}
+    # launch files are tested with actions that only record.
+    assert wanted - named - {None} == set()
+
+
+@pytest.mark.parametrize('folders, names', [
+    (('rbd_ros',), (None, 'demo')),
+    (('rbd_ros', 'test', 'examples'), (None, 'demo', 'test', 'bench'))])
+def test_setup_names_every_import_that_ros_does_not_bring(folders, names):
+    wanted = {PYPI.get(module, module) for module in imports(*folders) if not is_of_ros(module)}
+    assert wanted <= required(*names) | {'xacro'}
+
+
+def test_every_requirement_has_its_reason():
+    lines = (ROOT / 'setup.py').read_text().partition('extras_require')[2].splitlines()
+    for name in ('demo', 'docs', 'colcon', 'bench'):
+        start = next(k for k, line in enumerate(lines) if f"'{name}': [" in line)
+        count = len(extras()[name])
+        assert sum('#' in line for line in lines[start + 1:start + 1 + count]) >= count - 1, name
+
+
+def test_there_is_one_version():
+    version = PACKAGES['.'].findtext('version')
+    assert PACKAGES['rbd_msgs'].findtext('version') == version
+    assert f'version = "{version}"' in (ROOT / 'rbd_msgs/pyproject.toml').read_text()
+    assert yaml.safe_load((ROOT / 'CITATION.cff').read_text())['version'] == version
+    for folder in PACKAGES:
+        text = (ROOT / folder / 'CHANGELOG.rst').read_text(encoding='utf-8')
+        assert re.search(rf'^{re.escape(version)} \(\d{{4}}-\d\d-\d\d\)$', text, re.MULTILINE)
+
+
+def test_one_licence_everywhere():
+    licence = yaml.safe_load((ROOT / 'CITATION.cff').read_text())['license']
+    for package in PACKAGES.values():
+        assert package.findtext('license') == licence
+    for path in ROOT.rglob('*.py'):
+        if {'.venv', 'build', 'install', 'log'} & set(path.relative_to(ROOT).parts):
+            continue
+        lines = path.read_text(encoding='utf-8').splitlines()
+        assert not lines or f'SPDX-License-Identifier: {licence}' in lines[1], path
+
+
+def test_make_help_lists_every_target():
+    text = (ROOT / 'Makefile').read_text()
+    phony = set(re.search(r'^\.PHONY: (.*)$', text, re.MULTILINE)[1].split())
+    shown = subprocess.run(['make', '--no-print-directory', 'help'], cwd=ROOT, check=True,
+                           capture_output=True, text=True).stdout
+    assert set(re.findall(r'^  make ([a-z-]+) +\S', shown, re.MULTILINE)) == phony
+
+
+def test_continuous_integration_and_hooks_run_what_is_there():
+    workflow = yaml.safe_load((ROOT / '.github/workflows/ci.yml').read_text())
+    steps = [step.get('run', '') for step in workflow['jobs']['ci']['steps']]
+    assert '.ci/run' in steps
+    targets = set(re.findall(r'^make ([a-z-]+)', (ROOT / '.ci/run').read_text(), re.MULTILINE))
+    assert {'test', 'lint', 'docs'} <= targets
+    assert targets <= set(re.findall(r'^([a-z-]+):', (ROOT / 'Makefile').read_text(),
+                                     re.MULTILINE))
+    hooks = yaml.safe_load((ROOT / '.pre-commit-config.yaml').read_text())['repos'][0]['hooks']
+    assert all(hook['entry'].startswith('.venv/bin/') for hook in hooks)
