@@ -229,3 +229,49 @@ def articulated_bodies(robot, screws, q, v, a, tau):
         store6(robot, b, W_, w)
         total += a[i - 1] + tau[i - 1]
     return math.isfinite(total)
+
+
+@helper
+def prescribe(robot, prescribed):
+    """Say for each body whether its acceleration is given."""
+    for i in range(1, count(robot)):
+        store(robot, place(i), PRESCRIBED, 1.0 if prescribed[i - 1] else 0.0)
+
+
+@helper
+def prescribe_none(robot):
+    """Say that no acceleration is given."""
+    for i in range(1, count(robot)):
+        store(robot, place(i), PRESCRIBED, 0.0)
+
+
+@helper
+def take_what_is_given(robot, a, tau, prescribed, all_a, all_tau):
+    """
+    Say which accelerations are given, and copy what is; zeros stand for what is to be found.
+
+    Nothing is written, and False returned, if an argument has a wrong length.
+
+    """
+    nv = count(robot) - 1
+    if len(a) != nv or len(tau) != nv or len(prescribed) != nv:
+        return False
+    prescribe(robot, prescribed)
+    for i in range(nv):
+        all_a[i] = a[i] if prescribed[i] else 0.0
+        all_tau[i] = 0.0 if prescribed[i] else tau[i]
+    return True
+
+
+@kernel
+def hybrid_dynamics(robot, screws, q, v, a, tau, prescribed, all_a, all_tau):
+    """
+    Write all accelerations and torques; what is not given of ``a`` and ``tau`` is not looked at.
+
+    Returns what `articulated_bodies` does; False too if ``prescribed`` has a wrong length.
+
+    """
+    fine = (take_what_is_given(robot, a, tau, prescribed, all_a, all_tau)
+            and articulated_bodies(robot, screws, q, v, all_a, all_tau))
+    prescribe_none(robot)
+    return fine

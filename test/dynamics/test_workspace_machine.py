@@ -60,14 +60,20 @@ class WorkspaceMachine(RuleBasedStateMachine):
         self._compare(k, method, arguments, options)
 
     @rule(k=st.integers(0, len(ROBOTS) - 1), seed=st.integers(0, 5), pushed=st.booleans(),
-          derivatives=st.booleans(), mask=st.integers(0, 2 ** 20))
-    def hybrid(self, k, seed, pushed, derivatives, mask):
-        """Prescribe some accelerations."""
+          derivatives=st.booleans(), mask=st.integers(0, 2 ** 20), array=st.booleans(),
+          nothing=st.booleans(), bad=st.booleans())
+    def hybrid(self, k, seed, pushed, derivatives, mask, array, nothing, bad):
+        """Prescribe some accelerations, and give nothing where nothing is needed, perhaps."""
         model = ROBOTS[k]
         options = {'external_wrenches': {model.link_names[-1]: np.ones(6)}} if pushed else {}
-        prescribed = [bool(mask >> j & 1) for j in range(model.nv)]
+        prescribed = np.array([bool(mask >> j & 1) for j in range(model.nv)])
+        q, v, a, tau = self._arguments(model, 'qvaa', seed)
+        if nothing:
+            a[~prescribed], tau[prescribed] = np.nan, np.inf
+        if bad:
+            (a if prescribed[0] else tau)[0] = np.nan
         self._compare(k, 'hybrid_dynamics_derivatives' if derivatives else 'hybrid_dynamics',
-                      [*self._arguments(model, 'qvaa', seed), prescribed], options)
+                      [q, v, a, tau, prescribed if array else prescribed.tolist()], options)
 
     @rule(k=st.integers(0, len(ROBOTS) - 1), seed=st.integers(0, 5), link=st.integers(0, 5))
     def jacobian(self, k, seed, link):
