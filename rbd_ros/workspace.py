@@ -6,12 +6,16 @@ from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
+from rbd_ros.body_changes import body_changes, check_direction
 from rbd_ros.kernel_interface import Border, made_at_first_use, NOT_A_VECTOR
-from rbd_ros.kernels.articulated_bodies import articulated_bodies, hybrid_dynamics, PSI_
+from rbd_ros.kernels.articulated_bodies import (articulated_bodies, articulated_bodies_at_rest,
+                                                hybrid_dynamics, PSI_)
 from rbd_ros.kernels.bodies import BLOCK, LANES, NUMBER, PARENT, PRESCRIBED, R_, r_
 from rbd_ros.kernels.compiled import prepare
 from rbd_ros.kernels.composite_bodies import composite_bodies, use_body_factorization
 from rbd_ros.kernels.composite_body_rates import composite_rates
+from rbd_ros.kernels.directional_derivatives import (hybrid_dynamics_change,
+                                                     inverse_dynamics_change)
 from rbd_ros.kernels.link_kinematics import place_bodies, world_jacobian_columns
 from rbd_ros.kernels.mimics import (dense_hybrid_dynamics, fold_rows, fold_side_by_side,
                                     fold_stacked)
@@ -24,7 +28,7 @@ from rbd_ros.kernels.regressors import regressor_columns, slotine_li_columns
 from rbd_ros.validation import choice, mask
 
 FACTORIZATIONS = ('christoffel', 'body')
-BOOL = np.dtype(bool)
+BOOL, FLOAT = np.dtype(bool), np.dtype(float)
 # What a kernel raises, and what it takes for a mask that is none.
 NOT_A_MASK = (*NOT_A_VECTOR, AttributeError)
 
@@ -238,7 +242,7 @@ class Workspace(Border):
                 return self.forward_dynamics(q, v, tau)
         if self._folding is None:
             return self._articulated(q, v, self._a, tau)[0]
-        return self._dense_hybrid(q, v, self._zeros, tau, np.zeros(self.model.nv, bool))[0]
+        return self._dense_hybrid(q, v, self._zeros, tau, self._none)[0]
 
     def hybrid_dynamics(self, q, v, a, tau, prescribed, *, external_wrenches=None):
         """Return a and tau, in new arrays."""
@@ -355,8 +359,7 @@ class Workspace(Border):
             with self._pushed(external_wrenches):
                 return self.forward_dynamics_derivatives(q, v, tau)
         if self._folding is not None:
-            none = np.zeros(self.model.nv, bool)
-            return self.hybrid_dynamics_derivatives(q, v, self._zeros, tau, none)[0]
+            return self.hybrid_dynamics_derivatives(q, v, self._zeros, tau, self._none)[0]
         jacobians, solved, L = self.jacobians
         try:
             fine = forward_dynamics_and_jacobians(self.robot, self._screws, q, v, self._a, tau,
@@ -411,6 +414,124 @@ class Workspace(Border):
             if not fine:
                 self._explain(q=q, v=v, a=a, tau=tau)
         return self._derivatives[1], *found
+
+    # -- Derivatives by one scalar. --------------------------------------------------------------
+
+    @made_at_first_use
+    def _directions(self):
+        """Return room for dq, dv, da and dtau, and for what is found, and the rows of both."""
+        room, found = np.zeros((2, 4, self.model.nv))
+        return room, tuple(room), found, tuple(found)
+
+    def _read_directions(self, variation, labels=('dq', 'dv', 'da', 'dtau')):
+        """Write derivatives of q, v, a and tau to their room, zeros for what is not there."""
+        rows = self._directions[1]
+        for label, row in zip(labels, rows):
+            x = getattr(variation, label)
+            if type(x) is np.ndarray and x.dtype is FLOAT and x.shape == row.shape:
+                row[:] = x
+            else:
+                row[:] = check_direction(self.model, label, x)
+
+    def _check_directions(self, variation, labels=('dq', 'dv', 'da', 'dtau')):
+        """Refuse what is no direction."""
+        for label in labels:
+            check_direction(self.model, label, getattr(variation, label))
+
+    def inverse_dynamics_derivative(self, q, v, a, variation, *, external_wrenches=None):
+        """Return the derivative of tau."""
+        if external_wrenches is not None:
+            with self._pushed(external_wrenches):
+                return self._inverse_derivative(q, v, a, variation, external_wrenches)
+        return self._inverse_derivative(q, v, a, variation, None)
+
+    def _inverse_derivative(self, q, v, a, variation, external_wrenches):
+        changes = body_changes(self.model, variation, external_wrenches)
+        self._read_directions(variation, ('dq', 'dv', 'da'))
+        return self._change_of_torques(q, v, a, variation, changes)
+
+    def _change_of_torques(self, q, v, a, variation, changes):
+        """Return the derivative of tau by what changes and by the directions that were read."""
+        if self._folding is None:
+            dq, dv, da, _ = self._directions[1]
+        else:
+            dq, dv, da = self._expanded_directions
+            column, multiplier = self._folding.columns.T
+            room = np.take(self._directions[0], column.astype(int), axis=1)
+            np.multiply(room[:3], multiplier, out=self._expanded_directions)
+        try:
+            fine = self._folding is None and inverse_dynamics_change(
+                self.robot, self._screws, q, v, a, dq, dv, da, *changes, self._tau)
+        except NOT_A_VECTOR:
+            fine = False
+        if not fine:
+            self._check_directions(variation, ('dq', 'dv', 'da'))
+            self._run(inverse_dynamics_change, 'qva', (q, v, a), dq, dv, da, *changes, self._tau)
+        return self._tau if self._folding is None else self._fold_vector(self._tau)
+
+    @made_at_first_use
+    def _expanded_directions(self):
+        return np.zeros((3, len(self._tau)))
+
+    @made_at_first_use
+    def _none(self):
+        return np.zeros(self.model.nv, bool)
+
+    def forward_dynamics_derivative(self, q, v, tau, variation, *, external_wrenches=None):
+        """Return the derivative of a."""
+        return self.hybrid_dynamics_derivative(q, v, self._zeros, tau, self._none, variation,
+                                               external_wrenches=external_wrenches)[0]
+
+    def hybrid_dynamics_derivative(self, q, v, a, tau, prescribed, variation, *,
+                                   external_wrenches=None):
+        """Return the derivatives of a and tau."""
+        if external_wrenches is not None:
+            with self._pushed(external_wrenches):
+                return self._hybrid_derivative(q, v, a, tau, prescribed, variation,
+                                               external_wrenches)
+        return self._hybrid_derivative(q, v, a, tau, prescribed, variation, None)
+
+    def _hybrid_derivative(self, q, v, a, tau, prescribed, variation, external_wrenches):
+        changes = body_changes(self.model, variation, external_wrenches)
+        self._read_directions(variation)
+        directions, _, found, results = self._directions
+        if self._folding is not None:
+            self._check_directions(variation)
+            return self._dense_hybrid_derivative(q, v, a, tau, prescribed, variation, changes)
+        try:
+            fine = prescribed.dtype is BOOL and hybrid_dynamics_change(
+                self.robot, self._screws, q, v, a, tau, prescribed, directions, *changes, found)
+        except NOT_A_MASK:
+            fine = False
+            self.prescribe(False)
+        if not fine:
+            a, tau, prescribed = self._given(a, tau, prescribed)
+            # It refuses what is wrong.
+            self.hybrid_dynamics(q, v, a, tau, prescribed)
+            self._check_directions(variation)
+            q, v = self._convert(q=q, v=v)
+            prepare(inverse_dynamics_change, self.robot, self._screws, q, v, a, *directions[:3],
+                    *changes, found[3])
+            prepare(articulated_bodies_at_rest, self.robot, self._screws, q, *found[:2])
+            arguments = (self._screws, q, v, a, tau, prescribed, directions, *changes, found)
+            prepare(hybrid_dynamics_change, self.robot, *arguments)
+            if not hybrid_dynamics_change(self.robot, *arguments):
+                self._explain(q=q, v=v, a=a, tau=tau)
+        return results[2:]
+
+    def _dense_hybrid_derivative(self, q, v, a, tau, prescribed, variation, changes):
+        """Differentiate M a + b = tau as it stands [K (33)]: mimics close loops."""
+        prescribed = mask(self.model, 'prescribed', prescribed)
+        a, _ = self._dense_hybrid(q, v, a, tau, prescribed)
+        _, (_, _, given, dtau), _, (_, _, da, all_dtau) = self._directions
+        given[~prescribed] = 0.0
+        b = self._change_of_torques(q, v, a, variation, changes)
+        self.configuration_terms(q)
+        if self._call(dense_hybrid_dynamics, self._folded_rows, b, self._zeros, dtau, prescribed,
+                      da, all_dtau, self._factor):
+            self._explain(q=q, v=v, a=a)
+        da += given
+        return da, all_dtau
 
     @made_at_first_use
     def _everyone_carried(self):
