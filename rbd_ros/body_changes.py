@@ -88,7 +88,7 @@ def body_changes(model, variation, external_wrenches):
         X, dP = tree.link_pose[k], np.zeros((4, 4))
         if k in inertias:
             dP = X @ _pseudo_inertia_change(model, k, inertias[k]) @ X.T
-        if k in moved:
+        if k in moved and tree.link_body[k]:    # the ground's inertia is not felt
             half = hat(moved[k]) @ X @ pseudo_inertias([model.links[k]])[0] @ X.T
             dP = dP + half + half.T
         add(tree.link_body[k], 7, dP[_ROWS, _COLUMNS])

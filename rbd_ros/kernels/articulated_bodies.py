@@ -241,7 +241,8 @@ def recursion(robot, screws, q, v, a, tau):
 @kernel
 def articulated_bodies(robot, screws, q, v, a, tau):
     """Do the `recursion`, and return whether a and tau are finite."""
-    return recursion(robot, screws, q, v, a, tau)
+    # Interpreted, None would come this far.
+    return v is not None and recursion(robot, screws, q, v, a, tau)
 
 
 @kernel
