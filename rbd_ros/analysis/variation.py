@@ -27,7 +27,8 @@ class Variation:
         link turns (a weight that hangs on it), rather than in the link's own axes.
     dinertia : mapping of str to array_like of shape (10,) or (6, 6)
         For each link that is named, of its inertia about the origin of its frame: of the
-        parameters m, mcx, mcy, mcz, Ixx, Iyy, Izz, Ixy, Ixz, Iyz, or of the matrix.
+        parameters m, mcx, mcy, mcz, Ixx, Iyy, Izz, Ixy, Ixz, Iyz, or of the matrix, which must
+        have the form of a rigid body's.
     dplacement : mapping of str to array_like of shape (6,)
         For each joint that is named, of where it sits on its parent: the twist vee(P^-1 dP/dp) in
         the joint's frame, angular first.

@@ -268,7 +268,7 @@ def prescribe_none(robot):
 @helper
 def take_what_is_given(robot, a, tau, prescribed, all_a, all_tau):
     """
-    Say which accelerations are given, and copy what is; zeros stand for what is to be found.
+    Say which accelerations are given, and copy a and tau, of which the rest is not read.
 
     Nothing is written, and False returned, if an argument has a wrong length.
 
@@ -278,8 +278,7 @@ def take_what_is_given(robot, a, tau, prescribed, all_a, all_tau):
         return False
     prescribe(robot, prescribed)
     for i in range(nv):
-        all_a[i] = a[i] if prescribed[i] else 0.0
-        all_tau[i] = 0.0 if prescribed[i] else tau[i]
+        all_a[i], all_tau[i] = a[i], tau[i]
     return True
 
 

@@ -139,6 +139,30 @@ def test_hybrid_derivatives_of_trees_are_those_of_dense_algebra(seed):
         assert np.array_equal(w.hybrid_dynamics(q, v, a, tau, prescribed), (a_all, tau_all))
 
 
+@pytest.mark.filterwarnings('ignore:these links move but have no mass')
+@pytest.mark.parametrize('seed', range(16))
+def test_joints_in_line_leave_one_without_inertia_whatever_rounding_says(seed):
+    rng = np.random.default_rng(seed)
+    axis = rng.normal(size=3)
+    model = (rbd_ros.ModelBuilder('r').link('a').link('b')
+             .link('c', 1.7, rng.normal(size=3), (0.1, 0.2, 0.25))
+             .link('d', 0.3, rng.normal(size=3), (0.01, 0.02, 0.025))
+             .link('e', 0.4, rng.normal(size=3), (0.01, 0.02, 0.025))
+             .joint('i', 'revolute', 'a', 'b', rpy=rng.uniform(-3.0, 3.0, 3), axis=axis)
+             .joint('j', 'revolute', 'b', 'c', xyz=0.3 * axis, axis=axis)
+             .joint('k', 'prismatic', 'c', 'd', xyz=rng.normal(size=3), axis=rng.normal(size=3))
+             .joint('l', 'prismatic', 'c', 'e', axis=rng.normal(size=3), mimic=('k',)).build())
+    assert model.folding is not None
+    q, v, tau = rng.normal(size=(3, 3))
+    with pytest.raises(rbd_ros.SingularError, match="'j' moves no inertia"):
+        rbd_ros.forward_dynamics(model, q, v, tau)
+    # Nothing is wrong once one of the two is given.
+    for given in ([True, False, False], [False, True, False]):
+        a, tau = rbd_ros.hybrid_dynamics(model, q, v, v, tau, given)
+        back = rbd_ros.inverse_dynamics(model, q, v, a)
+        assert relative_error(back, tau) < 1e3 * ROUNDING
+
+
 HYBRID = ('hybrid_dynamics', 'hybrid_dynamics_derivatives')
 ROBOTS = {'tree': random_tree(2, 7), 'mimics': load_quietly(example_urdf('panda.urdf'))}
 
