@@ -17,8 +17,8 @@ from rbd_ros.kernels.composite_body_rates import composite_rates
 from rbd_ros.kernels.directional_derivatives import (hybrid_dynamics_change,
                                                      inverse_dynamics_change)
 from rbd_ros.kernels.link_kinematics import place_bodies, world_jacobian_columns
-from rbd_ros.kernels.mimics import (dense_hybrid_dynamics, fold_rows, fold_side_by_side,
-                                    fold_stacked)
+from rbd_ros.kernels.mimics import (dense_hybrid_dynamics, expand, fold_rows,
+                                    fold_side_by_side, fold_stacked)
 from rbd_ros.kernels.newton_euler import newton_euler, newton_euler_at_rest
 from rbd_ros.kernels.newton_euler_derivatives import (forward_dynamics_and_jacobians,
                                                       hybrid_dynamics_and_jacobians,
@@ -452,16 +452,16 @@ class Workspace(Border):
 
     def _change_of_torques(self, q, v, a, variation, changes):
         """Return the derivative of tau by what changes and by the directions that were read."""
-        if self._folding is None:
-            dq, dv, da, _ = self._directions[1]
-        else:
-            dq, dv, da = self._expanded_directions
-            column, multiplier = self._folding.columns.T
-            room = np.take(self._directions[0], column.astype(int), axis=1)
-            np.multiply(room[:3], multiplier, out=self._expanded_directions)
+        dq, dv, da, _ = self._directions[1]
+        state = q, v, a
         try:
-            fine = self._folding is None and inverse_dynamics_change(
-                self.robot, self._screws, q, v, a, dq, dv, da, *changes, self._tau)
+            if self._folding is not None:
+                state = self._expand(q=q, v=v, a=a)
+                zeros, room, parts = self._expanded_directions
+                self._call(expand, *self._mimics, zeros, dq, dv, da, room)
+                dq, dv, da = parts
+            fine = inverse_dynamics_change(self.robot, self._screws, *state, dq, dv, da, *changes,
+                                           self._tau)
         except NOT_A_VECTOR:
             fine = False
         if not fine:
@@ -471,7 +471,10 @@ class Workspace(Border):
 
     @made_at_first_use
     def _expanded_directions(self):
-        return np.zeros((3, len(self._tau)))
+        """Return a q that nobody reads, room to expand three directions, and these in it."""
+        nq, n = len(self._folding.source), len(self._tau)
+        room = np.zeros(nq + 3 * n)
+        return np.zeros(self.model.nq), room, tuple(room[nq:].reshape(3, n))
 
     @made_at_first_use
     def _none(self):
@@ -496,7 +499,8 @@ class Workspace(Border):
         self._read_directions(variation)
         directions, _, found, results = self._directions
         if self._folding is not None:
-            self._check_directions(variation)
+            if not isfinite(directions.sum()):
+                self._check_directions(variation)
             return self._dense_hybrid_derivative(q, v, a, tau, prescribed, variation, changes)
         try:
             fine = prescribed.dtype is BOOL and hybrid_dynamics_change(
