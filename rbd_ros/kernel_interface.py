@@ -9,6 +9,7 @@ import numpy as np
 from rbd_ros.errors import SingularError, StateError
 from rbd_ros.kernels.bodies import BLOCK, CONSTANTS, LANES, NUMBER, PARENT, WRENCH
 from rbd_ros.kernels.compiled import prepare
+from rbd_ros.kernels.mimics import expand, fold_vector
 from rbd_ros.model.configurations import normalize
 from rbd_ros.model.joints import joint_subspace
 from rbd_ros.model.se3 import Ad, inverse
@@ -81,6 +82,7 @@ class Border:
         whole[self._places + LANES * PARENT] = self._places[bodies[:, PARENT].astype(int)]
         whole[LANES * PARENT] = len(bodies)
         self._screws, self._folding = model.tree.screws, model.folding
+        self._zeros = np.zeros(model.nv)
 
     def __reduce__(self):
         # Of buffers that are views of each other copies would not be.
@@ -92,22 +94,67 @@ class Border:
 
     def _run(self, kernel, labels, vectors, *rest):
         """Run a kernel on vectors, named by one letter each, and buffers."""
+        arguments = vectors
         if self._folding is not None:
-            vectors = self._expand(**dict(zip(labels, vectors)))
+            arguments = self._expand(**dict(zip(labels, vectors)))
         try:
-            fine = kernel(self.robot, self._screws, *vectors, *rest)
+            fine = kernel(self.robot, self._screws, *arguments, *rest)
         except NOT_A_VECTOR:
-            converted = self._ready(kernel, dict(zip(labels, vectors)), *rest)
-            fine = kernel(self.robot, self._screws, *converted, *rest)
+            arguments = self._ready(kernel, dict(zip(labels, arguments)), *rest)
+            fine = kernel(self.robot, self._screws, *arguments, *rest)
         if not fine:
             self._explain(**dict(zip(labels, vectors)))
 
-    def _expand(self, q, **velocities):
-        """Return the coordinates of the tree, mimicking joints included."""
+    @staticmethod
+    def _call(kernel, *arguments):
+        """Run a kernel on arguments that are known to be right, and return what it returns."""
+        try:
+            return kernel(*arguments)
+        except TypeError:
+            prepare(kernel, *arguments)
+            return kernel(*arguments)
+
+    # -- Mimicking joints: coordinates of the model to and from those of the tree. ---------------
+
+    @made_at_first_use
+    def _mimics(self):
+        """Return what the kernels of `rbd_ros.kernels.mimics` know of the joints."""
         fold = self._folding
-        q, *velocities = self.check(q=q, **velocities)
-        return (fold.multiplier * q[fold.source] + fold.offset,
-                *(fold.G @ x for x in velocities))
+        return (np.column_stack((fold.source, fold.multiplier, fold.offset)), fold.columns,
+                self.model.nq, self.model.nv)
+
+    @made_at_first_use
+    def _expanded(self):
+        """Return room for q and three velocities of the tree, and its parts."""
+        nq, n = len(self._folding.source), len(self._tau)
+        room = np.zeros(nq + 3 * n)
+        return room, tuple(np.split(room, [nq, nq + n, nq + 2 * n]))
+
+    def _expand(self, **vectors):
+        """Return q and up to three velocities of the tree, mimicking joints included."""
+        room, parts = self._expanded
+        zeros = self._zeros
+        try:
+            fine = expand(*self._mimics, *(*vectors.values(), zeros, zeros, zeros)[:4], room)
+        except NOT_A_VECTOR:
+            arguments = (*self._mimics, *(*self._convert(**vectors), zeros, zeros, zeros)[:4],
+                         room)
+            prepare(expand, *arguments)
+            fine = expand(*arguments)
+        if not fine:
+            self.check(**vectors)
+        return parts[:len(vectors)]
+
+    @made_at_first_use
+    def _folded_vector(self):
+        return np.zeros(self.model.nv)
+
+    def _fold_vector(self, x):
+        """Return torques of the tree folded, in room that is kept."""
+        self._call(fold_vector, self._folding.columns, x, self._folded_vector)
+        return self._folded_vector
+
+    # -- What was wrong. -------------------------------------------------------------------------
 
     def _convert(self, **vectors):
         return [vector(self.model, label, x, positions=label == 'q')
@@ -120,10 +167,9 @@ class Border:
 
     def _explain(self, **vectors):
         """Raise the error for a result that is not finite."""
-        if self._folding is None:
-            self.check(**vectors)
-            if 'q' in vectors:
-                normalize(self.model, vectors['q'])
+        self.check(**vectors)
+        if 'q' in vectors:
+            normalize(self.model, vectors['q'])
         raise StateError(f"the dynamics of robot '{self.model.name}' are not finite here: "
                          + ', '.join(f'{label} = {x}' for label, x in vectors.items()))
 

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compile the kernels, or load them from the cache, before they are needed."""
 
+from functools import partial
 from time import perf_counter
 
 import numpy as np
 
+from rbd_ros.analysis.variation import Variation
 from rbd_ros.model.description import Link
-from rbd_ros.model.joints import Joint
+from rbd_ros.model.joints import Joint, Mimic
 from rbd_ros.model.model import build_model
 from rbd_ros.workspace import Workspace
 
@@ -28,24 +30,40 @@ def warm_up(*, floating_base=False):
 
     """
     kind = 'free' if floating_base else 'revolute'
-    model = build_model('warm-up', [Link('base'), Link('link', 1.0, inertia=0.1 * np.eye(3))],
-                        [Joint('joint', kind, 'base', 'link')])
+    links = [Link('base'), *(Link(name, 1.0, inertia=0.1 * np.eye(3))
+                             for name in ('link', 'a', 'b'))]
+    joints = [Joint('joint', kind, 'base', 'link')]
+    model = build_model('warm-up', links[:2], joints)
     workspace = Workspace(model)
     q, v = np.ones(model.nq), np.zeros(model.nv)
-    prescribed = np.zeros(model.nv, bool)
+    prescribed, still = np.zeros(model.nv, bool), Variation()
+    # Kernels for joints that mimic others are the same for all kinds.
+    copying = Workspace(build_model('warm-up', links, [
+        *joints, Joint('one', 'revolute', 'link', 'a'),
+        Joint('two', 'revolute', 'link', 'b', mimic=Mimic('one'))]))
+    q_c, v_c = np.ones(copying.model.nq), np.zeros(copying.model.nv)
     for name, call in (
             ('all_terms', lambda: workspace.all_terms(q, v, factorization='body')),
             ('configuration_terms', lambda: workspace.configuration_terms(q)),
             ('inverse_dynamics', lambda: workspace.inverse_dynamics(q, v, v)),
             ('gravity_torques', lambda: workspace.gravity_torques(q)),
             ('hybrid_dynamics', lambda: workspace.hybrid_dynamics(q, v, v, v, prescribed)),
+            ('hybrid_dynamics_derivatives',
+             lambda: workspace.hybrid_dynamics_derivatives(q, v, v, v, prescribed)),
+            ('inverse_dynamics_derivative',
+             lambda: workspace.inverse_dynamics_derivative(q, v, v, still)),
+            ('hybrid_dynamics_derivative',
+             lambda: workspace.hybrid_dynamics_derivative(q, v, v, v, prescribed, still)),
             ('terms_and_rates', lambda: workspace.terms_and_rates(q, v, v)),
             ('forward_dynamics_derivatives',
              lambda: workspace.forward_dynamics_derivatives(q, v, v)),
             ('torque_regressor', lambda: workspace.torque_regressor(q, v, v)),
             ('slotine_li_regressor', lambda: workspace.slotine_li_regressor(q, v, v, v)),
             ('place_links', lambda: workspace.place_links(q)),
-            ('world_jacobian', lambda: workspace.world_jacobian(q, 'link'))):
+            ('world_jacobian', lambda: workspace.world_jacobian(q, 'link')),
+            *((f'{name} with mimics', partial(getattr(copying, name), q_c, *[v_c] * count))
+              for name, count in (('inverse_dynamics', 2), ('forward_dynamics_derivatives', 2),
+                                  ('terms_and_rates', 2), ('torque_regressor', 2)))):
         start = perf_counter()
         call()
         yield name, perf_counter() - start

@@ -6,22 +6,31 @@ from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
+from rbd_ros.body_changes import body_changes, check_direction
 from rbd_ros.kernel_interface import Border, made_at_first_use, NOT_A_VECTOR
-from rbd_ros.kernels.articulated_bodies import articulated_bodies, PSI_, SINGULAR
-from rbd_ros.kernels.bodies import LANES, PRESCRIBED, R_, r_
+from rbd_ros.kernels.articulated_bodies import (articulated_bodies, articulated_bodies_at_rest,
+                                                hybrid_dynamics, PSI_)
+from rbd_ros.kernels.bodies import BLOCK, LANES, NUMBER, PARENT, PRESCRIBED, R_, r_
 from rbd_ros.kernels.compiled import prepare
 from rbd_ros.kernels.composite_bodies import composite_bodies, use_body_factorization
 from rbd_ros.kernels.composite_body_rates import composite_rates
+from rbd_ros.kernels.directional_derivatives import hybrid_dynamics_change, inverse_dynamics_change
 from rbd_ros.kernels.link_kinematics import place_bodies, world_jacobian_columns
+from rbd_ros.kernels.mimics import (dense_hybrid_dynamics, expand, fold_rows, fold_side_by_side,
+                                    fold_stacked)
 from rbd_ros.kernels.newton_euler import newton_euler, newton_euler_at_rest
 from rbd_ros.kernels.newton_euler_derivatives import (forward_dynamics_and_jacobians,
-                                                      forward_dynamics_jacobians,
+                                                      hybrid_dynamics_and_jacobians,
+                                                      hybrid_dynamics_jacobians,
                                                       inverse_dynamics_jacobians)
 from rbd_ros.kernels.regressors import regressor_columns, slotine_li_columns
 from rbd_ros.validation import choice, mask
 
 CHRISTOFFEL = 'christoffel'
 FACTORIZATIONS = (CHRISTOFFEL, 'body')
+BOOL, FLOAT = np.dtype(bool), np.dtype(float)
+# What a kernel raises, and what it takes for a mask that is none.
+NOT_A_MASK = (*NOT_A_VECTOR, AttributeError)
 
 
 class DynamicsTerms(NamedTuple):
@@ -103,6 +112,12 @@ def name_rows(rows, nv):
                          rows[2 * nv + 5, :3])
 
 
+def name_rates(nv):
+    """Return room for the rows that `composite_rates` writes, and these under their names."""
+    rows = np.zeros((3 * nv + 2, nv))
+    return rows, TermsAndRates(rows[:nv], rows[nv:2 * nv], rows[2 * nv:3 * nv], rows[-2], rows[-1])
+
+
 class Workspace(Border):
     """
     Buffers for one robot, and the recursions that use them.
@@ -122,7 +137,7 @@ class Workspace(Border):
     def __init__(self, model):
         super().__init__(model)
         n = len(self._places) - 1
-        self._a, self._no_acceleration = np.zeros(n), np.zeros(model.nv)
+        self._a = np.zeros(n)
         self._link_rows = {}
 
     # Buffers that not every user needs are made at their first use.
@@ -138,10 +153,13 @@ class Workspace(Border):
     @made_at_first_use
     def terms(self):
         """Return what `all_terms` writes."""
-        if self._folding is None:
-            return self._tree_terms
+        return self._tree_terms if self._folding is None else name_rows(self._folded_rows,
+                                                                        self.model.nv)
+
+    @made_at_first_use
+    def _folded_rows(self):
         nv = self.model.nv
-        return name_rows(np.zeros((2 * nv + 6, max(nv, 3))), nv)
+        return np.zeros((2 * nv + 6, max(nv, 3)))
 
     # -- Recursions ------------------------------------------------------------------------------
 
@@ -149,13 +167,12 @@ class Workspace(Border):
         """Compute the `DynamicsTerms`."""
         if v is None:
             self.check(v=v)
-        if self._folding is not None:
-            q, v = self._expand(q=q, v=v)
+        tree_q, tree_v = (q, v) if self._folding is None else self._expand(q=q, v=v)
         try:
-            fine = composite_bodies(self.robot, self._screws, q, v, self._rows)
+            fine = composite_bodies(self.robot, self._screws, tree_q, tree_v, self._rows)
         except NOT_A_VECTOR:
-            q, v = self._ready(composite_bodies, {'q': q, 'v': v}, self._rows)
-            fine = composite_bodies(self.robot, self._screws, q, v, self._rows)
+            tree_q, tree_v = self._ready(composite_bodies, {'q': tree_q, 'v': tree_v}, self._rows)
+            fine = composite_bodies(self.robot, self._screws, tree_q, tree_v, self._rows)
         if not fine:
             self._explain(q=q, v=v)
         if (factorization is not CHRISTOFFEL and CHRISTOFFEL != choice(
@@ -167,13 +184,12 @@ class Workspace(Border):
 
     def configuration_terms(self, q):
         """Compute the `DynamicsTerms` that need no velocity; C and C v are left as they are."""
-        if self._folding is not None:
-            q, = self._expand(q=q)
+        tree_q, = (q,) if self._folding is None else self._expand(q=q)
         try:
-            fine = composite_bodies(self.robot, self._screws, q, None, self._rows)
+            fine = composite_bodies(self.robot, self._screws, tree_q, None, self._rows)
         except NOT_A_VECTOR:
-            q, = self._ready(composite_bodies, {'q': q}, None, self._rows)
-            fine = composite_bodies(self.robot, self._screws, q, None, self._rows)
+            tree_q, = self._ready(composite_bodies, {'q': tree_q}, None, self._rows)
+            fine = composite_bodies(self.robot, self._screws, tree_q, None, self._rows)
         if not fine:
             self._explain(q=q)
         if self._folding is not None:
@@ -198,11 +214,11 @@ class Workspace(Border):
 
     def _torques(self, kernel, **vectors):
         self._run(kernel, vectors, vectors.values())
-        return self._tau if self._folding is None else self._folding.G.T @ self._tau
+        return self._tau if self._folding is None else self._fold_vector(self._tau)
 
     def bias_torques(self, q, v, *, external_wrenches=None):
         """Return C v + g - sum J^T f."""
-        return self.inverse_dynamics(q, v, self._no_acceleration,
+        return self.inverse_dynamics(q, v, self._zeros,
                                      external_wrenches=external_wrenches)
 
     def gravity_torques(self, q):
@@ -227,26 +243,45 @@ class Workspace(Border):
                 return self.forward_dynamics(q, v, tau)
         if self._folding is None:
             return self._articulated(q, v, self._a, tau)[0]
-        return self._dense_hybrid(q, v, np.zeros(self.model.nv), tau,
-                                  np.zeros(self.model.nv, bool))[0]
+        return self._dense_hybrid(q, v, self._zeros, tau, self._none)[0]
 
     def hybrid_dynamics(self, q, v, a, tau, prescribed, *, external_wrenches=None):
-        """Return a and tau."""
+        """Return a and tau, in new arrays."""
         if external_wrenches is not None:
             with self._pushed(external_wrenches):
                 return self.hybrid_dynamics(q, v, a, tau, prescribed)
+        if self._folding is not None:
+            return self._dense_hybrid(q, v, a, tau, prescribed)
+        all_a, all_tau = np.empty(self.model.nv), np.empty(self.model.nv)
+        known = True
+        try:
+            if prescribed.dtype is BOOL and hybrid_dynamics(
+                    self.robot, self._screws, q, v, a, tau, prescribed, all_a, all_tau):
+                return all_a, all_tau
+        except NOT_A_MASK:
+            known = False
+            # Interpreted, the kernel may have begun.
+            self.prescribe(False)
+        a, tau, prescribed = self._given(a, tau, prescribed)
+        self.prescribe(prescribed)
+        try:
+            a, tau = self._articulated(q, v, a, tau)
+        finally:
+            self.prescribe(False)
+        if not known:
+            q, v = self._convert(q=q, v=v)
+            prepare(hybrid_dynamics, self.robot, self._screws, q, v, a, tau, prescribed, all_a,
+                    all_tau)
+        return a, tau
+
+    def _given(self, a, tau, prescribed):
+        """Return what is given of a and tau, zeros elsewhere, and where a is; or refuse it."""
         prescribed = mask(self.model, 'prescribed', prescribed)
         a, tau = self._convert(a=a, tau=tau)
         a[~prescribed], tau[prescribed] = 0.0, 0.0
         if not isfinite(a.sum() + tau.sum()):
             self.check(a=a, tau=tau)
-        if self._folding is not None:
-            return self._dense_hybrid(q, v, a, tau, prescribed)
-        self.prescribe(prescribed)
-        try:
-            return self._articulated(q, v, a, tau)
-        finally:
-            self.prescribe(False)
+        return a, tau, prescribed
 
     @made_at_first_use
     def _prescribed_places(self):
@@ -262,21 +297,32 @@ class Workspace(Border):
     # For a robot of thousands of joints these are large.
     @made_at_first_use
     def jacobians(self):
-        """Return room for the derivatives of tau and of a, and for a factor of M."""
+        """Return room for the derivatives of tau, for those of the unknowns, and a factor of M."""
         n = len(self._places) - 1
         return np.zeros((n, 3 * n)), np.zeros((n, 3 * n)), np.zeros((n, n))
 
     @made_at_first_use
+    def _model_jacobians(self):
+        """Return the same for the coordinates of the model."""
+        nv = self.model.nv
+        if self._folding is None:
+            return self.jacobians
+        return np.zeros((nv, 3 * nv)), np.zeros((nv, 3 * nv)), np.zeros((nv, nv))
+
+    @made_at_first_use
     def _derivatives(self):
         """Return the views of that room that are handed out."""
-        of_tau, of_a, _ = self.jacobians
-        return (Derivatives(*np.split(of_tau, 3, axis=1)), Derivatives(*np.split(of_a, 3, axis=1)))
+        of_tau, of_unknowns, _ = self._model_jacobians
+        return (Derivatives(*np.split(of_tau, 3, axis=1)),
+                Derivatives(*np.split(of_unknowns, 3, axis=1)))
 
     @made_at_first_use
     def _rates(self):
-        n = len(self._places) - 1
-        rows = np.zeros((3 * n + 2, n))
-        return rows, TermsAndRates(rows[:n], rows[n:2 * n], rows[2 * n:3 * n], rows[-2], rows[-1])
+        return name_rates(len(self._places) - 1)
+
+    @made_at_first_use
+    def _folded_rates(self):
+        return name_rates(self.model.nv)
 
     @made_at_first_use
     def regressor(self):
@@ -293,8 +339,9 @@ class Workspace(Border):
         self._run(composite_rates, 'qva', (q, v, a), rows)
         if self._folding is None:
             return result
-        G, (M, C, C_rate, g, g_rate) = self._folding.G, result
-        return TermsAndRates(*(G.T @ x @ G for x in (M, C, C_rate)), G.T @ g, G.T @ g_rate)
+        folded, result = self._folded_rates
+        self._call(fold_stacked, self._folding.columns, self.model.nv, 3, 2, rows, folded)
+        return result
 
     def inverse_dynamics_derivatives(self, q, v, a, *, external_wrenches=None):
         """Return the `Derivatives` of tau; by_input is M."""
@@ -302,10 +349,10 @@ class Workspace(Border):
             with self._pushed(external_wrenches):
                 return self.inverse_dynamics_derivatives(q, v, a)
         self._run(inverse_dynamics_jacobians, 'qva', (q, v, a), self.jacobians[0])
-        if self._folding is None:
-            return self._derivatives[0]
-        G = self._folding.G
-        return Derivatives(*(G.T @ part @ G for part in self._derivatives[0]))
+        if self._folding is not None:
+            self._call(fold_side_by_side, self._folding.columns, self.model.nv,
+                       self.jacobians[0], self._model_jacobians[0])
+        return self._derivatives[0]
 
     def forward_dynamics_derivatives(self, q, v, tau, *, external_wrenches=None):
         """Return the `Derivatives` of a; by_input is the inverse of M."""
@@ -313,20 +360,15 @@ class Workspace(Border):
             with self._pushed(external_wrenches):
                 return self.forward_dynamics_derivatives(q, v, tau)
         if self._folding is not None:
-            a = self.forward_dynamics(q, v, tau)
-            D_q, D_v, M = self.inverse_dynamics_derivatives(q, v, a)
-            inverse = np.linalg.inv(M)
-            return Derivatives(-inverse @ D_q, -inverse @ D_v, inverse)
+            return self.hybrid_dynamics_derivatives(q, v, self._zeros, tau, self._none)[0]
         jacobians, solved, L = self.jacobians
         try:
             fine = forward_dynamics_and_jacobians(self.robot, self._screws, q, v, self._a, tau,
                                                   jacobians, L, solved)
         except NOT_A_VECTOR:
             q, v, tau = self._convert(q=q, v=v, tau=tau)
-            # The kernels that this one calls are compiled before it.
             self._articulated(q, v, self._a, tau)
-            self._run(inverse_dynamics_jacobians, 'qva', (q, v, self._a), jacobians)
-            prepare(forward_dynamics_jacobians, self.robot, jacobians, L, solved)
+            self._prepare_jacobians(q, v, self._a)
             arguments = self._screws, q, v, self._a, tau, jacobians, L, solved
             prepare(forward_dynamics_and_jacobians, self.robot, *arguments)
             fine = forward_dynamics_and_jacobians(self.robot, *arguments)
@@ -335,35 +377,190 @@ class Workspace(Border):
             self._explain(q=q, v=v, tau=tau)
         return self._derivatives[1]
 
+    def _prepare_jacobians(self, q, v, a):
+        """Compile the kernels that others call, which must be there before these are."""
+        jacobians, solved, L = self.jacobians
+        self._run(inverse_dynamics_jacobians, 'qva', (q, v, a), jacobians)
+        prepare(hybrid_dynamics_jacobians, self.robot, jacobians, L, solved)
+
     def hybrid_dynamics_derivatives(self, q, v, a, tau, prescribed, *, external_wrenches=None):
         """Return the `Derivatives` of the unknown torques and accelerations, and a and tau."""
         if external_wrenches is not None:
             with self._pushed(external_wrenches):
                 return self.hybrid_dynamics_derivatives(q, v, a, tau, prescribed)
+        jacobians, solved, L = self._model_jacobians
+        if self._folding is not None:
+            a, tau = self._dense_hybrid(q, v, a, tau, prescribed)
+            self.inverse_dynamics_derivatives(q, v, a)
+            table, places = self._everyone_carried
+            table[places] = prescribed
+            if not self._call(hybrid_dynamics_jacobians, table, jacobians, L, solved):
+                self._explain(q=q, v=v, a=a, tau=tau)
+            return self._derivatives[1], a, tau
+        found = np.empty(self.model.nv), np.empty(self.model.nv)
+        try:
+            fine = prescribed.dtype is BOOL and hybrid_dynamics_and_jacobians(
+                self.robot, self._screws, q, v, a, tau, prescribed, *found, jacobians, L, solved)
+        except NOT_A_MASK:
+            fine = False
+            self.prescribe(False)
+        if not fine:
+            a, tau, prescribed = self._given(a, tau, prescribed)
+            found = self.hybrid_dynamics(q, v, a, tau, prescribed)
+            q, v = self._convert(q=q, v=v)
+            self._prepare_jacobians(q, v, found[0])
+            arguments = (self._screws, q, v, a, tau, prescribed, *found, jacobians, L, solved)
+            prepare(hybrid_dynamics_and_jacobians, self.robot, *arguments)
+            fine = hybrid_dynamics_and_jacobians(self.robot, *arguments)
+            if not fine:
+                self._explain(q=q, v=v, a=a, tau=tau)
+        return self._derivatives[1], *found
+
+    # -- Derivatives by one scalar. --------------------------------------------------------------
+
+    @made_at_first_use
+    def _directions(self):
+        """Return room for dq, dv, da and dtau, and for what is found, and the rows of both."""
+        room, found = np.zeros((2, 4, self.model.nv))
+        return room, tuple(room), found, tuple(found)
+
+    def _read_directions(self, variation, labels=('dq', 'dv', 'da', 'dtau')):
+        """Write derivatives of q, v, a and tau to their room, zeros for what is not there."""
+        rows = self._directions[1]
+        for label, row in zip(labels, rows):
+            x = getattr(variation, label)
+            if type(x) is np.ndarray and x.dtype is FLOAT and x.shape == row.shape:
+                row[:] = x
+            else:
+                row[:] = check_direction(self.model, label, x)
+
+    def _check_directions(self, variation, labels=('dq', 'dv', 'da', 'dtau')):
+        """Refuse what is no direction."""
+        for label in labels:
+            check_direction(self.model, label, getattr(variation, label))
+
+    def inverse_dynamics_derivative(self, q, v, a, variation, *, external_wrenches=None):
+        """Return the derivative of tau."""
+        if external_wrenches is not None:
+            with self._pushed(external_wrenches):
+                return self._inverse_derivative(q, v, a, variation, external_wrenches)
+        return self._inverse_derivative(q, v, a, variation, None)
+
+    def _inverse_derivative(self, q, v, a, variation, external_wrenches):
+        changes = body_changes(self.model, variation, external_wrenches)
+        self._read_directions(variation, ('dq', 'dv', 'da'))
+        return self._change_of_torques(q, v, a, variation, changes)
+
+    def _change_of_torques(self, q, v, a, variation, changes):
+        """Return the derivative of tau by what changes and by the directions that were read."""
+        dq, dv, da, _ = self._directions[1]
+        state = q, v, a
+        try:
+            if self._folding is not None:
+                state = self._expand(q=q, v=v, a=a)
+                zeros, room, parts = self._expanded_directions
+                self._call(expand, *self._mimics, zeros, dq, dv, da, room)
+                dq, dv, da = parts
+            fine = inverse_dynamics_change(self.robot, self._screws, *state, dq, dv, da, *changes,
+                                           self._tau)
+        except NOT_A_VECTOR:
+            fine = False
+        if not fine:
+            self._check_directions(variation, ('dq', 'dv', 'da'))
+            self._run(inverse_dynamics_change, 'qva', (q, v, a), dq, dv, da, *changes, self._tau)
+        return self._tau if self._folding is None else self._fold_vector(self._tau)
+
+    @made_at_first_use
+    def _expanded_directions(self):
+        """Return a q that nobody reads, room to expand three directions, and these in it."""
+        nq, n = len(self._folding.source), len(self._tau)
+        room = np.zeros(nq + 3 * n)
+        return np.zeros(self.model.nq), room, tuple(room[nq:].reshape(3, n))
+
+    @made_at_first_use
+    def _none(self):
+        return np.zeros(self.model.nv, bool)
+
+    def forward_dynamics_derivative(self, q, v, tau, variation, *, external_wrenches=None):
+        """Return the derivative of a."""
+        return self.hybrid_dynamics_derivative(q, v, self._zeros, tau, self._none, variation,
+                                               external_wrenches=external_wrenches)[0]
+
+    def hybrid_dynamics_derivative(self, q, v, a, tau, prescribed, variation, *,
+                                   external_wrenches=None):
+        """Return the derivatives of a and tau."""
+        if external_wrenches is not None:
+            with self._pushed(external_wrenches):
+                return self._hybrid_derivative(q, v, a, tau, prescribed, variation,
+                                               external_wrenches)
+        return self._hybrid_derivative(q, v, a, tau, prescribed, variation, None)
+
+    def _hybrid_derivative(self, q, v, a, tau, prescribed, variation, external_wrenches):
+        changes = body_changes(self.model, variation, external_wrenches)
+        self._read_directions(variation)
+        directions, _, found, results = self._directions
+        if self._folding is not None:
+            if not isfinite(directions.sum()):
+                self._check_directions(variation)
+            return self._dense_hybrid_derivative(q, v, a, tau, prescribed, variation, changes)
+        try:
+            fine = prescribed.dtype is BOOL and hybrid_dynamics_change(
+                self.robot, self._screws, q, v, a, tau, prescribed, directions, *changes, found)
+        except NOT_A_MASK:
+            fine = False
+            self.prescribe(False)
+        if not fine:
+            a, tau, prescribed = self._given(a, tau, prescribed)
+            # It refuses what is wrong.
+            self.hybrid_dynamics(q, v, a, tau, prescribed)
+            self._check_directions(variation)
+            q, v = self._convert(q=q, v=v)
+            prepare(inverse_dynamics_change, self.robot, self._screws, q, v, a, *directions[:3],
+                    *changes, found[3])
+            prepare(articulated_bodies_at_rest, self.robot, self._screws, q, *found[:2])
+            arguments = (self._screws, q, v, a, tau, prescribed, directions, *changes, found)
+            prepare(hybrid_dynamics_change, self.robot, *arguments)
+            if not hybrid_dynamics_change(self.robot, *arguments):
+                self._explain(q=q, v=v, a=a, tau=tau)
+        return results[2:]
+
+    def _dense_hybrid_derivative(self, q, v, a, tau, prescribed, variation, changes):
+        """Differentiate M a + b = tau as it stands [K (33)]: mimics close loops."""
         prescribed = mask(self.model, 'prescribed', prescribed)
-        a, tau = self.hybrid_dynamics(q, v, a, tau, prescribed)
-        D_q, D_v, M = self.inverse_dynamics_derivatives(q, v, a)
-        given, free = np.flatnonzero(prescribed), np.flatnonzero(~prescribed)
-        # M_pp da_p = dtau_p - D dx - M_pa da_a; the torques follow.             [d of K (33)]
-        inverse = np.linalg.inv(M[np.ix_(free, free)])
-        parts = []
-        for D in (D_q, D_v):
-            part = D.copy()
-            part[free] = -inverse @ D[free]
-            part[given] += M[np.ix_(given, free)] @ part[free]
-            parts.append(part)
-        by_input = np.zeros_like(M)
-        by_input[np.ix_(free, free)] = inverse
-        by_input[np.ix_(free, given)] = -inverse @ M[np.ix_(free, given)]
-        by_input[np.ix_(given, given)] = M[np.ix_(given, given)]
-        by_input[given] += M[np.ix_(given, free)] @ by_input[free]
-        return Derivatives(*parts, by_input), a, tau
+        a, _ = self._dense_hybrid(q, v, a, tau, prescribed)
+        _, (_, _, given, dtau), _, (_, _, da, all_dtau) = self._directions
+        given[~prescribed] = 0.0
+        b = self._change_of_torques(q, v, a, variation, changes)
+        self.configuration_terms(q)
+        if self._call(dense_hybrid_dynamics, self._folded_rows, b, self._zeros, dtau, prescribed,
+                      da, all_dtau, self._factor):
+            self._explain(q=q, v=v, a=a)
+        da += given
+        return da, all_dtau
+
+    @made_at_first_use
+    def _everyone_carried(self):
+        """
+        Return a table of bodies each of which carries all that follow, one for each velocity.
+
+        To the kernel of the derivatives the mass matrix is then a full one, as mimics make it.
+        With it comes where it is said which accelerations are given.
+
+        """
+        n = self.model.nv + 1
+        places = np.arange(n) // LANES * BLOCK + np.arange(n) % LANES
+        table = np.zeros(-(-n // LANES) * BLOCK)
+        whole = table.view(np.int64)
+        whole[places + LANES * NUMBER] = np.arange(n)
+        whole[places[1:] + LANES * PARENT] = places[:-1]
+        whole[LANES * PARENT] = n
+        return table, places[1:] + LANES * PRESCRIBED
 
     def torque_regressor(self, q, v, a):
         """Return Y with Y pi = tau - armature a, for the parameters of every moving body."""
         links, Y = self.regressor
         self._run(regressor_columns, 'qva', (q, v, a), links, Y)
-        return Y if self._folding is None else self._folding.G.T @ Y
+        return Y if self._folding is None else self._fold_rows(Y)
 
     def slotine_li_regressor(self, q, v, v_r, a_r, *, factorization='christoffel'):
         """Return Y with Y pi = M a_r + C v_r + g - armature a_r."""
@@ -371,7 +568,15 @@ class Workspace(Border):
         links, Y = self.regressor
         self._run(slotine_li_columns, ('q', 'v', 'v_r', 'a_r'), (q, v, v_r, a_r), links,
                   0.5 if factorization == 'christoffel' else 0.0, Y)
-        return Y if self._folding is None else self._folding.G.T @ Y
+        return Y if self._folding is None else self._fold_rows(Y)
+
+    @made_at_first_use
+    def _folded_regressor(self):
+        return np.zeros((self.model.nv, self.regressor[1].shape[1]))
+
+    def _fold_rows(self, Y):
+        self._call(fold_rows, self._folding.columns, Y, self._folded_regressor)
+        return self._folded_regressor
 
     # -- Kinematics. -----------------------------------------------------------------------------
 
@@ -441,29 +646,30 @@ class Workspace(Border):
     # -- Mimicking joints: coordinates of the model to and from those of the tree. ---------------
 
     def _fold_terms(self):
-        G, tree, terms = self._folding.G, self._tree_terms, self.terms
-        terms.M[:] = G.T @ (tree.M @ G)
-        terms.C[:] = G.T @ (tree.C @ G)
-        terms.g[:] = G.T @ tree.g
-        terms.coriolis_torques[:] = G.T @ tree.coriolis_torques
-        terms.com_jacobian[:] = tree.com_jacobian @ G
-        terms.com[:] = tree.com
+        # M and C; g, C v and the Jacobian of the centre of mass, which itself stays.
+        self._call(fold_stacked, self._folding.columns, self.model.nv, 2, 5, self._rows,
+                   self._folded_rows)
+        self.terms.com[:] = self._tree_terms.com
+
+    @made_at_first_use
+    def _factor(self):
+        return np.zeros((self.model.nv, self.model.nv))
 
     def _dense_hybrid(self, q, v, a, tau, prescribed):
         """Solve the equations of motion as they stand [K (33)]: mimics close loops."""
-        # Imported here: a node need not wait for SciPy when it starts.
-        from scipy.linalg.lapack import dposv
-        tau, = self.check(tau=tau)
-        b = self.bias_torques(q, v).copy()
-        M = self.configuration_terms(q).M
-        p = ~prescribed
-        if p.any():
-            M_pp = M[np.ix_(p, p)]
-            factor, a_p, failed = dposv(M_pp, (tau - b - M @ a)[p])
-            pivots = np.square(np.diag(factor))
-            lost = np.flatnonzero(pivots <= SINGULAR * np.diag(M_pp))
-            if failed or len(lost):
-                column = np.flatnonzero(p)[failed - 1 if failed else lost[0]]
-                self._refuse(column, q)
-            a[p] = a_p
-        return a, np.where(p, tau, M @ a + b)
+        all_a, all_tau = np.empty(self.model.nv), np.empty(self.model.nv)
+        b, _ = self.bias_torques(q, v), self.configuration_terms(q)
+        rest = all_a, all_tau, self._factor
+        try:
+            if prescribed.dtype is BOOL and not dense_hybrid_dynamics(
+                    self._folded_rows, b, a, tau, prescribed, *rest):
+                return all_a, all_tau
+        except NOT_A_MASK:
+            pass
+        a, tau, prescribed = self._given(a, tau, prescribed)
+        column = self._call(dense_hybrid_dynamics, self._folded_rows, b, a, tau, prescribed, *rest)
+        if column > 0:
+            self._refuse(column - 1, q)
+        if column:
+            self._explain(q=q, v=v, a=a, tau=tau)
+        return all_a, all_tau

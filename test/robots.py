@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robots for the tests: random trees, and real ones beside the same robots in Pinocchio."""
 
+from dataclasses import replace
 import pathlib
 import warnings
 
@@ -10,7 +11,8 @@ import pinocchio
 from rbd_ros import load_urdf, ModelWarning
 from rbd_ros.model import build_model
 from rbd_ros.model.description import Link
-from rbd_ros.model.joints import Joint
+from rbd_ros.model.joints import Joint, Mimic
+from rbd_ros.model.model import rebuild
 from rbd_ros.model.se3 import pose, rotation_from_rpy
 
 DATA = pathlib.Path(pinocchio.__file__).parents[4] / 'share' / 'example-robot-data' / 'robots'
@@ -65,6 +67,15 @@ def random_tree(seed, count, kinds=('revolute', 'prismatic', 'continuous', 'fixe
                             pitch=rng.normal(scale=0.1)))
     return build_model(f'tree{seed}', [link(k) for k in range(count + 1)], joints,
                        gravity=rng.normal(scale=5.0, size=3))
+
+
+def with_mimics(model, seed):
+    """Return a robot in which half of the joints with one coordinate copy the first of them."""
+    rng = np.random.default_rng(seed)
+    single = [joint.name for joint in model.joints if joint.nv == 1]
+    copies = {name: Mimic(single[0], rng.normal(), rng.normal()) for name in single[1::2]}
+    return rebuild(model, joints=[replace(joint, mimic=copies.get(joint.name),
+                                          armature=(0.1,) * joint.nv) for joint in model.joints])
 
 
 def random_state(model, seed):

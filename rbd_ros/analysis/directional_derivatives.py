@@ -1,21 +1,13 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Derivatives of inverse, forward and hybrid dynamics by any scalar p, in one O(n) pass each.
+Derivatives of inverse, forward and hybrid dynamics by any scalar p, in O(n).
 
-Kim tables 5, 6 and 7, as corrected in `doc/equations.md`. Where a symbol x stands for a
-quantity, dx is its derivative by p. Some columns of one joint may be given and others not: S_a
-holds those with given acceleration, S_p those with given torque, so that table 6 is table 7 with
-no S_a.
+What the recursions are is told in `rbd_ros.kernels.directional_derivatives`; the tables of Kim as
+they are printed are in `rbd_ros.textbook.directional_tables`.
 
 """
 
-from dataclasses import replace
-
-import numpy as np
-from rbd_ros.analysis.variation import check_direction, vary_bodies
-from rbd_ros.model.se3 import ad
-from rbd_ros.textbook.sums_over_links import mass_matrix, tree_coordinates
 from rbd_ros.workspace import Workspace
 
 
@@ -56,36 +48,8 @@ def inverse_dynamics_derivative(model, q, v, a, variation, *, external_wrenches=
     Kim table 5 and (64).
 
     """
-    Workspace(model).inverse_dynamics(q, v, a, external_wrenches=external_wrenches)
-    dq, dv, da = (check_direction(model, label, getattr(variation, label))
-                  for label in ('dq', 'dv', 'da'))
-    q, v, a, dq, dv, da = tree_coordinates(model, q, v, a, dq, dv, da)
-    bodies = vary_bodies(model, q, v, dq, dv, external_wrenches, variation)
-
-    # Root to leaves: twists, accelerations and the force on each link alone.             [K, T5]
-    V, dV = [np.zeros(6)], [np.zeros(6)]
-    Vdot, dVdot = [np.concatenate((np.zeros(3), -model.gravity))], [np.zeros(6)]
-    F, dF = [np.zeros(6)], [np.zeros(6)]
-    for i, body in enumerate(bodies, 1):
-        V_i, dV_i, eta, deta = _twists(body, V, dV, v, dv)
-        V.append(V_i)
-        dV.append(dV_i)
-        k, p, A = body.columns, body.parent, body.A
-        w = A @ Vdot[p]
-        Vdot.append(w + eta + body.S @ a[k])
-        dVdot.append(A @ dVdot[p] - ad(body.dh) @ w + deta + body.dS @ a[k] + body.S @ da[k])
-        B, dB = _bias(body, V_i, dV_i)
-        F.append(body.G @ Vdot[i] + B)
-        dF.append(body.dG @ Vdot[i] + body.G @ dVdot[i] + dB)
-
-    # Leaves to root: forces, and torques.                                                [K, T5]
-    dtau = np.zeros(len(v))
-    for i, body in reversed(list(enumerate(bodies, 1))):
-        k, p, A = body.columns, body.parent, body.A
-        dtau[k] = body.dS.T @ F[i] + body.S.T @ dF[i] + body.armature * da[k]
-        F[p] = F[p] + A.T @ F[i]
-        dF[p] = dF[p] + A.T @ (dF[i] - ad(body.dh).T @ F[i])
-    return dtau if model.folding is None else model.folding.G.T @ dtau
+    return Workspace(model).inverse_dynamics_derivative(
+        q, v, a, variation, external_wrenches=external_wrenches).copy()
 
 
 def forward_dynamics_derivative(model, q, v, tau, variation, *, external_wrenches=None):
@@ -127,9 +91,8 @@ def forward_dynamics_derivative(model, q, v, tau, variation, *, external_wrenche
     Kim table 6 and (64). Where joints mimic others: Kim (33), differentiated.
 
     """
-    return hybrid_dynamics_derivative(model, q, v, np.zeros(model.nv), tau,
-                                      np.zeros(model.nv, bool), variation,
-                                      external_wrenches=external_wrenches)[0]
+    return Workspace(model).forward_dynamics_derivative(
+        q, v, tau, variation, external_wrenches=external_wrenches).copy()
 
 
 def hybrid_dynamics_derivative(model, q, v, a, tau, prescribed, variation, *,
@@ -178,109 +141,6 @@ def hybrid_dynamics_derivative(model, q, v, a, tau, prescribed, variation, *,
     Kim table 7 and (64). Where joints mimic others: Kim (33), differentiated.
 
     """
-    a, tau = Workspace(model).hybrid_dynamics(q, v, a, tau, prescribed,
-                                              external_wrenches=external_wrenches)
-    given = np.array(prescribed, bool)
-    da = np.where(given, check_direction(model, 'da', variation.da), 0.0)
-    dtau = np.where(given, 0.0, check_direction(model, 'dtau', variation.dtau))
-    if model.folding is not None:
-        return _dense(model, q, v, a, given, da, dtau, variation, external_wrenches)
-    q, v = np.asarray(q, float), np.asarray(v, float)
-    dq, dv = (check_direction(model, label, getattr(variation, label)) for label in ('dq', 'dv'))
-    bodies = vary_bodies(model, q, v, dq, dv, external_wrenches, variation)
-
-    # Root to leaves: twists.                                                             [K, T7]
-    V, dV, eta, deta = [np.zeros(6)], [np.zeros(6)], [np.zeros(6)], [np.zeros(6)]
-    # Articulated inertia I and bias B; the root's, at index 0, are summed up and not used.
-    I_A, dI_A = [np.zeros((6, 6))], [np.zeros((6, 6))]
-    B_A, dB_A = [np.zeros(6)], [np.zeros(6)]
-    for body in bodies:
-        for values, x in zip((V, dV, eta, deta), _twists(body, V, dV, v, dv)):
-            values.append(x)
-        for values, x in zip((B_A, dB_A), _bias(body, V[-1], dV[-1])):
-            values.append(x)
-        I_A.append(body.G)
-        dI_A.append(body.dG)
-
-    # Leaves to root: what the parent feels of each articulated body.                     [K, T7]
-    Psi, dPsi = [None] * len(V), [None] * len(V)
-    for i, body in reversed(list(enumerate(bodies, 1))):
-        k, S, dS, e, de = _split(body, given, a, da, eta[i], deta[i])
-        Psi[i] = np.linalg.inv(S.T @ I_A[i] @ S + np.diag(body.armature[~given[body.columns]]))
-        u = tau[k] - S.T @ (I_A[i] @ e + B_A[i])
-        Pi = I_A[i] - I_A[i] @ S @ Psi[i] @ S.T @ I_A[i]
-        beta = B_A[i] + I_A[i] @ (e + S @ Psi[i] @ u)
-
-        Z = dS.T @ I_A[i] @ S
-        dPsi[i] = -Psi[i] @ (S.T @ dI_A[i] @ S + Z + Z.T) @ Psi[i]
-        dPi = dI_A[i] - (I_A[i] @ S @ dPsi[i] @ S.T @ I_A[i]
-                         + _sym(dI_A[i] @ S @ Psi[i] @ S.T @ I_A[i])
-                         + _sym(I_A[i] @ dS @ Psi[i] @ S.T @ I_A[i]))
-        du = dtau[k] - dS.T @ (I_A[i] @ e + B_A[i]) - S.T @ (dI_A[i] @ e + I_A[i] @ de + dB_A[i])
-        dbeta = (dB_A[i] + dI_A[i] @ (e + S @ Psi[i] @ u)
-                 + I_A[i] @ (de + (dS @ Psi[i] + S @ dPsi[i]) @ u + S @ Psi[i] @ du))
-
-        p, A, ad_dh = body.parent, body.A, ad(body.dh)
-        I_A[p] = I_A[p] + A.T @ Pi @ A
-        dI_A[p] = dI_A[p] + A.T @ (dPi - _sym(Pi @ ad_dh)) @ A
-        B_A[p] = B_A[p] + A.T @ beta
-        dB_A[p] = dB_A[p] + A.T @ (dbeta - ad_dh.T @ beta)
-
-    # Root to leaves: accelerations, and torques where those are asked for.               [K, T7]
-    Vdot, dVdot = [np.concatenate((np.zeros(3), -model.gravity))], [np.zeros(6)]
-    for i, body in enumerate(bodies, 1):
-        k, S, dS, e, de = _split(body, given, a, da, eta[i], deta[i])
-        w = body.A @ Vdot[body.parent]
-        dw = body.A @ dVdot[body.parent] - ad(body.dh) @ w
-        da[k] = (dPsi[i] @ (tau[k] - S.T @ (I_A[i] @ (w + e) + B_A[i]))
-                 + Psi[i] @ (dtau[k] - (dS.T @ I_A[i] + S.T @ dI_A[i]) @ (w + e)
-                             - S.T @ I_A[i] @ (dw + de) - dS.T @ B_A[i] - S.T @ dB_A[i]))
-        c = body.columns
-        Vdot.append(w + eta[i] + body.S @ a[c])
-        dVdot.append(dw + deta[i] + body.dS @ a[c] + body.S @ da[c])
-        F = I_A[i] @ Vdot[i] + B_A[i]
-        dF = dI_A[i] @ Vdot[i] + I_A[i] @ dVdot[i] + dB_A[i]
-        felt = body.dS.T @ F + body.S.T @ dF + body.armature * da[c]
-        dtau[c] = np.where(given[c], felt, dtau[c])
-    return da, dtau
-
-
-def _dense(model, q, v, a, given, da, dtau, variation, external_wrenches):
-    """Differentiate M a + b = tau as it stands [K (33)]: mimicking joints close loops."""
-    change = inverse_dynamics_derivative(
-        model, q, v, a, replace(variation, da=da), external_wrenches=external_wrenches)
-    M, p = mass_matrix(model, q), ~given
-    da[p] = np.linalg.solve(M[np.ix_(p, p)], (dtau - change)[p])
-    return da, np.where(given, change + M[:, p] @ da[p], dtau)
-
-
-def _twists(body, V, dV, v, dv):
-    """Return V, dV, eta = ad_V S v + Sdot v and d eta of a link, from those of its parent."""
-    v, dv = v[body.columns], dv[body.columns]
-    carried = body.A @ V[body.parent]
-    Sv, dSv = body.S @ v, body.dS @ v + body.S @ dv
-    V_i = carried + Sv
-    dV_i = body.A @ dV[body.parent] - ad(body.dh) @ carried + dSv
-    eta = ad(V_i) @ Sv + body.S_rate @ v
-    deta = ad(dV_i) @ Sv + ad(V_i) @ dSv + body.dS_rate @ v + body.S_rate @ dv
-    return V_i, dV_i, eta, deta
-
-
-def _bias(body, V, dV):
-    """Return B = -ad_V^T G V - f of a link alone, and dB."""
-    h, dh = body.G @ V, body.dG @ V + body.G @ dV
-    return -ad(V).T @ h - body.f, -ad(dV).T @ h - ad(V).T @ dh - body.df
-
-
-def _split(body, given, a, da, eta, deta):
-    """Return where the torques are given, their columns of S and dS, and eta + S_a a_a."""
-    c = body.columns
-    known = given[c]
-    columns = np.arange(c.start, c.stop)
-    S_a, dS_a, a_a = body.S[:, known], body.dS[:, known], a[columns[known]]
-    return (columns[~known], body.S[:, ~known], body.dS[:, ~known], eta + S_a @ a_a,
-            deta + dS_a @ a_a + S_a @ da[columns[known]])
-
-
-def _sym(X):
-    return X + X.T
+    da, dtau = Workspace(model).hybrid_dynamics_derivative(
+        q, v, a, tau, prescribed, variation, external_wrenches=external_wrenches)
+    return da.copy(), dtau.copy()

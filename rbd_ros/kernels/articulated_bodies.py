@@ -141,14 +141,16 @@ def articulated_to_parent(r, I_A):
              A[3] + y[0] - u[1], A[4] + z[0] - u[2], A[5] + z[1] - v[2]), mixed, D)
 
 
-@kernel
-def articulated_bodies(robot, screws, q, v, a, tau):
+@helper
+def recursion(robot, screws, q, v, a, tau):
     """
     Complete the accelerations a and the torques tau.
 
     Where a body's PRESCRIBED is 1 its a is given and its tau is written, elsewhere the other way
-    round. Returns whether a and tau are finite; False too if q, v, a or tau have a wrong length or
-    a column of S carries no inertia. The PSI_ of the ground is the number of that body, or 0.
+    round. ``v`` may be None: then M a = tau is solved, as if the robot stood still without gravity
+    and nothing pushed it. Returns whether a and tau are finite; False too if q, v, a or tau have a
+    wrong length or a column of S carries no inertia. The PSI_ of the ground is the number of that
+    body, or 0.
 
     """
     store(robot, GROUND, PSI_, 0.0)
@@ -168,25 +170,30 @@ def articulated_bodies(robot, screws, q, v, a, tau):
         R_p = load33(robot, up, R_)
         R, r = compose(R_p, load33(robot, b, R_)), rotate(R_p, load3(robot, b, r_))
         S = turned_column(robot, screws, b, R)
-        Sv = turned_joint_motion(robot, screws, i, R, S, v)
-        V = add6(shift(r, load6(robot, up, V_)), Sv)
         store33(robot, b, R_, R)
         store3(robot, b, r_, r)
         store6(robot, b, S_, S)
-        store6(robot, b, V_, V)
-        store6(robot, b, VDOT_, add6(shift(r, load6(robot, up, VDOT_)), ad(V, Sv)))
+        if v is not None:
+            Sv = turned_joint_motion(robot, screws, i, R, S, v)
+            V = add6(shift(r, load6(robot, up, V_)), Sv)
+            store6(robot, b, V_, V)
+            store6(robot, b, VDOT_, add6(shift(r, load6(robot, up, VDOT_)), ad(V, Sv)))
     # Each body alone: its inertia, and the force that moves it so.
     for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
-            R, V, Vdot = load33(robot, b, R_), load6(robot, b, V_), load6(robot, b, VDOT_)
+            R = load33(robot, b, R_)
             sigma, h, m = load_inertia(robot, b, INERTIA)
-            moment, force = load6(robot, b, WRENCH)
             G = (symmetric_turned(R, sigma), rotate(R, h), m)
             store_articulated(robot, b, articulated_from_rigid(G))
             store(robot, b, TRACES_, 2.0 * (sigma[0] + sigma[1] + sigma[2]))
             store(robot, b, TRACES_ + 1, 3.0 * m)
-            F = sub6(inertia_times(G, Vdot), ad_transposed(V, inertia_times(G, V)))
-            store6(robot, b, B_, sub6(F, (rotate(R, moment), rotate(R, force))))
+            F = (zero, zero)
+            if v is not None:
+                V, Vdot = load6(robot, b, V_), load6(robot, b, VDOT_)
+                moment, force = load6(robot, b, WRENCH)
+                F = sub6(inertia_times(G, Vdot), ad_transposed(V, inertia_times(G, V)))
+                F = sub6(F, (rotate(R, moment), rotate(R, force)))
+            store6(robot, b, B_, F)
     # Leaves to root: articulated inertia I and bias B, and what the parent feels of them.
     for i in range(n - 1, 0, -1):
         b = place(i)
@@ -229,3 +236,61 @@ def articulated_bodies(robot, screws, q, v, a, tau):
         store6(robot, b, W_, w)
         total += a[i - 1] + tau[i - 1]
     return math.isfinite(total)
+
+
+@kernel
+def articulated_bodies(robot, screws, q, v, a, tau):
+    """Do the `recursion`, and return whether a and tau are finite."""
+    # Interpreted, None would come this far.
+    return v is not None and recursion(robot, screws, q, v, a, tau)
+
+
+@kernel
+def articulated_bodies_at_rest(robot, screws, q, a, tau):
+    """Do the `recursion` for M a = tau alone, and return whether a and tau are finite."""
+    return recursion(robot, screws, q, None, a, tau)
+
+
+@helper
+def prescribe(robot, prescribed):
+    """Say for each body whether its acceleration is given."""
+    for i in range(1, count(robot)):
+        store(robot, place(i), PRESCRIBED, 1.0 if prescribed[i - 1] else 0.0)
+
+
+@helper
+def prescribe_none(robot):
+    """Say that no acceleration is given."""
+    for i in range(1, count(robot)):
+        store(robot, place(i), PRESCRIBED, 0.0)
+
+
+@helper
+def take_what_is_given(robot, a, tau, prescribed, all_a, all_tau):
+    """
+    Say which accelerations are given, and copy a and tau, of which the rest is not read.
+
+    Nothing is written, and False returned, if an argument has a wrong length.
+
+    """
+    nv = count(robot) - 1
+    if len(a) != nv or len(tau) != nv or len(prescribed) != nv:
+        return False
+    prescribe(robot, prescribed)
+    for i in range(nv):
+        all_a[i], all_tau[i] = a[i], tau[i]
+    return True
+
+
+@kernel
+def hybrid_dynamics(robot, screws, q, v, a, tau, prescribed, all_a, all_tau):
+    """
+    Write all accelerations and torques; what is not given of ``a`` and ``tau`` is not looked at.
+
+    Returns what `articulated_bodies` does; False too if ``prescribed`` has a wrong length.
+
+    """
+    fine = (take_what_is_given(robot, a, tau, prescribed, all_a, all_tau)
+            and articulated_bodies(robot, screws, q, v, all_a, all_tau))
+    prescribe_none(robot)
+    return fine

@@ -24,13 +24,15 @@ Checked against Kim (table 5) applied to every unit vector.
 
 import math
 
-from rbd_ros.kernels.articulated_bodies import articulated_bodies
+import numpy as np
+from rbd_ros.kernels.articulated_bodies import (articulated_bodies, prescribe_none,
+                                                take_what_is_given)
 from rbd_ros.kernels.bodies import (add_columns, ARMATURE, BLOCK, count, end, fits, follows,
                                     GRAVITY, GROUND, ground_origin, INERTIA, LANES, load, load3,
-                                    load33, load6, load_inertia, number, parent, place,
-                                    place_ground, place_in_parents, place_in_world, R_, r_,
-                                    SCRATCH, store3, store33, store6, store_inertia, world_column,
-                                    world_joint_motion, WRENCH)
+                                    load33, load6, load_inertia, load_integer, number, parent,
+                                    place, place_ground, place_in_parents, place_in_world,
+                                    PRESCRIBED, R_, r_, SCRATCH, store, store3, store33, store6,
+                                    store_inertia, world_column, world_joint_motion, WRENCH)
 from rbd_ros.kernels.compiled import helper, kernel
 from rbd_ros.kernels.vectors import (ad, ad_transposed, add6, dot, dot6, inertia_from_child,
                                      inertia_times, scale, scale6, sub6, to_parent,
@@ -41,6 +43,8 @@ from rbd_ros.kernels.vectors import (ad, ad_transposed, add6, dot, dot6, inertia
 # the parent.
 S_, V_, A_, VP_, AP_, FIRST_, SECOND_, RATE_, G_, K_, p_, F_, DERIVATIVE_COLUMNS = (
     SCRATCH + k for k in (12, 18, 24, 30, 36, 42, 48, 54, 60, 70, 79, 82, 88))
+# And once these are used up:
+CARRIER_ = SCRATCH
 
 
 @kernel
@@ -141,33 +145,84 @@ def inverse_dynamics_jacobians(robot, screws, q, v, a, jacobians):
 
 
 @helper
+def is_given(robot, i):
+    """Return whether the acceleration of velocity i is given, rather than its torque."""
+    return load(robot, place(i + 1), PRESCRIBED) != 0.0
+
+
+@helper
+def find_carriers(robot):
+    """
+    Write which velocity carries each body, or -1; those whose acceleration is given are skipped.
+
+    Return whether there are any such.
+
+    """
+    some_given = False
+    for i in range(1, count(robot)):
+        b = place(i)
+        some_given |= load(robot, b, PRESCRIBED) != 0.0
+        up = parent(robot, b)
+        while load(robot, up, PRESCRIBED) != 0.0:
+            up = parent(robot, up)
+        store(robot, b, CARRIER_, np.int64(number(robot, up) - 1).view(np.float64))
+    return some_given
+
+
+@helper
 def carrier(robot, i):
-    """Return the velocity of the body that carries the one of velocity i, or -1."""
-    return number(robot, parent(robot, place(i + 1))) - 1
+    """Return the velocity, not given, of the nearest body that carries the one of velocity i."""
+    return load_integer(robot, place(i + 1), CARRIER_)
+
+
+@helper
+def add_row(solved, i, factor, j):
+    """Add a multiple of row j to row i."""
+    for c in range(solved.shape[1]):
+        solved[i, c] += factor * solved[j, c]
 
 
 @kernel
-def forward_dynamics_jacobians(robot, jacobians, L, solved):
+def hybrid_dynamics_jacobians(robot, jacobians, L, solved):
     """
-    Write da/dq, da/dv and da/dtau = M^-1 side by side to `solved`, shape (nv, 3 nv).
+    Write the derivatives of the unknowns by q, v and input side by side to `solved`, (nv, 3 nv).
 
-    ``jacobians`` is as `inverse_dynamics_jacobians` left it, at the accelerations a:
-    da/d(q, v) = -M^-1 dtau/d(q, v). ``L``, shape (nv, nv), receives L
-    with M = L^T L, which has entries only where one joint carries the other. Returns whether the
-    results are finite.
+    Let a be the velocities whose acceleration is given, by PRESCRIBED of the robot, and p the
+    others. With D = dtau/d(q, v) at the accelerations that solve the problem, Kim (33) changes by
+
+        M_pp da_p = dtau_p - M_pa da_a - D_p d(q, v),
+        dtau_a = M_ap da_p + M_aa da_a + D_a d(q, v).
+
+    ``jacobians`` is as `inverse_dynamics_jacobians` left it. ``L``, shape (nv, nv), receives L
+    with M_pp = L^T L, which has entries only where one joint carries the other. Returns whether
+    the results are finite.
 
     """
     nv = count(robot) - 1
+    by_a = 2 * nv
+    some_given = find_carriers(robot)
     for i in range(nv):
         for j in range(i + 1):
-            L[i, j] = jacobians[i, 2 * nv + j]
-        for j in range(2 * nv):
+            L[i, j] = jacobians[i, by_a + j]
+        for j in range(by_a):
             solved[i, j] = -jacobians[i, j]
-        for j in range(2 * nv, 3 * nv):
+        for j in range(by_a, 3 * nv):
             solved[i, j] = 0.0
-        solved[i, 2 * nv + i] = 1.0
-    # M = L^T L, in place.
+        solved[i, by_a + i] = 1.0
+    if some_given:
+        for j in range(nv):
+            if is_given(robot, j):
+                for i in range(nv):
+                    solved[i, by_a + j] = -jacobians[i, by_a + j]
+        for i in range(nv):
+            if is_given(robot, i):
+                solved[i, by_a + i] = -jacobians[i, by_a + i]
+                for j in range(3 * nv):
+                    solved[i, j] = -solved[i, j]
+    # M_pp = L^T L, in place.
     for k in range(nv - 1, -1, -1):
+        if some_given and is_given(robot, k):
+            continue
         L[k, k] = math.sqrt(L[k, k])
         inverse = 1.0 / L[k, k]
         i = carrier(robot, k)
@@ -183,28 +238,41 @@ def forward_dynamics_jacobians(robot, jacobians, L, solved):
             i = carrier(robot, i)
     # L^T y = b, then L x = y, for all columns at once.
     for i in range(nv - 1, -1, -1):
+        if some_given and is_given(robot, i):
+            continue
         inverse = 1.0 / L[i, i]
         for c in range(3 * nv):
             solved[i, c] *= inverse
         j = carrier(robot, i)
         while j >= 0:
-            factor = L[i, j]
-            for c in range(3 * nv):
-                solved[j, c] -= factor * solved[i, c]
+            add_row(solved, j, -L[i, j], i)
             j = carrier(robot, j)
+    for i in range(nv):
+        if some_given and is_given(robot, i):
+            continue
+        j = carrier(robot, i)
+        while j >= 0:
+            add_row(solved, i, -L[i, j], j)
+            j = carrier(robot, j)
+        inverse = 1.0 / L[i, i]
+        for c in range(3 * nv):
+            solved[i, c] *= inverse
+    if some_given:
+        # The torques feel the accelerations that were found, of what carries and of what is
+        # carried.
+        for i in range(nv):
+            b = parent(robot, place(i + 1))
+            while b > 0:
+                j = number(robot, b) - 1
+                if is_given(robot, i) and not is_given(robot, j):
+                    add_row(solved, i, jacobians[i, by_a + j], j)
+                elif is_given(robot, j) and not is_given(robot, i):
+                    add_row(solved, j, jacobians[j, by_a + i], i)
+                b = parent(robot, b)
     total = 0.0
     for i in range(nv):
-        j = carrier(robot, i)
-        while j >= 0:
-            factor = L[i, j]
-            for c in range(3 * nv):
-                solved[i, c] -= factor * solved[j, c]
-            j = carrier(robot, j)
-        inverse = 1.0 / L[i, i]
-        for c in range(3 * nv):
-            solved[i, c] *= inverse
         # A pivot that is no number spoils its whole row.
-        total += solved[i, 0] + solved[i, nv] + solved[i, 2 * nv]
+        total += solved[i, 0] + solved[i, nv] + solved[i, by_a]
     return math.isfinite(total)
 
 
@@ -218,4 +286,21 @@ def forward_dynamics_and_jacobians(robot, screws, q, v, a, tau, jacobians, L, so
     """
     return (articulated_bodies(robot, screws, q, v, a, tau)
             and inverse_dynamics_jacobians(robot, screws, q, v, a, jacobians)
-            and forward_dynamics_jacobians(robot, jacobians, L, solved))
+            and hybrid_dynamics_jacobians(robot, jacobians, L, solved))
+
+
+@kernel
+def hybrid_dynamics_and_jacobians(robot, screws, q, v, a, tau, prescribed, all_a, all_tau,
+                                  jacobians, L, solved):
+    """
+    Do `hybrid_dynamics`, and write the derivatives of the unknowns side by side to `solved`.
+
+    ``jacobians`` and ``L`` are room to work in. Returns whether the results are finite.
+
+    """
+    fine = (take_what_is_given(robot, a, tau, prescribed, all_a, all_tau)
+            and articulated_bodies(robot, screws, q, v, all_a, all_tau)
+            and inverse_dynamics_jacobians(robot, screws, q, v, all_a, jacobians)
+            and hybrid_dynamics_jacobians(robot, jacobians, L, solved))
+    prescribe_none(robot)
+    return fine

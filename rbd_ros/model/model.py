@@ -30,6 +30,8 @@ class Folding:
         Entry k of the tree's q is ``multiplier[k] * q[source[k]] + offset[k]``.
     G : ndarray, shape (tree velocities, nv)
         The tree's v is G v; torques fold as G^T tau, and M as G^T M G.
+    columns : ndarray, shape (tree velocities, 2)
+        The one entry of each row of G: its column, and what stands there.
 
     """
 
@@ -37,6 +39,7 @@ class Folding:
     multiplier: np.ndarray
     offset: np.ndarray
     G: np.ndarray
+    columns: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -332,4 +335,5 @@ def _fold(joints, mimics, moving):
     G = np.zeros((len(columns), moving[-1][2].stop))
     for row, (column, m) in enumerate(columns):
         G[row, column] = m
-    return Folding(np.array(source, int), np.array(multiplier), np.array(offset), G)
+    return Folding(np.array(source, int), np.array(multiplier), np.array(offset), G,
+                   np.array(columns, float))

@@ -20,6 +20,7 @@ from rbd_ros.kernels.articulated_bodies import ARTICULATED_COLUMNS
 from rbd_ros.kernels.bodies import COLUMNS
 from rbd_ros.kernels.composite_bodies import COMPOSITE_COLUMNS, FACTORIZATION_COLUMNS
 from rbd_ros.kernels.composite_body_rates import RATE_COLUMNS
+from rbd_ros.kernels.directional_derivatives import CHANGE_COLUMNS
 from rbd_ros.kernels.newton_euler import newton_euler
 from rbd_ros.kernels.newton_euler_derivatives import DERIVATIVE_COLUMNS
 from rbd_ros.kernels.regressors import REGRESSOR_COLUMNS
@@ -280,8 +281,8 @@ def test_robots_without_joints_have_a_centre_of_mass():
 
 
 def test_a_body_has_room_for_what_every_kernel_keeps():
-    assert max(ARTICULATED_COLUMNS, COMPOSITE_COLUMNS, DERIVATIVE_COLUMNS, FACTORIZATION_COLUMNS,
-               RATE_COLUMNS, REGRESSOR_COLUMNS) <= COLUMNS
+    assert max(ARTICULATED_COLUMNS, CHANGE_COLUMNS, COMPOSITE_COLUMNS, DERIVATIVE_COLUMNS,
+               FACTORIZATION_COLUMNS, RATE_COLUMNS, REGRESSOR_COLUMNS) <= COLUMNS
 
 
 def test_numba_compiles_no_helper_for_the_value_of_a_place_or_column():

@@ -8,11 +8,14 @@ not, a method returns exactly what that of a new workspace returns.
 
 """
 
+from dataclasses import replace
+
 from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import rule, RuleBasedStateMachine
 import numpy as np
 import pytest
 from rbd_ros import batch, ModelError, StateError, Workspace
+from rbd_ros.analysis import Variation
 from robots import example_urdf, load_quietly, random_tree
 
 ALL_KINDS = ('revolute', 'prismatic', 'continuous', 'fixed', 'universal', 'spherical', 'free',
@@ -27,6 +30,8 @@ METHODS = {
     'slotine_li_regressor': 'qvaa', 'place_links': 'q'}
 PUSHED = ('inverse_dynamics', 'bias_torques', 'forward_dynamics', 'inverse_dynamics_derivatives',
           'forward_dynamics_derivatives', 'hybrid_dynamics', 'hybrid_dynamics_derivatives')
+DIRECTIONAL = {'inverse_dynamics_derivative': 'qva', 'forward_dynamics_derivative': 'qva',
+               'hybrid_dynamics_derivative': 'qvaa'}
 # What configuration_terms does not write.
 LEFT_ALONE = {'configuration_terms': (1, 3)}
 
@@ -60,14 +65,40 @@ class WorkspaceMachine(RuleBasedStateMachine):
         self._compare(k, method, arguments, options)
 
     @rule(k=st.integers(0, len(ROBOTS) - 1), seed=st.integers(0, 5), pushed=st.booleans(),
-          derivatives=st.booleans(), mask=st.integers(0, 2 ** 20))
-    def hybrid(self, k, seed, pushed, derivatives, mask):
-        """Prescribe some accelerations."""
+          derivatives=st.booleans(), mask=st.integers(0, 2 ** 20), array=st.booleans(),
+          nothing=st.booleans(), bad=st.booleans())
+    def hybrid(self, k, seed, pushed, derivatives, mask, array, nothing, bad):
+        """Prescribe some accelerations, and give nothing where nothing is needed, perhaps."""
         model = ROBOTS[k]
         options = {'external_wrenches': {model.link_names[-1]: np.ones(6)}} if pushed else {}
-        prescribed = [bool(mask >> j & 1) for j in range(model.nv)]
+        prescribed = np.array([bool(mask >> j & 1) for j in range(model.nv)])
+        q, v, a, tau = self._arguments(model, 'qvaa', seed)
+        if nothing:
+            a[~prescribed], tau[prescribed] = np.nan, np.inf
+        if bad:
+            (a if prescribed[0] else tau)[0] = np.nan
         self._compare(k, 'hybrid_dynamics_derivatives' if derivatives else 'hybrid_dynamics',
-                      [*self._arguments(model, 'qvaa', seed), prescribed], options)
+                      [q, v, a, tau, prescribed if array else prescribed.tolist()], options)
+
+    @rule(k=st.integers(0, len(ROBOTS) - 1), method=st.sampled_from(sorted(DIRECTIONAL)),
+          seed=st.integers(0, 5), pushed=st.booleans(), bodies=st.booleans(), bad=st.booleans(),
+          mask=st.integers(0, 2 ** 20))
+    def directional(self, k, method, seed, pushed, bodies, bad, mask):
+        """Ask for the derivative in one direction, or by what changes about the bodies, too."""
+        model, rng = ROBOTS[k], np.random.default_rng(seed)
+        options = {'external_wrenches': {model.link_names[-1]: np.ones(6)}} if pushed else {}
+        arguments = self._arguments(model, DIRECTIONAL[method], seed)
+        if method == 'hybrid_dynamics_derivative':
+            arguments.append(np.array([bool(mask >> j & 1) for j in range(model.nv)]))
+        variation = Variation(*rng.normal(size=(4, model.nv)))
+        if bodies:
+            variation = replace(variation, dwrenches={model.link_names[-1]: np.ones(6)},
+                                world_fixed=model.link_names[-2:],
+                                dinertia={model.link_names[2]: np.ones(10)},
+                                dplacement={model.joints[1].name: np.ones(6)})
+        if bad:
+            (variation.dq, variation.dv, variation.da, arguments[0])[mask % 4][-1] = np.nan
+        self._compare(k, method, [*arguments, variation], options)
 
     @rule(k=st.integers(0, len(ROBOTS) - 1), seed=st.integers(0, 5), link=st.integers(0, 5))
     def jacobian(self, k, seed, link):

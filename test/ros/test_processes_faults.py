@@ -85,7 +85,8 @@ def arm():
 
 def source(start, model, q, v):
     """Start a robot."""
-    return start('-c', SOURCE.format(path=[os.path.dirname(os.path.dirname(__file__)), os.getcwd()], urdf=str(ARM),
+    path = [os.path.dirname(os.path.dirname(__file__)), os.getcwd()]
+    return start('-c', SOURCE.format(path=path, urdf=str(ARM),
                                      names=list(model.velocity_names), q=q.tolist(),
                                      v=v.tolist()))
 

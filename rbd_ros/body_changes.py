@@ -1,0 +1,154 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+What a `rbd_ros.analysis.Variation` does to the bodies of the kernels' table.
+
+Links that are fixed to each other are one body there. Its frame moves with the joint that leads to
+it, so where p moves a fixed joint, all links beyond move inside the body, by a motion D in its
+axes: the body's inertia and wrench change, and so do the places of the joints that leave them.
+
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+from rbd_ros.errors import ModelError, StateError
+from rbd_ros.model.body_table import pseudo_inertias
+from rbd_ros.model.inertial import inertia_of_parameters, parameters_of_inertia
+from rbd_ros.model.se3 import Ad, ad, hat, inverse
+from rbd_ros.validation import finite_array, finite_vector, shown, wrenches
+
+# Entries of a 4x4 pseudo-inertia in the order of the kernels: Sigma (6), h (3), m.
+_ROWS, _COLUMNS = (0, 1, 2, 0, 0, 1, 0, 1, 2, 3), (0, 1, 2, 1, 2, 2, 3, 3, 3, 3)
+# A change of a 6x6 inertia may differ by this share from one that a body can have.
+ROUNDING = 1e-9
+# Lengths of the rows of `body_changes`.
+CHANGE, TURNING = 23, 13
+NOTHING = np.zeros((0, CHANGE)), np.zeros((0, TURNING))
+
+
+def body_changes(model, variation, external_wrenches):
+    """
+    Return what changes about the bodies, as `rbd_ros.kernels.directional_derivatives` reads it.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    variation : Variation
+        Whose fields for q, v, a and tau are not read.
+    external_wrenches : mapping of str to array_like, or None
+        External wrenches.
+
+    Returns
+    -------
+    changes : ndarray, shape (bodies that change, CHANGE)
+        Number of the body; motion in the parent's frame (6) of the place where its joint sits;
+        changes of its inertia (Sigma (6), h (3), m) and of its wrench (6), in its frame.
+    turning : ndarray, shape (links, TURNING)
+        Of wrenches that do not turn with their links: number of the body; moment, force and
+        position (3 each) in its axes; and how the link turns inside the body (3).
+
+    Raises
+    ------
+    ModelError
+        If a link or joint is not there.
+    StateError
+        If a derivative has a wrong shape or holds a non-finite number, or is none of an inertia.
+
+    """
+    if (variation.dwrenches == {} and variation.dinertia == {} and variation.dplacement == {}
+            and variation.world_fixed == ()):
+        return NOTHING
+    forces = wrenches(model, external_wrenches)
+    dforces = wrenches(model, variation.dwrenches, 'dwrenches')
+    inertias = inertias_by_link(model, variation.dinertia)
+    placements = placements_by_joint(model, variation.dplacement)
+    world_fixed = {model.link_index(link) for link in variation.world_fixed}
+    tree, rows = model.tree, {}
+
+    def add(body, first, change):
+        row = rows.setdefault(body, np.zeros(CHANGE))
+        row[0] = body
+        row[first:first + len(change)] += change
+
+    # How the links move inside their bodies.
+    moved = {}
+    for k, joint in enumerate(model.joints, 1) if placements else ():
+        up = model.link_index(joint.parent)
+        D = moved.get(up)
+        if joint.name in placements:
+            own = Ad(tree.link_pose[up] @ joint.placement) @ placements[joint.name]
+            D = own if D is None else D + own
+        if D is not None and joint.nv:
+            add(tree.link_body[k] - joint.nv + 1, 1, D)
+        elif D is not None:
+            moved[k] = D
+    for k in {*inertias, *moved}:
+        X, dP = tree.link_pose[k], np.zeros((4, 4))
+        if k in inertias:
+            dP = X @ _pseudo_inertia_change(model, k, inertias[k]) @ X.T
+        if k in moved and tree.link_body[k]:    # the ground's inertia is not felt
+            half = hat(moved[k]) @ X @ pseudo_inertias([model.links[k]])[0] @ X.T
+            dP = dP + half + half.T
+        add(tree.link_body[k], 7, dP[_ROWS, _COLUMNS])
+    turning = []
+    for k in {*dforces, *forces}:
+        X = tree.link_pose[k]
+        to_body = Ad(inverse(X)).T
+        if k in dforces:
+            add(tree.link_body[k], 17, to_body @ dforces[k])
+        if k in forces and k in moved:
+            add(tree.link_body[k], 17, -ad(moved[k]).T @ to_body @ forces[k])
+        if k in forces and k in world_fixed:
+            R, (moment, force) = X[:3, :3], np.split(forces[k], 2)
+            turning.append([tree.link_body[k], *R @ moment, *R @ force, *X[:3, 3],
+                            *moved.get(k, np.zeros(6))[:3]])
+    return (np.array(list(rows.values())).reshape(-1, CHANGE),
+            np.array(turning, float).reshape(-1, TURNING))
+
+
+def check_direction(model, label, x):
+    """Return a derivative of v's kind as an array, zeros if there is none, or refuse it."""
+    if x is None:
+        return np.zeros(model.nv)
+    return finite_vector(model, label, x)
+
+
+def inertias_by_link(model, values):
+    """Return changes of inertias, ten parameters or 6x6, by the indices of links, or refuse."""
+    return {model.link_index(link): finite_array(f"dinertia of link '{link}'", x, (10,), (6, 6))
+            for link, x in _named('dinertia', values).items()}
+
+
+def placements_by_joint(model, values):
+    """Return changes of placements by the names of joints, or refuse them."""
+    known, values = {joint.name for joint in model.joints}, _named('dplacement', values)
+    for name in values:
+        if name not in known:
+            raise ModelError(f"robot '{model.name}' has no joint '{name}', named in dplacement")
+    return {name: finite_array(f"dplacement of joint '{name}'", x, (6,))
+            for name, x in values.items()}
+
+
+def _pseudo_inertia_change(model, k, change):
+    """Return the change of the integral of (r, 1) (r, 1)^T over a link's mass, in its axes."""
+    if change.ndim == 2:
+        pi = parameters_of_inertia(change)
+        rest = np.max(np.abs(inertia_of_parameters(pi) - change))
+        if rest > ROUNDING * np.max(np.abs(change)):
+            raise StateError(
+                f"dinertia of link '{model.link_names[k]}' is not the change of a rigid body's "
+                'inertia, [I, [h]; [h]^T, m 1] with I symmetric')
+        change = pi
+    m, x, y, z, Ixx, Iyy, Izz, Ixy, Ixz, Iyz = change.tolist()
+    half = 0.5 * (Ixx + Iyy + Izz)
+    return np.array(((half - Ixx, -Ixy, -Ixz, x), (-Ixy, half - Iyy, -Iyz, y),
+                     (-Ixz, -Iyz, half - Izz, z), (x, y, z, m)))
+
+
+def _named(label, values):
+    """Return what changes by the names of links or joints, or refuse what is no dict."""
+    if not isinstance(values, Mapping):
+        raise StateError(f'{label} must be a dict by names, got {shown(values)}')
+    return values

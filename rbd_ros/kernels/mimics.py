@@ -1,0 +1,187 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Joints that mimic others: from the coordinates of the model to those of the tree, and back.
+
+The tree has coordinates of its own for every joint. Row k of ``positions`` is the source, the
+multiplier and the offset of the tree's position k,
+
+    q_tree[k] = multiplier q[source] + offset,
+
+and row k of ``velocities`` the column and the multiplier of its velocity k: the only entry of row
+k of G, with v_tree = G v. Torques fold as G^T tau, matrices as G^T M G.
+
+"""
+
+import math
+
+import numpy as np
+from rbd_ros.kernels.articulated_bodies import SINGULAR
+from rbd_ros.kernels.compiled import helper, kernel
+
+
+@helper
+def column(velocities, k):
+    """Return the velocity of the model that moves the tree's velocity k."""
+    return np.int64(velocities[k, 0])
+
+
+@kernel
+def expand(positions, velocities, nq, nv, q, x, y, z, tree):
+    """
+    Write the tree's q, x, y and z one behind the other to `tree`.
+
+    x, y and z are velocities or accelerations. Returns whether all have the right lengths, without
+    which nothing is written.
+
+    """
+    if len(q) != nq or len(x) != nv or len(y) != nv or len(z) != nv:
+        return False
+    end_q, n = len(positions), len(velocities)
+    for k in range(end_q):
+        tree[k] = positions[k, 1] * q[np.int64(positions[k, 0])] + positions[k, 2]
+    for k in range(n):
+        c, m = column(velocities, k), velocities[k, 1]
+        tree[end_q + k] = m * x[c]
+        tree[end_q + n + k] = m * y[c]
+        tree[end_q + 2 * n + k] = m * z[c]
+    return True
+
+
+@kernel
+def fold_vector(velocities, x, folded):
+    """Write G^T x."""
+    for c in range(len(folded)):
+        folded[c] = 0.0
+    for k in range(len(velocities)):
+        folded[column(velocities, k)] += velocities[k, 1] * x[k]
+
+
+@kernel
+def fold_rows(velocities, A, folded):
+    """Write G^T A, whose columns stay as they are."""
+    width = A.shape[1]
+    for i in range(len(folded)):
+        for j in range(width):
+            folded[i, j] = 0.0
+    for k in range(len(velocities)):
+        i, m = column(velocities, k), velocities[k, 1]
+        for j in range(width):
+            folded[i, j] += m * A[k, j]
+
+
+@kernel
+def fold_side_by_side(velocities, nv, A, folded):
+    """Write G^T X G for each of the square matrices X that stand side by side in A."""
+    n = len(velocities)
+    parts = A.shape[1] // n
+    for i in range(nv):
+        for j in range(parts * nv):
+            folded[i, j] = 0.0
+    for k in range(n):
+        i, m = column(velocities, k), velocities[k, 1]
+        for part in range(parts):
+            for j in range(n):
+                folded[i, part * nv + column(velocities, j)] += (
+                    m * velocities[j, 1] * A[k, part * n + j])
+
+
+@kernel
+def fold_stacked(velocities, nv, squares, rows, A, folded):
+    """
+    Write G^T X G for each of the square matrices X on top of A, and x G for the rows below.
+
+    ``squares`` and ``rows`` say how many there are.
+
+    """
+    n = len(velocities)
+    for i in range(squares * nv + rows):
+        for j in range(nv):
+            folded[i, j] = 0.0
+    for part in range(squares):
+        for k in range(n):
+            i, m = part * nv + column(velocities, k), velocities[k, 1]
+            for j in range(n):
+                folded[i, column(velocities, j)] += m * velocities[j, 1] * A[part * n + k, j]
+    for k in range(rows):
+        for j in range(n):
+            folded[squares * nv + k, column(velocities, j)] += (
+                velocities[j, 1] * A[squares * n + k, j])
+
+
+@kernel
+def dense_hybrid_dynamics(M, b, a, tau, prescribed, all_a, all_tau, L):
+    """
+    Solve M a + b = tau for what is not given of a and tau [K (33)].
+
+    Parameters
+    ----------
+    M : ndarray, shape (at least nv, at least nv)
+        The mass matrix, in the first rows and columns.
+    b, a, tau : ndarray, shape (nv,)
+        ``a`` is read where ``prescribed`` is true, ``tau`` elsewhere.
+    prescribed : ndarray of bool, shape (nv,)
+        Where the acceleration is given.
+    all_a, all_tau : ndarray, shape (nv,)
+        What is given, and what is found.
+    L : ndarray, shape (nv, nv)
+        Room for a factor of M.
+
+    Returns
+    -------
+    int
+        0; or the number, from 1, of a velocity that moves no inertia; or -1 if a vector has a
+        wrong length, or a result is not finite.
+
+    """
+    nv = len(b)
+    if len(a) != nv or len(tau) != nv or len(prescribed) != nv:
+        return -1
+    for i in range(nv):
+        all_a[i] = a[i] if prescribed[i] else 0.0
+    for i in range(nv):
+        all_tau[i] = b[i] if prescribed[i] else tau[i] - b[i]
+        for j in range(nv):
+            if prescribed[j]:
+                if prescribed[i]:
+                    all_tau[i] += M[i, j] * all_a[j]
+                else:
+                    all_tau[i] -= M[i, j] * all_a[j]
+    # M_pp = L L^T, and L y = b on the way.
+    for i in range(nv):
+        if prescribed[i]:
+            continue
+        for j in range(i + 1):
+            if prescribed[j]:
+                continue
+            x = M[i, j]
+            for k in range(j):
+                if not prescribed[k]:
+                    x -= L[i, k] * L[j, k]
+            if j < i:
+                L[i, j] = x / L[j, j]
+            elif x > SINGULAR * M[i, i]:
+                L[i, i] = math.sqrt(x)
+            else:
+                return i + 1
+        x = all_tau[i]
+        for k in range(i):
+            if not prescribed[k]:
+                x -= L[i, k] * all_a[k]
+        all_a[i] = x / L[i, i]
+    for i in range(nv - 1, -1, -1):
+        if not prescribed[i]:
+            for k in range(i + 1, nv):
+                if not prescribed[k]:
+                    all_a[i] -= L[k, i] * all_a[k]
+            all_a[i] /= L[i, i]
+    total = 0.0
+    for i in range(nv):
+        if prescribed[i]:
+            for k in range(nv):
+                if not prescribed[k]:
+                    all_tau[i] += M[i, k] * all_a[k]
+        else:
+            all_tau[i] = tau[i]
+        total += all_a[i] + all_tau[i]
+    return 0 if math.isfinite(total) else -1

@@ -1,0 +1,253 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Joints that mimic others: the compiled folding against products with G, as it is written."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros.model.joints import KINDS
+from rbd_ros.model.model import rebuild
+from robots import example_urdf, load_quietly, random_tree, relative_error, with_mimics
+
+# The same sums in another order.
+ROUNDING = 1e-12
+SEEDS = range(8)
+
+
+def mimics_and_tree(seed):
+    """Return a robot with mimics, the same with every joint free, q, v and a of both, and G."""
+    model = with_mimics(random_tree(seed, 9, kinds=list(KINDS)), seed)
+    tree = rebuild(model, joints=[replace(joint, mimic=None) for joint in model.joints])
+    fold = model.folding
+    assert model.nv < tree.nv
+    rng = np.random.default_rng(seed)
+    q, v, a = rbd_ros.random_configuration(model, rng), *rng.normal(size=(2, model.nv))
+    of_tree = fold.multiplier * q[fold.source] + fold.offset, fold.G @ v, fold.G @ a
+    return model, (q, v, a), tree, of_tree, fold.G
+
+
+def assert_all_equal(got, expected):
+    got, expected = list(got), list(expected)
+    assert len(got) == len(expected)
+    for one, other in zip(got, expected):
+        assert relative_error(one, other) < ROUNDING
+
+
+@pytest.mark.parametrize('seed', SEEDS)
+def test_torques_and_regressors_fold_by_rows(seed):
+    model, (q, v, a), tree, (q_t, v_t, a_t), G = mimics_and_tree(seed)
+    w, t = rbd_ros.Workspace(model), rbd_ros.Workspace(tree)
+    push = {'external_wrenches': {model.link_names[-1]: np.arange(6.0)}}
+    assert_all_equal([w.inverse_dynamics(q, v, a)], [G.T @ t.inverse_dynamics(q_t, v_t, a_t)])
+    assert_all_equal([w.inverse_dynamics(q, v, a, **push)],
+                     [G.T @ t.inverse_dynamics(q_t, v_t, a_t, **push)])
+    assert_all_equal([w.bias_torques(q, v)], [G.T @ t.bias_torques(q_t, v_t)])
+    assert_all_equal([w.gravity_torques(q)], [G.T @ t.gravity_torques(q_t)])
+    assert_all_equal([w.torque_regressor(q, v, a)], [G.T @ t.torque_regressor(q_t, v_t, a_t)])
+    for factorization in ('christoffel', 'body'):
+        assert_all_equal(
+            [w.slotine_li_regressor(q, v, a, 2.0 * v - a, factorization=factorization)],
+            [G.T @ t.slotine_li_regressor(q_t, v_t, a_t, 2.0 * v_t - a_t,
+                                          factorization=factorization)])
+
+
+@pytest.mark.parametrize('seed', SEEDS)
+def test_matrices_fold_by_rows_and_columns(seed):
+    model, (q, v, a), tree, (q_t, v_t, a_t), G = mimics_and_tree(seed)
+    w, t = rbd_ros.Workspace(model), rbd_ros.Workspace(tree)
+    for factorization in ('christoffel', 'body'):
+        got = w.all_terms(q, v, factorization=factorization)
+        M, C, g, Cv, J, com = t.all_terms(q_t, v_t, factorization=factorization)
+        assert_all_equal(got, [G.T @ M @ G, G.T @ C @ G, G.T @ g, G.T @ Cv, J @ G, com])
+    other = -q if not any(name.endswith('_qw') for name in model.position_names) else q
+    M, _, g, _, J, com = t.configuration_terms(
+        model.folding.multiplier * other[model.folding.source] + model.folding.offset)
+    got = w.configuration_terms(other)
+    assert_all_equal([got.M, got.g, got.com_jacobian, got.com],
+                     [G.T @ M @ G, G.T @ g, J @ G, com])
+    M, C, C_rate, g, g_rate = t.terms_and_rates(q_t, v_t, a_t)
+    assert_all_equal(w.terms_and_rates(q, v, a),
+                     [G.T @ M @ G, G.T @ C @ G, G.T @ C_rate @ G, G.T @ g, G.T @ g_rate])
+    assert_all_equal(w.inverse_dynamics_derivatives(q, v, a),
+                     [G.T @ X @ G for X in t.inverse_dynamics_derivatives(q_t, v_t, a_t)])
+
+
+@pytest.mark.parametrize('seed', SEEDS)
+def test_hybrid_dynamics_and_its_derivatives_solve_the_folded_equations(seed):
+    model, (q, v, a), tree, (q_t, v_t, _), G = mimics_and_tree(seed)
+    w, t = rbd_ros.Workspace(model), rbd_ros.Workspace(tree)
+    push = {'external_wrenches': {model.link_names[-1]: np.arange(6.0)}}
+    rng = np.random.default_rng(seed)
+    for prescribed in (rng.random(model.nv) < 0.5, np.zeros(model.nv, bool),
+                       np.ones(model.nv, bool)):
+        tau = rng.normal(size=model.nv)
+        given = np.where(prescribed, a, np.nan), np.where(prescribed, np.nan, tau)
+        M, b = G.T @ t.configuration_terms(q_t).M @ G, G.T @ t.bias_torques(q_t, v_t, **push)
+        p = ~prescribed
+        expected = np.where(prescribed, a, 0.0)
+        expected[p] = np.linalg.solve(M[np.ix_(p, p)], (tau - b - M @ expected)[p])
+        allowed = ROUNDING * np.linalg.cond(M)
+        got = w.hybrid_dynamics(q, v, *given, prescribed, **push)
+        assert relative_error(got[0], expected) < allowed
+        assert relative_error(M @ got[0] + b, got[1]) < allowed
+        assert np.array_equal(got[0][prescribed], a[prescribed])
+        assert np.array_equal(got[1][p], tau[p])
+        D = [G.T @ X @ G for X in t.inverse_dynamics_derivatives(
+            q_t, v_t, G @ expected, **push)]
+        derivatives, *again = w.hybrid_dynamics_derivatives(q, v, *given, prescribed, **push)
+        assert np.array_equal(got, again)
+        by_q, by_v, by_input = dense_derivatives(*D, prescribed)
+        assert relative_error(derivatives.by_position, by_q) < allowed
+        assert relative_error(derivatives.by_velocity, by_v) < allowed
+        assert relative_error(derivatives.by_input, by_input) < allowed
+
+
+def dense_derivatives(D_q, D_v, M, prescribed):
+    """Return the derivatives of the unknowns, M_pp da_p = dtau_p - D_p dx - M_pa da_a."""
+    given, free = np.flatnonzero(prescribed), np.flatnonzero(~prescribed)
+    inverse = np.linalg.inv(M[np.ix_(free, free)])
+    parts = []
+    for D in (D_q, D_v):
+        part = D.copy()
+        part[free] = -inverse @ D[free]
+        part[given] += M[np.ix_(given, free)] @ part[free]
+        parts.append(part)
+    by_input = np.zeros_like(M)
+    by_input[np.ix_(free, free)] = inverse
+    by_input[np.ix_(free, given)] = -inverse @ M[np.ix_(free, given)]
+    by_input[np.ix_(given, given)] = M[np.ix_(given, given)]
+    by_input[given] += M[np.ix_(given, free)] @ by_input[free]
+    return *parts, by_input
+
+
+@pytest.mark.parametrize('seed', range(30))
+def test_hybrid_derivatives_of_trees_are_those_of_dense_algebra(seed):
+    model = random_tree(seed, 8, kinds=[kind for kind in KINDS if kind != 'fixed'])
+    rng = np.random.default_rng(seed)
+    q, v, a, tau = rbd_ros.random_configuration(model, rng), *rng.normal(size=(3, model.nv))
+    w = rbd_ros.Workspace(model)
+    for share in (0.0, 0.2, 0.5, 0.8, 1.0):
+        prescribed = rng.random(model.nv) < share
+        got, a_all, tau_all = w.hybrid_dynamics_derivatives(q, v, a, tau, prescribed)
+        got = [part.copy() for part in got]
+        D = w.inverse_dynamics_derivatives(q, v, a_all)
+        allowed = ROUNDING * np.linalg.cond(D.by_input)
+        for one, other in zip(got, dense_derivatives(*D, prescribed)):
+            assert relative_error(one, other) < allowed
+        assert np.array_equal(w.hybrid_dynamics(q, v, a, tau, prescribed), (a_all, tau_all))
+
+
+@pytest.mark.filterwarnings('ignore:these links move but have no mass')
+@pytest.mark.parametrize('seed', range(16))
+def test_joints_in_line_leave_one_without_inertia_whatever_rounding_says(seed):
+    rng = np.random.default_rng(seed)
+    axis = rng.normal(size=3)
+    model = (rbd_ros.ModelBuilder('r').link('a').link('b')
+             .link('c', 1.7, rng.normal(size=3), (0.1, 0.2, 0.25))
+             .link('d', 0.3, rng.normal(size=3), (0.01, 0.02, 0.025))
+             .link('e', 0.4, rng.normal(size=3), (0.01, 0.02, 0.025))
+             .joint('i', 'revolute', 'a', 'b', rpy=rng.uniform(-3.0, 3.0, 3), axis=axis)
+             .joint('j', 'revolute', 'b', 'c', xyz=0.3 * axis, axis=axis)
+             .joint('k', 'prismatic', 'c', 'd', xyz=rng.normal(size=3), axis=rng.normal(size=3))
+             .joint('l', 'prismatic', 'c', 'e', axis=rng.normal(size=3), mimic=('k',)).build())
+    assert model.folding is not None
+    q, v, tau = rng.normal(size=(3, 3))
+    with pytest.raises(rbd_ros.SingularError, match="'j' moves no inertia"):
+        rbd_ros.forward_dynamics(model, q, v, tau)
+    # Nothing is wrong once one of the two is given.
+    for given in ([True, False, False], [False, True, False]):
+        a, tau = rbd_ros.hybrid_dynamics(model, q, v, v, tau, given)
+        back = rbd_ros.inverse_dynamics(model, q, v, a)
+        assert relative_error(back, tau) < 1e3 * ROUNDING
+
+
+HYBRID = ('hybrid_dynamics', 'hybrid_dynamics_derivatives')
+ROBOTS = {'tree': random_tree(2, 7), 'mimics': load_quietly(example_urdf('panda.urdf'))}
+
+
+@pytest.mark.parametrize('robot', ROBOTS)
+@pytest.mark.parametrize('method', HYBRID)
+def test_what_is_not_given_is_not_looked_at_and_arguments_are_left_alone(robot, method):
+    model = ROBOTS[robot]
+    w, rng = rbd_ros.Workspace(model), np.random.default_rng(0)
+    q, (v, a, tau) = rng.normal(size=model.nq), rng.normal(size=(3, model.nv))
+    prescribed = np.arange(model.nv) % 2 == 0
+    plain = getattr(w, method)(q, v, a, tau, prescribed)[-2:]
+    for nothing in (np.nan, np.inf, 1e300):
+        a_n, tau_n = np.where(prescribed, a, nothing), np.where(prescribed, nothing, tau)
+        for mask in (prescribed, prescribed.tolist(), prescribed.astype(int)):
+            arguments = [x.copy() for x in (q, v, a_n, tau_n)]
+            got = getattr(w, method)(*arguments, mask)[-2:]
+            assert np.array_equal(got, plain)
+            for x, y in zip(arguments, (q, v, a_n, tau_n)):
+                assert np.array_equal(x, y, equal_nan=True)
+                assert not any(np.shares_memory(x, part) for part in got)
+            # They stay as they are when the workspace is used again.
+            w.forward_dynamics(q, v, tau)
+            w.hybrid_dynamics(q, 2.0 * v, a, tau, ~prescribed)
+            assert np.array_equal(got, plain)
+
+
+@pytest.mark.parametrize('robot', ROBOTS)
+@pytest.mark.parametrize('method', HYBRID)
+def test_bad_arguments_of_hybrid_dynamics_are_refused_by_name(robot, method):
+    model = ROBOTS[robot]
+    w, x = rbd_ros.Workspace(model), np.full(model.nv, 0.1)
+    call, none, every = getattr(w, method), np.zeros(model.nv, bool), np.ones(model.nv, bool)
+    bad = x.copy()
+    bad[1] = np.nan
+    name = model.velocity_names[1]
+    for _ in range(2):
+        for arguments, message in (
+                ((bad, x, x, x, none), f"q of '{name}'"),
+                ((x, bad, x, x, every), f"v of '{name}'"),
+                ((x, x, bad, x, every), f"a of '{name}'"),
+                ((x, x, x, bad, none), f"tau of '{name}'"),
+                ((x[1:], x, x, x, none), 'q has the shape'),
+                ((x, x[1:], x, x, none), 'v has the shape'),
+                ((x, x, x[1:], x, none), 'a has the shape'),
+                ((x, x, x, x[1:], every), 'tau has the shape'),
+                ((x, x, x, x, none[1:]), 'prescribed must be'),
+                ((x, x, x, x, 0.0 * x), 'prescribed must be'),
+                ((x, x, x, x, None), 'prescribed must be'),
+                ((x, x, None, x, every), 'a must be real numbers'),
+                ((x, None, x, x, none), 'v must be real numbers'),
+                ((None, x, x, x, none), 'q must be real numbers')):
+            with pytest.raises(rbd_ros.StateError, match=message):
+                call(*arguments)
+        # And with arrays again that the kernel takes as they are.
+        call(x, x, x, x, none)
+
+
+def numbers(result):
+    """Return all numbers of a result, copied, in one row."""
+    parts = result if isinstance(result, tuple) else [result]
+    return np.concatenate([np.ravel(part) for part in parts])
+
+
+@pytest.mark.parametrize('method, count', [
+    ('inverse_dynamics', 3), ('gravity_torques', 1), ('all_terms', 2), ('configuration_terms', 1),
+    ('torque_regressor', 3), ('slotine_li_regressor', 4), ('terms_and_rates', 3),
+    ('forward_dynamics', 3), ('forward_dynamics_derivatives', 3),
+    ('inverse_dynamics_derivatives', 3)])
+def test_bad_states_of_robots_with_mimics_are_refused_by_name(method, count):
+    model = ROBOTS['mimics']
+    call, name = getattr(rbd_ros.Workspace(model), method), model.velocity_names[-1]
+    for _ in range(2):
+        for k in range(count):
+            state = [np.full(model.nv, 0.1) for _ in range(count)]
+            state[k][-1] = np.nan
+            with pytest.raises(rbd_ros.StateError, match=f"of '{name}' is nan"):
+                call(*state)
+            state[k] = np.zeros(model.nv + 1)
+            with pytest.raises(rbd_ros.StateError, match='has the shape'):
+                call(*state)
+            state[k] = None
+            with pytest.raises(rbd_ros.StateError, match='must be real numbers'):
+                call(*state)
+        # Lists do, and arrays of whole numbers.
+        whole = [np.ones(model.nv, int) for _ in range(count)]
+        one = numbers(call(*whole))
+        assert np.array_equal(one, numbers(call(*(x.tolist() for x in whole))))

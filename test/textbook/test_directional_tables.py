@@ -1,0 +1,193 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Directional derivatives by compiled recursions, against the tables of Kim as printed."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros import analysis
+from rbd_ros.analysis import Variation
+from rbd_ros.body_changes import body_changes
+from rbd_ros.model.inertial import inertia_of_parameters
+from rbd_ros.model.joints import KINDS
+from rbd_ros.textbook.directional_tables import table_5, table_6, table_7
+from robots import example_urdf, load_quietly, random_tree, relative_error, with_mimics
+
+# Both are exact: rounding.
+ROUNDING = 1e-10
+FIELDS = [field.name for field in fields(Variation)]
+CASES = [*range(20), *(f'mimics {seed}' for seed in range(6)), 'floating', 'panda.urdf',
+         'talos_reduced.urdf']
+
+
+def robot(case):
+    """Return a random tree of all kinds of joints, some mimicking others or not, or a real one."""
+    if case == 'floating':
+        return load_quietly(example_urdf('solo12.urdf'), floating_base=True)
+    if isinstance(case, str) and case.endswith('.urdf'):
+        return load_quietly(example_urdf(case))
+    seed = int(str(case).split()[-1])
+    # Every other joint fixed: bodies of several links, some of them fixed to the root.
+    kinds = (['fixed'] * len(KINDS) if seed % 2 else []) + list(KINDS)
+    tree = random_tree(seed, 10, kinds=kinds)
+    return tree if isinstance(case, int) else with_mimics(tree, seed)
+
+
+def problem(model, seed):
+    """Return q, v, a, tau, a mask, wrenches and a variation of everything."""
+    rng = np.random.default_rng(seed)
+    q, (v, a, tau) = rbd_ros.random_configuration(model, rng), rng.normal(size=(3, model.nv))
+    wrenches = {name: rng.normal(size=6) for name in model.link_names[::2]}
+    variation = Variation(
+        *rng.normal(size=(4, model.nv)),
+        dwrenches={name: rng.normal(size=6) for name in model.link_names[::3]},
+        # Links that nothing pushes among them.
+        world_fixed=model.link_names[1::3],
+        dinertia={name: rng.normal(size=10) if k % 2 else inertia_of_parameters(
+            rng.normal(size=10)) for k, name in enumerate(model.link_names)},
+        dplacement={joint.name: rng.normal(size=6) for joint in model.joints})
+    return q, v, a, tau, rng.random(model.nv) < 0.5, wrenches, variation
+
+
+def assert_equal_to_tables(model, q, v, a, tau, prescribed, variation, allowed, **push):
+    workspace = rbd_ros.Workspace(model)
+    for _ in range(2):
+        assert relative_error(workspace.inverse_dynamics_derivative(q, v, a, variation, **push),
+                              table_5(model, q, v, a, variation, **push)) < ROUNDING
+        assert relative_error(workspace.forward_dynamics_derivative(q, v, tau, variation, **push),
+                              table_6(model, q, v, tau, variation, **push)) < allowed
+        got = workspace.hybrid_dynamics_derivative(q, v, a, tau, prescribed, variation, **push)
+        for one, other in zip(got, table_7(model, q, v, a, tau, prescribed, variation, **push)):
+            assert relative_error(one, other) < allowed
+
+
+@pytest.mark.parametrize('case', CASES)
+def test_kernels_are_the_printed_tables(case):
+    model = robot(case)
+    q, v, a, tau, prescribed, wrenches, variation = problem(model, 1)
+    allowed = ROUNDING + 1e-15 * np.linalg.cond(rbd_ros.mass_matrix(model, q))
+    assert_equal_to_tables(model, q, v, a, tau, prescribed, variation, allowed,
+                           external_wrenches=wrenches)
+    assert_equal_to_tables(model, q, v, a, tau, prescribed, variation, allowed)
+
+
+@pytest.mark.parametrize('name', FIELDS)
+@pytest.mark.parametrize('case', [0, 1, 2, 3, 'mimics 1'])
+def test_each_field_alone_is_that_of_the_printed_tables(case, name):
+    model = robot(case)
+    q, v, a, tau, prescribed, wrenches, variation = problem(model, 2)
+    alone = replace(Variation(), **{name: getattr(variation, name)})
+    allowed = ROUNDING + 1e-15 * np.linalg.cond(rbd_ros.mass_matrix(model, q))
+    if name == 'world_fixed':
+        # Wrenches that do not turn are felt where something turns.
+        alone = replace(alone, dq=variation.dq)
+    assert_equal_to_tables(model, q, v, a, tau, prescribed, alone, allowed,
+                           external_wrenches=wrenches)
+
+
+def test_changes_are_felt_where_links_are_fixed_to_each_other():
+    # A fixed joint that moves: inertia, wrench and children of the body, each by itself.
+    model = robot(1)
+    fixed = [joint.name for joint in model.joints if joint.kind == 'fixed']
+    assert len(fixed) > 2
+    q, v, a, _, _, wrenches, variation = problem(model, 3)
+    for name in fixed:
+        alone = Variation(dplacement={name: variation.dplacement[name]},
+                          world_fixed=variation.world_fixed)
+        got = analysis.inverse_dynamics_derivative(model, q, v, a, alone,
+                                                  external_wrenches=wrenches)
+        expected = table_5(model, q, v, a, alone, external_wrenches=wrenches)
+        assert relative_error(got, expected) < ROUNDING
+
+
+def test_what_no_body_can_have_is_no_change_of_inertia():
+    model = robot(0)
+    q, v, a, tau, _, _, _ = problem(model, 1)
+    name = model.link_names[2]
+    change = inertia_of_parameters(np.arange(1.0, 11.0))
+    analysis.inverse_dynamics_derivative(model, q, v, a, Variation(
+        dinertia={name: change * (1.0 + 1e-12 * np.random.default_rng(0).random((6, 6)))}))
+    for k, j in ((0, 1), (0, 3), (3, 4), (5, 5)):
+        wrong = change.copy()
+        wrong[k, j] += 0.1
+        variation = Variation(dinertia={name: wrong})
+        with pytest.raises(rbd_ros.StateError, match=f"dinertia of link '{name}'"):
+            analysis.forward_dynamics_derivative(model, q, v, tau, variation)
+
+
+def test_results_are_no_arguments_and_functions_return_arrays_of_their_own():
+    for model in (robot(0), robot('mimics 0')):
+        q, v, a, tau, prescribed, _, variation = problem(model, 1)
+        arguments = (q, v, a, tau, prescribed, *(getattr(variation, x) for x in FIELDS[:4]))
+        kept = [x.copy() for x in arguments]
+        one = (analysis.inverse_dynamics_derivative(model, q, v, a, variation),
+               analysis.forward_dynamics_derivative(model, q, v, tau, variation),
+               *analysis.hybrid_dynamics_derivative(model, q, v, a, tau, prescribed, variation))
+        for x, y in zip(arguments, kept):
+            assert np.array_equal(x, y)
+            assert not any(np.shares_memory(x, part) for part in one)
+        for part in one:
+            assert part.base is None
+
+
+@pytest.mark.parametrize('case', [0, 'mimics 0'])
+@pytest.mark.parametrize('labels', [('dq', 'dv', 'da'), ('dq', 'dv', 'da', 'dtau')])
+def test_bad_directions_are_refused_by_name_whatever_was_called_before(case, labels):
+    model = robot(case)
+    q, v, a, tau, prescribed, _, variation = problem(model, 1)
+    workspace = rbd_ros.Workspace(model)
+
+    def call(x):
+        if len(labels) == 3:
+            return workspace.inverse_dynamics_derivative(q, v, a, x)
+        return workspace.hybrid_dynamics_derivative(q, v, a, tau, prescribed, x)
+
+    for _ in range(2):
+        for label in labels:
+            for k, name in enumerate(model.velocity_names):
+                bad = getattr(variation, label).copy()
+                bad[k] = np.nan
+                with pytest.raises(rbd_ros.StateError, match=f"{label} of '{name}' is nan"):
+                    call(replace(variation, **{label: bad}))
+            for bad, message in ((np.zeros(model.nv + 1), 'has the shape'),
+                                 (['x'] * model.nv, 'must be real numbers'),
+                                 (np.zeros(model.nv, complex), 'must be real numbers')):
+                with pytest.raises(rbd_ros.StateError, match=f'{label} {message}'):
+                    call(replace(variation, **{label: bad}))
+        # Lists will do.
+        lists = {label: getattr(variation, label).tolist() for label in labels}
+        once = np.array(call(replace(variation, **lists)))
+        assert np.array_equal(once, call(variation))
+
+
+@pytest.mark.parametrize('case', [0, 'mimics 0'])
+def test_bad_states_are_refused_by_name_and_what_is_not_read_is_not_looked_at(case):
+    model = robot(case)
+    q, v, a, tau, prescribed, _, variation = problem(model, 1)
+    workspace, name = rbd_ros.Workspace(model), model.velocity_names[0]
+    for _ in range(2):
+        workspace.inverse_dynamics_derivative(q, v, a, replace(variation, dtau='nothing'))
+        with pytest.raises(rbd_ros.StateError, match=f"v of '{name}' is nan"):
+            workspace.hybrid_dynamics_derivative(q, v * np.nan, a, tau, prescribed, variation)
+        with pytest.raises(rbd_ros.StateError, match=f"a of '{name}' is nan"):
+            workspace.inverse_dynamics_derivative(q, v, a * np.nan, variation)
+        with pytest.raises(rbd_ros.StateError, match='prescribed must be'):
+            workspace.hybrid_dynamics_derivative(q, v, a, tau, prescribed[1:], variation)
+        nothing = np.where(prescribed, a, np.nan), np.where(prescribed, np.nan, tau)
+        assert np.all(np.isfinite(workspace.hybrid_dynamics_derivative(
+            q, v, *nothing, prescribed, variation)))
+
+
+def test_robots_without_joints_have_no_derivatives():
+    model = load_quietly(example_urdf('quadrotor_base.urdf'))
+    variation = Variation(dinertia={model.link_names[0]: np.ones(10)})
+    assert analysis.inverse_dynamics_derivative(model, [], [], [], variation).shape == (0,)
+    assert analysis.forward_dynamics_derivative(model, [], [], [], variation).shape == (0,)
+
+
+def test_nothing_changes_without_rows():
+    model = robot(0)
+    changes, turning = body_changes(model, Variation(), None)
+    assert len(changes) == len(turning) == 0
