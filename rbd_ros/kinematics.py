@@ -98,7 +98,7 @@ def body_jacobian(model, q, link):
     Vlasblom (2.8); Lynch and Park, text below (9.60); Garofalo et al. (27).
 
     """
-    return world_to_body(*Workspace(model).world_jacobian(q, link))
+    return Workspace(model).body_jacobian(q, link)[0].copy()
 
 
 def world_to_body(J, T):

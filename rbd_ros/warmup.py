@@ -45,7 +45,17 @@ def warm_up(*, floating_base=False):
             ('torque_regressor', lambda: workspace.torque_regressor(q, v, v)),
             ('slotine_li_regressor', lambda: workspace.slotine_li_regressor(q, v, v, v)),
             ('place_links', lambda: workspace.place_links(q)),
-            ('world_jacobian', lambda: workspace.world_jacobian(q, 'link'))):
+            ('world_jacobian', lambda: workspace.world_jacobian(q, 'link')),
+            ('body_jacobian', lambda: workspace.body_jacobian(q, 'link')),
+            ('body_jacobian_dot', lambda: workspace.body_jacobian_dot(q, v, 'link')),
+            ('body_jacobian_dot_v', lambda: workspace.body_jacobian_dot_v(q, v, 'link')),
+            ('jacobian_ddot', lambda: workspace.jacobian_ddot(q, v, v, 'link')),
+            ('jacobian_derivatives', lambda: workspace.jacobian_derivatives(q, 'link')),
+            ('jacobian_dot_derivatives',
+             lambda: workspace.jacobian_dot_derivatives(q, v, 'link')),
+            ('centroidal_momentum_matrix', lambda: workspace.centroidal_momentum_matrix(q)),
+            ('centroidal_momentum_matrix_dot',
+             lambda: workspace.centroidal_momentum_matrix_dot(q, v))):
         start = perf_counter()
         call()
         yield name, perf_counter() - start

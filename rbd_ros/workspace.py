@@ -6,7 +6,7 @@ from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
-from rbd_ros.kernel_interface import Border, made_at_first_use, NOT_A_VECTOR
+from rbd_ros.kernel_interface import made_at_first_use, NOT_A_VECTOR
 from rbd_ros.kernels.articulated_bodies import articulated_bodies, PSI_, SINGULAR
 from rbd_ros.kernels.bodies import LANES, PRESCRIBED, R_, r_
 from rbd_ros.kernels.compiled import prepare
@@ -19,6 +19,7 @@ from rbd_ros.kernels.newton_euler_derivatives import (forward_dynamics_and_jacob
                                                       inverse_dynamics_jacobians)
 from rbd_ros.kernels.regressors import regressor_columns, slotine_li_columns
 from rbd_ros.validation import choice, mask
+from rbd_ros.workspace_analysis import AnalysisMethods
 
 FACTORIZATIONS = ('christoffel', 'body')
 
@@ -102,7 +103,7 @@ def name_rows(rows, nv):
                          rows[2 * nv + 5, :3])
 
 
-class Workspace(Border):
+class Workspace(AnalysisMethods):
     """
     Buffers for one robot, and the recursions that use them.
 
@@ -122,7 +123,6 @@ class Workspace(Border):
         super().__init__(model)
         n = len(self._places) - 1
         self._a, self._no_acceleration = np.zeros(n), np.zeros(model.nv)
-        self._link_rows = {}
 
     # Buffers that not every user needs are made at their first use.
     @made_at_first_use
@@ -392,11 +392,7 @@ class Workspace(Border):
                 return self._jacobian_and_pose
         except (KeyError, *NOT_A_VECTOR):
             pass
-        k, tree = self.model.link_index(link), self.model.tree
-        pose = tree.link_pose[k]
-        self._link_rows[link] = np.array(
-            [[tree.link_body[k], *pose[:3, :3].T.ravel(), *pose[:3, 3]]])
-        self._run(world_jacobian_columns, 'q', (q,), self._link_rows[link], self._jacobian_rows)
+        self._run(world_jacobian_columns, 'q', (q,), self._link_row(link), self._jacobian_rows)
         J, T = self._jacobian_and_pose
         return (J if self._folding is None else J @ self._folding.G), T
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from rbd_ros.analysis.integrators import (configuration_rate, explicit_euler, runge_kutta_4,
                                           semi_implicit_euler)
+from rbd_ros.analysis.jacobians import check_state
 from rbd_ros.errors import StateError
 from rbd_ros.model.configurations import integrate, normalize
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import rebuild
-from rbd_ros.textbook.lagrange import kinetic_energy, potential_energy
 from rbd_ros.validation import finite_array, finite_vector, number, shown
 from rbd_ros.workspace import Workspace
 
@@ -149,7 +149,9 @@ def energy(model, q, v):
     Lynch and Park (9.3), (9.41); its rate of change is v^T tau (proposition 9.1 and before).
 
     """
-    return Energy(kinetic_energy(model, q, v), potential_energy(model, q))
+    q, v = check_state(model, q, v=v)
+    terms = Workspace(model).configuration_terms(q)
+    return Energy(0.5 * float(v @ terms.M @ v), -model.mass * float(model.gravity @ terms.com))
 
 
 class Motion(NamedTuple):

@@ -24,7 +24,13 @@ METHODS = {
     'bias_torques': 'qv', 'gravity_torques': 'q', 'forward_dynamics': 'qva',
     'terms_and_rates': 'qva', 'inverse_dynamics_derivatives': 'qva',
     'forward_dynamics_derivatives': 'qva', 'torque_regressor': 'qva',
-    'slotine_li_regressor': 'qvaa', 'place_links': 'q'}
+    'slotine_li_regressor': 'qvaa', 'place_links': 'q', 'centroidal_momentum_matrix': 'q',
+    'centroidal_momentum_matrix_dot': 'qv', 'com_jacobian_dot': 'qv'}
+# These take the name of a link after them.
+LINK_METHODS = {
+    'world_jacobian': 'q', 'body_jacobian': 'q', 'body_jacobian_dot': 'qv',
+    'world_jacobian_dot': 'qv', 'body_jacobian_dot_v': 'qv', 'world_jacobian_dot_v': 'qv',
+    'jacobian_ddot': 'qva', 'jacobian_derivatives': 'q', 'jacobian_dot_derivatives': 'qv'}
 PUSHED = ('inverse_dynamics', 'bias_torques', 'forward_dynamics', 'inverse_dynamics_derivatives',
           'forward_dynamics_derivatives', 'hybrid_dynamics', 'hybrid_dynamics_derivatives')
 # What configuration_terms does not write.
@@ -69,11 +75,14 @@ class WorkspaceMachine(RuleBasedStateMachine):
         self._compare(k, 'hybrid_dynamics_derivatives' if derivatives else 'hybrid_dynamics',
                       [*self._arguments(model, 'qvaa', seed), prescribed], options)
 
-    @rule(k=st.integers(0, len(ROBOTS) - 1), seed=st.integers(0, 5), link=st.integers(0, 5))
-    def jacobian(self, k, seed, link):
-        """Ask for the Jacobian of a link."""
-        q, = self._arguments(ROBOTS[k], 'q', seed)
-        self._compare(k, 'world_jacobian', [q, ROBOTS[k].link_names[link]], {})
+    @rule(k=st.integers(0, len(ROBOTS) - 1), method=st.sampled_from(sorted(LINK_METHODS)),
+          seed=st.integers(0, 5), link=st.integers(0, 5), bad=st.booleans())
+    def of_a_link(self, k, method, seed, link, bad):
+        """Ask for what concerns one link, such as its Jacobian."""
+        arguments = self._arguments(ROBOTS[k], LINK_METHODS[method], seed)
+        if bad:
+            arguments[-1][-1] = np.nan
+        self._compare(k, method, [*arguments, ROBOTS[k].link_names[link]], {})
 
     @rule(k=st.integers(0, len(ROBOTS) - 1))
     def refused(self, k):
