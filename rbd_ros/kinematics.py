@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Poses and Jacobians of links, and the centre of mass."""
 
-import numpy as np
 from rbd_ros.workspace import Workspace
 
 
@@ -99,12 +98,6 @@ def body_jacobian(model, q, link):
 
     """
     return Workspace(model).body_jacobian(q, link)[0].copy()
-
-
-def world_to_body(J, T):
-    """Return the Jacobian of a link in its own axes, from that in the root's axes and its pose."""
-    R = T[:3, :3]
-    return np.vstack((R.T @ J[:3], R.T @ J[3:]))
 
 
 def center_of_mass(model, q):

@@ -55,7 +55,11 @@ def warm_up(*, floating_base=False):
              lambda: workspace.jacobian_dot_derivatives(q, v, 'link')),
             ('centroidal_momentum_matrix', lambda: workspace.centroidal_momentum_matrix(q)),
             ('centroidal_momentum_matrix_dot',
-             lambda: workspace.centroidal_momentum_matrix_dot(q, v))):
+             lambda: workspace.centroidal_momentum_matrix_dot(q, v)),
+            ('task_space_dynamics', lambda: workspace.task_space_dynamics(q, v, 'link')),
+            ('task_inertia', lambda: workspace.task_inertia(
+                workspace.configuration_terms(q).M, q, 'link', condition_limit=2e3,
+                length=1.0))):
         start = perf_counter()
         call()
         yield name, perf_counter() - start

@@ -1,12 +1,104 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The methods of `Workspace` for Jacobians of links and their rates and derivatives."""
+"""The methods of `Workspace` for Jacobians, momentum, task space and derivatives of matrices."""
+
+from typing import NamedTuple
 
 import numpy as np
+from rbd_ros.errors import ModelError
 from rbd_ros.kernel_interface import Border, made_at_first_use, NOT_A_VECTOR
+from rbd_ros.kernels.bodies import PARENT
 from rbd_ros.kernels.centroidal import centroidal_momentum
+from rbd_ros.kernels.compiled import prepare
 from rbd_ros.kernels.link_jacobians import (link_bias, link_jacobian_derivatives,
                                             link_jacobian_rates)
+from rbd_ros.kernels.task_space import task_space, UNMOVED
+from rbd_ros.validation import choice, number
+
+# Of the way from the root to a link, for the unit of length.
+SHARE_OF_WAY = 0.2
+FRAMES = ('body', 'world-aligned')
+
+
+class TaskSpaceDynamics(NamedTuple):
+    """
+    What `task_space_dynamics` computes.
+
+    Attributes
+    ----------
+    Lambda : ndarray, shape (6, 6)
+        Task-space inertia, kg m^2, kg m and kg; angular first.
+    eta : ndarray, shape (6,)
+        Coriolis, gravity and centrifugal wrench: moment, N m, and force, N.
+    J, J_rate : ndarray, shape (6, nv)
+        Jacobian of the link and its rate of change; the link's twist is J v.
+    J_bar : ndarray, shape (nv, 6)
+        Dynamically consistent inverse of J: the motion of least kinetic energy for a twist. Its
+        transpose maps torques to the wrench that they exert.
+    null_projector : ndarray, shape (nv, nv)
+        N = 1 - J_bar J. N v does not move the link; torques N^T tau do not accelerate it.
+    condition : float
+        Largest over smallest singular value of J, which has six, with lengths in units of
+        `characteristic_length`; infinite where rank is lost.
+    damped : bool
+        Whether the condition number passed the limit, so that Lambda, eta, J_bar and
+        null_projector are those of a damped inverse.
+
+    """
+
+    Lambda: np.ndarray
+    eta: np.ndarray
+    J: np.ndarray
+    J_rate: np.ndarray
+    J_bar: np.ndarray
+    null_projector: np.ndarray
+    condition: float
+    damped: bool
+
+
+def characteristic_length(model, link):
+    """
+    Return the length with which turns of a link compare with its shifts.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    link : str
+        The link's name.
+
+    Returns
+    -------
+    float
+        A fifth of the way from the root to the link along the joints, m: about the lever of a
+        joint in the middle, and where condition numbers of arms are smallest. 1 m where that way
+        has no length.
+
+    """
+    way, up = 0.0, {joint.child: joint for joint in model.joints}
+    while link in up:
+        way += np.linalg.norm(up[link].placement[:3, 3])
+        link = up[link].parent
+    return SHARE_OF_WAY * way if way > 0.0 else 1.0
+
+
+def task_room(n):
+    """
+    Return the arrays that `rbd_ros.kernels.task_space` works in and writes to.
+
+    Parameters
+    ----------
+    n : int
+        Number of velocities.
+
+    Returns
+    -------
+    L, work, out, J_bar, N : ndarray
+        As the kernel has them.
+
+    """
+    return (np.zeros((n, n)), np.zeros((46 + 2 * n, 6)), np.zeros((8, 6)), np.zeros((n, 6)),
+            np.zeros((n, n)))
 
 
 class AnalysisMethods(Border):
@@ -19,7 +111,7 @@ class AnalysisMethods(Border):
 
     def __init__(self, model):
         super().__init__(model)
-        self._link_rows = {}
+        self._link_rows, self._lengths = {}, {}
 
     @property
     def _width(self):
@@ -170,3 +262,80 @@ class AnalysisMethods(Border):
         _, rate = self.centroidal_momentum_matrix_dot(q, v)
         mass = self.model.mass
         return rate[3:] / mass if mass else np.zeros((3, self.model.nv))
+
+    # -- Task space. -----------------------------------------------------------------------------
+
+    @made_at_first_use
+    def _task_room(self):
+        return task_room(self.model.nv)
+
+    @made_at_first_use
+    def _ahead(self):
+        """Return for each velocity the last one before it that shares entries of M, or -1."""
+        if self._folding is not None:
+            return np.arange(self.model.nv) - 1
+        return self.model.tree.robot[1:, PARENT].astype(np.int64) - 1
+
+    @made_at_first_use
+    def _folded_rows(self):
+        return np.zeros((23, max(self.model.nv, 6)))
+
+    def _task(self, M, b, q, link, length, limit):
+        """Run the kernel of task space on the Jacobian that was computed last."""
+        rows, last = self._rate_rows[0], int(self._link_row(link)[0, 0]) - 1
+        if self._folding is not None:
+            tree, rows, last = rows, self._folded_rows, self.model.nv - 1
+            rows[:6, :self.model.nv] = tree[:6, :self._width] @ self._folding.G
+            rows[18, :6] = tree[18, :6]
+        arguments = (np.ascontiguousarray(M), rows, b, self._ahead, last, length, limit,
+                     *self._task_room)
+        try:
+            status = task_space(*arguments)
+        except NOT_A_VECTOR:
+            prepare(task_space, *arguments)
+            status = task_space(*arguments)
+        if status == UNMOVED:
+            raise ModelError(f"link '{link}' is part of the root: no joint moves it")
+        if status > 0:
+            self._refuse(status - 1, q)
+
+    def _length(self, link):
+        if link not in self._lengths:
+            self._lengths[link] = characteristic_length(self.model, link)
+        return self._lengths[link]
+
+    def task_space_dynamics(self, q, v, link, *, frame='body', condition_limit=2e3):
+        """Return the `TaskSpaceDynamics` of a link."""
+        self._link_row(link)
+        if type(condition_limit) is not float or not 1.0 <= condition_limit < np.inf:
+            condition_limit = number('condition_limit', condition_limit, 1.0)
+        aligned = choice('frame', frame, FRAMES) == 'world-aligned'
+        J, J_rate = self._jacobian_rate(q, v, link, aligned)
+        b = self.bias_torques(q, v)
+        M = self.configuration_terms(q).M
+        self._task(M, b, q, link, self._length(link), condition_limit)
+        _, _, out, J_bar, N = self._task_room
+        condition = float(out[7, 0])
+        return TaskSpaceDynamics(out[:6], out[6], J, J_rate, J_bar, N, condition,
+                                 condition > condition_limit)
+
+    def task_inertia(self, M, q, link, *, condition_limit, length):
+        """
+        Return Lambda of a link in its own axes and the condition of its Jacobian.
+
+        Parameters
+        ----------
+        M : ndarray, shape (nv, nv)
+            Mass matrix at q.
+        q : ndarray, shape (nq,)
+            Configuration.
+        link : str
+            The link's name.
+        condition_limit, length : float
+            As for `rbd_ros.analysis.task_space.task_inertia`.
+
+        """
+        self.body_jacobian(q, link)
+        self._task(M, None, q, link, length, condition_limit)
+        out = self._task_room[2]
+        return out[:6], float(out[7, 0])

@@ -30,7 +30,8 @@ METHODS = {
 LINK_METHODS = {
     'world_jacobian': 'q', 'body_jacobian': 'q', 'body_jacobian_dot': 'qv',
     'world_jacobian_dot': 'qv', 'body_jacobian_dot_v': 'qv', 'world_jacobian_dot_v': 'qv',
-    'jacobian_ddot': 'qva', 'jacobian_derivatives': 'q', 'jacobian_dot_derivatives': 'qv'}
+    'jacobian_ddot': 'qva', 'jacobian_derivatives': 'q', 'jacobian_dot_derivatives': 'qv',
+    'task_space_dynamics': 'qv'}
 PUSHED = ('inverse_dynamics', 'bias_torques', 'forward_dynamics', 'inverse_dynamics_derivatives',
           'forward_dynamics_derivatives', 'hybrid_dynamics', 'hybrid_dynamics_derivatives')
 # What configuration_terms does not write.
@@ -107,7 +108,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
                 result = flat(getattr(workspace, method)(*arguments, **options))
                 results.append([x for j, x in enumerate(result)
                                 if j not in LEFT_ALONE.get(method, ())])
-            except StateError as error:
+            except (ModelError, StateError) as error:
                 results.append(str(error))
         kept, new = results
         assert type(kept) is type(new)
