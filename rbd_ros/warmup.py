@@ -59,7 +59,17 @@ def warm_up(*, floating_base=False):
             ('task_space_dynamics', lambda: workspace.task_space_dynamics(q, v, 'link')),
             ('task_inertia', lambda: workspace.task_inertia(
                 workspace.configuration_terms(q).M, q, 'link', condition_limit=2e3,
-                length=1.0))):
+                length=1.0)),
+            ('mass_matrix_derivatives', lambda: workspace.mass_matrix_derivatives(q)),
+            ('coriolis_matrix_derivatives', lambda: [
+                workspace.coriolis_matrix_derivatives(q, v, factorization=factorization)
+                for factorization in ('christoffel', 'body')]),
+            ('matrix_rates', lambda: workspace.matrix_rates(q, v, v, factorization='body')),
+            ('parameter_derivatives', lambda: workspace.parameter_derivatives(q, v)),
+            ('acceleration_parameter_derivatives',
+             lambda: workspace.acceleration_parameter_derivatives(q, v, v)),
+            ('momentum_regressor', lambda: workspace.momentum_regressor(q, v)),
+            ('energy_regressor', lambda: workspace.energy_regressor(q, v))):
         start = perf_counter()
         call()
         yield name, perf_counter() - start

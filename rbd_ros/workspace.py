@@ -19,9 +19,7 @@ from rbd_ros.kernels.newton_euler_derivatives import (forward_dynamics_and_jacob
                                                       inverse_dynamics_jacobians)
 from rbd_ros.kernels.regressors import regressor_columns, slotine_li_columns
 from rbd_ros.validation import choice, mask
-from rbd_ros.workspace_analysis import AnalysisMethods
-
-FACTORIZATIONS = ('christoffel', 'body')
+from rbd_ros.workspace_analysis import AnalysisMethods, FACTORIZATIONS
 
 
 class DynamicsTerms(NamedTuple):

@@ -10,14 +10,21 @@ from rbd_ros.kernel_interface import Border, made_at_first_use, NOT_A_VECTOR
 from rbd_ros.kernels.bodies import PARENT
 from rbd_ros.kernels.centroidal import centroidal_momentum
 from rbd_ros.kernels.compiled import prepare
+from rbd_ros.kernels.composite_body_rates import composite_rates
 from rbd_ros.kernels.link_jacobians import (link_bias, link_jacobian_derivatives,
                                             link_jacobian_rates)
+from rbd_ros.kernels.link_parameters import (energy_columns, momentum_columns,
+                                             parameter_matrices, torque_columns)
+from rbd_ros.kernels.matrix_derivatives import (add_factorization_rate,
+                                                coriolis_matrix_derivatives,
+                                                mass_matrix_derivatives)
 from rbd_ros.kernels.task_space import task_space, UNMOVED
 from rbd_ros.validation import choice, number
 
 # Of the way from the root to a link, for the unit of length.
 SHARE_OF_WAY = 0.2
 FRAMES = ('body', 'world-aligned')
+FACTORIZATIONS = ('christoffel', 'body')
 
 
 class TaskSpaceDynamics(NamedTuple):
@@ -80,6 +87,45 @@ def characteristic_length(model, link):
         way += np.linalg.norm(up[link].placement[:3, 3])
         link = up[link].parent
     return SHARE_OF_WAY * way if way > 0.0 else 1.0
+
+
+class MatrixRates(NamedTuple):
+    """
+    What `matrix_rates` computes.
+
+    Attributes
+    ----------
+    M, C : ndarray, shape (nv, nv)
+        dM/dt and dC/dt.
+    g : ndarray, shape (nv,)
+        dg/dt, N m/s or N/s.
+
+    """
+
+    M: np.ndarray
+    C: np.ndarray
+    g: np.ndarray
+
+
+class ParameterDerivatives(NamedTuple):
+    """
+    What `parameter_derivatives` computes.
+
+    ``M[k, p]`` is the derivative of M by parameter p of link k, of the ten parameters m, m cx,
+    m cy, m cz, Ixx, Iyy, Izz, Ixy, Ixz, Iyz; the moments are about the origin of the link's frame.
+
+    Attributes
+    ----------
+    M, C : ndarray, shape (links, 10, nv, nv)
+        In the order of ``model.link_names``.
+    g : ndarray, shape (links, 10, nv)
+        Likewise.
+
+    """
+
+    M: np.ndarray
+    C: np.ndarray
+    g: np.ndarray
 
 
 def task_room(n):
@@ -339,3 +385,121 @@ class AnalysisMethods(Border):
         self._task(M, None, q, link, length, condition_limit)
         out = self._task_room[2]
         return out[:6], float(out[7, 0])
+
+    # -- Derivatives of M, C and g. --------------------------------------------------------------
+
+    def _skew(self, factorization):
+        """Return what the kernels take for a factorization of C."""
+        return 1 if choice('factorization', factorization, FACTORIZATIONS) == 'body' else None
+
+    def _fold_all(self, D):
+        """Return an array with three axes of the tree's velocities by those of the model."""
+        if self._folding is None:
+            return D
+        G = self._folding.G
+        return np.tensordot(G.T, G.T @ D @ G, 1)
+
+    @made_at_first_use
+    def _of_M(self):
+        return np.zeros(3 * (self._width,))
+
+    @made_at_first_use
+    def _of_C(self):
+        return np.zeros((2, *3 * (self._width,)))
+
+    def mass_matrix_derivatives(self, q):
+        """Return the derivatives of M by the coordinates, shape (nv, nv, nv)."""
+        self._run(mass_matrix_derivatives, 'q', (q,), self._of_M)
+        return self._fold_all(self._of_M)
+
+    def coriolis_matrix_derivatives(self, q, v, *, factorization='christoffel'):
+        """Return the derivatives of C by the coordinates and by the velocities."""
+        by_q, by_v = self._of_C
+        self._run(coriolis_matrix_derivatives, 'qv', (q, v), self._skew(factorization), by_q, by_v)
+        return self._fold_all(by_q), self._fold_all(by_v)
+
+    def gravity_torques_derivatives(self, q):
+        """Return the derivatives of g: of the torques by q, where nothing moves."""
+        zero = self._no_acceleration
+        return self.inverse_dynamics_derivatives(q, zero, zero).by_position
+
+    def matrix_rates(self, q, v, a, *, factorization='christoffel'):
+        """Return the `MatrixRates`."""
+        skew, (rows, rates) = self._skew(factorization), self._rates
+        self._run(composite_rates, 'qva', (q, v, a), rows)
+        if skew is not None:
+            arguments = self.robot, rows
+            try:
+                add_factorization_rate(*arguments)
+            except NOT_A_VECTOR:
+                prepare(add_factorization_rate, *arguments)
+                add_factorization_rate(*arguments)
+        C, C_rate, g_rate = rates.C, rates.C_rate, rates.g_rate
+        if self._folding is not None:
+            G = self._folding.G
+            C, C_rate, g_rate = G.T @ C @ G, G.T @ C_rate @ G, G.T @ g_rate
+        return MatrixRates(C + C.T, C_rate, g_rate)
+
+    # -- What each inertial parameter contributes. -----------------------------------------------
+
+    @made_at_first_use
+    def _all_links(self):
+        """Return for each link its body and its pose there."""
+        tree = self.model.tree
+        return np.hstack((tree.link_body[:, None].astype(float),
+                          tree.link_pose[:, :3, :3].transpose(0, 2, 1).reshape(-1, 9),
+                          tree.link_pose[:, :3, 3]))
+
+    @made_at_first_use
+    def _moving_links(self):
+        """Return the rows of the links that joints lead to, which stand for the moving bodies."""
+        return np.ascontiguousarray(
+            self._all_links[[k for k, joint in enumerate(self.model.joints, 1) if joint.nv]])
+
+    # Entries of joints that do not carry a link are never written: they stay zero.
+    @made_at_first_use
+    def _parameter_matrices(self):
+        links, n = len(self.model.links), self._width
+        return (np.zeros((links, 10, n, n)), np.zeros((links, 10, n, n)),
+                np.zeros((links, 10, n)))
+
+    @made_at_first_use
+    def _torque_columns(self):
+        return np.zeros((len(self.model.links), 10, self._width))
+
+    @made_at_first_use
+    def _energy_rows(self):
+        return np.zeros((2, 10 * len(self._moving_links)))
+
+    @made_at_first_use
+    def _momentum_columns(self):
+        return np.zeros((self._width, 10 * len(self._moving_links)))
+
+    def parameter_derivatives(self, q, v, *, factorization='christoffel'):
+        """Return the `ParameterDerivatives`."""
+        h = 0.5 if self._skew(factorization) is None else 0.0
+        M, C, g = self._parameter_matrices
+        self._run(parameter_matrices, 'qv', (q, v), self._all_links, h, M, C, g)
+        if self._folding is not None:
+            G = self._folding.G
+            M, C, g = G.T @ M @ G, G.T @ C @ G, g @ G
+        return ParameterDerivatives(M, C, g)
+
+    def acceleration_parameter_derivatives(self, q, v, tau, *, external_wrenches=None):
+        """Return the derivatives of a by the parameters of each link, shape (links, 10, nv)."""
+        a = self.forward_dynamics(q, v, tau, external_wrenches=external_wrenches)
+        self._run(torque_columns, 'qva', (q, v, a), self._all_links, self._torque_columns)
+        Y, = self._fold_columns(self._torque_columns)
+        M = self.configuration_terms(q).M
+        return -np.linalg.solve(M, Y.reshape(-1, self.model.nv).T).T.reshape(Y.shape)
+
+    def momentum_regressor(self, q, v):
+        """Return Y with Y pi = M v - (armature) v."""
+        Y = self._momentum_columns
+        self._run(momentum_columns, 'qv', (q, v), self._moving_links, Y)
+        return Y if self._folding is None else self._folding.G.T @ Y
+
+    def energy_regressor(self, q, v):
+        """Return the rows whose products with pi are the kinetic and the potential energy."""
+        self._run(energy_columns, 'qv', (q, v), self._moving_links, self._energy_rows)
+        return self._energy_rows

@@ -25,7 +25,11 @@ METHODS = {
     'terms_and_rates': 'qva', 'inverse_dynamics_derivatives': 'qva',
     'forward_dynamics_derivatives': 'qva', 'torque_regressor': 'qva',
     'slotine_li_regressor': 'qvaa', 'place_links': 'q', 'centroidal_momentum_matrix': 'q',
-    'centroidal_momentum_matrix_dot': 'qv', 'com_jacobian_dot': 'qv'}
+    'centroidal_momentum_matrix_dot': 'qv', 'com_jacobian_dot': 'qv',
+    'mass_matrix_derivatives': 'q', 'coriolis_matrix_derivatives': 'qv',
+    'gravity_torques_derivatives': 'q', 'matrix_rates': 'qva', 'parameter_derivatives': 'qv',
+    'acceleration_parameter_derivatives': 'qva', 'momentum_regressor': 'qv',
+    'energy_regressor': 'qv'}
 # These take the name of a link after them.
 LINK_METHODS = {
     'world_jacobian': 'q', 'body_jacobian': 'q', 'body_jacobian_dot': 'qv',
@@ -34,6 +38,8 @@ LINK_METHODS = {
     'task_space_dynamics': 'qv'}
 PUSHED = ('inverse_dynamics', 'bias_torques', 'forward_dynamics', 'inverse_dynamics_derivatives',
           'forward_dynamics_derivatives', 'hybrid_dynamics', 'hybrid_dynamics_derivatives')
+FACTORED = ('all_terms', 'slotine_li_regressor', 'coriolis_matrix_derivatives', 'matrix_rates',
+            'parameter_derivatives')
 # What configuration_terms does not write.
 LEFT_ALONE = {'configuration_terms': (1, 3)}
 
@@ -59,7 +65,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
         model, options = ROBOTS[k], {}
         if pushed and method in PUSHED:
             options['external_wrenches'] = {model.link_names[-1]: np.arange(6.0)}
-        if body and method in ('all_terms', 'slotine_li_regressor'):
+        if body and method in FACTORED:
             options['factorization'] = 'body'
         arguments = self._arguments(model, METHODS[method], seed)
         if bad:
