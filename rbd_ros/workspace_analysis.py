@@ -460,8 +460,8 @@ class AnalysisMethods(Border):
     @made_at_first_use
     def _parameter_matrices(self):
         links, n = len(self.model.links), self._width
-        return (np.zeros((links, 10, n, n)), np.zeros((links, 10, n, n)),
-                np.zeros((links, 10, n)))
+        return (np.zeros((n, n, links, 10)), np.zeros((n, n, links, 10)),
+                np.zeros((n, links, 10)))
 
     @made_at_first_use
     def _torque_columns(self):
@@ -480,6 +480,7 @@ class AnalysisMethods(Border):
         h = 0.5 if self._skew(factorization) is None else 0.0
         M, C, g = self._parameter_matrices
         self._run(parameter_matrices, 'qv', (q, v), self._all_links, h, M, C, g)
+        M, C, g = M.transpose(2, 3, 0, 1), C.transpose(2, 3, 0, 1), g.transpose(1, 2, 0)
         if self._folding is not None:
             G = self._folding.G
             M, C, g = G.T @ M @ G, G.T @ C @ G, g @ G

@@ -92,9 +92,10 @@ def parameter_matrices(robot, screws, q, v, links, h, M, C, g):
     """
     Write the derivatives of M, C and g by the parameters of each link.
 
-    ``M`` and ``C`` have the shape (links, 10, nv, nv), ``g`` (links, 10, nv). Only the entries of
-    joints that carry the link are written: all others must be zero already. Returns whether the
-    results are finite; nothing is written, and False returned, if q or v has a wrong length.
+    ``M`` and ``C`` have the shape (nv, nv, links, 10), ``g`` (nv, links, 10): what is zero for all
+    links lies together. Only the entries of joints that carry the link are written: all others
+    must be zero already. Returns whether the results are finite; nothing is written, and False
+    returned, if q or v has a wrong length.
 
     """
     if not fits(robot, q, v):
@@ -118,7 +119,7 @@ def parameter_matrices(robot, screws, q, v, links, h, M, C, g):
             x = entries(J, up)
             i = number(robot, b) - 1
             for p in range(10):
-                g[k, p, i] = x[p]
+                g[i, k, p] = x[p]
             b = parent(robot, b)
         one = body
         while one > 0:
@@ -132,11 +133,11 @@ def parameter_matrices(robot, screws, q, v, links, h, M, C, g):
                 y = entries(turned, J)
                 z = entries(ad(J, J_i), V)
                 for p in range(10):
-                    C[k, p, i, j] = x[p] - (1.0 - h) * y[p] - h * z[p]
+                    C[i, j, k, p] = x[p] - (1.0 - h) * y[p] - h * z[p]
                 if j <= i:
                     x = entries(J_i, J)
                     for p in range(10):
-                        M[k, p, i, j] = M[k, p, j, i] = x[p]
+                        M[i, j, k, p] = M[j, i, k, p] = x[p]
                 b = parent(robot, b)
             one = parent(robot, one)
     return math.isfinite(total)

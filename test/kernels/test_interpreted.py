@@ -9,10 +9,12 @@ import sys
 
 import pytest
 
-HERE = Path(__file__).parents[1] / 'dynamics'
+HERE = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize('file', ['test_identities.py', 'test_closed_forms.py'])
+@pytest.mark.parametrize('file', [
+    'dynamics/test_identities.py', 'dynamics/test_closed_forms.py',
+    'analysis/test_sums_over_links.py'])
 def test_core_tests_pass_without_the_compiler(file):
     run = subprocess.run(
         [sys.executable, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', str(HERE / file)],
