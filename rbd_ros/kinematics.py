@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Poses and Jacobians of links, and the centre of mass."""
 
-import numpy as np
 from rbd_ros.workspace import Workspace
 
 
@@ -98,13 +97,7 @@ def body_jacobian(model, q, link):
     Vlasblom (2.8); Lynch and Park, text below (9.60); Garofalo et al. (27).
 
     """
-    return world_to_body(*Workspace(model).world_jacobian(q, link))
-
-
-def world_to_body(J, T):
-    """Return the Jacobian of a link in its own axes, from that in the root's axes and its pose."""
-    R = T[:3, :3]
-    return np.vstack((R.T @ J[:3], R.T @ J[3:]))
+    return Workspace(model).body_jacobian(q, link)[0].copy()
 
 
 def center_of_mass(model, q):

@@ -61,6 +61,30 @@ def warm_up(*, floating_base=False):
             ('slotine_li_regressor', lambda: workspace.slotine_li_regressor(q, v, v, v)),
             ('place_links', lambda: workspace.place_links(q)),
             ('world_jacobian', lambda: workspace.world_jacobian(q, 'link')),
+            ('body_jacobian', lambda: workspace.body_jacobian(q, 'link')),
+            ('body_jacobian_dot', lambda: workspace.body_jacobian_dot(q, v, 'link')),
+            ('body_jacobian_dot_v', lambda: workspace.body_jacobian_dot_v(q, v, 'link')),
+            ('jacobian_ddot', lambda: workspace.jacobian_ddot(q, v, v, 'link')),
+            ('jacobian_derivatives', lambda: workspace.jacobian_derivatives(q, 'link')),
+            ('jacobian_dot_derivatives',
+             lambda: workspace.jacobian_dot_derivatives(q, v, 'link')),
+            ('centroidal_momentum_matrix', lambda: workspace.centroidal_momentum_matrix(q)),
+            ('centroidal_momentum_matrix_dot',
+             lambda: workspace.centroidal_momentum_matrix_dot(q, v)),
+            ('task_space_dynamics', lambda: workspace.task_space_dynamics(q, v, 'link')),
+            ('task_inertia', lambda: workspace.task_inertia(
+                workspace.configuration_terms(q).M, q, 'link', condition_limit=2e3,
+                length=1.0)),
+            ('mass_matrix_derivatives', lambda: workspace.mass_matrix_derivatives(q)),
+            ('coriolis_matrix_derivatives', lambda: [
+                workspace.coriolis_matrix_derivatives(q, v, factorization=factorization)
+                for factorization in ('christoffel', 'body')]),
+            ('matrix_rates', lambda: workspace.matrix_rates(q, v, v, factorization='body')),
+            ('parameter_derivatives', lambda: workspace.parameter_derivatives(q, v)),
+            ('acceleration_parameter_derivatives',
+             lambda: workspace.acceleration_parameter_derivatives(q, v, v)),
+            ('momentum_regressor', lambda: workspace.momentum_regressor(q, v)),
+            ('energy_regressor', lambda: workspace.energy_regressor(q, v)),
             *((f'{name} with mimics', partial(getattr(copying, name), q_c, *[v_c] * count))
               for name, count in (('inverse_dynamics', 2), ('forward_dynamics_derivatives', 2),
                                   ('terms_and_rates', 2), ('torque_regressor', 2)))):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from rbd_ros.body_changes import body_changes, check_direction
-from rbd_ros.kernel_interface import Border, made_at_first_use, NOT_A_VECTOR
+from rbd_ros.kernel_interface import made_at_first_use, NOT_A_VECTOR
 from rbd_ros.kernels.articulated_bodies import (articulated_bodies, articulated_bodies_at_rest,
                                                 hybrid_dynamics, PSI_)
 from rbd_ros.kernels.bodies import BLOCK, LANES, NUMBER, PARENT, PRESCRIBED, R_, r_
@@ -25,9 +25,9 @@ from rbd_ros.kernels.newton_euler_derivatives import (forward_dynamics_and_jacob
                                                       inverse_dynamics_jacobians)
 from rbd_ros.kernels.regressors import regressor_columns, slotine_li_columns
 from rbd_ros.validation import choice, mask
+from rbd_ros.workspace_analysis import AnalysisMethods, FACTORIZATIONS
 
-CHRISTOFFEL = 'christoffel'
-FACTORIZATIONS = (CHRISTOFFEL, 'body')
+CHRISTOFFEL = FACTORIZATIONS[0]
 BOOL, FLOAT = np.dtype(bool), np.dtype(float)
 # What a kernel raises, and what it takes for a mask that is none.
 NOT_A_MASK = (*NOT_A_VECTOR, AttributeError)
@@ -118,7 +118,7 @@ def name_rates(nv):
     return rows, TermsAndRates(rows[:nv], rows[nv:2 * nv], rows[2 * nv:3 * nv], rows[-2], rows[-1])
 
 
-class Workspace(Border):
+class Workspace(AnalysisMethods):
     """
     Buffers for one robot, and the recursions that use them.
 
@@ -138,7 +138,6 @@ class Workspace(Border):
         super().__init__(model)
         n = len(self._places) - 1
         self._a = np.zeros(n)
-        self._link_rows = {}
 
     # Buffers that not every user needs are made at their first use.
     @made_at_first_use
@@ -599,11 +598,7 @@ class Workspace(Border):
                 return self._jacobian_and_pose
         except (KeyError, *NOT_A_VECTOR):
             pass
-        k, tree = self.model.link_index(link), self.model.tree
-        pose = tree.link_pose[k]
-        self._link_rows[link] = np.array(
-            [[tree.link_body[k], *pose[:3, :3].T.ravel(), *pose[:3, 3]]])
-        self._run(world_jacobian_columns, 'q', (q,), self._link_rows[link], self._jacobian_rows)
+        self._run(world_jacobian_columns, 'q', (q,), self._link_row(link), self._jacobian_rows)
         J, T = self._jacobian_and_pose
         return (J if self._folding is None else J @ self._folding.G), T
 

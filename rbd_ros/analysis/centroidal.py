@@ -2,11 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The momentum of the whole robot, and the rates of its centre of mass's Jacobian."""
 
-import numpy as np
-from rbd_ros.analysis.jacobians import check_state
-from rbd_ros.kinematics import center_of_mass
-from rbd_ros.model.se3 import Ad, ad, inverse, skew
-from rbd_ros.textbook.sums_over_links import body_jacobian_rates, inertia_matrices, poses
+from rbd_ros.workspace import Workspace
 
 
 def com_jacobian_dot(model, q, v):
@@ -38,8 +34,7 @@ def com_jacobian_dot(model, q, v):
     The derivative of Garofalo et al. (7), 1/m sum P^T (G Jdot - ad_V^T G J).
 
     """
-    _, rate = _momentum_about_the_root(model, *check_state(model, q, v=v))
-    return rate[3:] / model.mass if model.mass else np.zeros((3, model.nv))
+    return Workspace(model).com_jacobian_dot(q, v)
 
 
 def centroidal_momentum_matrix(model, q):
@@ -68,10 +63,7 @@ def centroidal_momentum_matrix(model, q):
     The sum of Kim (23), (24) over all links; its linear rows are m J_CoM [Garofalo et al. (7)].
 
     """
-    q, = check_state(model, q)
-    H, _ = _momentum_about_the_root(model, q, np.zeros(model.nv))
-    H[:3] -= skew(center_of_mass(model, q)) @ H[3:]
-    return H
+    return Workspace(model).centroidal_momentum_matrix(q).copy()
 
 
 def centroidal_momentum_matrix_dot(model, q, v):
@@ -103,19 +95,4 @@ def centroidal_momentum_matrix_dot(model, q, v):
     The sum of Kim (28), (30) over all links.
 
     """
-    q, v = check_state(model, q, v=v)
-    H, rate = _momentum_about_the_root(model, q, v)
-    com_rate = H[3:] @ v / model.mass if model.mass else np.zeros(3)
-    rate[:3] -= skew(center_of_mass(model, q)) @ rate[3:] + skew(com_rate) @ H[3:]
-    return rate
-
-
-def _momentum_about_the_root(model, q, v):
-    """Return sum Ad_0k^-T G_k J_k and its rate, sum Ad_0k^-T (G Jdot - ad_V^T G J)."""
-    H, rate = np.zeros((2, 6, model.nv))
-    for T, G, J, J_rate in zip(poses(model, q), inertia_matrices(model),
-                               *body_jacobian_rates(model, q, v)):
-        to_root = Ad(inverse(T)).T
-        H += to_root @ G @ J
-        rate += to_root @ (G @ J_rate - ad(J @ v).T @ G @ J)
-    return H, rate
+    return Workspace(model).centroidal_momentum_matrix_dot(q, v)[1].copy()

@@ -3,13 +3,8 @@
 """Jacobians of links in further frames, and the derivatives of the body Jacobian of a link."""
 
 import numpy as np
-from rbd_ros.kinematics import body_jacobian
 from rbd_ros.model.configurations import normalize
-from rbd_ros.model.se3 import Ad, ad, inverse, pose
-from rbd_ros.textbook.jacobian_recursions import (body_jacobian_derivatives,
-                                                  body_jacobian_rate_derivatives,
-                                                  body_jacobian_second_rates)
-from rbd_ros.textbook.sums_over_links import body_jacobian_rates
+from rbd_ros.model.se3 import skew
 from rbd_ros.validation import finite_vector
 from rbd_ros.workspace import Workspace
 
@@ -75,9 +70,7 @@ def jacobian_dot(model, q, v, link):
     Garofalo et al. (28), with dS/dt.
 
     """
-    q, v = check_state(model, q, v=v)
-    k = model.link_index(link)
-    return body_jacobian_rates(model, q, v)[1][k]
+    return Workspace(model).body_jacobian_dot(q, v, link)[1].copy()
 
 
 def jacobian_ddot(model, q, v, a, link):
@@ -114,8 +107,7 @@ def jacobian_ddot(model, q, v, a, link):
     Garofalo et al. (29), with dS/dt and its rate.
 
     """
-    state = check_state(model, q, v=v, a=a)
-    return body_jacobian_second_rates(model, *state)[2][model.link_index(link)]
+    return Workspace(model).jacobian_ddot(q, v, a, link)[2].copy()
 
 
 def jacobian_derivatives(model, q, link):
@@ -149,8 +141,7 @@ def jacobian_derivatives(model, q, link):
     Vlasblom (1.13), (2.21); Garofalo et al. (30), (31), (33).
 
     """
-    q, = check_state(model, q)
-    return body_jacobian_derivatives(model, q)[1][model.link_index(link)]
+    return Workspace(model).jacobian_derivatives(q, link).copy()
 
 
 def jacobian_dot_derivatives(model, q, v, link):
@@ -185,10 +176,8 @@ def jacobian_dot_derivatives(model, q, v, link):
     Garofalo et al. (30), (32), (33).
 
     """
-    state = check_state(model, q, v=v)
-    k = model.link_index(link)
-    _, _, dJ, dJ_rate = body_jacobian_rate_derivatives(model, *state)
-    return dJ_rate[k], dJ[k]
+    by_q, by_v = Workspace(model).jacobian_dot_derivatives(q, v, link)
+    return by_q.copy(), by_v.copy()
 
 
 def world_jacobian_dot(model, q, v, link):
@@ -224,11 +213,7 @@ def world_jacobian_dot(model, q, v, link):
     Ad_R (Jdot + blockdiag([omega], [omega]) J).
 
     """
-    q, v = check_state(model, q, v=v)
-    k = model.link_index(link)
-    J, J_rate = (x[k] for x in body_jacobian_rates(model, q, v))
-    turning = ad([*(J @ v)[:3], 0.0, 0.0, 0.0])
-    return Ad(_turn(model, q, k)) @ (J_rate + turning @ J)
+    return Workspace(model).world_jacobian_dot(q, v, link)[1].copy()
 
 
 def com_frame_jacobian(model, q, link):
@@ -261,8 +246,8 @@ def com_frame_jacobian(model, q, link):
     Vlasblom (2.4), (2.9).
 
     """
-    J = body_jacobian(model, q, link)
-    return Ad(inverse(pose(np.eye(3), model.links[model.link_index(link)].com))) @ J
+    J, _ = Workspace(model).body_jacobian(q, link)
+    return np.vstack((J[:3], J[3:] - skew(model.links[model.link_index(link)].com) @ J[:3]))
 
 
 def world_com_jacobian(model, q, link):
@@ -295,8 +280,9 @@ def world_com_jacobian(model, q, link):
     Vlasblom's J^g, (2.13), (2.14).
 
     """
-    J = com_frame_jacobian(model, q, link)
-    return Ad(_turn(model, q, model.link_index(link))) @ J
+    J, T = Workspace(model).world_jacobian(q, link)
+    com = T[:3, :3] @ model.links[model.link_index(link)].com
+    return np.vstack((J[:3], J[3:] - skew(com) @ J[:3]))
 
 
 def analytic_jacobian(model, q, link):
@@ -330,8 +316,3 @@ def analytic_jacobian(model, q, link):
 
     """
     return world_com_jacobian(model, q, link)[3:]
-
-
-def _turn(model, q, k):
-    """Return the pose of link k without its position."""
-    return pose(Workspace(model).place_links(q)[k, :3, :3], np.zeros(3))

@@ -10,63 +10,14 @@ the model.
 
 """
 
-from typing import NamedTuple
-
 import numpy as np
-from rbd_ros.analysis.jacobians import check_state
-from rbd_ros.dynamics import forward_dynamics, mass_matrix
 from rbd_ros.model.inertial import inertia_of_parameters
-from rbd_ros.model.se3 import Ad, ad, inverse
-from rbd_ros.textbook.jacobian_recursions import (body_jacobian_derivatives,
-                                                  body_jacobian_rate_derivatives,
-                                                  body_jacobian_second_rates)
-from rbd_ros.textbook.sums_over_links import (body_jacobian_rates, coriolis_factor,
-                                              inertia_matrices, poses)
+from rbd_ros.workspace import Workspace
+from rbd_ros.workspace_analysis import MatrixRates, ParameterDerivatives
 
-
-class MatrixRates(NamedTuple):
-    """
-    What `matrix_rates` computes.
-
-    Attributes
-    ----------
-    M, C : ndarray, shape (nv, nv)
-        dM/dt and dC/dt.
-    g : ndarray, shape (nv,)
-        dg/dt, N m/s or N/s.
-
-    """
-
-    M: np.ndarray
-    C: np.ndarray
-    g: np.ndarray
-
-
-class ParameterDerivatives(NamedTuple):
-    """
-    What `parameter_derivatives` computes.
-
-    ``M[k, p]`` is the derivative of M by parameter p of link k, of the ten parameters m, m cx,
-    m cy, m cz, Ixx, Iyy, Izz, Ixy, Ixz, Iyz; the moments are about the origin of the link's frame.
-
-    Attributes
-    ----------
-    M, C : ndarray, shape (links, 10, nv, nv)
-        In the order of ``model.link_names``.
-    g : ndarray, shape (links, 10, nv)
-        Likewise.
-
-    """
-
-    M: np.ndarray
-    C: np.ndarray
-    g: np.ndarray
-
-
-def _gravity(model, q):
-    """Return Ad_0k^-1 a_0 of every link, with a_0 minus gravity."""
-    a_0 = np.concatenate((np.zeros(3), -model.gravity))
-    return np.array([Ad(inverse(T)) @ a_0 for T in poses(model, q)])
+__all__ = ['acceleration_parameter_derivatives', 'coriolis_matrix_derivatives',
+           'gravity_torques_derivatives', 'inertia_basis', 'mass_matrix_derivatives',
+           'matrix_rates', 'MatrixRates', 'parameter_derivatives', 'ParameterDerivatives']
 
 
 def mass_matrix_derivatives(model, q):
@@ -96,9 +47,7 @@ def mass_matrix_derivatives(model, q):
     Vlasblom (1.14), (2.22), summed over all bodies; Garofalo et al. (24a).
 
     """
-    J, dJ = body_jacobian_derivatives(model, *check_state(model, q))
-    half = np.einsum('khai,kaj->hij', dJ, inertia_matrices(model) @ J)
-    return half + half.transpose(0, 2, 1)
+    return Workspace(model).mass_matrix_derivatives(q).copy()
 
 
 def coriolis_matrix_derivatives(model, q, v, *, factorization='christoffel'):
@@ -133,18 +82,8 @@ def coriolis_matrix_derivatives(model, q, v, *, factorization='christoffel'):
     Garofalo et al. (24b), (24c), with dS/dq.
 
     """
-    q, v = check_state(model, q, v=v)
-    by_q, by_v = np.zeros((2, model.nv, model.nv, model.nv))
-    for G, J, J_rate, dJ, dJ_rate in zip(inertia_matrices(model),
-                                         *body_jacobian_rate_derivatives(model, q, v)):
-        B = coriolis_factor(G, J @ v, factorization)
-        for h in range(model.nv):
-            B_q = coriolis_factor(G, dJ[h] @ v, factorization)
-            B_v = coriolis_factor(G, J[:, h], factorization)
-            by_q[h] += (dJ[h].T @ (B @ J + G @ J_rate)
-                        + J.T @ (B_q @ J + B @ dJ[h] + G @ dJ_rate[h]))          # G (24b)
-            by_v[h] += J.T @ (B_v @ J + G @ dJ[h])                               # G (24c)
-    return by_q, by_v
+    by_q, by_v = Workspace(model).coriolis_matrix_derivatives(q, v, factorization=factorization)
+    return by_q.copy(), by_v.copy()
 
 
 def gravity_torques_derivatives(model, q):
@@ -174,13 +113,7 @@ def gravity_torques_derivatives(model, q):
     Garofalo et al. (24d).
 
     """
-    q, = check_state(model, q)
-    dg = np.zeros((model.nv, model.nv))
-    for G, a, J, dJ in zip(inertia_matrices(model), _gravity(model, q),
-                           *body_jacobian_derivatives(model, q)):
-        for h in range(model.nv):
-            dg[:, h] += dJ[h].T @ G @ a - J.T @ G @ ad(J[:, h]) @ a
-    return dg
+    return Workspace(model).gravity_torques_derivatives(q).copy()
 
 
 def matrix_rates(model, q, v, a, *, factorization='christoffel'):
@@ -216,20 +149,8 @@ def matrix_rates(model, q, v, a, *, factorization='christoffel'):
     Garofalo et al. (25), with Jddot and the rate of Psi where (25b) has lost their dots.
 
     """
-    q, v, a = check_state(model, q, v=v, a=a)
-    M, C = np.zeros((2, model.nv, model.nv))
-    g = np.zeros(model.nv)
-    for G, a_0, J, J_rate, J_second in zip(inertia_matrices(model), _gravity(model, q),
-                                           *body_jacobian_second_rates(model, q, v, a)):
-        V, V_rate = J @ v, J @ a + J_rate @ v
-        B = coriolis_factor(G, V, factorization)
-        B_rate = coriolis_factor(G, V_rate, factorization)
-        half = J_rate.T @ G @ J
-        M += half + half.T                                                       # G (25a)
-        C += (J_rate.T @ (B @ J + G @ J_rate)
-              + J.T @ (B_rate @ J + B @ J_rate + G @ J_second))                  # G (25b)
-        g += (J_rate.T @ G - J.T @ G @ ad(V)) @ a_0                              # G (25c)
-    return MatrixRates(M, C, g)
+    rates = Workspace(model).matrix_rates(q, v, a, factorization=factorization)
+    return MatrixRates(*(x.copy() for x in rates))
 
 
 def inertia_basis():
@@ -271,18 +192,8 @@ def parameter_derivatives(model, q, v, *, factorization='christoffel'):
     Garofalo et al. (13), with Jdot where (13b) has lost its dot.
 
     """
-    q, v = check_state(model, q, v=v)
-    M, C = np.zeros((2, len(model.links), 10, model.nv, model.nv))
-    g = np.zeros((len(model.links), 10, model.nv))
-    basis = inertia_basis()
-    J, J_rate = body_jacobian_rates(model, q, v)
-    for k, a_0 in enumerate(_gravity(model, q)):
-        for p, G in enumerate(basis):
-            B = coriolis_factor(G, J[k] @ v, factorization)
-            M[k, p] = J[k].T @ G @ J[k]                                          # G (13a)
-            C[k, p] = J[k].T @ (B @ J[k] + G @ J_rate[k])                        # G (13b)
-            g[k, p] = J[k].T @ G @ a_0                                           # G (13c)
-    return ParameterDerivatives(M, C, g)
+    # The arrays are large, and nobody else has them: this workspace ends here.
+    return Workspace(model).parameter_derivatives(q, v, factorization=factorization)
 
 
 def acceleration_parameter_derivatives(model, q, v, tau, *, external_wrenches=None):
@@ -320,8 +231,5 @@ def acceleration_parameter_derivatives(model, q, v, tau, *, external_wrenches=No
     -M^-1 Y, Y with the columns dM/dpi a + dC/dpi v + dg/dpi.
 
     """
-    q, v, tau = check_state(model, q, v=v, tau=tau)
-    a = forward_dynamics(model, q, v, tau, external_wrenches=external_wrenches)
-    dM, dC, dg = parameter_derivatives(model, q, v)
-    Y = dM @ a + dC @ v + dg
-    return -np.linalg.solve(mass_matrix(model, q), Y.reshape(-1, model.nv).T).T.reshape(Y.shape)
+    return Workspace(model).acceleration_parameter_derivatives(
+        q, v, tau, external_wrenches=external_wrenches)

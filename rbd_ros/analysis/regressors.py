@@ -11,10 +11,7 @@ parameters, so its torque is taken off first; so are external wrenches and frict
 """
 
 import numpy as np
-from rbd_ros.analysis.jacobians import check_state
-from rbd_ros.model.inertial import moving_bodies
 from rbd_ros.model.se3 import ad, skew
-from rbd_ros.textbook.sums_over_links import body_jacobians, poses
 from rbd_ros.workspace import Workspace
 
 
@@ -172,9 +169,7 @@ def momentum_regressor(model, q, v):
     Garofalo et al. (6a) with (8).
 
     """
-    q, v = check_state(model, q, v=v)
-    J = body_jacobians(model, q)
-    return _blocks([J[k].T @ twist_regressor(J[k] @ v) for k in moving_bodies(model)], model.nv)
+    return Workspace(model).momentum_regressor(q, v).copy()
 
 
 def energy_regressor(model, q, v):
@@ -207,17 +202,4 @@ def energy_regressor(model, q, v):
     Lynch and Park (9.41) for the kinetic energy, 1/2 V^T G V, with Garofalo et al. (8).
 
     """
-    q, v = check_state(model, q, v=v)
-    J, T = body_jacobians(model, q), poses(model, q)
-    rows = []
-    for k in moving_bodies(model):
-        V = J[k] @ v
-        potential = np.zeros(10)
-        potential[0] = -model.gravity @ T[k, :3, 3]
-        potential[1:4] = -model.gravity @ T[k, :3, :3]
-        rows.append(np.vstack((0.5 * V @ twist_regressor(V), potential)))
-    return _blocks(rows, 2)
-
-
-def _blocks(blocks, rows):
-    return np.hstack(blocks) if blocks else np.zeros((rows, 0))
+    return Workspace(model).energy_regressor(q, v).copy()

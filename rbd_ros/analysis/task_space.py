@@ -8,56 +8,14 @@ kept finite where it has fewer or the Jacobian loses rank.
 
 """
 
-from typing import NamedTuple
-
 import numpy as np
-from rbd_ros.analysis.jacobians import world_jacobian_dot
-from rbd_ros.errors import ModelError, SingularError
-from rbd_ros.kinematics import world_jacobian
-from rbd_ros.textbook.sums_over_links import body_jacobian_rates
-from rbd_ros.validation import choice, number
+from rbd_ros.errors import SingularError
+from rbd_ros.kernels.compiled import prepare
+from rbd_ros.kernels.task_space import task_space
 from rbd_ros.workspace import Workspace
+from rbd_ros.workspace_analysis import characteristic_length, task_room, TaskSpaceDynamics
 
-# A singular value that is a smaller share of the largest is zero but for rounding.
-ROUNDING = 1e-14
-# Of the way from the root to a link, for the unit of length.
-SHARE_OF_WAY = 0.2
-
-
-class TaskSpaceDynamics(NamedTuple):
-    """
-    What `task_space_dynamics` computes.
-
-    Attributes
-    ----------
-    Lambda : ndarray, shape (6, 6)
-        Task-space inertia, kg m^2, kg m and kg; angular first.
-    eta : ndarray, shape (6,)
-        Coriolis, gravity and centrifugal wrench: moment, N m, and force, N.
-    J, J_rate : ndarray, shape (6, nv)
-        Jacobian of the link and its rate of change; the link's twist is J v.
-    J_bar : ndarray, shape (nv, 6)
-        Dynamically consistent inverse of J: the motion of least kinetic energy for a twist. Its
-        transpose maps torques to the wrench that they exert.
-    null_projector : ndarray, shape (nv, nv)
-        N = 1 - J_bar J. N v does not move the link; torques N^T tau do not accelerate it.
-    condition : float
-        Largest over smallest singular value of J, which has six, with lengths in units of
-        `characteristic_length`; infinite where rank is lost.
-    damped : bool
-        Whether the condition number passed the limit, so that Lambda, eta, J_bar and
-        null_projector are those of a damped inverse.
-
-    """
-
-    Lambda: np.ndarray
-    eta: np.ndarray
-    J: np.ndarray
-    J_rate: np.ndarray
-    J_bar: np.ndarray
-    null_projector: np.ndarray
-    condition: float
-    damped: bool
+__all__ = ['characteristic_length', 'task_inertia', 'task_space_dynamics', 'TaskSpaceDynamics']
 
 
 def task_space_dynamics(model, q, v, link, *, frame='body', condition_limit=2e3):
@@ -114,48 +72,9 @@ def task_space_dynamics(model, q, v, link, *, frame='body', condition_limit=2e3)
     J_bar = M^-1 J^T Lambda for redundant arms.
 
     """
-    workspace = Workspace(model)
-    k = model.link_index(link)
-    q, v = workspace.check(q=q, v=v)
-    condition_limit = number('condition_limit', condition_limit, 1.0)
-    if choice('frame', frame, ('body', 'world-aligned')) == 'body':
-        J, J_rate = (rows[k] for rows in body_jacobian_rates(model, q, v))
-    else:
-        J, J_rate = world_jacobian(model, q, link), world_jacobian_dot(model, q, v, link)
-    if not J.any():
-        raise ModelError(f"link '{link}' is part of the root: no joint moves it")
-    b = workspace.bias_torques(q, v)
-    Lambda, J_bar, condition = task_inertia(workspace.configuration_terms(q).M, J, condition_limit,
-                                            characteristic_length(model, link))
-    eta = J_bar.T @ b - Lambda @ (J_rate @ v)                                # L (9.99)
-    return TaskSpaceDynamics(Lambda, eta, J, J_rate, J_bar, np.eye(model.nv) - J_bar @ J,
-                             condition, condition > condition_limit)
-
-
-def characteristic_length(model, link):
-    """
-    Return the length with which turns of a link compare with its shifts.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    link : str
-        The link's name.
-
-    Returns
-    -------
-    float
-        A fifth of the way from the root to the link along the joints, m: about the lever of a
-        joint in the middle, and where condition numbers of arms are smallest. 1 m where that way
-        has no length.
-
-    """
-    way, up = 0.0, {joint.child: joint for joint in model.joints}
-    while link in up:
-        way += np.linalg.norm(up[link].placement[:3, 3])
-        link = up[link].parent
-    return SHARE_OF_WAY * way if way > 0.0 else 1.0
+    result = Workspace(model).task_space_dynamics(q, v, link, frame=frame,
+                                                  condition_limit=condition_limit)
+    return TaskSpaceDynamics(*(part.copy() for part in result[:6]), *result[6:])
 
 
 def task_inertia(M, J, condition_limit, length):
@@ -186,23 +105,12 @@ def task_inertia(M, J, condition_limit, length):
         If M has no inverse.
 
     """
-    try:
-        L = np.linalg.cholesky(M)
-    except np.linalg.LinAlgError:
-        raise SingularError('the mass matrix has no inverse here: some joint moves no '
-                            'inertia') from None
-    scale = np.array([1.0, 1.0, 1.0, 1.0 / length, 1.0 / length, 1.0 / length])
-    J = scale[:, None] * J
-    U, sigma, _ = np.linalg.svd(J)
-    sigma = np.append(sigma, np.zeros(6 - len(sigma)))
-    condition = sigma[0] / sigma[-1] if sigma[-1] > ROUNDING * sigma[0] else np.inf
-
-    X = np.linalg.solve(L, J.T)                       # X^T X = J M^-1 J^T
-    root_mu = np.linalg.norm(X, 2) / sigma[0]
-    missing = np.maximum((sigma[0] / condition_limit) ** 2 - sigma ** 2, 0.0)
-    # Of X with a square root of D below it, so that nothing is squared.
-    _, roots, Wt = np.linalg.svd(np.vstack((X, root_mu * np.sqrt(missing)[:, None] * U.T)),
-                                 full_matrices=False)
-    Lambda = Wt.T @ np.diag(roots ** -2.0) @ Wt                              # L (9.98)
-    J_bar = np.linalg.solve(L.T, X @ Lambda)
-    return scale[:, None] * Lambda * scale, J_bar * scale, float(condition)
+    n = J.shape[1]
+    ahead, room = np.arange(n) - 1, task_room(n)
+    arguments = (np.ascontiguousarray(M, float), np.ascontiguousarray(J, float), None, ahead,
+                 n - 1, float(length), float(condition_limit), *room)
+    prepare(task_space, *arguments)
+    if task_space(*arguments) > 0:
+        raise SingularError('the mass matrix has no inverse here: some joint moves no inertia')
+    _, _, out, J_bar, _ = room
+    return out[:6], J_bar, float(out[7, 0])

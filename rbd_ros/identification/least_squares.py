@@ -15,10 +15,9 @@ from rbd_ros.analysis.regressors import link_regressor, torque_regressor
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.identification.physical_consistency import nearest_consistent
 from rbd_ros.model.configurations import random_configuration
-from rbd_ros.model.inertial import (inconsistent_bodies, inertia_of_parameters,
+from rbd_ros.model.inertial import (armature_matrix, inconsistent_bodies, inertia_of_parameters,
                                     inertial_parameter_names, inertial_parameters)
 from rbd_ros.model.se3 import skew
-from rbd_ros.textbook.sums_over_links import armature_matrix, body_jacobian_rates, poses
 from rbd_ros.validation import check_model, rows, whole_number
 from rbd_ros.workspace import Workspace
 
@@ -249,8 +248,8 @@ def identify_payload(model, link, q, v, a, tau, *, tolerance=1e-4):
         raise ModelError(f"link '{link}' is part of the root: no joint moves it")
     Y, rest = [], []
     for q_s, v_s, a_s, tau_s in zip(q, v, a, tau):
-        J, J_rate = (rows[k] for rows in body_jacobian_rates(model, q_s, v_s))
-        gravity = poses(model, q_s)[k, :3, :3].T @ model.gravity
+        gravity = workspace.place_links(q_s)[k, :3, :3].T @ model.gravity
+        J, J_rate = workspace.body_jacobian_dot(q_s, v_s, link)
         Y.append(link_regressor(J, J_rate, gravity, v_s, v_s, a_s))
         rest.append(tau_s - workspace.inverse_dynamics(q_s, v_s, a_s))
     fit = _fit(np.array(Y), np.array(rest), _least_noise(tau), np.zeros(10), True, tolerance)

@@ -30,8 +30,8 @@ from rbd_ros.kernels.bodies import (add_columns, ARMATURE, BLOCK, count, end, fi
                                     SCRATCH, store3, store33, store6, store_inertia, world_column,
                                     world_joint_motion)
 from rbd_ros.kernels.compiled import helper, kernel
-from rbd_ros.kernels.vectors import (ad, add, add6, add_cross, cross, dot, dot6,
-                                     inertia_from_child, inertia_times, rotate, scale, sub,
+from rbd_ros.kernels.vectors import (ad, add6, add_cross, cross, dot, dot6, inertia_from_child,
+                                     inertia_times, scale, skew_part, skew_part_times, sub,
                                      unrotate, velocity_inertia, velocity_times,
                                      velocity_transposed_times, write_row3)
 
@@ -199,23 +199,17 @@ def use_body_factorization(robot, terms):
     C = nv
     for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
-            sigma, h, m = inertia_from_child(load33(robot, b, R_), load3(robot, b, r_),
-                                             load_inertia(robot, b, INERTIA))
-            omega, slide = load6(robot, b, V_)
-            store33(robot, b, Q_, (scale(omega[0], h), scale(omega[1], h), scale(omega[2], h)))
-            store3(robot, b, a_,
-                   add(scale(sigma[0] + sigma[1] + sigma[2], omega), cross(h, slide)))
-            store3(robot, b, u_, scale(m, slide))
-            store3(robot, b, w_, scale(m, omega))
+            G = inertia_from_child(load33(robot, b, R_), load3(robot, b, r_),
+                                   load_inertia(robot, b, INERTIA))
+            Q, a, u, w = skew_part(load6(robot, b, V_), G)
+            store33(robot, b, Q_, Q)
+            store3(robot, b, a_, a)
+            store3(robot, b, u_, u)
+            store3(robot, b, w_, w)
     for j in range(nv, 0, -1):
         b = place(j)
-        z, s = load6(robot, b, S_)
-        Q, u = load33(robot, b, Q_), load3(robot, b, u_)
-        trace = Q[0][0] + Q[1][1] + Q[2][2]
-        F = (add(add(cross(load3(robot, b, a_), z), sub(rotate(Q, s), scale(trace, s))),
-                 cross(u, s)),
-             add(add(sub(scale(trace, z), unrotate(Q, z)), cross(u, z)),
-                 cross(load3(robot, b, w_), s)))
+        E = (load33(robot, b, Q_), load3(robot, b, a_), load3(robot, b, u_), load3(robot, b, w_))
+        F = skew_part_times(E, load6(robot, b, S_))
         up = parent(robot, b)
         add_columns(robot, up, b, Q_, FACTORIZATION_COLUMNS)
         while up > 0:

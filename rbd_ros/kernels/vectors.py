@@ -283,6 +283,27 @@ def velocity_transposed_times(K, p, S):
     return add(cross(p, s), sub(scale(K[0][0] + K[1][1] + K[2][2], z), unrotate(K, z)))
 
 
+# The skew part by which B of the two factorizations of C differs: E = 1/2 (Psi - N).
+@helper
+def skew_part(V, G):
+    """Return Q = h omega^T by its columns, a = tr(Sigma) omega + h x v, u = m v, w = m omega."""
+    omega, v = V
+    sigma, h, m = G
+    return ((scale(omega[0], h), scale(omega[1], h), scale(omega[2], h)),
+            add(scale(sigma[0] + sigma[1] + sigma[2], omega), cross(h, v)),
+            scale(m, v), scale(m, omega))
+
+
+@helper
+def skew_part_times(E, S):
+    """Return (a x z + Q s - tr(Q) s + u x s, tr(Q) z - Q^T z + u x z + w x s), S = (z, s)."""
+    Q, a, u, w = E
+    z, s = S
+    trace = Q[0][0] + Q[1][1] + Q[2][2]
+    return (add(add(cross(a, z), sub(rotate(Q, s), scale(trace, s))), cross(u, s)),
+            add(add(sub(scale(trace, z), unrotate(Q, z)), cross(u, z)), cross(w, s)))
+
+
 # Rows of an array.
 @helper
 def row3(A, i, k):

@@ -38,6 +38,32 @@ def neutral(model):
     return q
 
 
+def tree_coordinates(model, q, *velocities):
+    """
+    Return q and velocities of all joints, mimicking ones included.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration.
+    *velocities : array_like, shape (model.nv,)
+        Velocities, accelerations and the like.
+
+    Returns
+    -------
+    tuple of ndarray
+        As they are, where no joint mimics another.
+
+    """
+    q, velocities = np.asarray(q, float), [np.asarray(x, float) for x in velocities]
+    fold = model.folding
+    if fold is None:
+        return (q, *velocities)
+    return (fold.multiplier * q[fold.source] + fold.offset, *(fold.G @ x for x in velocities))
+
+
 def normalize(model, q, label='q'):
     """
     Return a configuration with unit quaternions.

@@ -90,6 +90,19 @@ def parameters_of_pseudo_inertia(P):
                            inertia[..., ENTRIES[0], ENTRIES[1]]), axis=-1)
 
 
+def inertia_matrices(model):
+    """Return the 6x6 inertia G_i of every link, shape (links, 6, 6) [K (22)]."""
+    return np.array([inertia_matrix(link.mass, link.com, link.inertia)
+                     for link in model.links]).reshape(-1, 6, 6)
+
+
+def armature_matrix(model):
+    """Return the rotors' inertias as a matrix, diagonal unless joints mimic others."""
+    armature = np.diag([x for joint in model.joints for x in joint.armature])
+    fold = model.folding
+    return armature if fold is None else fold.G.T @ armature @ fold.G
+
+
 def moving_bodies(model):
     """
     Return which links make up the moving bodies.

@@ -7,8 +7,6 @@ from time import perf_counter, sleep
 
 import numpy as np
 from rbd_ros import friction_torques, RbdError, SingularError
-from rbd_ros.analysis.task_space import task_inertia
-from rbd_ros.kinematics import world_to_body
 from rbd_ros.ros.callbacks import guarded
 from rbd_ros.ros.messages import (C_RATE, CommandMessages, COMMANDS, RATE_TOPICS, TASK_INERTIA,
                                   TOPICS, VELOCITY_TOPICS)
@@ -226,10 +224,11 @@ class Publishing:
 
     def _task_inertia(self, robot, q, terms):
         """Return the inertia of the task link."""
-        J, T = robot.workspace.world_jacobian(q, self._parameters.task_link)
-        Lambda, _, condition = task_inertia(terms.M, world_to_body(J, T),
-                                            self._parameters.condition_limit, robot.task_length)
-        if condition > self._parameters.condition_limit:
+        limit = float(self._parameters.condition_limit)
+        Lambda, condition = robot.workspace.task_inertia(
+            terms.M, q, self._parameters.task_link, condition_limit=limit,
+            length=robot.task_length)
+        if condition > limit:
             self._report.counts['task inertia damped'] += 1
         return Lambda
 

@@ -13,17 +13,10 @@ multiplied by G.
 
 import numpy as np
 from rbd_ros.errors import StateError
+from rbd_ros.model.configurations import tree_coordinates
+from rbd_ros.model.inertial import armature_matrix, inertia_matrices
 from rbd_ros.model.joints import joint_pose, joint_subspace, joint_subspace_rate
-from rbd_ros.model.se3 import Ad, ad, inertia_matrix, inverse
-
-
-def tree_coordinates(model, q, *velocities):
-    """Return q and velocities of all joints, mimicking ones included."""
-    q, velocities = np.asarray(q, float), [np.asarray(x, float) for x in velocities]
-    fold = model.folding
-    if fold is None:
-        return (q, *velocities)
-    return (fold.multiplier * q[fold.source] + fold.offset, *(fold.G @ x for x in velocities))
+from rbd_ros.model.se3 import Ad, ad, inverse
 
 
 def _fold(model, J):
@@ -138,18 +131,6 @@ def body_jacobian_rates(model, q, v):
         J.append(J_i)
         J_rate.append(J_rate_i)
     return _fold(model, np.array(J)), _fold(model, np.array(J_rate))
-
-
-def inertia_matrices(model):
-    """Return the 6x6 inertia G_i of every link, shape (links, 6, 6) [K (22)]."""
-    return np.array([inertia_matrix(link.mass, link.com, link.inertia)
-                     for link in model.links]).reshape(-1, 6, 6)
-
-
-def armature_matrix(model):
-    """Return the diagonal matrix of the rotors' inertias, shape (nv, nv)."""
-    armature = np.array([x for joint in model.joints for x in joint.armature])
-    return _fold(model, _fold(model, np.diag(armature)).T)
 
 
 def mass_matrix(model, q):

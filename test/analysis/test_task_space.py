@@ -7,10 +7,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.analysis.task_space import task_space_dynamics
+from rbd_ros.analysis.task_space import characteristic_length, task_inertia, task_space_dynamics
 from rbd_ros.model.configurations import integrate, random_configuration
 from rbd_ros.model.joints import KINDS
-from rbd_ros.model.se3 import Ad, inverse, pose
+from rbd_ros.model.se3 import Ad, ad, inverse, pose
+from rbd_ros.textbook import sums_over_links
 from robots import example_urdf, load_quietly, random_tree, relative_error
 
 # Rounding times the condition number of Lambda, up to 1e6 where it is not damped.
@@ -154,10 +155,87 @@ def test_equation_of_motion_holds_on_trees_of_all_kinds(seed):
     Vdot = task.J @ rbd_ros.forward_dynamics(model, q, v, tau) + task.J_rate @ v
     # Damped or not: Lambda then is that of the damped inverse on both sides.
     terms = np.array([task.Lambda @ Vdot, task.eta, -task.J_bar.T @ tau])
-    assert np.max(np.abs(terms.sum(axis=0))) < EXACT * np.max(np.abs(terms))
+    # Both sides lose as many digits as M has in its condition number.
+    rounding = EXACT + 1e-16 * np.linalg.cond(rbd_ros.mass_matrix(model, q))
+    assert np.max(np.abs(terms.sum(axis=0))) < rounding * np.max(np.abs(terms))
     mobility = task.J @ np.linalg.solve(rbd_ros.mass_matrix(model, q), task.J.T)
     if not task.damped:
-        assert relative_error(mobility @ task.Lambda, np.eye(6)) < EXACT
+        assert relative_error(mobility @ task.Lambda, np.eye(6)) < rounding
+
+
+def closed_form(model, q, v, link, frame, limit):
+    """Return Lambda, eta, J_bar and the condition by the definition, with NumPy's SVD."""
+    M, b = rbd_ros.mass_matrix(model, q), rbd_ros.bias_torques(model, q, v)
+    k, length = model.link_index(link), characteristic_length(model, link)
+    J, J_rate = (rows[k] for rows in sums_over_links.body_jacobian_rates(model, q, v))
+    if frame == 'world-aligned':
+        R = sums_over_links.poses(model, q)[k, :3, :3]
+        turn = Ad(pose(R, np.zeros(3)))
+        J, J_rate = turn @ J, turn @ (J_rate + ad([*(J @ v)[:3], 0.0, 0.0, 0.0]) @ J)
+    scale = np.array([1.0] * 3 + [1.0 / length] * 3)
+    scaled = scale[:, None] * J
+    U, sigma, _ = np.linalg.svd(scaled)
+    sigma = np.append(sigma, np.zeros(6 - len(sigma)))
+    A = scaled @ np.linalg.solve(M, scaled.T)
+    mu = np.linalg.eigvalsh(A)[-1] / sigma[0] ** 2
+    D = U @ np.diag(mu * np.maximum((sigma[0] / limit) ** 2 - sigma ** 2, 0.0)) @ U.T
+    Lambda = scale[:, None] * np.linalg.inv(A + D) * scale
+    J_bar = np.linalg.solve(M, J.T) @ Lambda
+    return Lambda, J_bar.T @ b - Lambda @ J_rate @ v, J_bar, sigma[0] / max(sigma[-1], 1e-300)
+
+
+def check_definition(model, q, v, link, frame, limit):
+    """Compare the kernel with the definition, for one link."""
+    task = task_space_dynamics(model, q, v, link, frame=frame, condition_limit=limit)
+    Lambda, eta, J_bar, condition = closed_form(model, q, v, link, frame, limit)
+    M = rbd_ros.mass_matrix(model, q)
+    # The definition squares J, up to a condition of limit^2 times that of M.
+    rounding = EXACT + 1e-13 * limit ** 2 + 1e-15 * np.linalg.cond(M)
+    assert relative_error(task.Lambda, Lambda) < rounding
+    assert relative_error(task.J_bar, J_bar) < rounding
+    # Both are differences, which may be much smaller than what is subtracted.
+    terms = np.abs(J_bar).max() * np.abs(rbd_ros.bias_torques(model, q, v)).sum()
+    terms += np.abs(Lambda).max() * np.abs(task.J_rate @ v).sum()
+    assert np.max(np.abs(task.eta - eta)) < rounding * terms
+    terms = 1.0 + np.abs(J_bar).max() * np.abs(task.J).sum()
+    differences = np.eye(model.nv) - J_bar @ task.J - task.null_projector
+    assert np.max(np.abs(differences)) < rounding * terms
+    if condition < 1e6:
+        assert task.condition == pytest.approx(condition, rel=1e-8)
+    else:
+        assert task.condition > 1e6
+    assert task.damped == (task.condition > limit)
+    workspace = rbd_ros.Workspace(model)
+    if frame == 'body':
+        got = workspace.task_inertia(M, q, link, condition_limit=limit,
+                                     length=characteristic_length(model, link))
+        assert relative_error(got[0], task.Lambda) < EXACT
+        assert got[1] == task.condition
+        got = task_inertia(M, task.J, limit, characteristic_length(model, link))
+        assert relative_error(got[0], task.Lambda) < rounding
+        assert relative_error(got[1], task.J_bar) < rounding
+
+
+@pytest.mark.parametrize('frame', FRAMES)
+@pytest.mark.parametrize('limit', [3.0, 200.0])
+@pytest.mark.parametrize('seed', range(30))
+def test_kernel_has_the_definition_on_trees_of_all_kinds(seed, limit, frame):
+    model = random_tree(seed, 6, kinds=list(KINDS))
+    q, v, _ = random_state(model, seed)
+    for link, body in zip(model.link_names, model.tree.link_body):
+        if body:
+            check_definition(model, q, v, link, frame, limit)
+
+
+@pytest.mark.parametrize('name, link', [('panda.urdf', 'panda_leftfinger'),
+                                        ('panda.urdf', 'panda_link3'),
+                                        ('talos_reduced.urdf', 'gripper_left_base_link')])
+def test_kernel_has_the_definition_on_real_robots(name, link):
+    model = load_quietly(example_urdf(name))
+    for seed in range(5):
+        q, v, _ = random_state(model, seed)
+        check_definition(model, q, v, link, 'body', 100.0)
+        check_definition(model, q, v, link, 'world-aligned', 3.0)
 
 
 def test_singular_poses_are_damped_said_and_finite(ur5):
@@ -278,5 +356,7 @@ def test_wrong_requests_are_refused(ur5):
 def test_robots_without_inertia_are_refused():
     model = (rbd_ros.ModelBuilder('light').link('a').link('b')
              .joint('hinge', 'revolute', 'a', 'b').build())
-    with pytest.raises(rbd_ros.SingularError, match='moves no inertia'):
+    with pytest.raises(rbd_ros.SingularError, match="'hinge' moves no inertia"):
         task_space_dynamics(model, [0.0], [0.0], 'b')
+    with pytest.raises(rbd_ros.SingularError, match='moves no inertia'):
+        task_inertia(np.zeros((1, 1)), np.ones((6, 1)), 100.0, 1.0)

@@ -27,11 +27,24 @@ METHODS = {
     'bias_torques': 'qv', 'gravity_torques': 'q', 'forward_dynamics': 'qva',
     'terms_and_rates': 'qva', 'inverse_dynamics_derivatives': 'qva',
     'forward_dynamics_derivatives': 'qva', 'torque_regressor': 'qva',
-    'slotine_li_regressor': 'qvaa', 'place_links': 'q'}
+    'slotine_li_regressor': 'qvaa', 'place_links': 'q', 'centroidal_momentum_matrix': 'q',
+    'centroidal_momentum_matrix_dot': 'qv', 'com_jacobian_dot': 'qv',
+    'mass_matrix_derivatives': 'q', 'coriolis_matrix_derivatives': 'qv',
+    'gravity_torques_derivatives': 'q', 'matrix_rates': 'qva', 'parameter_derivatives': 'qv',
+    'acceleration_parameter_derivatives': 'qva', 'momentum_regressor': 'qv',
+    'energy_regressor': 'qv'}
+# These take the name of a link after them.
+LINK_METHODS = {
+    'world_jacobian': 'q', 'body_jacobian': 'q', 'body_jacobian_dot': 'qv',
+    'world_jacobian_dot': 'qv', 'body_jacobian_dot_v': 'qv', 'world_jacobian_dot_v': 'qv',
+    'jacobian_ddot': 'qva', 'jacobian_derivatives': 'q', 'jacobian_dot_derivatives': 'qv',
+    'task_space_dynamics': 'qv'}
 PUSHED = ('inverse_dynamics', 'bias_torques', 'forward_dynamics', 'inverse_dynamics_derivatives',
           'forward_dynamics_derivatives', 'hybrid_dynamics', 'hybrid_dynamics_derivatives')
 DIRECTIONAL = {'inverse_dynamics_derivative': 'qva', 'forward_dynamics_derivative': 'qva',
                'hybrid_dynamics_derivative': 'qvaa'}
+FACTORED = ('all_terms', 'slotine_li_regressor', 'coriolis_matrix_derivatives', 'matrix_rates',
+            'parameter_derivatives')
 # What configuration_terms does not write.
 LEFT_ALONE = {'configuration_terms': (1, 3)}
 
@@ -57,7 +70,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
         model, options = ROBOTS[k], {}
         if pushed and method in PUSHED:
             options['external_wrenches'] = {model.link_names[-1]: np.arange(6.0)}
-        if body and method in ('all_terms', 'slotine_li_regressor'):
+        if body and method in FACTORED:
             options['factorization'] = 'body'
         arguments = self._arguments(model, METHODS[method], seed)
         if bad:
@@ -100,11 +113,14 @@ class WorkspaceMachine(RuleBasedStateMachine):
             (variation.dq, variation.dv, variation.da, arguments[0])[mask % 4][-1] = np.nan
         self._compare(k, method, [*arguments, variation], options)
 
-    @rule(k=st.integers(0, len(ROBOTS) - 1), seed=st.integers(0, 5), link=st.integers(0, 5))
-    def jacobian(self, k, seed, link):
-        """Ask for the Jacobian of a link."""
-        q, = self._arguments(ROBOTS[k], 'q', seed)
-        self._compare(k, 'world_jacobian', [q, ROBOTS[k].link_names[link]], {})
+    @rule(k=st.integers(0, len(ROBOTS) - 1), method=st.sampled_from(sorted(LINK_METHODS)),
+          seed=st.integers(0, 5), link=st.integers(0, 5), bad=st.booleans())
+    def of_a_link(self, k, method, seed, link, bad):
+        """Ask for what concerns one link, such as its Jacobian."""
+        arguments = self._arguments(ROBOTS[k], LINK_METHODS[method], seed)
+        if bad:
+            arguments[-1][-1] = np.nan
+        self._compare(k, method, [*arguments, ROBOTS[k].link_names[link]], {})
 
     @rule(k=st.integers(0, len(ROBOTS) - 1))
     def refused(self, k):
@@ -129,7 +145,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
                 result = flat(getattr(workspace, method)(*arguments, **options))
                 results.append([x for j, x in enumerate(result)
                                 if j not in LEFT_ALONE.get(method, ())])
-            except StateError as error:
+            except (ModelError, StateError) as error:
                 results.append(str(error))
         kept, new = results
         assert type(kept) is type(new)

@@ -12,9 +12,9 @@ import pytest
 HERE = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize('file', ['dynamics/test_identities.py', 'dynamics/test_closed_forms.py',
-                                  'dynamics/test_mimics.py',
-                                  'textbook/test_directional_tables.py'])
+@pytest.mark.parametrize('file', [
+    'dynamics/test_identities.py', 'dynamics/test_closed_forms.py', 'dynamics/test_mimics.py',
+    'analysis/test_sums_over_links.py', 'textbook/test_directional_tables.py'])
 def test_core_tests_pass_without_the_compiler(file):
     run = subprocess.run(
         [sys.executable, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', str(HERE / file)],

@@ -1,0 +1,263 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+The Jacobian of one link, its rates and its derivatives, from the link to the root.
+
+All in the axes and about the origin of the link, as if the link stood still and the joints on its
+way to the root moved what is behind them. With J_j the column of joint j and
+
+    W_j = sum J_i v_i    over the joints i between joint j and the link,
+
+which is how the link moves against the body that joint j moves, the columns follow the rules
+
+    dJ_j/dt     = -ad_Wj J_j
+    d2J_j/dt2   = -ad_Wj' J_j - ad_Wj dJ_j/dt,    Wj' = sum dJ_i/dt v_i + J_i a_i
+    dJ_j/dq_h   = -ad_Jh J_j
+    dJ_j'/dq_h  = ad_x J_j + ad_Wj ad_Jh J_j,     x = ad_Jh (W_j - W_g),    dJ_j'/dv_h = dJ_j/dq_h
+
+where J_j' is dJ_j/dt, h is a joint between j and the link (no other changes J_j), and g is the one
+before h on the way to the link: W_j - W_g is what moves between j and h. The columns of a ball or
+a free joint are fixed to the body that it moves: none of them is between another and the link.
+
+Garofalo et al. (28)-(33); Vlasblom (1.13), (2.21).
+
+"""
+
+import math
+
+from rbd_ros.kernels.bodies import (count, fits, follows, has_quaternion, joint_pose, load, load6,
+                                    number, parent, place, Q, SCRATCH, store6, turn_screw,
+                                    world_column, world_pose)
+from rbd_ros.kernels.compiled import helper, kernel
+from rbd_ros.kernels.vectors import (ad, add, add6, cross, rotate, row3, row33, scale, scale6,
+                                     sub6, transpose, unrotate)
+
+# Columns of `robot`: of each joint on the way, J_j and W_j.
+J_, W_ = (SCRATCH + k for k in (12, 18))
+
+
+@helper
+def zero_if_valid(robot, screws, q):
+    """Return 0, or NaN if q holds a number that is not finite or a quaternion that is zero."""
+    total = 0.0
+    for x in q:
+        total += 0.0 * x
+    if screws is None:
+        for i in range(1, count(robot)):
+            b = place(i)
+            if has_quaternion(robot, screws, b):
+                k = int(load(robot, b, Q))
+                total += 0.0 / (q[k] * q[k] + q[k + 1] * q[k + 1] + q[k + 2] * q[k + 2]
+                                + q[k + 3] * q[k + 3])
+    return total
+
+
+@helper
+def zero_if_finite(v):
+    """Return 0, or NaN if v holds a number that is not finite."""
+    total = 0.0
+    for x in v:
+        total += 0.0 * x
+    return total
+
+
+@helper
+def joint_before(robot, screws, b):
+    """Return the body before the joint of body b, all columns of which it passes."""
+    while follows(robot, screws, b):
+        b = parent(robot, b)
+    return parent(robot, b)
+
+
+@helper
+def column_of_link(robot, screws, b, R, r):
+    """Return column S of a body in the axes of a link that is at (R, r) in the body's frame."""
+    return world_column(robot, screws, b, transpose(R), scale(-1.0, unrotate(R, r)))
+
+
+@helper
+def step_to_parent(robot, screws, i, q, R, r):
+    """Return the pose of a link in the parent of body i from that in body i."""
+    turn_screw(robot, screws, i, q)
+    R_i, r_i = joint_pose(robot, screws, i, q)
+    return world_pose(R_i, r_i, R, r)
+
+
+@helper
+def write_column(A, first, j, V):
+    """Write a motion to rows first ... first + 5 of column j."""
+    for row in range(3):
+        A[first + row, j], A[first + 3 + row, j] = V[0][row], V[1][row]
+
+
+@helper
+def read_column(A, first, j):
+    """Return the motion in rows first ... first + 5 of column j."""
+    return ((A[first, j], A[first + 1, j], A[first + 2, j]),
+            (A[first + 3, j], A[first + 4, j], A[first + 5, j]))
+
+
+@helper
+def turned(R, V):
+    """Return a motion in other axes, about the same point."""
+    return (rotate(R, V[0]), rotate(R, V[1]))
+
+
+@kernel
+def link_jacobian_rates(robot, screws, q, v, a, link_row, aligned, rows):
+    """
+    Write the Jacobian of a link, its rates, Jdot v and the link's pose.
+
+    ``link_row`` is as for `world_jacobian_columns`. ``rows`` has the shape (23, max(nv, 6)): six
+    rows each for J, dJ/dt (if v is not None) and d2J/dt2 (if a is not None), one for dJ/dt v and
+    four for the pose, the last of which must hold 0, 0, 0, 1 already. Where ``aligned``, J, dJ/dt
+    and dJ/dt v are in the axes of the root, about the origin of the link: with R the rotation of
+    the link, omega its angular velocity and x either part of a column, (R x)' =
+    R (x' + omega x x). Returns whether q, v and a have the right length and are finite, and no
+    quaternion is zero.
+
+    """
+    if not fits(robot, q, v):
+        return False
+    total = zero_if_valid(robot, screws, q)
+    rows[:6] = 0.0
+    if v is not None:
+        total += zero_if_finite(v)
+        rows[6:12] = 0.0
+    if a is not None:
+        if len(a) != len(v):
+            return False
+        total += zero_if_finite(a)
+        rows[12:18] = 0.0
+    zero = (0.0, 0.0, 0.0)
+    body = place(int(link_row[0, 0]))
+    R, r = row33(link_row, 0, 1), row3(link_row, 0, 10)
+    W = W_with_own = rate = rate_with_own = bias = (zero, zero)
+    b = body
+    while b > 0:
+        i = number(robot, b)
+        S = column_of_link(robot, screws, b, R, r)
+        write_column(rows, 0, i - 1, S)
+        if v is not None:
+            S_rate = ad(S, W)
+            write_column(rows, 6, i - 1, S_rate)
+            bias = add6(bias, scale6(v[i - 1], S_rate))
+            W_with_own = add6(W_with_own, scale6(v[i - 1], S))
+            if a is not None:
+                write_column(rows, 12, i - 1, add6(ad(S, rate), ad(S_rate, W)))
+                rate_with_own = add6(rate_with_own, add6(scale6(v[i - 1], S_rate),
+                                                         scale6(a[i - 1], S)))
+            if not follows(robot, screws, b):
+                W, rate = W_with_own, rate_with_own
+        R, r = step_to_parent(robot, screws, i, q, R, r)
+        b = parent(robot, b)
+    # Now W is the twist of the link and (R, r) its pose in the root.
+    if aligned:
+        b = body
+        while b > 0:
+            i = number(robot, b)
+            S = read_column(rows, 0, i - 1)
+            write_column(rows, 0, i - 1, turned(R, S))
+            if v is not None:
+                S_rate = read_column(rows, 6, i - 1)
+                write_column(rows, 6, i - 1, turned(R, (
+                    add(S_rate[0], cross(W[0], S[0])), add(S_rate[1], cross(W[0], S[1])))))
+            b = parent(robot, b)
+        bias = turned(R, (bias[0], add(bias[1], cross(W[0], W[1]))))
+    for row in range(3):
+        rows[18, row], rows[18, 3 + row] = bias[0][row], bias[1][row]
+        for column in range(3):
+            rows[19 + row, column] = R[column][row]
+        rows[19 + row, 3] = r[row]
+    return math.isfinite(total + R[0][0] + r[0] + r[1] + r[2])
+
+
+@kernel
+def link_bias(robot, screws, q, v, link_row, aligned, bias):
+    """
+    Write dJ/dt v of a link, as `link_jacobian_rates` does, and nothing else.
+
+    ``bias`` has one row of six numbers.
+
+    """
+    if not fits(robot, q, v):
+        return False
+    total = zero_if_valid(robot, screws, q) + zero_if_finite(v)
+    zero = (0.0, 0.0, 0.0)
+    b = place(int(link_row[0, 0]))
+    R, r = row33(link_row, 0, 1), row3(link_row, 0, 10)
+    W = W_with_own = B = (zero, zero)
+    while b > 0:
+        i = number(robot, b)
+        Sv = scale6(v[i - 1], column_of_link(robot, screws, b, R, r))
+        B = add6(B, ad(Sv, W))
+        W_with_own = add6(W_with_own, Sv)
+        if not follows(robot, screws, b):
+            W = W_with_own
+        R, r = step_to_parent(robot, screws, i, q, R, r)
+        b = parent(robot, b)
+    if aligned:
+        B = turned(R, (B[0], add(B[1], cross(W[0], W[1]))))
+    for row in range(3):
+        bias[0, row], bias[0, 3 + row] = B[0][row], B[1][row]
+    return math.isfinite(total + B[0][0] + B[1][0])
+
+
+@helper
+def write_derivative(D, h, j, V):
+    """Write a motion as column j of the Jacobian's derivative by coordinate h."""
+    for row in range(3):
+        D[h, row, j], D[h, 3 + row, j] = V[0][row], V[1][row]
+
+
+@kernel
+def link_jacobian_derivatives(robot, screws, q, v, link_row, of_J, of_rate):
+    """
+    Write the derivatives of the body Jacobian of a link by q, and of its rate unless v is None.
+
+    ``of_J`` and ``of_rate`` have the shape (nv, 6, nv), the coordinate first. That of dJ/dt by v
+    is that of J by q. Returns whether q and v are right, as `link_jacobian_rates`.
+
+    """
+    if not fits(robot, q, v):
+        return False
+    total = zero_if_valid(robot, screws, q)
+    of_J[:] = 0.0
+    if v is not None:
+        total += zero_if_finite(v)
+        of_rate[:] = 0.0
+    zero = (0.0, 0.0, 0.0)
+    body = place(int(link_row[0, 0]))
+    R, r = row33(link_row, 0, 1), row3(link_row, 0, 10)
+    W = W_with_own = (zero, zero)
+    b = body
+    while b > 0:
+        i = number(robot, b)
+        S = column_of_link(robot, screws, b, R, r)
+        store6(robot, b, J_, S)
+        if v is not None:
+            store6(robot, b, W_, W)
+            W_with_own = add6(W_with_own, scale6(v[i - 1], S))
+            if not follows(robot, screws, b):
+                W = W_with_own
+        R, r = step_to_parent(robot, screws, i, q, R, r)
+        b = parent(robot, b)
+    # Each joint h with all joints j before it.
+    far = body
+    while far > 0:
+        h = number(robot, far)
+        S_h = load6(robot, far, J_)
+        near = b = joint_before(robot, screws, far)
+        while b > 0:
+            j = number(robot, b)
+            S = load6(robot, b, J_)
+            change = ad(S, S_h)
+            write_derivative(of_J, h - 1, j - 1, change)
+            if v is not None:
+                W = load6(robot, b, W_)
+                between = sub6(W, load6(robot, near, W_))
+                write_derivative(of_rate, h - 1, j - 1,
+                                 sub6(ad(ad(S_h, between), S), ad(W, change)))
+            b = parent(robot, b)
+        far = parent(robot, far)
+    return math.isfinite(total + R[0][0] + r[0] + r[1] + r[2])

@@ -1,0 +1,394 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Mass and Coriolis matrix differentiated by coordinates and velocities, by composite bodies.
+
+World axes and origin, symbols as in `composite_bodies`. For a joint i on the way from the root to
+a joint j, that is, i carries j or is j, and the composite body beyond j,
+
+    M_ij = S_i^T F2,    C_ij = S_i^T F1,    C_ji = dS_i/dt^T F2 + S_i^T F3,
+    F1 = I dS_j/dt + B S_j,    F2 = I S_j,    F3 = B^T S_j.
+
+A step of q_h moves all that joint h carries rigidly along S_h, and moreover, as the velocities
+stay, makes it faster by S'_h = ad_Vp S_h, V_p the twist of the body that joint h hangs on. Motions
+x, forces F and matrices B that take motions to forces, of what is moved, change by
+
+    ad_Sh x,    -ad_Sh^T F,    -ad_Sh^T B - B ad_Sh,
+
+and I and B, which is linear in the velocity, so that B becomes B(S'_h) and dS_j/dt becomes
+ad_S'h S_j where it is due to the gain in speed (primes). This leaves three cases:
+
+h carries i:               dC_ij = S_i^T F1',    dC_ji = (ad_S'h S_i)^T F2 + S_i^T F3',
+                           dM_ij = 0
+h carries j, but not i:    dC_ij = -(ad_Sh S_i)^T F1 + S_i^T F1',
+                           dC_ji = -(ad_Sh dS_i/dt)^T F2 - (ad_Sh S_i)^T F3 + S_i^T F3',
+                           dM_ij = -(ad_Sh S_i)^T F2
+j carries h:               as M_ij and C_ij, with the changes of I and B of what h carries.
+
+C is linear in the velocities: its derivative by v_h is C where v_h is 1 and all others 0, that is,
+with the twist S_h of all that h carries. The columns of a ball or a free joint carry each other.
+Garofalo et al. (24a)-(24c), summed up in another order.
+
+For the other factorization of C, `use_body_factorization`, B has a skew part more.
+
+"""
+
+import math
+
+from rbd_ros.kernels.bodies import (add_columns, BLOCK, count, end, fits, follows, GROUND,
+                                    ground_origin, INERTIA, LANES, load3, load33, load6,
+                                    load_inertia, number, parent, place, place_ground,
+                                    place_in_parents, place_in_world, R_, r_, SCRATCH, store3,
+                                    store33, store6, store_inertia, world_column,
+                                    world_joint_motion)
+from rbd_ros.kernels.compiled import helper, long_kernel
+from rbd_ros.kernels.link_jacobians import joint_before
+from rbd_ros.kernels.vectors import (ad, ad_transposed, add, add6, dot6, inertia_from_child,
+                                     inertia_rate, inertia_times, skew_part, skew_part_times,
+                                     sub6, velocity_inertia, velocity_times,
+                                     velocity_transposed_times)
+
+# Columns of `robot`; FIRST_ is S'. G_ ... w_ are first the body, then the composite body: what is
+# added to the parent.
+S_, V_, VP_, SDOT_, FIRST_, G_, K_, p_, Q_, a_, u_, w_, COMPOSITE_COLUMNS = (
+    SCRATCH + k for k in (12, 18, 24, 30, 36, 42, 52, 61, 64, 73, 76, 79, 82))
+# Those of `add_factorization_rate`, behind those that `composite_rates` leaves as they are.
+RATE_S_, RATE_SDOT_, RATE_V_, RATE_A_ = (SCRATCH + k for k in (12, 18, 30, 36))
+SKEW_, SKEW_RATE_, SKEW_COLUMNS = (SCRATCH + k for k in (42, 60, 78))
+
+
+@helper
+def store_skew_part(robot, b, k, E):
+    """Write the skew part of B to columns k ... k + 17."""
+    store33(robot, b, k, E[0])
+    store3(robot, b, k + 9, E[1])
+    store3(robot, b, k + 12, E[2])
+    store3(robot, b, k + 15, E[3])
+
+
+@helper
+def load_skew_part(robot, b, k):
+    """Return the skew part of B at columns k ... k + 17."""
+    return (load33(robot, b, k), load3(robot, b, k + 9), load3(robot, b, k + 12),
+            load3(robot, b, k + 15))
+
+
+# Not read: it only has the type of a skew part.
+NO_SKEW_PART = (3 * ((0.0, 0.0, 0.0),), *3 * ((0.0, 0.0, 0.0),))
+
+
+# B of either factorization; `skew` is 1 for that of the body and None for that of Christoffel.
+@helper
+def coriolis_part(skew, V, G):
+    """Return B of an inertia that moves with the twist V."""
+    K, p = velocity_inertia(V, G)
+    if skew is None:
+        return (K, p, NO_SKEW_PART)
+    return (K, p, skew_part(V, G))
+
+
+@helper
+def load_coriolis_part(robot, skew, b):
+    """Return B of the composite body."""
+    if skew is None:
+        return (load33(robot, b, K_), load3(robot, b, p_), NO_SKEW_PART)
+    return (load33(robot, b, K_), load3(robot, b, p_), load_skew_part(robot, b, Q_))
+
+
+@helper
+def times(skew, B, S):
+    """Return B S."""
+    F = velocity_times(B[0], B[1], S)
+    if skew is None:
+        return F
+    return add6(F, skew_part_times(B[2], S))
+
+
+@helper
+def transposed_times(skew, B, S):
+    """Return B^T S."""
+    F = (velocity_transposed_times(B[0], B[1], S), (0.0, 0.0, 0.0))
+    if skew is None:
+        return F
+    return sub6(F, skew_part_times(B[2], S))
+
+
+@helper
+def carries(robot, screws, upper, b):
+    """Return whether a joint carries another, on whose way to the root it is, or is its own."""
+    if number(robot, upper) <= number(robot, b):
+        return True
+    while follows(robot, screws, upper):
+        upper = parent(robot, upper)
+        if number(robot, upper) <= number(robot, b):
+            return True
+    return False
+
+
+@helper
+def prepare_columns(robot, screws, q, v):
+    """Write S_ and, unless v is None, V_ and VP_ of every body, from the root to the leaves."""
+    zero = (0.0, 0.0, 0.0)
+    place_in_parents(robot, screws, q)
+    place_ground(robot, ground_origin(robot, screws))
+    store6(robot, GROUND, V_, (zero, zero))
+    for i in range(1, count(robot)):
+        b = place(i)
+        up = parent(robot, b)
+        R, r = place_in_world(robot, b, up)
+        S = world_column(robot, screws, b, R, r)
+        store6(robot, b, S_, S)
+        if v is not None:
+            V_p = load6(robot, up, V_)
+            Sv = world_joint_motion(robot, screws, i, R, r, S, v)
+            store6(robot, b, V_, add6(V_p, Sv))
+            # Of what the whole joint moves against.
+            if follows(robot, screws, b):
+                V_p = load6(robot, up, VP_)
+            store6(robot, b, VP_, V_p)
+
+
+# -- The mass matrix. ---------------------------------------------------------------------------
+
+
+@helper
+def turn_mass(robot, screws, D, far, j, F2):
+    """Add the second case: joint `far` carries joint j but not those before `far`."""
+    h, S_h = number(robot, far) - 1, load6(robot, far, S_)
+    total = 0.0
+    b = joint_before(robot, screws, far)
+    while b > 0:
+        i = number(robot, b) - 1
+        D[h, i, j] = D[h, j, i] = dot6(ad(load6(robot, b, S_), S_h), F2)
+        total += D[h, i, j]
+        b = parent(robot, b)
+    return total
+
+
+@long_kernel
+def mass_matrix_derivatives(robot, screws, q, D):
+    """
+    Write the derivatives of M by coordinates, D[h] by coordinate h, shape (nv, nv, nv).
+
+    Returns whether they are finite; nothing is written, and False returned, if q has a wrong
+    length.
+
+    """
+    if not fits(robot, q, None):
+        return False
+    nv = count(robot) - 1
+    prepare_columns(robot, screws, q, None)
+    for block in range(0, end(robot), BLOCK):
+        for b in range(block, block + LANES):
+            store_inertia(robot, b, G_, inertia_from_child(
+                load33(robot, b, R_), load3(robot, b, r_), load_inertia(robot, b, INERTIA)))
+    for j in range(nv, 0, -1):
+        b = place(j)
+        add_columns(robot, parent(robot, b), b, G_, K_)
+    D[:] = 0.0
+    total = 0.0
+    for k in range(nv):
+        b = place(k + 1)
+        S, G = load6(robot, b, S_), load_inertia(robot, b, G_)
+        # As joint j, with every h that carries it.
+        F2 = inertia_times(G, S)
+        total += dot6(S, F2)
+        far = b
+        while far > 0:
+            total += turn_mass(robot, screws, D, far, k, F2)
+            far = parent(robot, far)
+        # As joint h, with every j that carries it; first with the other columns of the joint.
+        near = b
+        while follows(robot, screws, near):
+            near = parent(robot, near)
+            F2 = inertia_times(G, load6(robot, near, S_))
+            total += turn_mass(robot, screws, D, b, number(robot, near) - 1, F2)
+        K, p = velocity_inertia(S, G)
+        G_change = inertia_rate(K, p)
+        near = parent(robot, near)
+        while near > 0:
+            j, F2 = number(robot, near) - 1, inertia_times(G_change, load6(robot, near, S_))
+            up = near
+            while up > 0:
+                i = number(robot, up) - 1
+                D[k, i, j] = D[k, j, i] = dot6(load6(robot, up, S_), F2)
+                total += D[k, i, j]
+                up = parent(robot, up)
+            near = parent(robot, near)
+    return math.isfinite(total)
+
+
+# -- The Coriolis matrix. -----------------------------------------------------------------------
+
+
+@helper
+def turn_coriolis(robot, screws, skew, by_q, by_v, far, near):
+    """Write the derivatives of the pairs of joint `near` by joint `far`, which carries it."""
+    h, j = number(robot, far) - 1, number(robot, near) - 1
+    S_h, first = load6(robot, far, S_), load6(robot, far, FIRST_)
+    S, S_rate, G = load6(robot, near, S_), load6(robot, near, SDOT_), load_inertia(robot, near, G_)
+    B = load_coriolis_part(robot, skew, near)
+    F1 = add6(inertia_times(G, S_rate), times(skew, B, S))
+    F2 = inertia_times(G, S)
+    F3 = transposed_times(skew, B, S)
+    # Of the gain in speed, and of the velocity h alone.
+    B = coriolis_part(skew, first, G)
+    gain_1 = add6(inertia_times(G, ad(first, S)), times(skew, B, S))
+    gain_3 = transposed_times(skew, B, S)
+    B = coriolis_part(skew, S_h, G)
+    unit_1 = add6(inertia_times(G, ad(S_h, S)), times(skew, B, S))
+    unit_3 = transposed_times(skew, B, S)
+    total = 0.0
+    b = near
+    while b > 0:
+        i = number(robot, b) - 1
+        S_i = load6(robot, b, S_)
+        turned = ad(S_h, S_i)
+        by_v[h, i, j] = dot6(S_i, unit_1)
+        by_q[h, i, j] = dot6(S_i, gain_1)
+        if carries(robot, screws, far, b):
+            lower_q = dot6(ad(first, S_i), F2) + dot6(S_i, gain_3)
+            lower_v = dot6(turned, F2) + dot6(S_i, unit_3)
+        else:
+            by_q[h, i, j] -= dot6(turned, F1)
+            lower_q = (dot6(S_i, gain_3) - dot6(ad(S_h, load6(robot, b, SDOT_)), F2)
+                       - dot6(turned, F3))
+            lower_v = dot6(S_i, unit_3)
+        if i != j:
+            by_q[h, j, i], by_v[h, j, i] = lower_q, lower_v
+        total += by_q[h, i, j] + lower_q + by_v[h, i, j]
+        b = parent(robot, b)
+    return total
+
+
+@helper
+def change_coriolis(robot, skew, by_q, by_v, far, near):
+    """Write the derivatives of the pairs of joint `near` by joint `far`, which it carries."""
+    h, j = number(robot, far) - 1, number(robot, near) - 1
+    S_h, first = load6(robot, far, S_), load6(robot, far, FIRST_)
+    S, S_rate, G = load6(robot, near, S_), load6(robot, near, SDOT_), load_inertia(robot, far, G_)
+    turned = ad(S_h, S)
+    K, p = velocity_inertia(S_h, G)
+    G_change = inertia_rate(K, p)
+    B = load_coriolis_part(robot, skew, far)
+    gain = coriolis_part(skew, first, G)
+    unit = coriolis_part(skew, S_h, G)
+    # (-ad_Sh^T B - B ad_Sh + B') S, and so with B^T.
+    F1 = add6(inertia_times(G_change, S_rate), sub6(times(skew, gain, S), add6(
+        ad_transposed(S_h, times(skew, B, S)), times(skew, B, turned))))
+    F2 = inertia_times(G_change, S)
+    F3 = sub6(transposed_times(skew, gain, S), add6(
+        ad_transposed(S_h, transposed_times(skew, B, S)), transposed_times(skew, B, turned)))
+    unit_1, unit_3 = times(skew, unit, S), transposed_times(skew, unit, S)
+    total = 0.0
+    b = near
+    while b > 0:
+        i = number(robot, b) - 1
+        S_i = load6(robot, b, S_)
+        by_q[h, i, j] = dot6(S_i, F1)
+        by_v[h, i, j] = dot6(S_i, unit_1)
+        total += by_q[h, i, j] + by_v[h, i, j]
+        if i != j:
+            by_q[h, j, i] = dot6(load6(robot, b, SDOT_), F2) + dot6(S_i, F3)
+            by_v[h, j, i] = dot6(S_i, unit_3)
+            total += by_q[h, j, i]
+        b = parent(robot, b)
+    return total
+
+
+@long_kernel
+def coriolis_matrix_derivatives(robot, screws, q, v, skew, by_q, by_v):
+    """
+    Write the derivatives of C by coordinates and by velocities, shape (nv, nv, nv), h first.
+
+    ``skew`` is 1 for the factorization of the body, and None for that of Christoffel. Returns
+    whether the results are finite; nothing is written, and False returned, if q or v has a wrong
+    length.
+
+    """
+    if not fits(robot, q, v):
+        return False
+    nv = count(robot) - 1
+    prepare_columns(robot, screws, q, v)
+    for block in range(0, end(robot), BLOCK):
+        for b in range(block, block + LANES):
+            S, V = load6(robot, b, S_), load6(robot, b, V_)
+            store6(robot, b, SDOT_, ad(V, S))
+            store6(robot, b, FIRST_, ad(load6(robot, b, VP_), S))
+            G = inertia_from_child(load33(robot, b, R_), load3(robot, b, r_),
+                                   load_inertia(robot, b, INERTIA))
+            store_inertia(robot, b, G_, G)
+            K, p = velocity_inertia(V, G)
+            store33(robot, b, K_, K)
+            store3(robot, b, p_, p)
+            if skew is not None:
+                store_skew_part(robot, b, Q_, skew_part(V, G))
+    for j in range(nv, 0, -1):
+        b = place(j)
+        add_columns(robot, parent(robot, b), b, G_, Q_ if skew is None else COMPOSITE_COLUMNS)
+    by_q[:] = 0.0
+    by_v[:] = 0.0
+    total = 0.0
+    for k in range(nv):
+        b = place(k + 1)
+        # As joint j, with every h that carries it.
+        far = b
+        while far > 0:
+            total += turn_coriolis(robot, screws, skew, by_q, by_v, far, b)
+            far = parent(robot, far)
+        # As joint h, with every j that carries it; first with the other columns of the joint.
+        near = b
+        while follows(robot, screws, near):
+            near = parent(robot, near)
+            total += turn_coriolis(robot, screws, skew, by_q, by_v, b, near)
+        near = parent(robot, near)
+        while near > 0:
+            total += change_coriolis(robot, skew, by_q, by_v, b, near)
+            near = parent(robot, near)
+    return math.isfinite(total)
+
+
+# -- The rate of the other factorization. -------------------------------------------------------
+
+
+@long_kernel
+def add_factorization_rate(robot, rates):
+    """
+    Add to C and dC/dt what the factorization of the body differs by, after `composite_rates`.
+
+    ``rates`` is the array that `composite_rates` wrote to. With E the composite skew part,
+
+        C_ij += S_i^T E S_j,    dC_ij/dt += dS_i/dt^T E S_j + S_i^T (dE/dt S_j + E dS_j/dt).
+
+    """
+    nv = count(robot) - 1
+    C, D = nv, 2 * nv
+    for block in range(0, end(robot), BLOCK):
+        for b in range(block, block + LANES):
+            V, A = load6(robot, b, RATE_V_), load6(robot, b, RATE_A_)
+            G = inertia_from_child(load33(robot, b, R_), load3(robot, b, r_),
+                                   load_inertia(robot, b, INERTIA))
+            K, p = velocity_inertia(V, G)
+            store_skew_part(robot, b, SKEW_, skew_part(V, G))
+            E, of_A = skew_part(V, inertia_rate(K, p)), skew_part(A, G)
+            store_skew_part(robot, b, SKEW_RATE_, (
+                (add(E[0][0], of_A[0][0]), add(E[0][1], of_A[0][1]), add(E[0][2], of_A[0][2])),
+                add(E[1], of_A[1]), add(E[2], of_A[2]), add(E[3], of_A[3])))
+    for j in range(nv, 0, -1):
+        b = place(j)
+        S, S_rate = load6(robot, b, RATE_S_), load6(robot, b, RATE_SDOT_)
+        E, E_rate = load_skew_part(robot, b, SKEW_), load_skew_part(robot, b, SKEW_RATE_)
+        F = skew_part_times(E, S)
+        F_rate = add6(skew_part_times(E_rate, S), skew_part_times(E, S_rate))
+        up = parent(robot, b)
+        add_columns(robot, up, b, SKEW_, SKEW_COLUMNS)
+        while up > 0:
+            b, i = up, number(robot, up)
+            S_i = load6(robot, b, RATE_S_)
+            difference = dot6(S_i, F)
+            change = dot6(load6(robot, b, RATE_SDOT_), F) + dot6(S_i, F_rate)
+            rates[C + i - 1, j - 1] += difference
+            rates[C + j - 1, i - 1] -= difference
+            rates[D + i - 1, j - 1] += change
+            rates[D + j - 1, i - 1] -= change
+            up = parent(robot, b)

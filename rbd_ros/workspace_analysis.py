@@ -1,0 +1,506 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The methods of `Workspace` for Jacobians, momentum, task space and derivatives of matrices."""
+
+from typing import NamedTuple
+
+import numpy as np
+from rbd_ros.errors import ModelError
+from rbd_ros.kernel_interface import Border, made_at_first_use, NOT_A_VECTOR
+from rbd_ros.kernels.bodies import PARENT
+from rbd_ros.kernels.centroidal import centroidal_momentum
+from rbd_ros.kernels.compiled import prepare
+from rbd_ros.kernels.composite_body_rates import composite_rates
+from rbd_ros.kernels.link_jacobians import (link_bias, link_jacobian_derivatives,
+                                            link_jacobian_rates)
+from rbd_ros.kernels.link_parameters import (energy_columns, momentum_columns, parameter_matrices,
+                                             torque_columns)
+from rbd_ros.kernels.matrix_derivatives import (add_factorization_rate,
+                                                coriolis_matrix_derivatives,
+                                                mass_matrix_derivatives)
+from rbd_ros.kernels.task_space import task_space, UNMOVED
+from rbd_ros.validation import choice, number
+
+# Of the way from the root to a link, for the unit of length.
+SHARE_OF_WAY = 0.2
+FRAMES = ('body', 'world-aligned')
+FACTORIZATIONS = ('christoffel', 'body')
+
+
+class TaskSpaceDynamics(NamedTuple):
+    """
+    What `task_space_dynamics` computes.
+
+    Attributes
+    ----------
+    Lambda : ndarray, shape (6, 6)
+        Task-space inertia, kg m^2, kg m and kg; angular first.
+    eta : ndarray, shape (6,)
+        Coriolis, gravity and centrifugal wrench: moment, N m, and force, N.
+    J, J_rate : ndarray, shape (6, nv)
+        Jacobian of the link and its rate of change; the link's twist is J v.
+    J_bar : ndarray, shape (nv, 6)
+        Dynamically consistent inverse of J: the motion of least kinetic energy for a twist. Its
+        transpose maps torques to the wrench that they exert.
+    null_projector : ndarray, shape (nv, nv)
+        N = 1 - J_bar J. N v does not move the link; torques N^T tau do not accelerate it.
+    condition : float
+        Largest over smallest singular value of J, which has six, with lengths in units of
+        `characteristic_length`; infinite where rank is lost.
+    damped : bool
+        Whether the condition number passed the limit, so that Lambda, eta, J_bar and
+        null_projector are those of a damped inverse.
+
+    """
+
+    Lambda: np.ndarray
+    eta: np.ndarray
+    J: np.ndarray
+    J_rate: np.ndarray
+    J_bar: np.ndarray
+    null_projector: np.ndarray
+    condition: float
+    damped: bool
+
+
+def characteristic_length(model, link):
+    """
+    Return the length with which turns of a link compare with its shifts.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    link : str
+        The link's name.
+
+    Returns
+    -------
+    float
+        A fifth of the way from the root to the link along the joints, m: about the lever of a
+        joint in the middle, and where condition numbers of arms are smallest. 1 m where that way
+        has no length.
+
+    """
+    way, up = 0.0, {joint.child: joint for joint in model.joints}
+    while link in up:
+        way += np.linalg.norm(up[link].placement[:3, 3])
+        link = up[link].parent
+    return SHARE_OF_WAY * way if way > 0.0 else 1.0
+
+
+class MatrixRates(NamedTuple):
+    """
+    What `matrix_rates` computes.
+
+    Attributes
+    ----------
+    M, C : ndarray, shape (nv, nv)
+        dM/dt and dC/dt.
+    g : ndarray, shape (nv,)
+        dg/dt, N m/s or N/s.
+
+    """
+
+    M: np.ndarray
+    C: np.ndarray
+    g: np.ndarray
+
+
+class ParameterDerivatives(NamedTuple):
+    """
+    What `parameter_derivatives` computes.
+
+    ``M[k, p]`` is the derivative of M by parameter p of link k, of the ten parameters m, m cx,
+    m cy, m cz, Ixx, Iyy, Izz, Ixy, Ixz, Iyz; the moments are about the origin of the link's frame.
+
+    Attributes
+    ----------
+    M, C : ndarray, shape (links, 10, nv, nv)
+        In the order of ``model.link_names``.
+    g : ndarray, shape (links, 10, nv)
+        Likewise.
+
+    """
+
+    M: np.ndarray
+    C: np.ndarray
+    g: np.ndarray
+
+
+def task_room(n):
+    """
+    Return the arrays that `rbd_ros.kernels.task_space` works in and writes to.
+
+    Parameters
+    ----------
+    n : int
+        Number of velocities.
+
+    Returns
+    -------
+    L, work, out, J_bar, N : ndarray
+        As the kernel has them.
+
+    """
+    return (np.zeros((n, n)), np.zeros((46 + 2 * n, 6)), np.zeros((8, 6)), np.zeros((n, 6)),
+            np.zeros((n, n)))
+
+
+class AnalysisMethods(Border):
+    """
+    What `Workspace` has of `rbd_ros.analysis`: buffers, and the kernels that fill them.
+
+    Shapes, units and errors are documented with the functions of the same names there.
+
+    """
+
+    def __init__(self, model):
+        super().__init__(model)
+        self._link_rows, self._lengths = {}, {}
+
+    @property
+    def _width(self):
+        """Return how many velocities the kernels count, those of mimicking joints included."""
+        return len(self._places) - 1
+
+    def _link_row(self, link):
+        """Return the body of a link and its pose there, as the kernels want them."""
+        try:
+            return self._link_rows[link]
+        except (KeyError, TypeError):
+            k, tree = self.model.link_index(link), self.model.tree
+            pose = tree.link_pose[k]
+            row = np.array([[tree.link_body[k], *pose[:3, :3].T.ravel(), *pose[:3, 3]]])
+            self._link_rows[link] = row
+            return row
+
+    def _fold_columns(self, *arrays):
+        """Return arrays whose last axis is that of the tree's velocities by those of the model."""
+        return arrays if self._folding is None else tuple(x @ self._folding.G for x in arrays)
+
+    # -- Jacobians of a link. --------------------------------------------------------------------
+
+    @made_at_first_use
+    def _rate_rows(self):
+        """Return room for the Jacobian of a link, its rates and its pose, and views of it."""
+        n = self._width
+        rows = np.zeros((23, max(n, 6)))
+        rows[22, 3] = 1.0
+        views = rows[:6, :n], rows[6:12, :n], rows[12:18, :n], rows[18, :6], rows[19:23, :4]
+        return rows, views
+
+    def body_jacobian(self, q, link):
+        """Return the Jacobian of a link about its origin, in its own axes, and its pose."""
+        rows, (J, _, _, _, T) = self._rate_rows
+        try:
+            if self._folding is None and link_jacobian_rates(
+                    self.robot, self._screws, q, None, None, self._link_rows[link], False, rows):
+                return J, T
+        except (KeyError, *NOT_A_VECTOR):
+            pass
+        self._run(link_jacobian_rates, 'q', (q,), None, None, self._link_row(link), False, rows)
+        return (*self._fold_columns(J), T)
+
+    def _jacobian_rate(self, q, v, link, aligned):
+        rows, views = self._rate_rows
+        try:
+            if self._folding is None and link_jacobian_rates(
+                    self.robot, self._screws, q, v, None, self._link_rows[link], aligned, rows):
+                return views[:2]
+        except (KeyError, *NOT_A_VECTOR):
+            pass
+        self._run(link_jacobian_rates, 'qv', (q, v), None, self._link_row(link), aligned, rows)
+        return self._fold_columns(*views[:2])
+
+    def body_jacobian_dot(self, q, v, link):
+        """Return the Jacobian of a link about its origin, in its own axes, and its rate."""
+        return self._jacobian_rate(q, v, link, False)
+
+    def world_jacobian_dot(self, q, v, link):
+        """Return the Jacobian of a link about its origin, in the root's axes, and its rate."""
+        return self._jacobian_rate(q, v, link, True)
+
+    @made_at_first_use
+    def _bias(self):
+        return np.zeros((1, 6))
+
+    def _rate_times_velocity(self, q, v, link, aligned):
+        try:
+            if self._folding is None and link_bias(
+                    self.robot, self._screws, q, v, self._link_rows[link], aligned, self._bias):
+                return self._bias[0]
+        except (KeyError, *NOT_A_VECTOR):
+            pass
+        self._run(link_bias, 'qv', (q, v), self._link_row(link), aligned, self._bias)
+        return self._bias[0]
+
+    def body_jacobian_dot_v(self, q, v, link):
+        """Return Jdot v of a link, in its own axes: its acceleration where a is zero."""
+        return self._rate_times_velocity(q, v, link, False)
+
+    def world_jacobian_dot_v(self, q, v, link):
+        """Return Jdot v of a link, in the root's axes: its acceleration where a is zero."""
+        return self._rate_times_velocity(q, v, link, True)
+
+    def jacobian_ddot(self, q, v, a, link):
+        """Return the body Jacobian of a link with its first and second rates."""
+        rows, views = self._rate_rows
+        self._run(link_jacobian_rates, 'qva', (q, v, a), self._link_row(link), False, rows)
+        return self._fold_columns(*views[:3])
+
+    @made_at_first_use
+    def _jacobian_derivatives(self):
+        n = self._width
+        return np.zeros((2, n, 6, n))
+
+    def _fold_derivatives(self, D):
+        """Return derivatives by the tree's coordinates, the first axis, by the model's."""
+        if self._folding is None:
+            return D
+        G = self._folding.G
+        return np.tensordot(G.T, D @ G, 1)
+
+    def jacobian_derivatives(self, q, link):
+        """Return the derivatives of the body Jacobian of a link by q, shape (nv, 6, nv)."""
+        of_J, of_rate = self._jacobian_derivatives
+        self._run(link_jacobian_derivatives, 'q', (q,), None, self._link_row(link), of_J, of_rate)
+        return self._fold_derivatives(of_J)
+
+    def jacobian_dot_derivatives(self, q, v, link):
+        """Return the derivatives of the rate of the body Jacobian of a link by q and by v."""
+        of_J, of_rate = self._jacobian_derivatives
+        self._run(link_jacobian_derivatives, 'qv', (q, v), self._link_row(link), of_J, of_rate)
+        return self._fold_derivatives(of_rate), self._fold_derivatives(of_J)
+
+    # -- Momentum of the whole robot. ------------------------------------------------------------
+
+    @made_at_first_use
+    def _momentum_rows(self):
+        rows = np.zeros((12, self._width))
+        return rows, rows[:6], rows[6:]
+
+    def centroidal_momentum_matrix(self, q):
+        """Return the matrix that takes v to the robot's momentum about its centre of mass."""
+        rows, A, _ = self._momentum_rows
+        try:
+            if self._folding is None and centroidal_momentum(self.robot, self._screws, q, None,
+                                                             rows):
+                return A
+        except NOT_A_VECTOR:
+            pass
+        self._run(centroidal_momentum, 'q', (q,), None, rows)
+        return self._fold_columns(A)[0]
+
+    def centroidal_momentum_matrix_dot(self, q, v):
+        """Return the centroidal momentum matrix and its rate."""
+        rows, A, A_rate = self._momentum_rows
+        try:
+            if self._folding is None and centroidal_momentum(self.robot, self._screws, q, v, rows):
+                return A, A_rate
+        except NOT_A_VECTOR:
+            pass
+        self._run(centroidal_momentum, 'qv', (q, v), rows)
+        return self._fold_columns(A, A_rate)
+
+    def com_jacobian_dot(self, q, v):
+        """Return the rate of the Jacobian of the centre of mass."""
+        _, rate = self.centroidal_momentum_matrix_dot(q, v)
+        mass = self.model.mass
+        return rate[3:] / mass if mass else np.zeros((3, self.model.nv))
+
+    # -- Task space. -----------------------------------------------------------------------------
+
+    @made_at_first_use
+    def _task_room(self):
+        return task_room(self.model.nv)
+
+    @made_at_first_use
+    def _ahead(self):
+        """Return for each velocity the last one before it that shares entries of M, or -1."""
+        if self._folding is not None:
+            return np.arange(self.model.nv) - 1
+        return self.model.tree.robot[1:, PARENT].astype(np.int64) - 1
+
+    @made_at_first_use
+    def _folded_rows(self):
+        return np.zeros((23, max(self.model.nv, 6)))
+
+    def _task(self, M, b, q, link, length, limit):
+        """Run the kernel of task space on the Jacobian that was computed last."""
+        rows, last = self._rate_rows[0], int(self._link_row(link)[0, 0]) - 1
+        if self._folding is not None:
+            tree, rows, last = rows, self._folded_rows, self.model.nv - 1
+            rows[:6, :self.model.nv] = tree[:6, :self._width] @ self._folding.G
+            rows[18, :6] = tree[18, :6]
+        arguments = (np.ascontiguousarray(M), rows, b, self._ahead, last, length, limit,
+                     *self._task_room)
+        try:
+            status = task_space(*arguments)
+        except NOT_A_VECTOR:
+            prepare(task_space, *arguments)
+            status = task_space(*arguments)
+        if status == UNMOVED:
+            raise ModelError(f"link '{link}' is part of the root: no joint moves it")
+        if status > 0:
+            self._refuse(status - 1, q)
+
+    def _length(self, link):
+        if link not in self._lengths:
+            self._lengths[link] = characteristic_length(self.model, link)
+        return self._lengths[link]
+
+    def task_space_dynamics(self, q, v, link, *, frame='body', condition_limit=2e3):
+        """Return the `TaskSpaceDynamics` of a link."""
+        self._link_row(link)
+        if type(condition_limit) is not float or not 1.0 <= condition_limit < np.inf:
+            condition_limit = number('condition_limit', condition_limit, 1.0)
+        aligned = choice('frame', frame, FRAMES) == 'world-aligned'
+        J, J_rate = self._jacobian_rate(q, v, link, aligned)
+        b = self.bias_torques(q, v)
+        M = self.configuration_terms(q).M
+        self._task(M, b, q, link, self._length(link), condition_limit)
+        _, _, out, J_bar, N = self._task_room
+        condition = float(out[7, 0])
+        return TaskSpaceDynamics(out[:6], out[6], J, J_rate, J_bar, N, condition,
+                                 condition > condition_limit)
+
+    def task_inertia(self, M, q, link, *, condition_limit, length):
+        """
+        Return Lambda of a link in its own axes and the condition of its Jacobian.
+
+        Parameters
+        ----------
+        M : ndarray, shape (nv, nv)
+            Mass matrix at q.
+        q : ndarray, shape (nq,)
+            Configuration.
+        link : str
+            The link's name.
+        condition_limit, length : float
+            As for `rbd_ros.analysis.task_space.task_inertia`.
+
+        """
+        self.body_jacobian(q, link)
+        self._task(M, None, q, link, length, condition_limit)
+        out = self._task_room[2]
+        return out[:6], float(out[7, 0])
+
+    # -- Derivatives of M, C and g. --------------------------------------------------------------
+
+    def _skew(self, factorization):
+        """Return what the kernels take for a factorization of C."""
+        return 1 if choice('factorization', factorization, FACTORIZATIONS) == 'body' else None
+
+    def _fold_all(self, D):
+        """Return an array with three axes of the tree's velocities by those of the model."""
+        if self._folding is None:
+            return D
+        G = self._folding.G
+        return np.tensordot(G.T, G.T @ D @ G, 1)
+
+    @made_at_first_use
+    def _of_M(self):
+        return np.zeros(3 * (self._width,))
+
+    @made_at_first_use
+    def _of_C(self):
+        return np.zeros((2, *3 * (self._width,)))
+
+    def mass_matrix_derivatives(self, q):
+        """Return the derivatives of M by the coordinates, shape (nv, nv, nv)."""
+        self._run(mass_matrix_derivatives, 'q', (q,), self._of_M)
+        return self._fold_all(self._of_M)
+
+    def coriolis_matrix_derivatives(self, q, v, *, factorization='christoffel'):
+        """Return the derivatives of C by the coordinates and by the velocities."""
+        by_q, by_v = self._of_C
+        self._run(coriolis_matrix_derivatives, 'qv', (q, v), self._skew(factorization), by_q, by_v)
+        return self._fold_all(by_q), self._fold_all(by_v)
+
+    def gravity_torques_derivatives(self, q):
+        """Return the derivatives of g: of the torques by q, where nothing moves."""
+        zero = self._no_acceleration
+        return self.inverse_dynamics_derivatives(q, zero, zero).by_position
+
+    def matrix_rates(self, q, v, a, *, factorization='christoffel'):
+        """Return the `MatrixRates`."""
+        skew, (rows, rates) = self._skew(factorization), self._rates
+        self._run(composite_rates, 'qva', (q, v, a), rows)
+        if skew is not None:
+            arguments = self.robot, rows
+            try:
+                add_factorization_rate(*arguments)
+            except NOT_A_VECTOR:
+                prepare(add_factorization_rate, *arguments)
+                add_factorization_rate(*arguments)
+        C, C_rate, g_rate = rates.C, rates.C_rate, rates.g_rate
+        if self._folding is not None:
+            G = self._folding.G
+            C, C_rate, g_rate = G.T @ C @ G, G.T @ C_rate @ G, G.T @ g_rate
+        return MatrixRates(C + C.T, C_rate, g_rate)
+
+    # -- What each inertial parameter contributes. -----------------------------------------------
+
+    @made_at_first_use
+    def _all_links(self):
+        """Return for each link its body and its pose there."""
+        tree = self.model.tree
+        return np.hstack((tree.link_body[:, None].astype(float),
+                          tree.link_pose[:, :3, :3].transpose(0, 2, 1).reshape(-1, 9),
+                          tree.link_pose[:, :3, 3]))
+
+    @made_at_first_use
+    def _moving_links(self):
+        """Return the rows of the links that joints lead to, which stand for the moving bodies."""
+        return np.ascontiguousarray(
+            self._all_links[[k for k, joint in enumerate(self.model.joints, 1) if joint.nv]])
+
+    # Entries of joints that do not carry a link are never written: they stay zero.
+    @made_at_first_use
+    def _parameter_matrices(self):
+        links, n = len(self.model.links), self._width
+        return (np.zeros((n, n, links, 10)), np.zeros((n, n, links, 10)),
+                np.zeros((n, links, 10)))
+
+    @made_at_first_use
+    def _torque_columns(self):
+        return np.zeros((len(self.model.links), 10, self._width))
+
+    @made_at_first_use
+    def _energy_rows(self):
+        return np.zeros((2, 10 * len(self._moving_links)))
+
+    @made_at_first_use
+    def _momentum_columns(self):
+        return np.zeros((self._width, 10 * len(self._moving_links)))
+
+    def parameter_derivatives(self, q, v, *, factorization='christoffel'):
+        """Return the `ParameterDerivatives`."""
+        h = 0.5 if self._skew(factorization) is None else 0.0
+        M, C, g = self._parameter_matrices
+        self._run(parameter_matrices, 'qv', (q, v), self._all_links, h, M, C, g)
+        M, C, g = M.transpose(2, 3, 0, 1), C.transpose(2, 3, 0, 1), g.transpose(1, 2, 0)
+        if self._folding is not None:
+            G = self._folding.G
+            M, C, g = G.T @ M @ G, G.T @ C @ G, g @ G
+        return ParameterDerivatives(M, C, g)
+
+    def acceleration_parameter_derivatives(self, q, v, tau, *, external_wrenches=None):
+        """Return the derivatives of a by the parameters of each link, shape (links, 10, nv)."""
+        a = self.forward_dynamics(q, v, tau, external_wrenches=external_wrenches)
+        self._run(torque_columns, 'qva', (q, v, a), self._all_links, self._torque_columns)
+        Y, = self._fold_columns(self._torque_columns)
+        M = self.configuration_terms(q).M
+        return -np.linalg.solve(M, Y.reshape(-1, self.model.nv).T).T.reshape(Y.shape)
+
+    def momentum_regressor(self, q, v):
+        """Return Y with Y pi = M v - (armature) v."""
+        Y = self._momentum_columns
+        self._run(momentum_columns, 'qv', (q, v), self._moving_links, Y)
+        return Y if self._folding is None else self._folding.G.T @ Y
+
+    def energy_regressor(self, q, v):
+        """Return the rows whose products with pi are the kinetic and the potential energy."""
+        self._run(energy_columns, 'qv', (q, v), self._moving_links, self._energy_rows)
+        return self._energy_rows

@@ -1,0 +1,210 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The kernels of `rbd_ros.analysis` against the sums over links that the texts print."""
+
+from differences import ALL_KINDS, error
+import numba
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros import analysis
+from rbd_ros.analysis.regressors import twist_regressor
+from rbd_ros.model.configurations import random_configuration
+from rbd_ros.model.inertial import inertia_matrices, inertia_of_parameters, moving_bodies
+from rbd_ros.model.se3 import Ad, ad, inverse
+from rbd_ros.textbook.jacobian_recursions import (body_jacobian_rate_derivatives,
+                                                  body_jacobian_second_rates)
+from rbd_ros.textbook.sums_over_links import body_jacobian_rates, coriolis_factor, poses
+from robots import example_urdf, load_quietly, random_tree
+
+# Rounding, over some ten bodies.
+ROUNDING = 1e-11
+FACTORIZATIONS = ('christoffel', 'body')
+# Interpreted, the cosine of infinity is an error of Python's.
+VALUES = (np.nan,) if numba.config.DISABLE_JIT else (np.nan, np.inf)
+
+
+def tree(seed):
+    """Return a random tree of all kinds of joints; every third one flies, far from the origin."""
+    model = random_tree(seed, 7, kinds=ALL_KINDS)
+    if seed % 3 == 2:
+        model = rbd_ros.with_floating_base(model)
+    rng = np.random.default_rng(seed)
+    q = random_configuration(model, rng)
+    if seed % 3 == 2:
+        q[4:7] *= 10.0
+    return model, q, *rng.normal(size=(2, model.nv))
+
+
+def panda():
+    """Return a robot with a joint that mimics another."""
+    model = load_quietly(example_urdf('panda.urdf'))
+    assert model.folding is not None
+    rng = np.random.default_rng(0)
+    return model, random_configuration(model, rng), *rng.normal(size=(2, model.nv))
+
+
+states = pytest.mark.parametrize('make, arguments', [
+    *(pytest.param(tree, (seed,), id=f'tree{seed}') for seed in range(12)),
+    pytest.param(panda, (), id='panda')])
+
+
+def up_in_links(model, q):
+    """Return Ad_0k^-1 a_0 of every link, with a_0 minus gravity."""
+    a_0 = np.concatenate((np.zeros(3), -model.gravity))
+    return np.array([Ad(inverse(T)) @ a_0 for T in poses(model, q)])
+
+
+@states
+def test_matrix_derivatives_are_the_sums(make, arguments):
+    model, q, v, _ = make(*arguments)
+    n, workspace = model.nv, rbd_ros.Workspace(model)
+    links = list(zip(inertia_matrices(model), up_in_links(model, q),
+                     *body_jacobian_rate_derivatives(model, q, v)))
+    dM, dg = np.zeros((n, n, n)), np.zeros((n, n))
+    for G, up, J, _, dJ, _ in links:
+        for h in range(n):
+            half = dJ[h].T @ G @ J                                           # G (24a)
+            dM[h] += half + half.T
+            dg[:, h] += dJ[h].T @ G @ up - J.T @ G @ ad(J[:, h]) @ up        # G (24d)
+    assert error(analysis.mass_matrix_derivatives(model, q), dM) < ROUNDING
+    assert error(analysis.gravity_torques_derivatives(model, q), dg) < ROUNDING
+    assert error(workspace.mass_matrix_derivatives(q), dM) < ROUNDING
+    assert error(workspace.gravity_torques_derivatives(q), dg) < ROUNDING
+    for factorization in FACTORIZATIONS:
+        by_q, by_v = np.zeros((2, n, n, n))
+        for G, _, J, J_rate, dJ, dJ_rate in links:
+            B = coriolis_factor(G, J @ v, factorization)
+            for h in range(n):
+                B_q = coriolis_factor(G, dJ[h] @ v, factorization)
+                B_v = coriolis_factor(G, J[:, h], factorization)
+                by_q[h] += (dJ[h].T @ (B @ J + G @ J_rate)
+                            + J.T @ (B_q @ J + B @ dJ[h] + G @ dJ_rate[h]))  # G (24b)
+                by_v[h] += J.T @ (B_v @ J + G @ dJ[h])                       # G (24c)
+        for call in (lambda *state, **options: analysis.coriolis_matrix_derivatives(
+                model, *state, **options), workspace.coriolis_matrix_derivatives):
+            got_q, got_v = call(q, v, factorization=factorization)
+            assert error(got_q, by_q) < ROUNDING
+            assert error(got_v, by_v) < ROUNDING
+
+
+@states
+def test_matrix_rates_are_the_sums(make, arguments):
+    model, q, v, a = make(*arguments)
+    for factorization in FACTORIZATIONS:
+        M, C = np.zeros((2, model.nv, model.nv))
+        g = np.zeros(model.nv)
+        for G, up, J, J_rate, J_second in zip(inertia_matrices(model), up_in_links(model, q),
+                                              *body_jacobian_second_rates(model, q, v, a)):
+            V, V_rate = J @ v, J @ a + J_rate @ v
+            B = coriolis_factor(G, V, factorization)
+            B_rate = coriolis_factor(G, V_rate, factorization)
+            half = J_rate.T @ G @ J
+            M += half + half.T                                               # G (25a)
+            C += (J_rate.T @ (B @ J + G @ J_rate)
+                  + J.T @ (B_rate @ J + B @ J_rate + G @ J_second))          # G (25b)
+            g += (J_rate.T @ G - J.T @ G @ ad(V)) @ up                       # G (25c)
+        got = analysis.matrix_rates(model, q, v, a, factorization=factorization)
+        assert error(got.M, M) < ROUNDING
+        assert error(got.C, C) < ROUNDING
+        assert error(got.g, g) < ROUNDING
+
+
+@states
+def test_parameter_derivatives_are_the_sums(make, arguments):
+    model, q, v, a = make(*arguments)
+    n, links = model.nv, len(model.links)
+    basis = [inertia_of_parameters(unit) for unit in np.eye(10)]
+    J, J_rate = body_jacobian_rates(model, q, v)
+    up = up_in_links(model, q)
+    for factorization in FACTORIZATIONS:
+        dM, dC = np.zeros((2, links, 10, n, n))
+        dg = np.zeros((links, 10, n))
+        for k in range(links):
+            for p, G in enumerate(basis):
+                B = coriolis_factor(G, J[k] @ v, factorization)
+                dM[k, p] = J[k].T @ G @ J[k]                                 # G (13a)
+                dC[k, p] = J[k].T @ (B @ J[k] + G @ J_rate[k])               # G (13b)
+                dg[k, p] = J[k].T @ G @ up[k]                                # G (13c)
+        got = analysis.parameter_derivatives(model, q, v, factorization=factorization)
+        assert error(got.M, dM) < ROUNDING
+        assert error(got.C, dC) < ROUNDING
+        assert error(got.g, dg) < ROUNDING
+    tau = rbd_ros.inverse_dynamics(model, q, v, a)
+    M = rbd_ros.mass_matrix(model, q)
+    Y = dM @ rbd_ros.forward_dynamics(model, q, v, tau) + dC @ v + dg
+    expected = -np.linalg.solve(M, Y.reshape(-1, n).T).T.reshape(Y.shape)
+    got = analysis.acceleration_parameter_derivatives(model, q, v, tau)
+    assert error(got, expected) < ROUNDING + 1e-15 * np.linalg.cond(M)
+
+
+@states
+def test_momentum_and_energy_regressors_are_the_sums(make, arguments):
+    model, q, v, _ = make(*arguments)
+    J, _ = body_jacobian_rates(model, q, v)
+    T = poses(model, q)
+    momentum, energies = np.zeros((model.nv, 0)), np.zeros((2, 0))
+    for k in moving_bodies(model):
+        V = J[k] @ v
+        momentum = np.hstack((momentum, J[k].T @ twist_regressor(V)))
+        potential = np.zeros(10)
+        potential[0] = -model.gravity @ T[k, :3, 3]
+        potential[1:4] = -model.gravity @ T[k, :3, :3]
+        energies = np.hstack((energies, np.vstack((0.5 * V @ twist_regressor(V), potential))))
+    assert error(analysis.momentum_regressor(model, q, v), momentum) < ROUNDING
+    assert error(analysis.energy_regressor(model, q, v), energies) < ROUNDING
+
+
+@states
+def test_functions_return_copies_and_methods_views(make, arguments):
+    model, q, v, a = make(*arguments)
+    link, workspace = model.link_names[-1], rbd_ros.Workspace(model)
+    for name, state in (('jacobian_dot', (q, v, link)), ('jacobian_ddot', (q, v, a, link)),
+                        ('jacobian_derivatives', (q, link)),
+                        ('jacobian_dot_derivatives', (q, v, link)),
+                        ('centroidal_momentum_matrix_dot', (q, v)),
+                        ('mass_matrix_derivatives', (q,)), ('coriolis_matrix_derivatives', (q, v)),
+                        ('parameter_derivatives', (q, v)), ('momentum_regressor', (q, v)),
+                        ('energy_regressor', (q, v))):
+        call = getattr(rbd_ros, name)
+        first = call(model, *state)
+        before = [np.array(x) for x in np.atleast_1d(first)] if isinstance(
+            first, np.ndarray) else [np.array(x) for x in first]
+        call(model, 0.5 * q, *state[1:])
+        after = np.atleast_1d(first) if isinstance(first, np.ndarray) else first
+        assert all(np.array_equal(x, y) for x, y in zip(before, after))
+    if model.folding is None:
+        assert (workspace.centroidal_momentum_matrix(q).base
+                is workspace.centroidal_momentum_matrix(0.5 * q).base)
+
+
+@pytest.mark.parametrize('seed', [0, 2])
+def test_bad_states_are_refused_by_name(seed):
+    model, q, v, a = tree(seed)
+    workspace, link = rbd_ros.Workspace(model), model.link_names[-1]
+    for name, letters in (('mass_matrix_derivatives', 'q'), ('parameter_derivatives', 'qv'),
+                          ('coriolis_matrix_derivatives', 'qv'), ('matrix_rates', 'qva'),
+                          ('gravity_torques_derivatives', 'q'), ('momentum_regressor', 'qv'),
+                          ('energy_regressor', 'qv'), ('centroidal_momentum_matrix_dot', 'qv'),
+                          ('acceleration_parameter_derivatives', 'qv'), ('jacobian_dot', 'qv'),
+                          ('jacobian_ddot', 'qva'), ('jacobian_derivatives', 'q'),
+                          ('jacobian_dot_derivatives', 'qv'), ('task_space_dynamics', 'qv')):
+        rest = [link] if name.startswith(('jacobian', 'task')) else []
+        if name == 'acceleration_parameter_derivatives':
+            rest = [a]
+        calls = [lambda *state, name=name: getattr(rbd_ros, name)(model, *state)]
+        if hasattr(workspace, name):
+            calls.append(getattr(workspace, name))
+        state = dict(zip('qva', (q, v, a)))
+        for wrong in letters:
+            for value in VALUES:
+                given = {key: x.copy() for key, x in state.items() if key in letters}
+                given[wrong][-1] = value
+                for call in calls:
+                    with pytest.raises(rbd_ros.StateError, match=f'{wrong} of'):
+                        call(*given.values(), *rest)
+            given = {key: x for key, x in state.items() if key in letters}
+            given[wrong] = given[wrong][:-1]
+            for call in calls:
+                with pytest.raises(rbd_ros.StateError, match=f'{wrong} has'):
+                    call(*given.values(), *rest)
