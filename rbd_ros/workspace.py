@@ -12,7 +12,7 @@ from rbd_ros.kernels.bodies import LANES, PRESCRIBED, R_, r_
 from rbd_ros.kernels.compiled import prepare
 from rbd_ros.kernels.composite_bodies import composite_bodies, use_body_factorization
 from rbd_ros.kernels.composite_body_rates import composite_rates
-from rbd_ros.kernels.link_kinematics import place_bodies, world_jacobian_columns
+from rbd_ros.kernels.link_kinematics import jacobian_columns, place_bodies
 from rbd_ros.kernels.newton_euler import newton_euler, newton_euler_at_rest
 from rbd_ros.kernels.newton_euler_derivatives import (forward_dynamics_and_jacobians,
                                                       forward_dynamics_jacobians,
@@ -385,12 +385,27 @@ class Workspace(AnalysisMethods):
         """Return the Jacobian of a link about its origin, in the root's axes, and its pose."""
         try:
             if (self._folding is None
-                    and world_jacobian_columns(self.robot, self._screws, q,
-                                               self._link_rows[link], self._jacobian_rows)):
+                    and jacobian_columns(self.robot, self._screws, q, self._link_rows[link],
+                                         self._jacobian_rows)):
                 return self._jacobian_and_pose
         except (KeyError, *NOT_A_VECTOR):
             pass
-        self._run(world_jacobian_columns, 'q', (q,), self._link_row(link), self._jacobian_rows)
+        return self._jacobian(q, self._link_row(link))
+
+    def body_jacobian(self, q, link):
+        """Return the Jacobian of a link about its origin, in its own axes, and its pose."""
+        try:
+            if (self._folding is None
+                    and jacobian_columns(self.robot, self._screws, q, self._body_rows[link],
+                                         self._jacobian_rows)):
+                return self._jacobian_and_pose
+        except (KeyError, *NOT_A_VECTOR):
+            pass
+        self._link_row(link)
+        return self._jacobian(q, self._body_rows[link])
+
+    def _jacobian(self, q, row):
+        self._run(jacobian_columns, 'q', (q,), row, self._jacobian_rows)
         J, T = self._jacobian_and_pose
         return (J if self._folding is None else J @ self._folding.G), T
 
