@@ -395,6 +395,7 @@ class AnalysisMethods(Border):
         G = self._folding.G
         return np.tensordot(G.T, G.T @ D @ G, 1)
 
+    # Entries of joints that do not carry each other are never written: they stay zero.
     @made_at_first_use
     def _of_M(self):
         return np.zeros(3 * (self._width,))

@@ -338,7 +338,7 @@ def test_states_of_joints_that_do_not_carry_the_link_are_checked_too():
                 getattr(workspace, name)(fine, [0.0, np.nan, 0.0, 0.0], link)
         with pytest.raises(rbd_ros.StateError, match='hip'):
             workspace.jacobian_derivatives(np.zeros(5), link)
-        with pytest.raises(rbd_ros.StateError, match='a of .*hip_wz'):
+        with pytest.raises(rbd_ros.StateError, match=r'a of .*hip_wz'):
             workspace.jacobian_ddot(fine, v, [0.0, 0.0, np.inf, 0.0], link)
 
 
