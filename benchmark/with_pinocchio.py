@@ -80,11 +80,45 @@ def functions(robot):
         J = world_jacobian()
         return {'J': np.vstack((J[3:], J[:3]))[:, back], 'pose': data.oMf[tip].homogeneous}
 
+    def swapped(x):
+        return np.vstack((x[3:], x[:3]))[:, back]
+
+    def body_jacobian():
+        return pin.computeFrameJacobian(model, data, q, tip, pin.LOCAL)
+
+    def jacobian_rate(frame):
+        pin.computeJointJacobiansTimeVariation(model, data, q, v)
+        return pin.getFrameJacobianTimeVariation(model, data, tip, frame)
+
+    def rate_outputs(frame):
+        pin.framesForwardKinematics(model, data, q)
+        return {'rate': swapped(jacobian_rate(frame))}
+
+    def momentum():
+        pin.ccrba(model, data, q, v)
+        return {'centroidal momentum matrix': about_com(swapped(data.Ag))}
+
+    def momentum_rate():
+        pin.dccrba(model, data, q, v)
+        A, rate = swapped(data.Ag), about_com(swapped(data.dAg))
+        moved = pin.computeTotalMass(model) / robot.model.mass
+        velocity = data.hg.linear / pin.computeTotalMass(model)
+        rate[:3] += np.cross((1.0 - moved) * velocity, A[3:], axisb=0).T
+        return {'A': about_com(A), 'rate': rate}
+
+    def about_com(A):
+        # That of the whole robot: Pinocchio leaves out what does not move.
+        moved = pin.computeTotalMass(model) / robot.model.mass
+        com = moved * data.com[0] + _root_moment(robot.model) / robot.model.mass
+        A[:3] += np.cross(data.com[0] - com, A[3:], axisb=0).T
+        return A
+
     inverse = partial(pin.rnea, model, data, q, v, a)
     forward = partial(pin.aba, model, data, q, v, tau)
     gravity = partial(pin.computeGeneralizedGravity, model, data, q)
     of_inverse = partial(pin.computeRNEADerivatives, model, data, q, v, a)
     of_forward = partial(pin.computeABADerivatives, model, data, q, v, tau)
+    of_gravity = partial(pin.computeGeneralizedGravityDerivatives, model, data, q)
     regressor = partial(pin.computeJointTorqueRegressor, model, data, q, v, a)
     world_jacobian = partial(pin.computeFrameJacobian, model, data, q, tip,
                              pin.LOCAL_WORLD_ALIGNED)
@@ -94,6 +128,14 @@ def functions(robot):
         'derivatives of forward dynamics': (of_forward,
                                             partial(derivatives, of_forward, 'by tau')),
         'world Jacobian': (world_jacobian, jacobian),
+        'body Jacobian': (body_jacobian, lambda: {'J': swapped(body_jacobian())}),
+        'rate of the body Jacobian': (partial(jacobian_rate, pin.LOCAL),
+                                      partial(rate_outputs, pin.LOCAL)),
+        'rate of the world Jacobian': (partial(jacobian_rate, pin.LOCAL_WORLD_ALIGNED),
+                                       partial(rate_outputs, pin.LOCAL_WORLD_ALIGNED)),
+        'centroidal momentum matrix': (partial(pin.ccrba, model, data, q, v), momentum),
+        'and its rate': (partial(pin.dccrba, model, data, q, v), momentum_rate),
+        'derivatives of g': (of_gravity, lambda: {'derivatives of g': square(of_gravity())}),
     }
     for name, call, turn in (
             ('inverse dynamics', inverse, back), ('forward dynamics', forward, back),

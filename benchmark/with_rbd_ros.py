@@ -28,11 +28,35 @@ def functions(robot):
         'torque regressor': partial(w.torque_regressor, q, v, a),
         'terms and rates': partial(w.terms_and_rates, q, v, a),
         'world Jacobian': partial(w.world_jacobian, q, robot.tip),
+        'body Jacobian': partial(w.body_jacobian, q, robot.tip),
+        'rate of the body Jacobian': partial(w.body_jacobian_dot, q, v, robot.tip),
+        'rate of the world Jacobian': partial(w.world_jacobian_dot, q, v, robot.tip),
+        'rate of the Jacobian times v': partial(w.body_jacobian_dot_v, q, v, robot.tip),
+        'second rate of the Jacobian': partial(w.jacobian_ddot, q, v, a, robot.tip),
+        'derivatives of the Jacobian': partial(w.jacobian_derivatives, q, robot.tip),
+        'derivatives of its rate': partial(w.jacobian_dot_derivatives, q, v, robot.tip),
+        'centroidal momentum matrix': partial(w.centroidal_momentum_matrix, q),
+        'and its rate': partial(w.centroidal_momentum_matrix_dot, q, v),
+        'task space': partial(w.task_space_dynamics, q, v, robot.tip),
+        'derivatives of M': partial(w.mass_matrix_derivatives, q),
+        'derivatives of C': partial(w.coriolis_matrix_derivatives, q, v),
+        'derivatives of g': partial(w.gravity_torques_derivatives, q),
+        'rates of M, C and g': partial(w.matrix_rates, q, v, a),
+        'derivatives by parameters': partial(w.parameter_derivatives, q, v),
+        'those of accelerations': partial(w.acceleration_parameter_derivatives, q, v, tau),
+        'momentum regressor': partial(w.momentum_regressor, q, v),
+        'energy regressor': partial(w.energy_regressor, q, v),
     }
     names = {'all terms': ('M', 'C', 'g', 'C v', 'J_CoM', 'CoM'),
              'world Jacobian': ('J', 'pose'),
              'derivatives of inverse dynamics': ('by q', 'by v', 'by a'),
-             'derivatives of forward dynamics': ('by q', 'by v', 'by tau')}
+             'derivatives of forward dynamics': ('by q', 'by v', 'by tau'),
+             'body Jacobian': ('J', 'pose'),
+             'rate of the body Jacobian': ('J', 'rate'),
+             'rate of the world Jacobian': ('J', 'rate'),
+             'and its rate': ('A', 'rate'),
+             'derivatives of its rate': ('by q', 'by v'),
+             'derivatives of C': ('by q', 'by v')}
 
     def outputs(name):
         result = calls[name]()

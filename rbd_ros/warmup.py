@@ -14,7 +14,7 @@ from rbd_ros.model.model import build_model
 from rbd_ros.workspace import Workspace
 
 
-def warm_up(*, floating_base=False):
+def warm_up(*, floating_base=False, analysis=True):
     """
     Run every kernel once, on a robot with one joint.
 
@@ -22,6 +22,8 @@ def warm_up(*, floating_base=False):
     ----------
     floating_base : bool
         Prepare for robots with ball or free joints, rather than for robots without.
+    analysis : bool
+        Prepare what no node needs, too: derivatives of Jacobians and matrices and the like.
 
     Yields
     ------
@@ -42,25 +44,34 @@ def warm_up(*, floating_base=False):
         *joints, Joint('one', 'revolute', 'link', 'a'),
         Joint('two', 'revolute', 'link', 'b', mimic=Mimic('one'))]))
     q_c, v_c = np.ones(copying.model.nq), np.zeros(copying.model.nv)
-    for name, call in (
-            ('all_terms', lambda: workspace.all_terms(q, v, factorization='body')),
-            ('configuration_terms', lambda: workspace.configuration_terms(q)),
-            ('inverse_dynamics', lambda: workspace.inverse_dynamics(q, v, v)),
-            ('gravity_torques', lambda: workspace.gravity_torques(q)),
-            ('hybrid_dynamics', lambda: workspace.hybrid_dynamics(q, v, v, v, prescribed)),
-            ('hybrid_dynamics_derivatives',
-             lambda: workspace.hybrid_dynamics_derivatives(q, v, v, v, prescribed)),
+    calls = [
+        ('all_terms', lambda: workspace.all_terms(q, v, factorization='body')),
+        ('configuration_terms', lambda: workspace.configuration_terms(q)),
+        ('inverse_dynamics', lambda: workspace.inverse_dynamics(q, v, v)),
+        ('gravity_torques', lambda: workspace.gravity_torques(q)),
+        ('hybrid_dynamics', lambda: workspace.hybrid_dynamics(q, v, v, v, prescribed)),
+        ('hybrid_dynamics_derivatives',
+         lambda: workspace.hybrid_dynamics_derivatives(q, v, v, v, prescribed)),
+        ('terms_and_rates', lambda: workspace.terms_and_rates(q, v, v)),
+        ('forward_dynamics_derivatives',
+         lambda: workspace.forward_dynamics_derivatives(q, v, v)),
+        ('torque_regressor', lambda: workspace.torque_regressor(q, v, v)),
+        ('slotine_li_regressor', lambda: workspace.slotine_li_regressor(q, v, v, v)),
+        ('place_links', lambda: workspace.place_links(q)),
+        ('world_jacobian', lambda: workspace.world_jacobian(q, 'link')),
+        ('task_space_dynamics', lambda: workspace.task_space_dynamics(q, v, 'link')),
+        ('task_inertia', lambda: workspace.task_inertia(
+            workspace.configuration_terms(q).M, q, 'link', condition_limit=2e3,
+            length=1.0)),
+        *((f'{name} with mimics', partial(getattr(copying, name), q_c, *[v_c] * count))
+          for name, count in (('inverse_dynamics', 2), ('forward_dynamics_derivatives', 2),
+                              ('terms_and_rates', 2), ('torque_regressor', 2)))]
+    if analysis:
+        calls += [
             ('inverse_dynamics_derivative',
              lambda: workspace.inverse_dynamics_derivative(q, v, v, still)),
             ('hybrid_dynamics_derivative',
              lambda: workspace.hybrid_dynamics_derivative(q, v, v, v, prescribed, still)),
-            ('terms_and_rates', lambda: workspace.terms_and_rates(q, v, v)),
-            ('forward_dynamics_derivatives',
-             lambda: workspace.forward_dynamics_derivatives(q, v, v)),
-            ('torque_regressor', lambda: workspace.torque_regressor(q, v, v)),
-            ('slotine_li_regressor', lambda: workspace.slotine_li_regressor(q, v, v, v)),
-            ('place_links', lambda: workspace.place_links(q)),
-            ('world_jacobian', lambda: workspace.world_jacobian(q, 'link')),
             ('body_jacobian', lambda: workspace.body_jacobian(q, 'link')),
             ('body_jacobian_dot', lambda: workspace.body_jacobian_dot(q, v, 'link')),
             ('body_jacobian_dot_v', lambda: workspace.body_jacobian_dot_v(q, v, 'link')),
@@ -71,10 +82,6 @@ def warm_up(*, floating_base=False):
             ('centroidal_momentum_matrix', lambda: workspace.centroidal_momentum_matrix(q)),
             ('centroidal_momentum_matrix_dot',
              lambda: workspace.centroidal_momentum_matrix_dot(q, v)),
-            ('task_space_dynamics', lambda: workspace.task_space_dynamics(q, v, 'link')),
-            ('task_inertia', lambda: workspace.task_inertia(
-                workspace.configuration_terms(q).M, q, 'link', condition_limit=2e3,
-                length=1.0)),
             ('mass_matrix_derivatives', lambda: workspace.mass_matrix_derivatives(q)),
             ('coriolis_matrix_derivatives', lambda: [
                 workspace.coriolis_matrix_derivatives(q, v, factorization=factorization)
@@ -84,10 +91,8 @@ def warm_up(*, floating_base=False):
             ('acceleration_parameter_derivatives',
              lambda: workspace.acceleration_parameter_derivatives(q, v, v)),
             ('momentum_regressor', lambda: workspace.momentum_regressor(q, v)),
-            ('energy_regressor', lambda: workspace.energy_regressor(q, v)),
-            *((f'{name} with mimics', partial(getattr(copying, name), q_c, *[v_c] * count))
-              for name, count in (('inverse_dynamics', 2), ('forward_dynamics_derivatives', 2),
-                                  ('terms_and_rates', 2), ('torque_regressor', 2)))):
+            ('energy_regressor', lambda: workspace.energy_regressor(q, v))]
+    for name, call in calls:
         start = perf_counter()
         call()
         yield name, perf_counter() - start

@@ -15,7 +15,7 @@ from rbd_ros.kernels.compiled import prepare
 from rbd_ros.kernels.composite_bodies import composite_bodies, use_body_factorization
 from rbd_ros.kernels.composite_body_rates import composite_rates
 from rbd_ros.kernels.directional_derivatives import hybrid_dynamics_change, inverse_dynamics_change
-from rbd_ros.kernels.link_kinematics import place_bodies, world_jacobian_columns
+from rbd_ros.kernels.link_kinematics import jacobian_columns, place_bodies
 from rbd_ros.kernels.mimics import (dense_hybrid_dynamics, expand, fold_rows, fold_side_by_side,
                                     fold_stacked)
 from rbd_ros.kernels.newton_euler import newton_euler, newton_euler_at_rest
@@ -137,7 +137,7 @@ class Workspace(AnalysisMethods):
     def __init__(self, model):
         super().__init__(model)
         n = len(self._places) - 1
-        self._a = np.zeros(n)
+        self._a, self._no_acceleration = np.zeros(n), np.zeros(model.nv)
 
     # Buffers that not every user needs are made at their first use.
     @made_at_first_use
@@ -593,12 +593,27 @@ class Workspace(AnalysisMethods):
         """Return the Jacobian of a link about its origin, in the root's axes, and its pose."""
         try:
             if (self._folding is None
-                    and world_jacobian_columns(self.robot, self._screws, q,
-                                               self._link_rows[link], self._jacobian_rows)):
+                    and jacobian_columns(self.robot, self._screws, q, self._link_rows[link],
+                                         self._jacobian_rows)):
                 return self._jacobian_and_pose
         except (KeyError, *NOT_A_VECTOR):
             pass
-        self._run(world_jacobian_columns, 'q', (q,), self._link_row(link), self._jacobian_rows)
+        return self._jacobian(q, self._link_row(link))
+
+    def body_jacobian(self, q, link):
+        """Return the Jacobian of a link about its origin, in its own axes, and its pose."""
+        try:
+            if (self._folding is None
+                    and jacobian_columns(self.robot, self._screws, q, self._body_rows[link],
+                                         self._jacobian_rows)):
+                return self._jacobian_and_pose
+        except (KeyError, *NOT_A_VECTOR):
+            pass
+        self._link_row(link)
+        return self._jacobian(q, self._body_rows[link])
+
+    def _jacobian(self, q, row):
+        self._run(jacobian_columns, 'q', (q,), row, self._jacobian_rows)
         J, T = self._jacobian_and_pose
         return (J if self._folding is None else J @ self._folding.G), T
 

@@ -157,7 +157,7 @@ class AnalysisMethods(Border):
 
     def __init__(self, model):
         super().__init__(model)
-        self._link_rows, self._lengths = {}, {}
+        self._link_rows, self._body_rows, self._lengths = {}, {}, {}
 
     @property
     def _width(self):
@@ -171,9 +171,10 @@ class AnalysisMethods(Border):
         except (KeyError, TypeError):
             k, tree = self.model.link_index(link), self.model.tree
             pose = tree.link_pose[k]
-            row = np.array([[tree.link_body[k], *pose[:3, :3].T.ravel(), *pose[:3, 3]]])
-            self._link_rows[link] = row
-            return row
+            here = [tree.link_body[k], *pose[:3, :3].T.ravel(), *pose[:3, 3]]
+            self._body_rows[link] = np.array([[*here, 0.0]])
+            self._link_rows[link] = np.array([[*here, 1.0]])
+            return self._link_rows[link]
 
     def _fold_columns(self, *arrays):
         """Return arrays whose last axis is that of the tree's velocities by those of the model."""
@@ -183,35 +184,30 @@ class AnalysisMethods(Border):
 
     @made_at_first_use
     def _rate_rows(self):
-        """Return room for the Jacobian of a link, its rates and its pose, and views of it."""
-        n = self._width
-        rows = np.zeros((23, max(n, 6)))
-        rows[22, 3] = 1.0
-        views = rows[:6, :n], rows[6:12, :n], rows[12:18, :n], rows[18, :6], rows[19:23, :4]
-        return rows, views
+        """Return room for the Jacobian of a link, its rates and Jdot v."""
+        return np.zeros((19, max(self._width, 6)))
 
-    def body_jacobian(self, q, link):
-        """Return the Jacobian of a link about its origin, in its own axes, and its pose."""
-        rows, (J, _, _, _, T) = self._rate_rows
-        try:
-            if self._folding is None and link_jacobian_rates(
-                    self.robot, self._screws, q, None, None, self._link_rows[link], False, rows):
-                return J, T
-        except (KeyError, *NOT_A_VECTOR):
-            pass
-        self._run(link_jacobian_rates, 'q', (q,), None, None, self._link_row(link), False, rows)
-        return (*self._fold_columns(J), T)
+    @made_at_first_use
+    def _rates_of_jacobian(self):
+        """Return the views of that room that are handed out."""
+        rows, n = self._rate_rows, self._width
+        return rows[:6, :n], rows[6:12, :n], rows[12:18, :n]
+
+    @made_at_first_use
+    def _jacobian_and_its_rate(self):
+        return self._rates_of_jacobian[:2]
 
     def _jacobian_rate(self, q, v, link, aligned):
-        rows, views = self._rate_rows
         try:
             if self._folding is None and link_jacobian_rates(
-                    self.robot, self._screws, q, v, None, self._link_rows[link], aligned, rows):
-                return views[:2]
+                    self.robot, self._screws, q, v, None, self._link_rows[link], aligned,
+                    self._rate_rows):
+                return self._jacobian_and_its_rate
         except (KeyError, *NOT_A_VECTOR):
             pass
-        self._run(link_jacobian_rates, 'qv', (q, v), None, self._link_row(link), aligned, rows)
-        return self._fold_columns(*views[:2])
+        self._run(link_jacobian_rates, 'qv', (q, v), None, self._link_row(link), aligned,
+                  self._rate_rows)
+        return self._fold_columns(*self._jacobian_and_its_rate)
 
     def body_jacobian_dot(self, q, v, link):
         """Return the Jacobian of a link about its origin, in its own axes, and its rate."""
@@ -245,9 +241,9 @@ class AnalysisMethods(Border):
 
     def jacobian_ddot(self, q, v, a, link):
         """Return the body Jacobian of a link with its first and second rates."""
-        rows, views = self._rate_rows
-        self._run(link_jacobian_rates, 'qva', (q, v, a), self._link_row(link), False, rows)
-        return self._fold_columns(*views[:3])
+        self._run(link_jacobian_rates, 'qva', (q, v, a), self._link_row(link), False,
+                  self._rate_rows)
+        return self._fold_columns(*self._rates_of_jacobian)
 
     @made_at_first_use
     def _jacobian_derivatives(self):
@@ -324,11 +320,11 @@ class AnalysisMethods(Border):
 
     @made_at_first_use
     def _folded_rows(self):
-        return np.zeros((23, max(self.model.nv, 6)))
+        return np.zeros((19, max(self.model.nv, 6)))
 
     def _task(self, M, b, q, link, length, limit):
         """Run the kernel of task space on the Jacobian that was computed last."""
-        rows, last = self._rate_rows[0], int(self._link_row(link)[0, 0]) - 1
+        rows, last = self._rate_rows, int(self._link_row(link)[0, 0]) - 1
         if self._folding is not None:
             tree, rows, last = rows, self._folded_rows, self.model.nv - 1
             rows[:6, :self.model.nv] = tree[:6, :self._width] @ self._folding.G
@@ -381,8 +377,8 @@ class AnalysisMethods(Border):
             As for `rbd_ros.analysis.task_space.task_inertia`.
 
         """
-        self.body_jacobian(q, link)
-        self._task(M, None, q, link, length, condition_limit)
+        self._jacobian_rate(q, self._no_acceleration, link, False)
+        self._task(M, self._no_acceleration, q, link, length, condition_limit)
         out = self._task_room[2]
         return out[:6], float(out[7, 0])
 
@@ -399,6 +395,7 @@ class AnalysisMethods(Border):
         G = self._folding.G
         return np.tensordot(G.T, G.T @ D @ G, 1)
 
+    # Entries of joints that do not carry each other are never written: they stay zero.
     @made_at_first_use
     def _of_M(self):
         return np.zeros(3 * (self._width,))

@@ -106,9 +106,11 @@ def task_inertia(M, J, condition_limit, length):
 
     """
     n = J.shape[1]
-    ahead, room = np.arange(n) - 1, task_room(n)
-    arguments = (np.ascontiguousarray(M, float), np.ascontiguousarray(J, float), None, ahead,
-                 n - 1, float(length), float(condition_limit), *room)
+    # Each velocity may have entries of M with all others; there is no Jdot v.
+    ahead, room, rows = np.arange(n) - 1, task_room(n), np.zeros((19, max(n, 6)))
+    rows[:6, :n] = J
+    arguments = (np.ascontiguousarray(M, float), rows, np.zeros(n), ahead, n - 1, float(length),
+                 float(condition_limit), *room)
     prepare(task_space, *arguments)
     if task_space(*arguments) > 0:
         raise SingularError('the mass matrix has no inverse here: some joint moves no inertia')

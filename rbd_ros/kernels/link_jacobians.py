@@ -106,24 +106,20 @@ def turned(R, V):
 @kernel
 def link_jacobian_rates(robot, screws, q, v, a, link_row, aligned, rows):
     """
-    Write the Jacobian of a link, its rates, Jdot v and the link's pose.
+    Write the Jacobian of a link, its rates and Jdot v.
 
-    ``link_row`` is as for `world_jacobian_columns`. ``rows`` has the shape (23, max(nv, 6)): six
-    rows each for J, dJ/dt (if v is not None) and d2J/dt2 (if a is not None), one for dJ/dt v and
-    four for the pose, the last of which must hold 0, 0, 0, 1 already. Where ``aligned``, J, dJ/dt
-    and dJ/dt v are in the axes of the root, about the origin of the link: with R the rotation of
-    the link, omega its angular velocity and x either part of a column, (R x)' =
+    ``link_row`` is as for `jacobian_columns`. ``rows`` has the shape (19, max(nv, 6)): six rows
+    each for J, dJ/dt and d2J/dt2 (if a is not None), and one for dJ/dt v. Where ``aligned``, J,
+    dJ/dt and dJ/dt v are in the axes of the root, about the origin of the link: with R the
+    rotation of the link, omega its angular velocity and x either part of a column, (R x)' =
     R (x' + omega x x). Returns whether q, v and a have the right length and are finite, and no
     quaternion is zero.
 
     """
     if not fits(robot, q, v):
         return False
-    total = zero_if_valid(robot, screws, q)
-    rows[:6] = 0.0
-    if v is not None:
-        total += zero_if_finite(v)
-        rows[6:12] = 0.0
+    total = zero_if_valid(robot, screws, q) + zero_if_finite(v)
+    rows[:12] = 0.0
     if a is not None:
         if len(a) != len(v):
             return False
@@ -137,18 +133,17 @@ def link_jacobian_rates(robot, screws, q, v, a, link_row, aligned, rows):
     while b > 0:
         i = number(robot, b)
         S = column_of_link(robot, screws, b, R, r)
+        S_rate = ad(S, W)
         write_column(rows, 0, i - 1, S)
-        if v is not None:
-            S_rate = ad(S, W)
-            write_column(rows, 6, i - 1, S_rate)
-            bias = add6(bias, scale6(v[i - 1], S_rate))
-            W_with_own = add6(W_with_own, scale6(v[i - 1], S))
-            if a is not None:
-                write_column(rows, 12, i - 1, add6(ad(S, rate), ad(S_rate, W)))
-                rate_with_own = add6(rate_with_own, add6(scale6(v[i - 1], S_rate),
-                                                         scale6(a[i - 1], S)))
-            if not follows(robot, screws, b):
-                W, rate = W_with_own, rate_with_own
+        write_column(rows, 6, i - 1, S_rate)
+        bias = add6(bias, scale6(v[i - 1], S_rate))
+        W_with_own = add6(W_with_own, scale6(v[i - 1], S))
+        if a is not None:
+            write_column(rows, 12, i - 1, add6(ad(S, rate), ad(S_rate, W)))
+            rate_with_own = add6(rate_with_own, add6(scale6(v[i - 1], S_rate),
+                                                     scale6(a[i - 1], S)))
+        if not follows(robot, screws, b):
+            W, rate = W_with_own, rate_with_own
         R, r = step_to_parent(robot, screws, i, q, R, r)
         b = parent(robot, b)
     # Now W is the twist of the link and (R, r) its pose in the root.
@@ -156,20 +151,15 @@ def link_jacobian_rates(robot, screws, q, v, a, link_row, aligned, rows):
         b = body
         while b > 0:
             i = number(robot, b)
-            S = read_column(rows, 0, i - 1)
+            S, S_rate = read_column(rows, 0, i - 1), read_column(rows, 6, i - 1)
             write_column(rows, 0, i - 1, turned(R, S))
-            if v is not None:
-                S_rate = read_column(rows, 6, i - 1)
-                write_column(rows, 6, i - 1, turned(R, (
-                    add(S_rate[0], cross(W[0], S[0])), add(S_rate[1], cross(W[0], S[1])))))
+            write_column(rows, 6, i - 1, turned(R, (
+                add(S_rate[0], cross(W[0], S[0])), add(S_rate[1], cross(W[0], S[1])))))
             b = parent(robot, b)
         bias = turned(R, (bias[0], add(bias[1], cross(W[0], W[1]))))
     for row in range(3):
         rows[18, row], rows[18, 3 + row] = bias[0][row], bias[1][row]
-        for column in range(3):
-            rows[19 + row, column] = R[column][row]
-        rows[19 + row, 3] = r[row]
-    return math.isfinite(total + R[0][0] + r[0] + r[1] + r[2])
+    return math.isfinite(total + bias[0][0] + bias[1][0] + R[0][0] + r[0])
 
 
 @kernel

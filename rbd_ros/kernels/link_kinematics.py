@@ -32,14 +32,15 @@ def place_bodies(robot, screws, q):
 
 
 @kernel
-def world_jacobian_columns(robot, screws, q, link_row, rows):
+def jacobian_columns(robot, screws, q, link_row, rows):
     """
-    Write the Jacobian of a link about its origin, in the world's axes, and its 4x4 pose.
+    Write the Jacobian of a link about its origin, and its 4x4 pose.
 
-    ``link_row`` has one row: the body that the link belongs to, and its pose in the frame of that
-    body, rotation and position. The first six of the ten ``rows`` take the Jacobian, the next
-    three the pose; the last one must hold 0, 0, 0, 1 already. Returns whether q has the right
-    length and is finite, and no quaternion of a joint that carries the link is zero.
+    ``link_row`` has one row: the body that the link belongs to, its pose in the frame of that
+    body, rotation and position, and 1 where the Jacobian is wanted in the axes of the world or 0
+    where it is wanted in those of the link. The first six of the ten ``rows`` take the Jacobian,
+    the next three the pose; the last one must hold 0, 0, 0, 1 already. Returns whether q has the
+    right length and is finite, and no quaternion of a joint that carries the link is zero.
 
     """
     if not fits(robot, q, None):
@@ -64,7 +65,7 @@ def world_jacobian_columns(robot, screws, q, link_row, rows):
         R, r = world_pose(R_i, r_i, R, r)
         b = parent(robot, b)
     # Then (R, r) is the pose in the world, and turns the columns.
-    b = body
+    b = body if link_row[0, 13] == 1.0 else 0
     while b > 0:
         i = number(robot, b)
         turn = rotate(R, (J[0, i - 1], J[1, i - 1], J[2, i - 1]))

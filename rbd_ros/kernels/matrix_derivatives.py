@@ -170,8 +170,8 @@ def mass_matrix_derivatives(robot, screws, q, D):
     """
     Write the derivatives of M by coordinates, D[h] by coordinate h, shape (nv, nv, nv).
 
-    Returns whether they are finite; nothing is written, and False returned, if q has a wrong
-    length.
+    Entries of joints that do not carry each other must be zero already. Returns whether the others
+    are finite; nothing is written, and False returned, if q has a wrong length.
 
     """
     if not fits(robot, q, None):
@@ -185,7 +185,6 @@ def mass_matrix_derivatives(robot, screws, q, D):
     for j in range(nv, 0, -1):
         b = place(j)
         add_columns(robot, parent(robot, b), b, G_, K_)
-    D[:] = 0.0
     total = 0.0
     for k in range(nv):
         b = place(k + 1)
@@ -301,9 +300,9 @@ def coriolis_matrix_derivatives(robot, screws, q, v, skew, by_q, by_v):
     """
     Write the derivatives of C by coordinates and by velocities, shape (nv, nv, nv), h first.
 
-    ``skew`` is 1 for the factorization of the body, and None for that of Christoffel. Returns
-    whether the results are finite; nothing is written, and False returned, if q or v has a wrong
-    length.
+    ``skew`` is 1 for the factorization of the body, and None for that of Christoffel. Entries of
+    joints that do not carry each other must be zero already. Returns whether the others are
+    finite; nothing is written, and False returned, if q or v has a wrong length.
 
     """
     if not fits(robot, q, v):
@@ -326,8 +325,6 @@ def coriolis_matrix_derivatives(robot, screws, q, v, skew, by_q, by_v):
     for j in range(nv, 0, -1):
         b = place(j)
         add_columns(robot, parent(robot, b), b, G_, Q_ if skew is None else COMPOSITE_COLUMNS)
-    by_q[:] = 0.0
-    by_v[:] = 0.0
     total = 0.0
     for k in range(nv):
         b = place(k + 1)

@@ -157,7 +157,7 @@ def invert_triangular(R, inverse):
 @kernel
 def task_space(M, J, b, ahead, last, length, limit, L, work, out, J_bar, N):
     """
-    Write Lambda, J_bar and the condition of J, and unless `b` is None eta and N = 1 - J_bar J.
+    Write Lambda, eta, J_bar, N = 1 - J_bar J and the condition of J.
 
     Parameters
     ----------
@@ -275,20 +275,19 @@ def task_space(M, J, b, ahead, last, length, limit, L, work, out, J_bar, N):
         for c in range(6):
             J_bar[i, c] /= L[i, i]
 
-    if b is not None:
-        # eta = J_bar^T b - Lambda Jdot v.                                        [L (9.99)]
-        for e in range(6):
-            x = 0.0
-            for i in range(n):
-                x += J_bar[i, e] * b[i]
-            for c in range(6):
-                x -= out[e, c] * J[18, c]
-            out[6, e] = x
+    # eta = J_bar^T b - Lambda Jdot v, and N = 1 - J_bar J.                       [L (9.99)]
+    for e in range(6):
+        x = 0.0
         for i in range(n):
+            x += J_bar[i, e] * b[i]
+        for c in range(6):
+            x -= out[e, c] * J[18, c]
+        out[6, e] = x
+    for i in range(n):
+        for j in range(n):
+            N[i, j] = 0.0
+        N[i, i] = 1.0
+        for c in range(6):
             for j in range(n):
-                N[i, j] = 0.0
-            N[i, i] = 1.0
-            for c in range(6):
-                for j in range(n):
-                    N[i, j] -= J_bar[i, c] * J[c, j]
+                N[i, j] -= J_bar[i, c] * J[c, j]
     return 0

@@ -5,7 +5,6 @@
 import numpy as np
 from rbd_msgs.msg import Matrix
 from rbd_msgs.srv import HybridDynamicsDerivatives, TaskSpaceDynamics, TorqueRegressor
-from rbd_ros import task_space_dynamics
 from rbd_ros.ros.background_services import BadRequest
 from rbd_ros.ros.messages import TWIST
 
@@ -87,7 +86,7 @@ class AnalysisServices:
         limit = self._parameters.condition_limit
 
         def work():
-            got = task_space_dynamics(robot.model, q, v, link, condition_limit=limit)
+            got = robot.service_workspace.task_space_dynamics(q, v, link, condition_limit=limit)
             response.task_inertia = matrix(TWIST, TWIST, got.Lambda)
             response.bias_wrench = got.eta.tolist()
             response.jacobian = matrix(TWIST, order.names, order.arrange(got.J.T).T)

@@ -136,7 +136,8 @@ class DynamicsNode(LifecycleNode):
             self._log.error(f'not configured: {error}')
             return TransitionCallbackReturn.FAILURE
         start = perf_counter()
-        for name, seconds in warm_up(floating_base=self.parameters.floating_base):
+        for name, seconds in warm_up(floating_base=self.parameters.floating_base,
+                                     analysis=False):
             if not self.context.ok():
                 return TransitionCallbackReturn.FAILURE
             if seconds > 1.0:

@@ -324,6 +324,25 @@ def test_wrong_states_and_links_are_refused_by_name():
         rbd_ros.model.build_model('empty', ball.links[:1], []), [], []), np.zeros((3, 0)))
 
 
+def test_states_of_joints_that_do_not_carry_the_link_are_checked_too():
+    model = (rbd_ros.ModelBuilder('r').link('a').link('b', 1.0).link('c', 1.0)
+             .joint('hip', 'spherical', 'a', 'b').joint('knee', 'revolute', 'a', 'c').build())
+    workspace, fine, v = rbd_ros.Workspace(model), rbd_ros.neutral(model), np.ones(4)
+    names = ('body_jacobian_dot', 'world_jacobian_dot', 'body_jacobian_dot_v',
+             'world_jacobian_dot_v', 'jacobian_dot_derivatives')
+    for link in ('a', 'c'):
+        for name in names:
+            getattr(workspace, name)(fine, v, link)
+            with pytest.raises(rbd_ros.StateError, match='hip'):
+                getattr(workspace, name)(np.zeros(5), v, link)
+            with pytest.raises(rbd_ros.StateError, match='hip_wy'):
+                getattr(workspace, name)(fine, [0.0, np.nan, 0.0, 0.0], link)
+        with pytest.raises(rbd_ros.StateError, match='hip'):
+            workspace.jacobian_derivatives(np.zeros(5), link)
+        with pytest.raises(rbd_ros.StateError, match=r'a of .*hip_wz'):
+            workspace.jacobian_ddot(fine, v, [0.0, 0.0, np.inf, 0.0], link)
+
+
 def test_paths_of_differences_have_the_velocity_that_they_claim():
     model, q, v, a = tree(11)
     step = 1e-5

@@ -166,7 +166,7 @@ def test_functions_return_copies_and_methods_views(make, arguments):
                         ('mass_matrix_derivatives', (q,)), ('coriolis_matrix_derivatives', (q, v)),
                         ('parameter_derivatives', (q, v)), ('momentum_regressor', (q, v)),
                         ('energy_regressor', (q, v))):
-        call = getattr(rbd_ros, name)
+        call = getattr(analysis, name)
         first = call(model, *state)
         before = [np.array(x) for x in np.atleast_1d(first)] if isinstance(
             first, np.ndarray) else [np.array(x) for x in first]
@@ -192,7 +192,7 @@ def test_bad_states_are_refused_by_name(seed):
         rest = [link] if name.startswith(('jacobian', 'task')) else []
         if name == 'acceleration_parameter_derivatives':
             rest = [a]
-        calls = [lambda *state, name=name: getattr(rbd_ros, name)(model, *state)]
+        calls = [lambda *state, name=name: getattr(analysis, name)(model, *state)]
         if hasattr(workspace, name):
             calls.append(getattr(workspace, name))
         state = dict(zip('qva', (q, v, a)))

@@ -226,15 +226,15 @@ def test_rates_are_those_of_differences(make, case):
 
 
 @pytest.mark.parametrize('function, arguments', [
-    ('inverse_dynamics_derivatives', 3), ('forward_dynamics_derivatives', 3),
-    ('terms_and_rates', 3), ('torque_regressor', 3)])
+    (rbd_ros.inverse_dynamics_derivatives, 3), (rbd_ros.forward_dynamics_derivatives, 3),
+    (rbd_ros.derivatives.terms_and_rates, 3), (rbd_ros.torque_regressor, 3)])
 def test_fault_41_bad_states_are_refused_by_name(function, arguments):
     model = load_quietly(example_urdf('ur5_robot.urdf'))
     for k in range(arguments):
         bad = [np.zeros(6) for _ in range(arguments)]
         bad[k][2] = np.nan
         with pytest.raises(rbd_ros.StateError, match='elbow_joint'):
-            getattr(rbd_ros, function)(model, *bad)
+            function(model, *bad)
         bad[k] = np.zeros(5)
         with pytest.raises(rbd_ros.StateError, match='needs'):
-            getattr(rbd_ros, function)(model, *bad)
+            function(model, *bad)
