@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The dynamics of a link: Lynch and Park section 9.6, redundant arms and singular poses."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 import rbd_ros
 from rbd_ros.analysis.task_space import characteristic_length, task_inertia, task_space_dynamics
 from rbd_ros.model.configurations import integrate, random_configuration
-from rbd_ros.model.joints import KINDS
+from rbd_ros.model.joints import KINDS, Mimic
+from rbd_ros.model.model import rebuild
 from rbd_ros.model.se3 import Ad, ad, inverse, pose
 from rbd_ros.textbook import sums_over_links
 from robots import example_urdf, load_quietly, random_tree, relative_error
@@ -225,6 +227,20 @@ def test_kernel_has_the_definition_on_trees_of_all_kinds(seed, limit, frame):
     for link, body in zip(model.link_names, model.tree.link_body):
         if body:
             check_definition(model, q, v, link, frame, limit)
+
+
+@pytest.mark.parametrize('seed', range(10))
+def test_kernel_has_the_definition_where_joints_of_other_branches_are_copied(seed):
+    model = random_tree(seed, 8, kinds=('revolute', 'prismatic', 'spherical'))
+    single = [joint.name for joint in model.joints if joint.nv == 1]
+    copies = {single[-1]: Mimic(single[0], -1.5, 0.2)} if single[1:] else {}
+    model = rebuild(model, joints=[replace(joint, mimic=copies.get(joint.name))
+                                   for joint in model.joints])
+    assert (model.folding is not None) == (len(single) > 1)
+    q, v, _ = random_state(model, seed)
+    for link, body in zip(model.link_names, model.tree.link_body):
+        if body:
+            check_definition(model, q, v, link, 'body', 3.0)
 
 
 @pytest.mark.parametrize('name, link', [('panda.urdf', 'panda_leftfinger'),
