@@ -241,6 +241,8 @@ class AnalysisMethods(Border):
 
     def jacobian_ddot(self, q, v, a, link):
         """Return the body Jacobian of a link with its first and second rates."""
+        if a is None:
+            self.check(a=a)
         self._run(link_jacobian_rates, 'qva', (q, v, a), self._link_row(link), False,
                   self._rate_rows)
         return self._fold_columns(*self._rates_of_jacobian)
@@ -266,6 +268,8 @@ class AnalysisMethods(Border):
     def jacobian_dot_derivatives(self, q, v, link):
         """Return the derivatives of the rate of the body Jacobian of a link by q and by v."""
         of_J, of_rate = self._jacobian_derivatives
+        if v is None:
+            self.check(v=v)
         self._run(link_jacobian_derivatives, 'qv', (q, v), self._link_row(link), of_J, of_rate)
         return self._fold_derivatives(of_rate), self._fold_derivatives(of_J)
 
@@ -291,6 +295,8 @@ class AnalysisMethods(Border):
     def centroidal_momentum_matrix_dot(self, q, v):
         """Return the centroidal momentum matrix and its rate."""
         rows, A, A_rate = self._momentum_rows
+        if v is None:
+            self.check(v=v)         # the kernel has a meaning for it
         try:
             if self._folding is None and centroidal_momentum(self.robot, self._screws, q, v, rows):
                 return A, A_rate
@@ -319,14 +325,14 @@ class AnalysisMethods(Border):
         return self.model.tree.robot[1:, PARENT].astype(np.int64) - 1
 
     @made_at_first_use
-    def _folded_rows(self):
+    def _folded_jacobian(self):
         return np.zeros((19, max(self.model.nv, 6)))
 
     def _task(self, M, b, q, link, length, limit):
         """Run the kernel of task space on the Jacobian that was computed last."""
         rows, last = self._rate_rows, int(self._link_row(link)[0, 0]) - 1
         if self._folding is not None:
-            tree, rows, last = rows, self._folded_rows, self.model.nv - 1
+            tree, rows, last = rows, self._folded_jacobian, self.model.nv - 1
             rows[:6, :self.model.nv] = tree[:6, :self._width] @ self._folding.G
             rows[18, :6] = tree[18, :6]
         arguments = (np.ascontiguousarray(M), rows, b, self._ahead, last, length, limit,
