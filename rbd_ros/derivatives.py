@@ -8,8 +8,7 @@ in `rbd_ros.analysis.directional_derivatives`.
 
 """
 
-import numpy as np
-from rbd_ros.workspace import Workspace
+from rbd_ros.workspace import fresh, workspace_of
 
 
 def inverse_dynamics_derivatives(model, q, v, a, *, external_wrenches=None):
@@ -47,7 +46,7 @@ def inverse_dynamics_derivatives(model, q, v, a, *, external_wrenches=None):
     Kim table 5, for all directions at once; O(n depth).
 
     """
-    return _fresh(Workspace(model).inverse_dynamics_derivatives(
+    return fresh(workspace_of(model).inverse_dynamics_derivatives(
         q, v, a, external_wrenches=external_wrenches))
 
 
@@ -88,7 +87,7 @@ def forward_dynamics_derivatives(model, q, v, tau, *, external_wrenches=None):
     Kim table 6, for all directions at once.
 
     """
-    return _fresh(Workspace(model).forward_dynamics_derivatives(
+    return fresh(workspace_of(model).forward_dynamics_derivatives(
         q, v, tau, external_wrenches=external_wrenches))
 
 
@@ -132,9 +131,9 @@ def hybrid_dynamics_derivatives(model, q, v, a, tau, prescribed, *, external_wre
     Kim (33) and table 7, for all directions at once.
 
     """
-    derivatives, _, _ = Workspace(model).hybrid_dynamics_derivatives(
+    derivatives, _, _ = workspace_of(model).hybrid_dynamics_derivatives(
         q, v, a, tau, prescribed, external_wrenches=external_wrenches)
-    return _fresh(derivatives)
+    return fresh(derivatives)
 
 
 def terms_and_rates(model, q, v, a):
@@ -167,9 +166,4 @@ def terms_and_rates(model, q, v, a):
     Garofalo et al. (25), by composite bodies, O(n depth).
 
     """
-    return _fresh(Workspace(model).terms_and_rates(q, v, a))
-
-
-def _fresh(result):
-    """Return copies that are no views of a workspace."""
-    return type(result)(*(np.array(part) for part in result))
+    return fresh(workspace_of(model).terms_and_rates(q, v, a))

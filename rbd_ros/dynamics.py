@@ -12,7 +12,7 @@ where f_i is the force that acts on link i from outside.
 import numpy as np
 
 from rbd_ros.validation import finite_vector, number
-from rbd_ros.workspace import Workspace
+from rbd_ros.workspace import fresh, workspace_of
 
 
 def inverse_dynamics(model, q, v, a, *, external_wrenches=None):
@@ -50,8 +50,7 @@ def inverse_dynamics(model, q, v, a, *, external_wrenches=None):
     Kim table 2; Lynch and Park (9.53)-(9.57); recursive Newton-Euler, O(n).
 
     """
-    return Workspace(model).inverse_dynamics(q, v, a,
-                                             external_wrenches=external_wrenches).copy()
+    return workspace_of(model).inverse_dynamics(q, v, a, external_wrenches).copy()
 
 
 def bias_torques(model, q, v, *, external_wrenches=None):
@@ -87,7 +86,7 @@ def bias_torques(model, q, v, *, external_wrenches=None):
     Lynch and Park (9.1), b; recursive Newton-Euler, O(n).
 
     """
-    return Workspace(model).bias_torques(q, v, external_wrenches=external_wrenches).copy()
+    return workspace_of(model).bias_torques(q, v, external_wrenches=external_wrenches).copy()
 
 
 def gravity_torques(model, q):
@@ -116,7 +115,7 @@ def gravity_torques(model, q):
     Lynch and Park (9.84); Garofalo et al. (6c); recursive Newton-Euler, O(n).
 
     """
-    return Workspace(model).gravity_torques(q).copy()
+    return workspace_of(model).gravity_torques(q).copy()
 
 
 def forward_dynamics(model, q, v, tau, *, external_wrenches=None):
@@ -156,7 +155,7 @@ def forward_dynamics(model, q, v, tau, *, external_wrenches=None):
     Kim table 3; articulated bodies, O(n). Where joints mimic others: Lynch and Park (9.2).
 
     """
-    return Workspace(model).forward_dynamics(q, v, tau, external_wrenches=external_wrenches)
+    return workspace_of(model).forward_dynamics(q, v, tau, external_wrenches).copy()
 
 
 def hybrid_dynamics(model, q, v, a, tau, prescribed, *, external_wrenches=None):
@@ -202,7 +201,7 @@ def hybrid_dynamics(model, q, v, a, tau, prescribed, *, external_wrenches=None):
     Kim table 4; articulated bodies, O(n). Where joints mimic others: Kim (33).
 
     """
-    return Workspace(model).hybrid_dynamics(q, v, a, tau, prescribed,
+    return workspace_of(model).hybrid_dynamics(q, v, a, tau, prescribed,
                                             external_wrenches=external_wrenches)
 
 
@@ -232,7 +231,7 @@ def mass_matrix(model, q):
     Lynch and Park (9.61); Vlasblom (2.17); computed by composite bodies.
 
     """
-    return Workspace(model).configuration_terms(q).M
+    return workspace_of(model).configuration_terms(q).M.copy()
 
 
 def coriolis_matrix(model, q, v, *, factorization='christoffel'):
@@ -266,7 +265,7 @@ def coriolis_matrix(model, q, v, *, factorization='christoffel'):
     Lynch and Park (9.87), Vlasblom (1.16); ``'body'``: Garofalo et al. (6b). By composite bodies.
 
     """
-    return Workspace(model).all_terms(q, v, factorization=factorization).C
+    return workspace_of(model).all_terms(q, v, factorization=factorization).C.copy()
 
 
 def all_terms(model, q, v, *, factorization='christoffel'):
@@ -300,7 +299,7 @@ def all_terms(model, q, v, *, factorization='christoffel'):
     See `rbd_ros.kernels.composite_bodies`.
 
     """
-    return Workspace(model).all_terms(q, v, factorization=factorization)
+    return fresh(workspace_of(model).all_terms(q, v, factorization=factorization))
 
 
 def friction_torques(model, v, *, smooth=0.0):

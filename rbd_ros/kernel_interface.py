@@ -68,7 +68,7 @@ class Border:
 
     def __init__(self, model):
         check_model(model)
-        self.model = model
+        self._model_of = lambda: model
         bodies = model.tree.robot
         i = np.arange(len(bodies))
         # As `bodies.end` and `bodies.place`, which only kernels can call.
@@ -83,6 +83,11 @@ class Border:
         whole[LANES * PARENT] = len(bodies)
         self._screws, self._folding = model.tree.screws, model.folding
         self._zeros = np.zeros(model.nv)
+
+    @property
+    def model(self):
+        """Return the robot."""
+        return self._model_of()
 
     def __reduce__(self):
         # Of buffers that are views of each other copies would not be.

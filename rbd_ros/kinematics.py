@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Poses and Jacobians of links, and the centre of mass."""
 
-from rbd_ros.workspace import Workspace
+from rbd_ros.workspace import workspace_of
 
 
 def forward_kinematics(model, q):
@@ -31,7 +31,7 @@ def forward_kinematics(model, q):
     Kim (34); Lynch and Park (9.51); Vlasblom (2.3).
 
     """
-    return Workspace(model).place_links(q)
+    return workspace_of(model).place_links(q)
 
 
 def world_jacobian(model, q, link):
@@ -64,7 +64,7 @@ def world_jacobian(model, q, link):
     Vlasblom (2.13), for any point of the body.
 
     """
-    return Workspace(model).world_jacobian(q, link)[0].copy()
+    return workspace_of(model).world_jacobian(q, link)[0].copy()
 
 
 def body_jacobian(model, q, link):
@@ -97,7 +97,7 @@ def body_jacobian(model, q, link):
     Vlasblom (2.8); Lynch and Park, text below (9.60); Garofalo et al. (27).
 
     """
-    return Workspace(model).body_jacobian(q, link)[0].copy()
+    return workspace_of(model).body_jacobian(q, link)[0].copy()
 
 
 def center_of_mass(model, q):
@@ -122,7 +122,7 @@ def center_of_mass(model, q):
         If ``q`` has another shape or holds a non-finite number.
 
     """
-    return Workspace(model).configuration_terms(q).com
+    return workspace_of(model).configuration_terms(q).com.copy()
 
 
 def com_jacobian(model, q):
@@ -151,4 +151,4 @@ def com_jacobian(model, q):
     Garofalo et al. (7), by composite bodies.
 
     """
-    return Workspace(model).configuration_terms(q).com_jacobian
+    return workspace_of(model).configuration_terms(q).com_jacobian.copy()

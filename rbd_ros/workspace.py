@@ -3,7 +3,9 @@
 """The library with buffers that are kept, for control loops."""
 
 from math import isfinite
+from threading import get_ident
 from typing import NamedTuple
+from weakref import ref
 
 import numpy as np
 from rbd_ros.body_changes import body_changes, check_direction
@@ -683,3 +685,31 @@ class Workspace(AnalysisMethods):
         if column:
             self._explain(q=q, v=v, a=a, tau=tau)
         return all_a, all_tau
+
+
+def workspace_of(model):
+    """
+    Return the workspace that plain functions of a robot use in this thread.
+
+    It is made at the first call, belongs to the robot and ends with it. What its methods return is
+    overwritten by the next function that is called: functions hand out copies.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+
+    """
+    try:
+        return model._workspaces[get_ident()]
+    except (AttributeError, KeyError):
+        workspace = Workspace(model)
+    # The robot keeps the workspace: this must not keep the robot in turn.
+    workspace._model_of = ref(model)
+    model._workspaces[get_ident()] = workspace
+    return workspace
+
+
+def fresh(result):
+    """Return a named tuple of arrays whose arrays are copies."""
+    return result._make([part.copy() for part in result])

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The momentum of the whole robot, and the rates of its centre of mass's Jacobian."""
 
-from rbd_ros.workspace import Workspace
+from rbd_ros.workspace import workspace_of
 
 
 def com_jacobian_dot(model, q, v):
@@ -34,7 +34,7 @@ def com_jacobian_dot(model, q, v):
     The derivative of Garofalo et al. (7), 1/m sum P^T (G Jdot - ad_V^T G J).
 
     """
-    return Workspace(model).com_jacobian_dot(q, v)
+    return workspace_of(model).com_jacobian_dot(q, v)
 
 
 def centroidal_momentum_matrix(model, q):
@@ -63,7 +63,7 @@ def centroidal_momentum_matrix(model, q):
     The sum of Kim (23), (24) over all links; its linear rows are m J_CoM [Garofalo et al. (7)].
 
     """
-    return Workspace(model).centroidal_momentum_matrix(q).copy()
+    return workspace_of(model).centroidal_momentum_matrix(q).copy()
 
 
 def centroidal_momentum_matrix_dot(model, q, v):
@@ -95,4 +95,4 @@ def centroidal_momentum_matrix_dot(model, q, v):
     The sum of Kim (28), (30) over all links.
 
     """
-    return Workspace(model).centroidal_momentum_matrix_dot(q, v)[1].copy()
+    return workspace_of(model).centroidal_momentum_matrix_dot(q, v)[1].copy()

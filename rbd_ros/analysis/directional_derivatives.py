@@ -8,7 +8,7 @@ they are printed are in `rbd_ros.textbook.directional_tables`.
 
 """
 
-from rbd_ros.workspace import Workspace
+from rbd_ros.workspace import workspace_of
 
 
 def inverse_dynamics_derivative(model, q, v, a, variation, *, external_wrenches=None):
@@ -48,7 +48,7 @@ def inverse_dynamics_derivative(model, q, v, a, variation, *, external_wrenches=
     Kim table 5 and (64).
 
     """
-    return Workspace(model).inverse_dynamics_derivative(
+    return workspace_of(model).inverse_dynamics_derivative(
         q, v, a, variation, external_wrenches=external_wrenches).copy()
 
 
@@ -91,7 +91,7 @@ def forward_dynamics_derivative(model, q, v, tau, variation, *, external_wrenche
     Kim table 6 and (64). Where joints mimic others: Kim (33), differentiated.
 
     """
-    return Workspace(model).forward_dynamics_derivative(
+    return workspace_of(model).forward_dynamics_derivative(
         q, v, tau, variation, external_wrenches=external_wrenches).copy()
 
 
@@ -141,6 +141,6 @@ def hybrid_dynamics_derivative(model, q, v, a, tau, prescribed, variation, *,
     Kim table 7 and (64). Where joints mimic others: Kim (33), differentiated.
 
     """
-    da, dtau = Workspace(model).hybrid_dynamics_derivative(
+    da, dtau = workspace_of(model).hybrid_dynamics_derivative(
         q, v, a, tau, prescribed, variation, external_wrenches=external_wrenches)
     return da.copy(), dtau.copy()

@@ -6,7 +6,7 @@ import numpy as np
 from rbd_ros.model.configurations import normalize
 from rbd_ros.model.se3 import skew
 from rbd_ros.validation import finite_vector
-from rbd_ros.workspace import Workspace
+from rbd_ros.workspace import workspace_of
 
 
 def check_state(model, q, **velocities):
@@ -70,7 +70,7 @@ def jacobian_dot(model, q, v, link):
     Garofalo et al. (28), with dS/dt.
 
     """
-    return Workspace(model).body_jacobian_dot(q, v, link)[1].copy()
+    return workspace_of(model).body_jacobian_dot(q, v, link)[1].copy()
 
 
 def jacobian_ddot(model, q, v, a, link):
@@ -107,7 +107,7 @@ def jacobian_ddot(model, q, v, a, link):
     Garofalo et al. (29), with dS/dt and its rate.
 
     """
-    return Workspace(model).jacobian_ddot(q, v, a, link)[2].copy()
+    return workspace_of(model).jacobian_ddot(q, v, a, link)[2].copy()
 
 
 def jacobian_derivatives(model, q, link):
@@ -141,7 +141,7 @@ def jacobian_derivatives(model, q, link):
     Vlasblom (1.13), (2.21); Garofalo et al. (30), (31), (33).
 
     """
-    return Workspace(model).jacobian_derivatives(q, link).copy()
+    return workspace_of(model).jacobian_derivatives(q, link).copy()
 
 
 def jacobian_dot_derivatives(model, q, v, link):
@@ -176,7 +176,7 @@ def jacobian_dot_derivatives(model, q, v, link):
     Garofalo et al. (30), (32), (33).
 
     """
-    by_q, by_v = Workspace(model).jacobian_dot_derivatives(q, v, link)
+    by_q, by_v = workspace_of(model).jacobian_dot_derivatives(q, v, link)
     return by_q.copy(), by_v.copy()
 
 
@@ -213,7 +213,7 @@ def world_jacobian_dot(model, q, v, link):
     Ad_R (Jdot + blockdiag([omega], [omega]) J).
 
     """
-    return Workspace(model).world_jacobian_dot(q, v, link)[1].copy()
+    return workspace_of(model).world_jacobian_dot(q, v, link)[1].copy()
 
 
 def com_frame_jacobian(model, q, link):
@@ -246,7 +246,7 @@ def com_frame_jacobian(model, q, link):
     Vlasblom (2.4), (2.9).
 
     """
-    J, _ = Workspace(model).body_jacobian(q, link)
+    J, _ = workspace_of(model).body_jacobian(q, link)
     return np.vstack((J[:3], J[3:] - skew(model.links[model.link_index(link)].com) @ J[:3]))
 
 
@@ -280,7 +280,7 @@ def world_com_jacobian(model, q, link):
     Vlasblom's J^g, (2.13), (2.14).
 
     """
-    J, T = Workspace(model).world_jacobian(q, link)
+    J, T = workspace_of(model).world_jacobian(q, link)
     com = T[:3, :3] @ model.links[model.link_index(link)].com
     return np.vstack((J[:3], J[3:] - skew(com) @ J[:3]))
 

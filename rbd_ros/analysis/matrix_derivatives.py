@@ -12,7 +12,7 @@ the model.
 
 import numpy as np
 from rbd_ros.model.inertial import inertia_of_parameters
-from rbd_ros.workspace import Workspace
+from rbd_ros.workspace import Workspace, workspace_of
 from rbd_ros.workspace_analysis import MatrixRates, ParameterDerivatives
 
 __all__ = ['acceleration_parameter_derivatives', 'coriolis_matrix_derivatives',
@@ -47,7 +47,7 @@ def mass_matrix_derivatives(model, q):
     Vlasblom (1.14), (2.22), summed over all bodies; Garofalo et al. (24a).
 
     """
-    return Workspace(model).mass_matrix_derivatives(q).copy()
+    return workspace_of(model).mass_matrix_derivatives(q).copy()
 
 
 def coriolis_matrix_derivatives(model, q, v, *, factorization='christoffel'):
@@ -82,7 +82,7 @@ def coriolis_matrix_derivatives(model, q, v, *, factorization='christoffel'):
     Garofalo et al. (24b), (24c), with dS/dq.
 
     """
-    by_q, by_v = Workspace(model).coriolis_matrix_derivatives(q, v, factorization=factorization)
+    by_q, by_v = workspace_of(model).coriolis_matrix_derivatives(q, v, factorization=factorization)
     return by_q.copy(), by_v.copy()
 
 
@@ -113,7 +113,7 @@ def gravity_torques_derivatives(model, q):
     Garofalo et al. (24d).
 
     """
-    return Workspace(model).gravity_torques_derivatives(q).copy()
+    return workspace_of(model).gravity_torques_derivatives(q).copy()
 
 
 def matrix_rates(model, q, v, a, *, factorization='christoffel'):
@@ -149,7 +149,7 @@ def matrix_rates(model, q, v, a, *, factorization='christoffel'):
     Garofalo et al. (25), with Jddot and the rate of Psi where (25b) has lost their dots.
 
     """
-    rates = Workspace(model).matrix_rates(q, v, a, factorization=factorization)
+    rates = workspace_of(model).matrix_rates(q, v, a, factorization=factorization)
     return MatrixRates(*(x.copy() for x in rates))
 
 
@@ -193,6 +193,7 @@ def parameter_derivatives(model, q, v, *, factorization='christoffel'):
 
     """
     # The arrays are large, and nobody else has them: this workspace ends here.
+    # The result is large: it keeps buffers of its own, which would take longer to copy.
     return Workspace(model).parameter_derivatives(q, v, factorization=factorization)
 
 
@@ -231,5 +232,5 @@ def acceleration_parameter_derivatives(model, q, v, tau, *, external_wrenches=No
     -M^-1 Y, Y with the columns dM/dpi a + dC/dpi v + dg/dpi.
 
     """
-    return Workspace(model).acceleration_parameter_derivatives(
+    return workspace_of(model).acceleration_parameter_derivatives(
         q, v, tau, external_wrenches=external_wrenches)

@@ -12,7 +12,7 @@ parameters, so its torque is taken off first; so are external wrenches and frict
 
 import numpy as np
 from rbd_ros.model.se3 import ad, skew
-from rbd_ros.workspace import Workspace
+from rbd_ros.workspace import workspace_of
 
 
 def twist_regressor(V):
@@ -101,7 +101,7 @@ def torque_regressor(model, q, v, a):
     Garofalo et al. (15), (16) with v_r = v and a_r = a; computed by `rbd_ros.kernels.regressors`.
 
     """
-    return Workspace(model).torque_regressor(q, v, a).copy()
+    return workspace_of(model).torque_regressor(q, v, a).copy()
 
 
 def slotine_li_regressor(model, q, v, v_r, a_r, *, factorization='christoffel'):
@@ -137,7 +137,7 @@ def slotine_li_regressor(model, q, v, v_r, a_r, *, factorization='christoffel'):
     Garofalo et al. (15), (16); computed by `rbd_ros.kernels.regressors`.
 
     """
-    return Workspace(model).slotine_li_regressor(q, v, v_r, a_r,
+    return workspace_of(model).slotine_li_regressor(q, v, v_r, a_r,
                                                  factorization=factorization).copy()
 
 
@@ -169,7 +169,7 @@ def momentum_regressor(model, q, v):
     Garofalo et al. (6a) with (8).
 
     """
-    return Workspace(model).momentum_regressor(q, v).copy()
+    return workspace_of(model).momentum_regressor(q, v).copy()
 
 
 def energy_regressor(model, q, v):
@@ -202,4 +202,4 @@ def energy_regressor(model, q, v):
     Lynch and Park (9.41) for the kinetic energy, 1/2 V^T G V, with Garofalo et al. (8).
 
     """
-    return Workspace(model).energy_regressor(q, v).copy()
+    return workspace_of(model).energy_regressor(q, v).copy()

@@ -12,7 +12,7 @@ import numpy as np
 from rbd_ros.errors import SingularError
 from rbd_ros.kernels.compiled import prepare
 from rbd_ros.kernels.task_space import task_space
-from rbd_ros.workspace import Workspace
+from rbd_ros.workspace import workspace_of
 from rbd_ros.workspace_analysis import characteristic_length, task_room, TaskSpaceDynamics
 
 __all__ = ['characteristic_length', 'task_inertia', 'task_space_dynamics', 'TaskSpaceDynamics']
@@ -72,7 +72,7 @@ def task_space_dynamics(model, q, v, link, *, frame='body', condition_limit=2e3)
     J_bar = M^-1 J^T Lambda for redundant arms.
 
     """
-    result = Workspace(model).task_space_dynamics(q, v, link, frame=frame,
+    result = workspace_of(model).task_space_dynamics(q, v, link, frame=frame,
                                                   condition_limit=condition_limit)
     return TaskSpaceDynamics(*(part.copy() for part in result[:6]), *result[6:])
 

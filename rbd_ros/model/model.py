@@ -101,6 +101,12 @@ class Model:
     tree: Tree
     folding: Folding | None
     _link_index: dict = field(repr=False)
+    # Of plain functions, by thread: see `rbd_ros.workspace.workspace_of`.
+    _workspaces: dict = field(default_factory=dict, init=False, repr=False)
+
+    def __getstate__(self):
+        """Return what copies are made of: all but buffers."""
+        return {**vars(self), '_workspaces': {}}
 
     @property
     def nq(self):
@@ -111,6 +117,11 @@ class Model:
     def nv(self):
         """Return the number of velocities."""
         return len(self.velocity_names)
+
+    @property
+    def joint_names(self):
+        """Return the names of all joints, fixed ones included."""
+        return tuple(joint.name for joint in self.joints)
 
     @property
     def link_names(self):

@@ -3,7 +3,9 @@
 """The library's border: what it takes, what it refuses, what it depends on."""
 
 import ast
+from concurrent.futures import ThreadPoolExecutor
 import copy
+import gc
 import importlib
 import itertools
 import os
@@ -11,6 +13,7 @@ import pathlib
 import pickle
 import subprocess
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -24,6 +27,7 @@ from rbd_ros.kernels.directional_derivatives import CHANGE_COLUMNS
 from rbd_ros.kernels.newton_euler import newton_euler
 from rbd_ros.kernels.newton_euler_derivatives import DERIVATIVE_COLUMNS
 from rbd_ros.kernels.regressors import REGRESSOR_COLUMNS
+from rbd_ros.workspace import workspace_of
 from robots import example_urdf, load_quietly, random_state, random_tree
 
 PACKAGE = pathlib.Path(rbd_ros.__file__).parent
@@ -328,3 +332,39 @@ print(repr([np.asarray(x).ravel().tolist() for x in (*terms, tau, acc, *hybrid, 
     for compiled, interpreted in zip(*results):
         # The compiler contracts a b + c to one rounding: a few units in the last place.
         assert np.allclose(compiled, interpreted, rtol=1e-11, atol=1e-11)
+
+
+def test_plain_functions_use_one_workspace_for_each_thread_which_ends_with_the_robot():
+    model = random_tree(5, 4)
+    q, v, a = random_state(model, 0)
+    first = workspace_of(model)
+    assert workspace_of(model) is first
+    with ThreadPoolExecutor(1) as pool:
+        other = pool.submit(workspace_of, model).result()
+    assert other is not first
+    assert np.array_equal(other.inverse_dynamics(q, v, a),
+                          rbd_ros.inverse_dynamics(model, q, v, a))
+    copied = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(rbd_ros.mass_matrix(copied, q), rbd_ros.mass_matrix(model, q))
+    assert workspace_of(copied) is not first
+    # Nothing but the robot keeps it: no garbage collector is needed.
+    robot, room = weakref.ref(model), weakref.ref(first)
+    gc.disable()
+    try:
+        del model, first, other, pool
+        assert robot() is None
+        assert room() is None
+    finally:
+        gc.enable()
+
+
+def test_threads_do_not_disturb_each_other():
+    model = random_tree(6, 7)
+    states = [random_state(model, seed) for seed in range(4)]
+    expected = [rbd_ros.inverse_dynamics(model, *state) for state in states]
+
+    def work(k):
+        return all(np.array_equal(rbd_ros.inverse_dynamics(model, *states[k]), expected[k])
+                   for _ in range(2000))
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(4)))

@@ -264,3 +264,30 @@ def test_fault_61_texts_of_others_are_printed_on_one_line_and_not_at_length():
 def test_fault_64_options_that_make_no_sense_are_refused_by_name(function, message):
     with pytest.raises(rbd_ros.RbdError, match=message):
         function()
+
+
+def arrays(result):
+    """Return all arrays of a result."""
+    if isinstance(result, tuple):
+        return [x for part in result for x in arrays(part)]
+    return [result] if isinstance(result, np.ndarray) else []
+
+
+@pytest.mark.parametrize('function, arguments', [
+    (function, arguments) for function, arguments in FUNCTIONS
+    if function.__name__ != 'simulate' and not function.__module__.endswith('integrators')])
+def test_results_belong_to_the_caller(function, arguments):
+    found = arrays(function(MODEL, **arguments))
+    assert found or function.__name__ in ('kinetic_energy', 'potential_energy', 'energy',
+                                          'inconsistent_bodies', 'with_inertial_parameters',
+                                          'with_gravity', 'with_payload')
+    kept = [x.copy() for x in found]
+    others = {name: 0.7 * x if isinstance(x, np.ndarray) and x.dtype == float else x
+              for name, x in arguments.items()}
+    try:
+        function(MODEL, **others)
+        rbd_ros.all_terms(MODEL, 2.0 * X, X)
+        rbd_ros.hybrid_dynamics_derivatives(MODEL, X, 2.0 * X, X, X, np.full(N, True))
+    except rbd_ros.StateError:
+        pass
+    assert all(np.array_equal(x, y) for x, y in zip(found, kept))
