@@ -35,8 +35,9 @@ demo: $(STAMPS)/package ## a simulated arm, held by its gravity torques; URDF=, 
 test: $(STAMPS)/package $(STAMPS)/test ## the tests; PYTEST_ARGS=
 	$(BIN)/pytest $(PYTEST_ARGS)
 
-lint: $(STAMPS)/package $(STAMPS)/test ## ruff, and ament's flake8 and pep257
+lint: $(STAMPS)/package $(STAMPS)/test ## ruff, import-linter, and ament's flake8 and pep257
 	$(BIN)/ruff check .
+	$(BIN)/lint-imports
 	$(BIN)/ament_flake8 rbd_ros test launch benchmark examples doc setup.py
 	$(BIN)/ament_pep257 rbd_ros launch benchmark examples doc setup.py
 

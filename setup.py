@@ -76,6 +76,7 @@ setup(
             'flake8-quotes',
             'pydocstyle',
             'ruff',                  # the linter
+            'import-linter',         # imports between folders go down only
             'xacro',                 # launch files take xacro files
             'sympy',                 # examples/two_link_arm.py derives its equations
         ],

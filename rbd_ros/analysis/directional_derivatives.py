@@ -8,6 +8,7 @@ they are printed are in `rbd_ros.textbook.directional_tables`.
 
 """
 
+from rbd_ros.analysis.variation import check_variation
 from rbd_ros.workspace import workspace_of
 
 
@@ -48,6 +49,7 @@ def inverse_dynamics_derivative(model, q, v, a, variation, *, external_wrenches=
     Kim table 5 and (64).
 
     """
+    check_variation(variation)
     return workspace_of(model).inverse_dynamics_derivative(
         q, v, a, variation, external_wrenches=external_wrenches).copy()
 
@@ -91,6 +93,7 @@ def forward_dynamics_derivative(model, q, v, tau, variation, *, external_wrenche
     Kim table 6 and (64). Where joints mimic others: Kim (33), differentiated.
 
     """
+    check_variation(variation)
     return workspace_of(model).forward_dynamics_derivative(
         q, v, tau, variation, external_wrenches=external_wrenches).copy()
 
@@ -141,6 +144,7 @@ def hybrid_dynamics_derivative(model, q, v, a, tau, prescribed, variation, *,
     Kim table 7 and (64). Where joints mimic others: Kim (33), differentiated.
 
     """
+    check_variation(variation)
     da, dtau = workspace_of(model).hybrid_dynamics_derivative(
         q, v, a, tau, prescribed, variation, external_wrenches=external_wrenches)
     return da.copy(), dtau.copy()

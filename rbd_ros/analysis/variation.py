@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+from rbd_ros.errors import StateError
+from rbd_ros.validation import shown
 
 
 @dataclass(frozen=True)
@@ -43,3 +45,9 @@ class Variation:
     world_fixed: Collection = ()
     dinertia: Mapping = field(default_factory=dict)
     dplacement: Mapping = field(default_factory=dict)
+
+
+def check_variation(variation):
+    """Refuse what is not a `Variation`."""
+    if not isinstance(variation, Variation):
+        raise StateError(f'variation must be a Variation, got {shown(variation)}')

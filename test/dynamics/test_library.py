@@ -75,7 +75,7 @@ def test_one_version_everywhere():
                 for name in ('package.xml', 'rbd_msgs/package.xml')}
     declared = [line for line in (root / 'rbd_msgs/pyproject.toml').read_text().splitlines()
                 if line.startswith('version = ')]
-    versions.add(declared[0].split('"')[1])
+    versions |= {declared[0].split('"')[1], rbd_ros.__version__}
     changes = (root / 'CHANGELOG.rst').read_text()
     assert len(versions) == 1
     assert versions.pop() in changes

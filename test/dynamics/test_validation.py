@@ -257,6 +257,8 @@ def test_fault_61_texts_of_others_are_printed_on_one_line_and_not_at_length():
     (lambda: batch.inverse_dynamics(MODEL, STATES, STATES, STATES, threads=0), 'threads must be'),
     (lambda: textbook.stacked_inverse_dynamics(MODEL, X, X, X, external_wrenches='tool'),
      'external_wrenches must be a dict'),
+    (lambda: analysis.inverse_dynamics_derivative(MODEL, X, X, X, None), 'variation must be a'),
+    (lambda: analysis.forward_dynamics_derivative(MODEL, X, X, X, [X]), 'variation must be a'),
     (lambda: identification.base_parameters(None), 'model must be a robot'),
     (lambda: identification.base_parameters(MODEL, seed='x'), 'seed must be'),
     (lambda: rbd_ros.load_urdf_string('<robot name="r"/>', max_joints='many'), 'max_joints must'),
