@@ -202,7 +202,7 @@ def hybrid_dynamics(model, q, v, a, tau, prescribed, *, external_wrenches=None):
 
     """
     return workspace_of(model).hybrid_dynamics(q, v, a, tau, prescribed,
-                                            external_wrenches=external_wrenches)
+                                               external_wrenches=external_wrenches)
 
 
 def mass_matrix(model, q):

@@ -138,7 +138,7 @@ def slotine_li_regressor(model, q, v, v_r, a_r, *, factorization='christoffel'):
 
     """
     return workspace_of(model).slotine_li_regressor(q, v, v_r, a_r,
-                                                 factorization=factorization).copy()
+                                                    factorization=factorization).copy()
 
 
 def momentum_regressor(model, q, v):

@@ -73,7 +73,7 @@ def task_space_dynamics(model, q, v, link, *, frame='body', condition_limit=2e3)
 
     """
     result = workspace_of(model).task_space_dynamics(q, v, link, frame=frame,
-                                                  condition_limit=condition_limit)
+                                                     condition_limit=condition_limit)
     return TaskSpaceDynamics(*(part.copy() for part in result[:6]), *result[6:])
 
 

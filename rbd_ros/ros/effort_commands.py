@@ -118,8 +118,8 @@ class EffortCommands:
     def _wait(self, joints, limits):
         self._waiting = joints, limits
         self.mismatch = ('~/effort_commands have ended: the robot now has the joints '
-                             + ', '.join(joints) + ', commands were for ' + ', '.join(self.joints)
-                             + '; see to the controller, then call ~/enable_commands')
+                         + ', '.join(joints) + ', commands were for ' + ', '.join(self.joints)
+                         + '; see to the controller, then call ~/enable_commands')
 
     def _adopt(self, joints, limits):
         limit = dict(zip(joints, limits))

@@ -144,7 +144,7 @@ def test_hybrid_derivative_is_that_of_the_dense_equations(seed):
     da, dtau = analysis.hybrid_dynamics_derivative(model, q, v, a, tau, ~p, variation, **push)
     M = rbd_ros.mass_matrix(model, q)
     change = analysis.inverse_dynamics_derivative(model, q, v, a, replace(variation, da=None),
-                                                 **push)
+                                                  **push)
     known = np.where(p, 0.0, variation.da)
     expected = known.copy()
     expected[p] = np.linalg.solve(M[np.ix_(p, p)], (variation.dtau - change - M @ known)[p])
@@ -231,6 +231,6 @@ def test_wrong_variations_are_refused_by_name():
 @pytest.mark.filterwarnings('ignore:these links move but have no mass')
 def test_a_joint_that_moves_no_inertia_is_refused_by_name():
     model = rbd_ros.model.build_model('light', [Link('a'), Link('b')],
-                                [Joint('hinge', 'revolute', 'a', 'b')])
+                                      [Joint('hinge', 'revolute', 'a', 'b')])
     with pytest.raises(rbd_ros.SingularError, match='hinge'):
         analysis.forward_dynamics_derivative(model, [0.0], [0.0], [0.0], Variation())

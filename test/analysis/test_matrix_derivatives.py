@@ -112,7 +112,7 @@ def test_torque_derivative_by_velocity_is_that_of_c_times_v(make, arguments):
     model, q, v, _ = make(*arguments)
     for factorization in FACTORIZATIONS:
         _, by_velocity = analysis.coriolis_matrix_derivatives(model, q, v,
-                                                             factorization=factorization)
+                                                              factorization=factorization)
         C = rbd_ros.coriolis_matrix(model, q, v, factorization=factorization)
         assert error(C + (by_velocity @ v).T, velocity_derivatives(model, q, v)) < ROUNDING
 

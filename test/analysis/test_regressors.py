@@ -101,7 +101,7 @@ def test_rate_of_energy_columns_is_the_power_of_torque_columns(seed):
 
     def energies(t):
         return analysis.energy_regressor(model, integrate(model, q, v + 0.5 * t * a, t),
-                                        v + t * a).sum(axis=0)
+                                         v + t * a).sum(axis=0)
 
     rate = (energies(STEP) - energies(-STEP)) / (2 * STEP)
     assert relative_error(v @ rbd_ros.torque_regressor(model, q, v, a), rate) < DIFFERENCES
@@ -172,7 +172,7 @@ def test_parameters_are_those_of_the_link_and_its_load():
              .link('b', 2.0, (0.1, 0.2, 0.3), (0.1, 0.2, 0.25, 0.01, 0.02, 0.03))
              .joint('j', 'revolute', 'a', 'b').build())
     assert rbd_ros.model.inertial_parameter_names(model)[:5] == ('b/m', 'b/mcx', 'b/mcy', 'b/mcz',
-                                                           'b/Ixx')
+                                                                 'b/Ixx')
     assert np.allclose(rbd_ros.model.inertial_parameters(model), [
         2.0, 0.2, 0.4, 0.6, 0.1 + 2 * 0.13, 0.2 + 2 * 0.1, 0.25 + 2 * 0.05,
         0.01 - 2 * 0.02, 0.02 - 2 * 0.03, 0.03 - 2 * 0.06])

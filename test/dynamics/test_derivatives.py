@@ -91,16 +91,16 @@ def test_derivatives_in_a_direction_are_those_of_kims_tables(make, case):
 
     variation = analysis.Variation(dq=dq, dv=dv, da=dx, dtau=dx)
     expected = analysis.inverse_dynamics_derivative(model, q, v, a, variation,
-                                                   external_wrenches=wrenches)
+                                                    external_wrenches=wrenches)
     got = along(rbd_ros.inverse_dynamics_derivatives(model, q, v, a, external_wrenches=wrenches))
     assert relative_error(got, expected) < AGREEMENT
     expected = analysis.forward_dynamics_derivative(model, q, v, tau, variation,
-                                                   external_wrenches=wrenches)
+                                                    external_wrenches=wrenches)
     got = along(rbd_ros.forward_dynamics_derivatives(model, q, v, tau,
                                                      external_wrenches=wrenches))
     assert relative_error(got, expected) < AGREEMENT
     da, dtau = analysis.hybrid_dynamics_derivative(model, q, v, a, tau, prescribed, variation,
-                                                  external_wrenches=wrenches)
+                                                   external_wrenches=wrenches)
     got = along(rbd_ros.hybrid_dynamics_derivatives(model, q, v, a, tau, prescribed,
                                                     external_wrenches=wrenches))
     assert relative_error(got, np.where(prescribed, dtau, da)) < AGREEMENT

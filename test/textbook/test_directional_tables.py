@@ -97,7 +97,7 @@ def test_changes_are_felt_where_links_are_fixed_to_each_other():
         alone = Variation(dplacement={name: variation.dplacement[name]},
                           world_fixed=variation.world_fixed)
         got = analysis.inverse_dynamics_derivative(model, q, v, a, alone,
-                                                  external_wrenches=wrenches)
+                                                   external_wrenches=wrenches)
         expected = table_5(model, q, v, a, alone, external_wrenches=wrenches)
         assert relative_error(got, expected) < ROUNDING
 

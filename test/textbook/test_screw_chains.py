@@ -38,7 +38,7 @@ def random_chain(seed, lengths=None):
     inertias = [inertia_matrix(rng.uniform(0.5, 2.0), rng.normal(scale=0.1, size=3),
                                random_inertia(rng)) for _ in range(n)]
     chain = textbook.ScrewChain([random_pose(rng) for _ in range(n)], screws, inertias,
-                               gravity=rng.normal(scale=5.0, size=3), tip=random_pose(rng))
+                                gravity=rng.normal(scale=5.0, size=3), tip=random_pose(rng))
     return chain, *rng.normal(size=(3, n)), rng.normal(size=6), kinds
 
 
@@ -89,7 +89,7 @@ def test_screws_of_any_length_are_exact(seed):
         chain.model()
     units, lengths = textbook.unit_screws(chain.screws)
     unit_chain = textbook.ScrewChain(chain.home_poses, units, chain.inertias, chain.gravity,
-                                    chain.tip)
+                                     chain.tip)
     model = unit_chain.model()
     assert error(chain.poses(theta), unit_chain.poses(lengths * theta)) < ROUNDING
     tau = chain.inverse_dynamics(theta, rates, accelerations, tip_wrench=wrench)
@@ -190,7 +190,7 @@ def test_two_link_terms_of_the_notes_with_their_errata():
     home = [random_pose(rng) for _ in range(2)]
     I_1, I_2 = random_inertia(rng), random_inertia(rng)
     chain = textbook.ScrewChain(home, screws, [inertia_matrix(1.5, np.zeros(3), inertia)
-                                              for inertia in (I_1, I_2)], gravity=np.zeros(3))
+                                               for inertia in (I_1, I_2)], gravity=np.zeros(3))
     theta, (d1, d2) = np.array([0.4, -0.9]), (1.3, -0.7)
     (z1, b1), (z2, b2) = (A.reshape(2, 3) for A in chain.body_screws())
     T_21 = inverse(chain.relative_poses()[1] @ exp(chain.body_screws()[1] * theta[1]))
@@ -234,7 +234,7 @@ def test_a_moving_base_is_carried_along():
     twist = np.array([0.3, -0.5, 0.2, 1.0, 0.4, -0.7])
     got = chain.inverse_dynamics(theta, rates, accelerations, base_twist=twist)
     expected = textbook.stacked_inverse_dynamics(chain.model(), theta, rates, accelerations,
-                                                base_twist=twist).tau
+                                                 base_twist=twist).tau
     assert error(got, expected) < ROUNDING
 
 
@@ -283,7 +283,7 @@ def test_pitch_of_a_screw_is_that_of_the_joint():
     turn = np.array([0.0, 0.6, 0.8])
     screw = np.concatenate((turn, 0.25 * turn))
     model = textbook.ScrewChain([pose(np.eye(3), [1.0, 0.0, 0.0])], [screw],
-                               [inertia_matrix(1.0, np.zeros(3), np.eye(3))]).model()
+                                [inertia_matrix(1.0, np.zeros(3), np.eye(3))]).model()
     assert model.joints[0].kind == 'helical'
     assert abs(model.joints[0].pitch - 0.25) < ROUNDING
 

@@ -96,7 +96,7 @@ def test_a_moving_base_is_a_free_joint_that_is_prescribed(seed):
     q_base = rbd_ros.neutral(floating)[:7]
     tau = rbd_ros.inverse_dynamics(floating, [*q_base, *q], [*twist, *v], [*twist_rate, *a])[6:]
     result = textbook.stacked_inverse_dynamics(model, q, v, a, base_twist=twist,
-                                              base_acceleration=twist_rate)
+                                               base_acceleration=twist_rate)
     assert error(result.tau, tau) < ROUNDING
     # The base matters: Lynch and Park's (9.83) leaves it out.
     still = textbook.stacked_inverse_dynamics(model, q, v, a)
