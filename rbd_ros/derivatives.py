@@ -134,36 +134,3 @@ def hybrid_dynamics_derivatives(model, q, v, a, tau, prescribed, *, external_wre
     derivatives, _, _ = workspace_of(model).hybrid_dynamics_derivatives(
         q, v, a, tau, prescribed, external_wrenches=external_wrenches)
     return fresh(derivatives)
-
-
-def terms_and_rates(model, q, v, a):
-    """
-    Return M, C and g with their time derivatives.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration; rad for revolute, m for prismatic joints.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s or m/s.
-    a : array_like, shape (model.nv,)
-        Acceleration, rad/s^2 or m/s^2.
-
-    Returns
-    -------
-    TermsAndRates
-        C is the Christoffel form.
-
-    Raises
-    ------
-    StateError
-        If ``q``, ``v`` or ``a`` has another shape or holds a non-finite number.
-
-    References
-    ----------
-    Garofalo et al. (25), by composite bodies, O(n depth).
-
-    """
-    return fresh(workspace_of(model).terms_and_rates(q, v, a))

@@ -52,7 +52,7 @@ def warm_up(*, floating_base=False, analysis=True):
         ('hybrid_dynamics', lambda: workspace.hybrid_dynamics(q, v, v, v, prescribed)),
         ('hybrid_dynamics_derivatives',
          lambda: workspace.hybrid_dynamics_derivatives(q, v, v, v, prescribed)),
-        ('terms_and_rates', lambda: workspace.terms_and_rates(q, v, v)),
+        ('matrices_dot', lambda: workspace.matrices_dot(q, v, v)),
         ('forward_dynamics_derivatives',
          lambda: workspace.forward_dynamics_derivatives(q, v, v)),
         ('torque_regressor', lambda: workspace.torque_regressor(q, v, v)),
@@ -65,7 +65,7 @@ def warm_up(*, floating_base=False, analysis=True):
             length=1.0)),
         *((f'{name} with mimics', partial(getattr(copying, name), q_c, *[v_c] * count))
           for name, count in (('inverse_dynamics', 2), ('forward_dynamics_derivatives', 2),
-                              ('terms_and_rates', 2), ('torque_regressor', 2)))]
+                              ('matrices_dot', 2), ('torque_regressor', 2)))]
     if analysis:
         calls += [
             ('inverse_dynamics_derivative',
@@ -86,7 +86,8 @@ def warm_up(*, floating_base=False, analysis=True):
             ('coriolis_matrix_derivatives', lambda: [
                 workspace.coriolis_matrix_derivatives(q, v, factorization=factorization)
                 for factorization in ('christoffel', 'body')]),
-            ('matrix_rates', lambda: workspace.matrix_rates(q, v, v, factorization='body')),
+            ('matrices_dot of the body form',
+             lambda: workspace.matrices_dot(q, v, v, factorization='body')),
             ('parameter_derivatives', lambda: workspace.parameter_derivatives(q, v)),
             ('acceleration_parameter_derivatives',
              lambda: workspace.acceleration_parameter_derivatives(q, v, v)),

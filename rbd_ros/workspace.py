@@ -15,7 +15,6 @@ from rbd_ros.kernels.articulated_bodies import (articulated_bodies, articulated_
 from rbd_ros.kernels.bodies import BLOCK, LANES, NUMBER, PARENT, PRESCRIBED, R_, r_
 from rbd_ros.kernels.compiled import prepare
 from rbd_ros.kernels.composite_bodies import composite_bodies, use_body_factorization
-from rbd_ros.kernels.composite_body_rates import composite_rates
 from rbd_ros.kernels.directional_derivatives import hybrid_dynamics_change, inverse_dynamics_change
 from rbd_ros.kernels.link_kinematics import jacobian_columns, place_bodies
 from rbd_ros.kernels.mimics import (dense_hybrid_dynamics, expand, fold_rows, fold_side_by_side,
@@ -64,31 +63,6 @@ class DynamicsTerms(NamedTuple):
     com: np.ndarray
 
 
-class TermsAndRates(NamedTuple):
-    """
-    What `terms_and_rates` computes.
-
-    Attributes
-    ----------
-    M, C, C_rate : ndarray, shape (nv, nv)
-        Mass matrix, Coriolis matrix (the Christoffel form) and its time derivative.
-    g, g_rate : ndarray, shape (nv,)
-        Gravity torques and their time derivative, N m/s or N/s.
-
-    """
-
-    M: np.ndarray
-    C: np.ndarray
-    C_rate: np.ndarray
-    g: np.ndarray
-    g_rate: np.ndarray
-
-    @property
-    def M_rate(self):
-        """Return dM/dt = C + C^T."""
-        return self.C + self.C.T
-
-
 class Derivatives(NamedTuple):
     """
     How the unknowns of a dynamics problem change with all that is given.
@@ -112,12 +86,6 @@ def name_rows(rows, nv):
     return DynamicsTerms(rows[:nv, :nv], rows[nv:2 * nv, :nv], rows[2 * nv, :nv],
                          rows[2 * nv + 1, :nv], rows[2 * nv + 2:2 * nv + 5, :nv],
                          rows[2 * nv + 5, :3])
-
-
-def name_rates(nv):
-    """Return room for the rows that `composite_rates` writes, and these under their names."""
-    rows = np.zeros((3 * nv + 2, nv))
-    return rows, TermsAndRates(rows[:nv], rows[nv:2 * nv], rows[2 * nv:3 * nv], rows[-2], rows[-1])
 
 
 class Workspace(AnalysisMethods):
@@ -318,14 +286,6 @@ class Workspace(AnalysisMethods):
                 Derivatives(*np.split(of_unknowns, 3, axis=1)))
 
     @made_at_first_use
-    def _rates(self):
-        return name_rates(len(self._places) - 1)
-
-    @made_at_first_use
-    def _folded_rates(self):
-        return name_rates(self.model.nv)
-
-    @made_at_first_use
     def regressor(self):
         """Return which body each link of the parameters is, and room for the regressor."""
         tree = self.model.tree
@@ -333,16 +293,6 @@ class Workspace(AnalysisMethods):
         rows = [[tree.link_body[k], *tree.link_pose[k][:3, :3].T.ravel()] for k in links]
         return (np.array(rows, float).reshape(-1, 10),
                 np.zeros((len(self._places) - 1, 10 * len(links))))
-
-    def terms_and_rates(self, q, v, a):
-        """Compute the `TermsAndRates`."""
-        rows, result = self._rates
-        self._run(composite_rates, 'qva', (q, v, a), rows)
-        if self._folding is None:
-            return result
-        folded, result = self._folded_rates
-        self._call(fold_stacked, self._folding.columns, self.model.nv, 3, 2, rows, folded)
-        return result
 
     def inverse_dynamics_derivatives(self, q, v, a, *, external_wrenches=None):
         """Return the `Derivatives` of tau; by_input is M."""

@@ -18,6 +18,7 @@ from rbd_ros.kernels.link_parameters import (energy_columns, momentum_columns, p
 from rbd_ros.kernels.matrix_derivatives import (add_factorization_rate,
                                                 coriolis_matrix_derivatives,
                                                 mass_matrix_derivatives)
+from rbd_ros.kernels.mimics import fold_stacked
 from rbd_ros.kernels.task_space import task_space, UNMOVED
 from rbd_ros.validation import choice, number
 
@@ -89,22 +90,22 @@ def characteristic_length(model, link):
     return SHARE_OF_WAY * way if way > 0.0 else 1.0
 
 
-class MatrixRates(NamedTuple):
+class MatricesDot(NamedTuple):
     """
-    What `matrix_rates` computes.
+    What `matrices_dot` computes.
 
     Attributes
     ----------
-    M, C : ndarray, shape (nv, nv)
+    M_dot, C_dot : ndarray, shape (nv, nv)
         dM/dt and dC/dt.
-    g : ndarray, shape (nv,)
+    g_dot : ndarray, shape (nv,)
         dg/dt, N m/s or N/s.
 
     """
 
-    M: np.ndarray
-    C: np.ndarray
-    g: np.ndarray
+    M_dot: np.ndarray
+    C_dot: np.ndarray
+    g_dot: np.ndarray
 
 
 class ParameterDerivatives(NamedTuple):
@@ -426,22 +427,28 @@ class AnalysisMethods(Border):
         zero = self._no_acceleration
         return self.inverse_dynamics_derivatives(q, zero, zero).by_position
 
-    def matrix_rates(self, q, v, a, *, factorization='christoffel'):
-        """Return the `MatrixRates`."""
-        skew, (rows, rates) = self._skew(factorization), self._rates
+    @made_at_first_use
+    def _rates(self):
+        n = self._width
+        return np.zeros((3 * n + 2, n))
+
+    @made_at_first_use
+    def _folded_rates(self):
+        n = self.model.nv
+        return np.zeros((3 * n + 2, n))
+
+    def matrices_dot(self, q, v, a, *, factorization='christoffel'):
+        """Return the `MatricesDot`."""
+        skew, rows, n = self._skew(factorization), self._rates, self._width
         self._run(composite_rates, 'qva', (q, v, a), rows)
         if skew is not None:
-            arguments = self.robot, rows
-            try:
-                add_factorization_rate(*arguments)
-            except NOT_A_VECTOR:
-                prepare(add_factorization_rate, *arguments)
-                add_factorization_rate(*arguments)
-        C, C_rate, g_rate = rates.C, rates.C_rate, rates.g_rate
+            self._call(add_factorization_rate, self.robot, rows)
         if self._folding is not None:
-            G = self._folding.G
-            C, C_rate, g_rate = G.T @ C @ G, G.T @ C_rate @ G, G.T @ g_rate
-        return MatrixRates(C + C.T, C_rate, g_rate)
+            n = self.model.nv
+            self._call(fold_stacked, self._folding.columns, n, 3, 2, rows, self._folded_rates)
+            rows = self._folded_rates
+        C = rows[n:2 * n]
+        return MatricesDot(C + C.T, rows[2 * n:3 * n], rows[-1])
 
     # -- What each inertial parameter contributes. -----------------------------------------------
 

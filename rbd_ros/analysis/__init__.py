@@ -17,7 +17,7 @@ __getattr__, __dir__, __all__ = export(__name__, {
         'jacobian_dot', 'jacobian_dot_derivatives', 'world_com_jacobian', 'world_jacobian_dot'],
     'matrix_derivatives': [
         'acceleration_parameter_derivatives', 'coriolis_matrix_derivatives',
-        'gravity_torques_derivatives', 'mass_matrix_derivatives', 'matrix_rates', 'MatrixRates',
+        'gravity_torques_derivatives', 'mass_matrix_derivatives', 'matrices_dot', 'MatricesDot',
         'parameter_derivatives', 'ParameterDerivatives'],
     'regressors': [
         'energy_regressor', 'momentum_regressor', 'slotine_li_regressor', 'torque_regressor'],

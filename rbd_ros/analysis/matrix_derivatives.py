@@ -13,11 +13,11 @@ the model.
 import numpy as np
 from rbd_ros.model.inertial import inertia_of_parameters
 from rbd_ros.workspace import Workspace, workspace_of
-from rbd_ros.workspace_analysis import MatrixRates, ParameterDerivatives
+from rbd_ros.workspace_analysis import MatricesDot, ParameterDerivatives
 
 __all__ = ['acceleration_parameter_derivatives', 'coriolis_matrix_derivatives',
            'gravity_torques_derivatives', 'inertia_basis', 'mass_matrix_derivatives',
-           'matrix_rates', 'MatrixRates', 'parameter_derivatives', 'ParameterDerivatives']
+           'matrices_dot', 'MatricesDot', 'parameter_derivatives', 'ParameterDerivatives']
 
 
 def mass_matrix_derivatives(model, q):
@@ -116,7 +116,7 @@ def gravity_torques_derivatives(model, q):
     return workspace_of(model).gravity_torques_derivatives(q).copy()
 
 
-def matrix_rates(model, q, v, a, *, factorization='christoffel'):
+def matrices_dot(model, q, v, a, *, factorization='christoffel'):
     """
     Return the time derivatives of M, C and g.
 
@@ -135,7 +135,7 @@ def matrix_rates(model, q, v, a, *, factorization='christoffel'):
 
     Returns
     -------
-    MatrixRates
+    MatricesDot
         dM/dt, dC/dt and dg/dt.
 
     Raises
@@ -149,8 +149,8 @@ def matrix_rates(model, q, v, a, *, factorization='christoffel'):
     Garofalo et al. (25), with Jddot and the rate of Psi where (25b) has lost their dots.
 
     """
-    rates = workspace_of(model).matrix_rates(q, v, a, factorization=factorization)
-    return MatrixRates(*(x.copy() for x in rates))
+    rates = workspace_of(model).matrices_dot(q, v, a, factorization=factorization)
+    return MatricesDot(*(x.copy() for x in rates))
 
 
 def inertia_basis():

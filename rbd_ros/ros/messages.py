@@ -32,12 +32,12 @@ VELOCITY_TOPICS = ('~/coriolis_torques', '~/coriolis_matrix', '~/dynamics', *RAT
 TWIST = ('wx', 'wy', 'wz', 'vx', 'vy', 'vz')
 # What the vectors of one number for each joint hold.
 VECTORS = {'~/gravity_torques': 'g', '~/coriolis_torques': 'coriolis_torques',
-           '~/gravity_torques_rate': 'g_rate'}
+           '~/gravity_torques_rate': 'g_dot'}
 # What the matrices hold, and the names of their rows and columns where those are not the joints.
 MATRICES = {'~/mass_matrix': ('M', None, None), '~/coriolis_matrix': ('C', None, None),
             '~/com_jacobian': ('com_jacobian', ('x', 'y', 'z'), None),
-            '~/mass_matrix_rate': ('M_rate', None, None),
-            '~/coriolis_matrix_rate': ('C_rate', None, None),
+            '~/mass_matrix_rate': ('M_dot', None, None),
+            '~/coriolis_matrix_rate': ('C_dot', None, None),
             '~/task_inertia': ('Lambda', TWIST, TWIST)}
 
 
@@ -86,7 +86,7 @@ class Outputs:
         frame : str
             The frame that the centre of mass and its Jacobian are in.
         values : dict of str to ndarray
-            What the topic holds: ``q``, ``v``, fields of `DynamicsTerms` and `TermsAndRates`, and
+            What the topic holds: ``q``, ``v``, fields of `DynamicsTerms` and `MatricesDot`, and
             ``Lambda``.
 
         Returns

@@ -176,7 +176,7 @@ class Publishing:
                 return self._command(robot, v, terms)
             if v is None and topic in VELOCITY_TOPICS:
                 return NO_VELOCITY
-            if topic in RATE_TOPICS and 'g_rate' not in values:
+            if topic in RATE_TOPICS and 'g_dot' not in values:
                 self._add_rates(values, robot, q, v)
             if topic == C_RATE and self._why_no_c_rate is not None:
                 return self._why_no_c_rate
@@ -219,8 +219,7 @@ class Publishing:
                 a = robot.workspace.forward_dynamics(q, v, effort)
             except SingularError as error:
                 self._why_no_c_rate = str(error)
-        rates = robot.workspace.terms_and_rates(q, v, a)
-        values.update(M_rate=rates.M_rate, C_rate=rates.C_rate, g_rate=rates.g_rate)
+        values.update(robot.workspace.matrices_dot(q, v, a)._asdict())
 
     def _task_inertia(self, robot, q, terms):
         """Return the inertia of the task link."""

@@ -129,7 +129,7 @@ def test_jacobian_dot_derivatives_are_differences(make, arguments):
 
 @pytest.mark.parametrize('seed', range(TREES))
 def test_jacobian_derivatives_are_brackets_of_columns(seed):
-    # d_h J^j = -ad_{J^h} J^j if j strictly precedes h, else 0 (seed guide section 4).
+    # d_h J^j = -ad_{J^h} J^j if j strictly precedes h, else 0.
     model, q, v, _ = tree(seed)
     J, _, dJ, dJ_rate = body_jacobian_rate_derivatives(model, q, v)
     before = precedes(model)
@@ -150,7 +150,7 @@ def test_jacobian_derivatives_are_brackets_of_columns(seed):
 
 @pytest.mark.parametrize('seed', range(TREES))
 def test_jacobians_have_no_curvature(seed):
-    # d_i J_j - d_j J_i = [J_j, J_i], where v = dq/dt (seed guide section 5).
+    # d_i J_j - d_j J_i = [J_j, J_i], where v = dq/dt.
     model, q, _, _ = tree(seed, SCREWS)
     J, dJ = body_jacobian_derivatives(model, q)
     bracket = np.array([[[ad(J_k[:, j]) @ J_k[:, i] for j in range(model.nv)]

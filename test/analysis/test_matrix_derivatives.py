@@ -54,10 +54,10 @@ def test_gravity_torques_derivatives_are_differences(make, arguments):
 
 
 @trees_and_robots
-def test_matrix_rates_are_differences(make, arguments):
+def test_matrices_dot_are_differences(make, arguments):
     model, q, v, a = make(*arguments)
     for factorization in FACTORIZATIONS:
-        rates = analysis.matrix_rates(model, q, v, a, factorization=factorization)
+        rates = analysis.matrices_dot(model, q, v, a, factorization=factorization)
 
         def terms(x, w, factorization=factorization):
             found = rbd_ros.all_terms(model, x, w, factorization=factorization)
@@ -65,9 +65,9 @@ def test_matrix_rates_are_differences(make, arguments):
 
         expected = time_rate(terms, model, q, v, a)
         n = model.nv
-        assert error(rates.M, expected[:n]) < DIFFERENCES
-        assert error(rates.C, expected[n:2 * n]) < DIFFERENCES
-        assert error(rates.g, expected[2 * n]) < DIFFERENCES
+        assert error(rates.M_dot, expected[:n]) < DIFFERENCES
+        assert error(rates.C_dot, expected[n:2 * n]) < DIFFERENCES
+        assert error(rates.g_dot, expected[2 * n]) < DIFFERENCES
 
 
 @trees_and_robots
@@ -76,15 +76,15 @@ def test_rates_are_the_chain_rule_of_the_derivatives(make, arguments):
     dM = analysis.mass_matrix_derivatives(model, q)
     dg = analysis.gravity_torques_derivatives(model, q)
     for factorization in FACTORIZATIONS:
-        rates = analysis.matrix_rates(model, q, v, a, factorization=factorization)
+        rates = analysis.matrices_dot(model, q, v, a, factorization=factorization)
         by_position, by_velocity = analysis.coriolis_matrix_derivatives(
             model, q, v, factorization=factorization)
-        assert error(rates.M, np.tensordot(v, dM, 1)) < ROUNDING
-        assert error(rates.C, np.tensordot(v, by_position, 1)
+        assert error(rates.M_dot, np.tensordot(v, dM, 1)) < ROUNDING
+        assert error(rates.C_dot, np.tensordot(v, by_position, 1)
                      + np.tensordot(a, by_velocity, 1)) < ROUNDING
-        assert error(rates.g, dg @ v) < ROUNDING
+        assert error(rates.g_dot, dg @ v) < ROUNDING
         C = rbd_ros.coriolis_matrix(model, q, v, factorization=factorization)
-        assert error(C + C.T, rates.M) < ROUNDING
+        assert error(C + C.T, rates.M_dot) < ROUNDING
         # The derivative of dM/dt = C + C^T by v.
         assert error(by_velocity + by_velocity.transpose(0, 2, 1), dM) < ROUNDING
 
@@ -276,7 +276,7 @@ def test_wrong_factorizations_and_states_are_refused():
         with pytest.raises(rbd_ros.StateError, match='needs'):
             call(model, q, v[:-1])
     with pytest.raises(rbd_ros.StateError, match='factorization'):
-        analysis.matrix_rates(model, q, v, a, factorization='other')
+        analysis.matrices_dot(model, q, v, a, factorization='other')
     with pytest.raises(rbd_ros.StateError, match='factorization'):
         sums_over_links.coriolis_matrix(model, q, v, factorization='other')
     for call in (analysis.mass_matrix_derivatives, analysis.gravity_torques_derivatives):

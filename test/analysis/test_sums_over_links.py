@@ -89,7 +89,7 @@ def test_matrix_derivatives_are_the_sums(make, arguments):
 
 
 @states
-def test_matrix_rates_are_the_sums(make, arguments):
+def test_matrices_dot_are_the_sums(make, arguments):
     model, q, v, a = make(*arguments)
     for factorization in FACTORIZATIONS:
         M, C = np.zeros((2, model.nv, model.nv))
@@ -104,10 +104,10 @@ def test_matrix_rates_are_the_sums(make, arguments):
             C += (J_rate.T @ (B @ J + G @ J_rate)
                   + J.T @ (B_rate @ J + B @ J_rate + G @ J_second))          # G (25b)
             g += (J_rate.T @ G - J.T @ G @ ad(V)) @ up                       # G (25c)
-        got = analysis.matrix_rates(model, q, v, a, factorization=factorization)
-        assert error(got.M, M) < ROUNDING
-        assert error(got.C, C) < ROUNDING
-        assert error(got.g, g) < ROUNDING
+        got = analysis.matrices_dot(model, q, v, a, factorization=factorization)
+        assert error(got.M_dot, M) < ROUNDING
+        assert error(got.C_dot, C) < ROUNDING
+        assert error(got.g_dot, g) < ROUNDING
 
 
 @states
@@ -183,7 +183,7 @@ def test_bad_states_are_refused_by_name(seed):
     model, q, v, a = tree(seed)
     workspace, link = rbd_ros.Workspace(model), model.link_names[-1]
     for name, letters in (('mass_matrix_derivatives', 'q'), ('parameter_derivatives', 'qv'),
-                          ('coriolis_matrix_derivatives', 'qv'), ('matrix_rates', 'qva'),
+                          ('coriolis_matrix_derivatives', 'qv'), ('matrices_dot', 'qva'),
                           ('gravity_torques_derivatives', 'q'), ('momentum_regressor', 'qv'),
                           ('energy_regressor', 'qv'), ('centroidal_momentum_matrix_dot', 'qv'),
                           ('acceleration_parameter_derivatives', 'qv'), ('jacobian_dot', 'qv'),

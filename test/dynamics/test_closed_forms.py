@@ -69,7 +69,7 @@ def test_sliding_mass_weighs_what_it_weighs():
     assert np.allclose(rbd_ros.forward_dynamics(model, [0.0], [0.0], [0.0]), [-9.81])
 
 
-def test_planar_3r_factorizations_differ_as_the_seed_guide_says():
+def test_planar_3r_factorizations_differ():
     # Section 5: the two matrices differ for a planar 3R arm, though C v does not.
     links = [Link('l0')] + [Link(f'l{k}', 1.0, np.array([0.5, 0.0, 0.0]), 0.1 * np.eye(3))
                             for k in (1, 2, 3)]

@@ -144,7 +144,7 @@ def test_no_entry_that_is_not_finite_passes(floating):
             ('q', lambda q, v, a: workspace.gravity_torques(q)),
             ('qva', workspace.inverse_dynamics), ('qva', workspace.forward_dynamics),
             ('qva', lambda q, v, a: workspace.hybrid_dynamics(q, v, a, a, given)),
-            ('qva', workspace.terms_and_rates), ('qva', workspace.torque_regressor),
+            ('qva', workspace.matrices_dot), ('qva', workspace.torque_regressor),
             ('qva', workspace.inverse_dynamics_derivatives),
             ('qva', workspace.forward_dynamics_derivatives),
             ('q', lambda q, v, a: workspace.place_links(q)),
@@ -208,7 +208,7 @@ def test_copies_of_a_workspace_are_as_good(tree):
         return [x.copy() for x in (
             one.inverse_dynamics(q, v, a), one.gravity_torques(q), one.forward_dynamics(q, v, a),
             *one.world_jacobian(q, 'link5'), *one.all_terms(q, v),
-            *one.inverse_dynamics_derivatives(q, v, a), *one.terms_and_rates(q, v, a))]
+            *one.inverse_dynamics_derivatives(q, v, a), *one.matrices_dot(q, v, a))]
 
     results(workspace, q)
     for again in (copy.deepcopy(workspace), pickle.loads(pickle.dumps(workspace))):

@@ -67,9 +67,8 @@ def test_matrices_fold_by_rows_and_columns(seed):
     got = w.configuration_terms(other)
     assert_all_equal([got.M, got.g, got.com_jacobian, got.com],
                      [G.T @ M @ G, G.T @ g, J @ G, com])
-    M, C, C_rate, g, g_rate = t.terms_and_rates(q_t, v_t, a_t)
-    assert_all_equal(w.terms_and_rates(q, v, a),
-                     [G.T @ M @ G, G.T @ C @ G, G.T @ C_rate @ G, G.T @ g, G.T @ g_rate])
+    M_dot, C_dot, g_dot = t.matrices_dot(q_t, v_t, a_t)
+    assert_all_equal(w.matrices_dot(q, v, a), [G.T @ M_dot @ G, G.T @ C_dot @ G, G.T @ g_dot])
     assert_all_equal(w.inverse_dynamics_derivatives(q, v, a),
                      [G.T @ X @ G for X in t.inverse_dynamics_derivatives(q_t, v_t, a_t)])
 
@@ -229,7 +228,7 @@ def numbers(result):
 
 @pytest.mark.parametrize('method, count', [
     ('inverse_dynamics', 3), ('gravity_torques', 1), ('all_terms', 2), ('configuration_terms', 1),
-    ('torque_regressor', 3), ('slotine_li_regressor', 4), ('terms_and_rates', 3),
+    ('torque_regressor', 3), ('slotine_li_regressor', 4), ('matrices_dot', 3),
     ('forward_dynamics', 3), ('forward_dynamics_derivatives', 3),
     ('inverse_dynamics_derivatives', 3)])
 def test_bad_states_of_robots_with_mimics_are_refused_by_name(method, count):

@@ -25,12 +25,12 @@ ROBOTS = (random_tree(1, 9), random_tree(2, 7, kinds=ALL_KINDS),
 METHODS = {
     'all_terms': 'qv', 'configuration_terms': 'q', 'inverse_dynamics': 'qva',
     'bias_torques': 'qv', 'gravity_torques': 'q', 'forward_dynamics': 'qva',
-    'terms_and_rates': 'qva', 'inverse_dynamics_derivatives': 'qva',
+    'inverse_dynamics_derivatives': 'qva',
     'forward_dynamics_derivatives': 'qva', 'torque_regressor': 'qva',
     'slotine_li_regressor': 'qvaa', 'place_links': 'q', 'centroidal_momentum_matrix': 'q',
     'centroidal_momentum_matrix_dot': 'qv', 'com_jacobian_dot': 'qv',
     'mass_matrix_derivatives': 'q', 'coriolis_matrix_derivatives': 'qv',
-    'gravity_torques_derivatives': 'q', 'matrix_rates': 'qva', 'parameter_derivatives': 'qv',
+    'gravity_torques_derivatives': 'q', 'matrices_dot': 'qva', 'parameter_derivatives': 'qv',
     'acceleration_parameter_derivatives': 'qva', 'momentum_regressor': 'qv',
     'energy_regressor': 'qv'}
 # These take the name of a link after them.
@@ -43,7 +43,7 @@ PUSHED = ('inverse_dynamics', 'bias_torques', 'forward_dynamics', 'inverse_dynam
           'forward_dynamics_derivatives', 'hybrid_dynamics', 'hybrid_dynamics_derivatives')
 DIRECTIONAL = {'inverse_dynamics_derivative': 'qva', 'forward_dynamics_derivative': 'qva',
                'hybrid_dynamics_derivative': 'qvaa'}
-FACTORED = ('all_terms', 'slotine_li_regressor', 'coriolis_matrix_derivatives', 'matrix_rates',
+FACTORED = ('all_terms', 'slotine_li_regressor', 'coriolis_matrix_derivatives', 'matrices_dot',
             'parameter_derivatives')
 # What configuration_terms does not write.
 LEFT_ALONE = {'configuration_terms': (1, 3)}

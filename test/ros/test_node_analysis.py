@@ -143,10 +143,10 @@ def test_fault_48_a_task_link_that_no_joint_moves_is_refused_by_name():
 def test_rates_are_those_of_the_motion_that_the_measured_efforts_produce(arm, model):
     q, v, a = random_state(model, 4)
     tau = rbd_ros.inverse_dynamics(model, q, v, a)
-    expected = rbd_ros.derivatives.terms_and_rates(model, q, v, a)
-    for topic, part in (('~/mass_matrix_rate', expected.M_rate),
-                        ('~/coriolis_matrix_rate', expected.C_rate),
-                        ('~/gravity_torques_rate', expected.g_rate)):
+    expected = rbd_ros.analysis.matrices_dot(model, q, v, a)
+    for topic, part in (('~/mass_matrix_rate', expected.M_dot),
+                        ('~/coriolis_matrix_rate', expected.C_dot),
+                        ('~/gravity_torques_rate', expected.g_dot)):
         got = arm.answer(model.velocity_names, q, v, tau, topic=topic)
         got = got.effort if part.ndim == 1 else values(got.matrix)
         assert relative_error(got, part) < AGREEMENT

@@ -17,13 +17,13 @@ from std_msgs.msg import Float64MultiArray, Header
 from visualization_msgs.msg import Marker, MarkerArray
 
 VECTORS = {'~/gravity_torques': 'g', '~/coriolis_torques': 'coriolis_torques',
-           '~/gravity_torques_rate': 'g_rate'}
+           '~/gravity_torques_rate': 'g_dot'}
 TWIST = ('wx', 'wy', 'wz', 'vx', 'vy', 'vz')
 # What is in them, and the names of rows and columns that are not the joints.
 MATRICES = {'~/mass_matrix': ('M', None, None), '~/coriolis_matrix': ('C', None, None),
             '~/com_jacobian': ('com_jacobian', ('x', 'y', 'z'), None),
-            '~/mass_matrix_rate': ('M_rate', None, None),
-            '~/coriolis_matrix_rate': ('C_rate', None, None),
+            '~/mass_matrix_rate': ('M_dot', None, None),
+            '~/coriolis_matrix_rate': ('C_dot', None, None),
             '~/task_inertia': ('Lambda', TWIST, TWIST)}
 
 
@@ -31,8 +31,8 @@ def values_of(model, seed):
     """Return all that outputs may hold, each number another."""
     rng, nv = np.random.default_rng(seed), model.nv
     shapes = {'q': (model.nq,), 'v': (nv,), 'g': (nv,), 'coriolis_torques': (nv,), 'M': (nv, nv),
-              'C': (nv, nv), 'com_jacobian': (3, nv), 'com': (3,), 'M_rate': (nv, nv),
-              'C_rate': (nv, nv), 'g_rate': (nv,), 'Lambda': (6, 6), 'commands': (2,)}
+              'C': (nv, nv), 'com_jacobian': (3, nv), 'com': (3,), 'M_dot': (nv, nv),
+              'C_dot': (nv, nv), 'g_dot': (nv,), 'Lambda': (6, 6), 'commands': (2,)}
     return {name: rng.normal(size=shape) for name, shape in shapes.items()}
 
 

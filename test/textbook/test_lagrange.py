@@ -78,7 +78,7 @@ def test_kinetic_energy_is_that_of_all_links(seed):
 
 def test_bracket_of_the_momentum_completes_a_three_form():
     # Psi - N(G V), as a function of three twists, changes its sign with any two of them
-    # (seed guide section 5): so both factorizations have the same C v.
+    # and itself: so both factorizations have the same C v.
     rng = np.random.default_rng(0)
     a, b, c = rng.normal(size=(3, 6))
     link = tree(0)[0].links[1]

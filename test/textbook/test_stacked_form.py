@@ -190,7 +190,7 @@ def test_branches_with_two_joints_on_every_path_have_equal_factorizations():
 @pytest.mark.parametrize('seed', range(TREES))
 def test_v_mdot_minus_2c_v_is_zero_for_all_three_coriolis_matrices(seed):
     model, q, v, a = tree(seed)
-    M_rate = analysis.matrix_rates(model, q, v, a).M
+    M_rate = analysis.matrices_dot(model, q, v, a).M_dot
     speed = np.abs(v)
     for C in (rbd_ros.coriolis_matrix(model, q, v),
               rbd_ros.coriolis_matrix(model, q, v, factorization='body'),
@@ -201,7 +201,7 @@ def test_v_mdot_minus_2c_v_is_zero_for_all_three_coriolis_matrices(seed):
 def test_mdot_minus_2c_is_skew_for_two_of_three_coriolis_matrices():
     model = chain(['revolute'] * 2, [Z, X])
     q, v = state(model)
-    M_rate = analysis.matrix_rates(model, q, v, np.zeros(2)).M
+    M_rate = analysis.matrices_dot(model, q, v, np.zeros(2)).M_dot
     for C, skew in ((rbd_ros.coriolis_matrix(model, q, v), True),
                     (rbd_ros.coriolis_matrix(model, q, v, factorization='body'), True),
                     (textbook.stacked_terms(model, q, v).C, False)):
