@@ -261,10 +261,10 @@ class AnalysisMethods(Border):
         return np.tensordot(G.T, D @ G, 1)
 
     def jacobian_derivatives(self, q, link):
-        """Return the derivatives of the body Jacobian of a link by q, shape (nv, 6, nv)."""
+        """Return the derivatives of the body Jacobian of a link by q, shape (6, nv, nv)."""
         of_J, of_rate = self._jacobian_derivatives
         self._run(link_jacobian_derivatives, 'q', (q,), None, self._link_row(link), of_J, of_rate)
-        return self._fold_derivatives(of_J)
+        return self._fold_derivatives(of_J).transpose(1, 2, 0)
 
     def jacobian_dot_derivatives(self, q, v, link):
         """Return the derivatives of the rate of the body Jacobian of a link by q and by v."""
@@ -272,7 +272,8 @@ class AnalysisMethods(Border):
         if v is None:
             self.check(v=v)
         self._run(link_jacobian_derivatives, 'qv', (q, v), self._link_row(link), of_J, of_rate)
-        return self._fold_derivatives(of_rate), self._fold_derivatives(of_J)
+        return (self._fold_derivatives(of_rate).transpose(1, 2, 0),
+                self._fold_derivatives(of_J).transpose(1, 2, 0))
 
     # -- Momentum of the whole robot. ------------------------------------------------------------
 
@@ -414,13 +415,13 @@ class AnalysisMethods(Border):
     def mass_matrix_derivatives(self, q):
         """Return the derivatives of M by the coordinates, shape (nv, nv, nv)."""
         self._run(mass_matrix_derivatives, 'q', (q,), self._of_M)
-        return self._fold_all(self._of_M)
+        return self._fold_all(self._of_M).transpose(1, 2, 0)
 
     def coriolis_matrix_derivatives(self, q, v, *, factorization='christoffel'):
         """Return the derivatives of C by the coordinates and by the velocities."""
         by_q, by_v = self._of_C
         self._run(coriolis_matrix_derivatives, 'qv', (q, v), self._skew(factorization), by_q, by_v)
-        return self._fold_all(by_q), self._fold_all(by_v)
+        return self._fold_all(by_q).transpose(1, 2, 0), self._fold_all(by_v).transpose(1, 2, 0)
 
     def gravity_torques_derivatives(self, q):
         """Return the derivatives of g: of the torques by q, where nothing moves."""

@@ -68,3 +68,8 @@ def error(got, expected):
     expected = np.asarray(expected)
     return np.max(np.abs(got - expected), initial=0.0) / max(
         np.max(np.abs(expected), initial=0.0), SMALL)
+
+
+def leading(x):
+    """Return an array with its last axis, that of the coordinate, as the first."""
+    return np.moveaxis(x, -1, 0)

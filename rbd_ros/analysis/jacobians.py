@@ -125,8 +125,8 @@ def jacobian_derivatives(model, q, link):
 
     Returns
     -------
-    ndarray, shape (model.nv, 6, model.nv)
-        ``dJ[h]`` by coordinate h, per rad or m; along the direction of v_h for ball and free
+    ndarray, shape (6, model.nv, model.nv)
+        ``dJ[:, :, h]`` by coordinate h, per rad or m; along the direction of v_h for ball and free
         joints. It also is the derivative of Jdot by v_h.
 
     Raises
@@ -161,8 +161,8 @@ def jacobian_dot_derivatives(model, q, v, link):
 
     Returns
     -------
-    by_q, by_v : ndarray, shape (model.nv, 6, model.nv)
-        Entry h is the derivative by coordinate h, with v held, or by v_h.
+    by_q, by_v : ndarray, shape (6, model.nv, model.nv)
+        Entry h of the last axis is the derivative by coordinate h, with v held, or by v_h.
 
     Raises
     ------

@@ -34,8 +34,8 @@ def mass_matrix_derivatives(model, q):
     Returns
     -------
     ndarray, shape (model.nv, model.nv, model.nv)
-        ``dM[h]`` is that of M by coordinate h, per rad or m; along the direction of v_h for ball
-        and free joints.
+        ``dM[:, :, h]`` is that of M by coordinate h, per rad or m; along the direction of v_h for
+        ball and free joints.
 
     Raises
     ------
@@ -68,8 +68,8 @@ def coriolis_matrix_derivatives(model, q, v, *, factorization='christoffel'):
     Returns
     -------
     by_q, by_v : ndarray, shape (model.nv, model.nv, model.nv)
-        Entry h is the derivative by coordinate h, with v held, or by v_h. Along the direction of
-        v_h for ball and free joints.
+        Entry h of the last axis is the derivative by coordinate h, with v held, or by v_h. Along
+        the direction of v_h for ball and free joints.
 
     Raises
     ------

@@ -53,8 +53,8 @@ def christoffel_symbols(model, q):
                 f"joint '{joint.name}' of the kind '{joint.kind}' has no Christoffel symbols, as "
                 'its v is not dq/dt; coriolis_matrix is for all kinds, and euler_zyx or '
                 'free_euler_zyx move alike')
-    dM = mass_matrix_derivatives(model, q)
-    return 0.5 * (dM.transpose(1, 2, 0) + dM.transpose(1, 0, 2) - dM)
+    dM = mass_matrix_derivatives(model, q)      # d_k M_ij at [i, j, k]
+    return 0.5 * (dM + dM.transpose(0, 2, 1) - dM.transpose(2, 0, 1))
 
 
 def christoffel_coriolis_matrix(model, q, v):

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """M, C and g differentiated by state, time and parameters, against differences and identities."""
 
-from differences import by_q, error, real_robot, SCREWS, time_rate, tree, TREES, trees_and_robots
+from differences import (by_q, error, leading, real_robot, SCREWS, time_rate, tree, TREES,
+                         trees_and_robots)
 import numpy as np
 import pinocchio
 import pytest
@@ -28,7 +29,7 @@ FACTORIZATIONS = ('christoffel', 'body')
 @trees_and_robots
 def test_mass_matrix_derivatives_are_differences(make, arguments):
     model, q, _, _ = make(*arguments)
-    dM = analysis.mass_matrix_derivatives(model, q)
+    dM = leading(analysis.mass_matrix_derivatives(model, q))
     assert error(dM, by_q(lambda x: rbd_ros.mass_matrix(model, x), model, q)) < DIFFERENCES
 
 
@@ -39,7 +40,8 @@ def test_coriolis_matrix_derivatives_are_differences(make, arguments):
         def C(x, w, factorization=factorization):
             return rbd_ros.coriolis_matrix(model, x, w, factorization=factorization)
 
-        dC_q, dC_v = analysis.coriolis_matrix_derivatives(model, q, v, factorization=factorization)
+        dC_q, dC_v = map(leading, analysis.coriolis_matrix_derivatives(
+            model, q, v, factorization=factorization))
         assert error(dC_q, by_q(lambda x, C=C: C(x, v), model, q)) < DIFFERENCES
         # C is linear in v.
         assert error(dC_v, np.array([C(q, unit) for unit in np.eye(model.nv)])) < ROUNDING
@@ -73,12 +75,12 @@ def test_matrices_dot_are_differences(make, arguments):
 @trees_and_robots
 def test_rates_are_the_chain_rule_of_the_derivatives(make, arguments):
     model, q, v, a = make(*arguments)
-    dM = analysis.mass_matrix_derivatives(model, q)
+    dM = leading(analysis.mass_matrix_derivatives(model, q))
     dg = analysis.gravity_torques_derivatives(model, q)
     for factorization in FACTORIZATIONS:
         rates = analysis.matrices_dot(model, q, v, a, factorization=factorization)
-        by_position, by_velocity = analysis.coriolis_matrix_derivatives(
-            model, q, v, factorization=factorization)
+        by_position, by_velocity = map(leading, analysis.coriolis_matrix_derivatives(
+            model, q, v, factorization=factorization))
         assert error(rates.M_dot, np.tensordot(v, dM, 1)) < ROUNDING
         assert error(rates.C_dot, np.tensordot(v, by_position, 1)
                      + np.tensordot(a, by_velocity, 1)) < ROUNDING
@@ -93,10 +95,11 @@ def test_rates_are_the_chain_rule_of_the_derivatives(make, arguments):
 def test_torque_derivative_is_the_sum_of_those_of_m_c_and_g(make, arguments):
     model, q, v, a = make(*arguments)
     differences = by_q(lambda x: rbd_ros.inverse_dynamics(model, x, v, a), model, q)
-    dM = analysis.mass_matrix_derivatives(model, q)
+    dM = leading(analysis.mass_matrix_derivatives(model, q))
     dg = analysis.gravity_torques_derivatives(model, q)
     for factorization in FACTORIZATIONS:
-        dC, _ = analysis.coriolis_matrix_derivatives(model, q, v, factorization=factorization)
+        dC = leading(analysis.coriolis_matrix_derivatives(
+            model, q, v, factorization=factorization)[0])
         assert error(dM @ a + dC @ v + dg.T, differences) < DIFFERENCES
 
 
@@ -111,8 +114,8 @@ def velocity_derivatives(model, q, v):
 def test_torque_derivative_by_velocity_is_that_of_c_times_v(make, arguments):
     model, q, v, _ = make(*arguments)
     for factorization in FACTORIZATIONS:
-        _, by_velocity = analysis.coriolis_matrix_derivatives(model, q, v,
-                                                              factorization=factorization)
+        by_velocity = leading(analysis.coriolis_matrix_derivatives(
+            model, q, v, factorization=factorization)[1])
         C = rbd_ros.coriolis_matrix(model, q, v, factorization=factorization)
         assert error(C + (by_velocity @ v).T, velocity_derivatives(model, q, v)) < ROUNDING
 
@@ -155,8 +158,8 @@ def test_gravity_derivatives_and_coriolis_rate_match_pinocchio(name):
     assert error(got, oracle.G.T @ expected @ oracle.G) < AGREEMENT
     arguments = (oracle.pin, oracle.data, oracle.q(q), oracle.G @ v, oracle.G @ a)
     expected, _, _ = pinocchio.computeRNEADerivatives(*arguments)
-    dC, _ = analysis.coriolis_matrix_derivatives(model, q, v)
-    got = analysis.mass_matrix_derivatives(model, q) @ a + dC @ v + got.T
+    dC = leading(analysis.coriolis_matrix_derivatives(model, q, v)[0])
+    got = leading(analysis.mass_matrix_derivatives(model, q)) @ a + dC @ v + got.T
     assert error(got.T, oracle.G.T @ expected @ oracle.G) < AGREEMENT
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kernels of `rbd_ros.analysis` against the sums over links that the texts print."""
 
-from differences import ALL_KINDS, error
+from differences import ALL_KINDS, error, leading
 import numba
 import numpy as np
 import pytest
@@ -67,9 +67,9 @@ def test_matrix_derivatives_are_the_sums(make, arguments):
             half = dJ[h].T @ G @ J                                           # G (24a)
             dM[h] += half + half.T
             dg[:, h] += dJ[h].T @ G @ up - J.T @ G @ ad(J[:, h]) @ up        # G (24d)
-    assert error(analysis.mass_matrix_derivatives(model, q), dM) < ROUNDING
+    assert error(leading(analysis.mass_matrix_derivatives(model, q)), dM) < ROUNDING
     assert error(analysis.gravity_torques_derivatives(model, q), dg) < ROUNDING
-    assert error(workspace.mass_matrix_derivatives(q), dM) < ROUNDING
+    assert error(leading(workspace.mass_matrix_derivatives(q)), dM) < ROUNDING
     assert error(workspace.gravity_torques_derivatives(q), dg) < ROUNDING
     for factorization in FACTORIZATIONS:
         by_q, by_v = np.zeros((2, n, n, n))
@@ -84,8 +84,8 @@ def test_matrix_derivatives_are_the_sums(make, arguments):
         for call in (lambda *state, **options: analysis.coriolis_matrix_derivatives(
                 model, *state, **options), workspace.coriolis_matrix_derivatives):
             got_q, got_v = call(q, v, factorization=factorization)
-            assert error(got_q, by_q) < ROUNDING
-            assert error(got_v, by_v) < ROUNDING
+            assert error(leading(got_q), by_q) < ROUNDING
+            assert error(leading(got_v), by_v) < ROUNDING
 
 
 @states
