@@ -18,12 +18,12 @@ x, forces F and matrices B that take motions to forces, of what is moved, change
 and I and B, which is linear in the velocity, so that B becomes B(S'_h) and dS_j/dt becomes
 ad_S'h S_j where it is due to the gain in speed (primes). This leaves three cases:
 
-h carries i:               dC_ij = S_i^T F1',    dC_ji = (ad_S'h S_i)^T F2 + S_i^T F3',
-                           dM_ij = 0
-h carries j, but not i:    dC_ij = -(ad_Sh S_i)^T F1 + S_i^T F1',
-                           dC_ji = -(ad_Sh dS_i/dt)^T F2 - (ad_Sh S_i)^T F3 + S_i^T F3',
-                           dM_ij = -(ad_Sh S_i)^T F2
-j carries h:               as M_ij and C_ij, with the changes of I and B of what h carries.
+    h carries i:               dC_ij = S_i^T F1',    dC_ji = (ad_S'h S_i)^T F2 + S_i^T F3',
+                               dM_ij = 0
+    h carries j, but not i:    dC_ij = -(ad_Sh S_i)^T F1 + S_i^T F1',
+                               dC_ji = -(ad_Sh dS_i/dt)^T F2 - (ad_Sh S_i)^T F3 + S_i^T F3',
+                               dM_ij = -(ad_Sh S_i)^T F2
+    j carries h:               as M_ij and C_ij, with the changes of I and B of what h carries.
 
 C is linear in the velocities: its derivative by v_h is C where v_h is 1 and all others 0, that is,
 with the twist S_h of all that h carries. The columns of a ball or a free joint carry each other.
