@@ -73,9 +73,9 @@ def measure(robot, function, functions, quick):
 
 def share_of_rates(ours, quick):
     """Return quartiles of the time for terms and rates as a share of twice that of terms."""
-    times = take_turns({name: ours[name][0] for name in ('all terms', 'terms and rates')},
+    times = take_turns({name: ours[name][0] for name in ('all terms', 'rates of M, C and g')},
                        quick=quick)
-    return quartiles(times['terms and rates'] / (2.0 * times['all terms']))
+    return quartiles(times['rates of M, C and g'] / (2.0 * times['all terms']))
 
 
 def main():
