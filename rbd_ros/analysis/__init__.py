@@ -13,8 +13,9 @@ __getattr__, __dir__, __all__ = export(__name__, {
     'energies': ['energy', 'Energy', 'kinetic_energy', 'potential_energy'],
     'integrators': ['explicit_euler', 'runge_kutta_4', 'semi_implicit_euler'],
     'jacobians': [
-        'analytic_jacobian', 'com_frame_jacobian', 'jacobian_ddot', 'jacobian_derivatives',
-        'jacobian_dot', 'jacobian_dot_derivatives', 'world_com_jacobian', 'world_jacobian_dot'],
+        'analytic_jacobian', 'jacobian_ddot', 'jacobian_derivatives', 'jacobian_dot',
+        'jacobian_dot_derivatives', 'link_com_jacobian', 'link_com_world_jacobian',
+        'world_jacobian_dot'],
     'matrix_derivatives': [
         'acceleration_parameter_derivatives', 'coriolis_matrix_derivatives',
         'gravity_torques_derivatives', 'mass_matrix_derivatives', 'matrices_dot', 'MatricesDot',

@@ -216,7 +216,7 @@ def world_jacobian_dot(model, q, v, link):
     return workspace_of(model).world_jacobian_dot(q, v, link)[1].copy()
 
 
-def com_frame_jacobian(model, q, link):
+def link_com_jacobian(model, q, link):
     """
     Return the Jacobian of a link about its own centre of mass, in the link's axes.
 
@@ -250,7 +250,7 @@ def com_frame_jacobian(model, q, link):
     return np.vstack((J[:3], J[3:] - skew(model.links[model.link_index(link)].com) @ J[:3]))
 
 
-def world_com_jacobian(model, q, link):
+def link_com_world_jacobian(model, q, link):
     """
     Return the Jacobian of a link about its own centre of mass, in the axes of the root.
 
@@ -315,4 +315,4 @@ def analytic_jacobian(model, q, link):
     Vlasblom's J^a, (2.10), (2.15), (2.16).
 
     """
-    return world_com_jacobian(model, q, link)[3:]
+    return link_com_world_jacobian(model, q, link)[3:]

@@ -97,7 +97,7 @@ def inertia_matrices(model):
 
 
 def armature_matrix(model):
-    """Return the rotors' inertias as a matrix, diagonal unless joints mimic others."""
+    """Return the rotors' inertias as a diagonal matrix, one entry for each velocity."""
     armature = np.diag([x for joint in model.joints for x in joint.armature])
     fold = model.folding
     return armature if fold is None else fold.G.T @ armature @ fold.G

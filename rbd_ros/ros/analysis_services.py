@@ -73,7 +73,8 @@ class AnalysisServices:
             else:
                 Y = robot.service_workspace.torque_regressor(
                     q, v, order.read('acceleration', request.acceleration))
-            names, response.parameters = robot.inertial_parameters
+            names, response.parameters, armature = robot.inertial_parameters
+            response.armature = order.write(armature)
             response.regressor = matrix(order.names, names, order.arrange(Y))
         return work
 

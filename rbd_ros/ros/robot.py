@@ -13,6 +13,7 @@ from rbd_ros import (load_urdf_string, ModelError, ModelWarning, with_armature,
                      with_floating_base, with_locked_joints, Workspace)
 from rbd_ros.analysis.task_space import characteristic_length
 from rbd_ros.model import inertial_parameter_names, inertial_parameters, with_free_joints
+from rbd_ros.model.inertial import armature_matrix
 from rbd_ros.model.joints import KINDS
 from rbd_ros.ros.joint_states import JointStates
 from rbd_ros.ros.markers import Markers
@@ -180,9 +181,10 @@ class Robot:
 
     @cached_property
     def inertial_parameters(self):
-        """Return the names and the values of the inertial parameters, for regressors."""
+        """Return names and values of the inertial parameters, and armatures, for regressors."""
         return (inertial_parameter_names(self.model),
-                array('d', inertial_parameters(self.model)))
+                array('d', inertial_parameters(self.model)),
+                np.diag(armature_matrix(self.model)))
 
     def forget(self):
         """Take no state as known any longer."""

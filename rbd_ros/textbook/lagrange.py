@@ -9,7 +9,7 @@ compute the same in one pass.
 """
 
 import numpy as np
-from rbd_ros.analysis.jacobians import analytic_jacobian, check_state, com_frame_jacobian
+from rbd_ros.analysis.jacobians import analytic_jacobian, check_state, link_com_jacobian
 from rbd_ros.analysis.matrix_derivatives import mass_matrix_derivatives
 from rbd_ros.errors import ModelError
 from rbd_ros.model.joints import KINDS
@@ -121,7 +121,7 @@ def com_frame_mass_matrix(model, q):
     q, = check_state(model, q)
     M = armature_matrix(model)
     for link in model.links:
-        J = com_frame_jacobian(model, q, link.name)
+        J = link_com_jacobian(model, q, link.name)
         M = M + J.T @ inertia_matrix(link.mass, np.zeros(3), link.inertia) @ J
     return M
 

@@ -187,9 +187,9 @@ def test_analytic_jacobian_is_the_derivative_of_the_com_of_a_link(make, argument
     # The same through the body's own axes: R times the linear rows about the centre of mass.
     T = sums_over_links.poses(model, q)[-1]
     body = Ad(inverse(pose(np.eye(3), com[:3]))) @ sums_over_links.body_jacobians(model, q)[-1]
-    assert error(analysis.com_frame_jacobian(model, q, link), body) < ROUNDING
+    assert error(analysis.link_com_jacobian(model, q, link), body) < ROUNDING
     turned = np.vstack((T[:3, :3] @ body[:3], T[:3, :3] @ body[3:]))
-    assert error(analysis.world_com_jacobian(model, q, link), turned) < ROUNDING
+    assert error(analysis.link_com_world_jacobian(model, q, link), turned) < ROUNDING
     assert error(J, turned[3:]) < ROUNDING
 
 
@@ -312,8 +312,8 @@ def test_wrong_states_and_links_are_refused_by_name():
             call(a[:-1])
         with pytest.raises(rbd_ros.StateError, match=model.velocity_names[-1]):
             call(np.append(a[:-1], np.nan))
-    for call in (analysis.jacobian_derivatives, analysis.com_frame_jacobian,
-                 analysis.analytic_jacobian, analysis.world_com_jacobian):
+    for call in (analysis.jacobian_derivatives, analysis.link_com_jacobian,
+                 analysis.analytic_jacobian, analysis.link_com_world_jacobian):
         with pytest.raises(rbd_ros.ModelError, match="no link 'hand'"):
             call(model, q, 'hand')
     ball = (rbd_ros.ModelBuilder('r').link('a').link('b', 1.0).joint('hip', 'spherical', 'a', 'b')

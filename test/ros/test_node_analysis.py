@@ -88,6 +88,19 @@ def test_torque_regressor_times_its_parameters_is_the_torque(arm, model):
     assert 'reference_acceleration has 0 entries' in got.message
 
 
+def test_rotors_are_told_beside_the_regressor(model):
+    harness = Harness(ARM, state_timeout=60.0, armature_joints=['elbow_joint', 'wrist_1_joint'],
+                      armature=[0.7, 0.2])
+    geared = rbd_ros.with_armature(model, {'elbow_joint': 0.7, 'wrist_1_joint': 0.2})
+    order, names, q, v, a = shuffled(model, 3)
+    got = harness.call(TorqueRegressor, 'torque_regressor', joint_names=names,
+                       position=q[order].tolist(), velocity=v[order].tolist(),
+                       acceleration=a[order].tolist())
+    harness.close()
+    tau = values(got.regressor) @ got.parameters + np.array(got.armature) * a[order]
+    assert relative_error(tau, rbd_ros.inverse_dynamics(geared, q, v, a)[order]) < AGREEMENT
+
+
 @pytest.mark.parametrize('link', [TOOL, ''])
 def test_task_space_dynamics_is_that_of_the_link_or_of_the_parameter(arm, model, link):
     order, names, q, v, _ = shuffled(model, 3)
