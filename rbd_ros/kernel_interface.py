@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The border of the kernels: what a user gives, checked once, and what was wrong with it."""
+"""How arrays of a user reach the kernels and come back: checks, buffers, and what was wrong."""
 
 from contextlib import contextmanager
 
@@ -46,7 +46,7 @@ class made_at_first_use:
         return made
 
 
-class Border:
+class KernelInterface:
     """
     The arrays of one robot, and the way into the kernels and out again.
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from rbd_ros.errors import ModelError
-from rbd_ros.kernel_interface import Border, made_at_first_use, NOT_A_VECTOR
+from rbd_ros.kernel_interface import KernelInterface, made_at_first_use, NOT_A_VECTOR
 from rbd_ros.kernels.bodies import PARENT
 from rbd_ros.kernels.centroidal import centroidal_momentum
 from rbd_ros.kernels.compiled import prepare
@@ -148,7 +148,7 @@ def task_room(n):
             np.zeros((n, n)))
 
 
-class AnalysisMethods(Border):
+class AnalysisMethods(KernelInterface):
     """
     What `Workspace` has of `rbd_ros.analysis`: buffers, and the kernels that fill them.
 
