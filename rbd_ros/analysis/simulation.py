@@ -95,6 +95,10 @@ class Simulator:
             self._stop()
             self.time += self.step
 
+    def brake(self) -> None:
+        """Bring all joints to rest at once."""
+        self.v = np.zeros(self.model.nv)
+
     def _stop(self):
         """Keep the joints within their limits, where they lose their speed."""
         q = self.q[self._q_of]

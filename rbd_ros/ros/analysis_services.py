@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The services of the dynamics node for derivatives, regressors and task space."""
 
+from typing import NamedTuple
+
 import numpy as np
 from rbd_msgs.msg import Matrix
 from rbd_msgs.srv import HybridDynamicsDerivatives, TaskSpaceDynamics, TorqueRegressor
@@ -16,6 +18,14 @@ def matrix(rows, columns, values):
     return message
 
 
+class AnalysisSettings(NamedTuple):
+    """The parameters of a node that answers to those who analyse robots depend on."""
+
+    coriolis_factorization: str
+    task_link: str
+    condition_limit: float
+
+
 class AnalysisServices:
     """
     What a dynamics node answers to those who analyse or identify a robot.
@@ -26,13 +36,17 @@ class AnalysisServices:
     ----------
     services : Services
         Whose way of reading requests is used.
-    parameters : Parameters
+    settings : AnalysisSettings
         Of the node.
 
     """
 
-    def __init__(self, services, parameters):
-        self._services, self._parameters = services, parameters
+    def __init__(self, services, settings):
+        self._services, self._settings = services, settings
+
+    def configure(self, settings: AnalysisSettings) -> None:
+        """Use other settings from now on."""
+        self._settings = settings
 
     def methods(self):
         """Return the services: type, name and method."""
@@ -61,7 +75,7 @@ class AnalysisServices:
     def torque_regressor(self, request, response):
         """Answer the regressor of the torques, or that of Slotine and Li."""
         robot, order, q, v = self._services.state(request)
-        factorization = self._parameters.coriolis_factorization
+        factorization = self._settings.coriolis_factorization
 
         def work():
             if len(request.reference_velocity) or len(request.reference_acceleration):
@@ -81,10 +95,10 @@ class AnalysisServices:
     def task_space_dynamics(self, request, response):
         """Answer the equations of motion of a link."""
         robot, order, q, v = self._services.state(request)
-        link = request.link or self._parameters.task_link
+        link = request.link or self._settings.task_link
         if not link:
             raise BadRequest('name a link, in the request or in the parameter task_link')
-        limit = self._parameters.condition_limit
+        limit = self._settings.condition_limit
 
         def work():
             got = robot.service_workspace.task_space_dynamics(q, v, link, condition_limit=limit)

@@ -4,6 +4,7 @@
 
 from time import monotonic, time
 
+from builtin_interfaces.msg import Time
 from rclpy.clock import JumpThreshold
 from rclpy.duration import Duration
 
@@ -62,6 +63,10 @@ class Clocks:
             return time()
         with self._clock.handle:
             return 1e-9 * self._clock.handle.get_now().nanoseconds
+
+    def stamp(self) -> Time:
+        """Return the present time as a stamp of messages."""
+        return self._clock.now().to_msg()
 
     def age_time(self):
         """Return the time that ages are differences of, s."""

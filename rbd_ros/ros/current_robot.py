@@ -4,12 +4,20 @@
 
 import gc
 from math import hypot
+from typing import NamedTuple
 
 import numpy as np
 from rbd_ros import neutral, RbdError, with_gravity
 from rbd_ros.ros.parameters import NO_GRAVITY
-from rbd_ros.ros.robot import read_model, Robot
+from rbd_ros.ros.robot import read_model, Robot, RobotSettings
 from rbd_ros.texts import listed
+
+
+class ChangeSettings(NamedTuple):
+    """The parameters of a node that say which robot it takes on, and what to warn of."""
+
+    model_changes: str
+    friction: bool
 
 
 class CurrentRobot:
@@ -20,8 +28,10 @@ class CurrentRobot:
 
     Parameters
     ----------
-    parameters : Parameters
+    settings : ChangeSettings
         Of the node.
+    robot_settings : RobotSettings
+        By which robots are made.
     commands : EffortCommands
         They follow the robot.
     worker : Worker
@@ -42,11 +52,17 @@ class CurrentRobot:
 
     """
 
-    def __init__(self, parameters, commands, worker, report, log, is_commanding, alone):
-        self._parameters, self._commands, self._worker = parameters, commands, worker
+    def __init__(self, settings, robot_settings, commands, worker, report, log, is_commanding,
+                 alone):
+        self._settings, self._robot_settings = settings, robot_settings
+        self._commands, self._worker = commands, worker
         self._report, self._log, self._alone = report, log, alone
         self._is_commanding = is_commanding
         self.robot, self._count, self._newest = None, 0, None
+
+    def configure(self, settings: ChangeSettings, robot_settings: RobotSettings) -> None:
+        """Use other settings from now on; `follow_gravity` lets the robot have theirs."""
+        self._settings, self._robot_settings = settings, robot_settings
 
     # -- Descriptions. ---------------------------------------------------------------------------
 
@@ -69,7 +85,7 @@ class CurrentRobot:
 
     def _is_unwanted(self):
         """Return whether no other description is wanted now, and say so."""
-        policy = self._parameters.model_changes
+        policy = self._settings.model_changes
         if self.robot is None or policy == 'accept' or (
                 policy == 'while_disabled' and not self._is_commanding()):
             return False
@@ -89,9 +105,10 @@ class CurrentRobot:
         """Return the robot of a description, or what is wrong with it; None if it is outdated."""
         if text != self._newest:
             return None
+        settings = self._robot_settings
         try:
-            model = read_model(text, self._parameters)
-            robot = Robot(text, model, self._parameters)
+            model = read_model(text, settings)
+            robot = Robot(text, model, settings)
             # Whatever is not compiled yet, a new kind of joint perhaps, is compiled now.
             for workspace in (robot.workspace, robot.service_workspace):
                 workspace.all_terms(neutral(model), np.zeros(model.nv))
@@ -114,7 +131,7 @@ class CurrentRobot:
             self._log.warning('the new description comes without the loads on ' + listed(payloads))
         if self.robot is not None and self._is_commanding():
             self._log.warning('the robot changes while its commands flow; model_changes is '
-                              f'{self._parameters.model_changes}')
+                              f'{self._settings.model_changes}')
         first = self.robot is None
         self.change(robot)
         model = robot.model
@@ -126,7 +143,7 @@ class CurrentRobot:
             gc.freeze()
         for note in model.warnings:
             self._log.warning(note)
-        if self._parameters.friction and robot.lacks_friction():
+        if self._settings.friction and robot.lacks_friction():
             self._log.warning(f"friction is true, but '{model.name}' has neither friction nor "
                               'damping: ~/effort_commands are those without it')
         self._log.info(f"model {robot.model_id}: '{model.name}', {len(model.links)} links, "
@@ -156,7 +173,7 @@ class CurrentRobot:
 
     def with_model(self, robot, model):
         """Return a robot with another model under the same description."""
-        return Robot(robot.text, model, self._parameters)
+        return Robot(robot.text, model, self._robot_settings)
 
     def enable_commands(self, wanted):
         """Let commands flow (again) for the present robot, or bring them to an end."""
@@ -168,8 +185,8 @@ class CurrentRobot:
             self.robot.arrange_commands(self._commands)
 
     def follow_gravity(self):
-        """Let the robot have the gravity that the parameters say."""
-        robot, gravity = self.robot, self._parameters.gravity
+        """Let the robot have the gravity that the settings say."""
+        robot, gravity = self.robot, self._robot_settings.gravity
         if robot is None or tuple(robot.model.gravity) == gravity:
             return
 

@@ -4,6 +4,7 @@
 
 from collections import Counter
 from math import isfinite
+from typing import NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
@@ -17,6 +18,17 @@ from rclpy.clock import Clock, ClockType
 MOST_AGES = 64
 
 
+class HealthSettings(NamedTuple):
+    """The parameters of a node that it reports, or judges itself by."""
+
+    on_stale: str
+    model_changes: str
+    state_timeout: float
+    missing_velocity: str
+    friction: bool
+    limit_efforts: bool
+
+
 class Health:
     """
     The reports of a dynamics node.
@@ -25,7 +37,7 @@ class Health:
     ----------
     node : rclpy.node.Node
         Which is reported on.
-    parameters : Parameters
+    settings : HealthSettings
         Of the node.
     clocks : Clocks
         Of the node.
@@ -44,15 +56,19 @@ class Health:
 
     """
 
-    def __init__(self, node, parameters, clocks, current, publishing, subscriptions, commands,
+    def __init__(self, node, settings, clocks, current, publishing, subscriptions, commands,
                  report, log):
-        self._node, self._parameters, self._clocks = node, parameters, clocks
+        self._node, self._settings, self._clocks = node, settings, clocks
         self._current, self._publishing, self._subscriptions = current, publishing, subscriptions
         self._commands, self._report, self._log, self._deaf = commands, report, log, set()
         self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
         # Simulated time may stand still.
         self._timer = node.create_timer(1.0, self._publish,
                                         clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def configure(self, settings: HealthSettings) -> None:
+        """Use other settings from now on."""
+        self._settings = settings
 
     def close(self):
         """Report no more."""
@@ -69,15 +85,15 @@ class Health:
         findings = [*self._findings_on_states(), *self._findings_on_commands(),
                     *self._findings_on_graph()]
         return self._report.message(
-            self._node.get_fully_qualified_name(), self._node.get_clock().now().to_msg(),
+            self._node.get_fully_qualified_name(), self._clocks.stamp(),
             findings or [(OK, 'publishing')], self._facts())
 
     def _facts(self):
         """Return what there is to say that is neither good nor bad."""
         robot = self._current.robot
         facts = {'commands': 'enabled' if self._commands.enabled else 'disabled',
-                 'on_stale': self._parameters.on_stale,
-                 'model_changes': self._parameters.model_changes}
+                 'on_stale': self._settings.on_stale,
+                 'model_changes': self._settings.model_changes}
         if robot is None:
             return facts
         facts |= {'robot': robot.model.name, 'model id': str(robot.model_id),
@@ -103,7 +119,7 @@ class Health:
             yield WARN, 'waiting for a robot description'
         else:
             now = self._clocks.age_time()
-            missing = robot.missing(now, self._parameters.state_timeout)
+            missing = robot.missing(now, self._settings.state_timeout)
             ages = robot.ages(now).values()
             if ages and not any(isfinite(age) for age in ages):
                 yield STALE, 'no outputs: no state has come yet'
@@ -120,7 +136,7 @@ class Health:
                 yield WARN, (f'no velocity of {listed(without_velocity)}: ' + {
                     'withhold': 'Coriolis terms are withheld', 'zero': 'taken as zero',
                     'differentiate': 'taken from the change of positions'}[
-                        self._parameters.missing_velocity])
+                        self._settings.missing_velocity])
         for what, text in (
                 ('joint states dropped', 'joint states were dropped'),
                 ('odometry dropped', 'odometry was dropped'),
@@ -136,19 +152,20 @@ class Health:
 
     def _findings_on_commands(self):
         """Say what is odd about the commands."""
-        robot, parameters = self._current.robot, self._parameters
+        robot, settings = self._current.robot, self._settings
         if self._commands.mismatch:
             yield ERROR, self._commands.mismatch
         elif not self._commands.enabled:
             yield WARN, '~/effort_commands are disabled'
-        if parameters.friction and robot is not None and robot.velocity(parameters) is None:
+        if (settings.friction and robot is not None
+                and robot.velocity(settings.missing_velocity) is None):
             yield WARN, 'commands are without friction: velocities are not known'
         beyond = self._commands.beyond_limits()
         if beyond:
             yield WARN, ('efforts beyond the limits of the URDF, '
-                         + ('clamped: ' if parameters.limit_efforts else 'not clamped: ')
+                         + ('clamped: ' if settings.limit_efforts else 'not clamped: ')
                          + listed(beyond))
-        if parameters.friction and robot is not None and robot.lacks_friction():
+        if settings.friction and robot is not None and robot.lacks_friction():
             yield WARN, 'friction is true, but no joint of the robot has friction or damping'
         if robot is not None and np.linalg.norm(robot.model.gravity) < NO_GRAVITY:
             yield WARN, 'gravity is zero'

@@ -15,18 +15,19 @@ from math import hypot
 from time import perf_counter
 
 from rbd_ros.ros import parameters
-from rbd_ros.ros.analysis_services import AnalysisServices
+from rbd_ros.ros.analysis_services import AnalysisServices, AnalysisSettings
 from rbd_ros.ros.background_services import BackgroundService
 from rbd_ros.ros.callbacks import guard_services, guarded
 from rbd_ros.ros.clocks import Clocks
-from rbd_ros.ros.current_robot import CurrentRobot
-from rbd_ros.ros.diagnostics import Health
-from rbd_ros.ros.effort_commands import EffortCommands
+from rbd_ros.ros.current_robot import ChangeSettings, CurrentRobot
+from rbd_ros.ros.diagnostics import Health, HealthSettings
+from rbd_ros.ros.effort_commands import CommandSettings, EffortCommands
 from rbd_ros.ros.log import Log
-from rbd_ros.ros.publishing import Publishing
+from rbd_ros.ros.publishing import Publishing, PublishingSettings
 from rbd_ros.ros.report import Report
-from rbd_ros.ros.services import Services
-from rbd_ros.ros.subscriptions import Subscriptions
+from rbd_ros.ros.robot import RobotSettings
+from rbd_ros.ros.services import Services, ServiceSettings
+from rbd_ros.ros.subscriptions import ListeningSettings, Subscriptions
 from rbd_ros.ros.usage import usage
 from rbd_ros.ros.worker import Worker
 from rbd_ros.warmup import warm_up
@@ -68,8 +69,8 @@ class DynamicsNode(LifecycleNode):
     ----------
     parameters : Parameters
         What its parameters say.
-    commands : EffortCommands
-        What it commands.
+    commands : EffortCommands or None
+        What it commands; None before it is configured for the first time.
     report : Report
         What happened to it.
     current : CurrentRobot or None
@@ -90,8 +91,8 @@ class DynamicsNode(LifecycleNode):
             self._log.warning(text)
         self.add_on_set_parameters_callback(self.check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
-        self._alone, self.commands = alone, EffortCommands()
-        self.parameters = self.current = self.publishing = None
+        self._alone = alone
+        self.parameters = self.commands = self.current = self.publishing = None
         if alone:
             # A stream of states takes the interpreter back soon from what is answered beside it.
             sys.setswitchinterval(SWITCH_INTERVAL)
@@ -152,39 +153,57 @@ class DynamicsNode(LifecycleNode):
 
     def _make_parts(self):
         """Make all that the node consists of, each part from what it needs."""
-        settings, report, log = self.parameters, self.report, self._log
+        select, report, log = self.parameters.select, self.report, self._log
+        if self.commands is None:
+            self.commands = EffortCommands(select(CommandSettings))
+        else:
+            # They are kept when the node is cleaned up: what was disabled stays disabled.
+            self.commands.configure(select(CommandSettings))
         worker = Worker(lambda: self.executor, self._failed)
         self._parts.append(worker.close)
         self.clocks = clocks = Clocks(self.get_clock(), self._on_jump)
         self._parts.append(clocks.close)
-        self.current = CurrentRobot(settings, self.commands, worker, report, log,
-                                    lambda: self.publishing.is_commanding(), self._alone)
-        self.publishing = Publishing(self, settings, clocks, self.current, self.commands, report,
-                                     log)
+        self.current = CurrentRobot(
+            select(ChangeSettings), select(RobotSettings), self.commands, worker, report, log,
+            lambda: self.publishing.is_commanding(), self._alone)
+        self.publishing = Publishing(self, select(PublishingSettings), clocks, self.current,
+                                     self.commands, report, log)
         self._parts.append(self.publishing.close)
         self.listening = Subscriptions(
-            self, settings, clocks, self.current, self.publishing.answer, self._on_jump, report,
-            log)
+            self, select(ListeningSettings), clocks, self.current, self.publishing.answer,
+            self._on_jump, report, log)
         self._parts.append(self.listening.close)
-        self.answering = Services(self, settings, clocks, self.current, log)
-        analysis = AnalysisServices(self.answering, settings)
+        self.answering = Services(select(ServiceSettings), clocks, self.current, log,
+                                  self.check_parameters, self.set_parameters)
+        self.analysing = AnalysisServices(self.answering, select(AnalysisSettings))
         self.calls = {}
-        for kind, name, method in (*self.answering.methods(), *analysis.methods()):
+        for kind, name, method in (*self.answering.methods(), *self.analysing.methods()):
             one = self.calls[name] = BackgroundService(self, kind, name, method, worker, report,
                                                        log)
             self._parts.append(partial(self.destroy_service, one.service))
         one = self.create_service(SetBool, '~/enable_commands', self._enable_commands)
         self._parts.append(partial(self.destroy_service, one))
-        self.health = Health(self, settings, clocks, self.current, self.publishing,
+        self.health = Health(self, select(HealthSettings), clocks, self.current, self.publishing,
                              self.listening, self.commands, report, log)
         self._parts.append(self.health.close)
         guard_services(self, report, log)
+
+    def _configure_parts(self):
+        """Give each part the parameters that it uses, after they have changed."""
+        select = self.parameters.select
+        self.commands.configure(select(CommandSettings))
+        self.listening.configure(select(ListeningSettings))
+        self.answering.configure(select(ServiceSettings))
+        self.analysing.configure(select(AnalysisSettings))
+        self.health.configure(select(HealthSettings))
+        self.publishing.configure(select(PublishingSettings))
+        self.current.configure(select(ChangeSettings), select(RobotSettings))
 
     @transition
     def on_activate(self, state):
         """Let outputs flow."""
         self.commands.begin()
-        self.publishing.active = True
+        self.publishing.begin()
         return super().on_activate(state)
 
     @transition
@@ -251,11 +270,11 @@ class DynamicsNode(LifecycleNode):
             self._refused.pop(change.name, None)
         if not self._parts:
             return
-        changed = self.parameters.update(parameters.read(self, refused=self._refused))
-        if changed:
+        new = parameters.read(self, refused=self._refused)
+        if new != self.parameters:
+            self.parameters = new
+            self._configure_parts()
             self.commands.disturb()
-        if {'publish_rate', 'on_stale'} & set(changed):
-            self.publishing.start_timers()
         self.current.follow_gravity()
 
     def _on_jump(self, what):

@@ -20,6 +20,7 @@ The invariant, for any two commands that follow one another:
 
 from collections import deque
 from statistics import median
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,6 +37,18 @@ SHORTEST_GAP, MANY = 0.1, 5
 PAUSES = 5
 # s, after which a listener is taken for another controller, which is told the efforts from zero
 FORGOTTEN = 1.0
+
+
+class CommandSettings(NamedTuple):
+    """The parameters of a node that its commands depend on."""
+
+    on_stale: str
+    state_timeout: float
+    publish_rate: float
+    ramp_time: float
+    blend_time: float
+    effort_rate_limit: float
+    limit_efforts: bool
 
 
 class EffortCommands:
@@ -55,6 +68,11 @@ class EffortCommands:
     When commands are disabled, or the node is deactivated or ends, ``stop`` and ``hold`` say
     nothing more, and ``ramp_down`` goes to zero first.
 
+    Parameters
+    ----------
+    settings : CommandSettings
+        Of the node.
+
     Attributes
     ----------
     joints : tuple of str
@@ -66,7 +84,8 @@ class EffortCommands:
 
     """
 
-    def __init__(self):
+    def __init__(self, settings: CommandSettings) -> None:
+        self._settings = settings
         self.enabled, self.joints, self.mismatch = True, (), ''
         self._waiting = None            # joints and limits that wait for commands to be enabled
         self._ended = False
@@ -85,6 +104,10 @@ class EffortCommands:
         self._ramp_left = None          # s, of the ramp to zero; None: it has not begun
         self._pauses.clear()
         self._last[:] = 0.0
+
+    def configure(self, settings: CommandSettings) -> None:
+        """Use other settings from now on; `disturb` keeps the next command from a step."""
+        self._settings = settings
 
     # -- Whose efforts. --------------------------------------------------------------------------
 
@@ -161,7 +184,7 @@ class EffortCommands:
 
     # -- What is commanded. ----------------------------------------------------------------------
 
-    def update(self, efforts, now, settings):
+    def update(self, efforts, now):
         """
         Return what to command for efforts that were just computed.
 
@@ -171,9 +194,6 @@ class EffortCommands:
             In the order of `joints`, N m or N.
         now : float
             s, of a clock that never jumps.
-        settings : Parameters
-            ``limit_efforts``, ``blend_time``, ``effort_rate_limit``, ``state_timeout`` and
-            ``publish_rate`` are used.
 
         Returns
         -------
@@ -181,6 +201,7 @@ class EffortCommands:
             The same one at every call.
 
         """
+        settings = self._settings
         self._hear(now)
         self._beyond |= np.abs(efforts) > self._limits
         step = 0.0
@@ -190,7 +211,7 @@ class EffortCommands:
             pause = now - self._computed
             usual = median(self._pauses) if self._pauses else 0.0
             step = min(now - self._commanded, max(LONGEST_STEP, usual))
-            longest = max(settings.state_timeout, _wanted_pause(settings))
+            longest = max(settings.state_timeout, self._wanted_pause())
             if pause > min(longest, max(SHORTEST_GAP, MANY * usual)):
                 self._disturbed = True
             if pause <= longest:
@@ -201,11 +222,11 @@ class EffortCommands:
             step = step if self._left > 0.0 else 0.0
             self._left = max(settings.blend_time, SMOOTH)
         self._ramp_left, self._computed = None, now
-        self._approach(efforts, step, self._left, now, settings)
+        self._approach(efforts, step, self._left, now)
         self._left = max(self._left - min(step, MOST_OF_BLEND), 0.0)
         return self._last
 
-    def repeat(self, now, settings, states_come=False):
+    def repeat(self, now, states_come=False):
         """
         Return what to command while no efforts are computed, None for nothing.
 
@@ -213,26 +234,25 @@ class EffortCommands:
         ----------
         now : float
             s, of the same clock.
-        settings : Parameters
-            Besides those of `update`, ``on_stale`` and ``ramp_time`` are used.
         states_come : bool
             Whether the state of the robot is recent: with a low ``publish_rate`` its commands then
             only have to wait for their turn.
 
         """
+        settings = self._settings
         self._hear(now)
         if self._commanded is None or settings.on_stale == 'stop':
             return None
         patience = settings.state_timeout
         if states_come:
-            patience = max(patience, _wanted_pause(settings))
+            patience = max(patience, self._wanted_pause())
         if not self._ended and now - self._computed <= patience:
             return None
         if self._ended and (settings.on_stale == 'hold' or not self._last.any()):
             return None
         step = min(now - self._commanded, LONGEST_STEP)
         if settings.on_stale == 'hold':
-            self._approach(self._last, step, 0.0, now, settings)
+            self._approach(self._last, step, 0.0, now)
             return self._last
         if self._ramp_left is None:
             step = 0.0
@@ -240,12 +260,13 @@ class EffortCommands:
             if settings.effort_rate_limit > 0.0:
                 self._ramp_left = max(self._ramp_left,
                                       np.max(np.abs(self._last)) / settings.effort_rate_limit)
-        self._approach(np.zeros(len(self._last)), step, self._ramp_left, now, settings)
+        self._approach(np.zeros(len(self._last)), step, self._ramp_left, now)
         self._ramp_left = max(self._ramp_left - step, 0.0)
         return self._last
 
-    def _approach(self, goal, step, left, now, settings):
+    def _approach(self, goal, step, left, now):
         """Go from the last command towards a goal: as far as the step is of the time left."""
+        settings = self._settings
         blend = min(step, MOST_OF_BLEND)
         goal = goal if blend >= left else self._last + blend / left * (goal - self._last)
         if settings.effort_rate_limit > 0.0:
@@ -272,7 +293,7 @@ class EffortCommands:
         self._beyond[:] = False
         return names
 
-
-def _wanted_pause(settings):
-    """Return how long the pause between two commands may be because it is meant to be, s."""
-    return 2.0 / settings.publish_rate if settings.publish_rate > 0.0 else 0.0
+    def _wanted_pause(self) -> float:
+        """Return how long the pause between two commands may be because it is meant to be, s."""
+        rate = self._settings.publish_rate
+        return 2.0 / rate if rate > 0.0 else 0.0

@@ -45,7 +45,7 @@ class JointStates:
     ----------
     model : Model
         The robot, whose coordinates are measured under the names of its positions. Those of a
-        joint with a quaternion are no joint states: their entries of q and v are left alone.
+        joint with a quaternion are no joint states; those of a base come by `place_base`.
 
     Attributes
     ----------
@@ -82,6 +82,10 @@ class JointStates:
         self._came = np.full(len(self._names), -np.inf)
         self._stamps = np.full(len(self._names), -np.inf)
         self.differentiator.forget()
+
+    def place_base(self, q: np.ndarray, v: np.ndarray) -> None:
+        """Take over the coordinates and twist of a floating base, which come first."""
+        self.q[:len(q)], self.v[:len(v)] = q, v
 
     def update(self, message, now, stamp=0.0, timeout=np.inf, filter_time=None):
         """

@@ -3,9 +3,10 @@
 """The parameters of the dynamics node: their descriptions, ranges and checks."""
 
 from collections import Counter
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from difflib import get_close_matches
 from math import hypot, isfinite
+from typing import NamedTuple, TypeVar
 
 from rbd_ros.texts import listed
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
@@ -24,14 +25,16 @@ NO_GRAVITY = 0.01
 # Hz; a timer with a longer period is none
 LOWEST_RATE = 0.01
 
+Settings = TypeVar('Settings', bound=NamedTuple)
+
 
 class BadParameter(Exception):
     """A parameter has a value that cannot be used; the message says which and what would do."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Parameters:
-    """What the parameters of a node say; see `declare`."""
+    """The values of all parameters of a node; see `declare`."""
 
     robot_description: str
     publish_rate: float
@@ -65,13 +68,9 @@ class Parameters:
     executor: str
     autostart: bool
 
-    def update(self, other):
-        """Take over the values of others, and return the names of those that differ."""
-        changed = [one.name for one in fields(self)
-                   if getattr(self, one.name) != getattr(other, one.name)]
-        for name in changed:
-            setattr(self, name, getattr(other, name))
-        return changed
+    def select(self, kind: type[Settings]) -> Settings:
+        """Return the settings of one part of the node: the parameters that its fields name."""
+        return kind._make(getattr(self, name) for name in kind._fields)
 
 
 NAMES, NUMBERS = Parameter.Type.STRING_ARRAY, Parameter.Type.DOUBLE_ARRAY

@@ -4,6 +4,7 @@
 
 from math import isfinite
 from time import perf_counter, sleep
+from typing import NamedTuple
 
 import numpy as np
 from rbd_ros import friction_torques, RbdError, SingularError
@@ -28,6 +29,20 @@ LISTENERS_PERIOD = 0.1
 LONGEST_END = 4.5
 
 
+class PublishingSettings(NamedTuple):
+    """The parameters of a node that say what it publishes, and how often."""
+
+    publish_rate: float
+    on_stale: str
+    state_timeout: float
+    missing_velocity: str
+    friction: bool
+    marker_rate: float
+    task_link: str
+    condition_limit: float
+    coriolis_factorization: str
+
+
 class Publishing:
     """
     The outputs of a dynamics node.
@@ -36,7 +51,7 @@ class Publishing:
     ----------
     node : rclpy.node.Node
         The publishers and timers are made on it.
-    parameters : Parameters
+    settings : PublishingSettings
         Of the node.
     clocks : Clocks
         Of the node.
@@ -56,8 +71,8 @@ class Publishing:
 
     """
 
-    def __init__(self, node, parameters, clocks, current, commands, report, log):
-        self._node, self._parameters, self._clocks = node, parameters, clocks
+    def __init__(self, node, settings, clocks, current, commands, report, log):
+        self._node, self._settings, self._clocks = node, settings, clocks
         self._current, self._commands = current, commands
         self._report, self._log = report, log
         self._wall = Clock(clock_type=ClockType.STEADY_TIME)
@@ -72,20 +87,26 @@ class Publishing:
             for topic, kind in TOPICS.items()}
         self._marker_publisher = node.create_publisher(MarkerArray, '~/markers', 10,
                                                        event_callbacks=QUIETLY)
-        self.start_timers()
+        self._start_timers()
 
-    def start_timers(self):
-        """Answer and command as often as the parameters say, from now on."""
-        self.stop_timers()
+    def configure(self, settings: PublishingSettings) -> None:
+        """Use other settings from now on."""
+        before, self._settings = self._settings, settings
+        if (settings.publish_rate, settings.on_stale) != (before.publish_rate, before.on_stale):
+            self._start_timers()
+
+    def _start_timers(self):
+        """Answer and command as often as the settings say, from now on."""
+        self._stop_timers()
         # That of the commands first: whatever becomes of the other, they go on.
-        if self._parameters.on_stale != 'stop':
+        if self._settings.on_stale != 'stop':
             self._timers.append(self._node.create_timer(COMMAND_PERIOD, self._repeat_command,
                                                         clock=self._wall))
-        if self._parameters.publish_rate > 0.0:
-            self._timers.append(self._node.create_timer(1.0 / self._parameters.publish_rate,
+        if self._settings.publish_rate > 0.0:
+            self._timers.append(self._node.create_timer(1.0 / self._settings.publish_rate,
                                                         self._on_timer, clock=self._wall))
 
-    def stop_timers(self):
+    def _stop_timers(self):
         """Answer and command no longer by themselves."""
         for timer in self._timers:
             self._node.destroy_timer(timer)
@@ -97,9 +118,13 @@ class Publishing:
 
     def close(self):
         """Take timers and publishers down."""
-        self.stop_timers()
+        self._stop_timers()
         for publisher in self.publishers():
             self._node.destroy_publisher(publisher)
+
+    def begin(self) -> None:
+        """Let outputs flow."""
+        self.active = True
 
     def is_commanding(self):
         """Return whether commands may flow, and somebody listens to them."""
@@ -112,10 +137,10 @@ class Publishing:
         robot, start = self._current.robot, perf_counter()
         now = self._clocks.age_time()
         if (robot is not None and robot.state_is_new
-                and not robot.missing(now, self._parameters.state_timeout)):
+                and not robot.missing(now, self._settings.state_timeout)):
             self.answer(robot, now)
-            if (perf_counter() - start) * self._parameters.publish_rate > 1.0:
-                self._report.counts['overruns'] += 1
+            if (perf_counter() - start) * self._settings.publish_rate > 1.0:
+                self._report.count('overruns')
 
     def _look_who_listens(self, moment):
         """Find out, not too often, which topics somebody listens to."""
@@ -139,31 +164,31 @@ class Publishing:
             Time, s.
 
         """
-        parameters = self._parameters
-        robot.state_is_new = False
+        settings = self._settings
+        robot.note_answered()
         moment = self._moment = self._clocks.steady_time()
         self._look_who_listens(moment)
         markers_due = (self._markers_heard and moment >= self._markers_due
-                       and parameters.marker_rate > 0.0)
+                       and settings.marker_rate > 0.0)
         if not self.active or not (self._heard or markers_due):
             return
         start = perf_counter()
-        q, v = robot.states.q, robot.velocity(parameters)
+        q, v = robot.states.q, robot.velocity(settings.missing_velocity)
         if v is None:
             terms = robot.workspace.configuration_terms(q)
-            self._report.counts['outputs without velocity'] += 1
+            self._report.count('outputs without velocity')
         else:
             terms = robot.workspace.all_terms(
-                q, v, factorization=parameters.coriolis_factorization)
-        self._report.compute_times.append(perf_counter() - start)
+                q, v, factorization=settings.coriolis_factorization)
+        self._report.took(perf_counter() - start)
         values = {'q': q, 'v': v, **terms._asdict()}
         for topic in self._heard:
             why_not = self._publish(topic, values, robot, terms)
             if why_not != self._withheld.get(topic):
                 self._tell_withheld(topic, why_not)
-        self._report.counts['outputs'] += 1
+        self._report.count('outputs')
         if markers_due:
-            self._markers_due = moment + 1.0 / parameters.marker_rate
+            self._markers_due = moment + 1.0 / settings.marker_rate
             for message in robot.markers.update(robot.stamp, robot.frame,
                                                 robot.workspace.place_links(q), terms):
                 self._marker_publisher.publish(message)
@@ -181,7 +206,7 @@ class Publishing:
             if topic == C_RATE and self._why_no_c_rate is not None:
                 return self._why_no_c_rate
             if topic == TASK_INERTIA:
-                if not self._parameters.task_link:
+                if not self._settings.task_link:
                     return 'the parameter task_link is not set'
                 values['Lambda'] = self._task_inertia(robot, q, terms)
             self._publishers[topic].publish(
@@ -210,7 +235,7 @@ class Publishing:
 
         """
         effort, a, self._why_no_c_rate = robot.states.effort, np.zeros_like(v), None
-        if self._parameters.coriolis_factorization != 'christoffel':
+        if self._settings.coriolis_factorization != 'christoffel':
             self._why_no_c_rate = 'coriolis_factorization is not christoffel'
         elif not isfinite(effort.sum()):
             self._why_no_c_rate = 'joint states have no efforts'
@@ -223,12 +248,12 @@ class Publishing:
 
     def _task_inertia(self, robot, q, terms):
         """Return the inertia of the task link."""
-        limit = float(self._parameters.condition_limit)
+        limit = float(self._settings.condition_limit)
         Lambda, condition = robot.workspace.task_inertia(
-            terms.M, q, self._parameters.task_link, condition_limit=limit,
+            terms.M, q, self._settings.task_link, condition_limit=limit,
             length=robot.task_length)
         if condition > limit:
-            self._report.counts['task inertia damped'] += 1
+            self._report.count('task inertia damped')
         return Lambda
 
     # -- Commands. -------------------------------------------------------------------------------
@@ -238,15 +263,14 @@ class Publishing:
         if not self._commands.enabled:
             return 'commands are disabled'
         efforts = terms.g
-        friction = self._parameters.friction and v is not None
+        friction = self._settings.friction and v is not None
         if friction != self._with_friction:
             # Gravity is brought up whether velocities come or not.
             self._with_friction = friction
             self._commands.disturb()
         if friction:
             efforts = efforts + friction_torques(robot.model, v, smooth=FRICTION_SPEED)
-        self._publish_command(self._commands.update(
-            efforts[robot.command_columns], self._moment, self._parameters))
+        self._publish_command(self._commands.update(efforts[robot.command_columns], self._moment))
         return None
 
     def _publish_command(self, efforts):
@@ -262,10 +286,10 @@ class Publishing:
             self._commands.nobody_listens(moment)
             return False
         robot = self._current.robot
-        states_come = (robot is not None and self._parameters.publish_rate > 0.0
+        states_come = (robot is not None and self._settings.publish_rate > 0.0
                        and not robot.missing(self._clocks.age_time(),
-                                             self._parameters.state_timeout))
-        efforts = self._commands.repeat(moment, self._parameters, states_come)
+                                             self._settings.state_timeout))
+        efforts = self._commands.repeat(moment, states_come)
         if efforts is not None:
             self._publish_command(efforts)
         return efforts is not None

@@ -50,6 +50,14 @@ class Report:
         self.counts[what] += 1
         self.last_error = printable(text, LONGEST_ERROR)
 
+    def count(self, what: str) -> None:
+        """Count something that happened."""
+        self.counts[what] += 1
+
+    def took(self, seconds: float) -> None:
+        """Take note of how long a computation took, s."""
+        self.compute_times.append(seconds)
+
     def recent(self, what):
         """Return how often something happened since the last report."""
         return self.counts[what] - self._before[what]

@@ -5,6 +5,7 @@
 from array import array
 from functools import cached_property
 from math import inf, isfinite
+from typing import NamedTuple
 import warnings
 
 import numpy as np
@@ -22,6 +23,23 @@ from rbd_ros.ros.odometry import OdometryStates
 from rbd_ros.texts import listed
 
 
+class RobotSettings(NamedTuple):
+    """The parameters of a node that its robot is made by."""
+
+    gravity: tuple[float, ...]
+    joints: tuple[str, ...]
+    locked_joints: tuple[str, ...]
+    locked_positions: tuple[float, ...]
+    armature_joints: tuple[str, ...]
+    armature: tuple[float, ...]
+    floating_base: bool
+    command_joints: tuple[str, ...]
+    task_link: str
+    frame_prefix: str
+    max_joints: int
+    strict_urdf: bool
+
+
 def base_joint(model):
     """Return the joint that lets the robot float, None if it has none."""
     if model.moving_joints:
@@ -31,7 +49,7 @@ def base_joint(model):
     return None
 
 
-def read_model(text, parameters):
+def read_model(text, settings):
     """
     Return the robot of a description, as the parameters of the node want it.
 
@@ -39,8 +57,8 @@ def read_model(text, parameters):
     ----------
     text : str
         URDF.
-    parameters : Parameters
-        Gravity, floating base, locked joints and armature are used.
+    settings : RobotSettings
+        Of the node.
 
     Returns
     -------
@@ -55,45 +73,45 @@ def read_model(text, parameters):
     """
     with warnings.catch_warnings():
         warnings.simplefilter('ignore', ModelWarning)
-        model = load_urdf_string(text, gravity=parameters.gravity, strict=parameters.strict_urdf,
-                                 max_joints=parameters.max_joints)
-    if parameters.floating_base and base_joint(model) is None:
+        model = load_urdf_string(text, gravity=settings.gravity, strict=settings.strict_urdf,
+                                 max_joints=settings.max_joints)
+    if settings.floating_base and base_joint(model) is None:
         model = with_floating_base(model)
-    base = base_joint(model) if parameters.floating_base else None
-    if parameters.locked_joints:
-        model = with_locked_joints(model, _locked_positions(model, parameters))
-    if parameters.joints:
-        model = with_free_joints(model, (*parameters.joints, *([base.name] if base else [])))
-    if parameters.armature_joints:
-        model = with_armature(model, dict(zip(parameters.armature_joints, parameters.armature)))
+    base = base_joint(model) if settings.floating_base else None
+    if settings.locked_joints:
+        model = with_locked_joints(model, _locked_positions(model, settings))
+    if settings.joints:
+        model = with_free_joints(model, (*settings.joints, *([base.name] if base else [])))
+    if settings.armature_joints:
+        model = with_armature(model, dict(zip(settings.armature_joints, settings.armature)))
     for joint, _, _ in model.moving_joints:
         if not KINDS[joint.kind].is_screws and joint is not base_joint(model):
             raise ModelError(f"joint '{joint.name}' is {joint.kind}: no joint state holds its "
                              'quaternion; only the base of a robot may float here')
-    if base_joint(model) and not parameters.floating_base:
+    if base_joint(model) and not settings.floating_base:
         raise ModelError(f"joint '{base_joint(model).name}' lets the robot float: set the "
                          'parameter floating_base, and publish its odometry')
-    task_link = parameters.task_link
+    task_link = settings.task_link
     if task_link and model.tree.link_body[model.link_index(task_link)] == 0:
         raise ModelError(f"parameter task_link names '{task_link}', which no joint moves")
-    for name in parameters.command_joints:
+    for name in settings.command_joints:
         if name not in model.velocity_names:
             raise ModelError(f"parameter command_joints names '{name}'; the joints of "
                              f"'{model.name}' are {listed(model.velocity_names)}")
     return model
 
 
-def _locked_positions(model, parameters):
+def _locked_positions(model, settings):
     """Return the coordinates of the locked joints by name; zeros if the parameters give none."""
     counts = {joint.name: joint.nq for joint in model.joints}
-    needed = [counts.get(name, 1) for name in parameters.locked_joints]
-    given = parameters.locked_positions or (0.0,) * sum(needed)
+    needed = [counts.get(name, 1) for name in settings.locked_joints]
+    given = settings.locked_positions or (0.0,) * sum(needed)
     if len(given) != sum(needed):
         raise ModelError(f'parameter locked_positions has {len(given)} entries, the locked joints '
                          f'have {sum(needed)} coordinates')
     ends = np.cumsum(needed)
     return {name: given[end - count:end]
-            for name, count, end in zip(parameters.locked_joints, needed, ends)}
+            for name, count, end in zip(settings.locked_joints, needed, ends)}
 
 
 class Robot:
@@ -106,8 +124,8 @@ class Robot:
         The description that the model was made from.
     model : Model
         The robot.
-    parameters : Parameters
-        Command joints, friction and the prefix of frames are used.
+    settings : RobotSettings
+        Of the node.
 
     Attributes
     ----------
@@ -126,9 +144,9 @@ class Robot:
 
     """
 
-    def __init__(self, text, model, parameters):
+    def __init__(self, text, model, settings):
         self.text, self.model, self.model_id = text, model, 0
-        self.prefix = parameters.frame_prefix
+        self.prefix = settings.frame_prefix
         # One for the stream of states, one for requests, which are answered beside it.
         self.workspace, self.service_workspace = Workspace(model), Workspace(model)
         self.base_joint = base_joint(model)
@@ -139,10 +157,10 @@ class Robot:
         self.frame = self.prefix + model.link_names[0] if model.links else ''
         self.stamp, self.state_is_new = None, False
         first = self.base_joint.nv if self.base_joint else 0
-        self.possible_commands = parameters.command_joints or model.velocity_names[first:]
+        self.possible_commands = settings.command_joints or model.velocity_names[first:]
         self.command_columns = np.zeros(0, int)
-        self.task_length = (characteristic_length(model, parameters.task_link)
-                            if parameters.task_link else 1.0)
+        self.task_length = (characteristic_length(model, settings.task_link)
+                            if settings.task_link else 1.0)
         self.markers = Markers(model, self.prefix)
 
     def become(self, model_id, commands, before=None):
@@ -197,6 +215,10 @@ class Robot:
         """Take note that the state is complete, and of when it is."""
         self.stamp, self.state_is_new = stamp, True
 
+    def note_answered(self) -> None:
+        """Take note that the latest state was answered."""
+        self.state_is_new = False
+
     def join_base(self, stamp, now, timeout, any_stamp):
         """
         Let the state of the base be the one that is nearest in time to a joint state.
@@ -219,7 +241,7 @@ class Robot:
         if self._base_apart is not None and any_stamp:
             state, self._base_apart = self.odometry.nearest(0.0, now, timeout)
         if state is not None:
-            self.states.q[:len(state.q)], self.states.v[:len(state.v)] = state.q, state.v
+            self.states.place_base(state.q, state.v)
             self._base_came, self.frame = state.came, state.frame
 
     def missing(self, now, timeout):
@@ -242,13 +264,21 @@ class Robot:
         base = {self.base_joint.name: now - self._base_came} if self.base_joint else {}
         return {**base, **self.states.ages(now)}
 
-    def velocity(self, parameters):
-        """Return the velocity to compute with, or None where it is not known."""
+    def velocity(self, missing_velocity):
+        """
+        Return the velocity to compute with, or None where it is not known.
+
+        Parameters
+        ----------
+        missing_velocity : str
+            What to do where it is not measured, as the parameter of this name.
+
+        """
         if not self.states.missing_velocities():
             return self.states.v
-        if parameters.missing_velocity == 'zero':
+        if missing_velocity == 'zero':
             return self.states.velocity_or(0.0)
-        if parameters.missing_velocity == 'differentiate':
+        if missing_velocity == 'differentiate':
             v = self.states.velocity_or(None)
             return v if isfinite(v.sum()) else None
         return None

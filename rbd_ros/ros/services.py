@@ -3,6 +3,7 @@
 """The services of the dynamics node."""
 
 from math import hypot
+from typing import NamedTuple
 
 import numpy as np
 from rbd_msgs.msg import DynamicsStamped
@@ -23,6 +24,14 @@ MOST_WRENCHES = 1000
 HEAVIEST, FARTHEST = 10, 10.0
 
 
+class ServiceSettings(NamedTuple):
+    """The parameters of a node that its answers depend on."""
+
+    state_timeout: float
+    missing_velocity: str
+    coriolis_factorization: str
+
+
 class Services:
     """
     What a dynamics node answers about its robot, and how it is changed.
@@ -33,9 +42,7 @@ class Services:
 
     Parameters
     ----------
-    node : rclpy.node.Node
-        Whose parameters are set.
-    parameters : Parameters
+    settings : ServiceSettings
         Of the node.
     clocks : Clocks
         Of the node.
@@ -43,12 +50,18 @@ class Services:
         Its robot, as it is when a request comes, is what is asked about.
     log : Log
         Of the node.
+    check_parameters, set_parameters : callable
+        Of the node: they take a list of `rclpy.parameter.Parameter`.
 
     """
 
-    def __init__(self, node, parameters, clocks, current, log):
-        self._node, self._parameters, self._clocks = node, parameters, clocks
-        self._current, self._log = current, log
+    def __init__(self, settings, clocks, current, log, check_parameters, set_parameters):
+        self._settings, self._clocks, self._current, self._log = settings, clocks, current, log
+        self._check_parameters, self._set_parameters = check_parameters, set_parameters
+
+    def configure(self, settings: ServiceSettings) -> None:
+        """Use other settings from now on."""
+        self._settings = settings
 
     def methods(self):
         """Return the services: type, name and method."""
@@ -97,14 +110,14 @@ class Services:
         return wrenches
 
     def _measured_position(self, robot):
-        missing = robot.missing(self._clocks.age_time(), self._parameters.state_timeout)
+        missing = robot.missing(self._clocks.age_time(), self._settings.state_timeout)
         if missing:
             raise BadRequest(robot.why_missing(
                 missing, 'the request gives no position and none was measured lately of'))
         return robot.states.q
 
     def _measured_velocity(self, robot):
-        v = robot.velocity(self._parameters)
+        v = robot.velocity(self._settings.missing_velocity)
         if v is None:
             raise BadRequest('the request gives no velocity and none was measured of '
                              + listed(robot.states.missing_velocities()))
@@ -156,8 +169,8 @@ class Services:
         robot, _, q, v = self.state(request)
         stamp = robot.stamp
         if len(request.position) or stamp is None:
-            stamp = self._node.get_clock().now().to_msg()
-        factorization, frame = self._parameters.coriolis_factorization, robot.frame
+            stamp = self._clocks.stamp()
+        factorization, frame = self._settings.coriolis_factorization, robot.frame
 
         def work():
             terms = robot.service_workspace.all_terms(q, v, factorization=factorization)
@@ -181,7 +194,7 @@ class Services:
                 raise BadRequest('gravity is zero: the robot would leave its pose. Set allow_zero '
                                  'if it is meant, as in free fall')
         else:
-            possible = self._node.check_parameters([changed])
+            possible = self._check_parameters([changed])
             if not possible.successful:
                 raise BadRequest(possible.reason)
 
@@ -193,7 +206,7 @@ class Services:
                     raise Again
                 self._current.change(other, robot)
                 self._current.say_gravity()
-                self._node.set_parameters([changed])
+                self._set_parameters([changed])
             return finish
         return work
 

@@ -168,7 +168,7 @@ class SimulatedRobot(Node):
                 self._simulator.advance(self._tau, steps)
             except StateError as error:
                 self._log.error(f'the motion has got out of hand, brakes on: {error}')
-                self._simulator.v[:] = 0.0
+                self._simulator.brake()
                 self._tau = None
         state, simulator = self._state, self._simulator
         state.header.stamp = self.get_clock().now().to_msg()

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a dynamics node hears: descriptions, joint states and odometry."""
 
+from typing import NamedTuple
+
 from nav_msgs.msg import Odometry
 from rbd_ros.ros import convert
 from rbd_ros.ros.callbacks import guarded
@@ -39,6 +41,17 @@ class Load:
         self._share += self.WEIGHT * (waiting - self._share)
 
 
+class ListeningSettings(NamedTuple):
+    """The parameters of a node that say what it hears, and what it believes."""
+
+    floating_base: bool
+    publish_rate: float
+    state_timeout: float
+    check_stamps: bool
+    missing_velocity: str
+    velocity_filter: float
+
+
 class Subscriptions:
     """
     What a dynamics node hears.
@@ -47,7 +60,7 @@ class Subscriptions:
     ----------
     node : rclpy.node.Node
         The subscriptions are made on it.
-    parameters : Parameters
+    settings : ListeningSettings
         Of the node.
     clocks : Clocks
         Of the node.
@@ -69,8 +82,8 @@ class Subscriptions:
 
     """
 
-    def __init__(self, node, parameters, clocks, current, answer, on_jump, report, log):
-        self._node, self._parameters, self._clocks = node, parameters, clocks
+    def __init__(self, node, settings, clocks, current, answer, on_jump, report, log):
+        self._node, self._settings, self._clocks = node, settings, clocks
         self._current, self._answer_state, self._on_jump = current, answer, on_jump
         self._report, self._log = report, log
         self._load, self._reader, self._named = Load(), Reader(), 0
@@ -78,8 +91,12 @@ class Subscriptions:
         self.all = {'robot_description': node.create_subscription(
             String, 'robot_description', self._on_description, DESCRIPTION_QOS)}
         self._listen('joint_states', STATE_QOS)
-        if parameters.floating_base:
+        if settings.floating_base:
             self._listen('odom', STATE_QOS)
+
+    def configure(self, settings: ListeningSettings) -> None:
+        """Use other settings from now on; ``floating_base`` cannot change."""
+        self._settings = settings
 
     def _listen(self, topic, qos):
         kind, callback = {'joint_states': (JointState, self._on_joint_state),
@@ -126,7 +143,7 @@ class Subscriptions:
         now = self._clocks.stamp_time() if stamp else 0.0
         if not now:
             return 0.0
-        age, limit = now - stamp, self._parameters.state_timeout
+        age, limit = now - stamp, self._settings.state_timeout
         if age > limit:
             raise Rejected(f'its stamp is {age:.6g} s old, state_timeout {limit:.6g} s: do the '
                            'clocks agree, and is use_sim_time set where it should be?',
@@ -138,18 +155,18 @@ class Subscriptions:
 
     def _stamp(self, message_stamp):
         """Return a stamp to compare with others, s; 0 where there is none or none is checked."""
-        return convert.seconds(message_stamp) if self._parameters.check_stamps else 0.0
+        return convert.seconds(message_stamp) if self._settings.check_stamps else 0.0
 
     def _drop(self, what, error):
         """Count a message that cannot be used, and say why."""
         self._report.fail(f'{what} dropped', f'{what} dropped: {error}')
-        self._report.counts[f'{what} dropped: {error.kind}'] += 1
+        self._report.count(f'{what} dropped: {error.kind}')
         self._log.error(f'{what} dropped: {error}', f'{what} {error.kind}')
 
     @guarded
     def _on_odometry(self, message):
         """Take over the state of the floating base."""
-        self._report.counts['odometry'] += 1
+        self._report.count('odometry')
         robot = self._current.robot
         if robot is None or robot.odometry is None:
             return
@@ -190,39 +207,39 @@ class Subscriptions:
         if self._load.is_too_much():
             # The newest is answered, not one after the other what has waited.
             while (raw := self._next()) is not None:
-                self._report.counts['overruns'] += 1
+                self._report.count('overruns')
                 state = self._merge(self._reader.read(raw)) or state
         robot = self._current.robot
         if state is None or robot is None:
             return
-        now, timeout = self._clocks.age_time(), self._parameters.state_timeout
+        now, timeout = self._clocks.age_time(), self._settings.state_timeout
         robot.join_base(convert.seconds(state.stamp), now, timeout,
-                        not self._parameters.check_stamps)
+                        not self._settings.check_stamps)
         missing = robot.missing(now, timeout)
         if missing:
-            self._report.counts['joint states incomplete'] += 1
+            self._report.count('joint states incomplete')
             self._log.warning(robot.why_missing(missing), 'missing')
             return
         robot.complete(state.stamp)
-        if self._parameters.publish_rate == 0.0:
+        if self._settings.publish_rate == 0.0:
             self._answer_state(robot, now)
 
     def _merge(self, state):
         """Take over a joint state; return it if it says anything of this robot, else None."""
-        counts, parameters, robot = self._report.counts, self._parameters, self._current.robot
-        counts['joint states'] += 1
+        settings, robot = self._settings, self._current.robot
+        self._report.count('joint states')
         if robot is None:
-            counts['joint states before a description'] += 1
+            self._report.count('joint states before a description')
             return None
         if not (state.stamp.sec or state.stamp.nanosec):
-            counts['joint states without a stamp'] += 1
+            self._report.count('joint states without a stamp')
         stamp = self._stamp(state.stamp)
-        filter_time = (parameters.velocity_filter
-                       if parameters.missing_velocity == 'differentiate' else None)
+        filter_time = (settings.velocity_filter
+                       if settings.missing_velocity == 'differentiate' else None)
 
         def update():
             came = self._clocks.age_time() - self._age(stamp)
-            return robot.states.update(state, came, stamp, parameters.state_timeout, filter_time)
+            return robot.states.update(state, came, stamp, settings.state_timeout, filter_time)
         try:
             try:
                 is_ours = update()

@@ -116,6 +116,16 @@ def test_a_joint_has_its_stops_beside_joints_with_quaternions_or_without_limits(
     assert np.all(np.ptp(seen[:, :5], axis=0) > 0.2)
 
 
+def test_brakes_bring_a_robot_to_rest_where_it_is():
+    simulator = Simulator(pendulum(), [1.0])
+    simulator.advance([0.0], 100)
+    q = simulator.q.copy()
+    assert simulator.v[0] < 0.0
+    simulator.brake()
+    assert np.array_equal(simulator.v, [0.0])
+    assert np.array_equal(simulator.q, q)
+
+
 def test_wrong_starts_and_torques_are_refused():
     with pytest.raises(rbd_ros.StateError):
         Simulator(pendulum(), [0.0, 0.0])

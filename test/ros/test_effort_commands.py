@@ -35,7 +35,7 @@ class Settings:
 
 def commands(limits=FREE):
     """Return the commands of a robot with two joints."""
-    result = EffortCommands()
+    result = EffortCommands(Settings())
     result.follow(JOINTS, limits)
     result.begin()
     return result
@@ -46,10 +46,22 @@ def near(got, expected):
     return got is not None and np.max(np.abs(got - expected)) < ROUNDING
 
 
+def update(one, efforts, now, settings):
+    """Return what is commanded for efforts under settings."""
+    one.configure(settings)
+    return one.update(efforts, now)
+
+
+def repeat(one, now, settings, **options):
+    """Return what is commanded without efforts under settings."""
+    one.configure(settings)
+    return one.repeat(now, **options)
+
+
 def stream(one, efforts, begin, duration, settings):
     """Have the same efforts commanded 100 times a second; return times and commands."""
     times = begin + PERIOD * np.arange(round(duration / PERIOD) + 1)
-    return times, np.array([one.update(efforts, now, settings).copy() for now in times])
+    return times, np.array([update(one, efforts, now, settings).copy() for now in times])
 
 
 def silence(one, begin, duration, settings):
@@ -57,7 +69,7 @@ def silence(one, begin, duration, settings):
     times = begin + PERIOD * np.arange(round(duration / PERIOD) + 1)
     got = []
     for now in times:
-        command = one.repeat(now, settings)
+        command = repeat(one, now, settings)
         got.append(None if command is None else command.copy())
     return times, got
 
@@ -70,7 +82,7 @@ def largest_step(got):
 def test_by_default_efforts_are_commanded_as_they_are():
     one, settings = commands(np.array([3.0, 3.0])), Settings()
     for k in range(5):
-        assert np.array_equal(one.update(k * EFFORTS, 0.001 * k, settings), k * EFFORTS)
+        assert np.array_equal(update(one, k * EFFORTS, 0.001 * k, settings), k * EFFORTS)
 
 
 def test_the_first_command_is_blended_in_from_zero():
@@ -84,22 +96,22 @@ def test_the_rate_limit_holds_from_zero_and_at_every_step():
     last = np.zeros(2)
     for k in range(300):
         target = EFFORTS if k < 150 else -EFFORTS
-        got = one.update(target, 0.01 * k, settings).copy()
+        got = update(one, target, 0.01 * k, settings).copy()
         assert np.all(np.abs(got - last) <= 10.0 * 0.01 * (k > 0) + ROUNDING)
         last = got
         if k == 149:
             assert near(got, EFFORTS)
     # After a long pause the step is that of a short one.
-    got = one.update(10.0 * EFFORTS, 100.0, settings)
+    got = update(one, 10.0 * EFFORTS, 100.0, settings)
     assert np.all(np.abs(got - last) <= 10.0 * LONGEST_STEP + ROUNDING)
 
 
 def test_fault_49_efforts_beyond_the_limits_are_named_and_clamped_if_so_wanted():
     one = commands(np.array([5.0, 5.0]))
-    assert near(one.update(EFFORTS, 0.0, Settings()), EFFORTS)
+    assert near(update(one, EFFORTS, 0.0, Settings()), EFFORTS)
     assert one.beyond_limits() == ['b']
     assert one.beyond_limits() == []
-    assert near(one.update(EFFORTS, 0.01, Settings(limit_efforts=True)), [4.0, -5.0])
+    assert near(update(one, EFFORTS, 0.01, Settings(limit_efforts=True)), [4.0, -5.0])
     assert one.beyond_limits() == ['b']
 
 
@@ -141,7 +153,7 @@ def test_fault_51_the_order_stays_while_the_joints_are_the_same():
     one.follow(('b', 'a'), np.array([1.0, 2.0]))
     assert (one.joints, one.enabled, one.mismatch) == (JOINTS, True, '')
     # The limits are those of the joints, wherever they stand.
-    got = one.update(EFFORTS, 1.01, Settings(limit_efforts=True))
+    got = update(one, EFFORTS, 1.01, Settings(limit_efforts=True))
     assert np.array_equal(np.abs(got), [2.0, 1.0])
 
 
@@ -184,17 +196,17 @@ def test_fault_51_other_joints_are_taken_over_while_nothing_was_commanded():
     one = commands()
     one.follow(('c', 'd', 'e'), np.full(3, np.inf))
     assert (one.joints, one.enabled) == (('c', 'd', 'e'), True)
-    assert near(one.update(np.ones(3), 0.0, Settings()), np.ones(3))
+    assert near(update(one, np.ones(3), 0.0, Settings()), np.ones(3))
 
 
 @pytest.mark.parametrize('period', [0.001, 0.01, 0.2])
 def test_a_change_at_every_state_does_not_keep_commands_where_they_are(period):
     one, settings = commands(), Settings()
-    one.update(EFFORTS, 0.0, settings)
+    update(one, EFFORTS, 0.0, settings)
     got = [EFFORTS]
     for k in range(1, max(60, round(3.0 / period))):
         one.disturb()
-        got.append(one.update(3.0 * EFFORTS, period * k, settings).copy())
+        got.append(update(one, 3.0 * EFFORTS, period * k, settings).copy())
     assert near(got[1], EFFORTS)
     assert np.max(np.abs(got[-1] - 3.0 * EFFORTS)) < 0.01
     # No faster than a blend that begins now, at any of them.
@@ -210,7 +222,7 @@ def test_fault_52_after_a_gap_commands_blend_whoever_notices_it(policy, pause):
         stream(one, EFFORTS, 0.0, 1.0, settings)
         got = [EFFORTS]
         if timer_first:
-            command = one.repeat(1.0 + pause, settings)
+            command = repeat(one, 1.0 + pause, settings)
             got += [] if command is None else [command.copy()]
         _, more = stream(one, 3.0 * EFFORTS, 1.0 + pause, 1.0, settings)
         assert largest_step([*got, *more]) < 2.02 * PERIOD / SMOOTH
@@ -221,7 +233,7 @@ def test_fault_52_states_that_always_come_slowly_come_without_gaps():
     for period in (0.05, 0.2, 0.45):
         one, settings = commands(), Settings()
         for k in range(20):
-            got = one.update((1.0 + 0.1 * k) * EFFORTS, period * k, settings)
+            got = update(one, (1.0 + 0.1 * k) * EFFORTS, period * k, settings)
             # Until it is known that they do, and the blend from then is over.
             if k > 8:
                 assert near(got, (1.0 + 0.1 * k) * EFFORTS)
@@ -232,9 +244,9 @@ def test_fault_52_states_that_are_far_apart_make_no_step_of_a_blend(rate, period
     # Neither do pauses count as usual that are longer than a state may be old, nor does one state
     # go the whole way of a blend because states are always that far apart.
     one, settings = commands(), Settings(publish_rate=rate)
-    got = [one.update(EFFORTS, period * k, settings).copy() for k in range(9)]
+    got = [update(one, EFFORTS, period * k, settings).copy() for k in range(9)]
     one.disturb()
-    got += [one.update(-EFFORTS, period * k, settings).copy() for k in range(9, 60)]
+    got += [update(one, -EFFORTS, period * k, settings).copy() for k in range(9, 60)]
     assert largest_step(got) <= 0.2 * 2.0 + ROUNDING
     assert np.max(np.abs(got[-1] / EFFORTS + 1.0)) < 0.03
 
@@ -243,13 +255,13 @@ def test_fault_52_a_low_rate_of_publishing_is_no_gap():
     # Of one command a second, ~/effort_commands are not stale after half a second.
     one, settings = commands(), Settings(on_stale='ramp_down', publish_rate=1.0)
     for k in range(12):
-        got = one.update((1.0 + 0.1 * k) * EFFORTS, float(k), settings)
+        got = update(one, (1.0 + 0.1 * k) * EFFORTS, float(k), settings)
         if k > 8:
             assert near(got, (1.0 + 0.1 * k) * EFFORTS)
         for part in (0.3, 0.6, 0.9):
-            assert one.repeat(k + part, settings, states_come=True) is None
+            assert repeat(one, k + part, settings, states_come=True) is None
     # But they are when states stop.
-    assert one.repeat(11.6, settings, states_come=False) is not None
+    assert repeat(one, 11.6, settings, states_come=False) is not None
 
 
 def test_fault_52_a_pause_within_a_blend_does_not_use_it_up():
@@ -273,17 +285,17 @@ def test_fault_52_a_pause_within_a_ramp_does_not_use_it_up():
 
 def test_fault_13_stop_says_nothing_more():
     one, settings = commands(), Settings()
-    one.update(EFFORTS, 0.0, settings)
-    assert one.repeat(100.0, settings) is None
+    update(one, EFFORTS, 0.0, settings)
+    assert repeat(one, 100.0, settings) is None
 
 
 def test_fault_13_hold_repeats_the_last_command_until_states_come():
     one, settings = commands(), Settings(on_stale='hold')
-    assert one.repeat(0.0, settings) is None
-    one.update(EFFORTS, 0.0, settings)
-    assert one.repeat(0.4, settings) is None
+    assert repeat(one, 0.0, settings) is None
+    update(one, EFFORTS, 0.0, settings)
+    assert repeat(one, 0.4, settings) is None
     for now in (0.6, 5.0, 500.0):
-        assert near(one.repeat(now, settings), EFFORTS)
+        assert near(repeat(one, now, settings), EFFORTS)
     times, got = stream(one, 3.0 * EFFORTS, 600.0, 1.0, settings)
     shares = np.minimum((times - 600.0) / SMOOTH, 1.0)
     assert np.max(np.abs(got - (1.0 + 2.0 * shares[:, None]) * EFFORTS)) < ROUNDING
@@ -292,8 +304,8 @@ def test_fault_13_hold_repeats_the_last_command_until_states_come():
 @pytest.mark.parametrize('ramp_time', [0.0, 2.0])
 def test_fault_13_ramp_down_goes_straight_to_zero_and_stays_there(ramp_time):
     one, settings = commands(), Settings(on_stale='ramp_down', ramp_time=ramp_time)
-    one.update(EFFORTS, 0.0, settings)
-    assert one.repeat(0.4, settings) is None
+    update(one, EFFORTS, 0.0, settings)
+    assert repeat(one, 0.4, settings) is None
     for begin in (0.6, 200.6):
         times, got = silence(one, begin, 3.0, settings)
         shares = np.maximum(1.0 - (times - begin) / max(ramp_time, SMOOTH), 0.0)
@@ -345,7 +357,7 @@ def test_another_controller_is_told_from_zero_but_one_that_was_lost_for_a_moment
     assert np.max(np.abs(got - EFFORTS)) < ROUNDING
     one.nobody_listens(4.0)
     one.nobody_listens(9.0)
-    assert one.repeat(9.0, settings) is None
+    assert repeat(one, 9.0, settings) is None
     _, got = stream(one, EFFORTS, 9.1, 1.0, settings)
     assert not got[0].any()
     assert largest_step(got) < 1.01 * PERIOD / 0.5

@@ -8,7 +8,7 @@ RBD_ROS_MACHINE_STEPS sets how many steps there are at least.
 """
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import os
 
 from command_watch import CommandWatch
@@ -26,7 +26,7 @@ MOSTLY = st.sampled_from([True, True, True, False])
 counts = Counter()
 
 
-@dataclass
+@dataclass(frozen=True)
 class Settings:
     """The parameters that matter here, with their defaults."""
 
@@ -44,7 +44,8 @@ class CommandMachine(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self.one, self.watch, self.settings = EffortCommands(), CommandWatch(), Settings()
+        self.settings = Settings()
+        self.one, self.watch = EffortCommands(self.settings), CommandWatch()
         self.now, self.heard, self.active = 10.0, True, True
         self.efforts = dict.fromkeys('abcd', 40.0)
         self.follow(0, 1.0)
@@ -71,8 +72,7 @@ class CommandMachine(RuleBasedStateMachine):
                 continue
             assert not self.watch.ended
             assert list(self.one.joints) == self.watch.joints
-            got = self.one.update(np.array([efforts[name] for name in self.one.joints]), self.now,
-                                  self.settings)
+            got = self.one.update(np.array([efforts[name] for name in self.one.joints]), self.now)
             self.watch.on_state(got, efforts, self.limits, self.now, self.settings)
 
     @rule(pause=PAUSES, times=st.sampled_from([1, 5, 60]), states_come=MOSTLY)
@@ -86,7 +86,7 @@ class CommandMachine(RuleBasedStateMachine):
                 self.one.nobody_listens(self.now)
                 self.watch.nobody_listens(self.now)
                 continue
-            got = self.one.repeat(self.now, self.settings, states_come)
+            got = self.one.repeat(self.now, states_come)
             self.watch.on_silence(got, self.limits, self.now, self.settings)
 
     @rule(robot=st.integers(0, 3), limit=st.sampled_from([1.0, 0.3]))
@@ -140,7 +140,8 @@ class CommandMachine(RuleBasedStateMachine):
         ('publish_rate', 1.0)]))
     def set_parameter(self, change):
         """Change a parameter: the node disturbs the commands then, as at jumps of time."""
-        setattr(self.settings, *change)
+        self.settings = replace(self.settings, **dict([change]))
+        self.one.configure(self.settings)
         self.one.disturb()
         self.watch.disturb()
 

@@ -10,11 +10,20 @@ from xml.etree import ElementTree
 from harness import ros
 import pytest
 from rbd_ros.ros.dynamics_node import DynamicsNode
-from rbd_ros.ros.parameters import CHANGEABLE
+from rbd_ros.ros.parameters import CHANGEABLE, DESCRIPTIONS
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 ROOT = Path(__file__).parents[2]
+# What the node itself reads; all others are for its parts.
+OF_THE_NODE = {'robot_description', 'gravity_limit', 'executor', 'autostart'}
+# Of every parameter that may change, a value that is not its default.
+OTHER_VALUES = {
+    'publish_rate': 50.0, 'gravity': [0.0, 0.0, 3.0], 'gravity_limit': 40.0, 'friction': True,
+    'model_changes': 'never', 'state_timeout': 2.0, 'check_stamps': False,
+    'missing_velocity': 'zero', 'velocity_filter': 0.1, 'on_stale': 'hold', 'ramp_time': 2.0,
+    'blend_time': 2.0, 'effort_rate_limit': 5.0, 'limit_efforts': True, 'marker_rate': 5.0,
+    'condition_limit': 50.0, 'coriolis_factorization': 'body'}
 
 
 @pytest.fixture
@@ -70,3 +79,21 @@ def test_parameters_are_described_listed_and_in_the_file_of_defaults(node):
         if isinstance(value, float):
             limits, = descriptor.floating_point_range
             assert limits.from_value <= value <= limits.to_value
+
+
+def test_every_parameter_is_used_and_its_changes_reach_all_parts_that_use_it(node):
+    assert set(OTHER_VALUES) == set(CHANGEABLE)
+    parts = (node.commands, node.current, node.listening, node.publishing, node.answering,
+             node.analysing, node.health)
+
+    def settings():
+        return [node.current._robot_settings, *(part._settings for part in parts)]
+
+    assert OF_THE_NODE | {name for one in settings() for name in one._fields} == set(DESCRIPTIONS)
+    for name, value in OTHER_VALUES.items():
+        before = [getattr(one, name) for one in settings() if name in one._fields]
+        result, = node.set_parameters([Parameter(name, value=value)])
+        assert result.successful, result.reason
+        value = tuple(value) if isinstance(value, list) else value
+        assert value not in before
+        assert {getattr(one, name) for one in settings() if name in one._fields} <= {value}

@@ -415,7 +415,7 @@ class NodeMachine(RuleBasedStateMachine):
         robot, parameters = self.node.robot, self.node.parameters
         q = np.array([self.received[name][2] for name in self.model.velocity_names])
         efforts = rbd_ros.gravity_torques(self.model, q)
-        v = robot.velocity(parameters) if parameters.friction else None
+        v = robot.velocity(parameters.missing_velocity) if parameters.friction else None
         if (v is not None) != self.with_friction:
             self.with_friction = v is not None
             self.watch.disturb()
