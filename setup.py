@@ -40,6 +40,9 @@ setup(
             'matplotlib',            # the plot of both phases
             'rich',                  # the live table
         ],
+        'xacro': [
+            'xacro',                 # robots from xacro files
+        ],
         'bench': [
             'pin',                   # Pinocchio, the program to compare with
             'example-robot-data',    # real robots

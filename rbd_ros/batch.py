@@ -13,7 +13,7 @@ called as ``progress(done, states)`` after every chunk.
 
 """
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 import os
 from threading import Lock
 
@@ -347,8 +347,14 @@ def _compute(model, kernel, states, buffers, raw, results, one, threads, progres
         prepare(kernel, *arguments(workspace, slice(0, 1)))
     threads = (os.cpu_count() or 1) if threads is None else whole_number('threads', threads)
     with ThreadPoolExecutor(threads) as pool:
-        for future in [pool.submit(work) for _ in range(threads)]:
-            future.result()
+        futures = [pool.submit(work) for _ in range(threads)]
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+        finally:
+            for _ in chunks:
+                pass                # after an error or Ctrl-C nothing is left for the others
+    for future in futures:
+        future.result()
 
 
 def _checked(model, states):

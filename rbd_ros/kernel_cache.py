@@ -142,7 +142,7 @@ class Directory:
             self._give_up(error.strerror)
             return
         self._checked = True
-        if not _is_ours(status):
+        if not is_ours(status):
             self._give_up('others own it or can write it, and its files are code; remove it, or '
                           'take the right to write it away from them')
 
@@ -158,7 +158,7 @@ class Directory:
         try:
             number = os.open(self.path / name, os.O_RDONLY | os.O_NOFOLLOW)
             with open(number, 'rb') as file:
-                if not _is_ours(os.fstat(number)):
+                if not is_ours(os.fstat(number)):
                     return None
                 data = file.read()
         except OSError:
@@ -205,6 +205,6 @@ def _digest(name, data):
     return hashlib.sha256(name.encode() + b'\0' + data).digest()
 
 
-def _is_ours(status):
+def is_ours(status: os.stat_result) -> bool:
     """Return whether a file or directory belongs to this user or root, who alone can write it."""
     return status.st_uid in (0, os.geteuid()) and not status.st_mode & _OTHERS_WRITE

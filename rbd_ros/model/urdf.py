@@ -23,7 +23,8 @@ from rbd_ros.model.joints import Joint, Mimic
 from rbd_ros.model.model import build_model, STANDARD_GRAVITY
 from rbd_ros.model.modifications import with_floating_base
 from rbd_ros.model.se3 import pose, rotation_from_rpy
-from rbd_ros.texts import printable
+from rbd_ros.model.xacro_files import expand_xacro, SUFFIX
+from rbd_ros.texts import listed, printable
 from rbd_ros.validation import shown, whole_number
 
 # The longest text that is read, bytes: forty times the largest robot that was ever seen.
@@ -38,14 +39,14 @@ _INERTIA = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 
 
 def load_urdf(path, *, floating_base=False, gravity=STANDARD_GRAVITY, strict=False,
-              max_joints=None):
+              max_joints=None, xacro_arguments=()):
     """
-    Read a robot from a URDF file.
+    Read a robot from a URDF or xacro file.
 
     Parameters
     ----------
     path : str or path-like
-        The file. Run xacro on .xacro files first.
+        The file; xacro is run on it if its name ends in .xacro.
     floating_base : bool
         Let the root link float in a world, as `with_floating_base` does.
     gravity : array_like, shape (3,)
@@ -56,6 +57,8 @@ def load_urdf(path, *, floating_base=False, gravity=STANDARD_GRAVITY, strict=Fal
         that mimic one which is not there, robots without links.
     max_joints : int, optional
         Refuse robots with more joints, fixed ones included, before anything is made of them.
+    xacro_arguments : iterable of str
+        What xacro is told, each ``name:=value``.
 
     Returns
     -------
@@ -65,7 +68,8 @@ def load_urdf(path, *, floating_base=False, gravity=STANDARD_GRAVITY, strict=Fal
     Raises
     ------
     UrdfError
-        If the file cannot be read, or is wrong; the message names the link or joint.
+        If the file cannot be read, xacro is missing or fails, or the description is wrong; the
+        message names the link or joint.
 
     Warns
     -----
@@ -81,6 +85,11 @@ def load_urdf(path, *, floating_base=False, gravity=STANDARD_GRAVITY, strict=Fal
     except (TypeError, ValueError) as error:
         raise UrdfError(f'{shown(path)} is no path of a file: {error}') from None
     try:
+        if Path(path).suffix == SUFFIX:
+            text = expand_xacro(path, xacro_arguments)
+        elif xacro_arguments:
+            raise UrdfError(f'its name does not end in {SUFFIX}, so it takes no arguments of '
+                            f'xacro, got {listed(xacro_arguments)}')
         return load_urdf_string(text, floating_base=floating_base, gravity=gravity, strict=strict,
                                 max_joints=max_joints)
     except UrdfError as error:

@@ -16,6 +16,7 @@ import warnings
 
 from rbd_ros.errors import ModelWarning, RbdError
 from rbd_ros.model.urdf import decode, load_urdf_string
+from rbd_ros.model.xacro_files import expand_xacro, SUFFIX
 from rbd_ros.ros.share_directory import share
 
 # rad; where the demo arm begins, bent forward so that there is something to hold
@@ -233,14 +234,14 @@ def description(model, xacro_args=''):
     arguments = more + _words(xacro_args)
     if not path.is_file():
         raise LaunchError(f'model: there is no file {path}')
-    if path.suffix == '.xacro':
-        text = _run_xacro(path, arguments)
-    elif arguments:
-        raise LaunchError(f'{path} is no xacro file, its name does not end in .xacro: it takes no '
-                          f'arguments, got {" ".join(arguments)}')
-    else:
-        text = path.read_bytes()
+    if arguments and path.suffix != SUFFIX:
+        raise LaunchError(f'{path} is no xacro file, its name does not end in {SUFFIX}: it takes '
+                          f'no arguments, got {" ".join(arguments)}')
     try:
+        if path.suffix == SUFFIX:
+            text = expand_xacro(path, arguments)
+        else:
+            text = path.read_bytes()
         text = decode(text)
         with warnings.catch_warnings():
             warnings.simplefilter('ignore', ModelWarning)
@@ -259,22 +260,3 @@ def _split(model):
     if path.exists() or not found:
         return path, []
     return _expanded(found[1]), _words(found[2])
-
-
-def _run_xacro(path, arguments):
-    """Return what xacro makes of a file; its warnings go where it writes them."""
-    try:
-        import xacro
-    except ImportError:
-        raise LaunchError(f'{path} needs xacro: sudo apt install ros-$ROS_DISTRO-xacro, or '
-                          'pip install xacro') from None
-    mappings = {}
-    for argument in arguments:
-        name, mark, value = argument.partition(':=')
-        if not mark or not name:
-            raise LaunchError(f"arguments of xacro are name:=value, got '{argument}'")
-        mappings[name] = value
-    try:
-        return xacro.process_file(str(path), mappings=mappings).toxml()
-    except Exception as error:          # of any kind: a file may evaluate whatever it likes
-        raise LaunchError(f'xacro {path} failed: {type(error).__name__}: {error}') from None

@@ -1,47 +1,186 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``rbd_ros``."""
+"""The command ``rbd_ros``: what it prints, its exit codes, and that each message is one line."""
 
+import errno
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+
+from command_line import ARM, code_of, one_line, ROOT
 import pytest
-from rbd_ros.cli.main import main
-from rbd_ros.kernel_cache import cache_directory
-from robots import all_example_urdfs, example_urdf
+import rbd_ros
+from rbd_ros.cli import main as command
+from rbd_ros.cli.main import COMMANDS, main
+from rbd_ros.cli.progress import progress
+from rbd_ros.cli.whole_files import whole_files
+from robots import example_urdf, load_quietly
 
 
-def test_check_prints_order_tree_masses_and_warnings(capsys):
-    assert main(['check', str(example_urdf('panda.urdf'))]) == 0
-    text = capsys.readouterr().out
-    assert 'panda: 13 links, 12 joints, 8 degrees of freedom, 17.4519 kg' in text
-    assert text.index('0  panda_joint1 ') < text.index('7  panda_finger_joint1 ')
-    assert 'panda_finger_joint2 [prismatic = 1 panda_finger_joint1 +0]' in text
-    assert 'No warnings.' in text
-    assert main(['check', '--floating-base', str(example_urdf('anymal-kinova.urdf'))]) == 0
-    text = capsys.readouterr().out
-    assert 'base_wx' in text
-    assert 'Positions: base_qx' in text
-    assert 'no body has' in text
+# -- Being used wrongly. --------------------------------------------------------------------------
+
+@pytest.mark.parametrize('arguments, message', [
+    ([], 'required: command'), (['look'], "invalid choice: 'look'"), (['check'], 'urdf'),
+    (['check', ARM, 'more'], 'unrecognized arguments: more'),
+    (['check', ARM, '--gravity', '0', '0'], 'expected 3 arguments'),
+    (['check', ARM, '--colour'], 'unrecognized arguments: --colour'),
+    (['check', ARM, 'a\nb'], r'a\\nb'),
+    (['torques', ARM, '--q', 'elbow=up'], "'elbow=up' does not end in a number"),
+    (['torques', ARM, '--q', '1', 'elbow=2'], 'either all numbers in the order'),
+    (['torques', ARM, '--q', 'knee=2'], "no coordinate 'knee'.*shoulder_pan"),
+    (['torques', ARM, '--q'], 'expected at least one argument')])
+def test_wrong_usage_is_one_line_that_leads_to_help_and_exit_code_1(capsys, arguments, message):
+    assert code_of(*arguments) == 1
+    line = one_line(capsys)
+    assert re.search(message, line)
+    assert re.match(r'rbd_ros( \w+)?: .*; see rbd_ros( \w+)? --help$', line)
 
 
-def test_check_exits_with_1_on_refusal(capsys, tmp_path):
-    assert main(['check', '--strict', str(example_urdf('alex_psyonic_hands.urdf'))]) == 1
-    assert 'refused: ' in capsys.readouterr().err
-    assert main(['check', str(tmp_path / 'none.urdf')]) == 1
-    assert 'cannot be read' in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        main(['look'])
+@pytest.mark.parametrize('arguments, message', [
+    (['check', 'nothing.urdf'], 'nothing.urdf cannot be read: No such file'),
+    (['check', ARM, '--xacro-args', 'mass:=1'], r'does not end in \.xacro'),
+    (['torques', ARM, '--q', '1', '2'], r'--q has the shape \(2,\).*needs \(7,\)'),
+    (['torques', ARM, '--v', 'elbow=nan'], "--v of 'elbow' is nan"),
+    (['torques', ARM, '--lock', 'knee'], "no joint 'knee'"),
+    (['compare', ARM, ARM, '--configurations', '0'], '--configurations must be a whole number'),
+    (['compare', ARM, ARM, '--tolerance', '-1'], '--tolerance must lie between')])
+def test_what_is_refused_is_one_line_and_exit_code_1(capsys, arguments, message):
+    assert code_of(*arguments) == 1
+    line = one_line(capsys)
+    assert line.startswith('refused: ') and re.search(message, line)
 
 
-def test_check_prints_every_robot_of_example_robot_data(capsys):
-    for path in all_example_urdfs():
-        assert main(['check', str(path)]) == 0
-    assert 'nan' not in capsys.readouterr().out
+@pytest.mark.parametrize('name', COMMANDS)
+def test_every_command_has_help(capsys, name):
+    assert code_of(name, '--help') == 0
+    assert f'usage: rbd_ros {name}' in capsys.readouterr().out
 
 
-def test_warmup_compiles_all_kernels_and_says_where_they_are(capsys):
-    assert main(['warmup']) == 0
-    *lines, last = capsys.readouterr().out.splitlines()
-    assert str(cache_directory()) in last
-    named = {line.split()[2].rstrip(',') for line in lines}
-    assert {'all_terms', 'inverse_dynamics', 'forward_dynamics_derivatives',
-            'place_links'} <= named
-    assert sum('free joints' in line for line in lines) == len(lines) / 2
+def test_version_is_that_of_the_package(capsys):
+    assert code_of('--version') == 0
+    assert capsys.readouterr().out == f'{rbd_ros.__version__}\n'
+
+
+def test_help_needs_no_compiler():
+    code = ("import sys; sys.modules['numba'] = None; from rbd_ros.cli.main import main; "
+            "main(['--help'])")
+    subprocess.run([sys.executable, '-c', code], check=True, capture_output=True, cwd=ROOT)
+
+
+@pytest.mark.parametrize('error, code, message', [
+    (KeyboardInterrupt(), 130, 'interrupted; no file was changed'),
+    (PermissionError(errno.EACCES, 'Permission denied', '/x.csv'), 1, '/x.csv: Permission denied'),
+    (OSError('disk\non fire'), 1, r'disk\\non fire'),
+    (rbd_ros.ModelError('a\nb'), 1, r'refused: a\\nb')])
+def test_errors_while_a_command_runs_are_one_line(capsys, monkeypatch, error, code, message):
+    def run(options):
+        raise error
+
+    monkeypatch.setattr('rbd_ros.cli.check.run', run)
+    assert main(['check', ARM]) == code
+    assert re.search(message, one_line(capsys))
+
+
+def test_mistakes_of_the_program_are_not_hidden(monkeypatch):
+    monkeypatch.setattr('rbd_ros.cli.check.run', lambda options: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        main(['check', ARM])
+
+
+def test_warnings_of_the_robot_are_one_line_each(capsys):
+    path = example_urdf('anymal-kinova.urdf')
+    notes = load_quietly(path).warnings
+    assert notes
+    assert main(['torques', str(path)]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [f'warning: {note}' for note in notes]
+
+
+def test_a_reader_who_has_seen_enough_gets_no_traceback():
+    process = subprocess.run(
+        ['bash', '-c', f'{sys.executable} -m rbd_ros.cli.main check {ARM} --json | true'],
+        cwd=ROOT, capture_output=True, text=True, check=False)
+    assert process.stderr == ''
+
+
+def test_ctrl_c_ends_a_running_command_with_one_line():
+    code = ('import time, rbd_ros.cli.check as c\n'
+            'def run(options):\n'
+            '    print("ready", flush=True); time.sleep(60)\n'
+            'c.run = run\n'
+            'import sys; from rbd_ros.cli.main import main; sys.exit(main(["check", "x"]))')
+    process = subprocess.Popen([sys.executable, '-c', code], cwd=ROOT, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout.readline() == 'ready\n'
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err == 'interrupted; no file was changed\n'
+
+
+# -- Files and progress. --------------------------------------------------------------------------
+
+def test_files_appear_whole_or_not_at_all(tmp_path):
+    paths = [tmp_path / 'new' / 'a.csv', tmp_path / 'new' / 'b.yaml']
+    with whole_files(*paths) as drafts:
+        for draft in drafts:
+            draft.write_text('new')
+        assert [draft.suffix for draft in drafts] == ['.csv', '.yaml']
+        assert not any(path.exists() for path in paths)
+    assert all(path.read_text() == 'new' for path in paths)
+    with pytest.raises(KeyboardInterrupt), whole_files(*paths) as drafts:
+        drafts[0].write_text('newer')
+        raise KeyboardInterrupt
+    assert all(path.read_text() == 'new' for path in paths)
+    assert sorted(path.name for path in paths[0].parent.iterdir()) == ['a.csv', 'b.yaml']
+    assert paths[0].stat().st_mode & 0o777 == 0o666 & ~umask()
+
+
+def umask():
+    """Return the bits that new files lack."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def test_a_link_is_followed_and_a_device_is_not_replaced(tmp_path):
+    (tmp_path / 'link.csv').symlink_to(tmp_path / 'file.csv')
+    with whole_files(tmp_path / 'link.csv') as (draft,):
+        draft.write_text('text')
+    assert (tmp_path / 'link.csv').is_symlink()
+    assert (tmp_path / 'file.csv').read_text() == 'text'
+    for place in ('/dev/null', tmp_path):
+        with pytest.raises(rbd_ros.RbdError, match='is no file'), whole_files(place):
+            pass
+
+
+class Terminal(io.StringIO):
+    """Where somebody looks on."""
+
+    def isatty(self):
+        """Return that it is one."""
+        return True
+
+
+@pytest.mark.parametrize('rich', [True, False])
+def test_progress_is_shown_at_a_terminal_alone(monkeypatch, rich):
+    if not rich:
+        monkeypatch.setitem(sys.modules, 'rich.progress', None)
+    for stream, seen in ((Terminal(), True), (io.StringIO(), False)):
+        monkeypatch.setattr('sys.stderr', stream)
+        with progress('counting') as update:
+            update(1, 4)
+        assert ('counting' in stream.getvalue()) is seen
+        if seen:
+            assert '25' in stream.getvalue()
+
+
+def test_only_the_module_of_the_chosen_command_is_imported(monkeypatch):
+    names = []
+    monkeypatch.setattr(command, 'import_module', lambda name: names.append(name) or 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        main(['warmup'])
+    assert names == ['rbd_ros.cli.warmup']

@@ -69,16 +69,16 @@ def test_package_xml_names_every_import(folders, tags):
 
 
 @pytest.mark.parametrize('folders, names', [
-    (('rbd_ros',), (None, 'demo')),
+    (('rbd_ros',), (None, 'demo', 'xacro')),
     (('rbd_ros', 'test', 'examples'), (None, 'demo', 'test', 'bench'))])
 def test_setup_names_every_import_that_ros_does_not_bring(folders, names):
     wanted = {PYPI.get(module, module) for module in imports(*folders) if not is_of_ros(module)}
-    assert wanted <= required(*names) | {'xacro'}
+    assert wanted <= required(*names)
 
 
 def test_every_requirement_has_its_reason():
     lines = (ROOT / 'setup.py').read_text().partition('extras_require')[2].splitlines()
-    for name in ('demo', 'docs', 'colcon', 'bench'):
+    for name in ('demo', 'xacro', 'docs', 'colcon', 'bench'):
         start = next(k for k, line in enumerate(lines) if f"'{name}': [" in line)
         count = len(extras()[name])
         assert sum('#' in line for line in lines[start + 1:start + 1 + count]) >= count - 1, name

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many states at once, against one after the other."""
 
+import time
+
 import numpy as np
 import pytest
 import rbd_ros
@@ -84,6 +86,22 @@ def test_any_number_of_threads_gives_the_same(states):
     one, two, seven = (batch.inverse_dynamics(model, Q, V, A, threads=n) for n in (1, 2, 7))
     assert np.array_equal(one, two)
     assert np.array_equal(one, seven)
+
+
+def test_an_error_in_one_thread_ends_the_others():
+    model = random_tree(1, 3)
+    Q = np.zeros((100 * batch.CHUNK, model.nv))
+    told = []
+
+    def progress(*counts):
+        told.append(counts)
+        if len(told) == 1:
+            raise KeyboardInterrupt
+        time.sleep(0.05)            # the other thread computes on, slowly, unless it is told
+
+    with pytest.raises(KeyboardInterrupt):
+        batch.inverse_dynamics(model, Q, Q, Q, threads=2, progress=progress)
+    assert len(told) < 50
 
 
 def test_progress_is_told_after_every_chunk(states):

@@ -186,7 +186,7 @@ def test_fault_63_arguments_for_what_is_no_xacro_file_start_nothing(arm):
 def test_fault_63_a_xacro_file_that_fails_starts_nothing(tmp_path):
     pytest.importorskip('xacro')
     (tmp_path / 'arm.xacro').write_text(XACRO.replace('$(arg mass)', '$(arg weight)'))
-    with pytest.raises(LaunchError, match=r'arm\.xacro failed.*weight'):
+    with pytest.raises(LaunchError, match=r'arm\.xacro: xacro failed.*weight'):
         plan({'model': str(tmp_path / 'arm.xacro')}, everything)
     with pytest.raises(LaunchError, match='name:=value'):
         plan({'model': str(tmp_path / 'arm.xacro'), 'xacro_args': 'mass=5'}, everything)

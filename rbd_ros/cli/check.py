@@ -1,0 +1,125 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""``rbd_ros check``: what is in a robot description, for people or as JSON."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+import json
+from math import isfinite
+import warnings
+
+from rbd_ros.cli.options import add_robot, load_robot
+from rbd_ros.errors import ModelWarning
+from rbd_ros.model.model import Model
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    add_robot(parser, floating_base=True)
+    parser.add_argument('--strict', action='store_true', help='refuse what otherwise is warned of')
+    parser.add_argument('--json', action='store_true',
+                        help='print JSON, with everything that dynamics reads; numbers that are '
+                             'infinite are null')
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the report on a robot."""
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore', ModelWarning)       # they are part of the report
+        model = load_robot(options, strict=options.strict)
+    if options.json:
+        print(json.dumps(content(model), indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        print('\n'.join(describe(model)))
+    return 0
+
+
+def describe(model: Model) -> Iterator[str]:
+    """
+    Return a report on a robot.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+
+    Yields
+    ------
+    str
+        Lines of text: size, order of the coordinates, tree, and what is odd.
+
+    """
+    yield (f'{model.name}: {len(model.links)} links, {len(model.joints)} joints, '
+           f'{model.nv} degrees of freedom, {model.mass:.6g} kg')
+    yield ''
+    yield 'Coordinates, in the order of every vector:'
+    for k, name in enumerate(model.velocity_names):
+        unit, effort = ('rad', 'N m') if model.angular[k] else ('m', 'N')
+        resistance = ''.join(
+            f', {label} {x:.4g} {of}' for label, x, of in (
+                ('damping', model.damping[k], f'{effort} s/{unit}'),
+                ('friction', model.friction[k], effort)) if x)
+        yield (f'{k:5d}  {name:32s} {model.lower[k]:8.4g} ... {model.upper[k]:<8.4g} {unit:4s}'
+               f'velocity {model.velocity_limit[k]:.4g} {unit}/s, '
+               f'effort {model.effort_limit[k]:.4g} {effort}{resistance}')
+    if model.nq != model.nv:
+        yield 'Positions: ' + ', '.join(model.position_names)
+    yield ''
+    yield 'Tree (joint [kind] link, mass in kg):'
+    depth: dict[str, int] = {}
+    for k, link in enumerate(model.links):
+        joint = model.joints[k - 1] if k else None
+        depth[link.name] = depth[joint.parent] + 1 if joint else 0
+        mimic = ''
+        if joint and joint.mimic:
+            mimic = (f' = {joint.mimic.multiplier:g} {joint.mimic.joint} '
+                     f'{joint.mimic.offset:+g}')
+        lead = f'{joint.name} [{joint.kind}{mimic}] ' if joint else ''
+        yield '  ' * depth[link.name] + f'{lead}{link.name}, {link.mass:.6g}'
+    yield ''
+    if model.warnings:
+        yield f'Warnings ({len(model.warnings)}):'
+        yield from (f'  {note}' for note in model.warnings)
+    else:
+        yield 'No warnings.'
+
+
+def content(model: Model) -> dict[str, object]:
+    """
+    Return what is in a robot, as values that JSON has.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+
+    Returns
+    -------
+    dict
+        With ``name mass gravity position_names coordinates joints links warnings``.
+
+    """
+    return {
+        'name': model.name,
+        'mass': model.mass,
+        'gravity': model.gravity.tolist(),
+        'position_names': list(model.position_names),
+        'coordinates': [
+            {'name': name, 'unit': 'rad' if angular else 'm', **dict(zip(
+                ('lower', 'upper', 'velocity_limit', 'effort_limit', 'damping', 'friction'),
+                (float(x) if isfinite(x) else None for x in numbers)))}
+            for name, angular, *numbers in zip(
+                model.velocity_names, model.angular, model.lower, model.upper,
+                model.velocity_limit, model.effort_limit, model.damping, model.friction)],
+        'joints': [
+            {'name': joint.name, 'kind': joint.kind, 'parent': joint.parent, 'child': joint.child,
+             'placement': joint.placement.tolist(), 'axis': joint.axis.tolist(),
+             'mimic': None if joint.mimic is None else vars(joint.mimic),
+             'armature': [float(x) for x in joint.armature]}
+            for joint in model.joints],
+        'links': [
+            {'name': link.name, 'mass': float(link.mass), 'com': link.com.tolist(),
+             'inertia': link.inertia.tolist()} for link in model.links],
+        'warnings': list(model.warnings)}

@@ -1,0 +1,176 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""``rbd_ros compare``: in what two robot descriptions differ."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+import numpy as np
+from rbd_ros.batch import inverse_dynamics
+from rbd_ros.cli.options import add_xacro
+from rbd_ros.model.configurations import neutral, random_configuration
+from rbd_ros.model.joints import Joint
+from rbd_ros.model.model import Model
+from rbd_ros.model.urdf import load_urdf
+from rbd_ros.model.xacro_files import SUFFIX
+from rbd_ros.texts import listed
+from rbd_ros.validation import number, whole_number
+
+# Numbers in SI units count as at least as large as this when they are compared: what rounding
+# leaves of a zero is not 100 % off.
+LEAST = 1e-6
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.add_argument('first', metavar='A', help='URDF or xacro file')
+    parser.add_argument('second', metavar='B', help='URDF or xacro file')
+    add_xacro(parser)
+    parser.add_argument('--tolerance', type=float, default=1e-6,
+                        help='numbers are equal if they differ by no more than this share of the '
+                             'largest entry of the field, such as an inertia (default: 1e-6)')
+    parser.add_argument('--configurations', type=int, default=200,
+                        help='random configurations at which gravity torques are compared '
+                             '(default: 200)')
+    parser.add_argument('--seed', type=int, default=0, help='of the configurations')
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the differences; return 2 if there are any."""
+    tolerance = number('--tolerance', options.tolerance, 0.0)
+    count = whole_number('--configurations', options.configurations)
+    rng = np.random.default_rng(whole_number('--seed', options.seed, least=0))
+    a, b = (load_urdf(path, xacro_arguments=options.xacro_args if path.endswith(SUFFIX) else ())
+            for path in (options.first, options.second))
+    found = [*differences(a, b, tolerance), *gravity_differences(a, b, tolerance, count, rng)]
+    print('\n'.join(found or [f'equal within {tolerance:g}']))
+    return 2 if found else 0
+
+
+def differences(a: Model, b: Model, tolerance: float) -> Iterator[str]:
+    """
+    Return in what the descriptions of two robots differ.
+
+    Parameters
+    ----------
+    a, b : Model
+        The robots.
+    tolerance : float
+        As a share of the largest entry of a field.
+
+    Yields
+    ------
+    str
+        A line for each difference.
+
+    """
+    def compare(what: str, x: object, y: object, unit: str = '') -> Iterator[str]:
+        if not _equal(x, y, tolerance):
+            yield f'{what}: {_shown(x)} / {_shown(y)}{unit and " " + unit}'
+
+    yield from _only('link', a.link_names, b.link_names)
+    yield from _only('joint', a.joint_names, b.joint_names)
+    yield from compare('mass of the robot', a.mass, b.mass, 'kg')
+    if set(a.velocity_names) == set(b.velocity_names):
+        yield from compare('order of the coordinates', a.velocity_names, b.velocity_names)
+    links = {link.name: link for link in b.links}
+    for one in a.links:
+        if other := links.get(one.name):
+            what = f"link '{one.name}': "
+            yield from compare(what + 'mass', one.mass, other.mass, 'kg')
+            yield from compare(what + 'centre of mass', one.com, other.com, 'm')
+            yield from compare(what + 'inertia xx yy zz xy xz yz',
+                               _six(one.inertia), _six(other.inertia), 'kg m^2')
+    joints = {joint.name: joint for joint in b.joints}
+    for joint in a.joints:
+        if other := joints.get(joint.name):
+            for label, x, y in zip(_FIELDS, _fields(joint), _fields(other)):
+                yield from compare(f"joint '{joint.name}': {label}", x, y)
+
+
+_FIELDS = ('kind', 'parent', 'child', 'mimics', 'multiplier and offset',
+           'position in the parent, m', 'orientation in the parent', 'axis', 'lower limit',
+           'upper limit', 'velocity limit', 'effort limit', 'damping', 'friction', 'armature')
+
+
+def _fields(joint: Joint) -> tuple[object, ...]:
+    mimic = joint.mimic
+    return (joint.kind, joint.parent, joint.child, mimic.joint if mimic else 'none',
+            (mimic.multiplier, mimic.offset) if mimic else (), joint.placement[:3, 3],
+            joint.placement[:3, :3], joint.axis if joint.kind != 'fixed' else (),
+            joint.lower, joint.upper, joint.velocity, joint.effort, joint.damping, joint.friction,
+            joint.armature)
+
+
+def _six(inertia: np.ndarray) -> np.ndarray:
+    return inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+
+
+def _only(what: str, a: tuple[str, ...], b: tuple[str, ...]) -> Iterator[str]:
+    for side, names in (('first', [x for x in a if x not in set(b)]),
+                        ('second', [x for x in b if x not in set(a)])):
+        if names:
+            yield f'{what}s in the {side} alone: {listed(names)}'
+
+
+def _equal(x: object, y: object, tolerance: float) -> bool:
+    x, y = np.asarray(x), np.asarray(y)
+    if x.shape != y.shape or 'U' in (x.dtype.kind, y.dtype.kind):
+        return np.array_equal(x, y)             # names
+    if not np.array_equal(np.isfinite(x), np.isfinite(y)):
+        return False
+    finite = np.isfinite(x)
+    size = max(np.max(np.abs(z), initial=LEAST, where=finite) for z in (x, y))
+    return bool(np.all(x[~finite] == y[~finite])
+                and np.all(np.abs(x - y)[finite] <= tolerance * size))
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, np.ndarray):
+        value = tuple(value.ravel().tolist())
+    if isinstance(value, tuple):
+        return ' '.join(_shown(x) for x in value) or 'none'
+    return f'{value:.9g}' if isinstance(value, float) else str(value)
+
+
+def gravity_differences(a: Model, b: Model, tolerance: float, count: int,
+                        rng: np.random.Generator) -> Iterator[str]:
+    """
+    Return by how much the gravity torques of two robots differ, for the joints that both have.
+
+    Parameters
+    ----------
+    a, b : Model
+        The robots. What joints the second has besides stand at their neutral positions.
+    tolerance : float
+        As a share of the largest torque.
+    count : int
+        Of random configurations within the limits of the first robot.
+    rng : Generator
+        Where they come from.
+
+    Yields
+    ------
+    str
+        A line for each joint.
+
+    """
+    Q = np.array([random_configuration(a, rng) for _ in range(count)])
+    there = {name: k for k, name in enumerate(b.position_names)}
+    shared = [(k, there[name]) for k, name in enumerate(a.position_names) if name in there]
+    Q_b = np.tile(neutral(b), (count, 1))
+    for k, k_b in shared:
+        Q_b[:, k_b] = Q[:, k]
+    G, G_b = (inverse_dynamics(model, q, still, still) for model, q, still in (
+        (a, Q, np.zeros((count, a.nv))), (b, Q_b, np.zeros((count, b.nv)))))
+    largest = max(np.max(np.abs(G), initial=0.0), np.max(np.abs(G_b), initial=0.0), LEAST)
+    there = {name: k for k, name in enumerate(b.velocity_names)}
+    for k, name in enumerate(a.velocity_names):
+        if name in there:
+            error = np.abs(G[:, k] - G_b[:, there[name]])
+            if np.max(error) > tolerance * largest:
+                yield (f"gravity torque of '{name}': differs by up to {np.max(error):.4g} "
+                       f'{"N m" if a.angular[k] else "N"}, RMS {np.sqrt(np.mean(error ** 2)):.4g} '
+                       f'of {np.sqrt(np.mean(G[:, k] ** 2)):.4g}, over {count} configurations')

@@ -1,0 +1,187 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+``rbd_ros doctor``: what is installed, and what is missing.
+
+Exit codes: 0, all is well (ROS and what only some commands need may lack); 1, something that the
+library needs is missing; 2, it works, but not as it should.
+
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from importlib import import_module, metadata, util
+import os
+from pathlib import Path
+import platform
+import subprocess
+import sys
+import time
+from typing import NamedTuple
+
+import rbd_ros
+from rbd_ros.texts import listed, printable
+
+NEEDED = ('numpy', 'scipy', 'numba', 'llvmlite', 'lxml')
+# What some commands need besides, and for what.
+OPTIONAL = {
+    'xacro': 'reads xacro files',
+    'rich': 'shows progress, and the live table of the demo',
+    'matplotlib': 'draws the plots of the demo',
+}
+# Packages of messages that the nodes import.
+MESSAGES = ('builtin_interfaces', 'diagnostic_msgs', 'geometry_msgs', 'nav_msgs', 'rcl_interfaces',
+            'sensor_msgs', 'std_msgs', 'std_srvs', 'visualization_msgs')
+FINE, MISSING, DOUBTFUL = 0, 1, 2
+# Prints which RMW is loaded.
+RMW = 'import rclpy.utilities as u; print(u.get_rmw_implementation_identifier())'
+# How often the doctor pauses, and for how long, s.
+PAUSES, PAUSE = 100, 1e-3
+
+
+class Finding(NamedTuple):
+    """One thing that the doctor looked at: its name, what there is, and how bad that is."""
+
+    what: str
+    text: str
+    grade: int = FINE
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add no option: everything is looked at."""
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print all findings, and how bad the worst is."""
+    worst = FINE
+    for found in findings():
+        mark = {FINE: ' ', MISSING: '!', DOUBTFUL: '?'}[found.grade]
+        print(f'{mark} {found.what:20s} {printable(found.text)}', flush=True)
+        if found.grade != FINE:
+            worst = found.grade if worst == FINE else min(worst, found.grade)
+    print({FINE: 'All is well.', MISSING: 'The library does not work: install what is marked with '
+           '!.', DOUBTFUL: 'It works, but not as it should: see what is marked with ?.'}[worst])
+    return worst
+
+
+def findings() -> Iterator[Finding]:
+    """Look at everything, and yield what is there."""
+    yield Finding('rbd_ros', f'{rbd_ros.__version__} in {Path(rbd_ros.__file__).parent}')
+    yield Finding('python', f'{platform.python_version()} on {platform.platform()}, '
+                            f'{os.cpu_count()} processors')
+    for name in NEEDED:
+        version, error = _load(name)
+        yield Finding(name, version or f'{error}: pip install {name}',
+                      FINE if version else MISSING)
+    for name, purpose in OPTIONAL.items():
+        version, error = _load(name)
+        absent = f'not there; it {purpose}: pip install {name}'
+        if version or not _is_installed(name):
+            yield Finding(name, version or absent)
+        else:
+            yield Finding(name, error, DOUBTFUL)
+    yield _kernels()
+    yield from _ros()
+    yield _clock()
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _load(name: str) -> tuple[str, str]:
+    """Return the version of a module that can be imported, or what went wrong."""
+    try:
+        module = import_module(name)
+    except Exception as error:          # of any kind: libraries load others
+        return '', f'cannot be loaded: {type(error).__name__}: {error}'
+    return _version(name) or str(getattr(module, '__version__', 'of unknown version')), ''
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ''
+
+
+def _kernels() -> Finding:
+    """Look at the directory of the compiled kernels."""
+    try:
+        from rbd_ros.kernel_cache import cache_directory, is_ours
+        path = cache_directory()
+    except ImportError as error:
+        return Finding('kernels', f'cannot be compiled: {error}', MISSING)
+    if path is None:
+        return Finding('kernels', 'compiled in every process anew: there is no home directory; '
+                       'set XDG_CACHE_HOME', DOUBTFUL)
+    if not path.exists():
+        above = next(parent for parent in path.parents if parent.exists())
+        if not os.access(above, os.W_OK):
+            return Finding('kernels', f'compiled in every process anew: {above} cannot be '
+                           'written; set XDG_CACHE_HOME', DOUBTFUL)
+        return Finding('kernels', f'not yet compiled, will be kept in {path}: rbd_ros warmup')
+    if not is_ours(path.stat()):
+        return Finding('kernels', f'compiled in every process anew: others own {path} or can '
+                       'write it; remove it', DOUBTFUL)
+    sizes = [file.stat().st_size for file in path.glob('*.kernel')]
+    kept = f'{len(sizes)} in {path}, {sum(sizes) / 2 ** 20:.1f} MiB'
+    if not os.access(path, os.W_OK):
+        return Finding('kernels', f'{kept}; others cannot be kept: it cannot be written', DOUBTFUL)
+    return Finding('kernels', kept)
+
+
+def _ros() -> Iterator[Finding]:
+    """Look for what the nodes need."""
+    if not _is_installed('rclpy'):
+        yield Finding('ROS 2', 'not there; library and command work without, nodes do not: source '
+                      "its setup.bash, or 'make setup'")
+        return
+    # In a process of its own: an RMW that cannot be loaded ends the process.
+    tried = subprocess.run([sys.executable, '-c', RMW], capture_output=True, text=True,
+                           check=False)
+    name = tried.stdout.strip()
+    complaint = (tried.stderr.strip().splitlines() or ['no word of why'])[-1]
+    if name:
+        yield Finding('rclpy', _version('rclpy') or 'of unknown version')
+        yield Finding('RMW', name)
+    else:
+        yield Finding('rclpy', f'cannot be loaded: {complaint}', DOUBTFUL)
+    yield Finding('environment', ', '.join(
+        f'{name}={os.environ[name]}' for name in (
+            'ROS_DISTRO', 'ROS_DOMAIN_ID', 'RMW_IMPLEMENTATION', 'ROS_AUTOMATIC_DISCOVERY_RANGE',
+            'ROS_LOCALHOST_ONLY', 'ROS_SECURITY_ENABLE') if name in os.environ)
+        or 'nothing of ROS is set: domain 0, without security')
+    if absent := [name for name in MESSAGES if not _is_installed(name)]:
+        yield Finding('messages', f'not there: {listed(absent)}; nodes need them', DOUBTFUL)
+    version, error = _load('rbd_msgs')
+    if not version:
+        yield Finding('rbd_msgs', f'{error}; nodes need it: build the workspace with colcon, or '
+                      "'make setup'", DOUBTFUL)
+    elif version[0].isdigit() and version != rbd_ros.__version__:
+        yield Finding('rbd_msgs', f'{version}, but rbd_ros is {rbd_ros.__version__}: build both '
+                      'from one version', DOUBTFUL)
+    else:
+        yield Finding('rbd_msgs', version)
+
+
+def _clock() -> Finding:
+    """Look at the time, and at how long a pause takes."""
+    now = time.time()
+    late = 0.0
+    for _ in range(PAUSES):
+        start = time.perf_counter()
+        time.sleep(PAUSE)
+        late = max(late, time.perf_counter() - start - PAUSE)
+    text = (f'{datetime.fromtimestamp(now, timezone.utc):%Y-%m-%d %H:%M:%S} UTC; a pause of '
+            f'{1e3 * PAUSE:g} ms lasts up to {1e3 * late:.2f} ms longer')
+    if now < Path(__file__).stat().st_mtime:
+        return Finding('clock', f'{text}; it is before the time at which this program was '
+                       'installed: set it', DOUBTFUL)
+    return Finding('clock', text)

@@ -1,0 +1,165 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Options that several commands share, and what becomes of them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from rbd_ros.cli.parser import UsageError
+from rbd_ros.model.configurations import neutral
+from rbd_ros.model.model import Model
+from rbd_ros.model.modifications import with_locked_joints
+from rbd_ros.model.urdf import load_urdf
+from rbd_ros.texts import listed, printable
+from rbd_ros.validation import finite_vector
+
+
+def add_list(parser: argparse.ArgumentParser, name: str, **more: Any) -> None:
+    """Add an option that takes one or more values and may be repeated."""
+    parser.add_argument(name, nargs='+', action='extend', default=[], **more)
+
+
+# -- Robots. --------------------------------------------------------------------------------------
+
+def add_robot(parser: argparse.ArgumentParser, *, floating_base: bool = False,
+              lock: bool = False) -> None:
+    """
+    Add the options that `load_robot` reads.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        Of the command.
+    floating_base, lock : bool
+        Whether to add ``--floating-base``, and ``--lock``.
+
+    """
+    parser.add_argument('urdf', help='URDF or xacro file of the robot')
+    add_xacro(parser)
+    parser.add_argument('--gravity', nargs=3, type=float, metavar=('X', 'Y', 'Z'),
+                        help="acceleration of gravity in the root link's frame, m/s^2; "
+                             'default: 0 0 -9.81')
+    if floating_base:
+        parser.add_argument('--floating-base', action='store_true', help='let the root float')
+    if lock:
+        add_list(parser, '--lock', type=joint_number, metavar='JOINT[=POSITION]',
+                 help='joints that are held, rad or m; default of the position: 0')
+
+
+def add_xacro(parser: argparse.ArgumentParser) -> None:
+    """Add the option for arguments of xacro."""
+    add_list(parser, '--xacro-args', metavar='NAME:=VALUE', help='arguments for a xacro file')
+
+
+def load_robot(options: argparse.Namespace, **more: Any) -> Model:
+    """
+    Return the robot that the options of `add_robot` name.
+
+    Parameters
+    ----------
+    options : Namespace
+        Of the command.
+    **more
+        For `load_urdf`.
+
+    """
+    if options.gravity is not None:
+        more['gravity'] = options.gravity
+    model = load_urdf(options.urdf, xacro_arguments=options.xacro_args,
+                      floating_base=getattr(options, 'floating_base', False), **more)
+    lock = getattr(options, 'lock', [])
+    return with_locked_joints(model, dict(lock)) if lock else model
+
+
+# -- Numbers and names. ---------------------------------------------------------------------------
+
+def joint_number(text: str) -> tuple[str, float]:
+    """Return joint and number of ``JOINT=NUMBER``, or of ``JOINT``, which stands for 0."""
+    name, mark, number = text.rpartition('=')
+    return (name, _number(text, number)) if mark else (number, 0.0)
+
+
+def number_of_joint(text: str) -> tuple[str | None, float]:
+    """Return joint and number of ``JOINT=NUMBER``, or None and that of ``NUMBER``."""
+    name, mark, number = text.rpartition('=')
+    return name if mark else None, _number(text, number)
+
+
+def _number(text: str, number: str) -> float:
+    try:
+        return float(number)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"'{printable(text, 120)}' does not end in a number") from None
+
+
+def two_names(text: str) -> tuple[str, str]:
+    """Return the names of ``OLD=NEW``."""
+    old, mark, new = text.partition('=')
+    if not (old and mark and new):
+        raise argparse.ArgumentTypeError(f"'{printable(text, 120)}' is not OLD=NEW")
+    return old, new
+
+
+def state_vector(model: Model, label: str, given: Iterable[tuple[str | None, float]], *,
+                 positions: bool = False) -> np.ndarray:
+    """
+    Return q, v or a from numbers in the order of the model, or by the names of coordinates.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    label : str
+        The option, for errors.
+    given : iterable of (str or None, float)
+        From `number_of_joint`. Coordinates that are not named are 0, or neutral; so are all if
+        there is nothing.
+    positions : bool
+        Whether it is q.
+
+    """
+    given = list(given)
+    if given and all(name is None for name, _ in given):
+        return finite_vector(model, label, [x for _, x in given], positions=positions)
+    names = model.position_names if positions else model.velocity_names
+    vector = neutral(model) if positions else np.zeros(model.nv)
+    for name, x in given:
+        if name is None:
+            raise UsageError(f'{label}: write either all numbers in the order of the model, or '
+                             f'NAME={x:g} for each')
+        vector[_index(label, name, names)] = x
+    return finite_vector(model, label, vector, positions=positions)
+
+
+def joint_vector(model: Model, label: str, given: Iterable[tuple[str | None, float]],
+                 default: np.ndarray) -> np.ndarray:
+    """
+    Return one number for each velocity: those that were given, else the default.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    label : str
+        The option, for errors.
+    given : iterable of (str or None, float)
+        From `number_of_joint`; a number without a name is for all. The last one counts.
+    default : ndarray, shape (nv,)
+        Where nothing was given.
+
+    """
+    vector = np.array(default, float)
+    for name, x in given:
+        vector[... if name is None else _index(label, name, model.velocity_names)] = x
+    return vector
+
+
+def _index(label: str, name: str, names: tuple[str, ...]) -> int:
+    if name not in names:
+        raise UsageError(f"{label}: the robot has no coordinate '{name}'; it has {listed(names)}")
+    return names.index(name)

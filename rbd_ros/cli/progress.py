@@ -1,0 +1,63 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a user who waits at a terminal sees meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+import sys
+from time import monotonic
+
+# s between two lines that are printed over each other
+PERIOD = 0.1
+Update = Callable[[float, float], None]
+
+
+@contextmanager
+def progress(label: str) -> Iterator[Update]:
+    """
+    Show how far long work is, on standard error if that is a terminal.
+
+    Parameters
+    ----------
+    label : str
+        What is being done.
+
+    Yields
+    ------
+    callable
+        Takes how much is done, and of how much; threads may call it.
+
+    """
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    try:
+        from rich.console import Console
+        from rich.progress import Progress
+    except ImportError:
+        with _plain_line(label) as update:
+            yield update
+        return
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def _plain_line(label: str) -> Iterator[Update]:
+    """Print a percentage over and over, and wipe it away."""
+    last = -PERIOD
+
+    def update(done: float, total: float) -> None:
+        nonlocal last
+        if monotonic() - last >= PERIOD:
+            last = monotonic()
+            sys.stderr.write(f'\r{label}: {100.0 * done / max(total, 1e-300):3.0f} %')
+            sys.stderr.flush()
+    try:
+        yield update
+    finally:
+        sys.stderr.write('\r\x1b[K')
+        sys.stderr.flush()

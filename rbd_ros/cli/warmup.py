@@ -1,0 +1,23 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""``rbd_ros warmup``: all kernels, compiled."""
+
+from __future__ import annotations
+
+import argparse
+
+from rbd_ros.kernel_cache import cache_directory
+from rbd_ros.warmup import warm_up
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add no option: there is nothing to choose."""
+
+
+def run(options: argparse.Namespace) -> int:
+    """Compile all kernels, or load them from the cache, and say how long that takes."""
+    for floating_base, robots in ((False, 'screws alone'), (True, 'ball and free joints')):
+        for name, seconds in warm_up(floating_base=floating_base):
+            print(f'{seconds:6.2f} s  {name}, joints: {robots}', flush=True)
+    print(f'The kernels are in {cache_directory() or "memory alone: there is no home directory"}')
+    return 0

@@ -1,0 +1,52 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Files that are written as a whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+import os
+from pathlib import Path
+import tempfile
+
+from rbd_ros.cli.parser import UsageError
+
+
+@contextmanager
+def whole_files(*paths: str | Path) -> Iterator[list[Path]]:
+    """
+    Let files be written, and put them in their places when all of them are there.
+
+    What was there before stays if anything goes wrong, Ctrl-C included. Missing directories are
+    made. Files appear one after the other, each at once.
+
+    Parameters
+    ----------
+    *paths : str or path-like
+        Where the files go; all into one directory.
+
+    Yields
+    ------
+    list of Path
+        Where to write them: in a temporary directory beside, with the names they will have.
+
+    Raises
+    ------
+    UsageError
+        If something that is no file is in a place.
+    OSError
+        If the directory cannot be written.
+
+    """
+    places = [Path(path).expanduser().resolve() for path in paths]
+    for place in places:
+        if place.exists() and not place.is_file():
+            raise UsageError(f'{place} is no file: it is not replaced; choose another name')
+    directory = places[0].parent
+    directory.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=directory, prefix='.rbd_ros-') as temporary:
+        drafts = [Path(temporary, place.name) for place in places]
+        yield drafts
+        for draft, place in zip(drafts, places):
+            os.replace(draft, place)

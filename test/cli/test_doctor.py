@@ -1,0 +1,86 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""``rbd_ros doctor`` and ``warmup``."""
+
+import re
+import subprocess
+import sys
+
+from command_line import ROOT
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros.cli.main import main
+from rbd_ros.kernel_cache import cache_directory
+
+
+def test_warmup_compiles_all_kernels_and_says_where_they_are(capsys):
+    assert main(['warmup']) == 0
+    *lines, last = capsys.readouterr().out.splitlines()
+    assert str(cache_directory()) in last
+    named = {line.split()[2].rstrip(',') for line in lines}
+    assert {'all_terms', 'inverse_dynamics', 'forward_dynamics_derivatives',
+            'place_links'} <= named
+    assert sum('free joints' in line for line in lines) == len(lines) / 2
+
+
+def doctor(capsys):
+    """Return exit code and lines by what they are about."""
+    code = main(['doctor'])
+    lines = capsys.readouterr().out.splitlines()
+    return code, {line[2:].split(maxsplit=1)[0]: line for line in lines[:-1]}
+
+
+def test_doctor_prints_versions_cache_and_clock(capsys):
+    code, lines = doctor(capsys)
+    assert code in (0, 2)           # other programs of this machine may have spoilt the cache
+    assert rbd_ros.__version__ in lines['rbd_ros']
+    assert np.__version__ in lines['numpy']
+    assert {'python', 'scipy', 'numba', 'xacro', 'rich', 'rclpy', 'RMW', 'rbd_msgs'} <= set(lines)
+    assert str(cache_directory()) in lines['kernels']
+    assert re.search(r'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC', lines['clock'])
+
+
+@pytest.mark.parametrize('name, code, mark', [('lxml', 1, '!'), ('rbd_msgs', 2, '?')])
+def test_doctor_marks_what_is_missing(capsys, monkeypatch, name, code, mark):
+    monkeypatch.setitem(sys.modules, name, None)
+    got, lines = doctor(capsys)
+    assert got == code and lines[name].startswith(f'{mark} {name}')
+
+
+def test_doctor_finds_that_the_library_needs_more_first(capsys, monkeypatch):
+    for name in ('rbd_msgs', 'scipy'):
+        monkeypatch.setitem(sys.modules, name, None)
+    assert doctor(capsys)[0] == 1
+
+
+def test_doctor_works_where_nothing_else_does():
+    code = ("import sys; sys.modules.update(dict.fromkeys(('numba', 'lxml', 'scipy'))); "
+            "from rbd_ros.cli.main import main; sys.exit(main(['doctor']))")
+    process = subprocess.run([sys.executable, '-c', code], check=False, capture_output=True,
+                             cwd=ROOT, text=True)
+    assert process.returncode == 1 and process.stderr == ''
+    assert '! numba' in process.stdout and '! kernels' in process.stdout
+
+
+def test_doctor_names_an_rmw_that_cannot_be_loaded(capsys, monkeypatch):
+    monkeypatch.setenv('RMW_IMPLEMENTATION', 'rmw_of_nobody')
+    code, lines = doctor(capsys)
+    assert code == 2 and lines['rclpy'].startswith('?') and 'rmw_of_nobody' in lines['rclpy']
+
+
+def test_doctor_sees_that_kernels_cannot_be_kept(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path))
+    monkeypatch.setattr('numba.config.CACHE_DIR', '')
+    code, lines = doctor(capsys)
+    assert 'not yet compiled' in lines['kernels'] and lines['kernels'].startswith('  ')
+    cache_directory().mkdir(parents=True, mode=0o777)
+    cache_directory().chmod(0o777)
+    code, lines = doctor(capsys)
+    assert code == 2 and lines['kernels'].startswith('? kernels') and 'others' in lines['kernels']
+
+
+def test_doctor_sees_a_clock_that_lags(capsys, monkeypatch):
+    monkeypatch.setattr('time.time', lambda: 1e9)
+    code, lines = doctor(capsys)
+    assert code == 2 and lines['clock'].startswith('? clock') and '2001-09-09' in lines['clock']

@@ -1,0 +1,208 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""``rbd_ros check``, ``torques`` and ``compare``, and xacro files."""
+
+import json
+from pathlib import Path
+import re
+import sys
+
+from command_line import ARM, code_of, one_line
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros.cli.main import main
+from robots import all_example_urdfs, example_urdf, load_quietly
+
+# Numbers are printed with nine digits.
+PRINTED = 1e-8
+XACRO = """<robot name="one" xmlns:xacro="http://www.ros.org/wiki/xacro">
+<xacro:arg name="mass" default="1"/>
+<link name="a"/><link name="b"><inertial><mass value="$(arg mass)"/>
+<inertia ixx=".01" iyy=".01" izz=".01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="j" type="prismatic"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
+<limit lower="0" upper="1" effort="9" velocity="2"/></joint></robot>"""
+
+
+# -- check. ---------------------------------------------------------------------------------------
+
+def test_check_prints_order_tree_masses_and_warnings(capsys):
+    assert main(['check', str(example_urdf('panda.urdf'))]) == 0
+    text = capsys.readouterr().out
+    assert 'panda: 13 links, 12 joints, 8 degrees of freedom, 17.4519 kg' in text
+    assert text.index('0  panda_joint1 ') < text.index('7  panda_finger_joint1 ')
+    assert 'panda_finger_joint2 [prismatic = 1 panda_finger_joint1 +0]' in text
+    assert 'No warnings.' in text
+    assert main(['check', '--floating-base', str(example_urdf('anymal-kinova.urdf'))]) == 0
+    text = capsys.readouterr().out
+    assert 'base_wx' in text
+    assert 'Positions: base_qx' in text
+    assert 'no body has' in text
+
+
+def test_check_exits_with_1_on_refusal(capsys):
+    assert main(['check', '--strict', str(example_urdf('alex_psyonic_hands.urdf'))]) == 1
+    assert 'refused: ' in capsys.readouterr().err
+
+
+def test_check_prints_every_robot_of_example_robot_data(capsys):
+    for path in all_example_urdfs():
+        assert main(['check', str(path)]) == 0
+    assert 'nan' not in capsys.readouterr().out
+
+
+def test_check_as_json_has_limits_damping_and_friction_of_every_coordinate(capsys, tmp_path):
+    arm = Path(ARM).read_text().replace('friction="0"', 'friction="0.7"', 1)
+    arm = arm.replace('type="revolute"', 'type="continuous"', 1)
+    (tmp_path / 'arm.urdf').write_text(arm)
+    model = load_quietly(tmp_path / 'arm.urdf')
+    assert main(['check', '--json', str(tmp_path / 'arm.urdf')]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one['name'] for one in found['coordinates']] == list(model.velocity_names)
+    for label in ('lower', 'upper', 'velocity_limit', 'effort_limit', 'damping', 'friction'):
+        assert [one[label] for one in found['coordinates']] == [
+            x if np.isfinite(x) else None for x in getattr(model, label)], label
+    assert found['coordinates'][0]['lower'] is None
+    assert 0.7 in [one['friction'] for one in found['coordinates']]
+    assert found['coordinates'][0]['unit'] == 'rad'
+    assert sum(link['mass'] for link in found['links']) == pytest.approx(model.mass)
+    assert [joint['child'] for joint in found['joints']] == list(model.link_names[1:])
+    assert found['warnings'] == list(model.warnings)
+
+
+def test_check_as_json_takes_every_robot_of_example_robot_data(capsys):
+    for path in all_example_urdfs():
+        assert main(['check', '--json', str(path)]) == 0
+        found = json.loads(capsys.readouterr().out)
+        model = load_quietly(path)
+        assert [link['name'] for link in found['links']] == list(model.link_names)
+
+
+# -- xacro. ---------------------------------------------------------------------------------------
+
+def test_xacro_files_are_taken_like_urdf(capsys, tmp_path):
+    path = tmp_path / 'one.urdf.xacro'
+    path.write_text(XACRO)
+    assert main(['torques', str(path), '--xacro-args', 'mass:=3']) == 0
+    assert float(capsys.readouterr().out.split()[1]) == pytest.approx(3 * 9.81)
+    assert rbd_ros.load_urdf(path).mass == 1.0
+    assert rbd_ros.load_urdf(path, xacro_arguments=['mass:=4']).mass == 4.0
+
+
+@pytest.mark.parametrize('text, arguments, message', [
+    (XACRO, ['mass=3'], "arguments of xacro are name:=value, got 'mass=3'"),
+    (XACRO.replace('arg mass', 'arg weight'), [], 'xacro failed: .*weight'),
+    (XACRO.replace('1"/>', '${1/0}"/>'), [], 'xacro failed'), ('hello', [], 'xacro failed')])
+def test_xacro_files_that_fail_are_refused_in_one_line(capsys, tmp_path, text, arguments, message):
+    (tmp_path / 'one.xacro').write_text(text)
+    more = ['--xacro-args', *arguments] if arguments else []
+    assert code_of('check', str(tmp_path / 'one.xacro'), *more) == 1
+    line = one_line(capsys)
+    assert 'one.xacro: ' in line and re.search(message, line)
+
+
+def test_without_xacro_the_message_says_what_to_install(capsys, tmp_path, monkeypatch):
+    (tmp_path / 'one.xacro').write_text(XACRO)
+    monkeypatch.setitem(sys.modules, 'xacro', None)
+    assert code_of('check', str(tmp_path / 'one.xacro')) == 1
+    assert 'pip install xacro' in one_line(capsys)
+
+
+# -- torques. -------------------------------------------------------------------------------------
+
+def printed_torques(capsys):
+    """Return names, numbers and units of the lines that were printed."""
+    lines = [line.split(maxsplit=2) for line in capsys.readouterr().out.splitlines()]
+    return [one[0] for one in lines], [float(one[1]) for one in lines], [one[2] for one in lines]
+
+
+def test_torques_are_those_of_inverse_dynamics(capsys):
+    model = rbd_ros.load_urdf(ARM)
+    q, v, a = np.random.default_rng(1).uniform(-1.0, 1.0, (3, 7))
+    v[0] = -1e-5
+    words = [['--' + label, *(repr(float(x)) for x in vector)]
+             for label, vector in (('q', q), ('v', v), ('a', a))]
+    assert main(['torques', ARM, *words[0], *words[1], *words[2]]) == 0
+    names, numbers, units = printed_torques(capsys)
+    expected = rbd_ros.inverse_dynamics(model, q, v, a)
+    assert names == list(model.velocity_names) and set(units) == {'N m'}
+    assert np.allclose(numbers, expected, rtol=PRINTED)
+    assert main(['torques', ARM, *words[0], *words[1], *words[2], '--friction']) == 0
+    with_friction = printed_torques(capsys)[1]
+    assert np.allclose(with_friction, expected + rbd_ros.friction_torques(model, v), rtol=PRINTED)
+
+
+def test_torques_take_joints_by_name_in_several_pieces(capsys):
+    model = rbd_ros.load_urdf(ARM)
+    assert main(['torques', ARM, '--q', 'elbow=-1', 'wrist_pitch=.5', '--q', 'shoulder_lift=1',
+                 '--gravity', '0', '-9.81', '0']) == 0
+    q = np.zeros(7)
+    q[1], q[3], q[5] = 1.0, -1.0, 0.5
+    expected = rbd_ros.gravity_torques(rbd_ros.with_gravity(model, (0.0, -9.81, 0.0)), q)
+    assert np.allclose(printed_torques(capsys)[1], expected, rtol=PRINTED)
+
+
+def test_torques_of_robots_with_locked_joints_and_of_slides(capsys):
+    path = str(example_urdf('panda.urdf'))
+    assert main(['torques', path]) == 0
+    assert printed_torques(capsys)[2] == ['N m'] * 7 + ['N']
+    assert main(['torques', path, '--lock', 'panda_finger_joint1=0.02', 'panda_joint7']) == 0
+    model = rbd_ros.with_locked_joints(
+        load_quietly(path), {'panda_finger_joint1': 0.02, 'panda_joint7': 0.0})
+    names, numbers, _ = printed_torques(capsys)
+    assert names == list(model.velocity_names)
+    assert np.allclose(numbers, rbd_ros.gravity_torques(model, np.zeros(6)), rtol=PRINTED)
+
+
+def test_torques_of_a_floating_base_begin_at_its_neutral_quaternion(capsys):
+    assert main(['torques', ARM, '--floating-base']) == 0
+    names, numbers, _ = printed_torques(capsys)
+    assert numbers[names.index('base_vz')] == pytest.approx(22.7 * 9.81)
+
+
+# -- compare. -------------------------------------------------------------------------------------
+
+CHANGES = [
+    ('name="elbow" type', 'name="knee" type', ['joints in the first alone: elbow',
+                                               'joints in the second alone: knee']),
+    ('<mass value="2.7"', '<mass value="2.8"', [
+        'mass of the robot: 22.7 / 22.8 kg', "link 'elbow_link': mass: 2.7 / 2.8 kg",
+        "gravity torque of 'shoulder_lift': differs by up to"]),
+    ('velocity="2.4"', 'velocity="2.5"', ["joint 'upper_arm_roll': velocity limit: 2.4 / 2.5"]),
+    ('damping="0.3"', 'damping="0.31"', ["joint 'shoulder_pan': damping: 0.3 / 0.31"]),
+]
+
+
+@pytest.mark.parametrize('old, new, lines', CHANGES)
+def test_compare_names_every_difference_and_exits_with_2(capsys, tmp_path, old, new, lines):
+    text = Path(ARM).read_text()
+    assert old in text
+    (tmp_path / 'b.urdf').write_text(text.replace(old, new, 1))
+    assert main(['compare', ARM, str(tmp_path / 'b.urdf')]) == 2
+    printed = capsys.readouterr().out.splitlines()
+    assert all(any(one.startswith(line) for one in printed) for line in lines), printed
+
+
+def test_compare_finds_robots_equal_within_the_tolerance(capsys, tmp_path):
+    (tmp_path / 'b.urdf').write_text(
+        Path(ARM).read_text().replace('<mass value="2.7"', '<mass value="2.70001"'))
+    other = str(tmp_path / 'b.urdf')
+    assert main(['compare', ARM, ARM]) == 0
+    assert main(['compare', ARM, other]) == 2
+    capsys.readouterr()
+    assert main(['compare', ARM, other, '--tolerance', '1e-5']) == 0
+    assert capsys.readouterr().out == 'equal within 1e-05\n'
+
+
+def test_compare_measures_gravity_torques_at_configurations_within_limits(capsys, tmp_path):
+    # A slide that lifts one kilogram, and then three: 2 * 9.81 N everywhere.
+    for name, mass in (('a', 1), ('b', 3)):
+        (tmp_path / f'{name}.xacro').write_text(XACRO.replace('default="1"', f'default="{mass}"'))
+    assert main(['compare', str(tmp_path / 'a.xacro'), str(tmp_path / 'b.xacro')]) == 2
+    assert ("gravity torque of 'j': differs by up to 19.62 N, RMS 19.62 of 9.81"
+            in capsys.readouterr().out)
+
+
+def test_compare_takes_robots_without_a_joint_in_common(capsys):
+    assert main(['compare', ARM, str(example_urdf('ur5_robot.urdf'))]) == 2
+    assert 'joints in the second alone' in capsys.readouterr().out

@@ -1,0 +1,26 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``rbd_ros``, for tests of what it prints."""
+
+from pathlib import Path
+
+from rbd_ros.cli.main import main
+
+ROOT = Path(__file__).parents[1]
+ARM = str(ROOT / 'urdf/demo_arm.urdf')
+
+
+def code_of(*arguments):
+    """Return the exit code, whether it is returned or raised."""
+    try:
+        return main(arguments)
+    except SystemExit as end:
+        return end.code
+
+
+def one_line(capsys):
+    """Return the one line of standard error, where nothing else was printed."""
+    captured = capsys.readouterr()
+    assert captured.out == ''
+    assert captured.err.count('\n') == 1 and captured.err.endswith('\n'), captured.err
+    return captured.err
