@@ -119,12 +119,9 @@ def _equal(x: object, y: object, tolerance: float) -> bool:
     x, y = np.asarray(x), np.asarray(y)
     if x.shape != y.shape or 'U' in (x.dtype.kind, y.dtype.kind):
         return np.array_equal(x, y)             # names
-    if not np.array_equal(np.isfinite(x), np.isfinite(y)):
-        return False
-    finite = np.isfinite(x)
-    size = max(np.max(np.abs(z), initial=LEAST, where=finite) for z in (x, y))
-    return bool(np.all(x[~finite] == y[~finite])
-                and np.all(np.abs(x - y)[finite] <= tolerance * size))
+    size = max(np.max(np.abs(z), initial=LEAST, where=np.isfinite(z)) for z in (x, y))
+    with np.errstate(invalid='ignore'):         # where both are infinite
+        return bool(np.all((x == y) | (np.abs(x - y) <= tolerance * size)))
 
 
 def _shown(value: object) -> str:

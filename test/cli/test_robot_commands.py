@@ -134,10 +134,10 @@ def test_torques_are_those_of_inverse_dynamics(capsys):
 
 def test_torques_take_joints_by_name_in_several_pieces(capsys):
     model = rbd_ros.load_urdf(ARM)
-    assert main(['torques', ARM, '--q', 'elbow=-1', 'wrist_pitch=.5', '--q', 'shoulder_lift=1',
+    assert main(['torques', ARM, '--q', 'elbow=-1', 'wrist_pitch=.5', '--q', 'shoulder_lift=1', 'shoulder_lift=2',
                  '--gravity', '0', '-9.81', '0']) == 0
     q = np.zeros(7)
-    q[1], q[3], q[5] = 1.0, -1.0, 0.5
+    q[1], q[3], q[5] = 2.0, -1.0, 0.5
     expected = rbd_ros.gravity_torques(rbd_ros.with_gravity(model, (0.0, -9.81, 0.0)), q)
     assert np.allclose(printed_torques(capsys)[1], expected, rtol=PRINTED)
 
@@ -170,6 +170,11 @@ CHANGES = [
         "gravity torque of 'shoulder_lift': differs by up to"]),
     ('velocity="2.4"', 'velocity="2.5"', ["joint 'upper_arm_roll': velocity limit: 2.4 / 2.5"]),
     ('damping="0.3"', 'damping="0.31"', ["joint 'shoulder_pan': damping: 0.3 / 0.31"]),
+    ('upper="2.3"', 'upper="2.2"', ["joint 'elbow': upper limit: 2.3 / 2.2"]),
+    ('name="elbow" type="revolute"', 'name="elbow" type="continuous"', [
+        "joint 'elbow': kind: revolute / continuous", "joint 'elbow': lower limit: -2.3 / -inf"]),
+    ('ixx="0.000485"', 'ixx="0.0004851"', ["link 'flange_roll_link': inertia xx yy zz xy xz yz: "
+                                          '0.000485 ']),
 ]
 
 
