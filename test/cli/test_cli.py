@@ -101,7 +101,8 @@ def test_warnings_of_the_robot_are_one_line_each(capsys):
 
 def test_a_reader_who_has_seen_enough_gets_no_traceback():
     process = subprocess.Popen([sys.executable, '-m', 'rbd_ros.cli.main', 'check', ARM], cwd=ROOT,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               env={**os.environ, 'PYTHONUNBUFFERED': ''})
     process.stdout.close()
     assert process.stderr.read() == b''
     assert process.wait() == 1

@@ -134,8 +134,8 @@ def test_torques_are_those_of_inverse_dynamics(capsys):
 
 def test_torques_take_joints_by_name_in_several_pieces(capsys):
     model = rbd_ros.load_urdf(ARM)
-    assert main(['torques', ARM, '--q', 'elbow=-1', 'wrist_pitch=.5', '--q', 'shoulder_lift=1', 'shoulder_lift=2',
-                 '--gravity', '0', '-9.81', '0']) == 0
+    assert main(['torques', ARM, '--q', 'elbow=-1', 'wrist_pitch=.5', '--q', 'shoulder_lift=1',
+                 'shoulder_lift=2', '--gravity', '0', '-9.81', '0']) == 0
     q = np.zeros(7)
     q[1], q[3], q[5] = 2.0, -1.0, 0.5
     expected = rbd_ros.gravity_torques(rbd_ros.with_gravity(model, (0.0, -9.81, 0.0)), q)
@@ -197,6 +197,12 @@ def test_compare_finds_robots_equal_within_the_tolerance(capsys, tmp_path):
     capsys.readouterr()
     assert main(['compare', ARM, other, '--tolerance', '1e-5']) == 0
     assert capsys.readouterr().out == 'equal within 1e-05\n'
+
+
+def test_compare_takes_limits_that_are_both_infinite_for_equal(tmp_path):
+    path = str(tmp_path / 'b.urdf')
+    Path(path).write_text(Path(ARM).read_text().replace('"revolute"', '"continuous"'))
+    assert main(['compare', path, path]) == 0
 
 
 def test_compare_measures_gravity_torques_at_configurations_within_limits(capsys, tmp_path):
