@@ -43,6 +43,22 @@ TOPICS = {
     '~/task_inertia': MatrixStamped,
 }
 
+# Values of /diagnostics that are no numbers.
+WORDS = ('robot', 'joints', 'command joints', 'commands', 'on_stale', 'model_changes',
+         'last error')
+
+
+def check_values(report):
+    """Check that all values of all diagnostics are numbers, one a key, but for a few words."""
+    for status in report.status:
+        keys = [pair.key for pair in status.values]
+        assert len(keys) == len(set(keys))
+        for pair in status.values:
+            assert pair.key.isprintable()
+            assert pair.value.isprintable()
+            if pair.key not in WORDS:
+                float(pair.value)
+
 
 @contextlib.contextmanager
 def ros():

@@ -275,7 +275,7 @@ class Ears:
 
     def count(self, what):
         """Return how often something happened to the node."""
-        return int(self.counts.get(what, '0').split(',')[0])
+        return int(self.counts.get(what, '0'))
 
     def settled(self):
         """Return whether the last command is the gravity torque of the last answer."""

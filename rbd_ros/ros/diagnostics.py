@@ -89,7 +89,7 @@ class Health:
             findings or [(OK, 'publishing')], self._facts())
 
     def _facts(self):
-        """Return what there is to say that is neither good nor bad."""
+        """Return what there is to say that is neither good nor bad: a word or a number a key."""
         robot = self._current.robot
         facts = {'commands': 'enabled' if self._commands.enabled else 'disabled',
                  'on_stale': self._settings.on_stale,
@@ -99,13 +99,14 @@ class Health:
         facts |= {'robot': robot.model.name, 'model id': str(robot.model_id),
                   'joints': listed(robot.model.velocity_names),
                   'command joints': listed(self._commands.joints),
-                  'mass, kg': f'{robot.model.mass:.6g}',
-                  'gravity, m/s^2': ' '.join(f'{x:.6g}' for x in robot.model.gravity),
-                  'loads, kg': listed(f'{link}: {mass:.6g}' for link, mass
-                                      in robot.payloads().items()) or 'none'}
+                  'mass, kg': f'{robot.model.mass:.6g}'}
+        for axis, x in zip('xyz', robot.model.gravity):
+            facts[f'gravity {axis}, m/s^2'] = f'{x:.6g}'
+        for link, mass in robot.payloads().items():
+            facts[f'load on {link}, kg'] = f'{mass:.6g}'
         ages = sorted(robot.ages(self._clocks.age_time()).items(), key=lambda pair: -pair[1])
         for name, age in ages[:MOST_AGES]:
-            facts[f'age of {name}, s'] = f'{age:.3f}' if isfinite(age) else 'never came'
+            facts[f'age of {name}, s'] = f'{age:.3f}'
         return facts
 
     def _findings_on_states(self):

@@ -89,10 +89,11 @@ class Report:
         for what in ('joint states', 'outputs'):
             values[f'{what} per second'] = f'{self.recent(what) / period:.1f}'
         for what, count in sorted(self.counts.items()):
-            values[what] = f'{count}, {self.recent(what)} of them since the last report'
-        if self.compute_times:
-            p50, p99 = np.percentile(self.compute_times, (50, 99)) * 1e6
-            values['compute time, us'] = f'p50 {p50:.1f}, p99 {p99:.1f}'
+            values[what] = str(count)
+            values[f'{what} since the last report'] = str(self.recent(what))
+        for share in (50, 99) if self.compute_times else ():
+            microseconds = 1e6 * np.percentile(self.compute_times, share)
+            values[f'compute time p{share}, us'] = f'{microseconds:.1f}'
         values['last error'] = self.last_error or 'none'
         self._before, self._reported = self.counts.copy(), now
         self.compute_times.clear()

@@ -21,7 +21,7 @@ import warnings
 
 from command_watch import CommandWatch
 from geometry_msgs.msg import Inertia, Vector3, Vector3Stamped
-from harness import joint_state, ros, TOPICS
+from harness import check_values, joint_state, ros, TOPICS
 from hypothesis import HealthCheck, Phase, settings, strategies as st
 from hypothesis.stateful import initialize, invariant, rule, RuleBasedStateMachine
 import numpy as np
@@ -395,7 +395,7 @@ class NodeMachine(RuleBasedStateMachine):
         """Report."""
         if self.node.configured:
             message = self.node.health.message()
-            assert all(pair.value.isprintable() for pair in message.status[0].values)
+            check_values(message)
 
     # -- What must hold. -------------------------------------------------------------------------
 

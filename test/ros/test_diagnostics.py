@@ -1,0 +1,52 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""What stands on /diagnostics, for people and for programs that plot it."""
+
+from geometry_msgs.msg import Inertia, Vector3, Vector3Stamped
+from harness import check_values, Harness, ros
+import pytest
+from rbd_msgs.srv import SetGravity, SetPayload
+from robots import example_urdf, load_quietly, random_state
+
+ARM = example_urdf('ur10_robot.urdf').read_text()
+MODEL = load_quietly(example_urdf('ur10_robot.urdf'))
+
+
+@pytest.fixture
+def node():
+    """Return a node that has lived a little, and whose reports were all heard."""
+    with ros():
+        node = Harness(ARM, state_timeout=60.0, on_stale='hold')
+        yield node
+        node.close()
+
+
+def test_values_are_numbers_one_a_key_whatever_happened(node):
+    names = MODEL.velocity_names
+    q, v, _ = random_state(MODEL, 1)
+    values = node.diagnosis()[2]
+    assert {values[f'age of {name}, s'] for name in names} == {'inf'}
+    node.answer(names, q, v)
+    assert node.call(SetPayload, 'set_payload', link='tool0', inertia=Inertia(m=0.5)).success
+    assert node.call(SetGravity, 'set_gravity', gravity=Vector3Stamped(
+        vector=Vector3(x=0.5, z=-3.0))).success
+    node.send([names[0]] * 2, [0.0] * 2)
+    node.describe('<robot name="r"><link/></robot>')
+    node.spin_until(lambda: node.node.report.counts['descriptions refused'])
+    node.answer(names, q, v)
+    values = node.diagnosis()[2]
+    assert [float(values[f'gravity {axis}, m/s^2']) for axis in 'xyz'] == [0.5, 0.0, -3.0]
+    assert float(values['load on tool0, kg']) == 0.5
+    assert float(values['mass, kg']) == pytest.approx(MODEL.mass + 0.5, rel=1e-5)
+    assert float(values['joint states']) == 3
+    assert float(values['outputs']) == 2
+    assert float(values['joint states dropped: duplicate names']) == 1
+    assert float(values['descriptions refused']) == 1
+    assert 'refused' in values['last error']
+    later = node.diagnosis()[2]
+    assert float(later['joint states']) == 3
+    assert float(later['joint states since the last report']) == 0
+    for report in node.heard['/diagnostics']:
+        check_values(report)
+    assert any('compute time p99, us' in {pair.key for pair in report.status[0].values}
+               for report in node.heard['/diagnostics'])
