@@ -13,16 +13,20 @@ called as ``progress(done, states)`` after every chunk.
 
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 import os
 from threading import Lock
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from rbd_ros.errors import RbdError
 from rbd_ros.kernels.batch import (all_terms_states, forward_derivatives_states,
                                    hybrid_dynamics_states, inverse_derivatives_states,
                                    inverse_dynamics_states, torque_regressor_states)
 from rbd_ros.kernels.compiled import prepare
+from rbd_ros.model.model import Model
 from rbd_ros.validation import mask, rows, whole_number
 from rbd_ros.workspace import Derivatives, DynamicsTerms, name_rows, Workspace
 
@@ -30,7 +34,9 @@ from rbd_ros.workspace import Derivatives, DynamicsTerms, name_rows, Workspace
 CHUNK = 1024
 
 
-def inverse_dynamics(model, Q, V, A, *, threads=None, progress=None):
+def inverse_dynamics(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, A: npt.ArrayLike, *,
+                     threads: int | None = None,
+                     progress: Callable[[int, int], object] | None = None) -> np.ndarray:
     """
     Return the torques of many states.
 
@@ -62,7 +68,9 @@ def inverse_dynamics(model, Q, V, A, *, threads=None, progress=None):
     return Tau
 
 
-def forward_dynamics(model, Q, V, Tau, *, threads=None, progress=None):
+def forward_dynamics(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, Tau: npt.ArrayLike, *,
+                     threads: int | None = None,
+                     progress: Callable[[int, int], object] | None = None) -> np.ndarray:
     """
     Return the accelerations of many states.
 
@@ -93,7 +101,10 @@ def forward_dynamics(model, Q, V, Tau, *, threads=None, progress=None):
                            np.zeros(model.nv, bool), threads=threads, progress=progress)[0]
 
 
-def hybrid_dynamics(model, Q, V, A, Tau, prescribed, *, threads=None, progress=None):
+def hybrid_dynamics(
+        model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, A: npt.ArrayLike, Tau: npt.ArrayLike,
+        prescribed: npt.ArrayLike, *, threads: int | None = None,
+        progress: Callable[[int, int], object] | None = None) -> tuple[np.ndarray, np.ndarray]:
     """
     Return the accelerations and torques of many states, given one of the two for each joint.
 
@@ -130,7 +141,7 @@ def hybrid_dynamics(model, Q, V, A, Tau, prescribed, *, threads=None, progress=N
     A[:, ~prescribed], Tau[:, prescribed] = 0.0, 0.0
     states = {'Q': Q, 'V': V, 'A': A, 'Tau': Tau}
 
-    def buffers(workspace):
+    def buffers(workspace: Workspace) -> tuple[()]:
         workspace.prescribe(prescribed)
         return ()
 
@@ -140,7 +151,8 @@ def hybrid_dynamics(model, Q, V, A, Tau, prescribed, *, threads=None, progress=N
     return states['A'], states['Tau']
 
 
-def all_terms(model, Q, V, *, threads=None, progress=None):
+def all_terms(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, *, threads: int | None = None,
+              progress: Callable[[int, int], object] | None = None) -> DynamicsTerms:
     """
     Return M, C, g, C v, J_CoM and the centre of mass of many states.
 
@@ -174,7 +186,10 @@ def all_terms(model, Q, V, *, threads=None, progress=None):
     return terms
 
 
-def inverse_dynamics_derivatives(model, Q, V, A, *, threads=None, progress=None):
+def inverse_dynamics_derivatives(
+        model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, A: npt.ArrayLike, *,
+        threads: int | None = None,
+        progress: Callable[[int, int], object] | None = None) -> Derivatives:
     """
     Return the derivatives of the torques of many states.
 
@@ -208,7 +223,10 @@ def inverse_dynamics_derivatives(model, Q, V, A, *, threads=None, progress=None)
     return derivatives
 
 
-def forward_dynamics_derivatives(model, Q, V, Tau, *, threads=None, progress=None):
+def forward_dynamics_derivatives(
+        model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, Tau: npt.ArrayLike, *,
+        threads: int | None = None,
+        progress: Callable[[int, int], object] | None = None) -> Derivatives:
     """
     Return the derivatives of the accelerations of many states.
 
@@ -238,11 +256,12 @@ def forward_dynamics_derivatives(model, Q, V, Tau, *, threads=None, progress=Non
     solved = np.zeros((len(Q), model.nv, 3 * model.nv))
     derivatives = Derivatives(*np.split(solved, 3, axis=2))
 
-    def buffers(workspace):
+    def buffers(workspace: Workspace) -> tuple[np.ndarray, np.ndarray]:
         jacobians, _, L = workspace.jacobians
         return jacobians, L
 
-    def one(workspace, q, v, _, tau):
+    def one(workspace: Workspace, q: np.ndarray, v: np.ndarray, _: np.ndarray,
+            tau: np.ndarray) -> Derivatives:
         return workspace.forward_dynamics_derivatives(q, v, tau)
 
     states = {'Q': Q, 'V': V, 'A': np.zeros((len(Q), model.nv)), 'Tau': Tau}
@@ -251,7 +270,9 @@ def forward_dynamics_derivatives(model, Q, V, Tau, *, threads=None, progress=Non
     return derivatives
 
 
-def torque_regressor(model, Q, V, A, *, threads=None, progress=None):
+def torque_regressor(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, A: npt.ArrayLike, *,
+                     threads: int | None = None,
+                     progress: Callable[[int, int], object] | None = None) -> np.ndarray:
     """
     Return the regressors of many states.
 
@@ -283,7 +304,10 @@ def torque_regressor(model, Q, V, A, *, threads=None, progress=None):
     return Y
 
 
-def _compute(model, kernel, states, buffers, raw, results, one, threads, progress):
+def _compute(model: Model, kernel: Callable[..., Any], states: Mapping[str, npt.ArrayLike],
+             buffers: Callable[[Workspace], tuple[np.ndarray, ...]], raw: Sequence[np.ndarray],
+             results: Sequence[np.ndarray], one: Callable[..., Sequence[np.ndarray]], threads: int,
+             progress: Callable[[int, int], object] | None) -> None:
     """
     Run a kernel on all states.
 
@@ -311,23 +335,23 @@ def _compute(model, kernel, states, buffers, raw, results, one, threads, progres
     chunks = iter([slice(k, min(k + CHUNK, count)) for k in range(0, count, CHUNK)])
     done, lock = [0], Lock()
 
-    def advance(chunk):
+    def advance(chunk: slice) -> None:
         with lock:
             done[0] += chunk.stop - chunk.start
             if progress is not None:
                 progress(done[0], count)
 
-    def compute_one(workspace, k):
+    def compute_one(workspace: Workspace, k: int) -> Sequence[np.ndarray]:
         try:
             return one(workspace, *(x[k] for x in states.values()))
         except RbdError as error:
             raise type(error)(f'state {k}: {error}') from None
 
-    def arguments(workspace, chunk):
+    def arguments(workspace: Workspace, chunk: slice) -> tuple[Any, ...]:
         return (workspace.robot, model.tree.screws, *(x[chunk] for x in states.values()),
                 *buffers(workspace), *(x[chunk] for x in raw))
 
-    def work():
+    def work() -> None:
         workspace = Workspace(model)
         for chunk in chunks:
             if model.folding is None:
@@ -357,7 +381,7 @@ def _compute(model, kernel, states, buffers, raw, results, one, threads, progres
         future.result()
 
 
-def _checked(model, states):
+def _checked(model: Model, states: Mapping[str, npt.ArrayLike]) -> dict[str, np.ndarray]:
     """Return the states as arrays that the kernels take as they are."""
     count = len(states['Q'])
     return {label: rows(model, label, x, count, positions=label == 'Q', finite=False)

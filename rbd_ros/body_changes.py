@@ -9,14 +9,21 @@ axes: the body's inertia and wrench change, and so do the places of the joints t
 
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
+from typing import Any, TYPE_CHECKING
 
 import numpy as np
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.model.body_table import pseudo_inertias
 from rbd_ros.model.inertial import inertia_of_parameters, parameters_of_inertia
+from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, ad, hat, inverse
-from rbd_ros.validation import finite_array, finite_vector, shown, wrenches
+from rbd_ros.validation import finite_array, finite_vector, shown, Wrenches, wrenches
+
+if TYPE_CHECKING:
+    from rbd_ros.analysis.variation import Variation
 
 # Entries of a 4x4 pseudo-inertia in the order of the kernels: Sigma (6), h (3), m.
 _ROWS, _COLUMNS = (0, 1, 2, 0, 0, 1, 0, 1, 2, 3), (0, 1, 2, 1, 2, 2, 3, 3, 3, 3)
@@ -27,7 +34,8 @@ CHANGE, TURNING = 23, 13
 NOTHING = np.zeros((0, CHANGE)), np.zeros((0, TURNING))
 
 
-def body_changes(model, variation, external_wrenches):
+def body_changes(model: Model, variation: Variation,
+                 external_wrenches: Wrenches | None) -> tuple[np.ndarray, np.ndarray]:
     """
     Return what changes about the bodies, as `rbd_ros.kernels.directional_derivatives` reads it.
 
@@ -67,7 +75,7 @@ def body_changes(model, variation, external_wrenches):
     world_fixed = {model.link_index(link) for link in variation.world_fixed}
     tree, rows = model.tree, {}
 
-    def add(body, first, change):
+    def add(body: int, first: int, change: np.ndarray) -> None:
         row = rows.setdefault(body, np.zeros(CHANGE))
         row[0] = body
         row[first:first + len(change)] += change
@@ -108,20 +116,20 @@ def body_changes(model, variation, external_wrenches):
             np.array(turning, float).reshape(-1, TURNING))
 
 
-def check_direction(model, label, x):
+def check_direction(model: Model, label: str, x: object) -> np.ndarray:
     """Return a derivative of v's kind as an array, zeros if there is none, or refuse it."""
     if x is None:
         return np.zeros(model.nv)
     return finite_vector(model, label, x)
 
 
-def inertias_by_link(model, values):
+def inertias_by_link(model: Model, values: object) -> dict[int, np.ndarray]:
     """Return changes of inertias, ten parameters or 6x6, by the indices of links, or refuse."""
     return {model.link_index(link): finite_array(f"dinertia of link '{link}'", x, (10,), (6, 6))
             for link, x in _named('dinertia', values).items()}
 
 
-def placements_by_joint(model, values):
+def placements_by_joint(model: Model, values: object) -> dict[str, np.ndarray]:
     """Return changes of placements by the names of joints, or refuse them."""
     known, values = {joint.name for joint in model.joints}, _named('dplacement', values)
     for name in values:
@@ -131,7 +139,7 @@ def placements_by_joint(model, values):
             for name, x in values.items()}
 
 
-def _pseudo_inertia_change(model, k, change):
+def _pseudo_inertia_change(model: Model, k: int, change: np.ndarray) -> np.ndarray:
     """Return the change of the integral of (r, 1) (r, 1)^T over a link's mass, in its axes."""
     if change.ndim == 2:
         pi = parameters_of_inertia(change)
@@ -147,7 +155,7 @@ def _pseudo_inertia_change(model, k, change):
                      (-Ixz, -Iyz, half - Izz, z), (x, y, z, m)))
 
 
-def _named(label, values):
+def _named(label: str, values: object) -> Mapping[str, Any]:
     """Return what changes by the names of links or joints, or refuse what is no dict."""
     if not isinstance(values, Mapping):
         raise StateError(f'{label} must be a dict by names, got {shown(values)}')

@@ -8,10 +8,15 @@ in `rbd_ros.analysis.directional_derivatives`.
 
 """
 
-from rbd_ros.workspace import fresh, workspace_of
+import numpy.typing as npt
+from rbd_ros.model.model import Model
+from rbd_ros.validation import Wrenches
+from rbd_ros.workspace import Derivatives, fresh, workspace_of
 
 
-def inverse_dynamics_derivatives(model, q, v, a, *, external_wrenches=None):
+def inverse_dynamics_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,
+                                 a: npt.ArrayLike, *,
+                                 external_wrenches: Wrenches | None = None) -> Derivatives:
     """
     Return the derivatives of the torques by q, v and a.
 
@@ -50,7 +55,9 @@ def inverse_dynamics_derivatives(model, q, v, a, *, external_wrenches=None):
         q, v, a, external_wrenches=external_wrenches))
 
 
-def forward_dynamics_derivatives(model, q, v, tau, *, external_wrenches=None):
+def forward_dynamics_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,
+                                 tau: npt.ArrayLike, *,
+                                 external_wrenches: Wrenches | None = None) -> Derivatives:
     """
     Return the derivatives of the accelerations by q, v and tau.
 
@@ -91,7 +98,9 @@ def forward_dynamics_derivatives(model, q, v, tau, *, external_wrenches=None):
         q, v, tau, external_wrenches=external_wrenches))
 
 
-def hybrid_dynamics_derivatives(model, q, v, a, tau, prescribed, *, external_wrenches=None):
+def hybrid_dynamics_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,
+                                tau: npt.ArrayLike, prescribed: npt.ArrayLike, *,
+                                external_wrenches: Wrenches | None = None) -> Derivatives:
     """
     Return the derivatives of the unknown torques and accelerations by q, v and what is given.
 

@@ -10,12 +10,16 @@ where f_i is the force that acts on link i from outside.
 """
 
 import numpy as np
+import numpy.typing as npt
+from rbd_ros.model.model import Model
 
-from rbd_ros.validation import finite_vector, number
-from rbd_ros.workspace import fresh, workspace_of
+from rbd_ros.validation import finite_vector, number, Wrenches
+from rbd_ros.workspace import DynamicsTerms, fresh, workspace_of
+from rbd_ros.workspace_analysis import Factorization
 
 
-def inverse_dynamics(model, q, v, a, *, external_wrenches=None):
+def inverse_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, *,
+                     external_wrenches: Wrenches | None = None) -> np.ndarray:
     """
     Return the torques that produce the accelerations a.
 
@@ -53,7 +57,8 @@ def inverse_dynamics(model, q, v, a, *, external_wrenches=None):
     return workspace_of(model).inverse_dynamics(q, v, a, external_wrenches).copy()
 
 
-def bias_torques(model, q, v, *, external_wrenches=None):
+def bias_torques(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, *,
+                 external_wrenches: Wrenches | None = None) -> np.ndarray:
     """
     Return the torques at zero acceleration, C v + g - sum J^T f.
 
@@ -89,7 +94,7 @@ def bias_torques(model, q, v, *, external_wrenches=None):
     return workspace_of(model).bias_torques(q, v, external_wrenches=external_wrenches).copy()
 
 
-def gravity_torques(model, q):
+def gravity_torques(model: Model, q: npt.ArrayLike) -> np.ndarray:
     """
     Return g(q), the torques that hold the robot still.
 
@@ -118,7 +123,8 @@ def gravity_torques(model, q):
     return workspace_of(model).gravity_torques(q).copy()
 
 
-def forward_dynamics(model, q, v, tau, *, external_wrenches=None):
+def forward_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike, *,
+                     external_wrenches: Wrenches | None = None) -> np.ndarray:
     """
     Return the accelerations that the torques tau produce.
 
@@ -158,7 +164,9 @@ def forward_dynamics(model, q, v, tau, *, external_wrenches=None):
     return workspace_of(model).forward_dynamics(q, v, tau, external_wrenches).copy()
 
 
-def hybrid_dynamics(model, q, v, a, tau, prescribed, *, external_wrenches=None):
+def hybrid_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,
+                    tau: npt.ArrayLike, prescribed: npt.ArrayLike, *,
+                    external_wrenches: Wrenches | None = None) -> tuple[np.ndarray, np.ndarray]:
     """
     Return all accelerations and torques, given one of the two for every joint.
 
@@ -205,7 +213,7 @@ def hybrid_dynamics(model, q, v, a, tau, prescribed, *, external_wrenches=None):
                                                external_wrenches=external_wrenches)
 
 
-def mass_matrix(model, q):
+def mass_matrix(model: Model, q: npt.ArrayLike) -> np.ndarray:
     """
     Return the joint-space mass matrix M(q).
 
@@ -234,7 +242,8 @@ def mass_matrix(model, q):
     return workspace_of(model).configuration_terms(q).M.copy()
 
 
-def coriolis_matrix(model, q, v, *, factorization='christoffel'):
+def coriolis_matrix(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, *,
+                    factorization: Factorization = 'christoffel') -> np.ndarray:
     """
     Return the Coriolis matrix C(q, v), with dM/dt - 2 C skew.
 
@@ -268,7 +277,8 @@ def coriolis_matrix(model, q, v, *, factorization='christoffel'):
     return workspace_of(model).all_terms(q, v, factorization=factorization).C.copy()
 
 
-def all_terms(model, q, v, *, factorization='christoffel'):
+def all_terms(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, *,
+              factorization: Factorization = 'christoffel') -> DynamicsTerms:
     """
     Return M, C, g, C v, the centre of mass and its Jacobian, in one pass.
 
@@ -302,7 +312,7 @@ def all_terms(model, q, v, *, factorization='christoffel'):
     return fresh(workspace_of(model).all_terms(q, v, factorization=factorization))
 
 
-def friction_torques(model, v, *, smooth=0.0):
+def friction_torques(model: Model, v: npt.ArrayLike, *, smooth: float = 0.0) -> np.ndarray:
     """
     Return the torques of friction in the joints, which motors have to bring up besides the rest.
 

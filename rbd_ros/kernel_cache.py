@@ -8,6 +8,7 @@ no directory can be written, and whose files are believed whoever wrote them. Pi
 
 """
 
+from collections.abc import Callable
 from contextlib import suppress
 import hashlib
 import logging
@@ -16,6 +17,7 @@ from pathlib import Path
 import pickle
 import platform
 import tempfile
+from typing import Any
 
 import llvmlite
 import numba
@@ -27,7 +29,7 @@ _OTHERS_WRITE = 0o022
 _log = logging.getLogger('rbd_ros')
 
 
-def cache_directory():
+def cache_directory() -> Path | None:
     """
     Return the directory that holds this version's compiled kernels.
 
@@ -64,22 +66,22 @@ class KernelCache:
 
     """
 
-    def __init__(self, function, directory):
+    def __init__(self, function: Callable[..., Any], directory: 'Directory') -> None:
         self._name = f'{function.__module__.rpartition(".")[2]}.{function.__qualname__}'
         self._directory = directory
 
     @property
-    def cache_path(self):
+    def cache_path(self) -> str:
         """Return the directory, for numba's statistics."""
         return str(self._directory.path)
 
-    def _file_name(self, signature, codegen):
+    def _file_name(self, signature: Any, codegen: Any) -> str:
         """Return the name of the file for argument types, this processor and these tools."""
         key = repr((signature, codegen.magic_tuple(), numba.__version__, llvmlite.__version__,
                     platform.python_version()))
         return f'{self._name}-{hashlib.sha256(key.encode()).hexdigest()[:24]}.kernel'
 
-    def load_overload(self, signature, target_context):
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Return the compiled form for argument types, None if it has to be compiled."""
         target_context.refresh()
         name = self._file_name(signature, target_context.codegen())
@@ -93,19 +95,19 @@ class KernelCache:
             self._directory.remove(name, repr(error))
             return None
 
-    def save_overload(self, signature, result):
+    def save_overload(self, signature: Any, result: Any) -> None:
         """Keep a compiled form."""
         if result.library.has_dynamic_globals or any(not one.can_cache for one in result.lifted):
             return                  # it holds addresses of this process
         self._directory.write(self._file_name(signature, result.codegen), dumps(result._reduce()))
 
-    def enable(self):
+    def enable(self) -> None:
         """Be used, as it always is."""
 
-    def disable(self):
+    def disable(self) -> None:
         """Be used nevertheless: there is no option for that."""
 
-    def flush(self):
+    def flush(self) -> None:
         """Keep what is there: it belongs to these sources."""
 
 
@@ -123,14 +125,14 @@ class Directory:
 
     """
 
-    def __init__(self, path):
+    def __init__(self, path: Path | None) -> None:
         self.path, self._readable, self._writable = path, path is not None, path is not None
         self._checked = False
         if path is None:
             _log.warning('there is no home directory: kernels are compiled anew in every process; '
                          'set XDG_CACHE_HOME to a directory of your own')
 
-    def _check(self):
+    def _check(self) -> None:
         """Find out once whether the directory can be trusted."""
         if self._checked or not self._readable:
             return
@@ -146,11 +148,11 @@ class Directory:
             self._give_up('others own it or can write it, and its files are code; remove it, or '
                           'take the right to write it away from them')
 
-    def _give_up(self, reason):
+    def _give_up(self, reason: str | None) -> None:
         self._readable = self._writable = False
         _log.warning('kernels are compiled in memory, %s is not used: %s', self.path, reason)
 
-    def read(self, name):
+    def read(self, name: str) -> bytes | None:
         """Return the content of a file, None if there is none that is whole."""
         self._check()
         if not self._readable:
@@ -169,14 +171,14 @@ class Directory:
             return None
         return data
 
-    def remove(self, name, reason):
+    def remove(self, name: str, reason: str) -> None:
         """Take a file away that is of no use."""
         _log.warning('a kernel is compiled anew: %s: %s', self.path / name, reason)
         with suppress(OSError):
             # Where it cannot be, it is replaced as soon as it can.
             (self.path / name).unlink()
 
-    def write(self, name, data):
+    def write(self, name: str, data: bytes) -> None:
         """Write a file as a whole, if that is possible."""
         if not self._writable:
             return
@@ -201,7 +203,7 @@ class Directory:
                     os.unlink(temporary)
 
 
-def _digest(name, data):
+def _digest(name: str, data: bytes) -> bytes:
     return hashlib.sha256(name.encode() + b'\0' + data).digest()
 
 

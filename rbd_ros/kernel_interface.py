@@ -2,18 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """How arrays of a user reach the kernels and come back: checks, buffers, and what was wrong."""
 
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any, Generic, NoReturn, overload, TypeVar
 
 from numba.core.errors import NumbaError
 import numpy as np
+import numpy.typing as npt
 from rbd_ros.errors import SingularError, StateError
 from rbd_ros.kernels.bodies import BLOCK, CONSTANTS, LANES, NUMBER, PARENT, WRENCH
 from rbd_ros.kernels.compiled import prepare
 from rbd_ros.kernels.mimics import expand, fold_vector
 from rbd_ros.model.configurations import normalize
 from rbd_ros.model.joints import joint_subspace
+from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, inverse
-from rbd_ros.validation import check_model, finite_vector, vector, wrenches
+from rbd_ros.validation import check_model, finite_vector, vector, Wrenches, wrenches
 
 # Sine of the angle between the axes of a joint below which they are in line.
 IN_LINE = 1e-6
@@ -22,7 +26,10 @@ IN_LINE = 1e-6
 NOT_A_VECTOR = (TypeError, ValueError, NumbaError)
 
 
-class made_at_first_use:
+T = TypeVar('T')
+
+
+class made_at_first_use(Generic[T]):
     """
     An attribute that a method makes when it is first asked for.
 
@@ -31,14 +38,22 @@ class made_at_first_use:
 
     """
 
-    def __init__(self, make):
+    def __init__(self, make: Callable[[Any], T]) -> None:
         self._make = make
         self.__doc__ = make.__doc__
 
-    def __set_name__(self, owner, name):
+    def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, instance, owner=None):
+    @overload
+    def __get__(self, instance: None, owner: type) -> 'made_at_first_use[T]':
+        ...
+
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> T:
+        ...
+
+    def __get__(self, instance: object, owner: type | None = None) -> 'T | made_at_first_use[T]':
         if instance is None:
             return self
         made = self._make(instance)
@@ -66,7 +81,7 @@ class KernelInterface:
 
     """
 
-    def __init__(self, model):
+    def __init__(self, model: Model) -> None:
         check_model(model)
         self._model_of = lambda: model
         bodies = model.tree.robot
@@ -85,19 +100,20 @@ class KernelInterface:
         self._zeros = np.zeros(model.nv)
 
     @property
-    def model(self):
+    def model(self) -> Model:
         """Return the robot."""
         return self._model_of()
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[type, tuple[Model]]:
         # Of buffers that are views of each other copies would not be.
         return type(self), (self.model,)
 
-    def _columns(self, first, number, body=slice(None)):
+    def _columns(self, first: int, number: int, body: slice | int = slice(None)) -> np.ndarray:
         """Return where columns of bodies are in the array `robot`, a row for each body."""
         return self._places[body, None] + LANES * np.arange(first, first + number)
 
-    def _run(self, kernel, labels, vectors, *rest):
+    def _run(self, kernel: Callable[..., Any], labels: Iterable[str],
+             vectors: Iterable[npt.ArrayLike], *rest: Any) -> None:
         """Run a kernel on vectors, named by one letter each, and buffers."""
         arguments = vectors
         if self._folding is not None:
@@ -111,7 +127,7 @@ class KernelInterface:
             self._explain(**dict(zip(labels, vectors)))
 
     @staticmethod
-    def _call(kernel, *arguments):
+    def _call(kernel: Callable[..., Any], *arguments: Any) -> Any:
         """Run a kernel on arguments that are known to be right, and return what it returns."""
         try:
             return kernel(*arguments)
@@ -122,20 +138,20 @@ class KernelInterface:
     # -- Mimicking joints: coordinates of the model to and from those of the tree. ---------------
 
     @made_at_first_use
-    def _mimics(self):
+    def _mimics(self) -> tuple[np.ndarray, np.ndarray, int, int]:
         """Return what the kernels of `rbd_ros.kernels.mimics` know of the joints."""
         fold = self._folding
         return (np.column_stack((fold.source, fold.multiplier, fold.offset)), fold.columns,
                 self.model.nq, self.model.nv)
 
     @made_at_first_use
-    def _expanded(self):
+    def _expanded(self) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
         """Return room for q and three velocities of the tree, and its parts."""
         nq, n = len(self._folding.source), len(self._tau)
         room = np.zeros(nq + 3 * n)
         return room, tuple(np.split(room, [nq, nq + n, nq + 2 * n]))
 
-    def _expand(self, **vectors):
+    def _expand(self, **vectors: npt.ArrayLike) -> tuple[np.ndarray, ...]:
         """Return q and up to three velocities of the tree, mimicking joints included."""
         room, parts = self._expanded
         zeros = self._zeros
@@ -151,26 +167,26 @@ class KernelInterface:
         return parts[:len(vectors)]
 
     @made_at_first_use
-    def _folded_vector(self):
+    def _folded_vector(self) -> np.ndarray:
         return np.zeros(self.model.nv)
 
-    def _fold_vector(self, x):
+    def _fold_vector(self, x: np.ndarray) -> np.ndarray:
         """Return torques of the tree folded, in room that is kept."""
         self._call(fold_vector, self._folding.columns, x, self._folded_vector)
         return self._folded_vector
 
     # -- What was wrong. -------------------------------------------------------------------------
 
-    def _convert(self, **vectors):
+    def _convert(self, **vectors: npt.ArrayLike) -> list[np.ndarray]:
         return [vector(self.model, label, x, positions=label == 'q')
                 for label, x in vectors.items()]
 
-    def check(self, **vectors):
+    def check(self, **vectors: npt.ArrayLike) -> list[np.ndarray]:
         """Return copies of ``q``, ``v``, ``a`` or ``tau``, given by name, or refuse them."""
         return [finite_vector(self.model, label, x, positions=label == 'q')
                 for label, x in vectors.items()]
 
-    def _explain(self, **vectors):
+    def _explain(self, **vectors: npt.ArrayLike) -> NoReturn:
         """Raise the error for a result that is not finite."""
         self.check(**vectors)
         if 'q' in vectors:
@@ -178,7 +194,8 @@ class KernelInterface:
         raise StateError(f"the dynamics of robot '{self.model.name}' are not finite here: "
                          + ', '.join(f'{label} = {x}' for label, x in vectors.items()))
 
-    def _ready(self, kernel, vectors, *rest):
+    def _ready(self, kernel: Callable[..., Any], vectors: dict[str, npt.ArrayLike],
+               *rest: Any) -> list[Any]:
         if self._folding is None:
             converted = self._convert(**vectors)
         else:
@@ -186,7 +203,7 @@ class KernelInterface:
         prepare(kernel, self.robot, self._screws, *converted, *rest)
         return converted
 
-    def _refuse(self, column, q):
+    def _refuse(self, column: int, q: npt.ArrayLike) -> NoReturn:
         """Raise the error for a velocity whose acceleration is not defined."""
         name = self.model.velocity_names[column]
         joint, q_slice, _ = next(moving for moving in self.model.moving_joints
@@ -202,7 +219,7 @@ class KernelInterface:
             'it carries a mass and an inertia, lock it, or prescribe its acceleration')
 
     @contextmanager
-    def _pushed(self, external_wrenches):
+    def _pushed(self, external_wrenches: Wrenches) -> Iterator[None]:
         """Let wrenches act on links, one force per body in its frame; afterwards none does."""
         tree = self.model.tree
         forces = wrenches(self.model, external_wrenches)

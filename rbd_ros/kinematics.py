@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Poses and Jacobians of links, and the centre of mass."""
 
+import numpy as np
+import numpy.typing as npt
+from rbd_ros.model.model import Model
 from rbd_ros.workspace import workspace_of
 
 
-def forward_kinematics(model, q):
+def forward_kinematics(model: Model, q: npt.ArrayLike) -> np.ndarray:
     """
     Return the poses of all links in the root's frame.
 
@@ -34,7 +37,7 @@ def forward_kinematics(model, q):
     return workspace_of(model).place_links(q)
 
 
-def world_jacobian(model, q, link):
+def world_jacobian(model: Model, q: npt.ArrayLike, link: str) -> np.ndarray:
     """
     Return the Jacobian of a link about its origin, in the axes of the root.
 
@@ -67,7 +70,7 @@ def world_jacobian(model, q, link):
     return workspace_of(model).world_jacobian(q, link)[0].copy()
 
 
-def body_jacobian(model, q, link):
+def body_jacobian(model: Model, q: npt.ArrayLike, link: str) -> np.ndarray:
     """
     Return the Jacobian of a link about its origin, in its own axes.
 
@@ -100,7 +103,7 @@ def body_jacobian(model, q, link):
     return workspace_of(model).body_jacobian(q, link)[0].copy()
 
 
-def center_of_mass(model, q):
+def center_of_mass(model: Model, q: npt.ArrayLike) -> np.ndarray:
     """
     Return the centre of mass of the whole robot, root link included.
 
@@ -125,7 +128,7 @@ def center_of_mass(model, q):
     return workspace_of(model).configuration_terms(q).com.copy()
 
 
-def com_jacobian(model, q):
+def com_jacobian(model: Model, q: npt.ArrayLike) -> np.ndarray:
     """
     Return the Jacobian of the centre of mass.
 

@@ -7,11 +7,16 @@ A node hears signals before it waits for numba, and `rbd_ros check` needs no ker
 
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 import sys
+from typing import Any, TypeAlias
+
+# What a package assigns to __getattr__, __dir__ and __all__.
+Exports: TypeAlias = tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]
 
 
-def export(package, names):
+def export(package: str, names: Mapping[str, Sequence[str]]) -> Exports:
     """
     Give a package names that live in its modules.
 
@@ -34,7 +39,7 @@ def export(package, names):
         module_of.update(dict.fromkeys(held or [module], module))
     exported = sorted(module_of)
 
-    def get(name):
+    def get(name: str) -> Any:
         if name not in module_of:
             raise AttributeError(f"module '{package}' has no attribute '{name}'")
         value = import_module(f'{package}.{module_of[name]}')
@@ -43,6 +48,6 @@ def export(package, names):
         setattr(sys.modules[package], name, value)
         return value
 
-    def directory():
+    def directory() -> list[str]:
         return sorted({*vars(sys.modules[package]), *exported})
     return get, directory, exported

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Texts for people: names that somebody else chose, and lists of them that may be long."""
 
+from collections.abc import Iterable, Sequence
+
 # How many names a list spells out, and how many characters a text may have.
 MOST_NAMES, MOST_CHARACTERS = 40, 2000
 
 
-def printable(text, most=MOST_CHARACTERS):
+def printable(text: str, most: int = MOST_CHARACTERS) -> str:
     r"""
     Return a text on one line, without control characters and not too long.
 
@@ -31,7 +33,7 @@ def printable(text, most=MOST_CHARACTERS):
     return ''.join(c if c.isprintable() else c.encode('unicode_escape').decode() for c in text)
 
 
-def listed(names, most=MOST_NAMES):
+def listed(names: Iterable[str], most: int = MOST_NAMES) -> str:
     """
     Return names in a row, with a count in place of those that are too many.
 
@@ -53,7 +55,7 @@ def listed(names, most=MOST_NAMES):
     return ', '.join(names[:most]) + more
 
 
-def arrows(names, most=MOST_NAMES):
+def arrows(names: Sequence[str], most: int = MOST_NAMES) -> str:
     """
     Return names that follow one another, without those in the middle that are too many.
 

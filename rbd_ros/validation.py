@@ -8,30 +8,40 @@ by the name of the argument, and so are complex numbers, whose imaginary part wo
 
 """
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from rbd_ros.errors import StateError
 from rbd_ros.texts import listed, printable
+
+if TYPE_CHECKING:
+    from rbd_ros.model.model import Model
+
+# Moment and force by the names of links, as users give them.
+Wrenches: TypeAlias = Mapping[str, npt.ArrayLike]
 
 # Characters of a value that are shown in a message.
 SHOWN = 120
 
 
-def shown(value):
+def shown(value: object) -> str:
     """Return a value as messages show it."""
     return printable(repr(value), SHOWN)
 
 
-def check_model(model):
+def check_model(model: object) -> None:
     """Refuse what is not a robot."""
     if not hasattr(model, 'velocity_names'):
         raise StateError('model must be a robot, as load_urdf or ModelBuilder make it, got '
                          + shown(model))
 
 
-def real_array(value):
+def real_array(value: object) -> np.ndarray | None:
     """
     Return a new array of float64, or None if the value is not real numbers.
 
@@ -51,7 +61,7 @@ def real_array(value):
         return None
 
 
-def finite_array(label, value, *shapes):
+def finite_array(label: str, value: object, *shapes: tuple[int | None, ...]) -> np.ndarray:
     """
     Return an array of finite numbers.
 
@@ -79,19 +89,19 @@ def finite_array(label, value, *shapes):
     return array
 
 
-def _fits(shape, wanted):
+def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
     return len(shape) == len(wanted) and all(
         b is None or a == b for a, b in zip(shape, wanted))
 
 
-def _in_words(shape):
+def _in_words(shape: tuple[int | None, ...]) -> str:
     if not shape:
         return 'a real number'
     return 'real numbers of the shape (' + ', '.join(
         'any' if n is None else str(n) for n in shape) + (',)' if len(shape) == 1 else ')')
 
 
-def number(label, value, least=-np.inf, most=np.inf):
+def number(label: str, value: object, least: float = -np.inf, most: float = np.inf) -> float:
     """Return a finite real number within limits, or refuse it by its label."""
     x = float(finite_array(label, value, ()))
     if not least <= x <= most:
@@ -99,21 +109,21 @@ def number(label, value, least=-np.inf, most=np.inf):
     return x
 
 
-def whole_number(label, value, least=1):
+def whole_number(label: str, value: object, least: int = 1) -> int:
     """Return a whole number that is not too small, or refuse it by its label."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise StateError(f'{label} must be a whole number, at least {least}, got {shown(value)}')
     return int(value)
 
 
-def choice(label, value, choices):
+def choice(label: str, value: object, choices: Collection[str]) -> str:
     """Return a value that is one of several texts, or refuse it by its label."""
     if not isinstance(value, str) or value not in choices:
         raise StateError(f"{label} must be {' or '.join(map(repr, choices))}, got {shown(value)}")
     return value
 
 
-def vector(model, label, value, *, positions=False):
+def vector(model: Model, label: str, value: object, *, positions: bool = False) -> np.ndarray:
     """
     Return one real number for each velocity of a robot, or for each position.
 
@@ -143,13 +153,14 @@ def vector(model, label, value, *, positions=False):
     return array
 
 
-def _what_is(label, value, array):
+def _what_is(label: str, value: object, array: np.ndarray | None) -> str:
     if array is None:
         return f'{label} must be real numbers, got {shown(value)}'
     return f'{label} has the shape {array.shape}'
 
 
-def finite_vector(model, label, value, *, positions=False):
+def finite_vector(model: Model, label: str, value: object, *,
+                  positions: bool = False) -> np.ndarray:
     """Return a `vector` of finite numbers, or refuse it naming the coordinate that is not."""
     array = vector(model, label, value, positions=positions)
     if not np.all(np.isfinite(array)):
@@ -159,7 +170,8 @@ def finite_vector(model, label, value, *, positions=False):
     return array
 
 
-def rows(model, label, values, count=None, *, positions=False, finite=True):
+def rows(model: Model, label: str, values: object, count: int | None = None, *,
+         positions: bool = False, finite: bool = True) -> np.ndarray:
     """
     Return one vector of a robot in each row of an array, contiguous.
 
@@ -199,7 +211,7 @@ def rows(model, label, values, count=None, *, positions=False, finite=True):
     return np.require(array, float, ['C', 'W'])
 
 
-def mask(model, label, value):
+def mask(model: Model, label: str, value: object) -> np.ndarray:
     """Return a truth value for each velocity of a robot, or refuse it by its label."""
     check_model(model)
     try:
@@ -214,7 +226,8 @@ def mask(model, label, value):
     return array.astype(bool)
 
 
-def wrenches(model, values, label='external_wrenches'):
+def wrenches(model: Model, values: object,
+             label: str = 'external_wrenches') -> dict[int, np.ndarray]:
     """
     Return wrenches by the indices of links.
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compile the kernels, or load them from the cache, before they are needed."""
 
+from collections.abc import Iterator
 from functools import partial
 from time import perf_counter
 
@@ -14,7 +15,7 @@ from rbd_ros.model.model import build_model
 from rbd_ros.workspace import Workspace
 
 
-def warm_up(*, floating_base=False, analysis=True):
+def warm_up(*, floating_base: bool = False, analysis: bool = True) -> Iterator[tuple[str, float]]:
     """
     Run every kernel once, on a robot with one joint.
 

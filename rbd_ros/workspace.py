@@ -2,12 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The library with buffers that are kept, for control loops."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
 from math import isfinite
 from threading import get_ident
-from typing import NamedTuple
+from typing import Any, NamedTuple, TYPE_CHECKING, TypeVar
 from weakref import ref
 
 import numpy as np
+import numpy.typing as npt
 from rbd_ros.body_changes import body_changes, check_direction
 from rbd_ros.kernel_interface import made_at_first_use, NOT_A_VECTOR
 from rbd_ros.kernels.articulated_bodies import (articulated_bodies, articulated_bodies_at_rest,
@@ -25,8 +29,15 @@ from rbd_ros.kernels.newton_euler_derivatives import (forward_dynamics_and_jacob
                                                       hybrid_dynamics_jacobians,
                                                       inverse_dynamics_jacobians)
 from rbd_ros.kernels.regressors import regressor_columns, slotine_li_columns
-from rbd_ros.validation import choice, mask
-from rbd_ros.workspace_analysis import AnalysisMethods, FACTORIZATIONS
+from rbd_ros.model.model import Model
+from rbd_ros.validation import choice, mask, Wrenches
+from rbd_ros.workspace_analysis import AnalysisMethods, Factorization, FACTORIZATIONS
+
+if TYPE_CHECKING:
+    from rbd_ros.analysis.variation import Variation
+
+# A named tuple of arrays.
+Terms = TypeVar('Terms', 'DynamicsTerms', 'Derivatives')
 
 CHRISTOFFEL = FACTORIZATIONS[0]
 BOOL, FLOAT = np.dtype(bool), np.dtype(float)
@@ -81,7 +92,7 @@ class Derivatives(NamedTuple):
     by_input: np.ndarray
 
 
-def name_rows(rows, nv):
+def name_rows(rows: np.ndarray, nv: int) -> DynamicsTerms:
     """Return the rows that `composite_bodies` writes under their names."""
     return DynamicsTerms(rows[:nv, :nv], rows[nv:2 * nv, :nv], rows[2 * nv, :nv],
                          rows[2 * nv + 1, :nv], rows[2 * nv + 2:2 * nv + 5, :nv],
@@ -104,35 +115,36 @@ class Workspace(AnalysisMethods):
 
     """
 
-    def __init__(self, model):
+    def __init__(self, model: Model) -> None:
         super().__init__(model)
         n = len(self._places) - 1
         self._a, self._no_acceleration = np.zeros(n), np.zeros(model.nv)
 
     # Buffers that not every user needs are made at their first use.
     @made_at_first_use
-    def _rows(self):
+    def _rows(self) -> np.ndarray:
         n = len(self._places) - 1
         return np.zeros((2 * n + 6, max(n, 3)))
 
     @made_at_first_use
-    def _tree_terms(self):
+    def _tree_terms(self) -> DynamicsTerms:
         return name_rows(self._rows, len(self._places) - 1)
 
     @made_at_first_use
-    def terms(self):
+    def terms(self) -> DynamicsTerms:
         """Return what `all_terms` writes."""
         return self._tree_terms if self._folding is None else name_rows(self._folded_rows,
                                                                         self.model.nv)
 
     @made_at_first_use
-    def _folded_rows(self):
+    def _folded_rows(self) -> np.ndarray:
         nv = self.model.nv
         return np.zeros((2 * nv + 6, max(nv, 3)))
 
     # -- Recursions ------------------------------------------------------------------------------
 
-    def all_terms(self, q, v, *, factorization='christoffel'):
+    def all_terms(self, q: npt.ArrayLike, v: npt.ArrayLike, *,
+                  factorization: Factorization = 'christoffel') -> DynamicsTerms:
         """Compute the `DynamicsTerms`."""
         if v is None:
             self.check(v=v)
@@ -151,7 +163,7 @@ class Workspace(AnalysisMethods):
             self._fold_terms()
         return self.terms
 
-    def configuration_terms(self, q):
+    def configuration_terms(self, q: npt.ArrayLike) -> DynamicsTerms:
         """Compute the `DynamicsTerms` that need no velocity; C and C v are left as they are."""
         tree_q, = (q,) if self._folding is None else self._expand(q=q)
         try:
@@ -168,7 +180,8 @@ class Workspace(AnalysisMethods):
     # Inverse and forward dynamics, gravity torques and the Jacobian of a link take so little time
     # that every check and call would be felt: the kernel is tried with hardly anything around it.
     # To fill in an argument that must be named takes Python longer.
-    def inverse_dynamics(self, q, v, a, external_wrenches=None):
+    def inverse_dynamics(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,
+                         external_wrenches: Wrenches | None = None) -> np.ndarray:
         """Return tau."""
         try:
             if (external_wrenches is None and self._folding is None
@@ -181,16 +194,17 @@ class Workspace(AnalysisMethods):
                 return self.inverse_dynamics(q, v, a)
         return self._torques(newton_euler, q=q, v=v, a=a)
 
-    def _torques(self, kernel, **vectors):
+    def _torques(self, kernel: Callable[..., Any], **vectors: npt.ArrayLike) -> np.ndarray:
         self._run(kernel, vectors, vectors.values())
         return self._tau if self._folding is None else self._fold_vector(self._tau)
 
-    def bias_torques(self, q, v, *, external_wrenches=None):
+    def bias_torques(self, q: npt.ArrayLike, v: npt.ArrayLike, *,
+                     external_wrenches: Wrenches | None = None) -> np.ndarray:
         """Return C v + g - sum J^T f."""
         return self.inverse_dynamics(q, v, self._zeros,
                                      external_wrenches=external_wrenches)
 
-    def gravity_torques(self, q):
+    def gravity_torques(self, q: npt.ArrayLike) -> np.ndarray:
         """Return g."""
         try:
             if self._folding is None and newton_euler_at_rest(self.robot, self._screws, q):
@@ -199,7 +213,8 @@ class Workspace(AnalysisMethods):
             pass
         return self._torques(newton_euler_at_rest, q=q)
 
-    def forward_dynamics(self, q, v, tau, external_wrenches=None):
+    def forward_dynamics(self, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike,
+                         external_wrenches: Wrenches | None = None) -> np.ndarray:
         """Return a."""
         try:
             if (external_wrenches is None and self._folding is None
@@ -214,7 +229,10 @@ class Workspace(AnalysisMethods):
             return self._articulated(q, v, self._a, tau)[0]
         return self._dense_hybrid(q, v, self._zeros, tau, self._none)[0]
 
-    def hybrid_dynamics(self, q, v, a, tau, prescribed, *, external_wrenches=None):
+    def hybrid_dynamics(
+            self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, tau: npt.ArrayLike,
+            prescribed: npt.ArrayLike, *,
+            external_wrenches: Wrenches | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return a and tau, in new arrays."""
         if external_wrenches is not None:
             with self._pushed(external_wrenches):
@@ -243,7 +261,8 @@ class Workspace(AnalysisMethods):
                     all_tau)
         return a, tau
 
-    def _given(self, a, tau, prescribed):
+    def _given(self, a: npt.ArrayLike, tau: npt.ArrayLike,
+               prescribed: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return what is given of a and tau, zeros elsewhere, and where a is; or refuse it."""
         prescribed = mask(self.model, 'prescribed', prescribed)
         a, tau = self._convert(a=a, tau=tau)
@@ -253,11 +272,11 @@ class Workspace(AnalysisMethods):
         return a, tau, prescribed
 
     @made_at_first_use
-    def _prescribed_places(self):
+    def _prescribed_places(self) -> np.ndarray:
         """Return where it is said which accelerations are given."""
         return self._places[1:] + LANES * PRESCRIBED
 
-    def prescribe(self, prescribed):
+    def prescribe(self, prescribed: npt.ArrayLike) -> None:
         """Say to the articulated bodies which accelerations are given."""
         self.robot[self._prescribed_places] = prescribed
 
@@ -265,13 +284,13 @@ class Workspace(AnalysisMethods):
 
     # For a robot of thousands of joints these are large.
     @made_at_first_use
-    def jacobians(self):
+    def jacobians(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return room for the derivatives of tau, for those of the unknowns, and a factor of M."""
         n = len(self._places) - 1
         return np.zeros((n, 3 * n)), np.zeros((n, 3 * n)), np.zeros((n, n))
 
     @made_at_first_use
-    def _model_jacobians(self):
+    def _model_jacobians(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the same for the coordinates of the model."""
         nv = self.model.nv
         if self._folding is None:
@@ -279,14 +298,14 @@ class Workspace(AnalysisMethods):
         return np.zeros((nv, 3 * nv)), np.zeros((nv, 3 * nv)), np.zeros((nv, nv))
 
     @made_at_first_use
-    def _derivatives(self):
+    def _derivatives(self) -> tuple[Derivatives, Derivatives]:
         """Return the views of that room that are handed out."""
         of_tau, of_unknowns, _ = self._model_jacobians
         return (Derivatives(*np.split(of_tau, 3, axis=1)),
                 Derivatives(*np.split(of_unknowns, 3, axis=1)))
 
     @made_at_first_use
-    def regressor(self):
+    def regressor(self) -> tuple[np.ndarray, np.ndarray]:
         """Return which body each link of the parameters is, and room for the regressor."""
         tree = self.model.tree
         links = [k for k, joint in enumerate(self.model.joints, 1) if joint.nv]
@@ -294,7 +313,8 @@ class Workspace(AnalysisMethods):
         return (np.array(rows, float).reshape(-1, 10),
                 np.zeros((len(self._places) - 1, 10 * len(links))))
 
-    def inverse_dynamics_derivatives(self, q, v, a, *, external_wrenches=None):
+    def inverse_dynamics_derivatives(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, *,
+                                     external_wrenches: Wrenches | None = None) -> Derivatives:
         """Return the `Derivatives` of tau; by_input is M."""
         if external_wrenches is not None:
             with self._pushed(external_wrenches):
@@ -305,7 +325,8 @@ class Workspace(AnalysisMethods):
                        self.jacobians[0], self._model_jacobians[0])
         return self._derivatives[0]
 
-    def forward_dynamics_derivatives(self, q, v, tau, *, external_wrenches=None):
+    def forward_dynamics_derivatives(self, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike,
+                                     *, external_wrenches: Wrenches | None = None) -> Derivatives:
         """Return the `Derivatives` of a; by_input is the inverse of M."""
         if external_wrenches is not None:
             with self._pushed(external_wrenches):
@@ -328,13 +349,16 @@ class Workspace(AnalysisMethods):
             self._explain(q=q, v=v, tau=tau)
         return self._derivatives[1]
 
-    def _prepare_jacobians(self, q, v, a):
+    def _prepare_jacobians(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike) -> None:
         """Compile the kernels that others call, which must be there before these are."""
         jacobians, solved, L = self.jacobians
         self._run(inverse_dynamics_jacobians, 'qva', (q, v, a), jacobians)
         prepare(hybrid_dynamics_jacobians, self.robot, jacobians, L, solved)
 
-    def hybrid_dynamics_derivatives(self, q, v, a, tau, prescribed, *, external_wrenches=None):
+    def hybrid_dynamics_derivatives(
+            self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, tau: npt.ArrayLike,
+            prescribed: npt.ArrayLike, *, external_wrenches: Wrenches | None = None
+            ) -> tuple[Derivatives, np.ndarray, np.ndarray]:
         """Return the `Derivatives` of the unknown torques and accelerations, and a and tau."""
         if external_wrenches is not None:
             with self._pushed(external_wrenches):
@@ -370,12 +394,14 @@ class Workspace(AnalysisMethods):
     # -- Derivatives by one scalar. --------------------------------------------------------------
 
     @made_at_first_use
-    def _directions(self):
+    def _directions(
+            self) -> tuple[np.ndarray, tuple[np.ndarray, ...], np.ndarray, tuple[np.ndarray, ...]]:
         """Return room for dq, dv, da and dtau, and for what is found, and the rows of both."""
         room, found = np.zeros((2, 4, self.model.nv))
         return room, tuple(room), found, tuple(found)
 
-    def _read_directions(self, variation, labels=('dq', 'dv', 'da', 'dtau')):
+    def _read_directions(self, variation: Variation,
+                         labels: Iterable[str] = ('dq', 'dv', 'da', 'dtau')) -> None:
         """Write derivatives of q, v, a and tau to their room, zeros for what is not there."""
         rows = self._directions[1]
         for label, row in zip(labels, rows):
@@ -385,24 +411,31 @@ class Workspace(AnalysisMethods):
             else:
                 row[:] = check_direction(self.model, label, x)
 
-    def _check_directions(self, variation, labels=('dq', 'dv', 'da', 'dtau')):
+    def _check_directions(self, variation: Variation,
+                          labels: Iterable[str] = ('dq', 'dv', 'da', 'dtau')) -> None:
         """Refuse what is no direction."""
         for label in labels:
             check_direction(self.model, label, getattr(variation, label))
 
-    def inverse_dynamics_derivative(self, q, v, a, variation, *, external_wrenches=None):
+    def inverse_dynamics_derivative(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,
+                                    variation: Variation, *,
+                                    external_wrenches: Wrenches | None = None) -> np.ndarray:
         """Return the derivative of tau."""
         if external_wrenches is not None:
             with self._pushed(external_wrenches):
                 return self._inverse_derivative(q, v, a, variation, external_wrenches)
         return self._inverse_derivative(q, v, a, variation, None)
 
-    def _inverse_derivative(self, q, v, a, variation, external_wrenches):
+    def _inverse_derivative(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,
+                            variation: Variation,
+                            external_wrenches: Wrenches | None) -> np.ndarray:
         changes = body_changes(self.model, variation, external_wrenches)
         self._read_directions(variation, ('dq', 'dv', 'da'))
         return self._change_of_torques(q, v, a, variation, changes)
 
-    def _change_of_torques(self, q, v, a, variation, changes):
+    def _change_of_torques(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,
+                           variation: Variation,
+                           changes: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
         """Return the derivative of tau by what changes and by the directions that were read."""
         dq, dv, da, _ = self._directions[1]
         state = q, v, a
@@ -422,23 +455,27 @@ class Workspace(AnalysisMethods):
         return self._tau if self._folding is None else self._fold_vector(self._tau)
 
     @made_at_first_use
-    def _expanded_directions(self):
+    def _expanded_directions(self) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, ...]]:
         """Return a q that nobody reads, room to expand three directions, and these in it."""
         nq, n = len(self._folding.source), len(self._tau)
         room = np.zeros(nq + 3 * n)
         return np.zeros(self.model.nq), room, tuple(room[nq:].reshape(3, n))
 
     @made_at_first_use
-    def _none(self):
+    def _none(self) -> np.ndarray:
         return np.zeros(self.model.nv, bool)
 
-    def forward_dynamics_derivative(self, q, v, tau, variation, *, external_wrenches=None):
+    def forward_dynamics_derivative(self, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike,
+                                    variation: Variation, *,
+                                    external_wrenches: Wrenches | None = None) -> np.ndarray:
         """Return the derivative of a."""
         return self.hybrid_dynamics_derivative(q, v, self._zeros, tau, self._none, variation,
                                                external_wrenches=external_wrenches)[0]
 
-    def hybrid_dynamics_derivative(self, q, v, a, tau, prescribed, variation, *,
-                                   external_wrenches=None):
+    def hybrid_dynamics_derivative(
+            self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, tau: npt.ArrayLike,
+            prescribed: npt.ArrayLike, variation: Variation, *,
+            external_wrenches: Wrenches | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return the derivatives of a and tau."""
         if external_wrenches is not None:
             with self._pushed(external_wrenches):
@@ -446,7 +483,9 @@ class Workspace(AnalysisMethods):
                                                external_wrenches)
         return self._hybrid_derivative(q, v, a, tau, prescribed, variation, None)
 
-    def _hybrid_derivative(self, q, v, a, tau, prescribed, variation, external_wrenches):
+    def _hybrid_derivative(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,
+                           tau: npt.ArrayLike, prescribed: npt.ArrayLike, variation: Variation,
+                           external_wrenches: Wrenches | None) -> tuple[np.ndarray, np.ndarray]:
         changes = body_changes(self.model, variation, external_wrenches)
         self._read_directions(variation)
         directions, _, found, results = self._directions
@@ -475,7 +514,10 @@ class Workspace(AnalysisMethods):
                 self._explain(q=q, v=v, a=a, tau=tau)
         return results[2:]
 
-    def _dense_hybrid_derivative(self, q, v, a, tau, prescribed, variation, changes):
+    def _dense_hybrid_derivative(
+            self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, tau: npt.ArrayLike,
+            prescribed: npt.ArrayLike, variation: Variation,
+            changes: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Differentiate M a + b = tau as it stands [K (33)]: mimics close loops."""
         prescribed = mask(self.model, 'prescribed', prescribed)
         a, _ = self._dense_hybrid(q, v, a, tau, prescribed)
@@ -490,7 +532,7 @@ class Workspace(AnalysisMethods):
         return da, all_dtau
 
     @made_at_first_use
-    def _everyone_carried(self):
+    def _everyone_carried(self) -> tuple[np.ndarray, np.ndarray]:
         """
         Return a table of bodies each of which carries all that follow, one for each velocity.
 
@@ -507,13 +549,15 @@ class Workspace(AnalysisMethods):
         whole[LANES * PARENT] = n
         return table, places[1:] + LANES * PRESCRIBED
 
-    def torque_regressor(self, q, v, a):
+    def torque_regressor(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike) -> np.ndarray:
         """Return Y with Y pi = tau - armature a, for the parameters of every moving body."""
         links, Y = self.regressor
         self._run(regressor_columns, 'qva', (q, v, a), links, Y)
         return Y if self._folding is None else self._fold_rows(Y)
 
-    def slotine_li_regressor(self, q, v, v_r, a_r, *, factorization='christoffel'):
+    def slotine_li_regressor(self, q: npt.ArrayLike, v: npt.ArrayLike, v_r: npt.ArrayLike,
+                             a_r: npt.ArrayLike, *,
+                             factorization: Factorization = 'christoffel') -> np.ndarray:
         """Return Y with Y pi = M a_r + C v_r + g - armature a_r."""
         choice('factorization', factorization, FACTORIZATIONS)
         links, Y = self.regressor
@@ -522,16 +566,16 @@ class Workspace(AnalysisMethods):
         return Y if self._folding is None else self._fold_rows(Y)
 
     @made_at_first_use
-    def _folded_regressor(self):
+    def _folded_regressor(self) -> np.ndarray:
         return np.zeros((self.model.nv, self.regressor[1].shape[1]))
 
-    def _fold_rows(self, Y):
+    def _fold_rows(self, Y: np.ndarray) -> np.ndarray:
         self._call(fold_rows, self._folding.columns, Y, self._folded_regressor)
         return self._folded_regressor
 
     # -- Kinematics. -----------------------------------------------------------------------------
 
-    def place_links(self, q):
+    def place_links(self, q: npt.ArrayLike) -> np.ndarray:
         """Return the poses of all links in the root's frame, shape (links, 4, 4)."""
         self._run(place_bodies, 'q', (q,))
         tree = self.model.tree
@@ -541,7 +585,7 @@ class Workspace(AnalysisMethods):
         bodies[:, 3, 3] = 1.0
         return bodies[tree.link_body] @ tree.link_pose
 
-    def world_jacobian(self, q, link):
+    def world_jacobian(self, q: npt.ArrayLike, link: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the Jacobian of a link about its origin, in the root's axes, and its pose."""
         try:
             if (self._folding is None
@@ -552,7 +596,7 @@ class Workspace(AnalysisMethods):
             pass
         return self._jacobian(q, self._link_row(link))
 
-    def body_jacobian(self, q, link):
+    def body_jacobian(self, q: npt.ArrayLike, link: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the Jacobian of a link about its origin, in its own axes, and its pose."""
         try:
             if (self._folding is None
@@ -564,13 +608,13 @@ class Workspace(AnalysisMethods):
         self._link_row(link)
         return self._jacobian(q, self._body_rows[link])
 
-    def _jacobian(self, q, row):
+    def _jacobian(self, q: npt.ArrayLike, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         self._run(jacobian_columns, 'q', (q,), row, self._jacobian_rows)
         J, T = self._jacobian_and_pose
         return (J if self._folding is None else J @ self._folding.G), T
 
     @made_at_first_use
-    def _jacobian_rows(self):
+    def _jacobian_rows(self) -> np.ndarray:
         """Return room for the Jacobian of a link and its pose."""
         n = len(self._places) - 1
         rows = np.zeros((10, max(n, 4)))
@@ -578,11 +622,12 @@ class Workspace(AnalysisMethods):
         return rows
 
     @made_at_first_use
-    def _jacobian_and_pose(self):
+    def _jacobian_and_pose(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the views of that room that are handed out."""
         return self._jacobian_rows[:6, :len(self._places) - 1], self._jacobian_rows[6:, :4]
 
-    def _articulated(self, q, v, a, tau):
+    def _articulated(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,
+                     tau: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         try:
             fine = articulated_bodies(self.robot, self._screws, q, v, a, tau)
         except NOT_A_VECTOR:
@@ -596,7 +641,7 @@ class Workspace(AnalysisMethods):
             self._explain(a=a, tau=tau)
         return a, tau
 
-    def _use_factorization(self, factorization):
+    def _use_factorization(self, factorization: Factorization) -> None:
         choice('factorization', factorization, FACTORIZATIONS)
         arguments = (self.robot, self._rows)
         try:
@@ -607,17 +652,19 @@ class Workspace(AnalysisMethods):
 
     # -- Mimicking joints: coordinates of the model to and from those of the tree. ---------------
 
-    def _fold_terms(self):
+    def _fold_terms(self) -> None:
         # M and C; g, C v and the Jacobian of the centre of mass, which itself stays.
         self._call(fold_stacked, self._folding.columns, self.model.nv, 2, 5, self._rows,
                    self._folded_rows)
         self.terms.com[:] = self._tree_terms.com
 
     @made_at_first_use
-    def _factor(self):
+    def _factor(self) -> np.ndarray:
         return np.zeros((self.model.nv, self.model.nv))
 
-    def _dense_hybrid(self, q, v, a, tau, prescribed):
+    def _dense_hybrid(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,
+                      tau: npt.ArrayLike,
+                      prescribed: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Solve the equations of motion as they stand [K (33)]: mimics close loops."""
         all_a, all_tau = np.empty(self.model.nv), np.empty(self.model.nv)
         b, _ = self.bias_torques(q, v), self.configuration_terms(q)
@@ -637,7 +684,7 @@ class Workspace(AnalysisMethods):
         return all_a, all_tau
 
 
-def workspace_of(model):
+def workspace_of(model: Model) -> Workspace:
     """
     Return the workspace that plain functions of a robot use in this thread.
 
@@ -660,6 +707,6 @@ def workspace_of(model):
     return workspace
 
 
-def fresh(result):
+def fresh(result: Terms) -> Terms:
     """Return a named tuple of arrays whose arrays are copies."""
     return result._make([part.copy() for part in result])

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The methods of `Workspace` for Jacobians, momentum, task space and derivatives of matrices."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from rbd_ros.errors import ModelError
 from rbd_ros.kernel_interface import KernelInterface, made_at_first_use, NOT_A_VECTOR
 from rbd_ros.kernels.bodies import PARENT
@@ -20,11 +21,14 @@ from rbd_ros.kernels.matrix_derivatives import (add_factorization_rate,
                                                 mass_matrix_derivatives)
 from rbd_ros.kernels.mimics import fold_stacked
 from rbd_ros.kernels.task_space import task_space, UNMOVED
-from rbd_ros.validation import choice, number
+from rbd_ros.model.model import Model
+from rbd_ros.validation import choice, number, Wrenches
 
 # Of the way from the root to a link, for the unit of length.
 SHARE_OF_WAY = 0.2
 FRAMES = ('body', 'world-aligned')
+Frame: TypeAlias = Literal['body', 'world-aligned']
+Factorization: TypeAlias = Literal['christoffel', 'body']
 FACTORIZATIONS = ('christoffel', 'body')
 
 
@@ -64,7 +68,7 @@ class TaskSpaceDynamics(NamedTuple):
     damped: bool
 
 
-def characteristic_length(model, link):
+def characteristic_length(model: Model, link: str) -> float:
     """
     Return the length with which turns of a link compare with its shifts.
 
@@ -129,7 +133,7 @@ class ParameterDerivatives(NamedTuple):
     g: np.ndarray
 
 
-def task_room(n):
+def task_room(n: int) -> tuple[np.ndarray, ...]:
     """
     Return the arrays that `rbd_ros.kernels.task_space` works in and writes to.
 
@@ -156,16 +160,16 @@ class AnalysisMethods(KernelInterface):
 
     """
 
-    def __init__(self, model):
+    def __init__(self, model: Model) -> None:
         super().__init__(model)
         self._link_rows, self._body_rows, self._lengths = {}, {}, {}
 
     @property
-    def _width(self):
+    def _width(self) -> int:
         """Return how many velocities the kernels count, those of mimicking joints included."""
         return len(self._places) - 1
 
-    def _link_row(self, link):
+    def _link_row(self, link: str) -> np.ndarray:
         """Return the body of a link and its pose there, as the kernels want them."""
         try:
             return self._link_rows[link]
@@ -177,28 +181,29 @@ class AnalysisMethods(KernelInterface):
             self._link_rows[link] = np.array([[*here, 1.0]])
             return self._link_rows[link]
 
-    def _fold_columns(self, *arrays):
+    def _fold_columns(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return arrays whose last axis is that of the tree's velocities by those of the model."""
         return arrays if self._folding is None else tuple(x @ self._folding.G for x in arrays)
 
     # -- Jacobians of a link. --------------------------------------------------------------------
 
     @made_at_first_use
-    def _rate_rows(self):
+    def _rate_rows(self) -> np.ndarray:
         """Return room for the Jacobian of a link, its rates and Jdot v."""
         return np.zeros((19, max(self._width, 6)))
 
     @made_at_first_use
-    def _rates_of_jacobian(self):
+    def _rates_of_jacobian(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the views of that room that are handed out."""
         rows, n = self._rate_rows, self._width
         return rows[:6, :n], rows[6:12, :n], rows[12:18, :n]
 
     @made_at_first_use
-    def _jacobian_and_its_rate(self):
+    def _jacobian_and_its_rate(self) -> tuple[np.ndarray, np.ndarray]:
         return self._rates_of_jacobian[:2]
 
-    def _jacobian_rate(self, q, v, link, aligned):
+    def _jacobian_rate(self, q: npt.ArrayLike, v: npt.ArrayLike, link: str,
+                       aligned: bool) -> tuple[np.ndarray, np.ndarray]:
         try:
             if self._folding is None and link_jacobian_rates(
                     self.robot, self._screws, q, v, None, self._link_rows[link], aligned,
@@ -210,19 +215,22 @@ class AnalysisMethods(KernelInterface):
                   self._rate_rows)
         return self._fold_columns(*self._jacobian_and_its_rate)
 
-    def body_jacobian_dot(self, q, v, link):
+    def body_jacobian_dot(self, q: npt.ArrayLike, v: npt.ArrayLike,
+                          link: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the Jacobian of a link about its origin, in its own axes, and its rate."""
         return self._jacobian_rate(q, v, link, False)
 
-    def world_jacobian_dot(self, q, v, link):
+    def world_jacobian_dot(self, q: npt.ArrayLike, v: npt.ArrayLike,
+                           link: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the Jacobian of a link about its origin, in the root's axes, and its rate."""
         return self._jacobian_rate(q, v, link, True)
 
     @made_at_first_use
-    def _bias(self):
+    def _bias(self) -> np.ndarray:
         return np.zeros((1, 6))
 
-    def _rate_times_velocity(self, q, v, link, aligned):
+    def _rate_times_velocity(self, q: npt.ArrayLike, v: npt.ArrayLike, link: str,
+                             aligned: bool) -> np.ndarray:
         try:
             if self._folding is None and link_bias(
                     self.robot, self._screws, q, v, self._link_rows[link], aligned, self._bias):
@@ -232,15 +240,16 @@ class AnalysisMethods(KernelInterface):
         self._run(link_bias, 'qv', (q, v), self._link_row(link), aligned, self._bias)
         return self._bias[0]
 
-    def body_jacobian_dot_v(self, q, v, link):
+    def body_jacobian_dot_v(self, q: npt.ArrayLike, v: npt.ArrayLike, link: str) -> np.ndarray:
         """Return Jdot v of a link, in its own axes: its acceleration where a is zero."""
         return self._rate_times_velocity(q, v, link, False)
 
-    def world_jacobian_dot_v(self, q, v, link):
+    def world_jacobian_dot_v(self, q: npt.ArrayLike, v: npt.ArrayLike, link: str) -> np.ndarray:
         """Return Jdot v of a link, in the root's axes: its acceleration where a is zero."""
         return self._rate_times_velocity(q, v, link, True)
 
-    def jacobian_ddot(self, q, v, a, link):
+    def jacobian_ddot(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,
+                      link: str) -> tuple[np.ndarray, ...]:
         """Return the body Jacobian of a link with its first and second rates."""
         if a is None:
             self.check(a=a)
@@ -249,24 +258,25 @@ class AnalysisMethods(KernelInterface):
         return self._fold_columns(*self._rates_of_jacobian)
 
     @made_at_first_use
-    def _jacobian_derivatives(self):
+    def _jacobian_derivatives(self) -> np.ndarray:
         n = self._width
         return np.zeros((2, n, 6, n))
 
-    def _fold_derivatives(self, D):
+    def _fold_derivatives(self, D: np.ndarray) -> np.ndarray:
         """Return derivatives by the tree's coordinates, the first axis, by the model's."""
         if self._folding is None:
             return D
         G = self._folding.G
         return np.tensordot(G.T, D @ G, 1)
 
-    def jacobian_derivatives(self, q, link):
+    def jacobian_derivatives(self, q: npt.ArrayLike, link: str) -> np.ndarray:
         """Return the derivatives of the body Jacobian of a link by q, shape (6, nv, nv)."""
         of_J, of_rate = self._jacobian_derivatives
         self._run(link_jacobian_derivatives, 'q', (q,), None, self._link_row(link), of_J, of_rate)
         return self._fold_derivatives(of_J).transpose(1, 2, 0)
 
-    def jacobian_dot_derivatives(self, q, v, link):
+    def jacobian_dot_derivatives(self, q: npt.ArrayLike, v: npt.ArrayLike,
+                                 link: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the derivatives of the rate of the body Jacobian of a link by q and by v."""
         of_J, of_rate = self._jacobian_derivatives
         if v is None:
@@ -278,11 +288,11 @@ class AnalysisMethods(KernelInterface):
     # -- Momentum of the whole robot. ------------------------------------------------------------
 
     @made_at_first_use
-    def _momentum_rows(self):
+    def _momentum_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         rows = np.zeros((12, self._width))
         return rows, rows[:6], rows[6:]
 
-    def centroidal_momentum_matrix(self, q):
+    def centroidal_momentum_matrix(self, q: npt.ArrayLike) -> np.ndarray:
         """Return the matrix that takes v to the robot's momentum about its centre of mass."""
         rows, A, _ = self._momentum_rows
         try:
@@ -294,7 +304,8 @@ class AnalysisMethods(KernelInterface):
         self._run(centroidal_momentum, 'q', (q,), None, rows)
         return self._fold_columns(A)[0]
 
-    def centroidal_momentum_matrix_dot(self, q, v):
+    def centroidal_momentum_matrix_dot(self, q: npt.ArrayLike,
+                                       v: npt.ArrayLike) -> tuple[np.ndarray, ...]:
         """Return the centroidal momentum matrix and its rate."""
         rows, A, A_rate = self._momentum_rows
         if v is None:
@@ -307,7 +318,7 @@ class AnalysisMethods(KernelInterface):
         self._run(centroidal_momentum, 'qv', (q, v), rows)
         return self._fold_columns(A, A_rate)
 
-    def com_jacobian_dot(self, q, v):
+    def com_jacobian_dot(self, q: npt.ArrayLike, v: npt.ArrayLike) -> np.ndarray:
         """Return the rate of the Jacobian of the centre of mass."""
         _, rate = self.centroidal_momentum_matrix_dot(q, v)
         mass = self.model.mass
@@ -316,21 +327,22 @@ class AnalysisMethods(KernelInterface):
     # -- Task space. -----------------------------------------------------------------------------
 
     @made_at_first_use
-    def _task_room(self):
+    def _task_room(self) -> tuple[np.ndarray, ...]:
         return task_room(self.model.nv)
 
     @made_at_first_use
-    def _ahead(self):
+    def _ahead(self) -> np.ndarray:
         """Return for each velocity the last one before it that shares entries of M, or -1."""
         if self._folding is not None:
             return np.arange(self.model.nv) - 1
         return self.model.tree.robot[1:, PARENT].astype(np.int64) - 1
 
     @made_at_first_use
-    def _folded_jacobian(self):
+    def _folded_jacobian(self) -> np.ndarray:
         return np.zeros((19, max(self.model.nv, 6)))
 
-    def _task(self, M, b, q, link, length, limit):
+    def _task(self, M: np.ndarray, b: np.ndarray, q: npt.ArrayLike, link: str, length: float,
+              limit: float) -> None:
         """Run the kernel of task space on the Jacobian that was computed last."""
         rows, last = self._rate_rows, int(self._link_row(link)[0, 0]) - 1
         if self._folding is not None:
@@ -349,12 +361,14 @@ class AnalysisMethods(KernelInterface):
         if status > 0:
             self._refuse(status - 1, q)
 
-    def _length(self, link):
+    def _length(self, link: str) -> float:
         if link not in self._lengths:
             self._lengths[link] = characteristic_length(self.model, link)
         return self._lengths[link]
 
-    def task_space_dynamics(self, q, v, link, *, frame='body', condition_limit=2e3):
+    def task_space_dynamics(self, q: npt.ArrayLike, v: npt.ArrayLike, link: str, *,
+                            frame: Frame = 'body',
+                            condition_limit: float = 2e3) -> TaskSpaceDynamics:
         """Return the `TaskSpaceDynamics` of a link."""
         self._link_row(link)
         if type(condition_limit) is not float or not 1.0 <= condition_limit < np.inf:
@@ -369,7 +383,8 @@ class AnalysisMethods(KernelInterface):
         return TaskSpaceDynamics(out[:6], out[6], J, J_rate, J_bar, N, condition,
                                  condition > condition_limit)
 
-    def task_inertia(self, M, q, link, *, condition_limit, length):
+    def task_inertia(self, M: np.ndarray, q: npt.ArrayLike, link: str, *, condition_limit: float,
+                     length: float) -> tuple[np.ndarray, float]:
         """
         Return Lambda of a link in its own axes and the condition of its Jacobian.
 
@@ -392,11 +407,11 @@ class AnalysisMethods(KernelInterface):
 
     # -- Derivatives of M, C and g. --------------------------------------------------------------
 
-    def _skew(self, factorization):
+    def _skew(self, factorization: Factorization) -> int | None:
         """Return what the kernels take for a factorization of C."""
         return 1 if choice('factorization', factorization, FACTORIZATIONS) == 'body' else None
 
-    def _fold_all(self, D):
+    def _fold_all(self, D: np.ndarray) -> np.ndarray:
         """Return an array with three axes of the tree's velocities by those of the model."""
         if self._folding is None:
             return D
@@ -405,40 +420,43 @@ class AnalysisMethods(KernelInterface):
 
     # Entries of joints that do not carry each other are never written: they stay zero.
     @made_at_first_use
-    def _of_M(self):
+    def _of_M(self) -> np.ndarray:
         return np.zeros(3 * (self._width,))
 
     @made_at_first_use
-    def _of_C(self):
+    def _of_C(self) -> np.ndarray:
         return np.zeros((2, *3 * (self._width,)))
 
-    def mass_matrix_derivatives(self, q):
+    def mass_matrix_derivatives(self, q: npt.ArrayLike) -> np.ndarray:
         """Return the derivatives of M by the coordinates, shape (nv, nv, nv)."""
         self._run(mass_matrix_derivatives, 'q', (q,), self._of_M)
         return self._fold_all(self._of_M).transpose(1, 2, 0)
 
-    def coriolis_matrix_derivatives(self, q, v, *, factorization='christoffel'):
+    def coriolis_matrix_derivatives(
+            self, q: npt.ArrayLike, v: npt.ArrayLike, *,
+            factorization: Factorization = 'christoffel') -> tuple[np.ndarray, np.ndarray]:
         """Return the derivatives of C by the coordinates and by the velocities."""
         by_q, by_v = self._of_C
         self._run(coriolis_matrix_derivatives, 'qv', (q, v), self._skew(factorization), by_q, by_v)
         return self._fold_all(by_q).transpose(1, 2, 0), self._fold_all(by_v).transpose(1, 2, 0)
 
-    def gravity_torques_derivatives(self, q):
+    def gravity_torques_derivatives(self, q: npt.ArrayLike) -> np.ndarray:
         """Return the derivatives of g: of the torques by q, where nothing moves."""
         zero = self._no_acceleration
         return self.inverse_dynamics_derivatives(q, zero, zero).by_position
 
     @made_at_first_use
-    def _rates(self):
+    def _rates(self) -> np.ndarray:
         n = self._width
         return np.zeros((3 * n + 2, n))
 
     @made_at_first_use
-    def _folded_rates(self):
+    def _folded_rates(self) -> np.ndarray:
         n = self.model.nv
         return np.zeros((3 * n + 2, n))
 
-    def matrices_dot(self, q, v, a, *, factorization='christoffel'):
+    def matrices_dot(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, *,
+                     factorization: Factorization = 'christoffel') -> MatricesDot:
         """Return the `MatricesDot`."""
         skew, rows, n = self._skew(factorization), self._rates, self._width
         self._run(composite_rates, 'qva', (q, v, a), rows)
@@ -454,7 +472,7 @@ class AnalysisMethods(KernelInterface):
     # -- What each inertial parameter contributes. -----------------------------------------------
 
     @made_at_first_use
-    def _all_links(self):
+    def _all_links(self) -> np.ndarray:
         """Return for each link its body and its pose there."""
         tree = self.model.tree
         return np.hstack((tree.link_body[:, None].astype(float),
@@ -462,31 +480,33 @@ class AnalysisMethods(KernelInterface):
                           tree.link_pose[:, :3, 3]))
 
     @made_at_first_use
-    def _moving_links(self):
+    def _moving_links(self) -> np.ndarray:
         """Return the rows of the links that joints lead to, which stand for the moving bodies."""
         return np.ascontiguousarray(
             self._all_links[[k for k, joint in enumerate(self.model.joints, 1) if joint.nv]])
 
     # Entries of joints that do not carry a link are never written: they stay zero.
     @made_at_first_use
-    def _parameter_matrices(self):
+    def _parameter_matrices(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         links, n = len(self.model.links), self._width
         return (np.zeros((n, n, links, 10)), np.zeros((n, n, links, 10)),
                 np.zeros((n, links, 10)))
 
     @made_at_first_use
-    def _torque_columns(self):
+    def _torque_columns(self) -> np.ndarray:
         return np.zeros((len(self.model.links), 10, self._width))
 
     @made_at_first_use
-    def _energy_rows(self):
+    def _energy_rows(self) -> np.ndarray:
         return np.zeros((2, 10 * len(self._moving_links)))
 
     @made_at_first_use
-    def _momentum_columns(self):
+    def _momentum_columns(self) -> np.ndarray:
         return np.zeros((self._width, 10 * len(self._moving_links)))
 
-    def parameter_derivatives(self, q, v, *, factorization='christoffel'):
+    def parameter_derivatives(
+            self, q: npt.ArrayLike, v: npt.ArrayLike, *,
+            factorization: Factorization = 'christoffel') -> ParameterDerivatives:
         """Return the `ParameterDerivatives`."""
         h = 0.5 if self._skew(factorization) is None else 0.0
         M, C, g = self._parameter_matrices
@@ -497,7 +517,9 @@ class AnalysisMethods(KernelInterface):
             M, C, g = G.T @ M @ G, G.T @ C @ G, g @ G
         return ParameterDerivatives(M, C, g)
 
-    def acceleration_parameter_derivatives(self, q, v, tau, *, external_wrenches=None):
+    def acceleration_parameter_derivatives(
+            self, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike, *,
+            external_wrenches: Wrenches | None = None) -> np.ndarray:
         """Return the derivatives of a by the parameters of each link, shape (links, 10, nv)."""
         a = self.forward_dynamics(q, v, tau, external_wrenches=external_wrenches)
         self._run(torque_columns, 'qva', (q, v, a), self._all_links, self._torque_columns)
@@ -505,13 +527,13 @@ class AnalysisMethods(KernelInterface):
         M = self.configuration_terms(q).M
         return -np.linalg.solve(M, Y.reshape(-1, self.model.nv).T).T.reshape(Y.shape)
 
-    def momentum_regressor(self, q, v):
+    def momentum_regressor(self, q: npt.ArrayLike, v: npt.ArrayLike) -> np.ndarray:
         """Return Y with Y pi = M v - (armature) v."""
         Y = self._momentum_columns
         self._run(momentum_columns, 'qv', (q, v), self._moving_links, Y)
         return Y if self._folding is None else self._folding.G.T @ Y
 
-    def energy_regressor(self, q, v):
+    def energy_regressor(self, q: npt.ArrayLike, v: npt.ArrayLike) -> np.ndarray:
         """Return the rows whose products with pi are the kinetic and the potential energy."""
         self._run(energy_columns, 'qv', (q, v), self._moving_links, self._energy_rows)
         return self._energy_rows

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """From links and joints to the arrays that the kernels read (`rbd_ros.kernels.bodies`)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
 from rbd_ros.kernels import bodies
-from rbd_ros.model.joints import joint_screws
+from rbd_ros.model.description import Link
+from rbd_ros.model.joints import Joint, joint_screws
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Tree:
     link_pose: np.ndarray
 
 
-def turn_z_to(axis):
+def turn_z_to(axis: np.ndarray) -> np.ndarray:
     """Return a rotation whose third column is ``axis``; exact for the axes of coordinates."""
     z = axis.tolist()
     if z == [0.0, 0.0, 1.0]:
@@ -47,13 +49,13 @@ def turn_z_to(axis):
     return np.array((x, _cross(z, x), z)).T
 
 
-def _cross(a, b):
+def _cross(a: Sequence[float], b: Sequence[float]) -> tuple[float, float, float]:
     """Return a x b; of single vectors np.cross takes ten times as long."""
     (ax, ay, az), (bx, by, bz) = a, b
     return (ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx)
 
 
-def pseudo_inertias(links):
+def pseudo_inertias(links: Sequence[Link]) -> np.ndarray:
     """Return the 4x4 integral of (r, 1) (r, 1)^T over the mass of each link, in its frame."""
     masses = np.array([link.mass for link in links])
     coms = np.array([link.com for link in links]).reshape(-1, 3)
@@ -66,7 +68,7 @@ def pseudo_inertias(links):
     return P
 
 
-def assemble(links, joints, gravity):
+def assemble(links: Sequence[Link], joints: Sequence[Joint], gravity: np.ndarray) -> Tree:
     """
     Return the arrays of a robot.
 
@@ -126,7 +128,8 @@ def assemble(links, joints, gravity):
     return tree
 
 
-def _row(T, turn, slide, armature, up, kind, axis, q):
+def _row(T: np.ndarray, turn: float, slide: float, armature: float, up: int, kind: int, axis: int,
+         q: int) -> list[float]:
     """Return the constants of a body, its inertia left out, in the order of their columns."""
     return [*T[:3, :3].T.ravel().tolist(), *T[:3, 3].tolist(), turn, slide, up, armature,
             *(0.0,) * 10, kind, axis, q, 0.0]

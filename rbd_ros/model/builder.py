@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robots by program: links and joints of every kind, one call each."""
 
+import numpy.typing as npt
 from rbd_ros.errors import ModelError
 from rbd_ros.model.description import inertia_matrix, Link, numbers
 from rbd_ros.model.joints import Joint, KINDS, Mimic, X, Y
-from rbd_ros.model.model import build_model, STANDARD_GRAVITY
+from rbd_ros.model.model import build_model, Model, STANDARD_GRAVITY
 from rbd_ros.model.se3 import pose, rotation_from_rpy
 
 
@@ -34,10 +35,11 @@ class ModelBuilder:
 
     """
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self._name, self._links, self._joints = name, [], []
 
-    def link(self, name, mass=0.0, com=(0.0, 0.0, 0.0), inertia=(0.0, 0.0, 0.0)):
+    def link(self, name: str, mass: float = 0.0, com: npt.ArrayLike = (0.0, 0.0, 0.0),
+             inertia: npt.ArrayLike = (0.0, 0.0, 0.0)) -> 'ModelBuilder':
         """
         Add a link.
 
@@ -70,8 +72,11 @@ class ModelBuilder:
                                 inertia_matrix(where, inertia)))
         return self
 
-    def joint(self, name, kind, parent, child, *, xyz=(0.0, 0.0, 0.0), rpy=(0.0, 0.0, 0.0),
-              axis=X, second_axis=Y, pitch=0.0, mimic=None, **limits):
+    def joint(self, name: str, kind: str, parent: str, child: str, *,
+              xyz: npt.ArrayLike = (0.0, 0.0, 0.0), rpy: npt.ArrayLike = (0.0, 0.0, 0.0),
+              axis: npt.ArrayLike = X, second_axis: npt.ArrayLike = Y, pitch: float = 0.0,
+              mimic: tuple[str] | tuple[str, float] | tuple[str, float, float] | None = None,
+              **limits: npt.ArrayLike) -> 'ModelBuilder':
         """
         Add a joint.
 
@@ -134,7 +139,7 @@ class ModelBuilder:
             **limits))
         return self
 
-    def build(self, *, gravity=STANDARD_GRAVITY, strict=False):
+    def build(self, *, gravity: npt.ArrayLike = STANDARD_GRAVITY, strict: bool = False) -> Model:
         """
         Check everything and return the robot.
 

@@ -3,20 +3,22 @@
 """Operations on configurations, which for joints with quaternions are no vectors."""
 
 import numpy as np
+import numpy.typing as npt
 
 from rbd_ros.errors import StateError
-from rbd_ros.model.joints import KINDS, quaternion_matrix
+from rbd_ros.model.joints import Joint, KINDS, quaternion_matrix
+from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import exp, log, pose
 from rbd_ros.validation import check_model, finite_vector, number, shown
 
 
-def _quaternion_joints(model):
+def _quaternion_joints(model: Model) -> list[tuple[Joint, slice, slice]]:
     """Return the ball and free joints with their entries of q and v."""
     return [(joint, q, v) for joint, q, v in model.moving_joints
             if not KINDS[joint.kind].is_screws]
 
 
-def neutral(model):
+def neutral(model: Model) -> np.ndarray:
     """
     Return the configuration in which every joint is at rest: zeros, and unit quaternions.
 
@@ -38,7 +40,8 @@ def neutral(model):
     return q
 
 
-def tree_coordinates(model, q, *velocities):
+def tree_coordinates(model: Model, q: npt.ArrayLike,
+                     *velocities: npt.ArrayLike) -> tuple[np.ndarray, ...]:
     """
     Return q and velocities of all joints, mimicking ones included.
 
@@ -64,7 +67,7 @@ def tree_coordinates(model, q, *velocities):
     return (fold.multiplier * q[fold.source] + fold.offset, *(fold.G @ x for x in velocities))
 
 
-def normalize(model, q, label='q'):
+def normalize(model: Model, q: npt.ArrayLike, label: str = 'q') -> np.ndarray:
     """
     Return a configuration with unit quaternions.
 
@@ -98,7 +101,7 @@ def normalize(model, q, label='q'):
     return q
 
 
-def random_configuration(model, rng):
+def random_configuration(model: Model, rng: np.random.Generator | int) -> np.ndarray:
     """
     Return a random configuration within the limits of the joints.
 
@@ -138,7 +141,7 @@ def random_configuration(model, rng):
     return q
 
 
-def integrate(model, q, v, dt):
+def integrate(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, dt: float) -> np.ndarray:
     """
     Return the configuration after moving with the velocity v for the time dt.
 
@@ -184,7 +187,7 @@ def integrate(model, q, v, dt):
     return normalize(model, result)
 
 
-def difference(model, q_0, q_1):
+def difference(model: Model, q_0: npt.ArrayLike, q_1: npt.ArrayLike) -> np.ndarray:
     """
     Return the velocity that leads from one configuration to another in unit time.
 
@@ -221,14 +224,14 @@ def difference(model, q_0, q_1):
     return v
 
 
-def quaternion_of_turn(rotation):
+def quaternion_of_turn(rotation: np.ndarray) -> np.ndarray:
     """Return the quaternion (x, y, z, w) of a rotation vector, rad."""
     angle = np.linalg.norm(rotation)
     # sin(x / 2) / x, by np.sinc(t) = sin(pi t) / (pi t)
     return np.append(0.5 * np.sinc(0.5 * angle / np.pi) * rotation, np.cos(0.5 * angle))
 
 
-def multiply(p, q):
+def multiply(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """Return the product of two quaternions (x, y, z, w)."""
     return np.append(p[3] * q[:3] + q[3] * p[:3] + np.cross(p[:3], q[:3]),
                      p[3] * q[3] - p[:3] @ q[:3])

@@ -3,12 +3,13 @@
 """A robot as its links and joints, and the checks that make a tree of them."""
 
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, isfinite, isnan, sqrt
 
 import numpy as np
 from rbd_ros.errors import ModelError
-from rbd_ros.model.joints import KINDS
+from rbd_ros.model.joints import Joint, KINDS
 from rbd_ros.texts import arrows
 from rbd_ros.validation import real_array
 
@@ -48,7 +49,8 @@ class Link:
     is_load: bool = False
 
 
-def numbers(where, label, value, shape, *, repeat=False, infinite=False):
+def numbers(where: str, label: str, value: object, shape: tuple[int, ...], *, repeat: bool = False,
+            infinite: bool = False) -> np.ndarray:
     """
     Return numbers of a user as an array.
 
@@ -82,7 +84,7 @@ def numbers(where, label, value, shape, *, repeat=False, infinite=False):
     return array
 
 
-def inertia_matrix(where, value):
+def inertia_matrix(where: str, value: object) -> np.ndarray:
     """
     Return the inertia that a user gives as a matrix.
 
@@ -111,7 +113,7 @@ def inertia_matrix(where, value):
     return values
 
 
-def check_links(links):
+def check_links(links: Sequence[Link]) -> list[str]:
     """
     Refuse numbers that no link can have.
 
@@ -143,7 +145,7 @@ def check_links(links):
     return [odd for odd in map(check_link, doubtful) if odd]
 
 
-def check_link(link):
+def check_link(link: Link) -> str | None:
     """
     Refuse numbers that a link cannot have.
 
@@ -179,7 +181,7 @@ def check_link(link):
     return None
 
 
-def check_joint(joint):
+def check_joint(joint: Joint) -> tuple[Joint, list[str], list[str]]:
     """
     Refuse a joint that cannot be understood, and return it with unit axes and filled-in limits.
 
@@ -209,7 +211,7 @@ def check_joint(joint):
     if not isfinite(joint.pitch):
         raise ModelError(f'{where}: its pitch is not finite')
 
-    def per_velocity(label, values, default):
+    def per_velocity(label: str, values: Sequence[float], default: float) -> tuple[float, ...]:
         values = tuple(map(float, values)) or (default,) * nv
         if len(values) != nv:
             raise ModelError(f'{where}: {nv} numbers expected for {label}, got {values}')
@@ -240,7 +242,7 @@ def check_joint(joint):
     return (replace(joint, **dict(zip(('axis', 'second_axis'), axes)), **limits), odd, grave)
 
 
-def _unit(where, axis):
+def _unit(where: str, axis: np.ndarray) -> np.ndarray:
     """Return an axis of a joint, of length 1."""
     axis = numbers(where, 'axis', axis, (3,)) if len(axis) != 3 else axis
     x, y, z = map(float, axis)
@@ -254,7 +256,7 @@ def _unit(where, axis):
     return np.array((x / length, y / length, z / length))
 
 
-def require_unique(what, names):
+def require_unique(what: str, names: Iterable[str]) -> None:
     """Refuse names that are empty or stand twice."""
     for name, count in Counter(names).items():
         if not name:
@@ -263,7 +265,8 @@ def require_unique(what, names):
             raise ModelError(f"{count} {what}s are called '{name}'; names must be unique")
 
 
-def order_tree(links, joints):
+def order_tree(links: Sequence[Link],
+               joints: Sequence[Joint]) -> tuple[tuple[Link, ...], tuple[Joint, ...]]:
     """
     Return links and joints depth-first, children in the order in which their joints are given.
 
@@ -327,7 +330,7 @@ def order_tree(links, joints):
             tuple(ordered))
 
 
-def _cycle(name, leading_to):
+def _cycle(name: str, leading_to: Mapping[str, Joint]) -> str:
     """Return, in words, the cycle that the ancestors of a link end in."""
     path = {}
     while name not in path:
@@ -337,7 +340,8 @@ def _cycle(name, leading_to):
     return arrows([*reversed(cycle), cycle[-1]])
 
 
-def resolve_mimics(joints):
+def resolve_mimics(
+        joints: Sequence[Joint]) -> tuple[dict[str, tuple[str, float, float]], list[Joint]]:
     """
     Return for each joint that copies another the one that leads and what is made of its q.
 

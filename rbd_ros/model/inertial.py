@@ -13,8 +13,9 @@ and have none here. Armature is a property of joints and is none of them either.
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 from rbd_ros.errors import ModelError, StateError
-from rbd_ros.model.model import rebuild
+from rbd_ros.model.model import Model, rebuild
 from rbd_ros.model.se3 import Ad, inertia_matrix, inverse, skew
 from rbd_ros.validation import check_model, real_array
 
@@ -23,7 +24,7 @@ PARAMETERS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Iyy', 'Izz', 'Ixy', 'Ixz', 'Iyz'
 ENTRIES = ((0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2))
 
 
-def inertia_of_parameters(pi):
+def inertia_of_parameters(pi: npt.ArrayLike) -> np.ndarray:
     """
     Return the 6x6 inertia that ten parameters make.
 
@@ -48,12 +49,12 @@ def inertia_of_parameters(pi):
     return np.block([[inertia, skew(pi[1:4])], [-skew(pi[1:4]), pi[0] * np.eye(3)]])
 
 
-def parameters_of_inertia(G):
+def parameters_of_inertia(G: np.ndarray) -> np.ndarray:
     """Return the ten parameters of a 6x6 inertia: the inverse of `inertia_of_parameters`."""
     return np.array([G[3, 3], G[2, 4], G[0, 5], G[1, 3], *G[ENTRIES]])
 
 
-def pseudo_inertia_of_parameters(pi):
+def pseudo_inertia_of_parameters(pi: npt.ArrayLike) -> np.ndarray:
     """
     Return the 4x4 integral of (r, 1) (r, 1)^T over the mass of each body.
 
@@ -81,7 +82,7 @@ def pseudo_inertia_of_parameters(pi):
     return P
 
 
-def parameters_of_pseudo_inertia(P):
+def parameters_of_pseudo_inertia(P: np.ndarray) -> np.ndarray:
     """Return ten parameters for each 4x4 matrix: undoes `pseudo_inertia_of_parameters`."""
     second = P[..., :3, :3]
     trace = np.trace(second, axis1=-2, axis2=-1)
@@ -90,20 +91,20 @@ def parameters_of_pseudo_inertia(P):
                            inertia[..., ENTRIES[0], ENTRIES[1]]), axis=-1)
 
 
-def inertia_matrices(model):
+def inertia_matrices(model: Model) -> np.ndarray:
     """Return the 6x6 inertia G_i of every link, shape (links, 6, 6) [K (22)]."""
     return np.array([inertia_matrix(link.mass, link.com, link.inertia)
                      for link in model.links]).reshape(-1, 6, 6)
 
 
-def armature_matrix(model):
+def armature_matrix(model: Model) -> np.ndarray:
     """Return the rotors' inertias as a diagonal matrix, one entry for each velocity."""
     armature = np.diag([x for joint in model.joints for x in joint.armature])
     fold = model.folding
     return armature if fold is None else fold.G.T @ armature @ fold.G
 
 
-def moving_bodies(model):
+def moving_bodies(model: Model) -> dict[int, list[tuple[int, np.ndarray]]]:
     """
     Return which links make up the moving bodies.
 
@@ -131,12 +132,12 @@ def moving_bodies(model):
     return bodies
 
 
-def body_names(model):
+def body_names(model: Model) -> tuple[str, ...]:
     """Return the names of the links that stand for the moving bodies."""
     return tuple(model.link_names[k] for k in moving_bodies(model))
 
 
-def inertial_parameter_names(model):
+def inertial_parameter_names(model: Model) -> tuple[str, ...]:
     """
     Return the names of the inertial parameters.
 
@@ -155,7 +156,7 @@ def inertial_parameter_names(model):
     return tuple(f'{link}/{parameter}' for link in body_names(model) for parameter in PARAMETERS)
 
 
-def inertial_parameters(model):
+def inertial_parameters(model: Model) -> np.ndarray:
     """
     Return the inertial parameters pi of the moving bodies.
 
@@ -185,7 +186,7 @@ def inertial_parameters(model):
     return np.array(pi).reshape(-1)
 
 
-def with_inertial_parameters(model, pi):
+def with_inertial_parameters(model: Model, pi: npt.ArrayLike) -> Model:
     """
     Return the robot with other inertial parameters of its moving bodies.
 
@@ -226,7 +227,7 @@ def with_inertial_parameters(model, pi):
     return rebuild(model, links=links)
 
 
-def check_parameters(model, pi):
+def check_parameters(model: Model, pi: npt.ArrayLike) -> np.ndarray:
     """Return ``pi`` as an array with ten numbers for each moving body, or refuse it."""
     check_model(model)
     names = inertial_parameter_names(model)
@@ -240,7 +241,7 @@ def check_parameters(model, pi):
     return pi
 
 
-def inconsistent_bodies(model, pi):
+def inconsistent_bodies(model: Model, pi: npt.ArrayLike) -> tuple[str, ...]:
     """
     Return the bodies that no distribution of mass can make.
 

@@ -12,9 +12,11 @@ Two families cover them all:
 
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 from rbd_ros.model.se3 import Ad, ad, exp, inverse, pose
 
 X, Y, Z = np.eye(3)
@@ -36,28 +38,28 @@ class JointKind:
 
     """
 
-    position_suffixes: tuple
-    velocity_suffixes: tuple
+    position_suffixes: tuple[str, ...]
+    velocity_suffixes: tuple[str, ...]
     axes: int
-    angular: tuple
+    angular: tuple[bool, ...]
 
     @property
-    def nq(self):
+    def nq(self) -> int:
         """Return the number of entries of q."""
         return len(self.position_suffixes)
 
     @property
-    def nv(self):
+    def nv(self) -> int:
         """Return the number of entries of v."""
         return len(self.velocity_suffixes)
 
     @property
-    def is_screws(self):
+    def is_screws(self) -> bool:
         """Return whether v = dq/dt, that is, whether no quaternion is among the entries of q."""
         return '_qw' not in self.position_suffixes
 
 
-def _screws(suffixes, axes, angular):
+def _screws(suffixes: tuple[str, ...], axes: int, angular: tuple[bool, ...]) -> JointKind:
     return JointKind(suffixes, suffixes, axes, angular)
 
 
@@ -124,27 +126,27 @@ class Joint:
     axis: np.ndarray = field(default_factory=lambda: X)
     second_axis: np.ndarray = field(default_factory=lambda: Y)
     pitch: float = 0.0
-    lower: tuple = ()
-    upper: tuple = ()
-    velocity: tuple = ()
-    effort: tuple = ()
-    damping: tuple = ()
-    friction: tuple = ()
-    armature: tuple = ()
+    lower: tuple[float, ...] = ()
+    upper: tuple[float, ...] = ()
+    velocity: tuple[float, ...] = ()
+    effort: tuple[float, ...] = ()
+    damping: tuple[float, ...] = ()
+    friction: tuple[float, ...] = ()
+    armature: tuple[float, ...] = ()
     mimic: Mimic | None = None
 
     @property
-    def nq(self):
+    def nq(self) -> int:
         """Return the number of entries of q."""
         return KINDS[self.kind].nq
 
     @property
-    def nv(self):
+    def nv(self) -> int:
         """Return the number of entries of v."""
         return KINDS[self.kind].nv
 
 
-def plane_axes(normal):
+def plane_axes(normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return two unit vectors x, y with x, y, normal right-handed; X, Y for the normal Z."""
     x = X - normal * normal[0]
     if np.linalg.norm(x) < 0.5:
@@ -153,7 +155,7 @@ def plane_axes(normal):
     return x, np.cross(normal, x)
 
 
-def joint_screws(joint):
+def joint_screws(joint: Joint) -> list[tuple[np.ndarray, float, float]]:
     """
     Return the screws of a joint whose pose is a product of screws.
 
@@ -188,13 +190,13 @@ def joint_screws(joint):
     }[joint.kind]
 
 
-def _twists(joint):
+def _twists(joint: Joint) -> np.ndarray:
     """Return B, 6 x nv: the screws as motions in the joint's frame."""
     return np.array([[*(turn * axis), *(slide * axis)]
                      for axis, turn, slide in joint_screws(joint)]).reshape(-1, 6).T
 
 
-def quaternion_matrix(quaternion):
+def quaternion_matrix(quaternion: npt.ArrayLike) -> np.ndarray:
     """Return the rotation of a quaternion (x, y, z, w) of any length but zero."""
     x, y, z, w = np.asarray(quaternion) / np.linalg.norm(quaternion)
     return np.array([[1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
@@ -202,7 +204,7 @@ def quaternion_matrix(quaternion):
                      [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)]])
 
 
-def joint_pose(joint, q):
+def joint_pose(joint: Joint, q: Sequence[float] | np.ndarray) -> np.ndarray:
     """
     Return the pose X(q) of the child's frame in the joint's frame.
 
@@ -227,7 +229,7 @@ def joint_pose(joint, q):
     return T
 
 
-def joint_subspace(joint, q):
+def joint_subspace(joint: Joint, q: np.ndarray) -> np.ndarray:
     """
     Return S(q) with X^-1 dX/dt = S v, in the axes of the child's frame, 6 x nv, angular first.
 
@@ -245,7 +247,7 @@ def joint_subspace(joint, q):
     return S
 
 
-def joint_subspace_rate(joint, q, v):
+def joint_subspace_rate(joint: Joint, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """
     Return dS/dt, 6 x nv.
 
@@ -263,7 +265,8 @@ def joint_subspace_rate(joint, q, v):
     return rate
 
 
-def joint_subspace_rate_change(joint, q, v, dq, dv):
+def joint_subspace_rate_change(joint: Joint, q: np.ndarray, v: np.ndarray, dq: np.ndarray,
+                               dv: np.ndarray) -> np.ndarray:
     """
     Return how dS/dt, 6 x nv, changes with q along dq and with v along dv.
 

@@ -2,16 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The robot: names, limits and the arrays that the kernels read, none of which ever changes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 import warnings
 
 import numpy as np
+import numpy.typing as npt
 from rbd_ros.errors import ModelError, ModelWarning
 from rbd_ros.kernels.bodies import INERTIA
 from rbd_ros.model.body_table import assemble, Tree
-from rbd_ros.model.description import (check_joint, check_links, order_tree, require_unique,
-                                       resolve_mimics)
-from rbd_ros.model.joints import joint_pose, KINDS
+from rbd_ros.model.description import (
+    check_joint, check_links, Link, order_tree, require_unique, resolve_mimics)
+from rbd_ros.model.joints import Joint, joint_pose, KINDS
 from rbd_ros.model.plausibility import implausible
 from rbd_ros.texts import listed
 from rbd_ros.validation import check_model, real_array, shown
@@ -83,12 +86,12 @@ class Model:
     """
 
     name: str
-    links: tuple
-    joints: tuple
+    links: tuple[Link, ...]
+    joints: tuple[Joint, ...]
     gravity: np.ndarray
-    warnings: tuple
-    position_names: tuple
-    velocity_names: tuple
+    warnings: tuple[str, ...]
+    position_names: tuple[str, ...]
+    velocity_names: tuple[str, ...]
     lower: np.ndarray
     upper: np.ndarray
     velocity_limit: np.ndarray
@@ -97,38 +100,38 @@ class Model:
     friction: np.ndarray
     angular: np.ndarray
     mass: float
-    moving_joints: tuple
+    moving_joints: tuple[tuple[Joint, slice, slice], ...]
     tree: Tree
     folding: Folding | None
-    _link_index: dict = field(repr=False)
+    _link_index: dict[str, int] = field(repr=False)
     # Of plain functions, by thread: see `rbd_ros.workspace.workspace_of`.
     _workspaces: dict = field(default_factory=dict, init=False, repr=False)
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         """Return what copies are made of: all but buffers."""
         return {**vars(self), '_workspaces': {}}
 
     @property
-    def nq(self):
+    def nq(self) -> int:
         """Return the number of positions."""
         return len(self.position_names)
 
     @property
-    def nv(self):
+    def nv(self) -> int:
         """Return the number of velocities."""
         return len(self.velocity_names)
 
     @property
-    def joint_names(self):
+    def joint_names(self) -> tuple[str, ...]:
         """Return the names of all joints, fixed ones included."""
         return tuple(joint.name for joint in self.joints)
 
     @property
-    def link_names(self):
+    def link_names(self) -> tuple[str, ...]:
         """Return the names of all links, the root first."""
         return tuple(self._link_index)
 
-    def link_index(self, name):
+    def link_index(self, name: str) -> int:
         """
         Return the index of a link.
 
@@ -144,13 +147,15 @@ class Model:
             raise ModelError(f"robot '{self.name}' has no link '{name}'; its links are "
                              + listed(self.link_names)) from None
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         """Return a line that says which robot this is."""
         return (f"<Model '{self.name}': {len(self.links)} links, {self.nv} degrees of freedom, "
                 f'{self.mass:.6g} kg>')
 
 
-def build_model(name, links, joints, *, gravity=STANDARD_GRAVITY, strict=False, notes=()):
+def build_model(name: str, links: Sequence[Link], joints: Sequence[Joint], *,
+                gravity: npt.ArrayLike = STANDARD_GRAVITY, strict: bool = False,
+                notes: Sequence[str] = ()) -> Model:
     """
     Check a description and return the robot.
 
@@ -192,7 +197,8 @@ def build_model(name, links, joints, *, gravity=STANDARD_GRAVITY, strict=False, 
     return model
 
 
-def rebuild(model, *, links=None, joints=None, gravity=None):
+def rebuild(model: Model, *, links: Sequence[Link] | None = None,
+            joints: Sequence[Joint] | None = None, gravity: npt.ArrayLike | None = None) -> Model:
     """
     Return a robot with other links, joints or gravity, without repeating known warnings.
 
@@ -222,7 +228,8 @@ def rebuild(model, *, links=None, joints=None, gravity=None):
                   model.gravity if gravity is None else gravity, notes=model.warnings)
 
 
-def _build(name, links, joints, gravity, strict=False, notes=()):
+def _build(name: str, links: Sequence[Link], joints: Sequence[Joint], gravity: npt.ArrayLike,
+           strict: bool = False, notes: Sequence[str] = ()) -> Model:
     given, gravity = gravity, real_array(gravity)
     if gravity is None or gravity.shape != (3,) or not np.all(np.isfinite(gravity)):
         raise ModelError(f'gravity must be three finite numbers, m/s^2, got {shown(given)}')
@@ -264,7 +271,7 @@ def _build(name, links, joints, gravity, strict=False, notes=()):
     require_unique('coordinate', names)
     folding = _fold(joints, mimics, moving) if mimics else None
 
-    def per_velocity(label):
+    def per_velocity(label: str) -> np.ndarray:
         return np.array([x for joint, _, _ in moving for x in getattr(joint, label)], float)
 
     every = {label: np.array([x for joint in joints for x in getattr(joint, label)], float)
@@ -293,7 +300,9 @@ def _build(name, links, joints, gravity, strict=False, notes=()):
     return model
 
 
-def _hold_copies(joints, mimics):
+def _hold_copies(
+        joints: Sequence[Joint],
+        mimics: dict[str, tuple[str, float, float]]) -> tuple[tuple[Joint, ...], list[str]]:
     """
     Return the joints with those fixed that copy a fixed one, and a sentence for each.
 
@@ -313,14 +322,14 @@ def _hold_copies(joints, mimics):
     return tuple(held), notes
 
 
-def fix(joint, q):
+def fix(joint: Joint, q: Sequence[float] | np.ndarray) -> Joint:
     """Return a joint that is fixed where it has the coordinates q."""
     return replace(joint, kind='fixed', placement=joint.placement @ joint_pose(joint, q),
                    mimic=None, lower=(), upper=(), velocity=(), effort=(), damping=(),
                    friction=(), armature=())
 
 
-def _missing_masses(links, joints, tree):
+def _missing_masses(links: Sequence[Link], joints: Sequence[Joint], tree: Tree) -> list[str]:
     """Return a warning of the moving links that, with all that is fixed to them, weigh nothing."""
     mass_of_body = tree.robot[:, INERTIA + 9]
     light = [link.name for link, joint, body in zip(links[1:], joints, tree.link_body[1:])
@@ -331,7 +340,8 @@ def _missing_masses(links, joints, tree):
             + listed(light)]
 
 
-def _fold(joints, mimics, moving):
+def _fold(joints: Sequence[Joint], mimics: dict[str, tuple[str, float, float]],
+          moving: list[tuple[Joint, slice, slice]]) -> Folding:
     """Return how the coordinates of mimicking joints follow from those of their leaders."""
     first = {joint.name: (q.start, v.start) for joint, q, v in moving}
     source, multiplier, offset, columns = [], [], [], []

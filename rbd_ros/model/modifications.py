@@ -6,17 +6,18 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from rbd_ros.errors import ModelError
 from rbd_ros.model.configurations import neutral
 from rbd_ros.model.description import check_link, inertia_matrix, Link, numbers, resolve_mimics
 from rbd_ros.model.joints import Joint, KINDS
-from rbd_ros.model.model import fix, rebuild
+from rbd_ros.model.model import fix, Model, rebuild
 from rbd_ros.texts import listed
 from rbd_ros.validation import check_model, shown
 
 
-def with_gravity(model, gravity):
+def with_gravity(model: Model, gravity: npt.ArrayLike) -> Model:
     """
     Return the robot under another gravity.
 
@@ -44,11 +45,12 @@ def with_gravity(model, gravity):
     return rebuild(model, gravity=gravity)
 
 
-def _load_name(link):
+def _load_name(link: str) -> str:
     return f'{link}/payload'
 
 
-def with_payload(model, link, mass, com=(0.0, 0.0, 0.0), inertia=None):
+def with_payload(model: Model, link: str, mass: float, com: npt.ArrayLike = (0.0, 0.0, 0.0),
+                 inertia: npt.ArrayLike | None = None) -> Model:
     """
     Return the robot with a load on a link, in place of the one that it may have had there.
 
@@ -96,7 +98,7 @@ def with_payload(model, link, mass, com=(0.0, 0.0, 0.0), inertia=None):
                    joints=(*model.joints, Joint(name, 'fixed', link, name)))
 
 
-def without_payload(model, link):
+def without_payload(model: Model, link: str) -> Model:
     """
     Return the robot without the load that a link carries, if it carries one.
 
@@ -127,7 +129,7 @@ def without_payload(model, link):
                    joints=[joint for joint in model.joints if joint.name != name])
 
 
-def with_armature(model, armature):
+def with_armature(model: Model, armature: Mapping[str, npt.ArrayLike]) -> Model:
     """
     Return the robot with other rotor inertias.
 
@@ -160,7 +162,7 @@ def with_armature(model, armature):
         if joint.name in armature else joint for joint in model.joints])
 
 
-def with_locked_joints(model, positions):
+def with_locked_joints(model: Model, positions: Mapping[str, npt.ArrayLike]) -> Model:
     """
     Return the robot with joints that are locked, its masses kept.
 
@@ -205,7 +207,7 @@ def with_locked_joints(model, positions):
                                   for joint in model.joints])
 
 
-def with_free_joints(model, names):
+def with_free_joints(model: Model, names: Collection[str]) -> Model:
     """
     Return the robot with all joints locked but some.
 
@@ -239,7 +241,7 @@ def with_free_joints(model, names):
                                       if joint.name not in names})
 
 
-def subtree(model, link):
+def subtree(model: Model, link: str) -> Model:
     """
     Return the part of the robot that a link carries, with that link as its root.
 
@@ -276,7 +278,7 @@ def subtree(model, link):
     return rebuild(model, links=[one for one in model.links if one.name in kept], joints=joints)
 
 
-def with_floating_base(model, name='base'):
+def with_floating_base(model: Model, name: str = 'base') -> Model:
     """
     Return the robot with its root free to move in a world.
 
@@ -311,7 +313,7 @@ def with_floating_base(model, name='base'):
     return rebuild(model, links=(Link(world), *model.links), joints=(base, *model.joints))
 
 
-def _require_joints(model, names, kind=Collection):
+def _require_joints(model: Model, names: object, kind: type = Collection) -> None:
     check_model(model)
     if isinstance(names, str) or not isinstance(names, kind):
         what = 'a dict by' if kind is Mapping else 'a list of'

@@ -2,7 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find what can be computed but was hardly meant in a robot's description: mostly wrong units."""
 
+from collections.abc import Iterable, Sequence
+
 import numpy as np
+from rbd_ros.model.description import Link
+from rbd_ros.model.joints import Joint
 from rbd_ros.texts import listed
 
 # kg, of a link and of a robot: the largest industrial arms weigh 5,000 kg in all.
@@ -18,7 +22,7 @@ LIGHT = 0.01
 WIDE = 4.0 * np.pi + 0.1
 
 
-def implausible(links, joints):
+def implausible(links: Sequence[Link], joints: Sequence[Joint]) -> list[str]:
     """
     Return what is hardly meant in a description, a sentence each.
 
@@ -62,15 +66,15 @@ def implausible(links, joints):
     return notes
 
 
-def _where(joints, odd):
+def _where(joints: Sequence[Joint], odd: Iterable[bool]) -> list[str]:
     return [joint.name for joint, is_odd in zip(joints, odd) if is_odd]
 
 
-def _note(kind, names, what):
+def _note(kind: str, names: Sequence[str], what: str) -> list[str]:
     return [f'{kind}{"s" if len(names) > 1 else ""} {listed(names)}: {what}'] if len(names) else []
 
 
-def _on_inertias(names, masses, inertias):
+def _on_inertias(names: np.ndarray, masses: np.ndarray, inertias: np.ndarray) -> list[str]:
     """Say which inertias belong to no body of a sensible size for its mass."""
     there = (masses > LIGHT) & (np.trace(inertias, axis1=1, axis2=2) > 0.0)
     names, masses, inertias = names[there], masses[there], inertias[there]

@@ -9,20 +9,22 @@ uses the tuples of `rbd_ros.kernels.vectors`.
 
 """
 
+from collections.abc import Iterable
 from math import cos, sin
 
 import numpy as np
+import numpy.typing as npt
 
 # Below this angle, rad, sin(x) / x and its relatives are taken from their series.
 SMALL_ANGLE = 1e-4
 
 
-def skew(a):
+def skew(a: np.ndarray) -> np.ndarray:
     """Return the 3x3 matrix [a] with [a] b = a x b."""
     return np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])
 
 
-def hat(V):
+def hat(V: np.ndarray) -> np.ndarray:
     """Return the 4x4 matrix of a motion [K (5)]."""
     matrix = np.zeros((4, 4))
     matrix[:3, :3] = skew(V[:3])
@@ -30,12 +32,12 @@ def hat(V):
     return matrix
 
 
-def vee(matrix):
+def vee(matrix: np.ndarray) -> np.ndarray:
     """Return the motion of a 4x4 matrix: the inverse of `hat`."""
     return np.array([matrix[2, 1], matrix[0, 2], matrix[1, 0], *matrix[:3, 3]])
 
 
-def pose(R, p):
+def pose(R: np.ndarray, p: npt.ArrayLike) -> np.ndarray:
     """Return the 4x4 matrix of a rotation and a position [K (3)]."""
     T = np.eye(4)
     T[:3, :3] = R
@@ -43,12 +45,12 @@ def pose(R, p):
     return T
 
 
-def inverse(T):
+def inverse(T: np.ndarray) -> np.ndarray:
     """Return the inverse of a pose [K (4)]."""
     return pose(T[:3, :3].T, -T[:3, :3].T @ T[:3, 3])
 
 
-def rotation_from_rpy(rpy):
+def rotation_from_rpy(rpy: Iterable[float]) -> np.ndarray:
     """Return the rotation of fixed-axis roll, pitch and yaw angles, rad, as URDF has them."""
     (cr, cp, cy), (sr, sp, sy) = map(cos, rpy), map(sin, rpy)
     return np.array([[cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
@@ -56,7 +58,7 @@ def rotation_from_rpy(rpy):
                      [-sp, cp * sr, cp * cr]])
 
 
-def Ad(T):
+def Ad(T: np.ndarray) -> np.ndarray:
     """Return the 6x6 adjoint of a pose [K (7)]."""
     R, p = T[:3, :3], T[:3, 3]
     matrix = np.zeros((6, 6))
@@ -65,7 +67,7 @@ def Ad(T):
     return matrix
 
 
-def ad(V):
+def ad(V: np.ndarray) -> np.ndarray:
     """Return the 6x6 bracket matrix of a motion [K (27)]."""
     matrix = np.zeros((6, 6))
     matrix[:3, :3] = matrix[3:, 3:] = skew(V[:3])
@@ -73,7 +75,7 @@ def ad(V):
     return matrix
 
 
-def _angle_series(angle):
+def _angle_series(angle: float) -> tuple[float, float, float]:
     """Return sin(x)/x, (1 - cos(x))/x^2 and (x - sin(x))/x^3."""
     if angle < SMALL_ANGLE:
         square = angle * angle
@@ -82,7 +84,7 @@ def _angle_series(angle):
             (angle - np.sin(angle)) / angle ** 3)
 
 
-def exp(V):
+def exp(V: np.ndarray) -> np.ndarray:
     """Return the pose that the motion V reaches in unit time."""
     W = skew(V[:3])
     a, b, c = _angle_series(np.linalg.norm(V[:3]))
@@ -90,7 +92,7 @@ def exp(V):
     return pose(np.eye(3) + a * W + b * W2, (np.eye(3) + b * W + c * W2) @ V[3:])
 
 
-def log(T):
+def log(T: np.ndarray) -> np.ndarray:
     """
     Return the motion V with exp(V) = T, of all that there are the one that turns the least.
 
@@ -122,7 +124,7 @@ def log(T):
     return np.concatenate((turn, np.linalg.solve(np.eye(3) + b * W + c * W @ W, T[:3, 3])))
 
 
-def inertia_matrix(mass, com, inertia):
+def inertia_matrix(mass: float, com: np.ndarray, inertia: np.ndarray) -> np.ndarray:
     """
     Return the 6x6 inertia of a body about the origin of its frame [K (22)].
 

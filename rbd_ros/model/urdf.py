@@ -11,16 +11,19 @@ module and the model together, and refuses five of the 69 robots of example-robo
 """
 
 import codecs
+from collections.abc import Iterable
 from math import isfinite
+from os import PathLike
 from pathlib import Path
 import re
 
 from lxml import etree
 import numpy as np
+import numpy.typing as npt
 from rbd_ros.errors import ModelError, UrdfError
 from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint, Mimic
-from rbd_ros.model.model import build_model, STANDARD_GRAVITY
+from rbd_ros.model.model import build_model, Model, STANDARD_GRAVITY
 from rbd_ros.model.modifications import with_floating_base
 from rbd_ros.model.se3 import pose, rotation_from_rpy
 from rbd_ros.model.xacro_files import expand_xacro, SUFFIX
@@ -38,8 +41,9 @@ _SINGLE = ('revolute', 'continuous', 'prismatic')
 _INERTIA = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 
 
-def load_urdf(path, *, floating_base=False, gravity=STANDARD_GRAVITY, strict=False,
-              max_joints=None, xacro_arguments=()):
+def load_urdf(path: str | PathLike[str], *, floating_base: bool = False,
+              gravity: npt.ArrayLike = STANDARD_GRAVITY, strict: bool = False,
+              max_joints: int | None = None, xacro_arguments: Iterable[str] = ()) -> Model:
     """
     Read a robot from a URDF or xacro file.
 
@@ -96,8 +100,9 @@ def load_urdf(path, *, floating_base=False, gravity=STANDARD_GRAVITY, strict=Fal
         raise UrdfError(f'{path}: {error}') from None
 
 
-def load_urdf_string(text, *, floating_base=False, gravity=STANDARD_GRAVITY, strict=False,
-                     max_joints=None):
+def load_urdf_string(text: str | bytes, *, floating_base: bool = False,
+                     gravity: npt.ArrayLike = STANDARD_GRAVITY, strict: bool = False,
+                     max_joints: int | None = None) -> Model:
     """
     Read a robot from the text of a URDF.
 
@@ -137,7 +142,7 @@ def load_urdf_string(text, *, floating_base=False, gravity=STANDARD_GRAVITY, str
         raise UrdfError(str(error)) from None
 
 
-def decode(text):
+def decode(text: str | bytes) -> str:
     """
     Return a document as text without a declaration, refusing what must not be parsed.
 
@@ -176,7 +181,7 @@ def decode(text):
     return re.sub(r'\A<\?xml[^>]*\?>', '', text)
 
 
-def _parse(text):
+def _parse(text: str) -> etree._Element:
     parser = etree.XMLParser(resolve_entities=False, load_dtd=False, no_network=True,
                              remove_comments=True, remove_pis=True, encoding='utf-8')
     try:
@@ -193,7 +198,7 @@ def _parse(text):
     return root
 
 
-def _check_count(root, max_joints):
+def _check_count(root: etree._Element, max_joints: int | None) -> None:
     """Refuse a robot that is too large before anything is made of it."""
     count = sum(1 for _ in root.iterchildren('joint'))
     if max_joints is not None and count > whole_number('max_joints', max_joints, least=0):
@@ -214,12 +219,12 @@ class _Element:
 
     """
 
-    def __init__(self, element, where):
+    def __init__(self, element: etree._Element, where: str) -> None:
         self._element, self.where, self._children = element, where, {}
         for child in element:
             self._children.setdefault(child.tag, []).append(child)
 
-    def child(self, tag, required=False):
+    def child(self, tag: str, required: bool = False) -> '_Element | None':
         """Return the one child with a tag, None if there is none."""
         found = self._children.get(tag)
         if found is None:
@@ -230,15 +235,15 @@ class _Element:
             raise UrdfError(f'{self.where} has two <{tag}> elements')
         return _Element(found[0], self.where)
 
-    def _lack(self, what):
+    def _lack(self, what: str) -> UrdfError:
         return UrdfError(f'{self.where}, line {self._element.sourceline}: '
                          f'<{self._element.tag}> has no {what}')
 
-    def has(self, name):
+    def has(self, name: str) -> bool:
         """Return whether there is an attribute."""
         return self._element.get(name) is not None
 
-    def text(self, name):
+    def text(self, name: str) -> str:
         """Return an attribute that must be there."""
         value = self._element.get(name)
         if value is None:
@@ -248,7 +253,7 @@ class _Element:
                             'on the file first')
         return value
 
-    def number(self, name, default=None):
+    def number(self, name: str, default: float | None = None) -> float:
         """Return an attribute that holds a number; it must be there unless there is a default."""
         value = self._element.get(name)
         if value is None:
@@ -257,7 +262,7 @@ class _Element:
             return default
         return self._numbers(name, value, 1)[0]
 
-    def vector(self, name, default=None):
+    def vector(self, name: str, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
         """Return an attribute that holds three numbers."""
         value = self._element.get(name)
         if value is None:
@@ -266,7 +271,7 @@ class _Element:
             return default
         return self._numbers(name, value, 3)
 
-    def _numbers(self, name, text, count):
+    def _numbers(self, name: str, text: str, count: int) -> tuple[float, ...]:
         """Return the numbers in an attribute; NaN and infinity are numbers too."""
         try:
             found = [float(word) for word in text.split()]
@@ -284,7 +289,7 @@ _NOWHERE = (0.0, 0.0, 0.0)
 FULL_TURN = 6.3
 
 
-def _placement(element, notes):
+def _placement(element: etree._Element, notes: list[str]) -> np.ndarray:
     """Return the pose that the <origin> of an element says."""
     origin = element.child('origin')
     if origin is None:
@@ -298,7 +303,7 @@ def _placement(element, notes):
     return pose(rotation_from_rpy(rpy), origin.vector('xyz', _NOWHERE))
 
 
-def _named(element):
+def _named(element: etree._Element) -> tuple[_Element, str]:
     """Return an element of the document that must have a name, and the name."""
     name = element.get('name')
     if not name:
@@ -307,7 +312,7 @@ def _named(element):
     return result, result.text('name')
 
 
-def _link(element, notes):
+def _link(element: etree._Element, notes: list[str]) -> Link:
     link, name = _named(element)
     inertial = link.child('inertial')
     if inertial is None:
@@ -323,7 +328,7 @@ def _link(element, notes):
     return Link(name, mass.number('value'), T[:3, 3], inertia)
 
 
-def _joint(element, notes):
+def _joint(element: etree._Element, notes: list[str]) -> Joint:
     joint, name = _named(element)
     where, kind = joint.where, element.get('type', '')
     if kind not in _KINDS:
@@ -350,7 +355,7 @@ def _joint(element, notes):
                  placement=_placement(joint, notes), **extra)
 
 
-def _limits(joint, kind, notes):
+def _limits(joint: _Element, kind: str, notes: list[str]) -> dict[str, tuple[float]]:
     """Return the limits of a joint with one coordinate."""
     limit = joint.child('limit')
     if limit is None:

@@ -3,7 +3,7 @@
 """Xacro files to the text of a URDF, by the program xacro."""
 
 from collections.abc import Iterable
-from pathlib import Path
+from os import PathLike
 
 from rbd_ros.errors import UrdfError
 from rbd_ros.texts import printable
@@ -36,7 +36,7 @@ def xacro_mappings(arguments: Iterable[str]) -> dict[str, str]:
     return mappings
 
 
-def expand_xacro(path: str | Path, arguments: Iterable[str] = ()) -> str:
+def expand_xacro(path: str | PathLike[str], arguments: Iterable[str] = ()) -> str:
     """
     Return the URDF that xacro makes of a file; its warnings go where it writes them.
 
