@@ -43,6 +43,10 @@ setup(
         'xacro': [
             'xacro',                 # robots from xacro files
         ],
+        'recordings': [
+            'rosbags',               # reads ROS 2 bags without ROS
+            'pyarrow',               # reads and writes Parquet
+        ],
         'bench': [
             'pin',                   # Pinocchio, the program to compare with
             'example-robot-data',    # real robots
@@ -63,6 +67,8 @@ setup(
         'test': [
             'hypothesis',            # machines that look for the case that breaks
             'pytest',
+            'rosbags',               # bags that the tests write
+            'pyarrow',               # tables in Parquet
             'pyyaml',                # parameters and requests on the pages of doc/
             'pin',                   # Pinocchio, the oracle
             'example-robot-data',    # 69 real robots

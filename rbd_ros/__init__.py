@@ -26,7 +26,8 @@ __getattr__, __dir__, __all__ = export(__name__, {
         'all_terms', 'bias_torques', 'coriolis_matrix', 'forward_dynamics', 'friction_torques',
         'gravity_torques', 'hybrid_dynamics', 'inverse_dynamics', 'mass_matrix'],
     'errors': [
-        'ModelError', 'ModelWarning', 'RbdError', 'SingularError', 'StateError', 'UrdfError'],
+        'ModelError', 'ModelWarning', 'RbdError', 'RecordingError', 'SingularError', 'StateError',
+        'UrdfError'],
     'identification': [],
     'identification.least_squares': ['identify'],
     'kinematics': [

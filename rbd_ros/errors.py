@@ -19,6 +19,10 @@ class StateError(RbdError, ValueError):
     """A configuration, velocity, torque or wrench has a wrong size, name or value."""
 
 
+class RecordingError(RbdError, ValueError):
+    """A recording cannot be read or used; the message names the file, column or joint."""
+
+
 class SingularError(RbdError, ArithmeticError):
     """A joint moves no inertia, so that its acceleration has no value; the message names it."""
 

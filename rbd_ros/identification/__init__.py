@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Inertial parameters and loads from measured torques."""
+"""Recordings, and the inertial parameters and loads that their torques show."""
 
 from rbd_ros.lazy_names import export
 
@@ -8,4 +8,9 @@ __getattr__, __dir__, __all__ = export(__name__, {
     'least_squares': [
         'base_parameters', 'BaseParameters', 'Identification', 'identify', 'identify_payload',
         'Payload'],
+    'delays': ['Delay', 'estimate_delay'],
+    'filters': ['low_pass', 'motion_cutoff'],
+    'recordings': ['read_recording', 'Recording', 'write_recording'],
+    'signals': ['prepare', 'Samples'],
+    'tables': ['write_table'],
 })

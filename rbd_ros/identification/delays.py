@@ -1,0 +1,191 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The time by which the efforts of a recording come later than its positions."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TYPE_CHECKING
+
+import numpy as np
+from rbd_ros import batch
+from rbd_ros.model.model import Model
+
+if TYPE_CHECKING:
+    from rbd_ros.identification.signals import Samples
+
+# s: the largest delay that is looked for, either way; and as a share of the longest stretch of
+# samples without a gap.
+LARGEST, LARGEST_SHARE = 1.5, 0.2
+# Samples in a period of the cut-off: more of them say the same.
+SAMPLES_PER_PERIOD = 8
+# Delays that explain the efforts as well as the best, to this share of the variance, are equals:
+# the nearest to zero is taken.
+EQUALS = 0.02
+STEPS, STEP = 20, 1e-7            # of Gauss and Newton: how many, and the last one, s
+# Rows that are looked at, and the singular value, as a share of the largest, below which columns
+# are combinations of the others.
+MOST_ROWS, SHOWN = 5000, 1e-6
+# Stretches into which the samples are divided to see how much their evidence varies.
+STRETCHES = 20
+
+
+class Delay(NamedTuple):
+    """
+    What `estimate_delay` computes.
+
+    Attributes
+    ----------
+    seconds : float
+        Time by which efforts come later than positions, s.
+    deviation : float
+        Its standard deviation, s; inf where the motion does not show it.
+
+    """
+
+    seconds: float
+    deviation: float
+
+
+def estimate_delay(model: Model, samples: Samples) -> Delay:
+    """
+    Return by how much the efforts of samples come later than their positions.
+
+    It is the delay at which efforts are explained best by, for each joint on its own, gravity and
+    all other torques of the model, acceleration, velocity, its sign, and an offset, each with the
+    factor that fits. Neither the friction, the motors' inertia, the drives' gains nor the masses
+    of the robot need to be known for it, but roughly. Its deviation is the larger one of what
+    stretches of the recording and what joints say differently from each other.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    samples : Samples
+        As `prepare` makes them; the delay they have had removed already is not counted.
+
+    Returns
+    -------
+    Delay
+        With the fields ``seconds deviation``.
+
+    """
+    search = _Search(model, samples)
+    if not search.joints:
+        return Delay(0.0, np.inf)
+    seconds = search.coarse()
+    for _ in range(STEPS):
+        step = search.evidence(seconds)[0]
+        seconds = float(np.clip(seconds + step, -search.largest, search.largest))
+        if abs(step) < STEP:
+            break
+    _, deviation = search.evidence(seconds)
+    return Delay(seconds, deviation) if deviation < search.largest else Delay(0.0, np.inf)
+
+
+class _Explained(NamedTuple):
+    """Columns that explain the effort of a joint, in its rows: U S V^T, and their rates."""
+
+    joint: int
+    rows: np.ndarray
+    U: np.ndarray
+    back: np.ndarray
+    rates: np.ndarray
+
+
+class _Search:
+    """The efforts of samples at other times, and what explains them."""
+
+    def __init__(self, model: Model, samples: Samples) -> None:
+        from scipy.interpolate import CubicSpline
+
+        spans = [np.flatnonzero(samples.segment == k) for k in np.unique(samples.segment)]
+        spans = [span for span in spans if len(span) > 3]
+        longest = max((len(span) for span in spans), default=0) / samples.rate
+        self.largest = min(LARGEST, LARGEST_SHARE * longest)
+        # The least that tells two delays apart, for a filter that passes up to the cut-off.
+        self._step = 1.0 / (SAMPLES_PER_PERIOD * samples.cutoff)
+        self._splines = [CubicSpline(samples.time[span], samples.tau[span]) for span in spans]
+        every = max(1, int(samples.rate * self._step), len(samples.time) // MOST_ROWS)
+        inside = []
+        for span in spans:
+            time = samples.time[span]
+            inner = (time >= time[0] + self.largest) & (time <= time[-1] - self.largest)
+            inside.append(span[inner][::every])
+        self._times = [samples.time[rows] for rows in inside]
+        rows = np.concatenate(inside) if inside else np.zeros(0, int)
+        columns = _columns(model, samples)
+        rates = np.zeros_like(columns)
+        for span in spans:
+            rates[span] = np.gradient(columns[span], 1.0 / samples.rate, axis=0)
+        self.joints = []
+        for j in range(model.nv):
+            use = np.flatnonzero(samples.usable[rows, j])
+            if len(use) <= 2 * columns.shape[2]:
+                continue
+            X = columns[rows[use], j]
+            size = np.linalg.norm(X, axis=0)
+            size[size == 0.0] = 1.0
+            U, sigma, Vt = np.linalg.svd(X / size, full_matrices=False)
+            shown = sigma > SHOWN * sigma[0]
+            self.joints.append(_Explained(
+                j, use, U[:, shown], (Vt[shown] / sigma[shown, None] / size).T,
+                rates[rows[use], j]))
+
+    def efforts(self, seconds: float) -> np.ndarray:
+        """Return the efforts that were measured some time later."""
+        return np.concatenate([spline(time + seconds)
+                               for spline, time in zip(self._splines, self._times)])
+
+    def coarse(self) -> float:
+        """Return the delay of a grid that explains the efforts best."""
+        steps = int(self.largest / self._step)
+        grid = self._step * np.arange(-steps, steps + 1)
+        cost, weight = np.zeros(len(grid)), sum(len(one.rows) for one in self.joints)
+        for k, seconds in enumerate(grid):
+            efforts = self.efforts(seconds)
+            for one in self.joints:
+                y = efforts[one.rows, one.joint]
+                unexplained = y - one.U @ (one.U.T @ y)
+                # Likelihood of noise whose variance is unknown, joint by joint.
+                least = np.finfo(float).eps ** 2 * (y @ y) + np.finfo(float).tiny
+                cost[k] += len(y) * np.log(unexplained @ unexplained + least) / weight
+        good = grid[cost <= np.min(cost) + np.log1p(EQUALS)]
+        return float(good[np.argmin(np.abs(good))])
+
+    def evidence(self, seconds: float) -> tuple[float, float]:
+        """Return a step of Gauss and Newton to the best delay, and its standard deviation."""
+        efforts = self.efforts(seconds)
+        scores, weights, steps = np.zeros(len(efforts)), [], []
+        for one in self.joints:
+            y = efforts[one.rows, one.joint]
+            explained = one.U.T @ y
+            rest = y - one.U @ explained
+            # The rate of what is explained, as far as nothing else explains it.
+            rate = one.rates @ (one.back @ explained)
+            rate = rate - one.U @ (one.U.T @ rate)
+            variance = rest @ rest / len(y)
+            if not rate @ rate > 0.0 or not variance > 0.0:
+                continue
+            score = -rate * rest / variance
+            scores[one.rows] += score
+            weights.append(rate @ rate / variance)
+            steps.append(np.sum(score) / weights[-1])
+        weight = sum(weights)
+        if not weight > 0.0:
+            return 0.0, np.inf
+        step = float(np.dot(weights, steps) / weight)
+        by_time = [np.sum(part) for part in np.array_split(scores, STRETCHES)]
+        deviation = np.linalg.norm(by_time) / weight
+        if len(steps) > 1:
+            between = np.linalg.norm(np.multiply(weights, np.subtract(steps, step))) / weight
+            deviation = max(deviation, between * np.sqrt(len(steps) / (len(steps) - 1)))
+        return step, float(deviation)
+
+
+def _columns(model: Model, samples: Samples) -> np.ndarray:
+    """Return what may explain the efforts, shape (samples, nv, columns)."""
+    q, v, a = samples.q, samples.v, samples.a
+    still = np.zeros_like(v)
+    gravity = batch.inverse_dynamics(model, q, still, still)
+    motion = batch.inverse_dynamics(model, q, v, a) - gravity
+    return np.stack((gravity, motion, a, v, samples.low_pass(np.sign(v)), np.ones_like(v)), axis=2)

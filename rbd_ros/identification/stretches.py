@@ -1,0 +1,149 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Recordings at even times: stretches between gaps, and where drives were at their limits."""
+
+from typing import NamedTuple
+
+import numpy as np
+from rbd_ros.errors import RecordingError
+from rbd_ros.identification.recordings import Recording
+from rbd_ros.model.model import Model
+
+# A gap is longer than so many periods of sampling, and than a time, s, in which arms hardly move.
+GAP_PERIODS, GAP_SECONDS = 5.0, 0.02
+# States nearer to the one before than this share of the period are not interpolated between.
+CROWDED = 0.2
+# Times that are even to this share of the period are left as they are.
+EVEN = 1e-3
+# A drive is saturated where its effort stays at its extreme for so many states, and these are so
+# many times more than those at the next value: of a sine, measured in steps, it is 1.4 times.
+STAYS, PILED = 5, 3.0
+# Efforts within this share of the joint's limit are at it; where they exceed it by more, it is
+# none.
+AT_LIMIT = 0.01
+
+
+class Stretch(NamedTuple):
+    """
+    States between two gaps, at even times.
+
+    Attributes
+    ----------
+    time : ndarray, shape (states,)
+        s.
+    position : ndarray, shape (states, nv)
+        rad or m; continuous joints do not leap.
+    velocity : ndarray, shape (states, nv), or None
+        rad/s or m/s.
+    effort : ndarray, shape (states, nv)
+        N m or N.
+    saturated : ndarray of bool, shape (states, nv)
+        Where a drive was at its limit.
+
+    """
+
+    time: np.ndarray
+    position: np.ndarray
+    velocity: np.ndarray | None
+    effort: np.ndarray
+    saturated: np.ndarray
+
+
+def even_stretches(model: Model, recording: Recording) -> tuple[list[Stretch], float, list[str]]:
+    """
+    Return a recording at even times.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    recording : Recording
+        Of its joints, in its order.
+
+    Returns
+    -------
+    list of Stretch
+        In the order of time.
+    float
+        States per second, Hz: as many as were recorded, in the mean.
+    list of str
+        What was done.
+
+    Raises
+    ------
+    RecordingError
+        If there are fewer than two states.
+
+    """
+    if len(recording) < 2:
+        raise RecordingError(f'{recording.name}: it has {len(recording)} states; a motion needs '
+                             'hundreds')
+    time, notes = recording.time, []
+    steps = np.diff(time)
+    gap = max(GAP_PERIODS * np.median(steps), GAP_SECONDS)
+    period = np.mean(steps[steps <= gap])
+    crowded = np.concatenate(([False], steps < CROWDED * period))
+    if np.any(crowded):
+        notes.append(f'{np.sum(crowded)} states left out that come less than '
+                     f'{1e3 * CROWDED * period:.3g} ms after another')
+    position = np.array(recording.position)
+    for joint, q, _ in model.moving_joints:
+        if joint.kind == 'continuous':
+            position[:, q] = np.unwrap(position[:, q], axis=0)
+    saturated = np.stack([_saturated(x, limit) for x, limit in zip(
+        recording.effort.T, model.effort_limit)], axis=1)
+    kept = np.flatnonzero(~crowded)
+    breaks = np.flatnonzero(np.diff(time[kept]) > gap) + 1
+    if len(breaks):
+        notes.append(f'{len(breaks)} gaps longer than {1e3 * gap:.3g} ms, the longest '
+                     f'{np.max(steps):.3g} s; nothing is put into them')
+    uneven = np.max(np.abs(steps[steps <= gap] - period), initial=0.0)
+    if uneven > EVEN * period:
+        notes.append(f'times are uneven by up to {1e3 * uneven:.3g} ms; resampled at '
+                     f'{1.0 / period:.4g} Hz')
+    stretches = []
+    for rows in np.split(kept, breaks):
+        stretches.append(_even(time[rows], period, position[rows], recording.velocity
+                               if recording.velocity is None else recording.velocity[rows],
+                               recording.effort[rows], saturated[rows]))
+    return stretches, float(1.0 / period), notes
+
+
+def _even(time: np.ndarray, period: float, position: np.ndarray, velocity: np.ndarray | None,
+          effort: np.ndarray, saturated: np.ndarray) -> Stretch:
+    """Return states at even times, by cubic splines."""
+    # Imported here: a node need not wait for SciPy when it starts.
+    from scipy.interpolate import CubicSpline
+
+    grid = time[0] + period * np.arange(int((time[-1] - time[0]) / period + EVEN) + 1)
+    if len(grid) == len(time) and np.max(np.abs(grid - time)) <= EVEN * period:
+        return Stretch(time, position, velocity, effort, saturated)
+    right = np.clip(np.searchsorted(time, grid), 1, len(time) - 1)
+
+    def at_grid(x: np.ndarray | None) -> np.ndarray | None:
+        return None if x is None else CubicSpline(time, x)(np.minimum(grid, time[-1]))
+
+    return Stretch(grid, at_grid(position), at_grid(velocity), at_grid(effort),
+                   saturated[right] | saturated[right - 1])
+
+
+def _saturated(effort: np.ndarray, limit: float) -> np.ndarray:
+    """Return where a drive is at its limit: one that is known, or that shows."""
+    found = np.zeros(len(effort), bool)
+    size = np.abs(effort)
+    if 0.0 < limit < np.inf and np.max(size) <= (1.0 + AT_LIMIT) * limit:
+        found |= _stays(size >= (1.0 - AT_LIMIT) * limit)
+    for sign in (1.0, -1.0):
+        values, counts = np.unique(sign * effort, return_counts=True)
+        if len(values) > 1 and counts[-1] >= PILED * counts[-2]:
+            found |= _stays(sign * effort == values[-1])
+    return found
+
+
+def _stays(there: np.ndarray) -> np.ndarray:
+    """Return where something is the case for long enough."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], there, [False]))))
+    stays = np.zeros(len(there), bool)
+    for start, stop in zip(edges[::2], edges[1::2]):
+        stays[start:stop] = stop - start >= STAYS
+    return stays
