@@ -21,7 +21,9 @@ ROSDEP = {'lxml': 'python3-lxml', 'matplotlib': 'python3-matplotlib', 'numba': '
           'hypothesis': 'python3-hypothesis', 'psutil': 'python3-psutil',
           'pytest': 'python3-pytest', 'sympy': 'python3-sympy', 'yaml': 'python3-yaml',
           # Robots, and the program to compare with: `make test` brings them from PyPI.
-          'pinocchio': None}
+          'pinocchio': None,
+          # Extras that read recordings, from PyPI.
+          'rosbags': None, 'pyarrow': None}
 PYPI = {'yaml': 'pyyaml', 'pinocchio': 'pin'}
 
 
@@ -69,7 +71,7 @@ def test_package_xml_names_every_import(folders, tags):
 
 
 @pytest.mark.parametrize('folders, names', [
-    (('rbd_ros',), (None, 'demo', 'xacro')),
+    (('rbd_ros',), (None, 'demo', 'xacro', 'recordings')),
     (('rbd_ros', 'test', 'examples'), (None, 'demo', 'test', 'bench'))])
 def test_setup_names_every_import_that_ros_does_not_bring(folders, names):
     wanted = {PYPI.get(module, module) for module in imports(*folders) if not is_of_ros(module)}
@@ -78,7 +80,7 @@ def test_setup_names_every_import_that_ros_does_not_bring(folders, names):
 
 def test_every_requirement_has_its_reason():
     lines = (ROOT / 'setup.py').read_text().partition('extras_require')[2].splitlines()
-    for name in ('demo', 'xacro', 'docs', 'colcon', 'bench'):
+    for name in ('demo', 'xacro', 'recordings', 'docs', 'colcon', 'bench'):
         start = next(k for k, line in enumerate(lines) if f"'{name}': [" in line)
         count = len(extras()[name])
         assert sum('#' in line for line in lines[start + 1:start + 1 + count]) >= count - 1, name

@@ -1,0 +1,290 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Joint states from bags, against what rosbags makes of each message."""
+
+import shutil
+import sqlite3
+import struct
+import subprocess
+import sys
+
+from bag_files import joint_state, KIND, storage, TYPES, write_bag
+import numpy as np
+import pytest
+from rbd_ros import RecordingError
+from rbd_ros.identification import bags, read_recording
+from rbd_ros.joint_state_layout import Layout
+
+NAMES = ['shoulder', 'elbow', 'wrist_1', 'Größe']
+SUFFIXES = ('.db3', '.mcap')
+MS = 10 ** 6
+
+
+@pytest.fixture
+def rng():
+    """Return a generator of random numbers."""
+    return np.random.default_rng(5)
+
+
+def messages(rng, count, names=NAMES, topic='/joint_states', start=1, **parts):
+    """Return messages with numbers drawn at random, 1 ms apart."""
+    made = []
+    for k in range(start, start + count):
+        numbers = {'velocity': rng.normal(size=len(names)),
+                   'effort': rng.normal(size=len(names))} | parts
+        made.append((topic, k * MS, joint_state(k * MS, names, rng.normal(size=len(names)),
+                                                **numbers)))
+    return made
+
+
+def read_one_by_one(made):
+    """Return positions, velocities and efforts as rosbags reads each message."""
+    states = [TYPES.deserialize_cdr(raw, KIND) for _, _, raw in made]
+    return [np.array([getattr(state, label) for state in states])
+            for label in ('position', 'velocity', 'effort')]
+
+
+def numbers(recording):
+    """Return positions, velocities and efforts."""
+    return [recording.position, recording.velocity, recording.effort]
+
+
+def same(recording, made):
+    """Return whether a recording says what messages say, bit by bit."""
+    return all(np.array_equal(got, expected)
+               for got, expected in zip(numbers(recording), read_one_by_one(made)))
+
+
+@pytest.fixture
+def conversions(monkeypatch):
+    """Return a list to which the messages are added that are converted one by one."""
+    seen, convert = [], bags._Collector._convert
+
+    def note(self, raw, *places):
+        seen.append(raw)
+        convert(self, raw, *places)
+
+    monkeypatch.setattr(bags._Collector, '_convert', note)
+    return seen
+
+
+@pytest.mark.parametrize('suffix', SUFFIXES)
+def test_directory_and_file_alone_say_what_the_messages_say(tmp_path, rng, suffix, conversions):
+    made = messages(rng, 50)
+    path = write_bag(tmp_path / 'bag', made, suffix)
+    for source in (path, storage(path)):
+        got = read_recording(source)
+        assert got.joint_names == tuple(NAMES) and got.notes == ()
+        assert same(got, made)
+        assert np.allclose(got.time, 1e-3 * np.arange(50), rtol=0.0, atol=1e-12)
+    # All but the first of each bag are read together.
+    assert len(conversions) == 2
+
+
+@pytest.mark.parametrize('suffix', SUFFIXES)
+def test_directory_without_metadata_is_read(tmp_path, rng, suffix):
+    made = messages(rng, 20)
+    path = write_bag(tmp_path / 'bag', made, suffix)
+    (path / 'metadata.yaml').unlink()
+    assert same(read_recording(path), made)
+
+
+def test_parts_of_a_split_bag_follow_each_other(tmp_path, rng):
+    made = messages(rng, 40)
+    path = write_bag(tmp_path / 'bag', made[:25])
+    other = write_bag(tmp_path / 'other', made[25:])
+    (path / 'metadata.yaml').unlink()
+    shutil.move(storage(other), path / 'bag_1.db3')
+    assert same(read_recording(path), made)
+
+
+def test_blocks_leave_nothing_out(tmp_path, rng, monkeypatch):
+    monkeypatch.setattr(bags, 'BLOCK', 7)
+    made = messages(rng, 23)
+    assert same(read_recording(write_bag(tmp_path / 'bag', made)), made)
+
+
+def test_more_layouts_of_one_length_than_are_known(tmp_path, rng, monkeypatch):
+    monkeypatch.setattr(bags, 'MOST_LAYOUTS', 2)
+    monkeypatch.setattr(bags, 'BLOCK', 8)
+    made = []
+    for k in range(1, 31):
+        # Frames of the same length make other layouts with the same joints.
+        row = rng.normal(size=4)
+        made.append(('/joint_states', k * MS, joint_state(
+            k * MS, NAMES, row, -row, 2.0 * row, frame=f'frame{k % 5}')))
+    assert same(read_recording(write_bag(tmp_path / 'bag', made)), made)
+
+
+def test_most_significant_byte_first_is_read(tmp_path, rng):
+    def swapped(raw):
+        state = TYPES.deserialize_cdr(raw, KIND)
+        return bytes(TYPES.serialize_cdr(state, KIND, little_endian=False))
+
+    made = [(topic, received, swapped(raw) if k % 2 else raw)
+            for k, (topic, received, raw) in enumerate(messages(rng, 12))]
+    assert made[1][2][:2] == b'\x00\x00'
+    assert same(read_recording(write_bag(tmp_path / 'bag', made)), made)
+
+
+@pytest.mark.parametrize('names', [['a'], ['a', 'bb'], NAMES])
+@pytest.mark.parametrize('frame', ['', 'base', 'base_link'])
+def test_blocks_are_read_as_messages_are_one_by_one(rng, names, frame):
+    n = len(names)
+    for velocity, effort in ((n, n), (n, 0), (0, 0)):
+        raws = [joint_state(int(rng.integers(2 ** 31) * 10 ** 9 + rng.integers(10 ** 9)), names,
+                            rng.normal(size=n), rng.normal(size=velocity),
+                            rng.normal(size=effort), frame=frame) for _ in range(9)]
+        first = TYPES.deserialize_cdr(raws[0], KIND)
+        layout = Layout(raws[0], frame, first.name, first.position, first.velocity, first.effort)
+        block = np.frombuffer(b''.join(raws), np.uint8).reshape(9, -1)
+        assert np.all(layout.fits(block))
+        stamp, *arrays = layout.read_block(block)
+        for k, raw in enumerate(raws):
+            seconds, nanoseconds, *single = layout.read(raw)
+            assert stamp[k] == seconds * 10 ** 9 + nanoseconds
+            for array, row in zip(arrays, single):
+                assert np.array_equal(array[k], row)
+        # Any text or count that differs is seen.
+        other = block.copy()
+        other[3, raws[0].index(names[0].encode())] ^= 1
+        assert np.array_equal(np.flatnonzero(~layout.fits(other)), [3])
+
+
+# -- Topics. -------------------------------------------------------------------------------------
+
+def test_the_usual_topic_is_taken_and_any_other_on_request(tmp_path, rng):
+    usual, other = messages(rng, 5), messages(rng, 9, topic='/left/joint_states')
+    path = write_bag(tmp_path / 'bag', usual + other, other=['/rosout'])
+    assert same(read_recording(path), usual)
+    assert same(read_recording(path, topic='/left/joint_states'), other)
+    with pytest.raises(RecordingError, match='no sensor_msgs/msg/JointState on /rosout; it is on '
+                                             '/joint_states, /left/joint_states'):
+        read_recording(path, topic='/rosout')
+
+
+def test_topics_among_which_none_is_usual_must_be_chosen_from(tmp_path, rng):
+    path = write_bag(tmp_path / 'bag', messages(rng, 2, topic='/a') + messages(rng, 2, topic='/b'))
+    with pytest.raises(RecordingError, match='joint states are on /a, /b; choose one with topic='):
+        read_recording(path)
+
+
+def test_a_bag_without_joint_states_says_what_it_has(tmp_path):
+    path = write_bag(tmp_path / 'bag', [], other=['/rosout'])
+    with pytest.raises(RecordingError, match=r'but /rosout \(std_msgs/msg/String\); record'):
+        read_recording(path)
+
+
+# -- Messages that say nothing. ------------------------------------------------------------------
+
+def test_messages_that_do_not_fit_their_names_are_left_out_and_counted(tmp_path, rng):
+    made = messages(rng, 10)
+    bad = [messages(rng, 1, start=20, velocity=[1.0])[0],
+           ('/joint_states', 21 * MS, joint_state(21 * MS, NAMES, [])),
+           ('/joint_states', 22 * MS, joint_state(22 * MS, [], [])),
+           messages(rng, 1, names=['a', 'a'], start=23)[0]]
+    got = read_recording(write_bag(tmp_path / 'bag', made + bad))
+    assert same(got, made)
+    text = '; '.join(got.notes)
+    assert '1 messages left out with 4 names, 4 positions and 1 velocities' in text
+    assert '1 messages left out with 4 names, 0 positions' in text
+    assert "with the joint 'a' twice" in text
+    (tmp_path / 'only').mkdir()
+    with pytest.raises(RecordingError, match='no joint states in the 4 messages'):
+        read_recording(write_bag(tmp_path / 'only' / 'bag', bad))
+
+
+def test_efforts_of_another_length_are_not_measured(tmp_path, rng):
+    got = read_recording(write_bag(tmp_path / 'bag', messages(rng, 5, effort=[1.0])))
+    assert got.effort is None and got.velocity.shape == (5, 4)
+
+
+# -- Damage. -------------------------------------------------------------------------------------
+
+def refused(path):
+    """Return the message with which a recording is refused, on one line."""
+    with pytest.raises(RecordingError) as error:
+        read_recording(path)
+    text = str(error.value)
+    assert text.startswith(str(path)) and '\n' not in text
+    return text
+
+
+@pytest.mark.parametrize('suffix', SUFFIXES)
+@pytest.mark.parametrize('share', [0.0, 0.01, 0.3, 0.7, 0.98])
+def test_a_file_that_is_cut_off_is_refused(tmp_path, rng, suffix, share):
+    whole = storage(write_bag(tmp_path / 'bag', messages(rng, 400), suffix))
+    part = tmp_path / f'part{suffix}'
+    data = whole.read_bytes()
+    part.write_bytes(data[:int(share * len(data))])
+    text = refused(part)
+    assert 'damaged or cut off' in text and 'repair it' in text
+
+
+@pytest.mark.parametrize('suffix', SUFFIXES)
+def test_a_file_of_other_bytes_is_refused(tmp_path, rng, suffix):
+    file = tmp_path / f'noise{suffix}'
+    file.write_bytes(rng.bytes(5000))
+    assert 'damaged' in refused(file)
+
+
+@pytest.mark.parametrize('suffix', SUFFIXES)
+def test_bytes_that_are_overwritten_are_refused_or_read(tmp_path, rng, suffix):
+    data = storage(write_bag(tmp_path / 'bag', messages(rng, 60), suffix)).read_bytes()
+    file = tmp_path / f'changed{suffix}'
+    for start in rng.integers(0, len(data) - 16, 60):
+        changed = bytearray(data)
+        changed[start:start + 16] = rng.bytes(16)
+        file.write_bytes(changed)
+        try:
+            got = read_recording(file)
+        except RecordingError as error:
+            assert '\n' not in str(error)
+        else:
+            assert np.all(np.diff(got.time) > 0.0)
+
+
+def test_a_message_that_is_cut_off_is_refused(tmp_path, rng):
+    made = messages(rng, 5)
+    topic, received, raw = made[3]
+    made[3] = topic, received, raw[:-20]
+    assert 'damaged' in refused(write_bag(tmp_path / 'bag', made))
+
+
+def test_metadata_that_cannot_be_read_are_named(tmp_path, rng):
+    path = write_bag(tmp_path / 'bag', messages(rng, 5))
+    (path / 'metadata.yaml').write_text('rosbag2_bagfile_information: [', encoding='utf-8')
+    assert 'metadata' in refused(path)
+
+
+def test_messages_that_wait_in_a_log_are_not_overlooked(tmp_path, rng):
+    path = storage(write_bag(tmp_path / 'bag', messages(rng, 5)))
+    connection = sqlite3.connect(path)
+    connection.execute('PRAGMA journal_mode=WAL')
+    connection.execute('DELETE FROM messages WHERE id > 3')
+    connection.commit()
+    with pytest.raises(RecordingError, match=r'-wal: .*wal_checkpoint'):
+        read_recording(path.parent)
+    with pytest.raises(RecordingError, match=r'-wal: .*wal_checkpoint'):
+        read_recording(path)
+    connection.close()
+    assert len(read_recording(path)) == 3
+
+
+def test_what_is_no_bag_is_refused(tmp_path):
+    assert 'no such file' in refused(tmp_path / 'nothing.db3')
+    assert 'it is a directory without' in refused(tmp_path)
+    odd = tmp_path / 'bag.db3.zstd'
+    odd.write_bytes(struct.pack('<I', 0xFD2FB528))
+    assert 'tables end in .csv or .parquet, bags in .mcap or .db3' in refused(odd)
+
+
+def test_without_rosbags_the_extra_is_named(tmp_path, rng):
+    path = write_bag(tmp_path / 'bag', messages(rng, 2))
+    program = ('import sys; sys.modules["rosbags"] = None\n'
+               'import rbd_ros\nfrom rbd_ros.identification import read_recording\n'
+               f'try:\n    read_recording({str(path)!r})\n'
+               'except rbd_ros.RecordingError as error:\n    print(error)')
+    done = subprocess.run([sys.executable, '-c', program], check=True, capture_output=True,
+                          text=True)
+    assert "pip install 'rbd_ros[recordings]'" in done.stdout

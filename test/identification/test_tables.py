@@ -1,0 +1,214 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tables: what is written is read, bit by bit; what is wrong is named; nothing is left half."""
+
+import os
+import subprocess
+import sys
+
+from hypothesis import given, settings, strategies as st
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+from rbd_ros import RecordingError
+from rbd_ros.identification import read_recording, Recording, tables, write_recording, write_table
+
+SUFFIXES = ('.csv', '.parquet')
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@st.composite
+def recordings(draw):
+    """Return recordings with any numbers, and names that make trouble in tables."""
+    names = draw(st.lists(st.text(st.characters(exclude_categories=('Cs', 'Cc')), min_size=1)
+                          .filter(lambda name: name == name.strip())
+                          | st.sampled_from(['a,b', '"', 'a/position', 'time', 'Größe']),
+                          min_size=1, max_size=4, unique=True))
+    count = draw(st.integers(1, 5))
+    time = np.array(sorted(draw(st.lists(FINITE, min_size=count, max_size=count, unique=True))))
+    # 0.0 and -0.0 are the same time.
+    time = np.unique(time)
+
+    def numbers():
+        return np.array(draw(st.lists(FINITE, min_size=len(time) * len(names),
+                                      max_size=len(time) * len(names)))
+                        ).reshape(len(time), len(names))
+
+    velocity, effort = (draw(st.booleans()) and numbers() for _ in range(2))
+    if effort is not False and len(names) > 1:
+        effort[:, draw(st.integers(0, len(names) - 1))] = np.nan
+    return Recording('here', names, time, numbers(), None if velocity is False else velocity,
+                     None if effort is False else effort)
+
+
+@pytest.mark.parametrize('suffix', SUFFIXES)
+@settings(max_examples=60, deadline=None)
+@given(one=recordings())
+def test_what_was_written_is_read(tmp_path_factory, suffix, one):
+    path = tmp_path_factory.mktemp('tables') / f'recording{suffix}'
+    write_recording(path, one)
+    got = read_recording(path)
+    assert got.joint_names == one.joint_names
+    for label in ('time', 'position', 'velocity', 'effort'):
+        expected = getattr(one, label)
+        if expected is not None and np.all(np.isnan(expected)):
+            expected = None
+        if expected is None:
+            assert getattr(got, label) is None, label
+        else:
+            assert getattr(got, label).tobytes() == expected.tobytes(), label
+
+
+def table(tmp_path, text, name='table.csv'):
+    """Write a text and return its path."""
+    path = tmp_path / name
+    path.write_text(text, encoding='utf-8')
+    return path
+
+
+def test_spreadsheets_are_read(tmp_path):
+    path = tmp_path / 'table.csv'
+    path.write_bytes('\ufefftime, j/position ,"j/effort"\r\n0,1.5,\r\n 0.1 ,2,3e0\r\n\r\n'
+                     .encode())
+    got = read_recording(path)
+    assert got.joint_names == ('j',)
+    # The first row has no effort, and is left out.
+    assert np.array_equal(got.time, [0.1]) and np.array_equal(got.effort, [[3.0]])
+    assert got.notes == ('1 states left out that are incomplete or hold a number that is not '
+                         'finite',)
+
+
+def test_other_columns_are_left_out_and_named(tmp_path):
+    path = table(tmp_path, 'time,j/position,j/model_effort,x\n0,1,2,3\n')
+    got = read_recording(path)
+    assert got.velocity is None and got.effort is None
+    assert got.notes == ('columns left out: j/model_effort, x',)
+
+
+@pytest.mark.parametrize('text, said', [
+    ('', 'the file is empty'),
+    ('time,j/position\n', 'has no rows'),
+    ('t,j/position\n0,1\n', "no column 'time', s; there are t, j/position"),
+    ('time,j\n0,1\n', "no column '<joint>/position'; there are time, j"),
+    ('time,a/position,b/effort\n0,1,2\n', "a column 'b/effort', and no 'b/position'"),
+    ('time,j/position,time\n0,1,2\n', "the column 'time' is there twice"),
+    ('time,j/position\n0,1\n1,one\n', "line 3, column 'j/position' must be a number, got 'one'"),
+    ('time,j/position\n0,1\n1\n', 'line 3 has 1 cells, and the first line 2 names; is the file'),
+    ('time,j/position\n0,nan\n', 'no state is complete: 1 states left out'),
+])
+def test_what_is_wrong_is_named(tmp_path, text, said):
+    with pytest.raises(RecordingError) as error:
+        read_recording(table(tmp_path, text))
+    assert said in str(error.value) and str(tmp_path / 'table.csv') in str(error.value)
+
+
+def test_a_row_with_an_empty_cell_does_not_shift_the_next(tmp_path):
+    path = table(tmp_path, 'time,a/position,b/position\n0,1,2\n1,3,\n2,5,6\n')
+    assert np.array_equal(read_recording(path).position, [[1.0, 2.0], [5.0, 6.0]])
+
+
+@pytest.mark.parametrize('name', ['table.csv', 'table.parquet'])
+def test_bytes_that_are_no_table_are_refused(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(b'\xff\xfe\x00\x81' * 50)
+    with pytest.raises(RecordingError, match='the file is no'):
+        read_recording(path)
+
+
+def test_a_parquet_that_is_cut_off_is_refused(tmp_path):
+    whole = tmp_path / 'whole.parquet'
+    write_table(whole, ['time', 'j/position'], np.arange(1000.0), np.arange(1000.0))
+    part = tmp_path / 'part.parquet'
+    part.write_bytes(whole.read_bytes()[:-100])
+    with pytest.raises(RecordingError, match='no Parquet, or is damaged'):
+        read_recording(part)
+
+
+def test_a_parquet_with_texts_is_refused_by_the_column(tmp_path):
+    path = tmp_path / 'table.parquet'
+    pyarrow.parquet.write_table(pyarrow.table({'time': [0, 1], 'j/position': ['a', 'b']}), path)
+    with pytest.raises(RecordingError, match="column 'j/position' must hold numbers, got string"):
+        read_recording(path)
+
+
+def test_a_parquet_of_whole_numbers_and_blanks_is_read(tmp_path):
+    path = tmp_path / 'table.parquet'
+    pyarrow.parquet.write_table(pyarrow.table(
+        {'time': [0, 1, 2], 'j/position': pyarrow.array([1.0, None, 3.0], pyarrow.float32())}),
+        path)
+    assert np.array_equal(read_recording(path).position, [[1.0], [3.0]])
+
+
+def test_a_table_has_no_topics(tmp_path):
+    with pytest.raises(RecordingError, match='a table has no topics'):
+        read_recording(table(tmp_path, 'time,j/position\n0,1\n'), topic='/joint_states')
+
+
+# -- Writing. ------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('suffix', SUFFIXES)
+def test_columns_stand_beside_each_other(tmp_path, suffix):
+    path = tmp_path / f'table{suffix}'
+    names = ['time', 'a/position', 'b/position', 'a/effort']
+    write_table(path, names, [0.0, 1.0], np.array([[1.0, 2.0], [3.0, 4.0]]), [np.nan, 6.0])
+    got, data = tables.read_table(path)
+    assert got == names
+    assert np.array_equal(data, [[0.0, 1.0, 2.0, np.nan], [1.0, 3.0, 4.0, 6.0]], equal_nan=True)
+
+
+@pytest.mark.parametrize('names, columns', [
+    (['a'], [[0.0], [1.0]]), (['a', 'a'], [[0.0], [1.0]]), (['a', 'b'], [[0.0], [1.0, 2.0]]),
+    (['a'], [['x']]), (['a'], [np.zeros((1, 1, 1))]),
+])
+def test_columns_that_do_not_fit_are_refused(tmp_path, names, columns):
+    with pytest.raises(RecordingError, match=r'table\.csv: '):
+        write_table(tmp_path / 'table.csv', names, *columns)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize('suffix', SUFFIXES)
+def test_what_fails_halfway_leaves_what_was_there(tmp_path, suffix, monkeypatch):
+    path = tmp_path / f'table{suffix}'
+    write_table(path, ['time'], [1.0])
+    before = path.read_bytes()
+
+    def fail(file, *rest):
+        with open(file, 'w', encoding='utf-8') as out:
+            out.write('half')
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tables, f'_write_{suffix[1:]}', fail)
+    with pytest.raises(KeyboardInterrupt):
+        write_table(path, ['time'], [2.0])
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(RecordingError, match=r'nowhere/table\.csv: the table cannot be written'):
+        write_table(tmp_path / 'nowhere' / 'table.csv', ['time'], [1.0])
+    with pytest.raises(RecordingError, match=r'tables end in \.csv or \.parquet'):
+        write_table(tmp_path / 'table.txt', ['time'], [1.0])
+
+
+def test_others_may_read_what_the_umask_lets_them(tmp_path):
+    mask = os.umask(0o027)
+    try:
+        write_table(tmp_path / 'table.csv', ['time'], [1.0])
+    finally:
+        os.umask(mask)
+    assert (tmp_path / 'table.csv').stat().st_mode & 0o777 == 0o640
+
+
+def test_csv_needs_no_pyarrow_and_parquet_names_the_extra(tmp_path):
+    program = ('import sys; sys.modules["pyarrow"] = None\n'
+               'from rbd_ros.identification import write_table, read_recording\n'
+               'import rbd_ros\n'
+               f'write_table({str(tmp_path / "t.csv")!r}, ["time", "j/position"], [0.0], [1.0])\n'
+               f'assert len(read_recording({str(tmp_path / "t.csv")!r})) == 1\n'
+               f'try:\n    write_table({str(tmp_path / "t.parquet")!r}, ["time"], [0.0])\n'
+               'except rbd_ros.RecordingError as error:\n    print(error)')
+    done = subprocess.run([sys.executable, '-c', program], check=True, capture_output=True,
+                          text=True)
+    assert "pip install 'rbd_ros[recordings]'" in done.stdout
