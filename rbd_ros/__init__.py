@@ -5,7 +5,7 @@ Rigid-body dynamics of robots: recursive algorithms on SE(3), and ROS 2 nodes th
 
 The library needs no ROS: ``model = rbd_ros.load_urdf(path)``, then ``rbd_ros.mass_matrix(model,
 q)`` and its siblings, or a ``Workspace(model)`` in a control loop. What is needed less often is in
-``rbd_ros.model``, ``analysis``, ``identification`` and ``textbook``.
+``rbd_ros.model``, ``analysis``, ``identification``, ``control`` and ``textbook``.
 
 """
 
@@ -19,6 +19,7 @@ __getattr__, __dir__, __all__ = export(__name__, {
     'analysis.simulation': ['simulate'],
     'analysis.task_space': ['task_space_dynamics'],
     'batch': [],
+    'control': [],
     'derivatives': [
         'forward_dynamics_derivatives', 'hybrid_dynamics_derivatives',
         'inverse_dynamics_derivatives'],

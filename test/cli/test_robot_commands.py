@@ -173,8 +173,8 @@ CHANGES = [
     ('upper="2.3"', 'upper="2.2"', ["joint 'elbow': upper limit: 2.3 / 2.2"]),
     ('name="elbow" type="revolute"', 'name="elbow" type="continuous"', [
         "joint 'elbow': kind: revolute / continuous", "joint 'elbow': lower limit: -2.3 / -inf"]),
-    ('ixx="0.000485"', 'ixx="0.0004851"', ["link 'flange_roll_link': inertia xx yy zz xy xz yz: "
-                                          '0.000485 ']),
+    ('ixx="0.000485"', 'ixx="0.0004851"', [
+        "link 'flange_roll_link': inertia xx yy zz xy xz yz: 0.000485 "]),
 ]
 
 

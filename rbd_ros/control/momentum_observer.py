@@ -1,0 +1,121 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Torques that something outside exerts on a robot, from its momentum.
+
+The generalised momentum p = M v obeys
+
+    dp/dt = tau + C^T v - g - tau_f + tau_ext
+
+as dM/dt = C + C^T. The observer r follows tau_ext as a filter of first order, without an
+acceleration being measured or differentiated:
+
+    r = K (p - p(0) - integral of (tau + C^T v - g - tau_f + r) dt),   dr/dt = K (tau_ext - r)
+
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from rbd_ros.dynamics import friction_torques
+from rbd_ros.errors import StateError
+from rbd_ros.model.model import Model
+from rbd_ros.validation import finite_array, finite_vector, number, shown
+from rbd_ros.workspace import Workspace
+
+
+class MomentumObserver:
+    """
+    Estimate the external torques of a robot, sample by sample.
+
+    Between two samples, r is advanced by the solution of its differential equation for the mean
+    external torque of that time,
+
+        r <- e + (r - e) exp(-K h),   e = (p_2 - p_1) / h - mean of (tau + C^T v - g - tau_f)
+
+    which is stable for every gain and every step h. The mean is that of both ends, as befits
+    efforts that are measured when positions are.
+
+    Parameters
+    ----------
+    model : Model
+        The robot, with its friction.
+    gain : array_like, shape () or (model.nv,)
+        K of each velocity, 1/s: external torques are found with the time constant 1/K. Greater
+        ones are faster, and pass more noise of velocities and efforts on.
+    smooth : float
+        As for `friction_torques`: the speed over which Coulomb friction changes its sign, rad/s or
+        m/s. Greater ones forgive noise of velocities at standstill.
+    longest_gap : float
+        s. When more than that has passed since the last sample, nothing is known of the time
+        between: r stays as it is, and goes on from the new sample.
+
+    References
+    ----------
+    De Luca and Mattone, ICRA 2005, the observer of generalised momentum; dM/dt = C + C^T:
+    Lynch and Park, prop. 8.1 (dM/dt - 2 C is skew).
+
+    """
+
+    def __init__(self, model: Model, gain: ArrayLike = 25.0, *, smooth: float = 0.0,
+                 longest_gap: float = 0.1) -> None:
+        self._workspace = Workspace(model)
+        self._model = model
+        self._gain = np.broadcast_to(finite_array('gain', gain, (), (model.nv,)), (model.nv,))
+        if np.any(self._gain <= 0.0):
+            raise StateError(f'gain must be positive, 1/s, got {shown(gain)}')
+        self._smooth = number('smooth', smooth, 0.0)
+        self._longest_gap = number('longest_gap', longest_gap, 0.0)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything: r is zero, and begins to follow with the second sample."""
+        self._time: float | None = None
+        self._r = np.zeros(self._model.nv)
+        self._momentum = self._rate = self._r
+
+    def update(self, t: float, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> np.ndarray:
+        """
+        Return the external torques, once another sample is known.
+
+        A sample of the same time as the last one changes nothing. One of an earlier time is the
+        beginning of another recording: the observer resets itself.
+
+        Parameters
+        ----------
+        t : float
+            Time of the sample, s.
+        q : array_like, shape (model.nq,)
+            Configuration; rad for revolute, m for prismatic joints.
+        v : array_like, shape (model.nv,)
+            Velocity, rad/s or m/s.
+        tau : array_like, shape (model.nv,)
+            Torques of the motors, N m or N.
+
+        Returns
+        -------
+        ndarray, shape (model.nv,)
+            J^T of what acts from outside, N m or N.
+
+        Raises
+        ------
+        StateError
+            If a vector has another shape or holds a non-finite number; the observer is as before.
+
+        """
+        t, tau = number('t', t), finite_vector(self._model, 'tau', tau)
+        terms = self._workspace.all_terms(q, v)
+        if self._time is not None and t < self._time:
+            self.reset()
+        v = np.asarray(v, float)
+        momentum = terms.M @ v
+        rate = tau + v @ terms.C - terms.g - friction_torques(self._model, v, smooth=self._smooth)
+        step = np.inf if self._time is None else t - self._time
+        if 0.0 < step <= self._longest_gap:
+            gained = momentum - self._momentum - 0.5 * step * (rate + self._rate)
+            share = -np.expm1(-self._gain * step)
+            self._r = self._r + share * (gained / step - self._r)
+        if step != 0.0:
+            self._time, self._momentum, self._rate = t, momentum, rate
+        return self._r.copy()
