@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The momentum of the whole robot, and the rates of its centre of mass's Jacobian."""
 
+import numpy as np
+import numpy.typing as npt
+from rbd_ros.model.model import Model
 from rbd_ros.workspace import workspace_of
 
 
-def com_jacobian_dot(model, q, v):
+def com_jacobian_dot(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> np.ndarray:
     """
     Return the time derivative of `com_jacobian`.
 
@@ -37,7 +40,7 @@ def com_jacobian_dot(model, q, v):
     return workspace_of(model).com_jacobian_dot(q, v)
 
 
-def centroidal_momentum_matrix(model, q):
+def centroidal_momentum_matrix(model: Model, q: npt.ArrayLike) -> np.ndarray:
     """
     Return the matrix that takes v to the robot's momentum about its centre of mass.
 
@@ -66,7 +69,7 @@ def centroidal_momentum_matrix(model, q):
     return workspace_of(model).centroidal_momentum_matrix(q).copy()
 
 
-def centroidal_momentum_matrix_dot(model, q, v):
+def centroidal_momentum_matrix_dot(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> np.ndarray:
     """
     Return the time derivative of `centroidal_momentum_matrix`.
 

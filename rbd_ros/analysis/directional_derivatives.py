@@ -8,11 +8,17 @@ they are printed are in `rbd_ros.textbook.directional_tables`.
 
 """
 
-from rbd_ros.analysis.variation import check_variation
+import numpy as np
+import numpy.typing as npt
+from rbd_ros.analysis.variation import check_variation, Variation
+from rbd_ros.model.model import Model
+from rbd_ros.validation import Wrenches
 from rbd_ros.workspace import workspace_of
 
 
-def inverse_dynamics_derivative(model, q, v, a, variation, *, external_wrenches=None):
+def inverse_dynamics_derivative(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,
+                                variation: Variation, *,
+                                external_wrenches: Wrenches | None = None) -> np.ndarray:
     """
     Return d tau / dp, where the torques tau produce the accelerations a.
 
@@ -54,7 +60,9 @@ def inverse_dynamics_derivative(model, q, v, a, variation, *, external_wrenches=
         q, v, a, variation, external_wrenches=external_wrenches).copy()
 
 
-def forward_dynamics_derivative(model, q, v, tau, variation, *, external_wrenches=None):
+def forward_dynamics_derivative(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,
+                                tau: npt.ArrayLike, variation: Variation, *,
+                                external_wrenches: Wrenches | None = None) -> np.ndarray:
     """
     Return d a / dp, where a are the accelerations that the torques tau produce.
 
@@ -98,8 +106,10 @@ def forward_dynamics_derivative(model, q, v, tau, variation, *, external_wrenche
         q, v, tau, variation, external_wrenches=external_wrenches).copy()
 
 
-def hybrid_dynamics_derivative(model, q, v, a, tau, prescribed, variation, *,
-                               external_wrenches=None):
+def hybrid_dynamics_derivative(
+        model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, tau: npt.ArrayLike,
+        prescribed: npt.ArrayLike, variation: Variation, *,
+        external_wrenches: Wrenches | None = None) -> tuple[np.ndarray, np.ndarray]:
     """
     Return d a / dp and d tau / dp, given one of the two for every joint.
 

@@ -4,8 +4,11 @@
 
 from typing import NamedTuple
 
+import numpy.typing as npt
+
 from rbd_ros.dynamics import mass_matrix
 from rbd_ros.kinematics import center_of_mass
+from rbd_ros.model.model import Model
 from rbd_ros.validation import finite_vector
 
 
@@ -26,7 +29,7 @@ class Energy(NamedTuple):
     potential: float
 
 
-def kinetic_energy(model, q, v):
+def kinetic_energy(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> float:
     """
     Return the kinetic energy of the robot, its rotors included.
 
@@ -58,7 +61,7 @@ def kinetic_energy(model, q, v):
     return 0.5 * float(v @ mass_matrix(model, q) @ v)
 
 
-def potential_energy(model, q):
+def potential_energy(model: Model, q: npt.ArrayLike) -> float:
     """
     Return the potential energy of the robot's weight.
 
@@ -88,7 +91,7 @@ def potential_energy(model, q):
     return -model.mass * float(model.gravity @ com)
 
 
-def energy(model, q, v):
+def energy(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Energy:
     """
     Return the kinetic and the potential energy.
 

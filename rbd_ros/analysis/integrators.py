@@ -10,15 +10,24 @@ say, and power) is integrated along with them.
 
 """
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import numpy as np
+import numpy.typing as npt
 from rbd_ros.errors import StateError
 from rbd_ros.model.configurations import integrate, multiply, normalize
 from rbd_ros.model.joints import KINDS, quaternion_matrix
+from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import ad
 from rbd_ros.validation import finite_array, number
 
+# Of time, q and v; what it returns has as many entries as v.
+Rates: TypeAlias = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
-def explicit_euler(model, acceleration, t, q, v, dt):
+
+def explicit_euler(model: Model, acceleration: Rates, t: float, q: np.ndarray, v: np.ndarray,
+                   dt: float) -> tuple[np.ndarray, np.ndarray]:
     """
     Return q and v after a step with the velocity and acceleration at its beginning.
 
@@ -54,7 +63,8 @@ def explicit_euler(model, acceleration, t, q, v, dt):
     return integrate(model, q, v[:model.nv], dt), v + dt * acceleration(t, q, v)
 
 
-def semi_implicit_euler(model, acceleration, t, q, v, dt):
+def semi_implicit_euler(model: Model, acceleration: Rates, t: float, q: np.ndarray, v: np.ndarray,
+                        dt: float) -> tuple[np.ndarray, np.ndarray]:
     """
     Return q and v after a step with the acceleration at its beginning and the velocity at its end.
 
@@ -89,7 +99,8 @@ def semi_implicit_euler(model, acceleration, t, q, v, dt):
     return integrate(model, q, v[:model.nv], dt), v
 
 
-def runge_kutta_4(model, acceleration, t, q, v, dt):
+def runge_kutta_4(model: Model, acceleration: Rates, t: float, q: np.ndarray, v: np.ndarray,
+                  dt: float) -> tuple[np.ndarray, np.ndarray]:
     """
     Return q and v after a step of the classical method of Runge and Kutta.
 
@@ -132,7 +143,8 @@ def runge_kutta_4(model, acceleration, t, q, v, dt):
     return integrate(model, q, xi_sum, dt / 6.0), v + dt / 6.0 * v_sum
 
 
-def _checked(model, q, v, dt):
+def _checked(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,
+             dt: float) -> tuple[np.ndarray, np.ndarray, float]:
     """Return the arguments of a step as arrays and a number, or refuse them."""
     q, v, dt = normalize(model, q), finite_array('v', v, (None,)), number('dt', dt)
     if len(v) < model.nv:
@@ -141,7 +153,7 @@ def _checked(model, q, v, dt):
     return q, v, dt
 
 
-def coordinate_rate(model, xi, v):
+def coordinate_rate(model: Model, xi: np.ndarray, v: np.ndarray) -> np.ndarray:
     """
     Return dexp^-1_xi v, the rate of the coordinates xi of ``integrate(model, q, xi, 1.0)``.
 
@@ -159,7 +171,7 @@ def coordinate_rate(model, xi, v):
     return rate
 
 
-def configuration_rate(model, q, v):
+def configuration_rate(model: Model, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """
     Return dq/dt: v itself, but for the quaternions of ball and free joints.
 

@@ -3,13 +3,15 @@
 """Jacobians of links in further frames, and the derivatives of the body Jacobian of a link."""
 
 import numpy as np
+import numpy.typing as npt
 from rbd_ros.model.configurations import normalize
+from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import skew
 from rbd_ros.validation import finite_vector
 from rbd_ros.workspace import workspace_of
 
 
-def check_state(model, q, **velocities):
+def check_state(model: Model, q: npt.ArrayLike, **velocities: npt.ArrayLike) -> list[np.ndarray]:
     """
     Return copies of q and of velocities given by name, or refuse them.
 
@@ -37,7 +39,7 @@ def check_state(model, q, **velocities):
             *(finite_vector(model, label, x) for label, x in velocities.items())]
 
 
-def jacobian_dot(model, q, v, link):
+def jacobian_dot(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, link: str) -> np.ndarray:
     """
     Return the time derivative of the body Jacobian of a link.
 
@@ -73,7 +75,8 @@ def jacobian_dot(model, q, v, link):
     return workspace_of(model).body_jacobian_dot(q, v, link)[1].copy()
 
 
-def jacobian_ddot(model, q, v, a, link):
+def jacobian_ddot(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,
+                  link: str) -> np.ndarray:
     """
     Return the second time derivative of the body Jacobian of a link.
 
@@ -110,7 +113,7 @@ def jacobian_ddot(model, q, v, a, link):
     return workspace_of(model).jacobian_ddot(q, v, a, link)[2].copy()
 
 
-def jacobian_derivatives(model, q, link):
+def jacobian_derivatives(model: Model, q: npt.ArrayLike, link: str) -> np.ndarray:
     """
     Return the derivatives of the body Jacobian of a link by the coordinates.
 
@@ -144,7 +147,8 @@ def jacobian_derivatives(model, q, link):
     return workspace_of(model).jacobian_derivatives(q, link).copy()
 
 
-def jacobian_dot_derivatives(model, q, v, link):
+def jacobian_dot_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,
+                             link: str) -> tuple[np.ndarray, np.ndarray]:
     """
     Return the derivatives of Jdot of a link by coordinates and by velocities.
 
@@ -180,7 +184,7 @@ def jacobian_dot_derivatives(model, q, v, link):
     return by_q.copy(), by_v.copy()
 
 
-def world_jacobian_dot(model, q, v, link):
+def world_jacobian_dot(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, link: str) -> np.ndarray:
     """
     Return the time derivative of `world_jacobian`.
 
@@ -216,7 +220,7 @@ def world_jacobian_dot(model, q, v, link):
     return workspace_of(model).world_jacobian_dot(q, v, link)[1].copy()
 
 
-def link_com_jacobian(model, q, link):
+def link_com_jacobian(model: Model, q: npt.ArrayLike, link: str) -> np.ndarray:
     """
     Return the Jacobian of a link about its own centre of mass, in the link's axes.
 
@@ -250,7 +254,7 @@ def link_com_jacobian(model, q, link):
     return np.vstack((J[:3], J[3:] - skew(model.links[model.link_index(link)].com) @ J[:3]))
 
 
-def link_com_world_jacobian(model, q, link):
+def link_com_world_jacobian(model: Model, q: npt.ArrayLike, link: str) -> np.ndarray:
     """
     Return the Jacobian of a link about its own centre of mass, in the axes of the root.
 
@@ -285,7 +289,7 @@ def link_com_world_jacobian(model, q, link):
     return np.vstack((J[:3], J[3:] - skew(com) @ J[:3]))
 
 
-def analytic_jacobian(model, q, link):
+def analytic_jacobian(model: Model, q: npt.ArrayLike, link: str) -> np.ndarray:
     """
     Return the derivatives of the position of a link's centre of mass by the coordinates.
 

@@ -11,16 +11,19 @@ the model.
 """
 
 import numpy as np
+import numpy.typing as npt
 from rbd_ros.model.inertial import inertia_of_parameters
+from rbd_ros.model.model import Model
+from rbd_ros.validation import Wrenches
 from rbd_ros.workspace import Workspace, workspace_of
-from rbd_ros.workspace_analysis import MatricesDot, ParameterDerivatives
+from rbd_ros.workspace_analysis import Factorization, MatricesDot, ParameterDerivatives
 
 __all__ = ['acceleration_parameter_derivatives', 'coriolis_matrix_derivatives',
            'gravity_torques_derivatives', 'inertia_basis', 'mass_matrix_derivatives',
            'matrices_dot', 'MatricesDot', 'parameter_derivatives', 'ParameterDerivatives']
 
 
-def mass_matrix_derivatives(model, q):
+def mass_matrix_derivatives(model: Model, q: npt.ArrayLike) -> np.ndarray:
     """
     Return the derivatives of the mass matrix by the coordinates.
 
@@ -50,7 +53,9 @@ def mass_matrix_derivatives(model, q):
     return workspace_of(model).mass_matrix_derivatives(q).copy()
 
 
-def coriolis_matrix_derivatives(model, q, v, *, factorization='christoffel'):
+def coriolis_matrix_derivatives(
+        model: Model, q: npt.ArrayLike, v: npt.ArrayLike, *,
+        factorization: Factorization = 'christoffel') -> tuple[np.ndarray, np.ndarray]:
     """
     Return the derivatives of the Coriolis matrix by coordinates and by velocities.
 
@@ -86,7 +91,7 @@ def coriolis_matrix_derivatives(model, q, v, *, factorization='christoffel'):
     return by_q.copy(), by_v.copy()
 
 
-def gravity_torques_derivatives(model, q):
+def gravity_torques_derivatives(model: Model, q: npt.ArrayLike) -> np.ndarray:
     """
     Return the derivatives of the gravity torques by the coordinates.
 
@@ -116,7 +121,8 @@ def gravity_torques_derivatives(model, q):
     return workspace_of(model).gravity_torques_derivatives(q).copy()
 
 
-def matrices_dot(model, q, v, a, *, factorization='christoffel'):
+def matrices_dot(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, *,
+                 factorization: Factorization = 'christoffel') -> MatricesDot:
     """
     Return the time derivatives of M, C and g.
 
@@ -153,12 +159,13 @@ def matrices_dot(model, q, v, a, *, factorization='christoffel'):
     return MatricesDot(*(x.copy() for x in rates))
 
 
-def inertia_basis():
+def inertia_basis() -> np.ndarray:
     """Return how the 6x6 inertia of a link depends on its ten parameters, shape (10, 6, 6)."""
     return np.array([inertia_of_parameters(unit) for unit in np.eye(10)])
 
 
-def parameter_derivatives(model, q, v, *, factorization='christoffel'):
+def parameter_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, *,
+                          factorization: Factorization = 'christoffel') -> ParameterDerivatives:
     """
     Return the derivatives of M, C and g by the ten inertial parameters of every link.
 
@@ -197,7 +204,9 @@ def parameter_derivatives(model, q, v, *, factorization='christoffel'):
     return Workspace(model).parameter_derivatives(q, v, factorization=factorization)
 
 
-def acceleration_parameter_derivatives(model, q, v, tau, *, external_wrenches=None):
+def acceleration_parameter_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,
+                                       tau: npt.ArrayLike, *,
+                                       external_wrenches: Wrenches | None = None) -> np.ndarray:
     """
     Return the derivatives of the accelerations by the inertial parameters of every link.
 

@@ -11,11 +11,14 @@ parameters, so its torque is taken off first; so are external wrenches and frict
 """
 
 import numpy as np
+import numpy.typing as npt
+from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import ad, skew
 from rbd_ros.workspace import workspace_of
+from rbd_ros.workspace_analysis import Factorization
 
 
-def twist_regressor(V):
+def twist_regressor(V: np.ndarray) -> np.ndarray:
     """
     Return A(V) with A(V) pi = G V [Garofalo et al. (8)-(12)].
 
@@ -39,7 +42,9 @@ def twist_regressor(V):
     return A
 
 
-def link_regressor(J, J_rate, gravity, v, v_r, a_r, factorization='christoffel'):
+def link_regressor(J: np.ndarray, J_rate: np.ndarray, gravity: np.ndarray, v: np.ndarray,
+                   v_r: np.ndarray, a_r: np.ndarray,
+                   factorization: Factorization = 'christoffel') -> np.ndarray:
     """
     Return the columns of the Slotine-Li regressor for a body that moves with a link.
 
@@ -71,7 +76,8 @@ def link_regressor(J, J_rate, gravity, v, v_r, a_r, factorization='christoffel')
                   - 0.5 * ad(V).T @ twist_regressor(V_r) - 0.5 * ad(V_r).T @ twist_regressor(V))
 
 
-def torque_regressor(model, q, v, a):
+def torque_regressor(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,
+                     a: npt.ArrayLike) -> np.ndarray:
     """
     Return Y(q, v, a) with Y pi = tau - (armature) a.
 
@@ -104,7 +110,9 @@ def torque_regressor(model, q, v, a):
     return workspace_of(model).torque_regressor(q, v, a).copy()
 
 
-def slotine_li_regressor(model, q, v, v_r, a_r, *, factorization='christoffel'):
+def slotine_li_regressor(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, v_r: npt.ArrayLike,
+                         a_r: npt.ArrayLike, *,
+                         factorization: Factorization = 'christoffel') -> np.ndarray:
     """
     Return Y with Y pi = M a_r + C v_r + g - (armature) a_r, for adaptive control.
 
@@ -141,7 +149,7 @@ def slotine_li_regressor(model, q, v, v_r, a_r, *, factorization='christoffel'):
                                                     factorization=factorization).copy()
 
 
-def momentum_regressor(model, q, v):
+def momentum_regressor(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> np.ndarray:
     """
     Return Y with Y pi = M v - (armature) v, the generalized momentum.
 
@@ -172,7 +180,7 @@ def momentum_regressor(model, q, v):
     return workspace_of(model).momentum_regressor(q, v).copy()
 
 
-def energy_regressor(model, q, v):
+def energy_regressor(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> np.ndarray:
     """
     Return the rows whose products with pi are the kinetic and the potential energy.
 

@@ -2,18 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """A robot that moves by itself: forward dynamics, integrated over time."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from rbd_ros.analysis.energies import energy
-from rbd_ros.analysis.integrators import (configuration_rate, explicit_euler, runge_kutta_4,
-                                          semi_implicit_euler)
+from rbd_ros.analysis.integrators import (
+    configuration_rate, explicit_euler, Rates, runge_kutta_4, semi_implicit_euler)
 from rbd_ros.errors import StateError
 from rbd_ros.model.configurations import integrate, normalize
 from rbd_ros.model.joints import KINDS
-from rbd_ros.model.model import rebuild
+from rbd_ros.model.model import Model, rebuild
 from rbd_ros.validation import finite_array, finite_vector, number, shown
 from rbd_ros.workspace import Workspace
 
@@ -45,7 +47,7 @@ class Simulator:
 
     """
 
-    def __init__(self, model, q, *, step=1e-3):
+    def __init__(self, model: Model, q: npt.ArrayLike, *, step: float = 1e-3) -> None:
         self.model, self.step = model, number('step', step, 0.0)
         self.q, self.v, self.time = normalize(model, q), np.zeros(model.nv), 0.0
         damped = rebuild(model, joints=[
@@ -59,7 +61,7 @@ class Simulator:
         self._q_of, self._v_of = np.array(pairs, int).reshape(-1, 2).T
         self._lower, self._upper = model.lower[self._v_of], model.upper[self._v_of]
 
-    def advance(self, tau, steps=1):
+    def advance(self, tau: npt.ArrayLike, steps: int = 1) -> None:
         """
         Move on under constant torques.
 
@@ -99,7 +101,7 @@ class Simulator:
         """Bring all joints to rest at once."""
         self.v = np.zeros(self.model.nv)
 
-    def _stop(self):
+    def _stop(self) -> None:
         """Keep the joints within their limits, where they lose their speed."""
         q = self.q[self._q_of]
         beyond = (q < self._lower) | (q > self._upper)
@@ -135,12 +137,16 @@ class Motion(NamedTuple):
     energy_drift: np.ndarray
 
 
+Method: TypeAlias = Literal[
+    'runge_kutta_4', 'semi_implicit_euler', 'explicit_euler', 'solve_ivp']
+Torque: TypeAlias = Callable[[float, np.ndarray, np.ndarray], npt.ArrayLike] | npt.ArrayLike
 METHODS = {step.__name__: step for step in (explicit_euler, semi_implicit_euler, runge_kutta_4)}
 # Of each step of solve_ivp: far below what the other methods reach in a reasonable time.
 RELATIVE_TOLERANCE, ABSOLUTE_TOLERANCE = 1e-9, 1e-11
 
 
-def simulate(model, q0, v0, torque, t, *, method='runge_kutta_4'):
+def simulate(model: Model, q0: npt.ArrayLike, v0: npt.ArrayLike, torque: Torque, t: npt.ArrayLike,
+             *, method: Method = 'runge_kutta_4') -> Motion:
     """
     Return the motion of a robot under given torques.
 
@@ -191,7 +197,7 @@ def simulate(model, q0, v0, torque, t, *, method='runge_kutta_4'):
         raise StateError(f't must be two or more increasing times, got {shown(t)}')
     torque = _torque_function(model, torque, t)
 
-    def rates(time, q, x):
+    def rates(time: float, q: np.ndarray, x: np.ndarray) -> np.ndarray:
         # x holds v, and the work of the torques.
         v = x[:model.nv]
         tau = finite_vector(model, 'torque', torque(time, q, v))
@@ -215,12 +221,13 @@ def simulate(model, q0, v0, torque, t, *, method='runge_kutta_4'):
     return Motion(t, q, v, energies, energies - energies[0] - work)
 
 
-def _solve(model, rates, t, q0, x0):
+def _solve(model: Model, rates: Rates, t: np.ndarray, q0: np.ndarray,
+           x0: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return q and x at the times t, by SciPy."""
     # Here, so that programs that do not simulate need not wait for it.
     from scipy.integrate import solve_ivp
 
-    def derivative(time, y):
+    def derivative(time: float, y: np.ndarray) -> np.ndarray:
         q, x = y[:model.nq], y[model.nq:]
         return np.concatenate((configuration_rate(model, q, x[:model.nv]), rates(time, q, x)))
 
@@ -232,7 +239,7 @@ def _solve(model, rates, t, q0, x0):
     return q, solution.y[model.nq:].T
 
 
-def _torque_function(model, torque, t):
+def _torque_function(model: Model, torque: Torque, t: np.ndarray) -> Rates:
     """Return a function of (t, q, v), whatever was given."""
     if callable(torque):
         return torque

@@ -9,16 +9,19 @@ kept finite where it has fewer or the Jacobian loses rank.
 """
 
 import numpy as np
+import numpy.typing as npt
 from rbd_ros.errors import SingularError
 from rbd_ros.kernels.compiled import prepare
 from rbd_ros.kernels.task_space import task_space
+from rbd_ros.model.model import Model
 from rbd_ros.workspace import workspace_of
-from rbd_ros.workspace_analysis import characteristic_length, task_room, TaskSpaceDynamics
+from rbd_ros.workspace_analysis import characteristic_length, Frame, task_room, TaskSpaceDynamics
 
 __all__ = ['characteristic_length', 'task_inertia', 'task_space_dynamics', 'TaskSpaceDynamics']
 
 
-def task_space_dynamics(model, q, v, link, *, frame='body', condition_limit=2e3):
+def task_space_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, link: str, *,
+                        frame: Frame = 'body', condition_limit: float = 2e3) -> TaskSpaceDynamics:
     """
     Return the equations of motion of a link, F = Lambda Vdot + eta.
 
@@ -77,7 +80,8 @@ def task_space_dynamics(model, q, v, link, *, frame='body', condition_limit=2e3)
     return TaskSpaceDynamics(*(part.copy() for part in result[:6]), *result[6:])
 
 
-def task_inertia(M, J, condition_limit, length):
+def task_inertia(M: np.ndarray, J: np.ndarray, condition_limit: float,
+                 length: float) -> tuple[np.ndarray, np.ndarray, float]:
     """
     Return Lambda, J_bar and the condition number, see `task_space_dynamics`.
 

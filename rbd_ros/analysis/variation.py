@@ -5,9 +5,9 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
+import numpy.typing as npt
 from rbd_ros.errors import StateError
-from rbd_ros.validation import shown
+from rbd_ros.validation import shown, Wrenches
 
 
 @dataclass(frozen=True)
@@ -37,17 +37,17 @@ class Variation:
 
     """
 
-    dq: np.ndarray | None = None
-    dv: np.ndarray | None = None
-    da: np.ndarray | None = None
-    dtau: np.ndarray | None = None
-    dwrenches: Mapping = field(default_factory=dict)
-    world_fixed: Collection = ()
-    dinertia: Mapping = field(default_factory=dict)
-    dplacement: Mapping = field(default_factory=dict)
+    dq: npt.ArrayLike | None = None
+    dv: npt.ArrayLike | None = None
+    da: npt.ArrayLike | None = None
+    dtau: npt.ArrayLike | None = None
+    dwrenches: Wrenches = field(default_factory=dict)
+    world_fixed: Collection[str] = ()
+    dinertia: Mapping[str, npt.ArrayLike] = field(default_factory=dict)
+    dplacement: Mapping[str, npt.ArrayLike] = field(default_factory=dict)
 
 
-def check_variation(variation):
+def check_variation(variation: object) -> None:
     """Refuse what is not a `Variation`."""
     if not isinstance(variation, Variation):
         raise StateError(f'variation must be a Variation, got {shown(variation)}')

@@ -15,13 +15,16 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+from rbd_ros.analysis.variation import Variation
 from rbd_ros.body_changes import check_direction, inertias_by_link, placements_by_joint
 from rbd_ros.model.inertial import inertia_of_parameters
-from rbd_ros.model.joints import (joint_pose, joint_subspace, joint_subspace_rate,
-                                  joint_subspace_rate_change)
+from rbd_ros.model.joints import (
+    Joint, joint_pose, joint_subspace, joint_subspace_rate, joint_subspace_rate_change)
+from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, ad, inverse
 from rbd_ros.textbook.sums_over_links import inertia_matrices, mass_matrix, tree_coordinates
-from rbd_ros.validation import wrenches
+from rbd_ros.validation import Wrenches, wrenches
 from rbd_ros.workspace import Workspace
 
 
@@ -63,7 +66,8 @@ class VariedBody(NamedTuple):
     armature: np.ndarray
 
 
-def vary_subspace(joint, q, v, dq, dv):
+def vary_subspace(joint: Joint, q: np.ndarray, v: np.ndarray, dq: np.ndarray,
+                  dv: np.ndarray) -> tuple[np.ndarray, ...]:
     """
     Return S, its rate, and how both change with q along dq and v along dv, all 6 x nv.
 
@@ -74,7 +78,8 @@ def vary_subspace(joint, q, v, dq, dv):
             joint_subspace_rate(joint, q, dq), joint_subspace_rate_change(joint, q, v, dq, dv))
 
 
-def vary_bodies(model, q, v, dq, dv, external_wrenches, variation):
+def vary_bodies(model: Model, q: np.ndarray, v: np.ndarray, dq: np.ndarray, dv: np.ndarray,
+                external_wrenches: Wrenches | None, variation: Variation) -> list[VariedBody]:
     """
     Return the links but the root, parents first, with what changes about them [K (64)].
 
@@ -131,7 +136,8 @@ def vary_bodies(model, q, v, dq, dv, external_wrenches, variation):
     return bodies
 
 
-def table_5(model, q, v, a, variation, *, external_wrenches=None):
+def table_5(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,
+            variation: Variation, *, external_wrenches: Wrenches | None = None) -> np.ndarray:
     """Return d tau / dp, as `rbd_ros.analysis.inverse_dynamics_derivative` does [K (64), T5]."""
     Workspace(model).inverse_dynamics(q, v, a, external_wrenches=external_wrenches)
     dq, dv, da = (check_direction(model, label, getattr(variation, label))
@@ -165,13 +171,16 @@ def table_5(model, q, v, a, variation, *, external_wrenches=None):
     return dtau if model.folding is None else model.folding.G.T @ dtau
 
 
-def table_6(model, q, v, tau, variation, *, external_wrenches=None):
+def table_6(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike,
+            variation: Variation, *, external_wrenches: Wrenches | None = None) -> np.ndarray:
     """Return d a / dp, as `rbd_ros.analysis.forward_dynamics_derivative` does [K (64), T6]."""
     return table_7(model, q, v, np.zeros(model.nv), tau, np.zeros(model.nv, bool), variation,
                    external_wrenches=external_wrenches)[0]
 
 
-def table_7(model, q, v, a, tau, prescribed, variation, *, external_wrenches=None):
+def table_7(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, tau: npt.ArrayLike,
+            prescribed: npt.ArrayLike, variation: Variation, *,
+            external_wrenches: Wrenches | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Return d a and d tau, as `rbd_ros.analysis.hybrid_dynamics_derivative` does [K (64), T7]."""
     a, tau = Workspace(model).hybrid_dynamics(q, v, a, tau, prescribed,
                                               external_wrenches=external_wrenches)
@@ -240,7 +249,9 @@ def table_7(model, q, v, a, tau, prescribed, variation, *, external_wrenches=Non
     return da, dtau
 
 
-def _dense(model, q, v, a, given, da, dtau, variation, external_wrenches):
+def _dense(model: Model, q: np.ndarray, v: np.ndarray, a: np.ndarray, given: np.ndarray,
+           da: np.ndarray, dtau: np.ndarray, variation: Variation,
+           external_wrenches: Wrenches | None) -> tuple[np.ndarray, np.ndarray]:
     """Differentiate M a + b = tau as it stands [K (33)]: mimicking joints close loops."""
     change = table_5(model, q, v, a, replace(variation, da=da),
                      external_wrenches=external_wrenches)
@@ -249,7 +260,8 @@ def _dense(model, q, v, a, given, da, dtau, variation, external_wrenches):
     return da, np.where(given, change + M[:, p] @ da[p], dtau)
 
 
-def _twists(body, V, dV, v, dv):
+def _twists(body: VariedBody, V: np.ndarray, dV: np.ndarray, v: np.ndarray,
+            dv: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return V, dV, eta = ad_V S v + Sdot v and d eta of a link, from those of its parent."""
     v, dv = v[body.columns], dv[body.columns]
     carried = body.A @ V[body.parent]
@@ -261,13 +273,14 @@ def _twists(body, V, dV, v, dv):
     return V_i, dV_i, eta, deta
 
 
-def _bias(body, V, dV):
+def _bias(body: VariedBody, V: np.ndarray, dV: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return B = -ad_V^T G V - f of a link alone, and dB."""
     h, dh = body.G @ V, body.dG @ V + body.G @ dV
     return -ad(V).T @ h - body.f, -ad(dV).T @ h - ad(V).T @ dh - body.df
 
 
-def _split(body, given, a, da, eta, deta):
+def _split(body: VariedBody, given: np.ndarray, a: np.ndarray, da: np.ndarray, eta: np.ndarray,
+           deta: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return where the torques are given, their columns of S and dS, and eta + S_a a_a."""
     c = body.columns
     known = given[c]
@@ -277,5 +290,5 @@ def _split(body, given, a, da, eta, deta):
             deta + dS_a @ a_a + S_a @ da[columns[known]])
 
 
-def _sym(X):
+def _sym(X: np.ndarray) -> np.ndarray:
     return X + X.T

@@ -10,13 +10,18 @@ v = dq/dt, and the one along the body direction S_h for ball and free joints.
 
 """
 
+from collections.abc import Iterator
+
 import numpy as np
-from rbd_ros.model.joints import joint_subspace_rate, joint_subspace_rate_change
+import numpy.typing as npt
+from rbd_ros.model.joints import Joint, joint_subspace_rate, joint_subspace_rate_change
+from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, ad, inverse
 from rbd_ros.textbook.sums_over_links import each_joint, tree_coordinates
 
 
-def _joints(model, q, v):
+def _joints(model: Model, q: np.ndarray, v: np.ndarray) -> Iterator[
+        tuple[Joint, np.ndarray, int, int, np.ndarray, slice, np.ndarray, np.ndarray]]:
     """Yield each joint with its coordinates, and what `each_joint` says of it."""
     i = 0
     for joint, place in zip(model.joints, each_joint(model, q, v)):
@@ -24,7 +29,8 @@ def _joints(model, q, v):
         i += joint.nq
 
 
-def body_jacobian_second_rates(model, q, v, a):
+def body_jacobian_second_rates(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,
+                               a: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
     Return body Jacobians with their first and second time derivatives [G (29), for any S(q)].
 
@@ -66,7 +72,7 @@ def body_jacobian_second_rates(model, q, v, a):
     return np.array(J) @ fold, np.array(J_rate) @ fold, np.array(J_second) @ fold
 
 
-def body_jacobian_derivatives(model, q):
+def body_jacobian_derivatives(model: Model, q: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """
     Return body Jacobians and their derivatives by the coordinates [V (2.21), G (31)].
 
@@ -91,7 +97,9 @@ def body_jacobian_derivatives(model, q):
     return J, dJ
 
 
-def body_jacobian_rate_derivatives(model, q, v):
+def body_jacobian_rate_derivatives(
+        model: Model, q: npt.ArrayLike,
+        v: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """
     Return body Jacobians, their rates, and the derivatives of both by q [G (31), (32)].
 

@@ -9,15 +9,17 @@ compute the same in one pass.
 """
 
 import numpy as np
+import numpy.typing as npt
 from rbd_ros.analysis.jacobians import analytic_jacobian, check_state, link_com_jacobian
 from rbd_ros.analysis.matrix_derivatives import mass_matrix_derivatives
 from rbd_ros.errors import ModelError
 from rbd_ros.model.joints import KINDS
+from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import inertia_matrix
 from rbd_ros.textbook.sums_over_links import armature_matrix
 
 
-def christoffel_symbols(model, q):
+def christoffel_symbols(model: Model, q: npt.ArrayLike) -> np.ndarray:
     """
     Return the Christoffel symbols of the first kind of the mass matrix.
 
@@ -57,7 +59,7 @@ def christoffel_symbols(model, q):
     return 0.5 * (dM + dM.transpose(0, 2, 1) - dM.transpose(2, 0, 1))
 
 
-def christoffel_coriolis_matrix(model, q, v):
+def christoffel_coriolis_matrix(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> np.ndarray:
     """
     Return the Coriolis matrix by its definition, the sum of Christoffel symbols times velocities.
 
@@ -91,7 +93,7 @@ def christoffel_coriolis_matrix(model, q, v):
     return christoffel_symbols(model, q) @ v
 
 
-def com_frame_mass_matrix(model, q):
+def com_frame_mass_matrix(model: Model, q: npt.ArrayLike) -> np.ndarray:
     """
     Return the mass matrix as the sum over links in the frames of their centres of mass.
 
@@ -126,7 +128,7 @@ def com_frame_mass_matrix(model, q):
     return M
 
 
-def com_frame_gravity_torques(model, q):
+def com_frame_gravity_torques(model: Model, q: npt.ArrayLike) -> np.ndarray:
     """
     Return the gravity torques as the sum over links of weights seen by analytic Jacobians.
 

@@ -11,10 +11,11 @@ Lynch and Park's algorithms, corrected, and it makes a `Model` that has all othe
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 from rbd_ros.errors import ModelError
 from rbd_ros.model.description import Link, numbers
 from rbd_ros.model.joints import Joint
-from rbd_ros.model.model import build_model, STANDARD_GRAVITY
+from rbd_ros.model.model import build_model, Model, STANDARD_GRAVITY
 from rbd_ros.model.se3 import Ad, ad, exp, inverse, pose, skew
 from rbd_ros.validation import finite_array, real_array
 
@@ -25,7 +26,7 @@ TOLERANCE = 1e-6
 ROUNDING = 1e-12
 
 
-def unit_screws(screws):
+def unit_screws(screws: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """
     Return screws of unit length, and the lengths that they had.
 
@@ -64,7 +65,7 @@ def unit_screws(screws):
     return screws / lengths[:, None], lengths
 
 
-def _screws(screws):
+def _screws(screws: npt.ArrayLike) -> np.ndarray:
     """Return screws, a row each, or refuse them."""
     if np.size(screws) == 0:
         return np.zeros((0, 6))
@@ -74,13 +75,13 @@ def _screws(screws):
     return screws
 
 
-def _checked(label, value, shape):
+def _checked(label: str, value: npt.ArrayLike, shape: tuple[int | None, ...]) -> np.ndarray:
     value = numbers('the chain', label, value, shape)
     value.flags.writeable = False
     return value
 
 
-def _check_pose(label, T):
+def _check_pose(label: str, T: npt.ArrayLike) -> None:
     if (np.max(np.abs(T[:3, :3] @ T[:3, :3].T - np.eye(3))) > TOLERANCE
             or np.linalg.det(T[:3, :3]) < 0.0 or not np.array_equal(T[3], [0.0, 0.0, 0.0, 1.0])):
         raise ModelError(f'{label} is no pose: a rotation, a position and the row 0 0 0 1 are '
@@ -119,7 +120,7 @@ class ScrewChain:
     gravity: np.ndarray = STANDARD_GRAVITY
     tip: np.ndarray = field(default_factory=lambda: np.eye(4))
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         """Refuse lists that are no chain."""
         n = len(self.screws)
         if not n:
@@ -134,7 +135,7 @@ class ScrewChain:
             if not np.any(S):
                 raise ModelError(f'screw {k} must not be zero')
 
-    def relative_poses(self):
+    def relative_poses(self) -> np.ndarray:
         """Return M_{i-1,i}, poses of link frames in the one before at home [L (9.39)]."""
         before = np.eye(4)
         result = []
@@ -143,12 +144,12 @@ class ScrewChain:
             before = M
         return np.array(result)
 
-    def body_screws(self):
+    def body_screws(self) -> np.ndarray:
         """Return A_i = Ad(M_i)^-1 S_i, the screws in the axes of their links [L (9.40)]."""
         return np.array([Ad(inverse(M)) @ S
                          for M, S in zip(self.home_poses, self.screws)])
 
-    def poses(self, theta):
+    def poses(self, theta: npt.ArrayLike) -> np.ndarray:
         """
         Return the poses of the link frames in the base frame.
 
@@ -179,7 +180,7 @@ class ScrewChain:
             T.append(moved @ M)
         return np.array(T)
 
-    def tip_jacobian(self, theta):
+    def tip_jacobian(self, theta: npt.ArrayLike) -> np.ndarray:
         """
         Return the body Jacobian of the end effector's frame.
 
@@ -207,7 +208,9 @@ class ScrewChain:
         to_tip = inverse(T[-1] @ self.tip)
         return np.transpose([Ad(to_tip @ T_i) @ A for T_i, A in zip(T, self.body_screws())])
 
-    def inverse_dynamics(self, theta, rates, accelerations, *, tip_wrench=None, base_twist=None):
+    def inverse_dynamics(self, theta: npt.ArrayLike, rates: npt.ArrayLike,
+                         accelerations: npt.ArrayLike, *, tip_wrench: npt.ArrayLike | None = None,
+                         base_twist: npt.ArrayLike | None = None) -> np.ndarray:
         """
         Return the torques of Lynch and Park's recursion.
 
@@ -258,7 +261,7 @@ class ScrewChain:
             F = to_link.T @ F
         return np.array(tau[::-1])
 
-    def mass_matrix(self, theta):
+    def mass_matrix(self, theta: npt.ArrayLike) -> np.ndarray:
         """
         Return the mass matrix, by unit accelerations.
 
@@ -287,7 +290,8 @@ class ScrewChain:
         return np.transpose([self.inverse_dynamics(theta, rest, unit) - at_rest
                              for unit in np.eye(len(rest))])
 
-    def forward_dynamics(self, theta, rates, tau, *, tip_wrench=None):
+    def forward_dynamics(self, theta: npt.ArrayLike, rates: npt.ArrayLike, tau: npt.ArrayLike, *,
+                         tip_wrench: npt.ArrayLike | None = None) -> np.ndarray:
         """
         Return the accelerations: Lynch and Park's GetJointAccel.
 
@@ -320,7 +324,7 @@ class ScrewChain:
         external = self.tip_jacobian(theta).T @ F
         return np.linalg.solve(self.mass_matrix(theta), tau - bias - external)
 
-    def model(self, name='chain'):
+    def model(self, name: str = 'chain') -> Model:
         """
         Return the chain as a `Model`.
 
@@ -366,20 +370,20 @@ class ScrewChain:
         joints.append(Joint('tip', 'fixed', links[-1].name, 'tip', self.tip))
         return build_model(name, [*links, Link('tip')], joints, gravity=self.gravity)
 
-    def _check(self, **vectors):
+    def _check(self, **vectors: npt.ArrayLike) -> list[np.ndarray]:
         checked = []
         for label, x in vectors.items():
             checked.append(finite_array(label, x, (len(self.screws),)))
         return checked
 
-    def _six(self, **vectors):
+    def _six(self, **vectors: npt.ArrayLike | None) -> list[np.ndarray]:
         checked = []
         for label, x in vectors.items():
             checked.append(np.zeros(6) if x is None else finite_array(label, x, (6,)))
         return checked
 
 
-def _joint_of(S):
+def _joint_of(S: np.ndarray) -> tuple[str, float, np.ndarray]:
     """Return the kind and pitch of the joint with a unit screw, and a point on its axis."""
     turn, slide = S[:3], S[3:]
     if np.linalg.norm(turn) <= ROUNDING * np.linalg.norm(slide):
@@ -390,7 +394,7 @@ def _joint_of(S):
     return kind, 0.0 if kind == 'revolute' else pitch, np.cross(turn, slide) / square
 
 
-def _link_of(name, G):
+def _link_of(name: str, G: np.ndarray) -> Link:
     """Return the link with a 6x6 inertia."""
     mass = np.trace(G[3:, 3:]) / 3.0
     com = np.array([G[2, 4], G[0, 5], G[1, 3]]) / mass if mass > 0.0 else np.zeros(3)

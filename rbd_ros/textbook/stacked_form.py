@@ -10,14 +10,17 @@ there wherever S depends on q.
 
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from rbd_ros.analysis.jacobians import check_state
+from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, ad, inverse
 from rbd_ros.textbook.sums_over_links import (armature_matrix, each_joint, inertia_matrices,
                                               tree_coordinates)
-from rbd_ros.validation import finite_array, finite_vector, wrenches
+from rbd_ros.validation import finite_array, finite_vector, Wrenches, wrenches
 
 
 class StackedMatrices(NamedTuple):
@@ -88,7 +91,8 @@ class StackedTerms(NamedTuple):
     g: np.ndarray
 
 
-def stacked_matrices(model, q, v=None):
+def stacked_matrices(model: Model, q: npt.ArrayLike,
+                     v: npt.ArrayLike | None = None) -> StackedMatrices:
     """
     Return the matrices of the stacked equations.
 
@@ -135,8 +139,10 @@ def stacked_matrices(model, q, v=None):
     return StackedMatrices(Gamma, np.linalg.inv(np.eye(6 * N) - Gamma), A, A_rate, G, base)
 
 
-def stacked_inverse_dynamics(model, q, v, a, *, base_twist=None, base_acceleration=None,
-                             external_wrenches=None):
+def stacked_inverse_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, *,
+                             base_twist: npt.ArrayLike | None = None,
+                             base_acceleration: npt.ArrayLike | None = None,
+                             external_wrenches: Wrenches | None = None) -> StackedDynamics:
     """
     Return twists, accelerations, transmitted wrenches and torques, by the stacked equations.
 
@@ -193,7 +199,7 @@ def stacked_inverse_dynamics(model, q, v, a, *, base_twist=None, base_accelerati
     return StackedDynamics(V.reshape(-1, 6), V_rate.reshape(-1, 6), F.reshape(-1, 6), tau)
 
 
-def stacked_terms(model, q, v):
+def stacked_terms(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> StackedTerms:
     """
     Return M, C and g by the stacked equations, for a root that stands still.
 
@@ -232,12 +238,12 @@ def stacked_terms(model, q, v):
     return StackedTerms(M, C, g)
 
 
-def _stacked_ad(V):
+def _stacked_ad(V: np.ndarray) -> np.ndarray:
     """Return ad of stacked twists as a block-diagonal matrix [L (9.66), (9.67)]."""
     return _block_diagonal([ad(V_i) for V_i in V.reshape(-1, 6)])
 
 
-def _block_diagonal(blocks):
+def _block_diagonal(blocks: Sequence[np.ndarray]) -> np.ndarray:
     """Return 6 x 6 matrices along the diagonal of a large one."""
     matrix = np.zeros((6 * len(blocks), 6 * len(blocks)))
     for k, block in enumerate(blocks):
@@ -245,5 +251,5 @@ def _block_diagonal(blocks):
     return matrix
 
 
-def _six(label, vector):
+def _six(label: str, vector: npt.ArrayLike | None) -> np.ndarray:
     return np.zeros(6) if vector is None else finite_array(label, vector, (6,))

@@ -11,19 +11,26 @@ multiplied by G.
 
 """
 
+from collections.abc import Iterator
+
 import numpy as np
+import numpy.typing as npt
 from rbd_ros.errors import StateError
 from rbd_ros.model.configurations import tree_coordinates
 from rbd_ros.model.inertial import armature_matrix, inertia_matrices
 from rbd_ros.model.joints import joint_pose, joint_subspace, joint_subspace_rate
+from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, ad, inverse
+from rbd_ros.workspace_analysis import Factorization
 
 
-def _fold(model, J):
+def _fold(model: Model, J: np.ndarray) -> np.ndarray:
     return J if model.folding is None else J @ model.folding.G
 
 
-def each_joint(model, q, v):
+def each_joint(
+        model: Model, q: np.ndarray,
+        v: np.ndarray) -> Iterator[tuple[int, int, np.ndarray, slice, np.ndarray, np.ndarray]]:
     """
     Go through the joints from the root to the leaves.
 
@@ -55,7 +62,7 @@ def each_joint(model, q, v):
         i, j = i + joint.nq, j + joint.nv
 
 
-def poses(model, q):
+def poses(model: Model, q: npt.ArrayLike) -> np.ndarray:
     """
     Return the pose of every link in the root's frame [L (9.51), V (2.3)].
 
@@ -79,7 +86,7 @@ def poses(model, q):
     return np.array(T)
 
 
-def body_jacobians(model, q):
+def body_jacobians(model: Model, q: npt.ArrayLike) -> np.ndarray:
     """
     Return the body Jacobian of every link, J_i = A_i J_parent + Xi_i [V (2.8), G (27)].
 
@@ -99,7 +106,8 @@ def body_jacobians(model, q):
     return body_jacobian_rates(model, q, np.zeros(model.nv))[0]
 
 
-def body_jacobian_rates(model, q, v):
+def body_jacobian_rates(model: Model, q: npt.ArrayLike,
+                        v: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """
     Return body Jacobians and their time derivatives [G (28), for any S(q)].
 
@@ -133,7 +141,7 @@ def body_jacobian_rates(model, q, v):
     return _fold(model, np.array(J)), _fold(model, np.array(J_rate))
 
 
-def mass_matrix(model, q):
+def mass_matrix(model: Model, q: npt.ArrayLike) -> np.ndarray:
     """
     Return M = sum J^T G J [V (1.12), G (6a), L (9.61)].
 
@@ -154,12 +162,12 @@ def mass_matrix(model, q):
         J.T @ G @ J for J, G in zip(body_jacobians(model, q), inertia_matrices(model)))
 
 
-def momentum_bracket(h):
+def momentum_bracket(h: np.ndarray) -> np.ndarray:
     """Return N(h) with N(h) x = -ad_x^T h [Garofalo et al. (7)]."""
     return -np.transpose([ad(unit).T @ h for unit in np.eye(6)])
 
 
-def coriolis_factor(G, V, factorization):
+def coriolis_factor(G: np.ndarray, V: np.ndarray, factorization: Factorization) -> np.ndarray:
     """
     Return the matrix B, linear in G and in V, of C = sum J^T (B J + G Jdot).
 
@@ -191,7 +199,8 @@ def coriolis_factor(G, V, factorization):
     raise StateError(f"factorization must be 'christoffel' or 'body', got '{factorization}'")
 
 
-def coriolis_matrix(model, q, v, *, factorization='christoffel'):
+def coriolis_matrix(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, *,
+                    factorization: Factorization = 'christoffel') -> np.ndarray:
     """
     Return C, with dM/dt - 2 C skew.
 
@@ -219,7 +228,7 @@ def coriolis_matrix(model, q, v, *, factorization='christoffel'):
     return C
 
 
-def gravity_torques(model, q):
+def gravity_torques(model: Model, q: npt.ArrayLike) -> np.ndarray:
     """
     Return g = sum J^T G Ad_{0i}^-1 a_0, with a_0 minus gravity [G (6c), L (9.84)].
 
