@@ -15,9 +15,8 @@ from rbd_ros.analysis.regressors import link_regressor, torque_regressor
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.identification.physical_consistency import nearest_consistent
 from rbd_ros.model.configurations import random_configuration
-from rbd_ros.model.inertial import (armature_matrix, inconsistent_bodies, inertia_of_parameters,
+from rbd_ros.model.inertial import (armature_matrix, centre_and_inertia, inconsistent_bodies,
                                     inertial_parameter_names, inertial_parameters)
-from rbd_ros.model.se3 import skew
 from rbd_ros.validation import check_model, rows, whole_number
 from rbd_ros.workspace import Workspace
 
@@ -253,10 +252,8 @@ def identify_payload(model, link, q, v, a, tau, *, tolerance=1e-4):
         Y.append(link_regressor(J, J_rate, gravity, v_s, v_s, a_s))
         rest.append(tau_s - workspace.inverse_dynamics(q_s, v_s, a_s))
     fit = _fit(np.array(Y), np.array(rest), _least_noise(tau), np.zeros(10), True, tolerance)
-    mass = fit.pi[0]
-    com = fit.pi[1:4] / mass
-    inertia = inertia_of_parameters(fit.pi)[:3, :3] + mass * skew(com) @ skew(com)
-    return Payload(float(mass), com, inertia, fit.deviation, fit.residual, fit.rank)
+    com, inertia = centre_and_inertia(fit.pi)
+    return Payload(float(fit.pi[0]), com, inertia, fit.deviation, fit.residual, fit.rank)
 
 
 class _Fit(NamedTuple):

@@ -54,6 +54,29 @@ def parameters_of_inertia(G: np.ndarray) -> np.ndarray:
     return np.array([G[3, 3], G[2, 4], G[0, 5], G[1, 3], *G[ENTRIES]])
 
 
+def centre_and_inertia(pi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return the centre of mass of a body and its inertia about that centre.
+
+    Parameters
+    ----------
+    pi : ndarray, shape (10,)
+        Of a body that has a mass.
+
+    Returns
+    -------
+    com : ndarray, shape (3,)
+        In the frame of the parameters, m.
+    inertia : ndarray, shape (3, 3)
+        kg m^2, symmetric to the last bit: where the mass is far from the origin, a rounding of
+        m c^2 may be as large as what remains.
+
+    """
+    com = pi[1:4] / pi[0]
+    steiner = pi[0] * (com @ com * np.eye(3) - np.outer(com, com))
+    return com, inertia_of_parameters(pi)[:3, :3] - steiner
+
+
 def pseudo_inertia_of_parameters(pi: npt.ArrayLike) -> np.ndarray:
     """
     Return the 4x4 integral of (r, 1) (r, 1)^T over the mass of each body.
@@ -221,8 +244,7 @@ def with_inertial_parameters(model: Model, pi: npt.ArrayLike) -> Model:
             raise ModelError(f"link '{name}': its mass is {mass:.6g} kg, with the other "
                              f'parameters {block[1:]}; no link has that')
         if mass > 0.0:
-            com = block[1:4] / mass
-            inertia = inertia_of_parameters(block)[:3, :3] + mass * skew(com) @ skew(com)
+            com, inertia = centre_and_inertia(block)
             links[body] = replace(links[body], mass=float(mass), com=com, inertia=inertia)
     return rebuild(model, links=links)
 

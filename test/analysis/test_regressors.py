@@ -183,6 +183,21 @@ def test_parameters_are_those_of_the_link_and_its_load():
                        [1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0])
 
 
+@pytest.mark.parametrize('seed', range(20))
+def test_a_light_inertia_far_from_the_origin_stays_symmetric(seed):
+    # 1e-8 kg m^2 of 10: a link refuses an inertia of which rounding has left no symmetric matrix.
+    rng = np.random.default_rng(seed)
+    model = random_tree(seed, 1, kinds=('revolute',))
+    mass, com = rng.uniform(1.0, 5.0), rng.normal(size=3)
+    x, y, z = com
+    moments = mass * np.array([y * y + z * z, x * x + z * z, x * x + y * y, -x * y, -x * z, -y * z])
+    moments[:3] += 1e-8
+    link = rbd_ros.model.with_inertial_parameters(
+        model, np.array([mass, *(mass * com), *moments])).links[1]
+    assert np.array_equal(link.inertia, link.inertia.T)
+    assert np.max(np.abs(link.inertia - 1e-8 * np.eye(3))) < 1e-14 * mass * (1.0 + com @ com)
+
+
 @pytest.mark.parametrize('seed', range(5))
 def test_pseudo_inertia_is_the_second_moment_of_the_masses(seed):
     rng = np.random.default_rng(seed)
