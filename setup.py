@@ -28,12 +28,13 @@ setup(
     ],
     python_requires='>=3.10',
     # ROS packages are not named here: colcon and package.xml, or requirements-ros.txt, bring them.
+    # `make matrix` tries the ends: numba 0.58 and 0.68, NumPy 1.26 and 2.5, SciPy 1.11 and 1.18.
     install_requires=[
         'llvmlite',                  # numba's own: which instructions the processor has
         'lxml',                      # reads URDF in linear time
-        'numba',                     # compiles the kernels
-        'numpy',
-        'scipy',                     # LAPACK, least squares, adaptive integration
+        'numba>=0.58',               # compiles the kernels
+        'numpy>=1.26',
+        'scipy>=1.11',               # LAPACK, least squares, adaptive integration
     ],
     extras_require={
         'demo': [
@@ -63,6 +64,7 @@ setup(
         'colcon': [
             'colcon-common-extensions',      # the workspace build of ROS
             'cmake',
+            'tomli',                 # reads which packages the build of the messages requires
         ],
         'test': [
             'hypothesis',            # machines that look for the case that breaks

@@ -5,6 +5,7 @@
 import ast
 from pathlib import Path
 import re
+import runpy
 import subprocess
 import sys
 from xml.etree import ElementTree
@@ -84,6 +85,17 @@ def test_every_requirement_has_its_reason():
         start = next(k for k, line in enumerate(lines) if f"'{name}': [" in line)
         count = len(extras()[name])
         assert sum('#' in line for line in lines[start + 1:start + 1 + count]) >= count - 1, name
+
+
+def test_the_oldest_packages_are_those_that_are_tried():
+    matrix = runpy.run_path(str(ROOT / 'test/matrix.py'))
+    bounds = dict(one.split('>=') for one in extras()[None] if '>=' in one)
+    first, last = min(matrix['OLDEST']), max(matrix['OLDEST'])
+    assert bounds == dict(zip(matrix['PACKAGES'], matrix['OLDEST'][first]))
+    assert f"python_requires='>=3.{first}'" in (ROOT / 'setup.py').read_text()
+    steps = yaml.safe_load((ROOT / '.github/workflows/ci.yml').read_text())['jobs']['matrix']
+    brought = next(step['with'] for step in steps['steps'] if 'with' in step)['python-version']
+    assert brought.split() == [f'3.{first}', f'3.{last}']
 
 
 def test_there_is_one_version():

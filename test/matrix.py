@@ -1,0 +1,139 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Run the tests of the library with the oldest and the newest packages that it may meet.
+
+`make matrix` does so on every Python from 3.10 that is on the path or pyenv's, each with the
+oldest numba, NumPy and SciPy that have wheels for it, and with the newest; `MATRIX_ARGS=ends` takes
+the oldest of all and the newest of all, `oldest` the former alone. Environments and the output of
+the tests are in build/matrix.
+
+"""
+
+import argparse
+import os
+from pathlib import Path
+import shutil
+import subprocess
+import sys
+from time import monotonic
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / 'build' / 'matrix'
+PACKAGES = ('numba', 'numpy', 'scipy')
+# The oldest of PACKAGES by the second number of Python's version; setup.py has the oldest of all.
+OLDEST = {10: ('0.58', '1.26', '1.11'), 11: ('0.58', '1.26', '1.11'), 12: ('0.59', '1.26', '1.11'),
+          13: ('0.61', '2.1', '1.14'), 14: ('0.63', '2.3', '1.16')}
+# What needs no ROS and says nothing about the files of the repository
+TESTS = ('test', '--ignore=test/ros', '--ignore=test/docs')
+# What takes longest: the same tests without numba, and all kernels compiled once more
+SLOW = ('--ignore=test/kernels/test_interpreted.py', '--ignore=test/cli')
+
+
+class Place(NamedTuple):
+    """A Python, and whether it gets the oldest packages or the newest."""
+
+    minor: int
+    python: str
+    age: str
+
+
+class Row(NamedTuple):
+    """What came of the tests in a place."""
+
+    python: str
+    age: str
+    versions: tuple[str, ...]
+    result: str
+    seconds: float
+    passed: bool
+
+
+def interpreters() -> dict[int, str]:
+    """Return the programs that can make an environment, by the second number of their version."""
+    found: dict[int, str] = {}
+    versions = Path(os.environ.get('PYENV_ROOT', Path.home() / '.pyenv')) / 'versions'
+    for minor in OLDEST:
+        named = shutil.which(f'python3.{minor}')
+        for program in (named, *sorted(map(str, versions.glob(f'3.{minor}.*/bin/python')))):
+            # A shim of pyenv may be there without its Python.
+            check = f'import ensurepip, sys, venv; sys.exit(sys.version_info[:2] != (3, {minor}))'
+            if program and not subprocess.run([program, '-c', check], check=False,
+                                              capture_output=True).returncode:
+                found.setdefault(minor, program)
+    return found
+
+
+def places(which: str) -> list[Place]:
+    """Return where the tests run."""
+    found = interpreters()
+    every = [Place(minor, python, age) for minor, python in found.items()
+             for age in ('oldest', 'newest')]
+    if not every:
+        raise SystemExit('no Python 3.10 or newer that can make environments is here: '
+                         'sudo apt install python3-venv')
+    return {'all': every, 'ends': [every[0], every[-1]], 'oldest': every[:1]}[which]
+
+
+def run(command: list[str], log: Path) -> int:
+    """Run a command in the root folder, its output going to a file; return its exit code."""
+    hidden = ('PYTHONPATH', 'PYTEST_ADDOPTS', 'AMENT_PREFIX_PATH')
+    environment = {name: x for name, x in os.environ.items() if name not in hidden}
+    with log.open('a', encoding='utf-8') as file:
+        return subprocess.run(command, cwd=ROOT, env=environment, stdout=file, check=False,
+                              stderr=subprocess.STDOUT).returncode
+
+
+def install(place: Place, folder: Path, log: Path) -> bool:
+    """Make the environment of a place; return whether that was possible."""
+    pip = [str(folder / 'bin' / 'pip'), '--disable-pip-version-check', '--quiet', 'install']
+    wanted = [f'{name}=={version}.*' if place.age == 'oldest' else name
+              for name, version in zip(PACKAGES, OLDEST[place.minor])]
+    # The wheels of Pinocchio ask for NumPy 2, but run with 1.26: the packages come last.
+    return not (run([place.python, '-m', 'venv', '--clear', str(folder)], log)
+                or run([*pip, '.[test]'], log)
+                or run([*pip, '--only-binary', ':all:', '--upgrade', *wanted], log))
+
+
+def try_out(place: Place, options: list[str]) -> Row:
+    """Run the tests in a place."""
+    name = f'3.{place.minor}-{place.age}'
+    folder, log, start = FOLDER / name, FOLDER / f'{name}.log', monotonic()
+    log.unlink(missing_ok=True)
+    print(f'Python 3.{place.minor}, {place.age} packages: see {log.relative_to(ROOT)}', flush=True)
+    if not install(place, folder, log):
+        print(log.read_text(encoding='utf-8'))
+        return Row(f'3.{place.minor}', place.age, ('-',) * len(PACKAGES), 'not installed',
+                   monotonic() - start, False)
+    python = str(folder / 'bin' / 'python')
+    asked = 'import importlib.metadata as m; print(*map(m.version, {}))'.format(PACKAGES)
+    versions = subprocess.run([python, '-c', asked], check=True, capture_output=True,
+                              text=True).stdout.split()
+    failed = run([python, '-m', 'pytest', '-q', '-p', 'no:cacheprovider',
+                  f'--basetemp={FOLDER / "tmp"}', *options], log)
+    lines = log.read_text(encoding='utf-8').splitlines()
+    if failed:
+        print(*(line for line in lines if line.startswith(('FAILED', 'ERROR', 'E  '))), sep='\n')
+    return Row(f'3.{place.minor}', place.age, tuple(versions), lines[-1].strip('= '),
+               monotonic() - start, not failed)
+
+
+def main() -> None:
+    """Try all places, print a table, and fail if one of them did."""
+    parser = argparse.ArgumentParser(description=__doc__.strip().split('\n')[0])
+    parser.add_argument('which', nargs='?', choices=('all', 'ends', 'oldest'), default='all')
+    parser.add_argument('--quick', action='store_true', help='leave out the slowest tests')
+    given = parser.parse_args()
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    rows = [try_out(place, [*TESTS, *(SLOW if given.quick else ())])
+            for place in places(given.which)]
+    form = '{:7s} {:7s} {:8s} {:8s} {:8s} {:>6s}  {}'
+    print(form.format('Python', '', *PACKAGES, 's', 'tests'))
+    for row in rows:
+        print(form.format(row.python, row.age, *row.versions, f'{row.seconds:.0f}', row.result))
+    sys.exit(not all(row.passed for row in rows))
+
+
+if __name__ == '__main__':
+    main()
