@@ -3,8 +3,13 @@
 """
 Compiled kernels on disk: whatever state the files are in, the kernels work.
 
-numba has a cache of its own, which ends the program where a file is damaged, the disk is full or
-no directory can be written, and whose files are believed whoever wrote them. Pickles are code.
+What it gains: kernels are compiled once, not for twenty seconds in every process. numba has a
+cache of its own, which ends the program where a file is damaged, the disk is full or no directory
+can be written, and whose files are believed whoever wrote them. Pickles are code.
+What guards it: files begin with a digest, and are read only where nobody else can write. Whatever
+else goes wrong is said once, and kernels are compiled in memory.
+What breaks it: it has the interface of numba's caches, and asks numba how to keep what it has
+compiled (tried from 0.58 to 0.68). A numba that answers no longer is one thing that goes wrong.
 
 """
 
@@ -21,9 +26,8 @@ from typing import Any
 
 import llvmlite
 import numba
-from numba.core.compiler import CompileResult
-from numba.core.serialize import dumps
 
+UNKNOWN = 'this numba does not say how to keep what it has compiled'
 # Permissions that let others write.
 _OTHERS_WRITE = 0o022
 _log = logging.getLogger('rbd_ros')
@@ -83,12 +87,17 @@ class KernelCache:
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Return the compiled form for argument types, None if it has to be compiled."""
-        target_context.refresh()
-        name = self._file_name(signature, target_context.codegen())
+        try:
+            target_context.refresh()
+            name = self._file_name(signature, target_context.codegen())
+        except Exception as error:
+            self._directory.give_up(f'{UNKNOWN}: {error!r}')
+            return None
         data = self._directory.read(name)
         if data is None:
             return None
         try:
+            from numba.core.compiler import CompileResult
             return CompileResult._rebuild(target_context, *pickle.loads(data))
         except Exception as error:
             # Whole, and yet of no use: another build of the tools perhaps.
@@ -97,9 +106,16 @@ class KernelCache:
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep a compiled form."""
-        if result.library.has_dynamic_globals or any(not one.can_cache for one in result.lifted):
-            return                  # it holds addresses of this process
-        self._directory.write(self._file_name(signature, result.codegen), dumps(result._reduce()))
+        try:
+            from numba.core.serialize import dumps
+            if result.library.has_dynamic_globals or any(not one.can_cache
+                                                         for one in result.lifted):
+                return                  # it holds addresses of this process
+            name, data = self._file_name(signature, result.codegen), dumps(result._reduce())
+        except Exception as error:
+            self._directory.give_up(f'{UNKNOWN}: {error!r}')
+            return
+        self._directory.write(name, data)
 
     def enable(self) -> None:
         """Be used, as it always is."""
@@ -141,14 +157,17 @@ class Directory:
         except FileNotFoundError:
             return
         except OSError as error:
-            self._give_up(error.strerror)
+            self.give_up(error.strerror)
             return
         self._checked = True
         if not is_ours(status):
-            self._give_up('others own it or can write it, and its files are code; remove it, or '
-                          'take the right to write it away from them')
+            self.give_up('others own it or can write it, and its files are code; remove it, or '
+                         'take the right to write it away from them')
 
-    def _give_up(self, reason: str | None) -> None:
+    def give_up(self, reason: str | None) -> None:
+        """Say why, once, and use the directory no longer."""
+        if not (self._readable or self._writable):
+            return
         self._readable = self._writable = False
         _log.warning('kernels are compiled in memory, %s is not used: %s', self.path, reason)
 

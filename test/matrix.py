@@ -4,9 +4,9 @@
 Run the tests of the library with the oldest and the newest packages that it may meet.
 
 `make matrix` does so on every Python from 3.10 that is on the path or pyenv's, each with the
-oldest numba, NumPy and SciPy that have wheels for it, and with the newest; `MATRIX_ARGS=ends` takes
-the oldest of all and the newest of all, `oldest` the former alone. Environments and the output of
-the tests are in build/matrix.
+oldest numba, NumPy and SciPy that have wheels for it, and with the newest; `MATRIX_ARGS=ends`
+takes the oldest of all and the newest of all, `oldest` the former alone. Environments and the
+output of the tests are in build/matrix.
 
 """
 
@@ -107,7 +107,7 @@ def try_out(place: Place, options: list[str]) -> Row:
         return Row(f'3.{place.minor}', place.age, ('-',) * len(PACKAGES), 'not installed',
                    monotonic() - start, False)
     python = str(folder / 'bin' / 'python')
-    asked = 'import importlib.metadata as m; print(*map(m.version, {}))'.format(PACKAGES)
+    asked = f'import importlib.metadata as m; print(*map(m.version, {PACKAGES}))'
     versions = subprocess.run([python, '-c', asked], check=True, capture_output=True,
                               text=True).stdout.split()
     failed = run([python, '-m', 'pytest', '-q', '-p', 'no:cacheprovider',

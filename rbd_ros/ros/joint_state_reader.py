@@ -1,6 +1,16 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Joint states as they come: serialized, and from one sender alike but for their numbers."""
+"""
+Joint states as they come: serialized, and from one sender alike but for their numbers.
+
+What it gains: to convert the names of 32 joints takes as long as to compute the dynamics five
+times; here only numbers are read.
+What guards it: all texts and counts of a message are compared with those of one that the
+middleware has converted, byte by byte. Whatever differs is converted as a whole.
+What breaks it: a middleware that does not send plain CDR, least significant byte first. Every
+message is then converted as a whole: what is read is the same, and takes longer.
+
+"""
 
 from contextlib import suppress
 from time import monotonic
@@ -44,8 +54,7 @@ class Reader:
     """
     Reads joint states without converting the names of the joints time and again.
 
-    To convert the names of 32 joints takes as long as to compute the dynamics five times. A
-    message that is not known to have the same ones is converted as a whole: what is read is the
+    A message that is not known to have the same ones is converted as a whole: what is read is the
     same in either case.
 
     """

@@ -1,27 +1,44 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Serialized messages that are kept, and whose numbers are written where they are."""
+"""
+Serialized messages that are kept, and whose numbers are written where they are.
+
+What it gains: to convert the names of 32 joints and to serialize them takes longer than all else
+that it takes to publish a message, and they are the same each time.
+What guards it: where the numbers are is looked for in what the middleware makes of numbers that
+stand out, and a second message, filled with others, must read as the middleware's own.
+What breaks it: a middleware that compresses, or that serializes numbers in another order than this
+machine's. Messages are then converted and serialized each time, and a warning says so.
+
+"""
 
 from array import array
+from collections.abc import Callable, Hashable, Mapping
+import logging
 import struct
+from typing import Any
 
 from builtin_interfaces.msg import Time
 import numpy as np
 from rclpy.serialization import deserialize_message, serialize_message
 
+# The shape of an array in a message, and a function that writes it there.
+Field = tuple[tuple[int, ...], Callable[['array[float]'], None]]
+
 # Seconds and nanoseconds of a stamp.
 STAMP = struct.Struct('=iI')
-OTHER = ('outputs rely on a middleware that serializes numbers in a row, and in the order of this '
-         'machine: use another RMW_IMPLEMENTATION')
+_log = logging.getLogger('rbd_ros')
+
+
+class _Elsewhere(Exception):
+    """The numbers of a message are not where they were looked for."""
 
 
 class Template:
     """
     A serialized message of which only numbers change.
 
-    To convert the names of 32 joints and to serialize them takes longer than all else that it
-    takes to publish a message, and they are the same each time. To make a template takes as long
-    as to publish several messages.
+    To make a template takes as long as to publish several messages.
 
     Parameters
     ----------
@@ -34,62 +51,73 @@ class Template:
         message: the shape of each, and a function that writes it, as a flat `array.array`, to the
         message.
 
-    Raises
-    ------
-    RuntimeError
-        If the middleware has serialized the numbers in another way.
-
     """
 
-    def __init__(self, message, headers, fields):
-        rng = np.random.default_rng(0)
+    def __init__(self, message: Any, headers: list[Any],
+                 fields: Mapping[Hashable, Field]) -> None:
+        self._message, self._headers, self._fields = message, headers, fields
+        try:
+            self._data, self._stamps, self._views = self._layout()
+            self._check()
+        except _Elsewhere:
+            self._data = None
+            _log.warning('messages of the type %s are serialized one by one, which costs time: '
+                         'another RMW_IMPLEMENTATION may have their numbers in a row',
+                         type(message).__name__)
 
-        def mark():
-            """Write numbers that stand out to the message and return them."""
-            marks = {name: rng.random(shape) for name, (shape, _) in fields.items()}
-            for name, (_, write) in fields.items():
-                write(array('d', marks[name].tobytes()))
-            stamp = Time(sec=int(rng.integers(2 ** 29, 2 ** 30)),
-                         nanosec=int(rng.integers(2 ** 29)))
-            for header in headers:
-                header.stamp = stamp
-            return stamp, marks
+    def _marks(self, seed: int) -> tuple[Time, dict[Hashable, np.ndarray]]:
+        """Return a stamp and numbers that stand out."""
+        rng = np.random.default_rng(seed)
+        return (Time(sec=int(rng.integers(2 ** 29, 2 ** 30)), nanosec=int(rng.integers(2 ** 29))),
+                {name: rng.random(shape) for name, (shape, _) in self._fields.items()})
 
-        # The places of the numbers are found in what the middleware makes of them.
-        stamp, marks = mark()
-        self._data = bytearray(serialize_message(message))
-        found = 0
-        self._stamps, self._views = [], []
-        for _ in headers:
-            found = self._find(STAMP.pack(stamp.sec, stamp.nanosec), found + 1)
-            self._stamps.append(found)
+    def _layout(self) -> tuple[bytearray, list[int], list[tuple[np.ndarray, Hashable]]]:
+        """Return a serialized message, where its stamps are, and views of its numbers by name."""
+        stamp, marks = self._marks(0)
+        data, found = bytearray(self._serialized(stamp, marks)), 0
+
+        def find(mark: bytes, start: int) -> int:
+            # Beyond the message there may be anything, what was sent before too; the first counts.
+            place = data.find(mark, start)
+            if place < 0:
+                raise _Elsewhere
+            return place
+
+        stamps, views = [], []
+        for _ in self._headers:
+            found = find(STAMP.pack(stamp.sec, stamp.nanosec), found + 1)
+            stamps.append(found)
         for name, values in marks.items():
             if values.size:
-                offset = self._find(values.tobytes(), 0)
-                view = np.frombuffer(self._data, count=values.size, offset=offset)
-                self._views.append((view.reshape(values.shape), name))
-        stamp, marks = mark()
+                view = np.frombuffer(data, count=values.size, offset=find(values.tobytes(), 0))
+                views.append((view.reshape(values.shape), name))
+        return data, stamps, views
+
+    def _check(self) -> None:
+        """Compare a filled message with a serialized one."""
+        stamp, marks = self._marks(1)
         # Both as the middleware reads them, which rounds colors.
-        filled, whole = self.fill(stamp, marks), serialize_message(message)
-        if (deserialize_message(filled, type(message))
-                != deserialize_message(whole, type(message))):
-            raise RuntimeError(OTHER)
+        filled, whole = (deserialize_message(data, type(self._message))
+                         for data in (self.fill(stamp, marks), self._serialized(stamp, marks)))
+        if filled != whole:
+            raise _Elsewhere
 
-    def _find(self, mark, start):
-        # Beyond the message there may be anything, what was sent before too; the first counts.
-        found = self._data.find(mark, start)
-        if found < 0:
-            raise RuntimeError(OTHER)
-        return found
+    def _serialized(self, stamp: Time | None, values: Mapping[Hashable, np.ndarray]) -> bytes:
+        """Return the message as the middleware makes it."""
+        for name, (_, write) in self._fields.items():
+            write(array('d', np.asarray(values[name], float).tobytes()))
+        for header in self._headers:
+            header.stamp = stamp
+        return serialize_message(self._message)
 
-    def fill(self, stamp, values):
+    def fill(self, stamp: Time | None, values: Mapping[Hashable, np.ndarray]) -> bytes:
         """
         Return the serialized message.
 
         Parameters
         ----------
-        stamp : builtin_interfaces.msg.Time
-            For all headers.
+        stamp : builtin_interfaces.msg.Time or None
+            For all headers; None where there are none.
         values : mapping
             By the keys of the fields, arrays of their shapes.
 
@@ -98,6 +126,8 @@ class Template:
         bytes
 
         """
+        if self._data is None:
+            return self._serialized(stamp, values)
         for offset in self._stamps:
             STAMP.pack_into(self._data, offset, stamp.sec, stamp.nanosec)
         for view, name in self._views:
@@ -105,14 +135,14 @@ class Template:
         return bytes(self._data)
 
 
-def field(message, name, shape):
+def field(message: Any, name: str, shape: tuple[int, ...]) -> Field:
     """Return a field of a message for `Template`, an array of numbers."""
     return shape, lambda numbers: setattr(message, name, numbers)
 
 
-def numbers(message, *names):
+def numbers(message: Any, *names: str) -> Field:
     """Return fields of a message for `Template` that are one number each and lie in a row."""
-    def write(flat):
+    def write(flat: 'array[float]') -> None:
         for name, x in zip(names, flat):
             setattr(message, name, x)
     return (len(names),), write

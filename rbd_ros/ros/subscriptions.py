@@ -9,8 +9,8 @@ from rbd_ros.ros import convert
 from rbd_ros.ros.callbacks import guarded
 from rbd_ros.ros.joint_state_reader import Reader
 from rbd_ros.ros.joint_states import Rejected, TimeWentBack
+from rbd_ros.ros.waiting_messages import WaitingMessages
 from rbd_ros.texts import listed
-from rclpy.exceptions import InvalidHandle
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -87,6 +87,7 @@ class Subscriptions:
         self._current, self._answer_state, self._on_jump = current, answer, on_jump
         self._report, self._log = report, log
         self._load, self._reader, self._named = Load(), Reader(), 0
+        self._waiting = WaitingMessages(JointState)
         self._closed = False
         self.all = {'robot_description': node.create_subscription(
             String, 'robot_description', self._on_description, DESCRIPTION_QOS)}
@@ -192,13 +193,8 @@ class Subscriptions:
 
     def _next(self):
         """Return the serialized joint state that waits to be taken, None if there is none."""
-        handle = self.all['joint_states'].handle
-        try:
-            with handle:
-                taken = handle.take_message(JointState, True)
-        except InvalidHandle:
-            return None     # an answer to the last one took the subscription down
-        return None if taken is None else taken[0]
+        # An answer to the last one may have taken the subscription down.
+        return None if self._closed else self._waiting.take(self.all['joint_states'])
 
     @guarded
     def _answer(self, raw):

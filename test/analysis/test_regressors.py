@@ -190,7 +190,8 @@ def test_a_light_inertia_far_from_the_origin_stays_symmetric(seed):
     model = random_tree(seed, 1, kinds=('revolute',))
     mass, com = rng.uniform(1.0, 5.0), rng.normal(size=3)
     x, y, z = com
-    moments = mass * np.array([y * y + z * z, x * x + z * z, x * x + y * y, -x * y, -x * z, -y * z])
+    moments = mass * np.array([y * y + z * z, x * x + z * z, x * x + y * y,
+                               -x * y, -x * z, -y * z])
     moments[:3] += 1e-8
     link = rbd_ros.model.with_inertial_parameters(
         model, np.array([mass, *(mass * com), *moments])).links[1]

@@ -10,6 +10,9 @@ import shutil
 import subprocess
 import sys
 
+import numba.core.codegen
+import numba.core.compiler
+import numba.core.serialize
 import numpy as np
 import pytest
 from rbd_ros import kernel_cache
@@ -110,6 +113,18 @@ def test_fault_58_a_full_disk_keeps_nothing_and_stops_nothing(process, tmp_path,
     assert process() == (3.0, False)
 
 
+@pytest.mark.parametrize('where, name', [
+    (numba.core.compiler.CompileResult, '_reduce'), (numba.core.serialize, 'dumps'),
+    (numba.core.codegen.CPUCodegen, 'magic_tuple')])
+def test_fault_58_a_numba_with_another_inside_is_used_without_files(process, tmp_path, caplog,
+                                                                    monkeypatch, where, name):
+    monkeypatch.delattr(where, name)
+    assert process() == (3.0, True)
+    assert process() == (3.0, True)
+    assert 'this numba does not say' in caplog.messages[0]
+    assert not (tmp_path / 'cache').exists()
+
+
 def test_fault_58_a_directory_that_cannot_be_made_is_said_once(process, tmp_path, caplog):
     (tmp_path / 'file').write_text('')
     assert process(path=tmp_path / 'file' / 'cache') == (3.0, True)
@@ -175,10 +190,9 @@ def test_the_directory_follows_every_file_of_the_kernels(file, tmp_path):
     def directory():
         run = subprocess.run(
             [sys.executable, '-S', '-c', 'import sys, types\n'
-             'for name in ("numba", "numba.core", "numba.core.compiler", "numba.core.serialize", '
-             '"llvmlite"):\n'
+             'for name in ("numba", "llvmlite"):\n'
              '    sys.modules[name] = types.SimpleNamespace(config=types.SimpleNamespace('
-             'CACHE_DIR=""), CompileResult=None, dumps=None)\n'
+             'CACHE_DIR=""))\n'
              'from rbd_ros.kernel_cache import cache_directory\nprint(cache_directory())'],
             env={'HOME': '/home/me'}, cwd=tmp_path, capture_output=True, text=True, check=True)
         return run.stdout
