@@ -26,8 +26,8 @@ PACKAGES = ('numba', 'numpy', 'scipy')
 OLDEST = {10: ('0.58', '1.26', '1.11'), 11: ('0.58', '1.26', '1.11'), 12: ('0.59', '1.26', '1.11'),
           13: ('0.61', '2.1', '1.14'), 14: ('0.63', '2.3', '1.16')}
 # What needs no ROS and says nothing about the files of the repository
-TESTS = ('test', '--ignore=test/ros', '--ignore=test/docs')
-# What takes longest: the same tests without numba, and all kernels compiled once more
+TESTS = ('test', '--ignore=test/ros', '--ignore=test/docs', '--ignore=test/cli/test_doctor.py')
+# What takes longest: the same tests without numba; and what concerns no kernel
 SLOW = ('--ignore=test/kernels/test_interpreted.py', '--ignore=test/cli')
 
 

@@ -132,13 +132,14 @@ def check_links(links: Sequence[Link]) -> list[str]:
         masses = np.array([link.mass for link in links], float)
         coms = np.array([link.com for link in links], float).reshape(-1, 3)
         inertias = np.array([link.inertia for link in links], float).reshape(-1, 3, 3)
-        asymmetry = np.max(np.abs(inertias - inertias.transpose(0, 2, 1)), axis=(1, 2))
-        size = np.max(np.abs(inertias), axis=(1, 2))
-        small, middle, large = np.linalg.eigvalsh(inertias).T
-        fine = ((masses >= 0.0) & (masses <= LARGEST) & np.all(np.abs(coms) <= LARGEST, axis=1)
-                & (size <= LARGEST) & (asymmetry <= SYMMETRY * size)
-                & (small >= -INERTIA_TOLERANCE * np.abs(large) - NO_INERTIA)
-                & (small + middle >= large * (1.0 - INERTIA_TOLERANCE) - NO_INERTIA))
+        with np.errstate(over='ignore', invalid='ignore'):
+            asymmetry = np.max(np.abs(inertias - inertias.transpose(0, 2, 1)), axis=(1, 2))
+            size = np.max(np.abs(inertias), axis=(1, 2))
+            small, middle, large = np.linalg.eigvalsh(inertias).T
+            fine = ((masses >= 0.0) & (masses <= LARGEST) & np.all(np.abs(coms) <= LARGEST, axis=1)
+                    & (size <= LARGEST) & (asymmetry <= SYMMETRY * size)
+                    & (small >= -INERTIA_TOLERANCE * np.abs(large) - NO_INERTIA)
+                    & (small + middle >= large * (1.0 - INERTIA_TOLERANCE) - NO_INERTIA))
         doubtful = [links[k] for k in np.flatnonzero(~fine)]
     except (TypeError, ValueError, np.linalg.LinAlgError):
         doubtful = links

@@ -323,8 +323,10 @@ def _link(element: etree._Element, notes: list[str]) -> Link:
     if moments is not None:
         xx, xy, xz, yy, yz, zz = (moments.number(key) for key in _INERTIA)
         R = T[:3, :3]
-        inertia = R @ np.array(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))) @ R.T
-        inertia = 0.5 * (inertia + inertia.T)
+        # What is beyond all bounds is refused by name, with all else that links cannot have.
+        with np.errstate(over='ignore', invalid='ignore'):
+            inertia = R @ np.array(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))) @ R.T
+            inertia = 0.5 * (inertia + inertia.T)
     return Link(name, mass.number('value'), T[:3, 3], inertia)
 
 

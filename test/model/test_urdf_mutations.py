@@ -97,13 +97,17 @@ def test_what_stands_inside_an_element_that_holds_none_is_passed_over(place, ins
 @pytest.mark.parametrize('before, after, message', [
     ('<origin xyz="0 0 0.1"/>', '<origin xyz="1e200 0 0"/>', "link 'a': its centre of mass is"),
     ('ixx="0.01"', 'ixx="1e263"', "link 'a': its inertia is beyond"),
+    ('ixx="0.01"', 'ixx="1e308"', "link 'a': its inertia"),
+    ('ixx="0.01"', 'ixx="inf"', "link 'a': its inertia"),
     ('<mass value="1"/>', '<mass value="1e300"/>', "link 'a': its mass is beyond"),
     ('<origin xyz="0 0.1 0.2"', '<origin xyz="1e200 0 0"', "joint 'i': its origin is"),
     ('multiplier="-0.5"', 'multiplier="1e200"', "joint 'l': its mimic multiplier")])
 def test_numbers_that_would_overflow_are_refused_by_name(before, after, message):
     # Found by the same search: warnings of an overflow, and terms that were infinite.
     assert before in SOUND
-    with pytest.raises(rbd_ros.UrdfError, match=message):
+    with warnings.catch_warnings(), pytest.raises(rbd_ros.UrdfError, match=message):
+        warnings.simplefilter('error')
+        warnings.simplefilter('ignore', ModelWarning)
         rbd_ros.load_urdf_string(SOUND.replace(before, after, 1))
 
 
