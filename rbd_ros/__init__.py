@@ -37,11 +37,11 @@ __getattr__, __dir__, __all__ = export(__name__, {
     'model.builder': ['ModelBuilder'],
     'model.configurations': ['difference', 'integrate', 'neutral', 'random_configuration'],
     'model.description': ['Link'],
+    'model.drives': ['with_armature'],
     'model.joints': ['Joint', 'Mimic'],
     'model.model': ['Model'],
     'model.modifications': [
-        'subtree', 'with_armature', 'with_floating_base', 'with_gravity', 'with_locked_joints',
-        'with_payload'],
+        'subtree', 'with_floating_base', 'with_gravity', 'with_locked_joints', 'with_payload'],
     'model.urdf': ['load_urdf', 'load_urdf_string'],
     'textbook': [],
     'workspace': ['Workspace'],

@@ -11,9 +11,10 @@ where f_i is the force that acts on link i from outside.
 
 import numpy as np
 import numpy.typing as npt
+from rbd_ros.model.friction import direction, friction
 from rbd_ros.model.model import Model
 
-from rbd_ros.validation import finite_vector, number, Wrenches
+from rbd_ros.validation import number, one_or_rows, Wrenches
 from rbd_ros.workspace import DynamicsTerms, fresh, workspace_of
 from rbd_ros.workspace_analysis import Factorization
 
@@ -319,17 +320,20 @@ def friction_torques(model: Model, v: npt.ArrayLike, *, smooth: float = 0.0) -> 
     Parameters
     ----------
     model : Model
-        The robot, with its damping d and Coulomb friction f.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s or m/s.
+        The robot; what is read are its ``damping``, ``damping_asymmetry``, ``friction``,
+        ``friction_asymmetry``, ``stribeck_friction``, ``stribeck_velocity`` and
+        ``effort_offset``.
+    v : array_like, shape (model.nv,) or (states, model.nv)
+        Velocity, rad/s or m/s, of one state or of several.
     smooth : float
-        Speed at which Coulomb friction has reached three quarters, rad/s or m/s; 0: it is
-        sign(v) f.
+        Speed at which Coulomb friction has reached three quarters, rad/s or m/s: s is
+        tanh(v / smooth). 0: s is sign(v).
 
     Returns
     -------
-    ndarray, shape (model.nv,)
-        d v + f sign(v), or d v + f tanh(v / smooth), N m or N.
+    ndarray, of the shape of v
+        damping v + damping_asymmetry abs(v) + (friction + stribeck_friction
+        exp(-(v / stribeck_velocity)^2)) s + friction_asymmetry abs(s) + effort_offset, N m or N.
 
     Raises
     ------
@@ -337,6 +341,5 @@ def friction_torques(model: Model, v: npt.ArrayLike, *, smooth: float = 0.0) -> 
         If ``v`` has another shape or holds a non-finite number, or ``smooth`` is negative.
 
     """
-    v, smooth = finite_vector(model, 'v', v), number('smooth', smooth, 0.0)
-    direction = np.tanh(v / smooth) if smooth > 0.0 else np.sign(v)
-    return model.damping * v + model.friction * direction
+    v, smooth = one_or_rows(model, 'v', v), number('smooth', smooth, 0.0)
+    return friction(model, v, direction(v, smooth), v)

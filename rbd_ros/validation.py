@@ -211,6 +211,13 @@ def rows(model: Model, label: str, values: object, count: int | None = None, *,
     return np.require(array, float, ['C', 'W'])
 
 
+def one_or_rows(model: Model, label: str, value: object) -> np.ndarray:
+    """Return finite velocities or the like: a `vector` of one state, or `rows` of several."""
+    if np.ndim(real_array(value)) == 2:
+        return rows(model, label, value)
+    return finite_vector(model, label, value)
+
+
 def mask(model: Model, label: str, value: object) -> np.ndarray:
     """Return a truth value for each velocity of a robot, or refuse it by its label."""
     check_model(model)

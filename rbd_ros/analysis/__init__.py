@@ -11,6 +11,7 @@ __getattr__, __dir__, __all__ = export(__name__, {
         'forward_dynamics_derivative', 'hybrid_dynamics_derivative',
         'inverse_dynamics_derivative'],
     'energies': ['energy', 'Energy', 'kinetic_energy', 'potential_energy'],
+    'friction_regressors': ['friction_regressor'],
     'integrators': ['explicit_euler', 'runge_kutta_4', 'semi_implicit_euler'],
     'jacobians': [
         'analytic_jacobian', 'jacobian_ddot', 'jacobian_derivatives', 'jacobian_dot',

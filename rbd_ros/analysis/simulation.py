@@ -9,30 +9,37 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from rbd_ros.analysis.dry_friction import resting_impulses
 from rbd_ros.analysis.energies import energy
 from rbd_ros.analysis.integrators import (
     configuration_rate, explicit_euler, Rates, runge_kutta_4, semi_implicit_euler)
 from rbd_ros.errors import StateError
 from rbd_ros.model.configurations import integrate, normalize
+from rbd_ros.model.friction import direction, friction
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model, rebuild
 from rbd_ros.validation import finite_array, finite_vector, number, shown
 from rbd_ros.workspace import Workspace
 
+# Of joints that are at rest, move forward and move backward.
+DIRECTIONS = np.array([[0.0], [1.0], [-1.0]])
+
 
 class Simulator:
     """
-    A robot under torques, with viscous damping and the limits of its joints as stops.
+    A robot under torques, with the friction of its joints and their limits as stops.
 
     Semi-implicit Euler steps: v from forward dynamics, then q from the new v. Damping is taken at
     the end of the step, M a = tau - b - D (v + dt a): added to the armature, dt D makes that the
-    same recursion, stable for any D. A joint that pushes against its stop is held there by hybrid
-    dynamics, with the others feeling its reaction.
+    same recursion, stable for any D. So are Coulomb friction and stops, whatever the step: a joint
+    comes to rest, and stays there, if what friction can hold, or its stop, is enough for that, and
+    otherwise feels all of the friction against the velocity that it has after the step. How great
+    Stribeck friction is follows from the velocity before it.
 
     Parameters
     ----------
     model : Model
-        The robot. Its damping is used, its friction is not.
+        The robot, with its friction; see `rbd_ros.friction_torques`.
     q : array_like, shape (model.nq,)
         Where it begins, at rest.
     step : float
@@ -50,9 +57,11 @@ class Simulator:
     def __init__(self, model: Model, q: npt.ArrayLike, *, step: float = 1e-3) -> None:
         self.model, self.step = model, number('step', step, 0.0)
         self.q, self.v, self.time = normalize(model, q), np.zeros(model.nv), 0.0
+        # With asymmetric damping the greater one: the velocity then keeps its direction.
         damped = rebuild(model, joints=[
-            replace(joint, armature=tuple(np.add(joint.armature,
-                                                 step * np.array(joint.damping))))
+            replace(joint, armature=tuple(
+                np.array(joint.armature) + step * (np.array(joint.damping)
+                                                   + np.abs(joint.damping_asymmetry))))
             for joint in model.joints])
         self._workspace = Workspace(damped)
         # Where the coordinates that may have stops are: a quaternion has none.
@@ -82,17 +91,7 @@ class Simulator:
         """
         tau = finite_vector(self.model, 'tau', tau)
         for _ in range(steps):
-            effort = tau - self.model.damping * self.v
-            a = self._workspace.forward_dynamics(self.q, self.v, effort)
-            q, v, push = self.q[self._q_of], self.v[self._v_of], a[self._v_of]
-            held = np.zeros(len(a), bool)
-            held[self._v_of] = (((q <= self._lower) & (push < 0.0) & (v <= 0.0))
-                                | ((q >= self._upper) & (push > 0.0) & (v >= 0.0)))
-            if held.any():
-                self.v[held] = 0.0
-                a, _ = self._workspace.hybrid_dynamics(self.q, self.v, np.zeros_like(a), effort,
-                                                       held)
-            self.v = self.v + self.step * a
+            self.v = self._next_velocity(tau)
             self.q = integrate(self.model, self.q, self.v, self.step)
             self._stop()
             self.time += self.step
@@ -100,6 +99,25 @@ class Simulator:
     def brake(self) -> None:
         """Bring all joints to rest at once."""
         self.v = np.zeros(self.model.nv)
+
+    def _next_velocity(self, tau: np.ndarray) -> np.ndarray:
+        """Return the velocity after a step."""
+        v, dt = self.v, self.step
+        flowing, forward, backward = friction(self.model, v, DIRECTIONS, v)
+        next_v = v + dt * self._workspace.forward_dynamics(self.q, v, tau - flowing)
+        # Impulses of friction lie between those of its two directions; stops push one way.
+        lower, upper = dt * (flowing - forward), dt * (flowing - backward)
+        q = self.q[self._q_of]
+        upper[self._v_of[q <= self._lower]] = np.inf
+        lower[self._v_of[q >= self._upper]] = -np.inf
+        held = np.flatnonzero((lower < 0.0) | (upper > 0.0))
+        if len(held):
+            A = np.linalg.inv(self._workspace.configuration_terms(self.q).M)
+            p, at_rest = resting_impulses(A[np.ix_(held, held)], next_v[held], lower[held],
+                                          upper[held])
+            next_v += A[:, held] @ p
+            next_v[held[at_rest]] = 0.0
+        return next_v
 
     def _stop(self) -> None:
         """Keep the joints within their limits, where they lose their speed."""
@@ -125,8 +143,8 @@ class Motion(NamedTuple):
     energy : ndarray, shape (times,)
         Kinetic and potential energy together, J.
     energy_drift : ndarray, shape (times,)
-        By how much the energy has changed beyond the work of the torques, J: the error of the
-        integration, zero for the exact motion.
+        By how much the energy has changed beyond the work of the torques and of friction, J: the
+        error of the integration, zero for the exact motion.
 
     """
 
@@ -146,12 +164,12 @@ RELATIVE_TOLERANCE, ABSOLUTE_TOLERANCE = 1e-9, 1e-11
 
 
 def simulate(model: Model, q0: npt.ArrayLike, v0: npt.ArrayLike, torque: Torque, t: npt.ArrayLike,
-             *, method: Method = 'runge_kutta_4') -> Motion:
+             *, method: Method = 'runge_kutta_4', friction_speed: float | None = None) -> Motion:
     """
     Return the motion of a robot under given torques.
 
-    Damping, friction and the limits of joints are left out: let ``torque`` take them off with
-    `rbd_ros.friction_torques`, or use a `Simulator`.
+    The limits of joints are left out, and so is friction, unless ``friction_speed`` is given. A
+    `Simulator` has both, with joints that come to rest for good, but its steps are of first order.
 
     Parameters
     ----------
@@ -171,6 +189,10 @@ def simulate(model: Model, q0: npt.ArrayLike, v0: npt.ArrayLike, torque: Torque,
     method : {'runge_kutta_4', 'semi_implicit_euler', 'explicit_euler', 'solve_ivp'}
         The steps of `integrators`, or those of `scipy.integrate.solve_ivp` (DOP853), as
         long as a relative error of 1e-9 allows.
+    friction_speed : float, optional
+        The robot has its friction, with this speed for ``smooth`` in `rbd_ros.friction_torques`,
+        rad/s or m/s. Steps have to be short, or methods of their own length, for a joint that is
+        slower: friction then is a damping of friction / friction_speed. None: it has none.
 
     Returns
     -------
@@ -196,11 +218,15 @@ def simulate(model: Model, q0: npt.ArrayLike, v0: npt.ArrayLike, torque: Torque,
     if len(t) < 2 or np.any(np.diff(t) <= 0.0):
         raise StateError(f't must be two or more increasing times, got {shown(t)}')
     torque = _torque_function(model, torque, t)
+    if friction_speed is not None:
+        friction_speed = number('friction_speed', friction_speed, 0.0)
 
     def rates(time: float, q: np.ndarray, x: np.ndarray) -> np.ndarray:
         # x holds v, and the work of the torques.
         v = x[:model.nv]
         tau = finite_vector(model, 'torque', torque(time, q, v))
+        if friction_speed is not None:
+            tau = tau - friction(model, v, direction(v, friction_speed), v)
         return np.append(workspace.forward_dynamics(q, v, tau), v @ tau)
 
     x0 = np.append(v0, 0.0)

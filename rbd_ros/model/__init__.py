@@ -6,6 +6,8 @@ from rbd_ros.lazy_names import export
 
 __getattr__, __dir__, __all__ = export(__name__, {
     'configurations': ['normalize'],
+    'drives': [
+        'drive_parameter_names', 'drive_parameters', 'with_drive_parameters', 'with_friction'],
     'inertial': [
         'inconsistent_bodies', 'inertial_parameter_names', 'inertial_parameters',
         'with_inertial_parameters'],

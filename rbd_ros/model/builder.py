@@ -5,13 +5,13 @@
 import numpy.typing as npt
 from rbd_ros.errors import ModelError
 from rbd_ros.model.description import inertia_matrix, Link, numbers
-from rbd_ros.model.joints import Joint, KINDS, Mimic, X, Y
+from rbd_ros.model.joints import DRIVE, Joint, KINDS, Mimic, X, Y
 from rbd_ros.model.model import build_model, Model, STANDARD_GRAVITY
 from rbd_ros.model.se3 import pose, rotation_from_rpy
 
 
 # What a joint may have besides its place and axes; see `rbd_ros.model.joints.Joint`.
-LIMITS = ('lower', 'upper', 'velocity', 'effort', 'damping', 'friction', 'armature')
+LIMITS = ('lower', 'upper', 'velocity', 'effort', *DRIVE)
 
 
 class ModelBuilder:
@@ -103,8 +103,9 @@ class ModelBuilder:
         mimic : tuple of (str, float, float), optional
             Leading joint, multiplier and offset.
         **limits
-            ``lower``, ``upper``, ``velocity``, ``effort``, ``damping``, ``friction``,
-            ``armature``: a number, or one for each velocity.
+            ``lower``, ``upper``, ``velocity``, ``effort``, ``damping``, ``damping_asymmetry``,
+            ``friction``, ``friction_asymmetry``, ``stribeck_friction``, ``stribeck_velocity``,
+            ``effort_offset``, ``armature``: a number, or one for each velocity.
 
         Returns
         -------

@@ -9,7 +9,8 @@ from math import inf, isfinite, isnan, sqrt
 
 import numpy as np
 from rbd_ros.errors import ModelError
-from rbd_ros.model.joints import Joint, KINDS
+from rbd_ros.model.friction import check_drive
+from rbd_ros.model.joints import DRIVE, Joint, KINDS
 from rbd_ros.texts import arrows
 from rbd_ros.validation import real_array
 
@@ -198,7 +199,8 @@ def check_joint(joint: Joint) -> tuple[Joint, list[str], list[str]]:
     Raises
     ------
     ModelError
-        If its kind is unknown, an axis is zero or a number is not finite.
+        If its kind is unknown, an axis is zero, a number is not finite, or friction would drive
+        it.
 
     """
     where, nv = f"joint '{joint.name}'", joint.nv if joint.kind in KINDS else 0
@@ -235,12 +237,10 @@ def check_joint(joint: Joint) -> tuple[Joint, list[str], list[str]]:
                          'assumed')
             values = tuple(inf if x < 0.0 else x for x in values)
         limits[label] = values
-    for label in ('damping', 'friction', 'armature'):
-        limits[label] = per_velocity(label, getattr(joint, label), 0.0)
-        if not all(0.0 <= x < inf for x in limits[label]):
-            raise ModelError(f'{where}: its {label} must be finite and not negative, '
-                             f'got {limits[label]}')
-    return (replace(joint, **dict(zip(('axis', 'second_axis'), axes)), **limits), odd, grave)
+    drive = {label: per_velocity(label, getattr(joint, label), 0.0) for label in DRIVE}
+    check_drive(where, drive)
+    return (replace(joint, **dict(zip(('axis', 'second_axis'), axes)), **limits, **drive), odd,
+            grave)
 
 
 def _unit(where: str, axis: np.ndarray) -> np.ndarray:

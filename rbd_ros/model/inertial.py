@@ -122,9 +122,7 @@ def inertia_matrices(model: Model) -> np.ndarray:
 
 def armature_matrix(model: Model) -> np.ndarray:
     """Return the rotors' inertias as a diagonal matrix, one entry for each velocity."""
-    armature = np.diag([x for joint in model.joints for x in joint.armature])
-    fold = model.folding
-    return armature if fold is None else fold.G.T @ armature @ fold.G
+    return np.diag(model.armature)
 
 
 def moving_bodies(model: Model) -> dict[int, list[tuple[int, np.ndarray]]]:

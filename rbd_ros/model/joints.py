@@ -21,6 +21,10 @@ from rbd_ros.model.se3 import Ad, ad, exp, inverse, pose
 
 X, Y, Z = np.eye(3)
 
+# The coefficients of a joint's drive, as attributes of joints and of robots.
+DRIVE = ('damping', 'damping_asymmetry', 'friction', 'friction_asymmetry', 'stribeck_friction',
+         'stribeck_velocity', 'effort_offset', 'armature')
+
 
 @dataclass(frozen=True)
 class JointKind:
@@ -111,8 +115,18 @@ class Joint:
         Limits for each entry of v's coordinate, rad or m; infinite where there is none.
     velocity, effort : tuple of float
         Limits for each entry of v, rad/s or m/s, and of tau, N m or N.
-    damping, friction, armature : tuple of float
-        For each entry of v: N m s/rad or N s/m, N m or N, kg m^2 or kg.
+    damping, damping_asymmetry : tuple of float
+        For each entry of v, viscous friction, N m s/rad or N s/m: their sum in the positive
+        direction, their difference in the negative one.
+    friction, friction_asymmetry : tuple of float
+        For each entry of v, Coulomb friction, N m or N, in the same way.
+    stribeck_friction, stribeck_velocity : tuple of float
+        For each entry of v, by how much more friction a joint has that hardly moves, N m or N, and
+        the speed, rad/s or m/s, at which 1/e of that is left.
+    effort_offset : tuple of float
+        For each entry of v, the effort that it takes to feel none, N m or N.
+    armature : tuple of float
+        For each entry of v, the inertia of the rotor as the joint feels it, kg m^2 or kg.
     mimic : Mimic or None
         Set where the joint copies another.
 
@@ -131,7 +145,12 @@ class Joint:
     velocity: tuple[float, ...] = ()
     effort: tuple[float, ...] = ()
     damping: tuple[float, ...] = ()
+    damping_asymmetry: tuple[float, ...] = ()
     friction: tuple[float, ...] = ()
+    friction_asymmetry: tuple[float, ...] = ()
+    stribeck_friction: tuple[float, ...] = ()
+    stribeck_velocity: tuple[float, ...] = ()
+    effort_offset: tuple[float, ...] = ()
     armature: tuple[float, ...] = ()
     mimic: Mimic | None = None
 

@@ -14,7 +14,8 @@ from rbd_ros.kernels.bodies import INERTIA
 from rbd_ros.model.body_table import assemble, Tree
 from rbd_ros.model.description import (
     check_joint, check_links, Link, order_tree, require_unique, resolve_mimics)
-from rbd_ros.model.joints import Joint, joint_pose, KINDS
+from rbd_ros.model.friction import fold_drives
+from rbd_ros.model.joints import DRIVE, Joint, joint_pose, KINDS
 from rbd_ros.model.plausibility import implausible
 from rbd_ros.texts import listed
 from rbd_ros.validation import check_model, real_array, shown
@@ -70,8 +71,17 @@ class Model:
         Limits of the coordinates, rad or m; infinite where there is none.
     velocity_limit, effort_limit : ndarray, shape (nv,)
         rad/s or m/s; N m or N.
-    damping, friction : ndarray, shape (nv,)
-        N m s/rad or N s/m; N m or N. Not part of the rigid-body terms.
+    damping, damping_asymmetry, friction, friction_asymmetry : ndarray, shape (nv,)
+        Viscous friction, N m s/rad or N s/m, and Coulomb friction, N m or N: sum and difference
+        are what the positive and the negative direction have.
+    stribeck_friction, stribeck_velocity : ndarray, shape (nv,)
+        What friction is greater by where a joint hardly moves, N m or N, and the speed at which
+        1/e of that is left, rad/s or m/s.
+    effort_offset : ndarray, shape (nv,)
+        The effort that it takes to feel none, N m or N. This and friction, with those of the
+        joints that mimic another, are in `friction_torques`, not in the rigid-body terms.
+    armature : ndarray, shape (nv,)
+        Inertia of the rotors, kg m^2 or kg: part of the mass matrix.
     angular : ndarray of bool, shape (nv,)
         Whether the entry of v is in rad/s (and of tau in N m), rather than m/s (and N).
     mass : float
@@ -97,7 +107,13 @@ class Model:
     velocity_limit: np.ndarray
     effort_limit: np.ndarray
     damping: np.ndarray
+    damping_asymmetry: np.ndarray
     friction: np.ndarray
+    friction_asymmetry: np.ndarray
+    stribeck_friction: np.ndarray
+    stribeck_velocity: np.ndarray
+    effort_offset: np.ndarray
+    armature: np.ndarray
     angular: np.ndarray
     mass: float
     moving_joints: tuple[tuple[Joint, slice, slice], ...]
@@ -274,12 +290,6 @@ def _build(name: str, links: Sequence[Link], joints: Sequence[Joint], gravity: n
     def per_velocity(label: str) -> np.ndarray:
         return np.array([x for joint, _, _ in moving for x in getattr(joint, label)], float)
 
-    every = {label: np.array([x for joint in joints for x in getattr(joint, label)], float)
-             for label in ('damping', 'friction')}
-    if folding:
-        # The power of a mimicking joint's friction is its leader's to bring up.
-        every = {'damping': np.square(folding.G).T @ every['damping'],
-                 'friction': np.abs(folding.G).T @ every['friction']}
     model = Model(
         name=name, links=links, joints=joints, gravity=gravity, warnings=notes,
         position_names=tuple(joint.name + suffix for joint, _, _ in moving
@@ -287,7 +297,8 @@ def _build(name: str, links: Sequence[Link], joints: Sequence[Joint], gravity: n
         velocity_names=tuple(joint.name + suffix for joint, _, _ in moving
                              for suffix in KINDS[joint.kind].velocity_suffixes),
         lower=per_velocity('lower'), upper=per_velocity('upper'),
-        velocity_limit=per_velocity('velocity'), effort_limit=per_velocity('effort'), **every,
+        velocity_limit=per_velocity('velocity'), effort_limit=per_velocity('effort'),
+        **fold_drives(joints, folding.G if folding else None),
         angular=np.array([x for joint, _, _ in moving for x in KINDS[joint.kind].angular], bool),
         mass=sum(link.mass for link in links),
         moving_joints=tuple(moving),
@@ -325,8 +336,8 @@ def _hold_copies(
 def fix(joint: Joint, q: Sequence[float] | np.ndarray) -> Joint:
     """Return a joint that is fixed where it has the coordinates q."""
     return replace(joint, kind='fixed', placement=joint.placement @ joint_pose(joint, q),
-                   mimic=None, lower=(), upper=(), velocity=(), effort=(), damping=(),
-                   friction=(), armature=())
+                   mimic=None, lower=(), upper=(), velocity=(), effort=(),
+                   **dict.fromkeys(DRIVE, ()))
 
 
 def _missing_masses(links: Sequence[Link], joints: Sequence[Joint], tree: Tree) -> list[str]:

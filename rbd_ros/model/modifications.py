@@ -3,7 +3,6 @@
 """Robots made from others: loads, locked joints, parts. A model itself never changes."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -129,39 +128,6 @@ def without_payload(model: Model, link: str) -> Model:
                    joints=[joint for joint in model.joints if joint.name != name])
 
 
-def with_armature(model: Model, armature: Mapping[str, npt.ArrayLike]) -> Model:
-    """
-    Return the robot with other rotor inertias.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    armature : mapping of str to float or array_like
-        For each joint that is named, the inertia of its rotor as the joint feels it (that of the
-        motor times the square of the gear ratio), kg m^2 or kg: one number, or one per velocity.
-
-    Returns
-    -------
-    Model
-        The robot with them in M, and in everything that M is in.
-
-    Raises
-    ------
-    ModelError
-        If there is no such joint, it is fixed, or a number is negative.
-
-    """
-    _require_joints(model, armature, Mapping)
-    for joint in model.joints:
-        if joint.name in armature and not joint.nv:
-            raise ModelError(f"joint '{joint.name}' is fixed: nothing of a rotor is felt there")
-    return rebuild(model, joints=[
-        replace(joint, armature=tuple(numbers(f"joint '{joint.name}'", 'armature',
-                                              armature[joint.name], (joint.nv,), repeat=True)))
-        if joint.name in armature else joint for joint in model.joints])
-
-
 def with_locked_joints(model: Model, positions: Mapping[str, npt.ArrayLike]) -> Model:
     """
     Return the robot with joints that are locked, its masses kept.
@@ -185,7 +151,7 @@ def with_locked_joints(model: Model, positions: Mapping[str, npt.ArrayLike]) -> 
         If there is no such joint, it has no coordinates of its own, or other than these many.
 
     """
-    _require_joints(model, positions, Mapping)
+    require_joints(model, positions, Mapping)
     own = {joint.name for joint, _, _ in model.moving_joints}
     values = {}
     for name, value in positions.items():
@@ -230,7 +196,7 @@ def with_free_joints(model: Model, names: Collection[str]) -> Model:
         If there is no such joint, or it mimics another.
 
     """
-    _require_joints(model, names)
+    require_joints(model, names)
     followers, _ = resolve_mimics(model.joints)
     for name in names:
         if name in followers:
@@ -313,7 +279,8 @@ def with_floating_base(model: Model, name: str = 'base') -> Model:
     return rebuild(model, links=(Link(world), *model.links), joints=(base, *model.joints))
 
 
-def _require_joints(model: Model, names: object, kind: type = Collection) -> None:
+def require_joints(model: Model, names: object, kind: type = Collection) -> None:
+    """Refuse what are no names of joints, or joints that the robot does not have."""
     check_model(model)
     if isinstance(names, str) or not isinstance(names, kind):
         what = 'a dict by' if kind is Mapping else 'a list of'

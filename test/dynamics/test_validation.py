@@ -88,6 +88,7 @@ FUNCTIONS = [
     (analysis.matrices_dot, {'q': X, 'v': X, 'a': X}),
     (analysis.parameter_derivatives, {'q': X, 'v': X}),
     (analysis.acceleration_parameter_derivatives, {'q': X, 'v': X, 'tau': X}),
+    (analysis.friction_regressor, {'v': X, 'a': X, 'smooth': 0.1}),
     (rbd_ros.torque_regressor, {'q': X, 'v': X, 'a': X}),
     (analysis.slotine_li_regressor, {'q': X, 'v': X, 'v_r': X, 'a_r': X}),
     (analysis.momentum_regressor, {'q': X, 'v': X}),
@@ -109,6 +110,9 @@ FUNCTIONS = [
     (rbd_ros.random_configuration, {'rng': np.random.default_rng(0)}),
     (rbd_ros.model.inconsistent_bodies, {'pi': PI}),
     (rbd_ros.model.with_inertial_parameters, {'pi': PI}),
+    (rbd_ros.model.with_friction, {'damping': X, 'friction': X}),
+    (rbd_ros.with_armature, {'armature': X}),
+    (rbd_ros.model.with_drive_parameters, {'parameters': np.repeat(X, 3)}),
     (rbd_ros.with_gravity, {'gravity': np.ones(3)}),
     (rbd_ros.with_payload, {'link': LINK, 'mass': 1.0, 'com': np.ones(3), 'inertia': np.ones(3)}),
     (rbd_ros.identify, {'q': STATES, 'v': STATES, 'a': STATES, 'tau': STATES}),
@@ -128,7 +132,9 @@ FUNCTIONS = [
     (batch.torque_regressor, {'Q': STATES, 'V': STATES, 'A': STATES}),
 ]
 # Where None stands for a default, and a function or a mask for what it is.
-ALLOWED = {('with_payload', 'inertia', 'None'), ('simulate', 'torque', 'function'),
+ALLOWED = {('with_payload', 'inertia', 'None'), ('with_friction', 'damping', 'None'),
+           ('with_friction', 'friction', 'None'), ('friction_regressor', 'a', 'None'),
+           ('simulate', 'torque', 'function'),
            ('random_configuration', 'rng', 'None'),
            ('hybrid_dynamics', 'prescribed', 'truth values'),
            ('hybrid_dynamics_derivatives', 'prescribed', 'truth values')}
@@ -175,11 +181,11 @@ def test_fault_64_what_is_no_robot_is_refused(function, arguments):
 def test_every_public_function_of_a_robot_and_numbers_is_in_the_list_above():
     listed_here = {function.__name__ for function, _ in FUNCTIONS}
     # Those of a robot alone, or of other things than numbers; they have tests of their own.
-    others = {'base_parameters', 'build_model', 'inertial_parameter_names', 'inertial_parameters',
-              'load_urdf', 'load_urdf_string', 'neutral', 'subtree', 'unit_screws',
-              'with_armature', 'with_floating_base', 'with_free_joints', 'with_locked_joints',
-              'without_payload', 'inverse_dynamics_derivative', 'forward_dynamics_derivative',
-              'hybrid_dynamics_derivative'}
+    others = {'base_parameters', 'build_model', 'drive_parameter_names', 'drive_parameters',
+              'inertial_parameter_names', 'inertial_parameters', 'load_urdf', 'load_urdf_string',
+              'neutral', 'subtree', 'unit_screws', 'with_floating_base', 'with_free_joints',
+              'with_locked_joints', 'without_payload', 'inverse_dynamics_derivative',
+              'forward_dynamics_derivative', 'hybrid_dynamics_derivative'}
     packages = (rbd_ros, rbd_ros.model, analysis, identification, textbook)
     public = {name for package in packages for name in package.__all__
               if isfunction(getattr(package, name))}
@@ -281,7 +287,8 @@ def test_results_belong_to_the_caller(function, arguments):
     found = arrays(function(MODEL, **arguments))
     assert found or function.__name__ in ('kinetic_energy', 'potential_energy', 'energy',
                                           'inconsistent_bodies', 'with_inertial_parameters',
-                                          'with_gravity', 'with_payload')
+                                          'with_gravity', 'with_payload', 'with_friction',
+                                          'with_armature', 'with_drive_parameters')
     kept = [x.copy() for x in found]
     others = {name: 0.7 * x if isinstance(x, np.ndarray) and x.dtype == float else x
               for name, x in arguments.items()}

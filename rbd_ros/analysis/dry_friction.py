@@ -1,0 +1,70 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Impulses of stops and of Coulomb friction in one step of time."""
+
+import numpy as np
+
+# Share of the parts that a velocity is the sum of that is rounding.
+ROUNDING = 1e-12
+# Far more than are ever needed; each makes the joints slower than the one before.
+MOST_CHANGES = 1000
+
+
+def resting_impulses(A: np.ndarray, v: np.ndarray, lower: np.ndarray,
+                     upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return the impulses that bring joints to rest as far as they can.
+
+    Impulses p make the velocities v + A p. Each joint comes to rest, or its impulse is the
+    greatest that there is against its velocity: p is the least of 1/2 p^T A p + p^T v within the
+    bounds, and there is only one.
+
+    Parameters
+    ----------
+    A : ndarray, shape (n, n)
+        Symmetric positive definite: the inverse of a mass matrix, or a block of it.
+    v : ndarray, shape (n,)
+        Velocities without the impulses.
+    lower, upper : ndarray, shape (n,)
+        Bounds of the impulses, the lower ones negative or zero, the upper ones positive or zero;
+        they may be infinite.
+
+    Returns
+    -------
+    p : ndarray, shape (n,)
+        The impulses.
+    at_rest : ndarray of bool, shape (n,)
+        The joints whose velocity is zero then.
+
+    References
+    ----------
+    Nocedal and Wright, *Numerical Optimization* (2006), algorithm 16.3, active sets, with several
+    bounds at a time that are let go.
+
+    """
+    # Everything slides, at first; what has no bound in that direction is free.
+    p = np.where(v > 0.0, lower, upper)
+    free = np.isinf(p)
+    p[free] = 0.0
+    for _ in range(MOST_CHANGES):
+        while free.any():
+            # Towards rest, as far as the first bound in the way.
+            step = np.zeros_like(v)
+            step[free] = np.linalg.solve(A[np.ix_(free, free)], -(v + A @ p)[free])
+            room = np.where(step > 0.0, upper, lower) - p
+            share = np.divide(room, step, out=np.full_like(v, np.inf), where=step != 0.0)
+            first = np.argmin(share)
+            if share[first] >= 1.0:
+                p += step
+                break
+            p += share[first] * step
+            p[first] = (upper if step[first] > 0.0 else lower)[first]
+            free[first] = False
+        w = v + A @ p
+        rounding = ROUNDING * (np.abs(v) + np.abs(A) @ np.abs(p))
+        loose = ~free & (((p == lower) & (w < -rounding) & (p < upper))
+                         | ((p == upper) & (w > rounding) & (p > lower)))
+        if not loose.any():
+            break
+        free |= loose
+    return p, free

@@ -1,0 +1,224 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Robots with other drives, and the coefficients of drives as one vector of parameters."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from rbd_ros.errors import ModelError, StateError
+from rbd_ros.model.description import numbers
+from rbd_ros.model.model import Model, rebuild
+from rbd_ros.model.modifications import require_joints
+from rbd_ros.validation import check_model, choice, finite_array, finite_vector, shown
+
+# What a column of a regressor is called, and the coefficient that it is multiplied by.
+COLUMNS = {'viscous': 'damping', 'viscous_asymmetry': 'damping_asymmetry', 'coulomb': 'friction',
+           'coulomb_asymmetry': 'friction_asymmetry', 'stribeck': 'stribeck_friction',
+           'offset': 'effort_offset', 'rotor': 'armature'}
+USUAL = ('viscous', 'coulomb', 'offset')
+
+# By the names of joints, or for all velocities.
+Values: TypeAlias = Mapping[str, npt.ArrayLike] | npt.ArrayLike
+
+
+def with_armature(model: Model, armature: Values) -> Model:
+    """
+    Return the robot with other rotor inertias.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    armature : mapping of str to float or array_like, or array_like of shape (model.nv,)
+        For each joint that is named, the inertia of its rotor as the joint feels it (that of the
+        motor times the square of the gear ratio), kg m^2 or kg: one number, or one per velocity.
+        Or that of all velocities, as for `rbd_ros.model.with_friction`.
+
+    Returns
+    -------
+    Model
+        The robot with them in M, and in everything that M is in.
+
+    Raises
+    ------
+    ModelError
+        If there is no such joint, it is fixed, or a number is negative.
+    StateError
+        If an array is not one finite number for each velocity.
+
+    """
+    return with_drives(model, {'armature': armature})
+
+
+def with_friction(model: Model, *, damping: Values | None = None,
+                  damping_asymmetry: Values | None = None, friction: Values | None = None,
+                  friction_asymmetry: Values | None = None,
+                  stribeck_friction: Values | None = None,
+                  stribeck_velocity: Values | None = None,
+                  effort_offset: Values | None = None) -> Model:
+    """
+    Return the robot with other friction, see `rbd_ros.friction_torques`.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    damping, damping_asymmetry, friction, friction_asymmetry, stribeck_friction, \
+stribeck_velocity, effort_offset : mapping or array_like, optional
+        Either, for each joint that is named, a number, or one per velocity. Or an array of the
+        shape (model.nv,), which the attribute of the robot is equal to then: joints that mimic
+        others have none of their own, their leader's counts for them. What is left out stays.
+
+    Returns
+    -------
+    Model
+        The same robot otherwise.
+
+    Raises
+    ------
+    ModelError
+        If there is no such joint, it is fixed, or such friction would drive the joint: see
+        `rbd_ros.model.friction`.
+    StateError
+        If an array is not one finite number for each velocity.
+
+    """
+    given = {'damping': damping, 'damping_asymmetry': damping_asymmetry, 'friction': friction,
+             'friction_asymmetry': friction_asymmetry, 'stribeck_friction': stribeck_friction,
+             'stribeck_velocity': stribeck_velocity, 'effort_offset': effort_offset}
+    return with_drives(model, {label: values for label, values in given.items()
+                               if values is not None})
+
+
+def with_drives(model: Model, coefficients: Mapping[str, Values]) -> Model:
+    """Return the robot with other `DRIVE` coefficients by name, each as for `with_friction`."""
+    check_model(model)
+    own = {joint.name: v for joint, _, v in model.moving_joints}
+    joints = model.joints
+    for label, values in coefficients.items():
+        if isinstance(values, Mapping):
+            try:
+                require_joints(model, values, Mapping)
+            except ModelError as error:
+                raise ModelError(f'{label}: {error}') from None
+            for joint in joints:
+                if joint.name in values and not joint.nv:
+                    raise ModelError(f"joint '{joint.name}' is fixed: its {label} has no effect; "
+                                     'leave it out')
+            new = {joint.name: numbers(f"joint '{joint.name}'", label, values[joint.name],
+                                       (joint.nv,), repeat=True)
+                   for joint in joints if joint.name in values}
+        else:
+            array = finite_vector(model, label, values)
+            new = {joint.name: array[own[joint.name]] if joint.name in own else np.zeros(joint.nv)
+                   for joint in joints}
+        changes: dict[str, dict[str, Any]] = {
+            name: {label: tuple(array.tolist())} for name, array in new.items()}
+        joints = tuple(replace(joint, **changes.get(joint.name, {})) for joint in joints)
+    return rebuild(model, joints=joints)
+
+
+def check_columns(columns: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of columns, or refuse what are none, or are there twice."""
+    try:
+        columns = (columns,) if isinstance(columns, str) else tuple(columns)
+    except TypeError:
+        raise StateError('columns must be a list of names, got ' + shown(columns)) from None
+    for one in columns:
+        choice('columns', one, tuple(COLUMNS))
+    if len(set(columns)) < len(columns):
+        raise StateError('columns must not have the same name twice, got ' + shown(columns))
+    return columns
+
+
+def drive_parameter_names(model: Model, *, columns: Sequence[str] = USUAL) -> tuple[str, ...]:
+    """
+    Return the names of the parameters of the drives.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    columns : sequence of str
+        Which of them each velocity has, as for `rbd_ros.analysis.friction_regressor`.
+
+    Returns
+    -------
+    tuple of str
+        ``'<velocity>.damping'``, ``'<velocity>.friction'`` and so on, for one velocity after the
+        other.
+
+    Raises
+    ------
+    StateError
+        If there is no such column.
+
+    """
+    check_model(model)
+    columns = check_columns(columns)
+    return tuple(f'{name}.{COLUMNS[one]}' for name in model.velocity_names for one in columns)
+
+
+def drive_parameters(model: Model, *, columns: Sequence[str] = USUAL) -> np.ndarray:
+    """
+    Return the parameters of the drives.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    columns : sequence of str
+        Which of them each velocity has, as for `rbd_ros.analysis.friction_regressor`.
+
+    Returns
+    -------
+    ndarray, shape (nv * columns,)
+        In the order of `drive_parameter_names`.
+
+    Raises
+    ------
+    StateError
+        If there is no such column.
+
+    """
+    check_model(model)
+    columns = check_columns(columns)
+    return np.array([getattr(model, COLUMNS[one]) for one in columns]).T.reshape(-1)
+
+
+def with_drive_parameters(model: Model, parameters: npt.ArrayLike, *,
+                          columns: Sequence[str] = USUAL) -> Model:
+    """
+    Return the robot with other parameters of its drives.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    parameters : array_like, shape (nv * columns,)
+        As `drive_parameters` returns them.
+    columns : sequence of str
+        Which of them each velocity has, as for `rbd_ros.analysis.friction_regressor`.
+
+    Returns
+    -------
+    Model
+        The same robot otherwise.
+
+    Raises
+    ------
+    ModelError
+        If such friction would drive a joint.
+    StateError
+        If ``parameters`` has another shape or holds a non-finite number, or there is no such
+        column.
+
+    """
+    check_model(model)
+    columns = check_columns(columns)
+    parameters = finite_array('parameters', parameters, (model.nv * len(columns),))
+    return with_drives(model, {COLUMNS[one]: values for one, values in zip(
+        columns, parameters.reshape(model.nv, len(columns)).T)})
