@@ -19,7 +19,7 @@ def matrix(rows, columns, values):
 
 
 class AnalysisSettings(NamedTuple):
-    """The parameters of a node that answers to those who analyse robots depend on."""
+    """The parameters that the answers depend on."""
 
     coriolis_factorization: str
     task_link: str
@@ -28,16 +28,16 @@ class AnalysisSettings(NamedTuple):
 
 class AnalysisServices:
     """
-    What a dynamics node answers to those who analyse or identify a robot.
+    Services for those who analyse or identify a robot.
 
-    The methods are as those of `Services`.
+    The methods work as those of `Services`.
 
     Parameters
     ----------
     services : Services
-        Whose way of reading requests is used.
+        Reads the requests.
     settings : AnalysisSettings
-        Of the node.
+        The parameters that it uses.
 
     """
 
@@ -56,7 +56,7 @@ class AnalysisServices:
                 (TaskSpaceDynamics, '~/task_space_dynamics', self.task_space_dynamics))
 
     def hybrid_dynamics_derivatives(self, request, response):
-        """Answer hybrid dynamics and its derivatives by position, velocity and input."""
+        """Compute hybrid dynamics and its derivatives by position, velocity and input."""
         robot, order, q, v = self._services.state(request)
 
         def work():
@@ -73,7 +73,7 @@ class AnalysisServices:
         return work
 
     def torque_regressor(self, request, response):
-        """Answer the regressor of the torques, or that of Slotine and Li."""
+        """Compute the regressor of the torques, or that of Slotine and Li."""
         robot, order, q, v = self._services.state(request)
         factorization = self._settings.coriolis_factorization
 
@@ -93,7 +93,7 @@ class AnalysisServices:
         return work
 
     def task_space_dynamics(self, request, response):
-        """Answer the equations of motion of a link."""
+        """Compute the equations of motion of a link."""
         robot, order, q, v = self._services.state(request)
         link = request.link or self._settings.task_link
         if not link:

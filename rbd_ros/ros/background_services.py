@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Requests of the services: how they are answered, and the order of the joints in them."""
+"""Services that are answered in the background, and the order of the joints in their requests."""
 
 from contextlib import suppress
 
@@ -12,7 +12,7 @@ from rclpy.exceptions import InvalidHandle
 from rclpy.qos import QoSProfile
 
 
-# Deep enough for requests that come at once: those that do not fit are never answered.
+# Deep enough for bursts of requests: those that do not fit into the queue are never answered.
 SERVICE_QOS = QoSProfile(depth=100)
 
 
@@ -21,29 +21,29 @@ class BadRequest(Exception):
 
 
 class Again(Exception):
-    """The robot has changed since the request came: it is to be answered anew."""
+    """The robot has changed since the request arrived: it must be processed again."""
 
 
 class BackgroundService:
     """
-    A service that is answered by the worker, while states go on being answered.
+    A service whose requests the worker answers, while the node goes on answering states.
 
     Parameters
     ----------
     node : rclpy.node.Node
-        The service is made on it.
+        The node to create the service on.
     kind : type
-        Of the service.
+        Type of the service.
     name : str
-        Of the service.
+        Name of the service.
     method : callable
-        As those of `rbd_ros.ros.services.Services`.
+        Answers requests, as the methods of `rbd_ros.ros.services.Services` do.
     worker : Worker
-        Of the node.
+        Runs what the method returns.
     report : Report
-        Of the node.
+        Counts errors.
     log : Log
-        Of the node.
+        The node's log.
 
     Attributes
     ----------
@@ -64,24 +64,24 @@ class BackgroundService:
         return response
 
     def _begin(self, response, header):
-        """Have a request answered, now or later."""
+        """Begin to answer a request."""
         self.answer(self._request, response, lambda: self._send(response, header))
 
     def _send(self, response, header):
-        # The node may have taken the service down meanwhile.
+        # The service may have been destroyed meanwhile.
         with suppress(InvalidHandle):
             self._respond(response, header)
 
     def answer(self, request, response, send):
         """
-        Fill in a response, or say in it why that is not possible.
+        Fill in a response, or the reason why that is not possible.
 
         Parameters
         ----------
         request, response : messages
-            Of the service.
+            Messages of the service.
         send : callable
-            Called when the response is complete, by one thread or the other.
+            Called when the response is complete, from either thread.
 
         """
         def work():
@@ -115,11 +115,11 @@ class BackgroundService:
             send()
 
     def _refuse(self, response, error):
-        """Say in a response why there is no answer."""
+        """Write the reason why there is no answer into a response."""
         text = str(error)
         if isinstance(error, Busy):
-            text = (f'{self.service.srv_name} is busy: {MOST_WAITING} requests are waiting for '
-                    'their answers; ask again')
+            text = (f'{self.service.srv_name} is busy: {MOST_WAITING} requests are waiting '
+                    'already; try again later')
         elif not isinstance(error, (BadRequest, RbdError)):
             text = f'{type(error).__name__}: {error}'
             self._report.fail('errors', text)
@@ -129,19 +129,19 @@ class BackgroundService:
 
 class Order:
     """
-    The order of joints in a request against that of the model.
+    Converts between the order of joints in a request and that of the model.
 
     Parameters
     ----------
     model : Model
         The robot.
     names : sequence of str
-        All its joints in any order; empty for its own.
+        All its joints in any order; empty: in the order of the model.
 
     Raises
     ------
     BadRequest
-        If a name is unknown, missing or doubled.
+        If a name is unknown, missing or repeated.
 
     """
 
@@ -172,7 +172,7 @@ class Order:
         """
         Return the position of a request in the order of the model.
 
-        Where positions are not as many as velocities, they are in that order already.
+        If there are more positions than velocities, they must be in that order already.
 
         """
         if self._model.nq == self._model.nv:

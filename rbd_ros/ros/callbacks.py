@@ -11,12 +11,12 @@ import rclpy
 
 def guarded(callback):
     """
-    Catch what a callback raises: it is logged and reported, and the node lives.
+    Log and report what a callback raises, so that the node survives it.
 
     Parameters
     ----------
     callback : callable
-        A method of something that has a ``_log`` and a ``_report``.
+        A method of an object with a ``_log`` and a ``_report``.
 
     """
     @wraps(callback)
@@ -34,19 +34,19 @@ def guarded(callback):
 
 def guard_services(node, report, log):
     """
-    Let every service of a node answer every request, those of rclpy included.
+    Make every service of a node answer every request, those of rclpy included.
 
-    rclpy lets the executor fall over what a service raises, and with it the process: it takes one
-    request with a parameter of a type that does not exist.
+    In rclpy, an exception in a service ends the executor and with it the process: one request with
+    a parameter of a type that does not exist is enough.
 
     Parameters
     ----------
     node : rclpy.node.Node
-        With its services.
+        The node, with its services.
     report : Report
-        Of the node.
+        Counts errors.
     log : Log
-        Of the node.
+        The node's log.
 
     """
     for service in node.services:
@@ -59,7 +59,7 @@ def _answering(service, callback, report, log):
     def answer(request, response):
         try:
             if service.srv_type is SetParameters and len(request.parameters) > 1:
-                # One by one, so that one which cannot be read does not hide what became of others.
+                # One by one, so that one that cannot be read does not hide the others' results.
                 response.results = [
                     answer(SetParameters.Request(parameters=[one]), SetParameters.Response())
                     .results[0] for one in request.parameters]
@@ -75,7 +75,7 @@ def _answering(service, callback, report, log):
 
 
 def _refusal(kind, request, reason):
-    """Return a response that says no."""
+    """Return a response that reports a failure."""
     response, no = kind.Response(), SetParametersResult(successful=False, reason=reason)
     if kind is SetParameters:
         response.results = [no] * len(request.parameters)

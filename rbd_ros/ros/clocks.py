@@ -14,18 +14,18 @@ LONGEST_STEP = 1.0
 
 class Clocks:
     """
-    Time of a node that may live in simulated time.
+    The clocks of a node that may use simulated time.
 
-    Ages are measured by one clock at a time: by simulated time once there is one, else by one of
-    the machine that never jumps. When the clock changes, ages that were begun by the other have no
-    meaning any longer, and ``on_jump`` is called as at a jump.
+    Ages are measured by one clock at a time: by simulated time as soon as /clock is received, else
+    by the machine's monotonic clock. A change of the clock makes times that were taken before
+    meaningless, so ``on_jump`` is called as at a jump.
 
     Parameters
     ----------
     clock : rclpy.clock.ROSClock
-        Of the node.
+        The node's clock.
     on_jump : callable
-        Called with a few words when time jumps, or comes from another clock.
+        Called with a short explanation when time jumps, or the clock changes.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Clocks:
             post_callback=self._jumped)
 
     def close(self):
-        """Hear of no more jumps."""
+        """Stop watching for jumps."""
         self._handle.unregister()
 
     def _jumped(self, jump):
@@ -58,7 +58,7 @@ class Clocks:
                           's')
 
     def stamp_time(self):
-        """Return the time that stamps are compared with, s; 0 where /clock says none yet."""
+        """Return the time to compare stamps with, s; 0 before the first /clock."""
         if not self.simulated:
             return time()
         with self._clock.handle:
@@ -69,7 +69,7 @@ class Clocks:
         return self._clock.now().to_msg()
 
     def age_time(self):
-        """Return the time that ages are differences of, s."""
+        """Return the time to compute ages from, s."""
         now = self.stamp_time() if self.simulated else 0.0
         if (now > 0.0) != self._by_simulation:
             self._by_simulation = now > 0.0
@@ -79,5 +79,5 @@ class Clocks:
 
     @staticmethod
     def steady_time():
-        """Return the machine's time that commands are timed by, s; it never jumps."""
+        """Return the machine's monotonic time, s, which commands are timed by."""
         return monotonic()

@@ -48,7 +48,7 @@ def wrenches(messages, prefix=''):
     messages : sequence of geometry_msgs.msg.WrenchStamped
         ``frame_id`` is the link that the wrench acts on, at its origin and in its axes.
     prefix : str
-        What frames have before the names of links.
+        Prefix of the names of links in frame names.
 
     Returns
     -------
@@ -64,5 +64,5 @@ def wrenches(messages, prefix=''):
 
 
 def seconds(stamp):
-    """Return a builtin_interfaces/Time as s."""
+    """Return a builtin_interfaces/Time in seconds."""
     return stamp.sec + 1e-9 * stamp.nanosec

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The robot that a dynamics node speaks of: from descriptions, under changes, one at a time."""
+"""The present robot of a dynamics node, and how descriptions and changes replace it."""
 
 import gc
 from math import hypot
@@ -14,7 +14,7 @@ from rbd_ros.texts import listed
 
 
 class ChangeSettings(NamedTuple):
-    """The parameters of a node that say which robot it takes on, and what to warn of."""
+    """The parameters that say which changes are accepted, and what is warned about."""
 
     model_changes: str
     friction: bool
@@ -22,33 +22,33 @@ class ChangeSettings(NamedTuple):
 
 class CurrentRobot:
     """
-    The present robot of a node, and how it becomes another.
+    The present robot of a node, and its replacement.
 
-    What takes long is done by the worker: meanwhile the robot that is there goes on.
+    The worker builds new robots; the present one stays in use meanwhile.
 
     Parameters
     ----------
     settings : ChangeSettings
-        Of the node.
+        The parameters that it uses.
     robot_settings : RobotSettings
-        By which robots are made.
+        The parameters that robots are built with.
     commands : EffortCommands
-        They follow the robot.
+        The commands, which follow the robot.
     worker : Worker
-        It makes robots.
+        Builds robots.
     report : Report
-        Of the node.
+        Counts events.
     log : Log
-        Of the node.
+        The node's log.
     is_commanding : callable
-        Returns whether somebody listens to commands, and they flow.
+        Returns whether commands are being sent to a subscriber.
     alone : bool
-        Whether the process is all the node's, so that it may tune the garbage collector.
+        Whether the node has the process to itself and may tune the garbage collector.
 
     Attributes
     ----------
     robot : Robot or None
-        As the latest description that was good has it.
+        The robot of the latest valid description.
 
     """
 
@@ -61,14 +61,14 @@ class CurrentRobot:
         self.robot, self._count, self._newest = None, 0, None
 
     def configure(self, settings: ChangeSettings, robot_settings: RobotSettings) -> None:
-        """Use other settings from now on; `follow_gravity` lets the robot have theirs."""
+        """Use other settings from now on; `follow_gravity` gives the robot their gravity."""
         self._settings, self._robot_settings = settings, robot_settings
 
     # -- Descriptions. ---------------------------------------------------------------------------
 
     def describe(self, text):
         """
-        Take on another robot as a whole, or keep the present one if its text is bad or not wanted.
+        Replace the robot, or keep it if the description is invalid or not accepted.
 
         Parameters
         ----------
@@ -84,7 +84,7 @@ class CurrentRobot:
         self._worker.submit(lambda: self._make(text), self._take)
 
     def _is_unwanted(self):
-        """Return whether no other description is wanted now, and say so."""
+        """Return whether another description is not accepted now; report it if so."""
         policy = self._settings.model_changes
         if self.robot is None or policy == 'accept' or (
                 policy == 'while_disabled' and not self._is_commanding()):
@@ -102,14 +102,14 @@ class CurrentRobot:
             self._log.warning(f"{text}; '{self.robot.model.name}' stays in use")
 
     def _make(self, text):
-        """Return the robot of a description, or what is wrong with it; None if it is outdated."""
+        """Return the robot of a description, what is wrong with it, or None if it is outdated."""
         if text != self._newest:
             return None
         settings = self._robot_settings
         try:
             model = read_model(text, settings)
             robot = Robot(text, model, settings)
-            # Whatever is not compiled yet, a new kind of joint perhaps, is compiled now.
+            # Compile now whatever is not compiled yet.
             for workspace in (robot.workspace, robot.service_workspace):
                 workspace.all_terms(neutral(model), np.zeros(model.nv))
             return robot
@@ -117,7 +117,7 @@ class CurrentRobot:
             return f'robot description refused: {error}'
 
     def _take(self, robot):
-        """Go on with a robot that was made, if it is still wanted."""
+        """Use a robot that was built, if it is still accepted."""
         if robot is None:
             return
         self._newest = None
@@ -130,15 +130,14 @@ class CurrentRobot:
         if payloads:
             self._log.warning('the new description comes without the loads on ' + listed(payloads))
         if self.robot is not None and self._is_commanding():
-            self._log.warning('the robot changes while its commands flow; model_changes is '
+            self._log.warning('the robot changes while it is being commanded; model_changes is '
                               f'{self._settings.model_changes}')
         first = self.robot is None
         self.change(robot)
         model = robot.model
         if self._alone and first:
-            # What is there now stays: without it the garbage collector stops the node for 50 ms
-            # at times to look through all that the compiler has left behind. A later robot adds
-            # little, and states wait for no collection.
+            # Take what exists now out of garbage collection: scanning what the compiler has left
+            # behind stops the node for 50 ms at times. Later robots add little.
             gc.collect()
             gc.freeze()
         for note in model.warnings:
@@ -154,14 +153,14 @@ class CurrentRobot:
 
     def change(self, robot, before=None):
         """
-        Go on with another robot.
+        Replace the present robot.
 
         Parameters
         ----------
         robot : Robot
-            The other one.
+            The new one.
         before : Robot, optional
-            The present one, if the other is the same under another load or gravity.
+            The present one, if the new one is the same under another load or gravity.
 
         """
         self._count += 1
@@ -176,7 +175,7 @@ class CurrentRobot:
         return Robot(robot.text, model, self._robot_settings)
 
     def enable_commands(self, wanted):
-        """Let commands flow (again) for the present robot, or bring them to an end."""
+        """Enable commands (again) for the present robot, or disable them."""
         if not wanted:
             self._commands.disable()
             return
@@ -185,13 +184,13 @@ class CurrentRobot:
             self.robot.arrange_commands(self._commands)
 
     def follow_gravity(self):
-        """Let the robot have the gravity that the settings say."""
+        """Give the robot the gravity of the settings."""
         robot, gravity = self.robot, self._robot_settings.gravity
         if robot is None or tuple(robot.model.gravity) == gravity:
             return
 
         def take(changed):
-            # Meanwhile another change may have come: this one is then made of what is there now.
+            # If another change came first, begin again with the robot that there is now.
             if self.robot is robot:
                 self.change(changed, robot)
                 self.say_gravity()
@@ -200,7 +199,7 @@ class CurrentRobot:
             lambda: self.with_model(robot, with_gravity(robot.model, gravity)), take)
 
     def say_gravity(self):
-        """Log the gravity that the robot has."""
+        """Log the gravity of the robot."""
         x, y, z = self.robot.model.gravity
         none = ': none, so gravity torques are zero' if hypot(x, y, z) < NO_GRAVITY else ''
         self._log.warning(f'gravity is now [{x:.6g}, {y:.6g}, {z:.6g}] m/s^2{none}')

@@ -1,12 +1,12 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Show that the gravity torques hold a robot still, with real nodes that talk over DDS.
+Show that gravity torques hold a robot still, with real nodes that communicate over DDS.
 
 A simulated robot and the dynamics node run as processes of their own. In the first phase the
 robot follows the node's effort commands, in the second its commands are zero. The exit code is 0
-only if it held still in the first phase and fell in the second. How late the torques come is
-measured: late ones let a robot fall that stands on its head, however right they are.
+only if it held still in the first phase and fell in the second. The delay of the torques is
+measured: if they are too late, even correct ones cannot hold an inverted pose.
 
 """
 
@@ -33,16 +33,16 @@ from std_msgs.msg import Float64MultiArray
 
 HELD = 1e-3            # rad or m, the most that a joint may drift in the first phase
 FELL = 10.0 * HELD     # rad or m, the least that some joint must move in the second
-COMPENSATED = 10.0     # s, first phase
-RELEASED = 3.0         # s, second phase
+COMPENSATED = 10.0     # s, duration of the first phase
+RELEASED = 3.0         # s, duration of the second phase
 START_UP = 120.0       # s, for a node to compile its kernels for the first time
-TOLERATED_DELAY = 0.05     # s, of the commands, which the simulated joints are damped for
+TOLERATED_DELAY = 0.05     # s, delay of the commands that the simulated joints are damped for
 NO_LOAD = 1e-6         # N m or N
 COMMANDS = '/dynamics/effort_commands'
 
 
 class DemoFailed(Exception):
-    """The demo could not be carried out; the message says why."""
+    """The demo could not be run; the message says why."""
 
 
 def heavy_position(model):
@@ -79,7 +79,7 @@ class Demo:
         self.start = heavy_position(self.model)
         self.q, self.torque = None, np.full(self.model.nv, np.nan)
         self.history = []                 # (time since the first phase began, s; q)
-        self._delays = []                 # s, from a state to the torques that it needs
+        self._delays = []                 # s, from a state to its torques
         self._processes = {}
 
     # -- Nodes. ----------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ class Demo:
             while self.q is None and monotonic() - begin < duration + 2.0:
                 rclpy.spin_once(self._node, timeout_sec=0.5)
             if self.q is None:
-                raise DemoFailed('the robot sends no joint states any longer')
+                raise DemoFailed('the robot no longer sends joint states')
             self.history.append((offset + now, self.q))
             if now >= shown:
                 shown += 0.2
@@ -152,8 +152,8 @@ class Demo:
         Returns
         -------
         tuple of float
-            How far any joint got from its start in each, rad or m; and how late torques came in
-            the median and at the worst, s.
+            The largest distance of a joint from its start in each phase, rad or m; median and
+            largest delay of the torques, s.
 
         """
         self._node = rclpy.create_node('demo')
@@ -186,11 +186,11 @@ class Demo:
 def why_it_fell(usual, worst):
     """Return why a robot was not held although its torques are those of its model."""
     if worst > TOLERATED_DELAY:
-        return (f'its torques came up to {1e3 * worst:.0f} ms late (the median is '
-                f'{1e3 * usual:.0f} ms): they are then those of another pose, and joints that '
-                f'are damped for {1e3 * TOLERATED_DELAY:.0f} ms fall where they stand on their '
-                'head. Try again on a machine that is less busy')
-    return (f'its torques were never more than {1e3 * worst:.0f} ms late, which is not the '
+        return (f'its torques were up to {1e3 * worst:.0f} ms late (the median is '
+                f'{1e3 * usual:.0f} ms), and the joints are damped for a delay of '
+                f'{1e3 * TOLERATED_DELAY:.0f} ms: in an inverted pose they fall. Try again on a '
+                'machine that is less busy')
+    return (f'its torques were never more than {1e3 * worst:.0f} ms late, so that is not the '
             'reason: please report it')
 
 
@@ -198,19 +198,19 @@ def why_it_stayed(model, start):
     """Return why a robot did not fall although nothing held it."""
     load = np.abs(gravity_torques(model, start))
     if np.max(load) < NO_LOAD:
-        return 'gravity loads none of its joints, however they stand'
+        return 'gravity loads none of its joints in any pose'
     with np.errstate(divide='ignore'):
         speed = load / model.damping
     k = int(np.argmax(speed))
     unit = ('rad', 'N m') if model.angular[k] else ('m', 'N')
     if speed[k] * RELEASED > FELL:
-        return 'it may have leaned on the stops of its joints'
+        return 'it may have leaned against the stops of its joints'
     return (f"the URDF damps its joints so much that they creep: '{model.velocity_names[k]}', the "
             f'fastest, at {speed[k]:.2g} {unit[0]}/s under {load[k]:.2g} {unit[1]}')
 
 
 def plain_lines():
-    """Return a way to show the demo in lines of text, one a second."""
+    """Return a function that shows the demo in lines of text, one a second."""
     due = {}
 
     def show(phase, time, demo):
@@ -225,7 +225,7 @@ def plain_lines():
 
 
 def live_table():
-    """Return a way to show the demo as a table that changes in place, and its live display."""
+    """Return a function that shows the demo as a table updated in place, and its display."""
     from rich.live import Live
     from rich.table import Table
 
@@ -278,7 +278,7 @@ def main():
     parser.add_argument('--headless', action='store_true', help='plain lines instead of a table')
     parser.add_argument('--plot', type=Path, default=Path('demo.png'), help='where the plot goes')
     options = parser.parse_args()
-    # A domain of its own: nodes that run elsewhere on this network are left alone.
+    # A domain of its own, to leave nodes that run elsewhere on this network alone.
     from domain_coordinator import domain_id
     with domain_id() as domain:
         os.environ.update(ROS_DOMAIN_ID=str(domain), ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST')

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""How a dynamics node is: once a second, on /diagnostics."""
+"""The health of the dynamics node: once a second, on /diagnostics."""
 
 from collections import Counter
 from math import isfinite
@@ -14,12 +14,12 @@ from rbd_ros.ros.report import ERROR, OK, STALE, WARN
 from rbd_ros.texts import listed
 from rclpy.clock import Clock, ClockType
 
-# Joints whose ages are told; the oldest are, where there are more.
+# How many ages of joint states are reported, the largest first.
 MOST_AGES = 64
 
 
 class HealthSettings(NamedTuple):
-    """The parameters of a node that it reports, or judges itself by."""
+    """The parameters that are reported, or that the health depends on."""
 
     on_stale: str
     model_changes: str
@@ -31,28 +31,28 @@ class HealthSettings(NamedTuple):
 
 class Health:
     """
-    The reports of a dynamics node.
+    Publishes the health of a dynamics node.
 
     Parameters
     ----------
     node : rclpy.node.Node
-        Which is reported on.
+        The node; its view of the graph is checked.
     settings : HealthSettings
-        Of the node.
+        The parameters that it uses.
     clocks : Clocks
-        Of the node.
+        The node's clocks.
     current : CurrentRobot
-        Its robot and the age of its state are reported.
+        The robot, whose state is checked.
     publishing : Publishing
-        Outputs that somebody waits for in vain are reported.
+        The outputs, whose subscribers are checked.
     subscriptions : Subscriptions
-        Publishers that are not heard, or too many, are reported.
+        The subscriptions, whose publishers are checked.
     commands : EffortCommands
-        What is odd about them is reported.
+        The commands.
     report : Report
         What happened.
     log : Log
-        Of the node.
+        The node's log.
 
     """
 
@@ -71,13 +71,13 @@ class Health:
         self._settings = settings
 
     def close(self):
-        """Report no more."""
+        """Stop reporting."""
         self._node.destroy_timer(self._timer)
         self._node.destroy_publisher(self._publisher)
 
     @guarded
     def _publish(self):
-        """Say how things are."""
+        """Publish a report."""
         self._publisher.publish(self.message())
 
     def message(self):
@@ -89,7 +89,7 @@ class Health:
             findings or [(OK, 'publishing')], self._facts())
 
     def _facts(self):
-        """Return what there is to say that is neither good nor bad: a word or a number a key."""
+        """Return values that are neither good nor bad: one number or word per key."""
         robot = self._current.robot
         facts = {'commands': 'enabled' if self._commands.enabled else 'disabled',
                  'on_stale': self._settings.on_stale,
@@ -110,12 +110,12 @@ class Health:
         return facts
 
     def _findings_on_states(self):
-        """Say what is wrong with the node, its robot and its states."""
+        """Yield what is wrong with the node, its robot and its states."""
         robot, recent = self._current.robot, self._report.recent
         if not self._publishing.active:
             yield WARN, 'inactive'
         if self._clocks.simulated and not self._clocks.stamp_time():
-            yield WARN, 'use_sim_time is set and nothing comes on /clock: stamps are not checked'
+            yield WARN, 'use_sim_time is set, but /clock is silent: stamps are not checked'
         if robot is None:
             yield WARN, 'waiting for a robot description'
         else:
@@ -123,36 +123,36 @@ class Health:
             missing = robot.missing(now, self._settings.state_timeout)
             ages = robot.ages(now).values()
             if ages and not any(isfinite(age) for age in ages):
-                yield STALE, 'no outputs: no state has come yet'
+                yield STALE, 'no outputs: no state has arrived yet'
             if missing and recent('joint states'):
                 yield ERROR, robot.why_missing(missing)
             elif missing and any(isfinite(age) for age in ages):
-                yield ERROR, ('no outputs: no joint states come any longer; no recent position of '
+                yield ERROR, ('no outputs: joint states have stopped; no recent position of '
                               + listed(missing))
             if not missing and self._clocks.simulated and not recent('joint states'):
-                yield WARN, ('no joint states came since the last report; /clock does not say how '
-                             'old the last ones are')
+                yield WARN, ('no joint states arrived since the last report; while /clock stands '
+                             'still, the last ones do not age')
             without_velocity = robot.states.missing_velocities()
             if not missing and without_velocity:
                 yield WARN, (f'no velocity of {listed(without_velocity)}: ' + {
                     'withhold': 'Coriolis terms are withheld', 'zero': 'taken as zero',
-                    'differentiate': 'taken from the change of positions'}[
+                    'differentiate': 'positions are differentiated'}[
                         self._settings.missing_velocity])
         for what, text in (
                 ('joint states dropped', 'joint states were dropped'),
                 ('odometry dropped', 'odometry was dropped'),
                 ('descriptions refused', 'a robot description was refused'),
-                ('joint states without a stamp', 'joint states have no stamp: their age is not '
-                                                 'known, that of their receipt counts'),
+                ('joint states without a stamp', 'joint states have no stamp: their time of '
+                                                 'receipt is used'),
                 ('overruns', 'states come faster than they can be answered: some were skipped'),
                 ('task inertia damped', '~/task_inertia is damped: the task link is near a '
                                         'singular pose'),
-                ('time jumps', 'time jumped'), ('errors', 'an error happened: see last error')):
+                ('time jumps', 'time jumped'), ('errors', 'an error occurred: see last error')):
             if recent(what):
                 yield WARN, f'{text} ({recent(what)})'
 
     def _findings_on_commands(self):
-        """Say what is odd about the commands."""
+        """Yield what is odd about the commands."""
         robot, settings = self._current.robot, self._settings
         if self._commands.mismatch:
             yield ERROR, self._commands.mismatch
@@ -172,7 +172,7 @@ class Health:
             yield WARN, 'gravity is zero'
 
     def _findings_on_graph(self):
-        """Say who should not be there, and who does not hear whom."""
+        """Yield nodes and publishers that should not be there, and connections that fail."""
         node = self._node
         own = (node.get_name(), node.get_namespace())
         count = Counter(node.get_node_names_and_namespaces())[own]
@@ -184,17 +184,17 @@ class Health:
                 names = [f'{info.node_namespace.rstrip("/")}/{info.node_name}'
                          for info in node.get_publishers_info_by_topic(topic)]
                 yield WARN, f'{len(names)} publishers of {topic}: {listed(sorted(names))}'
-        # What the graph knows and the middleware has not matched. Discovery may be under way:
-        # it is said the second time.
-        deaf = {topic: f'a publisher of {one.topic_name} is not heard'
+        # Endpoints in the graph that the middleware has not matched. Discovery may be under way:
+        # they are reported the second time.
+        deaf = {topic: f'nothing is received from a publisher of {one.topic_name}'
                 for topic, one in self._subscriptions.all.items()
                 if node.count_publishers(one.topic_name) > one.get_publisher_count()}
         for topic in deaf:
             self._subscriptions.listen_to_all(topic)
         deaf = {*deaf.values(), *(
-            f'a listener on {one.topic_name} hears nothing'
+            f'a subscriber of {one.topic_name} receives nothing'
             for one in self._publishing.publishers()
             if node.count_subscribers(one.topic_name) > one.get_subscription_count())}
         for text in sorted(deaf & self._deaf):
-            yield WARN, f'{text}: its quality of service or type does not fit'
+            yield WARN, f'{text}: its quality of service or type does not match'
         self._deaf = deaf

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Velocities of joints whose positions alone are measured."""
+"""Velocities of joints of which only positions are measured."""
 
 import numpy as np
 
@@ -12,12 +12,12 @@ class Differentiator:
     Parameters
     ----------
     turns : ndarray of bool
-        Of each joint, whether its position may leap by full turns.
+        For each joint, whether its position may jump by full turns.
 
     Attributes
     ----------
     rates : ndarray
-        rad/s or m/s; NaN where there is none.
+        Velocities, rad/s or m/s; NaN where unknown.
 
     """
 
@@ -27,7 +27,7 @@ class Differentiator:
         self.forget()
 
     def forget(self):
-        """Take no position as known any longer."""
+        """Forget all positions."""
         self.rates[:] = np.nan
         self._positions = np.full(len(self._turns), np.nan)
         self._times = np.full(len(self._turns), np.nan)
@@ -39,16 +39,15 @@ class Differentiator:
         Parameters
         ----------
         joints : ndarray of int
-            Whose positions.
+            Indices of the joints.
         positions : ndarray
-            rad or m.
+            Their positions, rad or m.
         time : float
-            When they were measured, s. Positions that are not newer than the last ones are
-            passed over.
+            Time of measurement, s. Positions that are not newer than the last ones are ignored.
         filter_time : float
             Time constant of the first-order filter, s.
         timeout : float
-            After a longer pause, s, the velocity is begun anew.
+            After a pause longer than this, s, differentiation starts anew.
 
         """
         step = time - self._times[joints]

@@ -7,7 +7,7 @@ import sys
 from rbd_ros.ros.entry_points import dynamics_node as main
 
 if __name__ == '__main__':
-    # Before what is imported below, which takes a second in which signals are to be heard already.
+    # Before the imports below: they take a second, in which signals must be handled already.
     sys.exit(main())
 
 from functools import partial, wraps    # noqa: I100
@@ -35,12 +35,12 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
 from std_srvs.srv import SetBool
 
-# s, after which a thread that computes lets another go on
+# s, after which a computing thread gives up the interpreter
 SWITCH_INTERVAL = 2e-4
 
 
 def transition(callback):
-    """Say what a transition of the life cycle raises; the node then is unconfigured."""
+    """Log and report what a life-cycle transition raises; the node is then unconfigured."""
     @wraps(callback)
     def wrapper(self, state):
         try:
@@ -63,22 +63,22 @@ class DynamicsNode(LifecycleNode):
     Parameters
     ----------
     alone : bool
-        Whether the process is all its own, so that it may tune Python.
+        Whether the node has the process to itself and may tune the interpreter.
 
     Attributes
     ----------
     parameters : Parameters
-        What its parameters say.
+        The present values.
     commands : EffortCommands or None
-        What it commands; None before it is configured for the first time.
+        The effort commands; None before the node is configured for the first time.
     report : Report
-        What happened to it.
+        Counts of events and the last error, for /diagnostics.
     current : CurrentRobot or None
-        What becomes of its robot; None before it is configured.
+        The present robot and its replacement; None before the node is configured.
 
     """
 
-    # What these say is all that a user needs.
+    # Exceptions whose message alone is shown to a user.
     errors = ()
 
     def __init__(self, *, alone=False, **options):
@@ -94,7 +94,7 @@ class DynamicsNode(LifecycleNode):
         self._alone = alone
         self.parameters = self.commands = self.current = self.publishing = None
         if alone:
-            # A stream of states takes the interpreter back soon from what is answered beside it.
+            # States must not wait long for a request that is being answered in another thread.
             sys.setswitchinterval(SWITCH_INTERVAL)
         if (self.get_parameter('autostart').value is True
                 and self.trigger_configure() == TransitionCallbackReturn.SUCCESS):
@@ -103,12 +103,12 @@ class DynamicsNode(LifecycleNode):
 
     @property
     def robot(self):
-        """Return the present robot, None where there is none."""
+        """Return the present robot, or None."""
         return None if self.current is None else self.current.robot
 
     @property
     def configured(self):
-        """Return whether the topics and services are there."""
+        """Return whether the topics and services exist."""
         return bool(self._parts)
 
     @property
@@ -122,14 +122,14 @@ class DynamicsNode(LifecycleNode):
         return usage('dynamics_node', __doc__, parameters.DESCRIPTIONS)
 
     def uses_events(self):
-        """Return whether to be spun by the events executor."""
+        """Return whether the events executor is to spin the node."""
         return self.get_parameter('executor').value == 'events'
 
     # -- Lifecycle. ------------------------------------------------------------------------------
 
     @transition
     def on_configure(self, state):
-        """Read the parameters, compile the kernels and make all topics and services."""
+        """Read the parameters, compile the kernels and create all topics and services."""
         try:
             self.parameters = parameters.read(self, refused=self._refused)
         except parameters.BadParameter as error:
@@ -152,12 +152,12 @@ class DynamicsNode(LifecycleNode):
         return super().on_configure(state)
 
     def _make_parts(self):
-        """Make all that the node consists of, each part from what it needs."""
+        """Create the parts of the node, each with just what it needs."""
         select, report, log = self.parameters.select, self.report, self._log
         if self.commands is None:
             self.commands = EffortCommands(select(CommandSettings))
         else:
-            # They are kept when the node is cleaned up: what was disabled stays disabled.
+            # They outlive a clean-up: commands that were disabled stay disabled.
             self.commands.configure(select(CommandSettings))
         worker = Worker(lambda: self.executor, self._failed)
         self._parts.append(worker.close)
@@ -189,7 +189,7 @@ class DynamicsNode(LifecycleNode):
         guard_services(self, report, log)
 
     def _configure_parts(self):
-        """Give each part the parameters that it uses, after they have changed."""
+        """Give each part the parameters that it uses, after a change."""
         select = self.parameters.select
         self.commands.configure(select(CommandSettings))
         self.listening.configure(select(ListeningSettings))
@@ -201,38 +201,38 @@ class DynamicsNode(LifecycleNode):
 
     @transition
     def on_activate(self, state):
-        """Let outputs flow."""
+        """Start the outputs."""
         self.commands.begin()
         self.publishing.begin()
         return super().on_activate(state)
 
     @transition
     def on_deactivate(self, state):
-        """Bring commands to an end and stop the outputs; services go on answering."""
+        """End the commands and stop the outputs; services keep answering."""
         self.finish()
         return super().on_deactivate(state)
 
     @transition
     def on_cleanup(self, state):
-        """Take down what on_configure made."""
+        """Destroy what on_configure created."""
         self._take_down()
         return super().on_cleanup(state)
 
     @transition
     def on_shutdown(self, state):
-        """Bring commands to an end and take down what is there."""
+        """End the commands and destroy all parts."""
         self.finish()
         self._take_down()
         return super().on_shutdown(state)
 
     @transition
     def on_error(self, state):
-        """Take down what is there: the node is unconfigured, and may be configured again."""
+        """Destroy all parts: the node is then unconfigured and can be configured again."""
         self._take_down()
         return TransitionCallbackReturn.SUCCESS
 
     def finish(self):
-        """Bring commands to an end, and stop all outputs."""
+        """End the commands and stop all outputs."""
         if self.active:
             self.publishing.finish()
 
@@ -242,30 +242,30 @@ class DynamicsNode(LifecycleNode):
         self.current = self.publishing = None
 
     def destroy_node(self):
-        """Take down what is there, and the node."""
+        """Destroy all parts, and the node."""
         self._take_down()
         super().destroy_node()
-        # rclpy leaves it to the garbage collector, and until then the node in the graph.
+        # rclpy leaves this to the garbage collector; until then the node stays in the graph.
         self._state_machine = None
 
-    # -- What happens to the node. ---------------------------------------------------------------
+    # -- Events. ---------------------------------------------------------------------------------
 
     def check_parameters(self, changes):
-        """Say whether parameters may change, and why not."""
+        """Return whether parameters may change, with the reason if not."""
         try:
             new = parameters.read(self, changes, self._refused)
             if (self.robot is not None and hypot(*new.gravity) < parameters.NO_GRAVITY
                     <= hypot(*self.robot.model.gravity)):
                 raise parameters.BadParameter(
-                    'gravity is zero: the robot would leave its pose. If it is meant, call '
-                    '~/set_gravity with allow_zero')
+                    'gravity is zero: commands would no longer hold the robot. If that is '
+                    'intended, call ~/set_gravity with allow_zero')
         except parameters.BadParameter as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
     @guarded
     def _apply_parameters(self, changes):
-        """Go on with parameters that have changed."""
+        """Put changed parameters into effect."""
         for change in changes:
             self._refused.pop(change.name, None)
         if not self._parts:
@@ -278,7 +278,7 @@ class DynamicsNode(LifecycleNode):
         self.current.follow_gravity()
 
     def _on_jump(self, what):
-        """Take no state as known any longer: time jumped."""
+        """Forget all states: time jumped."""
         self.report.fail('time jumps', what)
         self._log.warning(f'{what}: waiting for new states', 'time jumps')
         self.commands.disturb()
@@ -286,13 +286,13 @@ class DynamicsNode(LifecycleNode):
             self.robot.forget()
 
     def _failed(self, error):
-        """Report what was raised where nobody waits for it."""
+        """Log and report an exception that the worker caught."""
         text = f'{type(error).__name__}: {error}'
         self.report.fail('errors', text)
         self._log.error(text, 'worker')
 
     def _enable_commands(self, request, response):
-        """Let ~/effort_commands flow, or bring them to an end."""
+        """Enable or disable ~/effort_commands."""
         self.current.enable_commands(request.data)
         response.success = True
         response.message = 'commands are ' + ('enabled' if request.data else 'disabled')

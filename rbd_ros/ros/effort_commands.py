@@ -1,20 +1,20 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-What a controller is told: efforts that never step, whatever happens to the node or the robot.
+Effort commands that never step, whatever happens to the node or the robot.
 
-The invariant, for any two commands that follow one another:
+The invariant, for any two consecutive commands:
 
-1. Every number is for the joint whose position in `EffortCommands.joints` it stands at.
-2. While a blend lasts, a command lies between the one before it and the efforts that were
-   computed, at no larger share of the way than the time that has passed has of the blend that is
-   left, and by no more than a fifth of it however slowly states come. A blend begins at the last
-   command after anything that could make it step: another robot, load, gravity or parameter, a
-   gap in the states, and commands that are enabled or activated again.
-3. With ``effort_rate_limit`` no command differs from the one before by more than that rate allows
-   for the time between them.
-4. With ``limit_efforts`` no command is beyond the limits. This comes last: where a limit was
-   lowered below the last command, the command goes to the limit at once.
+1. Each number is for the joint at the same place in `EffortCommands.joints`.
+2. During a blend, a command lies between the previous command and the computed efforts. The share
+   of the distance that it covers is at most the elapsed time divided by what is left of the blend,
+   and at most a fifth, however far apart states are. A blend starts from the last command after
+   anything that could cause a step: another robot, load, gravity or parameter, a gap in the
+   states, and commands that are enabled or activated again.
+3. With ``effort_rate_limit`` no command differs from the previous one by more than that rate
+   allows for the time between them.
+4. With ``limit_efforts`` no command exceeds the limits. This is applied last: if a limit is
+   lowered below the last command, the next command is at the limit.
 
 """
 
@@ -24,23 +24,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-# s, the shortest blend after anything that could make commands step, and the shortest ramp
+# s, the shortest blend after anything that could cause a step, and the shortest ramp
 SMOOTH = 0.25
-# s; a command goes no further than this time allows, however late it is, unless states always come
-# as slowly
+# s; however late a command is, it goes no further than in this time, unless states always come
+# that slowly
 LONGEST_STEP = 0.02
-# s, of a blend, that one command may use up even then
+# s of a blend that one command may use up even then
 MOST_OF_BLEND = SMOOTH / 5.0
-# s; states that come later than this, and than five times as late as they use to, come after a gap
+# A pause between states is a gap if it is longer than this, s, and than so many usual pauses.
 SHORTEST_GAP, MANY = 0.1, 5
-# How many pauses between states say what is usual.
+# The usual pause is the median of so many.
 PAUSES = 5
-# s, after which a listener is taken for another controller, which is told the efforts from zero
+# s without a subscriber, after which the next one is taken for another controller: commands then
+# begin at zero
 FORGOTTEN = 1.0
 
 
 class CommandSettings(NamedTuple):
-    """The parameters of a node that its commands depend on."""
+    """The parameters that commands depend on."""
 
     on_stale: str
     state_timeout: float
@@ -55,32 +56,33 @@ class EffortCommands:
     """
     The commands of one node.
 
-    The first command is blended in from zero over ``blend_time``, every later blend takes
-    ``blend_time``, at least `SMOOTH`.
+    The first command is blended in from zero over ``blend_time``; every later blend takes
+    ``blend_time`` or `SMOOTH`, whichever is longer.
 
-    When no state comes any longer, ``on_stale`` says what is commanded after ``state_timeout``:
+    When states stop, ``on_stale`` says what is commanded after ``state_timeout``:
 
-    - ``stop``: nothing; a controller then goes on with the last command.
-    - ``hold``: the last command, again and again until states come.
-    - ``ramp_down``: from the last command straight to zero within ``ramp_time``, at least
-      `SMOOTH`, or longer where ``effort_rate_limit`` says so; then zero until states come.
+    - ``stop``: nothing; a controller then keeps the last command.
+    - ``hold``: the last command, repeated until states come again.
+    - ``ramp_down``: a straight line from the last command to zero in ``ramp_time`` or `SMOOTH`,
+      whichever is longer, or as slowly as ``effort_rate_limit`` demands; then zero until states
+      come again.
 
-    When commands are disabled, or the node is deactivated or ends, ``stop`` and ``hold`` say
+    When commands are disabled, or the node is deactivated or ends, ``stop`` and ``hold`` send
     nothing more, and ``ramp_down`` goes to zero first.
 
     Parameters
     ----------
     settings : CommandSettings
-        Of the node.
+        The parameters that they depend on.
 
     Attributes
     ----------
     joints : tuple of str
-        Whose efforts are commanded, in this order; empty before there is a robot.
+        The commanded joints in order; empty before there is a robot.
     enabled : bool
         Whether commands may be published.
     mismatch : str
-        Why commands have ended by themselves; empty while they have not.
+        Why commands ended by themselves; empty if they did not.
 
     """
 
@@ -92,16 +94,16 @@ class EffortCommands:
         self._limits = self._last = np.zeros(0)
         self._beyond = np.zeros(0, bool)
         self._pauses = deque(maxlen=PAUSES)
-        self._unheard = None            # s, since when nobody listens
+        self._unheard = None            # s, since when there is no subscriber
         self._start()
 
     def _start(self):
-        """Take nothing as commanded: the next command is the first."""
-        self._commanded = None          # s, when the last command was
-        self._computed = None           # s, when the last one for a state was
+        """Forget what was commanded: the next command is the first."""
+        self._commanded = None          # s, time of the last command
+        self._computed = None           # s, time of the last command for a state
         self._disturbed = False         # whether a blend must begin
-        self._left = 0.0                # s, of the blend
-        self._ramp_left = None          # s, of the ramp to zero; None: it has not begun
+        self._left = 0.0                # s, left of the blend
+        self._ramp_left = None          # s, left of the ramp to zero; None: it has not begun
         self._pauses.clear()
         self._last[:] = 0.0
 
@@ -109,22 +111,22 @@ class EffortCommands:
         """Use other settings from now on; `disturb` keeps the next command from a step."""
         self._settings = settings
 
-    # -- Whose efforts. --------------------------------------------------------------------------
+    # -- Joints, beginning and end. --------------------------------------------------------------
 
     def follow(self, joints, limits):
         """
-        Go on with another robot, or the same one changed.
+        Follow a change of the robot.
 
-        The order of the commands stays as it was where the joints are the same. Where they are not
-        and there were commands, commands end until they are enabled again: the controller was made
-        for the joints that were there before.
+        If the joints are the same, commands keep their order. If they are not, and something was
+        commanded, commands end until they are enabled again: the controller was set up for the
+        joints before the change.
 
         Parameters
         ----------
         joints : sequence of str
-            Whose efforts could be commanded.
+            The joints that can be commanded.
         limits : sequence of float
-            Of each, its largest effort, N m or N; infinite where there is none.
+            Their largest efforts, N m or N; infinite without a limit.
 
         """
         joints = tuple(joints)
@@ -133,7 +135,7 @@ class EffortCommands:
             self._wait(joints, limits)
             return
         if self.mismatch:
-            # The first robot's joints may be back, and nobody has enabled commands since.
+            # Even if the first robot's joints are back: nobody has enabled commands since.
             self._wait(joints, limits)
             return
         self._adopt(joints, limits)
@@ -142,7 +144,7 @@ class EffortCommands:
         self._waiting = joints, limits
         self.mismatch = ('~/effort_commands have ended: the robot now has the joints '
                          + ', '.join(joints) + ', commands were for ' + ', '.join(self.joints)
-                         + '; see to the controller, then call ~/enable_commands')
+                         + '; check the controller, then call ~/enable_commands')
 
     def _adopt(self, joints, limits):
         limit = dict(zip(joints, limits))
@@ -155,7 +157,7 @@ class EffortCommands:
         self.disturb()
 
     def enable(self):
-        """Let commands be published (again), for the joints of the present robot."""
+        """Enable commands (again), for the joints of the present robot."""
         if self._waiting is not None:
             joints, limits = self._waiting
             self._waiting, self.mismatch = None, ''
@@ -164,41 +166,41 @@ class EffortCommands:
         self.begin()
 
     def disable(self):
-        """Let commands come to an end."""
+        """Disable commands: they end as `repeat` says."""
         self.enabled = False
         self.end()
 
     def begin(self):
-        """Let commands flow (again) if they are enabled: the node is active."""
+        """Begin commands (again) if they are enabled: the node has become active."""
         if self.enabled:
             self._ended = False
             self.disturb()
 
     def end(self):
-        """Let commands come to an end: see `repeat`."""
+        """End commands, as `repeat` says."""
         self._ended = True
 
     def disturb(self):
-        """Let the next command begin a blend, at the last one."""
+        """Begin a blend from the last command with the next one."""
         self._disturbed = True
 
-    # -- What is commanded. ----------------------------------------------------------------------
+    # -- Commands. -------------------------------------------------------------------------------
 
     def update(self, efforts, now):
         """
-        Return what to command for efforts that were just computed.
+        Return the command for efforts that were just computed.
 
         Parameters
         ----------
         efforts : ndarray
             In the order of `joints`, N m or N.
         now : float
-            s, of a clock that never jumps.
+            Time of a clock that never jumps, s.
 
         Returns
         -------
         ndarray
-            The same one at every call.
+            The command; the same array at every call.
 
         """
         settings = self._settings
@@ -218,7 +220,7 @@ class EffortCommands:
                 self._pauses.append(pause)
         if self._disturbed:
             self._disturbed = False
-            # It begins with the last command itself, but goes on if disturbed time and again.
+            # A blend begins with the last command itself, but makes progress if disturbed again.
             step = step if self._left > 0.0 else 0.0
             self._left = max(settings.blend_time, SMOOTH)
         self._ramp_left, self._computed = None, now
@@ -228,15 +230,15 @@ class EffortCommands:
 
     def repeat(self, now, states_come=False):
         """
-        Return what to command while no efforts are computed, None for nothing.
+        Return the command to send while no efforts are computed, or None.
 
         Parameters
         ----------
         now : float
-            s, of the same clock.
+            Time of the same clock, s.
         states_come : bool
-            Whether the state of the robot is recent: with a low ``publish_rate`` its commands then
-            only have to wait for their turn.
+            Whether the state of the robot is recent: with a low ``publish_rate`` the next command
+            is then not overdue.
 
         """
         settings = self._settings
@@ -265,7 +267,7 @@ class EffortCommands:
         return self._last
 
     def _approach(self, goal, step, left, now):
-        """Go from the last command towards a goal: as far as the step is of the time left."""
+        """Move the last command towards a goal, by the share of the time left that has passed."""
         settings = self._settings
         blend = min(step, MOST_OF_BLEND)
         goal = goal if blend >= left else self._last + blend / left * (goal - self._last)
@@ -278,7 +280,7 @@ class EffortCommands:
         self._commanded = now
 
     def nobody_listens(self, now):
-        """Take note that at this time, s, nobody hears the commands."""
+        """Record that the commands have no subscriber at this time, s."""
         if self._unheard is None:
             self._unheard = now
 
@@ -288,12 +290,12 @@ class EffortCommands:
         self._unheard = None
 
     def beyond_limits(self):
-        """Return the joints whose efforts went beyond their limits since the last call."""
+        """Return the joints whose efforts have exceeded their limits since the last call."""
         names = [name for name, beyond in zip(self.joints, self._beyond) if beyond]
         self._beyond[:] = False
         return names
 
     def _wanted_pause(self) -> float:
-        """Return how long the pause between two commands may be because it is meant to be, s."""
+        """Return the pause between commands that a low ``publish_rate`` explains, s."""
         rate = self._settings.publish_rate
         return 2.0 / rate if rate > 0.0 else 0.0

@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-How every node of this package starts, spins and ends.
+Start, spin and end of every node of this package.
 
-Nothing but Python itself is imported until signals are heard: whoever ends a node while it is
-being loaded, too, gets an exit code of 0.
+Nothing but Python's own modules is imported before signals are handled, so that a node that is
+ended while it is loading exits with code 0, too.
 
 """
 
@@ -16,20 +16,20 @@ from threading import Lock, Thread
 from time import sleep
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-# s; a wait that never ends
+# s, a wait that is repeated for ever
 FOR_EVER = 3600.0
-# s, that a program which does not spin yet is given to end by itself once ROS is gone
+# s that a program which does not spin yet has to end by itself once ROS is shut down
 GRACE = 2.0
 
 
 class End:
     """
-    The end that SIGINT or SIGTERM asks for, heard by a thread of its own.
+    Handles SIGINT and SIGTERM in a thread of its own.
 
-    Python's handlers run between two steps of the interpreter, rclpy's take ROS away at once.
-    This leaves a node the time for its last words, whatever it is doing; a program that does not
-    spin yet has none, and ends at once. A second signal, which `ros2 launch` sends on Ctrl-C,
-    changes nothing.
+    Python's handlers run only between two steps of the interpreter, and rclpy's shut ROS down at
+    once. This one leaves a node time to send its last commands, whatever it is doing; a program
+    that does not spin yet has none to send, and ends at once. A second signal, which `ros2 launch`
+    sends on Ctrl-C, changes nothing.
 
     """
 
@@ -43,7 +43,7 @@ class End:
         Thread(target=self._wait, name='end', daemon=True).start()
 
     def call(self, finish):
-        """Let a function be called instead of ending at once, from now on."""
+        """From now on, call a function instead of ending at once."""
         with self._lock:
             self._finish = finish
 
@@ -53,18 +53,18 @@ class End:
             if self._finish is not None:
                 self._finish()
                 return
-            # What ROS has begun, shared memory perhaps, is put away.
+            # Let ROS clean up, shared memory for example.
             Thread(target=_leave_ros, daemon=True).start()
             sleep(GRACE)
             os._exit(0)
 
 
 def _leave_ros():
-    """Take ROS down if it is up, and end the program."""
+    """Shut ROS down if it is up, and end the program."""
     try:
         sys.modules['rclpy'].try_shutdown()
     except (AttributeError, KeyError):
-        pass                # it is not imported, or not as a whole
+        pass                # it is not imported, or not completely
     finally:
         os._exit(0)
 
@@ -88,7 +88,7 @@ def _spin(node, events, end):
 
 
 def _start_ros(args):
-    """Initialise ROS, or end the program with the reason why that is not possible."""
+    """Initialise ROS, or end the program with the reason why that fails."""
     import rclpy
     from rclpy.signals import SignalHandlerOptions
     try:
@@ -103,14 +103,14 @@ def _start_ros(args):
 
 def run(module, name, args=None):
     """
-    Make a node and spin it until SIGINT or SIGTERM, which are a normal end.
+    Create a node and spin it until SIGINT or SIGTERM, which are a normal end.
 
     Parameters
     ----------
     module, name : str
-        Module and name of the node's class. A method ``finish`` of it is called at the end, while
-        it can still publish; ``uses_events`` says whether it wants the events executor; its
-        ``error`` is the class of errors whose message is all that a user needs.
+        Module and name of the node's class. Its method ``finish`` is called at the end, while it
+        can still publish; ``uses_events`` says whether it wants the events executor; ``errors``
+        are the exceptions whose message alone is shown to a user.
     args : list of str, optional
         Command line; default ``sys.argv``.
 
@@ -134,7 +134,7 @@ def run(module, name, args=None):
     except ExternalShutdownException:
         pass
     except Exception:
-        # Something else in this process took ROS away from under the node's feet.
+        # If something else in this process has shut ROS down, that is the end, too.
         if rclpy.ok():
             raise
     finally:
@@ -144,10 +144,10 @@ def run(module, name, args=None):
 
 
 def dynamics_node():
-    """Run the dynamics node until it is told to end."""
+    """Run the dynamics node until a signal ends it."""
     run('rbd_ros.ros.dynamics_node', 'DynamicsNode')
 
 
 def simulated_robot():
-    """Run the simulated robot until it is told to end."""
+    """Run the simulated robot until a signal ends it."""
     run('rbd_ros.ros.simulated_robot', 'SimulatedRobot')

@@ -9,22 +9,22 @@ import numpy as np
 from rbd_ros.model.joints import KINDS
 from rbd_ros.ros.differentiator import Differentiator
 
-# How many names of joints that the robot has not are kept, to be told.
+# How many names of joints that the robot does not have are kept for the log.
 MOST_UNKNOWN = 100
-# Larger positions and velocities are no measurements, and their squares would overflow in the end.
+# Larger positions and velocities cannot be measurements, and their squares could overflow.
 LARGEST = 1e12
 
 
 class Rejected(Exception):
     """
-    A message that says nothing usable.
+    A message that cannot be used.
 
     Parameters
     ----------
     text : str
-        Why, for an operator.
+        The reason, for an operator.
     kind : str
-        The same in two or three words, to count by.
+        The reason in two or three words, for counting.
 
     """
 
@@ -34,7 +34,7 @@ class Rejected(Exception):
 
 
 class TimeWentBack(Exception):
-    """The stamp of a message lies before what is known, too far for a message that was late."""
+    """The stamp of a message is further back than that of a late message could be."""
 
 
 class JointStates:
@@ -44,17 +44,17 @@ class JointStates:
     Parameters
     ----------
     model : Model
-        The robot, whose coordinates are measured under the names of its positions. Those of a
-        joint with a quaternion are no joint states; those of a base come by `place_base`.
+        The robot; joint states name its coordinates as `position_names` does. Joint states do not
+        contain the coordinates of joints with a quaternion; `place_base` sets those of a base.
 
     Attributes
     ----------
     q, v, effort : ndarray
         Position, velocity and effort; NaN where none is known.
     differentiator : Differentiator
-        Of the positions, for where velocities are not measured.
+        Differentiates the positions of joints whose velocities are not measured.
     unknown_names : set of str
-        Names that messages held and the robot has not; of many, some.
+        Names in messages that are not the robot's, at most `MOST_UNKNOWN`.
 
     """
 
@@ -69,7 +69,7 @@ class JointStates:
         self._v_of = np.array(self._v_of, int)
         self.differentiator = Differentiator(turns)
         self._index = {name: k for k, name in enumerate(self._names)}
-        # Joints that mimic others or are locked are measured too, and not needed.
+        # Joints that mimic others or are locked may be measured too, but are not needed.
         self._expected = {joint.name for joint in model.joints} | set(self._names)
         self.unknown_names = set()
         self._layout_of = None
@@ -77,7 +77,7 @@ class JointStates:
         self.forget()
 
     def forget(self):
-        """Take no joint's state as known any longer."""
+        """Forget the states of all joints."""
         self.q[:] = self.v[:] = self.effort[:] = np.nan
         self._came = np.full(len(self._names), -np.inf)
         self._stamps = np.full(len(self._names), -np.inf)
@@ -89,32 +89,32 @@ class JointStates:
 
     def update(self, message, now, stamp=0.0, timeout=np.inf, filter_time=None):
         """
-        Take over what a message says.
+        Take over the states in a message.
 
         Parameters
         ----------
         message : sensor_msgs.msg.JointState
-            Names in any order; it may hold a part of the joints, or others.
+            Names in any order, of some or all joints and perhaps of others.
         now : float
             Time of receipt, s.
         stamp : float
-            Its stamp, s; 0: it has none that could be compared with others.
+            Its stamp, s; 0: none that could be compared with others.
         timeout : float
-            How late a message may be and only be late, s.
+            By how much a late message may be late, s.
         filter_time : float, optional
             Differentiate the positions, with a filter of this time constant, s.
 
         Returns
         -------
         bool
-            Whether it holds any joint of this robot.
+            Whether it names any joint of this robot.
 
         Raises
         ------
         Rejected
-            If the message cannot be used at all; then nothing is taken over.
+            If the message cannot be used; nothing is taken over then.
         TimeWentBack
-            If its stamp lies further back than that; then nothing is taken over either.
+            If its stamp is further back than that; nothing is taken over then either.
 
         """
         if message.name != self._layout_of:
@@ -137,8 +137,8 @@ class JointStates:
             if late > timeout:
                 raise TimeWentBack(f'stamps jumped back by {late:.6g} s')
             if late > 0.0:
-                raise Rejected(f'its stamp lies {late:.6g} s before that of a state that came '
-                               'before it', 'out of order')
+                raise Rejected(f'its stamp is {late:.6g} s before that of an earlier message',
+                               'out of order')
             self._stamps[self._target] = stamp
         if filter_time is not None:
             self.differentiator.update(self._target, position, stamp or now, filter_time, timeout)
@@ -151,7 +151,7 @@ class JointStates:
         return True
 
     def _lay_out(self, names):
-        """Find out where in a message with these names the joints stand."""
+        """Look up where the joints are in messages with these names."""
         names = list(names)
         if not names:
             raise Rejected('it has no names', 'empty')
@@ -170,7 +170,7 @@ class JointStates:
 
     def missing(self, now, timeout):
         """
-        Return the joints whose position is not known, or too old.
+        Return the joints whose position is unknown or too old.
 
         Parameters
         ----------
@@ -186,16 +186,16 @@ class JointStates:
 
         """
         ages = now - self._came
-        # A state of the future was timed by another clock: nobody knows how old it is.
+        # A state from the future was timed by another clock: its age is unknown.
         stale = ~((ages >= 0.0) & (ages <= timeout))
         return [self._names[k] for k in np.flatnonzero(stale)] if stale.any() else []
 
     def ages(self, now):
-        """Return how long ago the position of every joint came, s, by name; inf: never."""
+        """Return the age of the position of every joint, s, by name; inf: never received."""
         return dict(zip(self._names, (now - self._came).tolist()))
 
     def missing_velocities(self):
-        """Return the joints whose velocity is not known or out of range."""
+        """Return the joints whose velocity is unknown or out of range."""
         if np.abs(self.v).max(initial=0.0) < LARGEST:
             return []
         return [name for name, k in zip(self._names, self._v_of)

@@ -1,7 +1,7 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-What `ros2 launch rbd_ros dynamics.launch.py` starts, decided as a whole before anything starts.
+The nodes that `ros2 launch rbd_ros dynamics.launch.py` starts, decided before any of them starts.
 
 A launch that failed halfway would leave nodes behind that command a robot.
 
@@ -19,7 +19,7 @@ from rbd_ros.model.urdf import decode, load_urdf_string
 from rbd_ros.model.xacro_files import expand_xacro, SUFFIX
 from rbd_ros.ros.share_directory import share
 
-# rad; where the demo arm begins, bent forward so that there is something to hold
+# rad, where the demo arm begins: bent forward, so that there is a load to hold
 DEMO_POSITIONS = (0.0, 0.6, 0.0, 1.0, 0.0, 0.5, 0.0)
 NONE = 'none'
 # Empty, or the name of a topic or namespace.
@@ -34,7 +34,7 @@ ARGUMENTS = {
     'commands': ('', 'topic of the effort commands, of dynamics node and simulated robot alike; '
                  'empty: ~/effort_commands'),
     'params': ('', 'parameters of the dynamics node; empty: the defaults'),
-    'frame_prefix': ('', 'before the names of links in frame names'),
+    'frame_prefix': ('', 'prefix of the names of links in frame names'),
     'namespace': ('', 'namespace of all nodes'),
     'use_sim_time': ('false', 'whether time comes from /clock'),
     'sim': ('', 'whether to simulate the robot; empty: if it is the demo arm'),
@@ -42,7 +42,7 @@ ARGUMENTS = {
                               'the description and the frames that RViz needs'),
     'rviz': ('false', 'whether to start RViz'),
 }
-# How to get what may be missing.
+# Debian names of the packages that may be missing.
 PACKAGES = {'robot_state_publisher': 'robot-state-publisher', 'rviz2': 'rviz2'}
 
 
@@ -59,15 +59,15 @@ class Process(NamedTuple):
     package, executable : str
         What to run.
     name : str or None
-        Of the node; None: its own.
+        Name of the node; None: its default.
     parameters : tuple of (dict or str)
         Values by name, or the path of a file.
     remappings : tuple of (str, str)
-        From, to.
+        Pairs (from, to).
     arguments : tuple of str
-        Of the command line.
+        Arguments of the command line.
     required : bool
-        Whether its end is that of all others.
+        Whether its end also ends the others.
 
     """
 
@@ -87,7 +87,7 @@ def plan(values, find=None):
     Parameters
     ----------
     values : mapping of str to str
-        Of `ARGUMENTS`; those that are left out have their defaults.
+        Values of `ARGUMENTS`; those that are left out have their defaults.
     find : callable, optional
         Given a package and an executable, returns whether it is there; default: looks in the ament
         index.
@@ -109,8 +109,8 @@ def plan(values, find=None):
     values = {name: values.get(name, default) for name, (default, _) in ARGUMENTS.items()}
     for name in ('joint_states', 'commands', 'namespace'):
         if not re.fullmatch(ROS_NAME, values[name]):
-            raise LaunchError(f"{name}: '{values[name]}' is no name that ROS takes: letters, "
-                              'digits and _, in parts that / separates')
+            raise LaunchError(f"{name}: '{values[name]}' is not a valid name in ROS: use letters, "
+                              'digits and _, separated by /')
     if values['model'] == NONE and values['xacro_args']:
         raise LaunchError('xacro_args needs a xacro file: model:=robot.urdf.xacro')
     is_demo = not values['model']
@@ -170,7 +170,7 @@ def _parameter_file(values):
 
 
 def _expanded(path):
-    """Return a path whose ``~`` is written out."""
+    """Return a path with ``~`` expanded."""
     try:
         return Path(path).expanduser()
     except RuntimeError as error:
@@ -214,7 +214,7 @@ def description(model, xacro_args=''):
     Parameters
     ----------
     model : str
-        Path of a URDF or xacro file, which may begin with ``~`` and hold spaces; arguments of
+        Path of a URDF or xacro file, which may begin with ``~`` and contain spaces; arguments of
         xacro may follow it. Empty: the demo arm.
     xacro_args : str
         Arguments of xacro, ``name:=value``, quoted as in a shell.
@@ -235,8 +235,8 @@ def description(model, xacro_args=''):
     if not path.is_file():
         raise LaunchError(f'model: there is no file {path}')
     if arguments and path.suffix != SUFFIX:
-        raise LaunchError(f'{path} is no xacro file, its name does not end in {SUFFIX}: it takes '
-                          f'no arguments, got {" ".join(arguments)}')
+        raise LaunchError(f'{path} is not a xacro file, its name does not end in {SUFFIX}: it '
+                          f'takes no arguments, got {" ".join(arguments)}')
     try:
         if path.suffix == SUFFIX:
             text = expand_xacro(path, arguments)

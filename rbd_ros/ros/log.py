@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The log of a node: whatever others send, its lines stay whole, short and few."""
+"""The log of a node, whose lines stay whole, short and few, whatever others send."""
 
 from time import monotonic
 
@@ -12,45 +12,45 @@ QUIET = 5.0
 
 class Log:
     """
-    A logger for texts that hold what others have sent.
+    A logger for texts with data from outside.
 
-    Its methods take a text and, where a text may come time and again, its kind: of one kind there
-    is one line every `QUIET` seconds at most. They return whether they have said it.
+    Its methods take a text and, for texts that may recur, a kind: at most one line of a kind is
+    logged every `QUIET` seconds. They return whether the text was logged.
 
     Parameters
     ----------
     logger : rclpy.impl.rcutils_logger.RcutilsLogger
-        Of the node.
+        The node's logger.
 
     """
 
     def __init__(self, logger):
         self._logger, self._said = logger, {}
 
-    # rclpy knows lines by where in the source they are said: each severity has a line of its own.
+    # rclpy identifies a log call by its line in the source: each severity needs its own.
     def info(self, text, kind=None):
-        """Say what is good to know."""
+        """Log what is good to know."""
         if self._may(kind):
             self._logger.info(printable(text))
             return True
         return False
 
     def warning(self, text, kind=None):
-        """Say what an operator should look at."""
+        """Log what an operator should look at."""
         if self._may(kind):
             self._logger.warning(printable(text))
             return True
         return False
 
     def error(self, text, kind=None):
-        """Say what keeps the node from its work."""
+        """Log what keeps the node from its work."""
         if self._may(kind):
             self._logger.error(printable(text))
             return True
         return False
 
     def _may(self, kind):
-        """Return whether a line of a kind may be said now."""
+        """Return whether a line of a kind may be logged now."""
         now = monotonic()
         if kind is not None and now - self._said.get(kind, -QUIET) < QUIET:
             return False

@@ -14,12 +14,12 @@ from rclpy.serialization import serialize_message
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
-ARROW = 0.4                         # m, for a torque or force as large as any so far
+ARROW = 0.4                         # m, for the largest torque or force so far
 COM_DIAMETER = 0.06                 # m, of the ball for the whole robot ...
 LINK_DIAMETER = 0.025               # ... and of those for the links
 THINNEST = 1e-3                     # m, of an ellipsoid that can be drawn
 SHOWN = 2                           # s, for which the wrenches of a request are shown
-AGAIN = 1.0                         # s, after which what stays as it is, is sent once more
+AGAIN = 1.0                         # s, after which markers that do not change are sent again
 RED = ColorRGBA(r=0.9, g=0.2, b=0.15, a=0.9)
 BLUE = ColorRGBA(r=0.15, g=0.4, b=0.9, a=0.6)
 ORANGE = ColorRGBA(r=1.0, g=0.6, b=0.1, a=0.9)
@@ -33,17 +33,16 @@ class Markers:
     The marker array of one robot, made once and then only moved.
 
     A red ball is the centre of mass of the robot, blue ones are those of its links. Grey
-    ellipsoids, of even density, have the links' masses and inertias; they stay as they are in the
-    frames of their links, with which RViz moves them, and are sent once a second. An orange arrow
-    along the axis of each joint is its gravity torque. Green and violet arrows are the forces and
-    moments that a request said to act from outside.
+    ellipsoids of uniform density have the links' masses and inertias; they are fixed in the frames
+    of their links and sent once a second. An orange arrow along the axis of each joint is its
+    gravity torque. Green and violet arrows are the external forces and moments of a request.
 
     Parameters
     ----------
     model : Model
         The robot.
     prefix : str
-        What frames have before the names of links.
+        Prefix of the names of links in frame names.
 
     """
 
@@ -51,7 +50,7 @@ class Markers:
         self._model = model
         self._links = [k for k, link in enumerate(model.links) if link.mass > 0.0]
         self._coms = np.array([[*model.links[k].com, 1.0] for k in self._links]).reshape(-1, 4)
-        # Joints that turn about or slide along one axis and copy no other.
+        # Joints with one axis that do not mimic others.
         shown = [(k + 1, joint) for k, joint in enumerate(model.joints)
                  if joint.name in model.velocity_names]
         self._joint_links = np.array([k for k, _ in shown], int)
@@ -60,7 +59,7 @@ class Markers:
                                  int)
         self._largest = 1e-9
         self._frame = None
-        # A load has no frame of its own: it is fixed to its link, in the frame of that.
+        # A load has no frame of its own: it is drawn in the frame of its link.
         self._ellipsoids = serialize_message(MarkerArray(markers=[
             _ellipsoid(k, model.links[k], prefix + (
                 model.joints[k - 1].parent if model.links[k].is_load else model.links[k].name))
@@ -69,7 +68,7 @@ class Markers:
         self._wrenches = {}
 
     def show_wrenches(self, wrenches):
-        """Let the next array show wrenches, (moment, force) by link, in the links' axes."""
+        """Show wrenches, (moment, force) by link in its axes, in the next array."""
         self._wrenches = {link: wrench for link, wrench in wrenches.items()
                           if link in self._model.link_names}
 
@@ -96,23 +95,23 @@ class Markers:
         Parameters
         ----------
         stamp : builtin_interfaces.msg.Time
-            Of the state.
+            Stamp of the state.
         frame : str
-            The frame that the poses are in.
+            Frame of the poses.
         poses : ndarray, shape (links, 4, 4)
-            Of all links.
+            Poses of all links.
         terms : DynamicsTerms
-            The centre of mass and the gravity torques are shown.
+            The centre of mass and the gravity torques to show.
 
         Yields
         ------
         bytes or visualization_msgs.msg.MarkerArray
-            Arrays to publish: serialized, but for that of the wrenches of a request and the first
-            of all, which takes away what other robots have left.
+            Arrays to publish, serialized except for the wrenches of a request and the very first,
+            which deletes the markers of other robots.
 
         """
         if self._frame is None:
-            # Those of another robot, or of this one under another load, are not moved any longer.
+            # Delete those of another robot, or of this one with another load.
             yield MarkerArray(markers=[Marker(action=Marker.DELETEALL)])
         if frame != self._frame:
             self._frame, self._moved = frame, self._template(frame)
@@ -154,12 +153,12 @@ class Markers:
 
 def ellipsoid(link):
     """
-    Return the ellipsoid of even density that has the mass and inertia of a link.
+    Return the ellipsoid of uniform density that has the mass and inertia of a link.
 
     Parameters
     ----------
     link : Link
-        With a mass.
+        The link, with a positive mass.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the dynamics node publishes: serialized messages, which are kept and written to."""
+"""The messages that the dynamics node publishes, serialized once and then updated in place."""
 
 from geometry_msgs.msg import PointStamped
 from rbd_msgs.msg import DynamicsStamped, MatrixStamped
@@ -30,10 +30,10 @@ RATE_TOPICS = ('~/mass_matrix_rate', C_RATE, '~/gravity_torques_rate')
 VELOCITY_TOPICS = ('~/coriolis_torques', '~/coriolis_matrix', '~/dynamics', *RATE_TOPICS)
 # The rows and columns of task-space matrices.
 TWIST = ('wx', 'wy', 'wz', 'vx', 'vy', 'vz')
-# What the vectors of one number for each joint hold.
+# The term in each topic with one number per joint.
 VECTORS = {'~/gravity_torques': 'g', '~/coriolis_torques': 'coriolis_torques',
            '~/gravity_torques_rate': 'g_dot'}
-# What the matrices hold, and the names of their rows and columns where those are not the joints.
+# The term in each topic with a matrix, and the names of rows and columns that are not joints.
 MATRICES = {'~/mass_matrix': ('M', None, None), '~/coriolis_matrix': ('C', None, None),
             '~/com_jacobian': ('com_jacobian', ('x', 'y', 'z'), None),
             '~/mass_matrix_rate': ('M_dot', None, None),
@@ -42,7 +42,7 @@ MATRICES = {'~/mass_matrix': ('M', None, None), '~/coriolis_matrix': ('C', None,
 
 
 class CommandMessages:
-    """The messages of effort commands, whose joints may change."""
+    """Messages of effort commands; the number of joints may change."""
 
     def __init__(self):
         self._number = None
@@ -58,7 +58,7 @@ class CommandMessages:
 
 class Outputs:
     """
-    The messages for one robot, but for the commands.
+    The messages of one robot, except commands.
 
     Parameters
     ----------
@@ -80,13 +80,13 @@ class Outputs:
         Parameters
         ----------
         topic : str
-            One of `TOPICS`, but for the commands.
+            One of `TOPICS`, except the commands.
         stamp : builtin_interfaces.msg.Time
-            Of the state.
+            Stamp of the state.
         frame : str
-            The frame that the centre of mass and its Jacobian are in.
+            The frame of the centre of mass and its Jacobian.
         values : dict of str to ndarray
-            What the topic holds: ``q``, ``v``, fields of `DynamicsTerms` and `MatricesDot`, and
+            The terms in the topic: ``q``, ``v``, fields of `DynamicsTerms` and `MatricesDot`, and
             ``Lambda``.
 
         Returns
@@ -101,7 +101,7 @@ class Outputs:
         return self._templates[topic].fill(stamp, values)
 
     def _template(self, topic):
-        """Return the message of a topic with all but its numbers."""
+        """Return the template of a topic: its message, complete but for the numbers."""
         names, nq, nv = list(self._model.velocity_names), self._model.nq, self._model.nv
         message = TOPICS[topic]()
         message.header.frame_id = self._frame

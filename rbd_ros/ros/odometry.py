@@ -12,9 +12,9 @@ from rbd_ros.model.se3 import Ad, inverse, log, pose
 from rbd_ros.ros import convert
 from rbd_ros.ros.joint_states import LARGEST, Rejected
 
-# How many messages are kept: those of a tenth of a second at 500 Hz.
+# How many messages are kept: a tenth of a second at 500 Hz.
 HISTORY = 50
-# How far from one the length of a quaternion may be before it is taken for a mistake.
+# How far from one the norm of a quaternion may be.
 SLACK = 1e-2
 
 
@@ -25,11 +25,11 @@ class BaseState(NamedTuple):
     Attributes
     ----------
     stamp : float
-        Time that it is of, s.
+        Time of the measurement, s.
     came : float
         Time of receipt, s.
     frame : str
-        The frame that the pose is in.
+        Frame of the pose.
     q, v : ndarray, shape (7,) and (6,)
         Coordinates of the free joint: quaternion (x, y, z, w) and position, twist in the axes of
         its child.
@@ -54,7 +54,7 @@ class OdometryStates:
     joint : Joint
         The free joint, from the root link to the base.
     prefix : str
-        What frames have before the names of links.
+        Prefix of the names of links in frame names.
 
     """
 
@@ -65,12 +65,12 @@ class OdometryStates:
         self.forget()
 
     def forget(self):
-        """Take no state as known any longer."""
+        """Forget all states."""
         self._history = deque(maxlen=HISTORY)
 
     def update(self, message, now):
         """
-        Take over what a message says.
+        Take over a message.
 
         Parameters
         ----------
@@ -96,9 +96,9 @@ class OdometryStates:
         if not np.max(np.abs([*quaternion, *position, *V])) < LARGEST:
             raise Rejected('its pose or twist is out of range', 'out of range')
         if abs(np.linalg.norm(quaternion) - 1.0) > SLACK:
-            raise Rejected(f'its quaternion has the length {np.linalg.norm(quaternion):.3g}',
+            raise Rejected(f'its quaternion has the norm {np.linalg.norm(quaternion):.3g}, not 1',
                            'quaternion')
-        # The base's frame is that of its body.
+        # The child frame may be fixed to the base: from here on, that of the base itself.
         T = self._model.tree.link_pose[self._model.link_index(link)]
         base = self._rest @ pose(quaternion_matrix(quaternion), position) @ inverse(T)
         self._history.append(BaseState(
@@ -116,21 +116,20 @@ class OdometryStates:
         now : float
             Time, s.
         timeout : float
-            How old the state, and how far from the stamp its own may be, s.
+            Largest age of the state, and largest distance of its stamp from the given one, s.
 
         Returns
         -------
         BaseState or None
-            None if there is none.
+            The state, or None if there is none.
         float or None
-            Where there is none although states came lately: how far the nearest is from the stamp,
-            s.
+            If there is none although recent ones exist: distance of the nearest from the stamp, s.
 
         """
         recent = [state for state in self._history if 0.0 <= now - state.came <= timeout]
         if not recent:
             return None, None
-        # Without a stamp on either side the times of receipt are all there is.
+        # Without a stamp on one of the sides, the time of receipt has to do.
         if stamp == 0.0 or recent[-1].stamp == 0.0:
             return recent[-1], None
         best = min(recent, key=lambda state: abs(state.stamp - stamp))

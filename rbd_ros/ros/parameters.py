@@ -20,16 +20,16 @@ CHOICES = {
     'coriolis_factorization': ('christoffel', 'body'),
     'executor': ('single', 'events'),
 }
-# m/s^2; less is no gravity to speak of
+# m/s^2; less counts as zero gravity
 NO_GRAVITY = 0.01
-# Hz; a timer with a longer period is none
+# Hz, the lowest rate that is accepted
 LOWEST_RATE = 0.01
 
 Settings = TypeVar('Settings', bound=NamedTuple)
 
 
 class BadParameter(Exception):
-    """A parameter has a value that cannot be used; the message says which and what would do."""
+    """A parameter has a value that cannot be used; the message names it and what is accepted."""
 
 
 @dataclass(frozen=True)
@@ -75,62 +75,67 @@ class Parameters:
 
 NAMES, NUMBERS = Parameter.Type.STRING_ARRAY, Parameter.Type.DOUBLE_ARRAY
 
-# Default, or the type of an empty array; description. Then the limits of numbers.
+# Default (the type of an array that is empty by default), description and limits of a number.
 DESCRIPTIONS = {
-    'robot_description': ('', 'URDF of the robot; empty: it comes on the topic of this name.'),
-    'publish_rate': (0.0, 'How often outputs are published, Hz, 0.01 at least; 0: once for every '
-                     'joint state.', 0.0, 10000.0),
+    'robot_description': ('', 'URDF of the robot; empty: it is read from the topic of this name.'),
+    'publish_rate': (0.0, 'Rate of the outputs, Hz, at least 0.01; 0: once per joint state.',
+                     0.0, 10000.0),
     'gravity': ([0.0, 0.0, -9.81], 'Acceleration of gravity in the axes of the root link, or of '
                 'the world around a floating base, m/s^2.'),
-    'gravity_limit': (29.43, 'Greatest gravity that is believed, m/s^2.', NO_GRAVITY, 1000.0),
+    'gravity_limit': (29.43, 'Largest gravity that is accepted, m/s^2.', NO_GRAVITY, 1000.0),
     'command_joints': (NAMES, 'Joints of ~/effort_commands, in the order of the controller; '
                        'empty: those of the model, without the coordinates of a floating base.'),
     'joints': (NAMES, 'Joints that move; all others are locked at zero. Empty: all.'),
-    'locked_joints': (NAMES, 'Joints that are locked, their links kept as masses.'),
-    'locked_positions': (NUMBERS, 'Where they are locked, rad or m; empty: at zero.'),
-    'armature_joints': (NAMES, 'Joints whose rotors have an inertia.'),
-    'armature': (NUMBERS, 'Inertia of those rotors as the joints feel them, kg m^2 or kg.'),
-    'floating_base': (False, 'Whether the root link floats; its state comes on the topic odom.'),
+    'locked_joints': (NAMES, 'Joints that are locked; the masses of their links are kept.'),
+    'locked_positions': (NUMBERS, 'Positions of the locked joints, rad or m; empty: zeros.'),
+    'armature_joints': (NAMES, 'Joints with rotor inertia.'),
+    'armature': (NUMBERS, 'Rotor inertias of these joints, reflected to the joint side, kg m^2 or '
+                 'kg.'),
+    'floating_base': (False, 'Whether the root link floats; its state is read from the topic '
+                      'odom.'),
     'friction': (False, 'Whether ~/effort_commands bring up the friction and damping of the URDF '
                  'too.'),
     'model_changes': ('while_disabled', 'Whether another description is accepted: always '
-                      '(accept), unless commands are enabled and somebody listens to them '
+                      '(accept), unless commands are enabled and have a subscriber '
                       '(while_disabled), or never.'),
-    'max_joints': (2000, 'Most joints of a description, fixed ones included.', 1, 100000),
-    'state_timeout': (0.5, 'Greatest age of the state of a joint, s.', 0.001, 3600.0),
-    'check_stamps': (True, 'Drop states whose stamps are older than state_timeout, or as far '
-                     'ahead of the clock, or before those that came earlier. Zeros pass.'),
-    'missing_velocity': ('withhold', 'What to do where joint states have no velocity: withhold '
-                         'what needs it, take it as zero, or differentiate the positions.'),
+    'max_joints': (2000, 'Largest number of joints in a description, fixed ones included.', 1,
+                   100000),
+    'state_timeout': (0.5, 'Largest age of the state of a joint, s.', 0.001, 3600.0),
+    'check_stamps': (True, 'Drop states whose stamps are older than state_timeout, more than that '
+                     'ahead of the clock, or out of order. Zero stamps are not checked.'),
+    'missing_velocity': ('withhold', 'What to do when joint states have no velocity: withhold '
+                         'outputs that need it, assume zero, or differentiate the positions.'),
     'velocity_filter': (0.02, 'Time constant of the low-pass filter of differentiated positions, '
                         's.', 0.0, 10.0),
-    'on_stale': ('stop', 'What ~/effort_commands say when no states come: nothing, the last ones '
-                 '(hold), or a ramp to zero (ramp_down).'),
-    'ramp_time': (1.0, 'How long that ramp takes, s, 0.25 at least.', 0.0, 4.0),
-    'blend_time': (0.0, 'How long the first commands take from zero to their full size, s.',
+    'on_stale': ('stop', 'What ~/effort_commands do when states stop: stop too, hold the last '
+                 'command, or go to zero (ramp_down).'),
+    'ramp_time': (1.0, 'Duration of the ramp to zero, s, at least 0.25.', 0.0, 4.0),
+    'blend_time': (0.0, 'Time in which the first commands rise from zero to their full size, s.',
                    0.0, 60.0),
-    'effort_rate_limit': (0.0, 'Fastest change of ~/effort_commands, N m/s or N/s; 0: none.',
-                          0.0, 1e9),
+    'effort_rate_limit': (0.0, 'Largest rate of change of ~/effort_commands, N m/s or N/s; 0: '
+                          'no limit.', 0.0, 1e9),
     'limit_efforts': (False, 'Keep ~/effort_commands within the effort limits of the URDF.'),
-    'marker_rate': (30.0, 'Most arrays of markers a second; 0: none.', 0.0, 1000.0),
-    'frame_prefix': ('', 'What frame names have before the names of links, as in '
+    'marker_rate': (30.0, 'Largest rate of the markers, Hz; 0: no markers.', 0.0, 1000.0),
+    'frame_prefix': ('', 'Prefix of the names of links in frame names, as in '
                      'robot_state_publisher.'),
-    'task_link': ('', 'The link of ~/task_inertia and of requests that name none; empty: none.'),
-    'condition_limit': (2e3, 'Condition number of the task beyond which its inertia is damped.',
-                        1.0, 1e7),
-    'coriolis_factorization': ('christoffel', 'Which Coriolis matrix: by Christoffel symbols, or '
-                               'by body twists (Garofalo et al.). C v is the same.'),
-    'strict_urdf': (False, 'Refuse descriptions that otherwise are warned of.'),
-    'executor': ('single', "rclpy's executor: single, or events, which takes half the CPU time "
-                 'and is newer.'),
+    'task_link': ('', 'Link of ~/task_inertia, and of ~/task_space_dynamics requests that name '
+                  'none; empty: none.'),
+    'condition_limit': (2e3, 'Condition number of the Jacobian beyond which task inertias are '
+                        'damped.', 1.0, 1e7),
+    'coriolis_factorization': ('christoffel', 'Factorization of the Coriolis matrix: by '
+                               'Christoffel symbols, or by body twists (Garofalo et al.). C v is '
+                               'the same.'),
+    'strict_urdf': (False, 'Refuse descriptions that otherwise cause warnings.'),
+    'executor': ('single', "rclpy's executor: single, or events, which is newer and takes half "
+                 'the CPU time.'),
     'autostart': (True, 'Configure and activate the node when it starts.'),
 }
-# Those that may be set while the node runs.
+# Parameters that may be set while the node runs.
 CHANGEABLE = ('publish_rate', 'gravity', 'gravity_limit', 'friction', 'model_changes',
               'state_timeout', 'check_stamps', 'missing_velocity', 'velocity_filter', 'on_stale',
               'ramp_time', 'blend_time', 'effort_rate_limit', 'limit_efforts', 'marker_rate',
               'condition_limit', 'coriolis_factorization')
-# Overrides that are not for `declare`, but for rclpy.
+# Overrides that rclpy handles itself.
 _OF_RCLPY = ('use_sim_time', 'qos_overrides.', 'start_type_description_service')
 
 
@@ -141,8 +146,8 @@ def declare(node):
     Returns
     -------
     dict of str to str
-        Why values that the node was started with cannot be used, by the name of the parameter;
-        `read` refuses them. Their parameters have their defaults.
+        By name of the parameter, why the value given at the start cannot be used. The parameter
+        then has its default, and `read` raises the reason.
 
     """
     refused = {}
@@ -155,7 +160,7 @@ def declare(node):
             refused[name] = str(error)
             node.declare_parameter(name, value, _descriptor(name), ignore_override=True)
         if is_empty and node.get_parameter(name).value is None:
-            # rclpy cannot tell what an empty list is a list of.
+            # rclpy cannot infer the type of the entries of an empty list.
             node.set_parameters([Parameter(name, default, [])])
         if name not in CHANGEABLE:
             node.set_descriptor(name, _descriptor(name, read_only=True))
@@ -165,7 +170,7 @@ def declare(node):
 def _descriptor(name, *, read_only=False):
     """Return the description of a parameter."""
     _, description, *limits = DESCRIPTIONS[name]
-    # Whole numbers pass for others, and what is wrong is said in one place: in `read`.
+    # Integers are accepted as floats; wrong types are reported in one place, by `read`.
     result = ParameterDescriptor(description=description, dynamic_typing=True,
                                  read_only=read_only)
     if limits and isinstance(limits[0], int):
@@ -179,8 +184,8 @@ def _descriptor(name, *, read_only=False):
 
 
 def unknown_overrides(node):
-    """Return a sentence for every value that a node was started with and has no parameter for."""
-    # There is no public way to ask rclpy for them.
+    """Yield a sentence for every override that names no parameter of the node."""
+    # rclpy has no public way to read the overrides.
     given = getattr(node, '_parameter_overrides', {})
     for name in sorted(set(given) - set(DESCRIPTIONS)):
         if not name.startswith(_OF_RCLPY):
@@ -191,16 +196,16 @@ def unknown_overrides(node):
 
 def read(node, changes=(), refused=None):
     """
-    Return what the parameters of a node say.
+    Return the values of the parameters of a node, checked.
 
     Parameters
     ----------
     node : rclpy.node.Node
-        They are declared on it.
+        The node that declared them.
     changes : sequence of rclpy.parameter.Parameter
-        Values that some of them are about to take.
+        New values that are about to be set.
     refused : dict of str to str, optional
-        Values that it was started with and that cannot be used, with the reason.
+        What `declare` returned.
 
     Raises
     ------
@@ -219,21 +224,21 @@ def read(node, changes=(), refused=None):
 
 
 def _typed(name, value):
-    """Return a value as what its parameter holds, or refuse it."""
+    """Return a value converted to the type of its parameter; raise if it does not fit."""
     default, _, *limits = DESCRIPTIONS[name]
     if value is None and not isinstance(default, Parameter.Type):
         raise BadParameter(f'{name} must have a value')
     if isinstance(default, (bool, str)):
         if not isinstance(value, type(default)):
-            what = 'true or false' if isinstance(default, bool) else 'a text'
+            what = 'true or false' if isinstance(default, bool) else 'a string'
             raise BadParameter(f'{name} must be {what}, got {value!r}')
         return value
     if isinstance(default, (int, float)) and not isinstance(default, Parameter.Type):
         if isinstance(value, bool) or not isinstance(value, (int, type(default))):
-            what = 'a whole number' if isinstance(default, int) else 'a number'
+            what = 'an integer' if isinstance(default, int) else 'a number'
             raise BadParameter(f'{name} must be {what}, got {value!r}')
         if not isfinite(value) or (limits and not limits[0] <= value <= limits[1]):
-            raise BadParameter(f'{name} must lie between {limits[0]:g} and {limits[1]:g}, got '
+            raise BadParameter(f'{name} must be between {limits[0]:g} and {limits[1]:g}, got '
                                f'{value}')
         return type(default)(value)
     value = () if value is None or isinstance(value, bytes) else value
@@ -241,7 +246,7 @@ def _typed(name, value):
         raise BadParameter(f'{name} must be a list, got {value!r}')
     value = tuple(value)
     if default is NAMES:
-        # A list of one empty name is what some have in place of an empty list.
+        # YAML and launch files cannot express an empty list of strings: [''] stands for it.
         value = () if value == ('',) else value
         if not all(isinstance(one, str) for one in value):
             raise BadParameter(f'{name} must be a list of names, got {list(value)}')
@@ -255,7 +260,7 @@ def _typed(name, value):
 
 
 def _check(values):
-    """Refuse values that are good one by one, but not for what they are for or together."""
+    """Raise if values are out of range or do not fit together."""
     if 0.0 < values['publish_rate'] < LOWEST_RATE:
         raise BadParameter(f'publish_rate must be 0 or at least {LOWEST_RATE} Hz, got '
                            f"{values['publish_rate']}")
@@ -265,7 +270,7 @@ def _check(values):
     if hypot(*gravity) > values['gravity_limit']:
         raise BadParameter(
             f'gravity is {hypot(*gravity):.4g} m/s^2, more than gravity_limit, '
-            f"{values['gravity_limit']:g}: is the unit m/s^2? Raise gravity_limit if it is meant")
+            f"{values['gravity_limit']:g}: is the unit m/s^2? If so, raise gravity_limit")
     for name, choices in CHOICES.items():
         if values[name] not in choices:
             raise BadParameter(f"{name} must be one of {', '.join(choices)}, got '{values[name]}'")
@@ -273,7 +278,7 @@ def _check(values):
         if not all(map(isfinite, values[numbers])):
             raise BadParameter(f'{numbers} must be finite numbers, got {list(values[numbers])}')
         if values[numbers] and not values[names]:
-            raise BadParameter(f'{numbers} is set, and {names} is not')
+            raise BadParameter(f'{numbers} is set, but {names} is not')
     if len(values['armature']) != len(values['armature_joints']):
-        raise BadParameter('armature and armature_joints must have as many entries, they have '
-                           f"{len(values['armature'])} and {len(values['armature_joints'])}")
+        raise BadParameter('armature and armature_joints must have the same number of entries, '
+                           f"got {len(values['armature'])} and {len(values['armature_joints'])}")

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a dynamics node says about the states of its robot, and what it commands."""
+"""The outputs of the dynamics node: the dynamics of each state, and effort commands."""
 
 from math import isfinite
 from time import perf_counter, sleep
@@ -17,20 +17,20 @@ from rclpy.event_handler import PublisherEventCallbacks
 from visualization_msgs.msg import MarkerArray
 
 NO_VELOCITY = 'the velocity is not known'
-# The default callbacks on events of outputs cost the executor a tenth of a core at 1 kHz.
+# The default event callbacks of publishers cost the executor a tenth of a core at 1 kHz.
 QUIETLY = PublisherEventCallbacks(use_default_callbacks=False)
 # rad/s or m/s, at which Coulomb friction counts by three quarters: measured speeds are never zero
 FRICTION_SPEED = 0.05
-# s, between two commands while there are no states
+# s, between two commands while no states arrive
 COMMAND_PERIOD = 0.01
-# s, after which it is looked who listens: to ask at every state takes 3 % of a core at 1 kHz
+# s, between two looks for subscribers: a look at every state takes 3 % of a core at 1 kHz
 LISTENERS_PERIOD = 0.1
-# s, after which the node ends although commands are not at zero
+# s, after which the node ends even if commands have not reached zero
 LONGEST_END = 4.5
 
 
 class PublishingSettings(NamedTuple):
-    """The parameters of a node that say what it publishes, and how often."""
+    """The parameters that the outputs depend on."""
 
     publish_rate: float
     on_stale: str
@@ -50,24 +50,24 @@ class Publishing:
     Parameters
     ----------
     node : rclpy.node.Node
-        The publishers and timers are made on it.
+        The node to create publishers and timers on.
     settings : PublishingSettings
-        Of the node.
+        The parameters that it uses.
     clocks : Clocks
-        Of the node.
+        The node's clocks.
     current : CurrentRobot
-        Whose states are answered.
+        The robot whose states are answered.
     commands : EffortCommands
-        What to command.
+        Computes the commands.
     report : Report
-        Of the node.
+        Counts events.
     log : Log
-        Of the node.
+        The node's log.
 
     Attributes
     ----------
     active : bool
-        Whether outputs may flow.
+        Whether the node is active, and outputs may be published.
 
     """
 
@@ -96,9 +96,9 @@ class Publishing:
             self._start_timers()
 
     def _start_timers(self):
-        """Answer and command as often as the settings say, from now on."""
+        """Start the timers that the settings ask for, in place of those there are."""
         self._stop_timers()
-        # That of the commands first: whatever becomes of the other, they go on.
+        # Commands first: they must go on even if the other timer cannot be created.
         if self._settings.on_stale != 'stop':
             self._timers.append(self._node.create_timer(COMMAND_PERIOD, self._repeat_command,
                                                         clock=self._wall))
@@ -107,7 +107,7 @@ class Publishing:
                                                         self._on_timer, clock=self._wall))
 
     def _stop_timers(self):
-        """Answer and command no longer by themselves."""
+        """Destroy the timers."""
         for timer in self._timers:
             self._node.destroy_timer(timer)
         self._timers = []
@@ -117,23 +117,23 @@ class Publishing:
         return [*self._publishers.values(), self._marker_publisher]
 
     def close(self):
-        """Take timers and publishers down."""
+        """Destroy timers and publishers."""
         self._stop_timers()
         for publisher in self.publishers():
             self._node.destroy_publisher(publisher)
 
     def begin(self) -> None:
-        """Let outputs flow."""
+        """Start the outputs."""
         self.active = True
 
     def is_commanding(self):
-        """Return whether commands may flow, and somebody listens to them."""
+        """Return whether commands are being sent to a subscriber."""
         return (self.active and self._commands.enabled
                 and self._publishers[COMMANDS].get_subscription_count() > 0)
 
     @guarded
     def _on_timer(self):
-        """Answer the latest state, if there is one that is new and still recent."""
+        """Answer the latest state if it is new and still recent."""
         robot, start = self._current.robot, perf_counter()
         now = self._clocks.age_time()
         if (robot is not None and robot.state_is_new
@@ -143,7 +143,7 @@ class Publishing:
                 self._report.count('overruns')
 
     def _look_who_listens(self, moment):
-        """Find out, not too often, which topics somebody listens to."""
+        """Look, not too often, which topics have subscribers."""
         if moment >= self._listeners_due:
             self._listeners_due = moment + LISTENERS_PERIOD
             self._heard = [topic for topic, publisher in self._publishers.items()
@@ -154,12 +154,12 @@ class Publishing:
 
     def answer(self, robot, now):
         """
-        Compute the terms of the latest state and publish them to those who listen.
+        Compute the dynamics of the latest state and publish it on topics with subscribers.
 
         Parameters
         ----------
         robot : Robot
-            Its state is complete.
+            The robot, whose state is complete.
         now : float
             Time, s.
 
@@ -194,7 +194,7 @@ class Publishing:
                 self._marker_publisher.publish(message)
 
     def _publish(self, topic, values, robot, terms):
-        """Publish one topic, or return why not: the others are published all the same."""
+        """Publish one topic, or return why not; an error does not affect the other topics."""
         q, v = values['q'], values['v']
         try:
             if topic == COMMANDS:
@@ -219,7 +219,7 @@ class Publishing:
             return self._report.last_error
 
     def _tell_withheld(self, topic, why_not):
-        """Say once why somebody who listens hears nothing."""
+        """Log once why a topic with subscribers is withheld."""
         if why_not is None:
             del self._withheld[topic]
         elif self._log.info(f'{topic} is withheld: {why_not}', f'{topic} is withheld'):
@@ -227,11 +227,10 @@ class Publishing:
 
     def _add_rates(self, values, robot, q, v):
         """
-        Compute the rates of the terms.
+        Compute the time derivatives of M, C and g.
 
-        That of C needs an acceleration: it is what the measured efforts produce, and left out
-        where there are none, where they produce none that could be computed, or where C is not of
-        the Christoffel form.
+        That of C needs the acceleration, which follows from the measured efforts. It is withheld
+        if there are none, if forward dynamics is singular, or if C is not in Christoffel form.
 
         """
         effort, a, self._why_no_c_rate = robot.states.effort, np.zeros_like(v), None
@@ -278,7 +277,7 @@ class Publishing:
 
     @guarded
     def _repeat_command(self):
-        """Command what there is to command while no states come; return whether there is."""
+        """Send the command that is due while no states arrive; return whether there was one."""
         if not self.active:
             return False
         moment = self._clocks.steady_time()
@@ -295,14 +294,14 @@ class Publishing:
         return efforts is not None
 
     def finish(self):
-        """Bring commands to an end before outputs stop; this takes `LONGEST_END` at the most."""
+        """End the commands, then stop the outputs; this takes `LONGEST_END` at most."""
         self._commands.end()
         said, end = False, self._clocks.steady_time() + LONGEST_END
         while self._repeat_command():
             said = True
             if self._clocks.steady_time() > end:
-                self._log.error('commands have ended before they were at zero: '
-                                'effort_rate_limit lets them go no faster')
+                self._log.error('commands ended before they reached zero: effort_rate_limit is '
+                                'too low for that')
                 break
             sleep(COMMAND_PERIOD)
         if said:

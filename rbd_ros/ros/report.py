@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-What the dynamics node says about itself on /diagnostics.
+What happened to the dynamics node, as a message for /diagnostics.
 
-diagnostic_updater is not used: one status once a second needs none of what it adds, and it is not
-on PyPI.
+diagnostic_updater is not used: one status a second needs nothing that it adds, and it is not on
+PyPI.
 
 """
 
@@ -26,16 +26,16 @@ LONGEST_ERROR = 500
 
 class Report:
     """
-    What happened to a node, since it began and since the last report.
+    Counts what happens to a node, since it started and since the last report.
 
     Attributes
     ----------
     counts : Counter of str
-        How often something happened: states that came, were answered, dropped for a reason ...
+        Number of events by name: states received, answered, dropped for a reason ...
     compute_times : list of float
-        How long the computations since the last report took, s.
+        Durations of the computations since the last report, s.
     last_error : str
-        The last thing that went wrong.
+        Text of the last error.
 
     """
 
@@ -46,20 +46,20 @@ class Report:
         self._reported = monotonic()
 
     def fail(self, what, text):
-        """Count something that went wrong, and keep the text for an operator."""
+        """Count an error, and keep its text for an operator."""
         self.counts[what] += 1
         self.last_error = printable(text, LONGEST_ERROR)
 
     def count(self, what: str) -> None:
-        """Count something that happened."""
+        """Count an event."""
         self.counts[what] += 1
 
     def took(self, seconds: float) -> None:
-        """Take note of how long a computation took, s."""
+        """Record the duration of a computation, s."""
         self.compute_times.append(seconds)
 
     def recent(self, what):
-        """Return how often something happened since the last report."""
+        """Return how often an event happened since the last report."""
         return self.counts[what] - self._before[what]
 
     def message(self, name, stamp, findings, facts):
@@ -69,14 +69,14 @@ class Report:
         Parameters
         ----------
         name : str
-            Of the node.
+            Name of the node.
         stamp : builtin_interfaces.msg.Time
-            Now.
+            The present time.
         findings : list of (bytes, str)
-            Levels of DiagnosticStatus and sentences for an operator; the worst come first in the
-            report.
+            Levels of DiagnosticStatus with sentences for an operator; the report begins with the
+            worst.
         facts : dict of str to str
-            What else there is to say.
+            Further values.
 
         Returns
         -------

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The robot of a dynamics node: its model, as the parameters want it, and its latest state."""
+"""The robot of a dynamics node: its model, built as the parameters say, and its latest state."""
 
 from array import array
 from functools import cached_property
@@ -24,7 +24,7 @@ from rbd_ros.texts import listed
 
 
 class RobotSettings(NamedTuple):
-    """The parameters of a node that its robot is made by."""
+    """The parameters that the robot is built with."""
 
     gravity: tuple[float, ...]
     joints: tuple[str, ...]
@@ -41,7 +41,7 @@ class RobotSettings(NamedTuple):
 
 
 def base_joint(model):
-    """Return the joint that lets the robot float, None if it has none."""
+    """Return the joint that lets the robot float, or None."""
     if model.moving_joints:
         joint = model.moving_joints[0][0]
         if joint.kind == 'free' and joint.parent == model.link_names[0]:
@@ -51,14 +51,14 @@ def base_joint(model):
 
 def read_model(text, settings):
     """
-    Return the robot of a description, as the parameters of the node want it.
+    Return the robot of a description, with the changes that the parameters ask for.
 
     Parameters
     ----------
     text : str
         URDF.
     settings : RobotSettings
-        Of the node.
+        The parameters.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def read_model(text, settings):
         model = with_armature(model, dict(zip(settings.armature_joints, settings.armature)))
     for joint, _, _ in model.moving_joints:
         if not KINDS[joint.kind].is_screws and joint is not base_joint(model):
-            raise ModelError(f"joint '{joint.name}' is {joint.kind}: no joint state holds its "
+            raise ModelError(f"joint '{joint.name}' is {joint.kind}: joint states cannot hold its "
                              'quaternion; only the base of a robot may float here')
     if base_joint(model) and not settings.floating_base:
         raise ModelError(f"joint '{base_joint(model).name}' lets the robot float: set the "
@@ -116,38 +116,38 @@ def _locked_positions(model, settings):
 
 class Robot:
     """
-    A model and all that belongs to it; another model replaces it as a whole.
+    A model with its state, workspaces and messages; another model replaces it as a whole.
 
     Parameters
     ----------
     text : str
-        The description that the model was made from.
+        The description that the model was built from.
     model : Model
-        The robot.
+        The model.
     settings : RobotSettings
-        Of the node.
+        The parameters.
 
     Attributes
     ----------
     model_id : int
         Changes whenever the robot does; 0 before it is the present one.
     stamp : builtin_interfaces.msg.Time or None
-        Of the latest complete state.
+        Stamp of the latest complete state.
     state_is_new : bool
-        Whether that state was not answered yet.
+        Whether that state has not been answered yet.
     frame : str
-        The frame that the centre of mass and its Jacobian are in.
+        The frame of the centre of mass and its Jacobian.
     command_columns : ndarray of int
-        Where the efforts of the commands stand in those of the model.
+        Indices of the commanded joints among the velocities of the model.
     task_length : float
-        Unit of length in which the Jacobian of the task link is judged, m.
+        Unit of length for the condition number of the task link's Jacobian, m.
 
     """
 
     def __init__(self, text, model, settings):
         self.text, self.model, self.model_id = text, model, 0
         self.prefix = settings.frame_prefix
-        # One for the stream of states, one for requests, which are answered beside it.
+        # One for the stream of states, one for requests, which are answered in another thread.
         self.workspace, self.service_workspace = Workspace(model), Workspace(model)
         self.base_joint = base_joint(model)
         self.states = JointStates(model)
@@ -165,16 +165,16 @@ class Robot:
 
     def become(self, model_id, commands, before=None):
         """
-        Be the present robot.
+        Become the present robot.
 
         Parameters
         ----------
         model_id : int
             Its number.
         commands : EffortCommands
-            They are for this robot from now on.
+            The commands, which follow this robot from now on.
         before : Robot, optional
-            The same robot with another load or gravity, whose state is still true.
+            The same robot with another load or gravity, whose state is kept.
 
         """
         if before is not None:
@@ -192,7 +192,7 @@ class Robot:
         self.arrange_commands(commands)
 
     def arrange_commands(self, commands):
-        """Find out where the efforts of the joints that are commanded stand."""
+        """Look up the indices of the joints that are commanded."""
         if not commands.mismatch:
             columns = {name: k for k, name in enumerate(self.model.velocity_names)}
             self.command_columns = np.array([columns[name] for name in commands.joints], int)
@@ -205,34 +205,35 @@ class Robot:
                 np.diag(armature_matrix(self.model)))
 
     def forget(self):
-        """Take no state as known any longer."""
+        """Forget all states."""
         self.states.forget()
         if self.odometry is not None:
             self.odometry.forget()
         self._base_came, self.stamp, self.state_is_new = -inf, None, False
 
     def complete(self, stamp):
-        """Take note that the state is complete, and of when it is."""
+        """Record that the state is complete, and its stamp."""
         self.stamp, self.state_is_new = stamp, True
 
     def note_answered(self) -> None:
-        """Take note that the latest state was answered."""
+        """Record that the latest state has been answered."""
         self.state_is_new = False
 
     def join_base(self, stamp, now, timeout, any_stamp):
         """
-        Let the state of the base be the one that is nearest in time to a joint state.
+        Take over the state of the base that is nearest in time to a joint state.
 
         Parameters
         ----------
         stamp : float
-            Of the joint state, s; 0: that of the base is the latest.
+            Stamp of the joint state, s; 0: take over the latest state of the base.
         now : float
             Time, s.
         timeout : float
-            How old the state of the base, and how far from the stamp its own may be, s.
+            Largest age of the state of the base, and largest distance of its stamp from the joint
+            state's, s.
         any_stamp : bool
-            Whether to take the latest where all are further from the stamp.
+            Whether to take over the latest if the stamps of all are too far away.
 
         """
         if self.odometry is None:
@@ -245,33 +246,33 @@ class Robot:
             self._base_came, self.frame = state.came, state.frame
 
     def missing(self, now, timeout):
-        """Return the joints whose position is not known, or older than a time-out, s."""
+        """Return the joints whose position is unknown, or older than a timeout, s."""
         missing = self.states.missing(now, timeout)
         if self.base_joint and not 0.0 <= now - self._base_came <= timeout:
             missing = [self.base_joint.name, *missing]
         return missing
 
     def why_missing(self, missing, what='no outputs: no recent position of'):
-        """Return a sentence on joints that are `missing`."""
+        """Return a sentence about joints that are `missing`."""
         text = f'{what} {listed(missing)}'
         if self.base_joint and self.base_joint.name in missing and self._base_apart is not None:
-            text += (f'; odometry comes, but its stamps are {self._base_apart:.3g} s from those '
-                     'of the joint states: do the clocks agree? (or set check_stamps: false)')
+            text += (f'; odometry arrives, but its stamps are {self._base_apart:.3g} s from those '
+                     'of the joint states: synchronise the clocks, or set check_stamps: false')
         return text
 
     def ages(self, now):
-        """Return how long ago the state of the base and of every joint came, s, by name."""
+        """Return the age of the state of the base and of every joint, s, by name."""
         base = {self.base_joint.name: now - self._base_came} if self.base_joint else {}
         return {**base, **self.states.ages(now)}
 
     def velocity(self, missing_velocity):
         """
-        Return the velocity to compute with, or None where it is not known.
+        Return the velocity to compute with, or None if it is unknown.
 
         Parameters
         ----------
         missing_velocity : str
-            What to do where it is not measured, as the parameter of this name.
+            What to do if it is not measured: the parameter of this name.
 
         """
         if not self.states.missing_velocities():
@@ -284,7 +285,7 @@ class Robot:
         return None
 
     def payloads(self):
-        """Return the loads that links carry: their masses, kg, by link."""
+        """Return the masses of the loads, kg, by the link that carries them."""
         return {link.name.removesuffix('/payload'): link.mass for link in self.model.links
                 if link.is_load}
 

@@ -18,14 +18,14 @@ from rbd_ros.texts import listed
 from rclpy.parameter import Parameter
 from rclpy.serialization import deserialize_message
 
-# External wrenches of one request: more would keep the node from its states.
+# External wrenches in one request; reading more would delay the states.
 MOST_WRENCHES = 1000
-# Loads beyond it are typing errors: times the mass of the robot, and m from the link's origin.
+# Larger loads are taken for mistakes: multiples of the robot's mass, and m from the link's origin.
 HEAVIEST, FARTHEST = 10, 10.0
 
 
 class ServiceSettings(NamedTuple):
-    """The parameters of a node that its answers depend on."""
+    """The parameters that the answers depend on."""
 
     state_timeout: float
     missing_velocity: str
@@ -34,24 +34,24 @@ class ServiceSettings(NamedTuple):
 
 class Services:
     """
-    What a dynamics node answers about its robot, and how it is changed.
+    Services that compute the dynamics of the robot, or change it.
 
-    Each method takes a request and its response, in the thread that states are answered in, and
-    returns the work that fills in the response, which the worker does. That may return something
-    in turn, which is done in the first thread again.
+    Each method is called with a request and its response in the thread that handles states, and
+    returns a function that fills in the response, which the worker runs. That may return another
+    function, which runs in the first thread again.
 
     Parameters
     ----------
     settings : ServiceSettings
-        Of the node.
+        The parameters that it uses.
     clocks : Clocks
-        Of the node.
+        The node's clocks.
     current : CurrentRobot
-        Its robot, as it is when a request comes, is what is asked about.
+        The robot; requests are about the one there is when they arrive.
     log : Log
-        Of the node.
+        The node's log.
     check_parameters, set_parameters : callable
-        Of the node: they take a list of `rclpy.parameter.Parameter`.
+        Methods of the node that take a list of `rclpy.parameter.Parameter`.
 
     """
 
@@ -72,23 +72,23 @@ class Services:
                 (SetGravity, '~/set_gravity', self.set_gravity),
                 (SetPayload, '~/set_payload', self.set_payload))
 
-    # -- What a request is about. ----------------------------------------------------------------
+    # -- Reading requests. -----------------------------------------------------------------------
 
     def robot(self):
-        """Return the robot that is asked about."""
+        """Return the robot that a request is about."""
         if self._current.robot is None:
             raise BadRequest('no robot description has arrived yet')
         return self._current.robot
 
     def state(self, request):
         """
-        Return what is asked about: a robot and its state.
+        Return the robot and the state that a request is about.
 
         Returns
         -------
         Robot, Order, ndarray, ndarray
-            The order of the request's joints; position and velocity in the robot's order, those of
-            the request, or copies of those that were measured.
+            The robot; the order of the joints in the request; position and velocity in the robot's
+            order, as in the request, or copies of the measured ones where it has none.
 
         """
         robot = self.robot()
@@ -100,11 +100,11 @@ class Services:
         return robot, order, q, v
 
     def wrenches(self, robot, request):
-        """Return the external wrenches of a request, which the markers then show."""
+        """Return the external wrenches of a request, and have the markers show them."""
         count = len(request.external_wrenches)
         if count > MOST_WRENCHES:
             raise BadRequest(f'external_wrenches has {count} entries, at most {MOST_WRENCHES} '
-                             'are answered')
+                             'are accepted')
         wrenches = convert.wrenches(request.external_wrenches, robot.prefix)
         robot.markers.show_wrenches(wrenches)
         return wrenches
@@ -126,7 +126,7 @@ class Services:
     # -- Dynamics. -------------------------------------------------------------------------------
 
     def inverse_dynamics(self, request, response):
-        """Answer the efforts for accelerations."""
+        """Compute the efforts for given accelerations."""
         robot, order, q, v = self.state(request)
 
         def work():
@@ -137,7 +137,7 @@ class Services:
         return work
 
     def forward_dynamics(self, request, response):
-        """Answer the accelerations for efforts."""
+        """Compute the accelerations for given efforts."""
         robot, order, q, v = self.state(request)
 
         def work():
@@ -148,14 +148,14 @@ class Services:
         return work
 
     def hybrid_dynamics(self, request, response):
-        """Answer both, given one of the two for each joint."""
+        """Compute accelerations and efforts, given one of the two for each joint."""
         robot, order, q, v = self.state(request)
 
         def work():
             prescribed = order.read('acceleration_prescribed', request.acceleration_prescribed)
             a = order.read('acceleration', request.acceleration)
             tau = order.read('effort', request.effort)
-            # What is asked for may hold anything.
+            # In the request, the quantities to compute may have any value.
             a, tau = robot.service_workspace.check(a=np.where(prescribed, a, 0.0),
                                                    tau=np.where(prescribed, 0.0, tau))
             a, tau = robot.service_workspace.hybrid_dynamics(
@@ -165,7 +165,7 @@ class Services:
         return work
 
     def dynamics_terms(self, request, response):
-        """Answer the content of ~/dynamics."""
+        """Compute the content of ~/dynamics."""
         robot, _, q, v = self.state(request)
         stamp = robot.stamp
         if len(request.position) or stamp is None:
@@ -182,17 +182,17 @@ class Services:
     # -- Changes of the robot. -------------------------------------------------------------------
 
     def set_gravity(self, request, response):
-        """Turn gravity."""
+        """Set gravity."""
         robot, frame = self.robot(), request.gravity.header.frame_id
         if frame not in ('', robot.frame):
-            raise BadRequest(f"gravity is wanted in the frame '{robot.frame}', it was given "
-                             f"in '{frame}'")
+            raise BadRequest(f"gravity must be given in the frame '{robot.frame}', got "
+                             f"'{frame}'")
         gravity = convert.vector(request.gravity.vector)
         changed = Parameter('gravity', value=gravity.tolist())
         if hypot(*gravity) < NO_GRAVITY:
             if not request.allow_zero:
-                raise BadRequest('gravity is zero: the robot would leave its pose. Set allow_zero '
-                                 'if it is meant, as in free fall')
+                raise BadRequest('gravity is zero: commands would no longer hold the robot. Set '
+                                 'allow_zero if that is intended, as in free fall')
         else:
             possible = self._check_parameters([changed])
             if not possible.successful:
@@ -211,14 +211,14 @@ class Services:
         return work
 
     def set_payload(self, request, response):
-        """Put a load on a link, or take it away."""
+        """Put a load on a link, or remove it."""
         robot = self.robot()
 
         def work():
             mass, com, inertia = convert.inertia(request.inertia)
             if mass == 0.0:
                 model = without_payload(robot.model, request.link)
-                text = f"link '{request.link}' carries no load any longer"
+                text = f"link '{request.link}' no longer carries a load"
             else:
                 model = with_payload(robot.model, request.link, mass, com, inertia)
                 own = sum(link.mass for link in robot.model.links if not link.is_load)

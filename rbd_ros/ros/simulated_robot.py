@@ -1,13 +1,13 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""A node that stands in for a robot: forward dynamics, integrated in real time."""
+"""A node in place of a robot: forward dynamics, integrated in real time."""
 
 import sys
 
 from rbd_ros.ros.entry_points import simulated_robot as main
 
 if __name__ == '__main__':
-    # Before what is imported below, which takes a second in which signals are to be heard already.
+    # Before the imports below: they take a second, in which signals must be handled already.
     sys.exit(main())
 
 from dataclasses import replace    # noqa: I100
@@ -34,11 +34,11 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
-# s: of simulated time in one go; a machine that is slower than this slows the robot down.
+# s of simulated time at once; on a machine that cannot keep up, the robot slows down instead
 LONGEST_CATCH_UP = 0.1
-# s, after which another node's robot description would have been heard of
+# s, after which another publisher of the robot description would have been discovered
 PATIENCE = 2.0
-# Poses that the stiffness of gravity is looked for in.
+# Number of poses in which the stiffness of gravity is evaluated.
 POSES = 50
 
 _PARAMETERS = {
@@ -47,15 +47,14 @@ _PARAMETERS = {
     'rate': (500.0, 'Rate of the joint states, Hz.', 1.0, 5000.0),
     'step': (0.001, 'Step of the integration, s.', 1e-6, 0.1),
     'initial_positions': (Parameter.Type.DOUBLE_ARRAY,
-                          'Where the joints begin, rad or m, in the order of the model; not set: '
-                          'at zero, or in the middle of limits that exclude it.'),
+                          'Positions of the joints at the start, rad or m, in the order of the '
+                          'model; not set: zero, or the middle of limits that exclude it.'),
     'command_joints': (Parameter.Type.STRING_ARRAY,
                        'Order of the commands; not set: that of the model.'),
-    'tolerated_delay': (0.05, 'Delay of the commands, s, that joints are given enough viscous '
-                        'damping for, in place of less in the URDF. Torques that held the robot a '
-                        'moment ago push it on where it falls away from its pose, as a pendulum '
-                        'does that stands on its head. 0: the damping of the URDF alone.',
-                        0.0, 1.0),
+    'tolerated_delay': (0.05, 'Delay of the commands, s, for which the joints get enough viscous '
+                        'damping, where the URDF has less. Gravity torques that are late push on '
+                        'a robot that falls away from its pose, as an inverted pendulum does. '
+                        '0: the damping of the URDF alone.', 0.0, 1.0),
 }
 
 
@@ -63,17 +62,17 @@ class SimulatedRobot(Node):
     """
     Moves the robot of a URDF under the efforts on ~/commands, and publishes its joint states.
 
-    It holds its last command for ever, as a forward_command_controller does. Until the first one
+    It keeps its last command for ever, as a forward_command_controller does. Until the first one
     arrives its brakes are on.
 
     Parameters
     ----------
     alone : bool
-        Whether the process is all its own; it makes no difference here.
+        Whether the node has the process to itself, which makes no difference here.
 
     """
 
-    # What these say is all that a user needs.
+    # Exceptions whose message alone is shown to a user.
     errors = (RbdError, OSError)
 
     def __init__(self, *, alone=False, **options):
@@ -87,8 +86,8 @@ class SimulatedRobot(Node):
             model = load_urdf_string(self._text)
         names = list(model.velocity_names)
         if model.nq != model.nv:
-            raise StateError(f"'{model.name}' has joints with quaternions: no joint state holds "
-                             'them, so it cannot be simulated here')
+            raise StateError(f"'{model.name}' has joints with quaternions: joint states cannot "
+                             'hold them, so it cannot be simulated here')
         if order and sorted(order) != sorted(names):
             raise StateError('command_joints must name every joint once: ' + listed(names))
         self._order = np.array([names.index(name) for name in order or names], int)
@@ -98,7 +97,7 @@ class SimulatedRobot(Node):
         q = np.array(start, float) if start else rest_position(model)
         model = with_damping(model, delay)
         self._simulator = Simulator(model, q, step=step)
-        # The first step compiles the kernels, and shows whether the robot can be simulated at all.
+        # One step compiles the kernels, and shows whether the robot can be simulated at all.
         Simulator(model, q, step=step).advance(np.zeros(model.nv))
         self._tau = None
         self._simulated_until = monotonic()
@@ -119,11 +118,11 @@ class SimulatedRobot(Node):
         return usage('simulated_robot', __doc__, _PARAMETERS)
 
     def uses_events(self):
-        """Return whether to be spun by the events executor."""
+        """Return whether the events executor is to spin the node."""
         return False
 
     def finish(self):
-        """End: there is nothing to bring to an end."""
+        """Do nothing: there is nothing to end before the node does."""
 
     def _declare(self, name, default, description, *limits):
         descriptor = ParameterDescriptor(description=description, read_only=True)
@@ -146,7 +145,7 @@ class SimulatedRobot(Node):
             self._log.info('publishing the robot description')
 
     def _on_command(self, message):
-        """Take over efforts; those that are no numbers, or not as many as joints, are ignored."""
+        """Apply efforts; ignore them if they are not finite, or not one per joint."""
         efforts = np.array(message.data)
         if len(efforts) != len(self._order) or not isfinite(efforts.sum()):
             self._log.error(f'command ignored: {len(self._order)} finite efforts expected, got '
@@ -167,13 +166,13 @@ class SimulatedRobot(Node):
             try:
                 self._simulator.advance(self._tau, steps)
             except StateError as error:
-                self._log.error(f'the motion has got out of hand, brakes on: {error}')
+                self._log.error(f'the simulation has diverged, brakes on: {error}')
                 self._simulator.brake()
                 self._tau = None
         state, simulator = self._state, self._simulator
         state.header.stamp = self.get_clock().now().to_msg()
         state.position, state.velocity = simulator.q.tolist(), simulator.v.tolist()
-        # Brakes hold without any effort of the motors.
+        # Brakes hold the robot without effort of the motors.
         state.effort = [0.0] * len(simulator.v) if self._tau is None else self._tau.tolist()
         self._publisher.publish(state)
 
@@ -183,7 +182,7 @@ def rest_position(model):
     q = np.zeros(model.nv)
     excluded = (model.lower > 0.0) | (model.upper < 0.0)
     lower, upper = model.lower[excluded], model.upper[excluded]
-    # A joint without the other limit begins at the one that it has.
+    # A joint with one limit only begins there.
     lower, upper = (np.where(np.isfinite(lower), lower, upper),
                     np.where(np.isfinite(upper), upper, lower))
     q[excluded] = 0.5 * (lower + upper)
@@ -192,10 +191,10 @@ def rest_position(model):
 
 def with_damping(model, delay):
     """
-    Return the robot with enough viscous damping for commands that come late.
+    Return the robot with enough viscous damping for commands that arrive late.
 
-    With K = dg/dq, torques g(q) that are late by T leave K (q(t) - q(t - T)), about K T v, to move
-    the robot: where K is negative that is a negative damping, which the joints have to outweigh.
+    With K = dg/dq, torques g(q) that are late by T leave an error K (q(t) - q(t - T)), about
+    K T v: where K is negative that is negative damping, which that of the joints must outweigh.
 
     Parameters
     ----------

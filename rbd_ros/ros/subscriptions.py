@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a dynamics node hears: descriptions, joint states and odometry."""
+"""The subscriptions of the dynamics node: descriptions, joint states and odometry."""
 
 from typing import NamedTuple
 
@@ -17,32 +17,33 @@ from std_msgs.msg import String
 
 DESCRIPTION_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE,
                              durability=DurabilityPolicy.TRANSIENT_LOCAL)
-# Reliable where the publishers there are allow it; ten deep, none is lost at 1 kHz.
+# Reliable if the publishers allow it; with a depth of ten no state is lost at 1 kHz.
 STATE_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_AVAILABLE)
 BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class Load:
-    """Whether joint states come faster than they are answered."""
+    """Detects that joint states arrive faster than they can be answered."""
 
-    # Of the latest answer in the mean, and of answers after which the next state is there already:
-    # a delay of ten states is caught up with, one that lasts is not.
+    # Weight of the latest answer in the running mean, and the share of answers after which the
+    # next state is waiting already that means overload: a backlog of ten states is worked off, a
+    # lasting one is not.
     WEIGHT, TOO_MANY = 0.02, 0.9
 
     def __init__(self):
         self._share = 0.0
 
     def is_too_much(self):
-        """Say so for now."""
+        """Return whether the node is overloaded."""
         return self._share > self.TOO_MANY
 
     def note(self, waiting):
-        """Take note whether after an answer the next state was there already."""
+        """Record whether the next state was waiting already after an answer."""
         self._share += self.WEIGHT * (waiting - self._share)
 
 
 class ListeningSettings(NamedTuple):
-    """The parameters of a node that say what it hears, and what it believes."""
+    """The parameters that say what is subscribed to, and what is accepted."""
 
     floating_base: bool
     publish_rate: float
@@ -54,31 +55,31 @@ class ListeningSettings(NamedTuple):
 
 class Subscriptions:
     """
-    What a dynamics node hears.
+    The subscriptions of a dynamics node.
 
     Parameters
     ----------
     node : rclpy.node.Node
-        The subscriptions are made on it.
+        The node to create the subscriptions on.
     settings : ListeningSettings
-        Of the node.
+        The parameters that it uses.
     clocks : Clocks
-        Of the node.
+        The node's clocks.
     current : CurrentRobot
-        Its robot takes over what is heard.
+        The robot that receives descriptions and states.
     answer : callable
-        Called with a robot and the time, s, when its state is complete and to be answered.
+        Called with the robot and the time, s, when its state is complete and to be answered.
     on_jump : callable
-        Called with a few words when stamps jump back.
+        Called with a short explanation when stamps jump back.
     report : Report
-        Of the node.
+        Counts events.
     log : Log
-        Of the node.
+        The node's log.
 
     Attributes
     ----------
     all : dict of str to rclpy.subscription.Subscription
-        By topic.
+        The subscriptions by topic.
 
     """
 
@@ -106,39 +107,39 @@ class Subscriptions:
                                                          raw=kind is JointState)
 
     def close(self):
-        """Take the subscriptions down."""
+        """Destroy the subscriptions."""
         self._closed = True
         for subscription in self.all.values():
             self._node.destroy_subscription(subscription)
 
     def listen_to_all(self, topic):
         """
-        Hear best-effort publishers, too.
+        Receive from best-effort publishers, too.
 
-        The middleware has settled on a reliability when the subscription was made, perhaps before
-        there was any publisher.
+        The middleware chose a reliability when the subscription was created, perhaps before there
+        was any publisher.
 
         """
         if topic != 'robot_description' and self.all[topic].qos_profile is not BEST_EFFORT:
             self._node.destroy_subscription(self.all[topic])
             self._listen(topic, BEST_EFFORT)
-            self._log.info(f'{topic} comes as best effort')
+            self._log.info(f'{topic} is now received as best effort')
 
     @guarded
     def _on_description(self, message):
-        """Take on another robot, or keep the present one."""
+        """Use the robot of a new description, or keep the present one."""
         self._current.describe(message.data)
 
     # -- States. ---------------------------------------------------------------------------------
 
     def _age(self, stamp):
         """
-        Return the age of a stamp, s; 0 where it has none that could be compared with a clock.
+        Return the age of a stamp, s; 0 if there is none, or no clock to compare it with.
 
         Raises
         ------
         Rejected
-            If it lies too far back or ahead.
+            If it is too old, or too far ahead of the clock.
 
         """
         now = self._clocks.stamp_time() if stamp else 0.0
@@ -146,20 +147,19 @@ class Subscriptions:
             return 0.0
         age, limit = now - stamp, self._settings.state_timeout
         if age > limit:
-            raise Rejected(f'its stamp is {age:.6g} s old, state_timeout {limit:.6g} s: do the '
-                           'clocks agree, and is use_sim_time set where it should be?',
-                           'old stamp')
+            raise Rejected(f'its stamp is {age:.6g} s old, state_timeout is {limit:.6g} s: '
+                           'synchronise the clocks, and check use_sim_time', 'old stamp')
         if age < -limit:
-            raise Rejected(f'its stamp lies {-age:.6g} s ahead of the clock: do the clocks agree, '
-                           'and is use_sim_time set where it should be?', 'future stamp')
+            raise Rejected(f'its stamp is {-age:.6g} s ahead of the clock: synchronise the '
+                           'clocks, and check use_sim_time', 'future stamp')
         return max(age, 0.0)
 
     def _stamp(self, message_stamp):
-        """Return a stamp to compare with others, s; 0 where there is none or none is checked."""
+        """Return a stamp, s; 0 if there is none, or if stamps are not checked."""
         return convert.seconds(message_stamp) if self._settings.check_stamps else 0.0
 
     def _drop(self, what, error):
-        """Count a message that cannot be used, and say why."""
+        """Count a message that cannot be used, and log why."""
         self._report.fail(f'{what} dropped', f'{what} dropped: {error}')
         self._report.count(f'{what} dropped: {error.kind}')
         self._log.error(f'{what} dropped: {error}', f'{what} {error.kind}')
@@ -179,10 +179,10 @@ class Subscriptions:
 
     @guarded
     def _on_joint_state(self, raw):
-        """Take over joint states, as many as a queue may hold, and answer them."""
+        """Answer this joint state and those that wait, at most a queue of them."""
         if self._closed:
             return          # the executor had this one in its queue already
-        # Under too much load services and timers have their turn in between.
+        # Under overload, services and timers get their turn after each state.
         for _ in range(1 if self._load.is_too_much() else STATE_QOS.depth):
             self._answer(raw)
             raw = self._next()
@@ -192,8 +192,8 @@ class Subscriptions:
         self._answer(raw)
 
     def _next(self):
-        """Return the serialized joint state that waits to be taken, None if there is none."""
-        # An answer to the last one may have taken the subscription down.
+        """Return the next serialized joint state that is waiting, or None."""
+        # An answer to the last one may have destroyed the subscription.
         return None if self._closed else self._waiting.take(self.all['joint_states'])
 
     @guarded
@@ -201,7 +201,7 @@ class Subscriptions:
         """Take over a joint state, and answer it if the state is complete."""
         state = self._merge(self._reader.read(raw))
         if self._load.is_too_much():
-            # The newest is answered, not one after the other what has waited.
+            # Of the states that are waiting, answer only the newest.
             while (raw := self._next()) is not None:
                 self._report.count('overruns')
                 state = self._merge(self._reader.read(raw)) or state
@@ -221,7 +221,7 @@ class Subscriptions:
             self._answer_state(robot, now)
 
     def _merge(self, state):
-        """Take over a joint state; return it if it says anything of this robot, else None."""
+        """Take over a joint state; return it if it names joints of the robot, else None."""
         settings, robot = self._settings, self._current.robot
         self._report.count('joint states')
         if robot is None:
@@ -249,7 +249,7 @@ class Subscriptions:
         return state if is_ours else None
 
     def _tell_unknown(self, names):
-        """Say once, or at most every few seconds, which joints are not the robot's."""
+        """Log once, or at most every few seconds, names of joints that the robot does not have."""
         if len(names) < self._named:
             self._named = 0         # it is another robot
         if len(names) > self._named and self._log.info(

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the executables print when they are asked for help."""
+"""The help text of the executables."""
 
 from rclpy.parameter import Parameter
 
@@ -16,7 +16,7 @@ def usage(program, what, descriptions):
     what : str
         What it does.
     descriptions : dict of str to tuple
-        Of each parameter its default, or its type where that is an empty list, and a sentence.
+        Default of each parameter, or its type if that is an empty list, and its description.
 
     Returns
     -------

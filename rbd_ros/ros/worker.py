@@ -1,29 +1,29 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""What takes long is done beside the stream of states, in a thread of its own."""
+"""A background thread for slow work, beside the stream of states."""
 
 from collections import deque
 from threading import Condition, Thread
 
-# How many requests may wait.
+# The largest number of waiting requests.
 MOST_WAITING = 8
 
 
 class Busy(Exception):
-    """As many requests as may wait are waiting already."""
+    """Too many requests are waiting already."""
 
 
 class Worker:
     """
-    One thread that does one piece of work after the other.
+    A thread that does one piece of work after the other.
 
     Parameters
     ----------
     executor : callable
-        Returns the executor that spins the node, which takes over what is done. As long as it
-        returns None there is no stream to stand beside, and work is done at once.
+        Returns the executor that spins the node, which handles the results. While it returns None,
+        nothing spins the node, and work is done at once in the calling thread.
     failed : callable
-        Told what a piece of work raises.
+        Called with the exception that a piece of work raises.
 
     """
 
@@ -34,21 +34,21 @@ class Worker:
 
     def submit(self, work, then=None, *, may_wait=True):
         """
-        Let a function run beside the stream.
+        Run a function in the background.
 
         Parameters
         ----------
         work : callable
-            Takes nothing.
+            Called without arguments.
         then : callable, optional
             Called by the executor with what ``work`` returned.
         may_wait : bool
-            Whether to wait in line however long that is.
+            Whether to queue the work even if much is waiting already.
 
         Raises
         ------
         Busy
-            If the line is too long.
+            If the queue is full.
 
         """
         if self._executor() is None:
@@ -64,7 +64,7 @@ class Worker:
             self._changed.notify()
 
     def close(self):
-        """Begin nothing more."""
+        """Stop after the present piece of work."""
         with self._changed:
             self._closed = True
             self._changed.notify()
@@ -80,7 +80,7 @@ class Worker:
             executor = self._executor()
             if executor is not None:
                 self._do(work, then, executor.create_task)
-            del work, then, executor        # not when the next piece of work comes
+            del work, then, executor        # now, not when the next piece of work arrives
 
     def _do(self, work, then, hand_over):
         try:

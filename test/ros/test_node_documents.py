@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is written about the node is true: its faults, its rights and its parameters."""
 
+import ast
 from pathlib import Path
 import re
 from time import sleep
@@ -15,6 +16,10 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 ROOT = Path(__file__).parents[2]
+# In place of what the code puts into a text.
+GAP = '\0'
+# Names, topics and numbers that the page of faults gives as examples.
+EXAMPLE = r"(?<=')[^']*(?=')|/\w+|-?\b\d[\d.e+]*"
 # What the node itself reads; all others are for its parts.
 OF_THE_NODE = {'robot_description', 'gravity_limit', 'executor', 'autostart'}
 # Of every parameter that may change, a value that is not its default.
@@ -43,6 +48,30 @@ def test_every_fault_is_explained_to_an_operator_and_has_a_test():
     tested = {int(row) for path in (ROOT / 'test').rglob('test_*.py')
               for row in re.findall(r'^def test_fault_(\d+)_', path.read_text(), re.MULTILINE)}
     assert rows <= tested
+
+
+def messages():
+    """Return all texts of the code, with a gap in place of what is put into them."""
+    found = []
+    for path in (ROOT / 'rbd_ros').rglob('*.py'):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.JoinedStr):
+                found.append(''.join(part.value if isinstance(part, ast.Constant) else GAP
+                                     for part in node.values))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.append(node.value)
+    return found
+
+
+def test_messages_on_the_page_of_faults_are_those_of_the_code():
+    page, known = (ROOT / 'doc/faults.md').read_text(), messages()
+    seen = re.findall(r'^\| \d+ \| ([^|]*) \|', page, re.MULTILINE)
+    quoted = [part.strip(' ,:') for text in seen for quote in re.findall('`([^`]+)`', text)
+              for part in quote.split('…') if part.strip()]
+    assert len(quoted) > 80
+    for quote in quoted:
+        pattern = re.sub(EXAMPLE, GAP, quote)
+        assert any(quote in text or pattern in text for text in known), quote
 
 
 def test_the_policy_names_exactly_the_topics_and_services_of_the_node(node):

@@ -80,9 +80,9 @@ def test_fault_11_two_publishers_of_joint_states_are_named(harness, state):
 
 def test_fault_13_a_stale_state_is_an_error_and_states_resume(harness, state):
     node = harness(state_timeout=0.3)
-    said(node, 'no state has come yet', STALE)
+    said(node, 'no state has arrived yet', STALE)
     node.answer(*state)
-    said(node, 'no joint states come any longer; no recent position of shoulder_pan_joint', ERROR)
+    said(node, 'joint states have stopped; no recent position of shoulder_pan_joint', ERROR)
     age = float(node.diagnosis()[2]['age of elbow_joint, s'])
     assert 0.3 < age < 30.0
     node.answer(*state)
@@ -92,7 +92,7 @@ def test_fault_16_a_publisher_that_restarts_is_heard_again(harness, state):
     node = harness(state_timeout=0.5)
     node.answer(*state)
     node.peer.destroy_publisher(node._send)
-    said(node, 'no joint states come any longer', ERROR)
+    said(node, 'joint states have stopped', ERROR)
     node._send = node.peer.create_publisher(JointState, 'joint_states', 10)
     node.spin_until(lambda: node._send.get_subscription_count() > 0)
     node.answer(*state)
@@ -113,13 +113,13 @@ def test_fault_17_who_is_not_heard_and_who_does_not_hear_is_said(harness, state,
     node = harness(state_timeout=60.0)
     node.answer(*state)
     volatile = node.peer.create_publisher(String, 'robot_description', 1)
-    said(node, 'a publisher of /robot_description is not heard: its quality of service', WARN)
+    said(node, 'nothing is received from a publisher of /robot_description: its quality', WARN)
     assert 'DURABILITY' in capfd.readouterr().err
     node.peer.destroy_publisher(volatile)
     deaf = node.peer.create_subscription(
         Float64MultiArray, '/dynamics/effort_commands', lambda message: None,
         QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL))
-    said(node, 'a listener on /dynamics/effort_commands hears nothing', WARN)
+    said(node, 'a subscriber of /dynamics/effort_commands receives nothing', WARN)
     node.peer.destroy_subscription(deaf)
     said(node, 'publishing', OK)
 
@@ -237,11 +237,11 @@ def test_fault_14_ages_are_those_of_simulated_time(harness, state):
 def test_fault_15_without_a_clock_the_node_goes_on_and_says_so(harness, state):
     node = harness(use_sim_time=True, state_timeout=60.0)
     node.answer(*state)
-    said(node, 'nothing comes on /clock', WARN)
+    said(node, '/clock is silent', WARN)
     clock = SimulatedTime(node)
     clock.be(7.0)
     node.answer(*state, stamp=(7, 0))
-    node.spin_until(lambda: 'nothing comes on /clock' not in node.diagnosis()[1])
+    node.spin_until(lambda: '/clock is silent' not in node.diagnosis()[1])
 
 
 def test_fault_4_velocities_can_be_taken_from_the_change_of_positions(harness, model):
@@ -261,7 +261,7 @@ def test_fault_4_velocities_can_be_taken_from_the_change_of_positions(harness, m
     assert relative_error(got.velocity, v) < 1e-4
     expected = rbd_ros.all_terms(model, got.position, got.velocity)
     assert relative_error(got.coriolis_matrix, expected.C.ravel()) < AGREEMENT
-    said(node, 'taken from the change of positions', WARN)
+    said(node, 'positions are differentiated', WARN)
     # What is measured comes before what is made up.
     assert list(node.answer(names, q, v).velocity) == list(v)
 
