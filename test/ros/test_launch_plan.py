@@ -142,7 +142,7 @@ def test_what_xacro_warns_of_does_not_stop_the_launch(tmp_path, capfd):
     ({'model': '~nosuchuser/arm.urdf'}, 'home directory'),
     ({'params': '~nosuchuser/my.yaml'}, 'home directory'),
     ({'model': 'none', 'xacro_args': 'mass:=5'}, 'xacro_args needs a xacro file'),
-    ({'namespace': 'a b'}, "namespace: 'a b' is no name"),
+    ({'namespace': 'a b'}, "namespace: 'a b' is not a valid name"),
     ({'commands': '/efforts!'}, 'commands: '), ({'joint_states': '1x'}, 'joint_states: '),
     ({'modle': 'arm.urdf'}, "there is no argument 'modle'")])
 def test_fault_63_a_bad_argument_starts_nothing(values, message):

@@ -164,7 +164,7 @@ def test_fault_8_without_odometry_nothing_is_published_and_that_is_said(harness,
 @pytest.mark.parametrize('change, message', [
     ({'child': 'FL_FOOT'}, "child frame 'FL_FOOT' is not the base"),
     ({'child': ''}, "child frame '' is not the base"),
-    ({'quaternion': [0.0, 0.0, 0.0, 0.0]}, 'quaternion has the length 0'),
+    ({'quaternion': [0.0, 0.0, 0.0, 0.0]}, 'quaternion has the norm 0'),
     ({'position': [np.nan, 0.0, 0.0]}, 'out of range'),
     ({'linear': [np.inf, 0.0, 0.0]}, 'out of range')])
 def test_fault_5_bad_odometry_is_dropped_with_the_reason(harness, dog, change, message):
@@ -306,7 +306,7 @@ def test_gravity_can_be_set_and_stays_for_later_descriptions(harness, arm):
     assert relative_error(got.gravity_torques, expected) < AGREEMENT
     got = node.call(SetGravity, 'set_gravity', gravity=Vector3Stamped(
         header=Header(frame_id='tool0')))
-    assert "wanted in the frame 'world', it was given in 'tool0'" in got.message
+    assert "must be given in the frame 'world', got 'tool0'" in got.message
     got = node.call(SetGravity, 'set_gravity', gravity=Vector3Stamped(vector=Vector3(x=np.nan)))
     assert 'three finite numbers' in got.message
     assert node.answer(arm.velocity_names, q, v).model_id == 3

@@ -422,7 +422,7 @@ def test_fault_12_odometry_of_another_clock_is_said(harness):
     node.settle()
     level, text, _ = node.diagnosis()
     assert level == ERROR
-    assert 'odometry comes, but its stamps are 3.8 s from those of the joint states' in text
+    assert 'odometry arrives, but its stamps are 3.8 s from those of the joint states' in text
 
 
 # -- What is not there. ---------------------------------------------------------------------------

@@ -108,7 +108,7 @@ def test_what_does_not_fit_the_robot_is_refused(robot, parameters, message):
 
 def test_the_demo_says_why_a_robot_fell_or_stayed():
     assert 'up to 80 ms late (the median is 2 ms)' in demo.why_it_fell(0.002, 0.08)
-    assert 'never more than 8 ms late, which is not the reason' in demo.why_it_fell(0.002, 0.008)
+    assert 'never more than 8 ms late, so that is not the reason' in demo.why_it_fell(0.002, 0.008)
     creeping = arm(extra='<dynamics damping="4905"/>')
     assert ("'hinge', the fastest, at 0.002 rad/s under 9.8 N m"
             in demo.why_it_stayed(creeping, [math.pi / 2]))
