@@ -2,16 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The services of the dynamics node for derivatives, regressors and task space."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 from rbd_msgs.msg import Matrix
 from rbd_msgs.srv import HybridDynamicsDerivatives, TaskSpaceDynamics, TorqueRegressor
-from rbd_ros.ros.background_services import BadRequest
+from rbd_ros.ros.background_services import BadRequest, Method, Work
 from rbd_ros.ros.messages import TWIST
+from rbd_ros.ros.services import Services
+from rbd_ros.workspace_analysis import Factorization
 
 
-def matrix(rows, columns, values):
+def matrix(rows: Iterable[str], columns: Iterable[str], values: np.ndarray) -> Matrix:
     """Return a message with a matrix whose rows and columns have names."""
     message = Matrix(row_names=list(rows), column_names=list(columns))
     message.data.frombytes(np.ascontiguousarray(values, float).reshape(-1).view(np.uint8))
@@ -21,7 +24,7 @@ def matrix(rows, columns, values):
 class AnalysisSettings(NamedTuple):
     """The parameters that the answers depend on."""
 
-    coriolis_factorization: str
+    coriolis_factorization: Factorization
     task_link: str
     condition_limit: float
 
@@ -41,25 +44,26 @@ class AnalysisServices:
 
     """
 
-    def __init__(self, services, settings):
+    def __init__(self, services: Services, settings: AnalysisSettings) -> None:
         self._services, self._settings = services, settings
 
     def configure(self, settings: AnalysisSettings) -> None:
         """Use other settings from now on."""
         self._settings = settings
 
-    def methods(self):
+    def methods(self) -> tuple[tuple[type, str, Method], ...]:
         """Return the services: type, name and method."""
         return ((HybridDynamicsDerivatives, '~/hybrid_dynamics_derivatives',
                  self.hybrid_dynamics_derivatives),
                 (TorqueRegressor, '~/torque_regressor', self.torque_regressor),
                 (TaskSpaceDynamics, '~/task_space_dynamics', self.task_space_dynamics))
 
-    def hybrid_dynamics_derivatives(self, request, response):
+    def hybrid_dynamics_derivatives(self, request: HybridDynamicsDerivatives.Request,
+                                    response: HybridDynamicsDerivatives.Response) -> Work:
         """Compute hybrid dynamics and its derivatives by position, velocity and input."""
         robot, order, q, v = self._services.state(request)
 
-        def work():
+        def work() -> None:
             derivatives, a, tau = robot.service_workspace.hybrid_dynamics_derivatives(
                 q, v, order.read('acceleration', request.acceleration),
                 order.read('effort', request.effort),
@@ -72,12 +76,13 @@ class AnalysisServices:
                                                order.arrange(order.arrange(values).T).T))
         return work
 
-    def torque_regressor(self, request, response):
+    def torque_regressor(self, request: TorqueRegressor.Request,
+                         response: TorqueRegressor.Response) -> Work:
         """Compute the regressor of the torques, or that of Slotine and Li."""
         robot, order, q, v = self._services.state(request)
         factorization = self._settings.coriolis_factorization
 
-        def work():
+        def work() -> None:
             if len(request.reference_velocity) or len(request.reference_acceleration):
                 Y = robot.service_workspace.slotine_li_regressor(
                     q, v,
@@ -92,7 +97,8 @@ class AnalysisServices:
             response.regressor = matrix(order.names, names, order.arrange(Y))
         return work
 
-    def task_space_dynamics(self, request, response):
+    def task_space_dynamics(self, request: TaskSpaceDynamics.Request,
+                            response: TaskSpaceDynamics.Response) -> Work:
         """Compute the equations of motion of a link."""
         robot, order, q, v = self._services.state(request)
         link = request.link or self._settings.task_link
@@ -100,7 +106,7 @@ class AnalysisServices:
             raise BadRequest('name a link, in the request or in the parameter task_link')
         limit = self._settings.condition_limit
 
-        def work():
+        def work() -> None:
             got = robot.service_workspace.task_space_dynamics(q, v, link, condition_limit=limit)
             response.task_inertia = matrix(TWIST, TWIST, got.Lambda)
             response.bias_wrench = got.eta.tolist()

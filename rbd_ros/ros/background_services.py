@@ -2,18 +2,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services that are answered in the background, and the order of the joints in their requests."""
 
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Any, TypeAlias
 
 import numpy as np
-from rbd_ros import RbdError
-from rbd_ros.ros.worker import Busy, MOST_WAITING
+import numpy.typing as npt
+from rbd_ros import Model, RbdError
+from rbd_ros.ros.log import Log
+from rbd_ros.ros.report import Report
+from rbd_ros.ros.worker import Busy, MOST_WAITING, Worker
 from rbd_ros.texts import listed, printable
 from rclpy.exceptions import InvalidHandle
+from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
 
 # Deep enough for bursts of requests: those that do not fit into the queue are never answered.
 SERVICE_QOS = QoSProfile(depth=100)
+
+# What is left to do in the thread of the node once work is done; work that fills in a response;
+# what a service does with a request and a response.
+Finish: TypeAlias = Callable[[], None]
+Work: TypeAlias = Callable[[], Finish | None]
+Method: TypeAlias = Callable[[Any, Any], Work]
 
 
 class BadRequest(Exception):
@@ -52,27 +64,28 @@ class BackgroundService:
 
     """
 
-    def __init__(self, node, kind, name, method, worker, report, log):
+    def __init__(self, node: Node, kind: type, name: str, method: Method, worker: Worker,
+                 report: Report, log: Log) -> None:
         self._method, self._worker, self._report, self._log = method, worker, report, log
         self._request = None
         self.service = node.create_service(kind, name, self._take, qos_profile=SERVICE_QOS)
         # The executor calls this right after _take, with the same response.
         self._respond, self.service.send_response = self.service.send_response, self._begin
 
-    def _take(self, request, response):
+    def _take(self, request: Any, response: Any) -> Any:
         self._request = request
         return response
 
-    def _begin(self, response, header):
+    def _begin(self, response: Any, header: Any) -> None:
         """Begin to answer a request."""
         self.answer(self._request, response, lambda: self._send(response, header))
 
-    def _send(self, response, header):
+    def _send(self, response: Any, header: Any) -> None:
         # The service may have been destroyed meanwhile.
         with suppress(InvalidHandle):
             self._respond(response, header)
 
-    def answer(self, request, response, send):
+    def answer(self, request: Any, response: Any, send: Callable[[], None]) -> None:
         """
         Fill in a response, or the reason why that is not possible.
 
@@ -84,7 +97,7 @@ class BackgroundService:
             Called when the response is complete, from either thread.
 
         """
-        def work():
+        def work() -> Finish | None:
             try:
                 finish = do()
             except Exception as error:
@@ -96,7 +109,7 @@ class BackgroundService:
                 send()
             return finish
 
-        def then(finish):
+        def then(finish: Finish | None) -> None:
             if finish is None:
                 return
             try:
@@ -114,7 +127,7 @@ class BackgroundService:
             self._refuse(response, error)
             send()
 
-    def _refuse(self, response, error):
+    def _refuse(self, response: Any, error: Exception) -> None:
         """Write the reason why there is no answer into a response."""
         text = str(error)
         if isinstance(error, Busy):
@@ -145,7 +158,7 @@ class Order:
 
     """
 
-    def __init__(self, model, names):
+    def __init__(self, model: Model, names: Sequence[str]) -> None:
         self._model = model
         self.names = list(names) or list(model.velocity_names)
         index = {name: k for k, name in enumerate(model.velocity_names)}
@@ -159,7 +172,7 @@ class Order:
                              + (listed(sorted(missing)) or 'none'))
         self._target = np.array([index[name] for name in self.names], int)
 
-    def read(self, label, values):
+    def read(self, label: str, values: Sequence[float]) -> np.ndarray:
         """Return the values of a request, one for each velocity, in the order of the model."""
         if len(values) != len(self.names):
             raise BadRequest(f'{label} has {len(values)} entries, expected {len(self.names)}: '
@@ -168,7 +181,7 @@ class Order:
         result[self._target] = values
         return result
 
-    def read_position(self, values):
+    def read_position(self, values: Sequence[float]) -> np.ndarray:
         """
         Return the position of a request in the order of the model.
 
@@ -182,10 +195,10 @@ class Order:
                              + listed(self._model.position_names))
         return np.array(values)
 
-    def arrange(self, values):
+    def arrange(self, values: npt.ArrayLike) -> np.ndarray:
         """Return rows of the model, one for each velocity, in the order of the request."""
         return np.asarray(values)[self._target]
 
-    def write(self, values):
+    def write(self, values: npt.ArrayLike) -> list[Any]:
         """Return values of the model in the order of the request, as a list."""
         return self.arrange(values).tolist()

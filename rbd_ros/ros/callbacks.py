@@ -2,14 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Callbacks and services that cannot bring the node down."""
 
+from collections.abc import Callable
 from functools import wraps
+from typing import Any, TypeVar
+
+from rbd_ros.ros.log import Log
+from rbd_ros.ros.report import Report
 
 from rcl_interfaces.msg import SetParametersResult
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 import rclpy
+from rclpy.node import Node
+from rclpy.service import Service
+
+T = TypeVar('T')
 
 
-def guarded(callback):
+def guarded(callback: Callable[..., T]) -> Callable[..., T | None]:
     """
     Log and report what a callback raises, so that the node survives it.
 
@@ -20,7 +29,7 @@ def guarded(callback):
 
     """
     @wraps(callback)
-    def wrapper(self, *arguments):
+    def wrapper(self: Any, *arguments: Any) -> T | None:
         try:
             return callback(self, *arguments)
         except Exception as error:
@@ -32,7 +41,7 @@ def guarded(callback):
     return wrapper
 
 
-def guard_services(node, report, log):
+def guard_services(node: Node, report: Report, log: Log) -> None:
     """
     Make every service of a node answer every request, those of rclpy included.
 
@@ -54,9 +63,10 @@ def guard_services(node, report, log):
             service.callback = _answering(service, service.callback, report, log)
 
 
-def _answering(service, callback, report, log):
+def _answering(service: Service, callback: Callable[[Any, Any], Any], report: Report,
+               log: Log) -> Callable[[Any, Any], Any]:
     """Return a callback that answers whatever happens."""
-    def answer(request, response):
+    def answer(request: Any, response: Any) -> Any:
         try:
             if service.srv_type is SetParameters and len(request.parameters) > 1:
                 # One by one, so that one that cannot be read does not hide the others' results.
@@ -74,7 +84,7 @@ def _answering(service, callback, report, log):
     return answer
 
 
-def _refusal(kind, request, reason):
+def _refusal(kind: type, request: Any, reason: str) -> Any:
     """Return a response that reports a failure."""
     response, no = kind.Response(), SetParametersResult(successful=False, reason=reason)
     if kind is SetParameters:

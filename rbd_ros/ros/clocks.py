@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The time of a node: for ages and for stamps, simulated or not."""
 
+from collections.abc import Callable
 from time import monotonic, time
 
 from builtin_interfaces.msg import Time
-from rclpy.clock import JumpThreshold
+from rclpy.clock import Clock, JumpThreshold, TimeJump
 from rclpy.duration import Duration
 
 # s; a longer step of simulated time is a jump
@@ -34,7 +35,7 @@ class Clocks:
 
     """
 
-    def __init__(self, clock, on_jump):
+    def __init__(self, clock: Clock, on_jump: Callable[[str], None]) -> None:
         self._clock, self._on_jump = clock, on_jump
         self.simulated = clock.ros_time_is_active
         self._by_simulation = False
@@ -43,11 +44,11 @@ class Clocks:
                           min_backward=Duration(nanoseconds=-1), on_clock_change=True),
             post_callback=self._jumped)
 
-    def close(self):
+    def close(self) -> None:
         """Stop watching for jumps."""
         self._handle.unregister()
 
-    def _jumped(self, jump):
+    def _jumped(self, jump: TimeJump) -> None:
         switched = self._clock.ros_time_is_active != self.simulated
         self.simulated = self._clock.ros_time_is_active
         if switched:
@@ -57,7 +58,7 @@ class Clocks:
             self._on_jump(f'time jumped {"back" if step < 0.0 else "forward"} by {abs(step):.6g} '
                           's')
 
-    def stamp_time(self):
+    def stamp_time(self) -> float:
         """Return the time to compare stamps with, s; 0 before the first /clock."""
         if not self.simulated:
             return time()
@@ -68,7 +69,7 @@ class Clocks:
         """Return the present time as a stamp of messages."""
         return self._clock.now().to_msg()
 
-    def age_time(self):
+    def age_time(self) -> float:
         """Return the time to compute ages from, s."""
         now = self.stamp_time() if self.simulated else 0.0
         if (now > 0.0) != self._by_simulation:
@@ -78,6 +79,6 @@ class Clocks:
         return now or monotonic()
 
     @staticmethod
-    def steady_time():
+    def steady_time() -> float:
         """Return the machine's monotonic time, s, which commands are timed by."""
         return monotonic()

@@ -7,31 +7,36 @@ Twists of the library are (omega, v) and wrenches (moment, force); those of ROS 
 
 """
 
+from collections.abc import Sequence
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Inertia, Point, Pose, Twist, Vector3, Wrench, WrenchStamped
+
 import numpy as np
 
 
-def vector(message):
+def vector(message: Vector3 | Point) -> np.ndarray:
     """Return the three numbers of a Vector3 or Point."""
     return np.array([message.x, message.y, message.z])
 
 
-def twist(message):
+def twist(message: Twist) -> np.ndarray:
     """Return a geometry_msgs/Twist as (omega, v)."""
     return np.concatenate((vector(message.angular), vector(message.linear)))
 
 
-def wrench(message):
+def wrench(message: Wrench) -> np.ndarray:
     """Return a geometry_msgs/Wrench as (moment, force)."""
     return np.concatenate((vector(message.torque), vector(message.force)))
 
 
-def pose(message):
+def pose(message: Pose) -> tuple[np.ndarray, np.ndarray]:
     """Return a geometry_msgs/Pose as its quaternion (x, y, z, w) and its position."""
     turn = message.orientation
     return np.array([turn.x, turn.y, turn.z, turn.w]), vector(message.position)
 
 
-def inertia(message):
+def inertia(message: Inertia) -> tuple[float, np.ndarray, np.ndarray]:
     """Return a geometry_msgs/Inertia as mass, centre of mass and matrix about that centre."""
     return message.m, vector(message.com), np.array([
         [message.ixx, message.ixy, message.ixz],
@@ -39,7 +44,7 @@ def inertia(message):
         [message.ixz, message.iyz, message.izz]])
 
 
-def wrenches(messages, prefix=''):
+def wrenches(messages: Sequence[WrenchStamped], prefix: str = '') -> dict[str, np.ndarray]:
     """
     Return external wrenches by link.
 
@@ -63,6 +68,6 @@ def wrenches(messages, prefix=''):
     return result
 
 
-def seconds(stamp):
+def seconds(stamp: Time) -> float:
     """Return a builtin_interfaces/Time in seconds."""
     return stamp.sec + 1e-9 * stamp.nanosec

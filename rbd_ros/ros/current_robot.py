@@ -2,14 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The present robot of a dynamics node, and how descriptions and changes replace it."""
 
+from collections.abc import Callable
 import gc
 from math import hypot
 from typing import NamedTuple
 
 import numpy as np
-from rbd_ros import neutral, RbdError, with_gravity
+from rbd_ros import Model, neutral, RbdError, with_gravity
+from rbd_ros.ros.effort_commands import EffortCommands
+from rbd_ros.ros.log import Log
 from rbd_ros.ros.parameters import NO_GRAVITY
+from rbd_ros.ros.report import Report
 from rbd_ros.ros.robot import read_model, Robot, RobotSettings
+from rbd_ros.ros.worker import Worker
 from rbd_ros.texts import listed
 
 
@@ -52,8 +57,9 @@ class CurrentRobot:
 
     """
 
-    def __init__(self, settings, robot_settings, commands, worker, report, log, is_commanding,
-                 alone):
+    def __init__(self, settings: ChangeSettings, robot_settings: RobotSettings,
+                 commands: EffortCommands, worker: Worker, report: Report, log: Log,
+                 is_commanding: Callable[[], bool], alone: bool) -> None:
         self._settings, self._robot_settings = settings, robot_settings
         self._commands, self._worker = commands, worker
         self._report, self._log, self._alone = report, log, alone
@@ -66,7 +72,7 @@ class CurrentRobot:
 
     # -- Descriptions. ---------------------------------------------------------------------------
 
-    def describe(self, text):
+    def describe(self, text: str) -> None:
         """
         Replace the robot, or keep it if the description is invalid or not accepted.
 
@@ -83,7 +89,7 @@ class CurrentRobot:
         self._newest = text
         self._worker.submit(lambda: self._make(text), self._take)
 
-    def _is_unwanted(self):
+    def _is_unwanted(self) -> bool:
         """Return whether another description is not accepted now; report it if so."""
         policy = self._settings.model_changes
         if self.robot is None or policy == 'accept' or (
@@ -94,14 +100,14 @@ class CurrentRobot:
         self._refuse(f'another robot description is not accepted, model_changes is {policy}{todo}')
         return True
 
-    def _refuse(self, text):
+    def _refuse(self, text: str) -> None:
         self._report.fail('descriptions refused', text)
         if self.robot is None:
             self._log.error(f'{text}; waiting for another description')
         else:
             self._log.warning(f"{text}; '{self.robot.model.name}' stays in use")
 
-    def _make(self, text):
+    def _make(self, text: str) -> Robot | str | None:
         """Return the robot of a description, what is wrong with it, or None if it is outdated."""
         if text != self._newest:
             return None
@@ -116,7 +122,7 @@ class CurrentRobot:
         except RbdError as error:
             return f'robot description refused: {error}'
 
-    def _take(self, robot):
+    def _take(self, robot: Robot | str | None) -> None:
         """Use a robot that was built, if it is still accepted."""
         if robot is None:
             return
@@ -151,7 +157,7 @@ class CurrentRobot:
 
     # -- Changes. --------------------------------------------------------------------------------
 
-    def change(self, robot, before=None):
+    def change(self, robot: Robot, before: Robot | None = None) -> None:
         """
         Replace the present robot.
 
@@ -170,11 +176,11 @@ class CurrentRobot:
             self._report.fail('commands ended', self._commands.mismatch)
             self._log.error(self._commands.mismatch)
 
-    def with_model(self, robot, model):
+    def with_model(self, robot: Robot, model: Model) -> Robot:
         """Return a robot with another model under the same description."""
         return Robot(robot.text, model, self._robot_settings)
 
-    def enable_commands(self, wanted):
+    def enable_commands(self, wanted: bool) -> None:
         """Enable commands (again) for the present robot, or disable them."""
         if not wanted:
             self._commands.disable()
@@ -183,13 +189,13 @@ class CurrentRobot:
         if self.robot is not None:
             self.robot.arrange_commands(self._commands)
 
-    def follow_gravity(self):
+    def follow_gravity(self) -> None:
         """Give the robot the gravity of the settings."""
         robot, gravity = self.robot, self._robot_settings.gravity
         if robot is None or tuple(robot.model.gravity) == gravity:
             return
 
-        def take(changed):
+        def take(changed: Robot) -> None:
             # If another change came first, begin again with the robot that there is now.
             if self.robot is robot:
                 self.change(changed, robot)
@@ -198,7 +204,7 @@ class CurrentRobot:
         self._worker.submit(
             lambda: self.with_model(robot, with_gravity(robot.model, gravity)), take)
 
-    def say_gravity(self):
+    def say_gravity(self) -> None:
         """Log the gravity of the robot."""
         x, y, z = self.robot.model.gravity
         none = ': none, so gravity torques are zero' if hypot(x, y, z) < NO_GRAVITY else ''

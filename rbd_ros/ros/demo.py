@@ -11,6 +11,7 @@ measured: if they are too late, even correct ones cannot hold an inverted pose.
 """
 
 import argparse
+from collections.abc import Callable
 from contextlib import nullcontext
 import os
 from pathlib import Path
@@ -19,10 +20,11 @@ from statistics import median
 import subprocess
 import sys
 from time import monotonic, time
+from typing import Any, TypeAlias
 import warnings
 
 import numpy as np
-from rbd_ros import gravity_torques, load_urdf, ModelWarning
+from rbd_ros import gravity_torques, load_urdf, Model, ModelWarning
 from rbd_ros.ros.convert import seconds
 from rbd_ros.ros.share_directory import share
 from rbd_ros.ros.simulated_robot import rest_position
@@ -40,12 +42,15 @@ TOLERATED_DELAY = 0.05     # s, delay of the commands that the simulated joints 
 NO_LOAD = 1e-6         # N m or N
 COMMANDS = '/dynamics/effort_commands'
 
+# Shows the demo: the phase, the time in it and the demo itself.
+Show: TypeAlias = Callable[[str, float, 'Demo'], None]
+
 
 class DemoFailed(Exception):
     """The demo could not be run; the message says why."""
 
 
-def heavy_position(model):
+def heavy_position(model: Model) -> np.ndarray:
     """Return, of 200 positions in the middle of the limits, the one that is hardest to hold."""
     rng = np.random.default_rng(0)
     middle, half = rest_position(model), np.full(model.nv, 1.5)
@@ -69,7 +74,7 @@ class Demo:
 
     """
 
-    def __init__(self, urdf, show):
+    def __init__(self, urdf: Path, show: Show) -> None:
         self.urdf, self._show = urdf, show
         with warnings.catch_warnings():
             warnings.simplefilter('ignore', ModelWarning)
@@ -84,12 +89,12 @@ class Demo:
 
     # -- Nodes. ----------------------------------------------------------------------------------
 
-    def _launch(self, name, *arguments):
+    def _launch(self, name: str, *arguments: str) -> None:
         self._processes[name] = subprocess.Popen(
             [sys.executable, '-m', f'rbd_ros.ros.{name}', '--ros-args', '--log-level', 'warn',
              *arguments])
 
-    def _end(self, name, number):
+    def _end(self, name: str, number: int) -> None:
         """End a node by a signal; its exit code must be 0."""
         process = self._processes.pop(name)
         process.send_signal(number)
@@ -97,7 +102,7 @@ class Demo:
         if code != 0:
             raise DemoFailed(f'{name} ended with the exit code {code}')
 
-    def close(self):
+    def close(self) -> None:
         """End what is still running."""
         for process in self._processes.values():
             process.kill()
@@ -105,15 +110,15 @@ class Demo:
 
     # -- Listening. ------------------------------------------------------------------------------
 
-    def _on_state(self, message):
+    def _on_state(self, message: JointState) -> None:
         order = [message.name.index(name) for name in self.model.position_names]
         self.q = np.array(message.position)[order]
 
-    def _on_torque(self, message):
+    def _on_torque(self, message: JointState) -> None:
         self.torque = np.array(message.effort)
         self._delays.append(time() - seconds(message.header.stamp))
 
-    def _wait(self, what, arrived):
+    def _wait(self, what: str, arrived: Callable[[], bool]) -> None:
         """Spin until something has arrived."""
         print(f'Waiting for {what} ...', flush=True)
         end = monotonic() + START_UP
@@ -125,7 +130,7 @@ class Demo:
             if monotonic() > end:
                 raise DemoFailed(f'no {what} within {START_UP:.0f} s')
 
-    def _watch(self, phase, duration):
+    def _watch(self, phase: str, duration: float) -> float:
         """Record and show the robot for a while."""
         begin, shown = monotonic(), 0.0
         first = len(self.history)
@@ -145,7 +150,7 @@ class Demo:
 
     # -- The demo. -------------------------------------------------------------------------------
 
-    def run(self):
+    def run(self) -> tuple[float, float, float, float]:
         """
         Run both phases.
 
@@ -183,7 +188,7 @@ class Demo:
         return drift, fall, median(self._delays), max(self._delays)
 
 
-def why_it_fell(usual, worst):
+def why_it_fell(usual: float, worst: float) -> str:
     """Return why a robot was not held although its torques are those of its model."""
     if worst > TOLERATED_DELAY:
         return (f'its torques were up to {1e3 * worst:.0f} ms late (the median is '
@@ -194,7 +199,7 @@ def why_it_fell(usual, worst):
             'reason: please report it')
 
 
-def why_it_stayed(model, start):
+def why_it_stayed(model: Model, start: np.ndarray) -> str:
     """Return why a robot did not fall although nothing held it."""
     load = np.abs(gravity_torques(model, start))
     if np.max(load) < NO_LOAD:
@@ -209,11 +214,11 @@ def why_it_stayed(model, start):
             f'fastest, at {speed[k]:.2g} {unit[0]}/s under {load[k]:.2g} {unit[1]}')
 
 
-def plain_lines():
+def plain_lines() -> Show:
     """Return a function that shows the demo in lines of text, one a second."""
     due = {}
 
-    def show(phase, time, demo):
+    def show(phase: str, time: float, demo: Demo) -> None:
         if time >= due.get(phase, 0.0):
             due[phase] = time + 1.0
             worst = np.max(np.abs(demo.q - demo.history[0][1]))
@@ -224,14 +229,14 @@ def plain_lines():
     return show
 
 
-def live_table():
+def live_table() -> tuple[Show, Any]:
     """Return a function that shows the demo as a table updated in place, and its display."""
     from rich.live import Live
     from rich.table import Table
 
     live = Live(refresh_per_second=10)
 
-    def show(phase, time, demo):
+    def show(phase: str, time: float, demo: Demo) -> None:
         table = Table(title=f'{demo.model.name}: {phase}, {time:.1f} s')
         for heading in ('joint', 'position', 'gravity torque', 'drift'):
             table.add_column(heading, justify='left' if heading == 'joint' else 'right')
@@ -247,7 +252,7 @@ def live_table():
     return show, live
 
 
-def plot(demo, path):
+def plot(demo: Demo, path: Path) -> None:
     """Save both phases as a picture."""
     import matplotlib
     matplotlib.use('Agg')
@@ -271,7 +276,7 @@ def plot(demo, path):
     figure.savefig(path, dpi=120)
 
 
-def main():
+def main() -> int:
     """Run the demo and say how it went."""
     parser = argparse.ArgumentParser(prog='make demo', description=__doc__)
     parser.add_argument('--urdf', type=Path, help='the robot (default: an arm with seven joints)')
@@ -285,7 +290,7 @@ def main():
         return _main(options)
 
 
-def _main(options):
+def _main(options: argparse.Namespace) -> int:
     show, live = plain_lines(), None
     if not options.headless and sys.stdout.isatty():
         show, live = live_table()

@@ -3,16 +3,24 @@
 """The health of the dynamics node: once a second, on /diagnostics."""
 
 from collections import Counter
+from collections.abc import Iterator
 from math import isfinite
 from typing import NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
 from rbd_ros.ros.callbacks import guarded
+from rbd_ros.ros.clocks import Clocks
+from rbd_ros.ros.current_robot import CurrentRobot
+from rbd_ros.ros.effort_commands import EffortCommands
+from rbd_ros.ros.log import Log
 from rbd_ros.ros.parameters import NO_GRAVITY
-from rbd_ros.ros.report import ERROR, OK, STALE, WARN
+from rbd_ros.ros.publishing import Publishing
+from rbd_ros.ros.report import ERROR, OK, Report, STALE, WARN
+from rbd_ros.ros.subscriptions import Subscriptions
 from rbd_ros.texts import listed
 from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
 
 # How many ages of joint states are reported, the largest first.
 MOST_AGES = 64
@@ -56,8 +64,9 @@ class Health:
 
     """
 
-    def __init__(self, node, settings, clocks, current, publishing, subscriptions, commands,
-                 report, log):
+    def __init__(self, node: Node, settings: HealthSettings, clocks: Clocks, current: CurrentRobot,
+                 publishing: Publishing, subscriptions: Subscriptions, commands: EffortCommands,
+                 report: Report, log: Log) -> None:
         self._node, self._settings, self._clocks = node, settings, clocks
         self._current, self._publishing, self._subscriptions = current, publishing, subscriptions
         self._commands, self._report, self._log, self._deaf = commands, report, log, set()
@@ -70,17 +79,17 @@ class Health:
         """Use other settings from now on."""
         self._settings = settings
 
-    def close(self):
+    def close(self) -> None:
         """Stop reporting."""
         self._node.destroy_timer(self._timer)
         self._node.destroy_publisher(self._publisher)
 
     @guarded
-    def _publish(self):
+    def _publish(self) -> None:
         """Publish a report."""
         self._publisher.publish(self.message())
 
-    def message(self):
+    def message(self) -> DiagnosticArray:
         """Return a report, and begin the next."""
         findings = [*self._findings_on_states(), *self._findings_on_commands(),
                     *self._findings_on_graph()]
@@ -88,7 +97,7 @@ class Health:
             self._node.get_fully_qualified_name(), self._clocks.stamp(),
             findings or [(OK, 'publishing')], self._facts())
 
-    def _facts(self):
+    def _facts(self) -> dict[str, str]:
         """Return values that are neither good nor bad: one number or word per key."""
         robot = self._current.robot
         facts = {'commands': 'enabled' if self._commands.enabled else 'disabled',
@@ -109,7 +118,7 @@ class Health:
             facts[f'age of {name}, s'] = f'{age:.3f}'
         return facts
 
-    def _findings_on_states(self):
+    def _findings_on_states(self) -> Iterator[tuple[bytes, str]]:
         """Yield what is wrong with the node, its robot and its states."""
         robot, recent = self._current.robot, self._report.recent
         if not self._publishing.active:
@@ -151,7 +160,7 @@ class Health:
             if recent(what):
                 yield WARN, f'{text} ({recent(what)})'
 
-    def _findings_on_commands(self):
+    def _findings_on_commands(self) -> Iterator[tuple[bytes, str]]:
         """Yield what is odd about the commands."""
         robot, settings = self._current.robot, self._settings
         if self._commands.mismatch:
@@ -171,7 +180,7 @@ class Health:
         if robot is not None and np.linalg.norm(robot.model.gravity) < NO_GRAVITY:
             yield WARN, 'gravity is zero'
 
-    def _findings_on_graph(self):
+    def _findings_on_graph(self) -> Iterator[tuple[bytes, str]]:
         """Yield nodes and publishers that should not be there, and connections that fail."""
         node = self._node
         own = (node.get_name(), node.get_namespace())

@@ -21,18 +21,19 @@ class Differentiator:
 
     """
 
-    def __init__(self, turns):
+    def __init__(self, turns: np.ndarray) -> None:
         self._turns = np.asarray(turns, bool)
         self.rates = np.empty(len(self._turns))
         self.forget()
 
-    def forget(self):
+    def forget(self) -> None:
         """Forget all positions."""
         self.rates[:] = np.nan
         self._positions = np.full(len(self._turns), np.nan)
         self._times = np.full(len(self._turns), np.nan)
 
-    def update(self, joints, positions, time, filter_time, timeout):
+    def update(self, joints: np.ndarray, positions: np.ndarray, time: float, filter_time: float,
+               timeout: float) -> None:
         """
         Take over positions.
 

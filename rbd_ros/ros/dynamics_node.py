@@ -10,9 +10,11 @@ if __name__ == '__main__':
     # Before the imports below: they take a second, in which signals must be handled already.
     sys.exit(main())
 
-from functools import partial, wraps    # noqa: I100
+from collections.abc import Callable, Sequence      # noqa: I100
+from functools import partial, wraps
 from math import hypot
 from time import perf_counter
+from typing import Any, TypeAlias
 
 from rbd_ros.ros import parameters
 from rbd_ros.ros.analysis_services import AnalysisServices, AnalysisSettings
@@ -25,24 +27,27 @@ from rbd_ros.ros.effort_commands import CommandSettings, EffortCommands
 from rbd_ros.ros.log import Log
 from rbd_ros.ros.publishing import Publishing, PublishingSettings
 from rbd_ros.ros.report import Report
-from rbd_ros.ros.robot import RobotSettings
+from rbd_ros.ros.robot import Robot, RobotSettings
 from rbd_ros.ros.services import Services, ServiceSettings
 from rbd_ros.ros.subscriptions import ListeningSettings, Subscriptions
 from rbd_ros.ros.usage import usage
 from rbd_ros.ros.worker import Worker
 from rbd_ros.warmup import warm_up
 from rcl_interfaces.msg import SetParametersResult
-from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.parameter import Parameter
 from std_srvs.srv import SetBool
 
 # s, after which a computing thread gives up the interpreter
 SWITCH_INTERVAL = 2e-4
 
+Transition: TypeAlias = Callable[[Any, LifecycleState], TransitionCallbackReturn]
 
-def transition(callback):
+
+def transition(callback: Transition) -> Transition:
     """Log and report what a life-cycle transition raises; the node is then unconfigured."""
     @wraps(callback)
-    def wrapper(self, state):
+    def wrapper(self: Any, state: LifecycleState) -> TransitionCallbackReturn:
         try:
             return callback(self, state)
         except Exception as error:
@@ -81,7 +86,7 @@ class DynamicsNode(LifecycleNode):
     # Exceptions whose message alone is shown to a user.
     errors = ()
 
-    def __init__(self, *, alone=False, **options):
+    def __init__(self, *, alone: bool = False, **options: Any) -> None:
         self._parts = []
         super().__init__('dynamics', **options)
         self._log, self.report = Log(self.get_logger()), Report()
@@ -102,33 +107,33 @@ class DynamicsNode(LifecycleNode):
         guard_services(self, self.report, self._log)
 
     @property
-    def robot(self):
+    def robot(self) -> Robot | None:
         """Return the present robot, or None."""
         return None if self.current is None else self.current.robot
 
     @property
-    def configured(self):
+    def configured(self) -> bool:
         """Return whether the topics and services exist."""
         return bool(self._parts)
 
     @property
-    def active(self):
+    def active(self) -> bool:
         """Return whether outputs may flow."""
         return self.configured and self.publishing.active
 
     @staticmethod
-    def usage():
+    def usage() -> str:
         """Return what `dynamics_node --help` prints."""
         return usage('dynamics_node', __doc__, parameters.DESCRIPTIONS)
 
-    def uses_events(self):
+    def uses_events(self) -> bool:
         """Return whether the events executor is to spin the node."""
         return self.get_parameter('executor').value == 'events'
 
     # -- Lifecycle. ------------------------------------------------------------------------------
 
     @transition
-    def on_configure(self, state):
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the parameters, compile the kernels and create all topics and services."""
         try:
             self.parameters = parameters.read(self, refused=self._refused)
@@ -151,7 +156,7 @@ class DynamicsNode(LifecycleNode):
             self._log.info('ready: waiting for a robot description')
         return super().on_configure(state)
 
-    def _make_parts(self):
+    def _make_parts(self) -> None:
         """Create the parts of the node, each with just what it needs."""
         select, report, log = self.parameters.select, self.report, self._log
         if self.commands is None:
@@ -188,7 +193,7 @@ class DynamicsNode(LifecycleNode):
         self._parts.append(self.health.close)
         guard_services(self, report, log)
 
-    def _configure_parts(self):
+    def _configure_parts(self) -> None:
         """Give each part the parameters that it uses, after a change."""
         select = self.parameters.select
         self.commands.configure(select(CommandSettings))
@@ -200,48 +205,48 @@ class DynamicsNode(LifecycleNode):
         self.current.configure(select(ChangeSettings), select(RobotSettings))
 
     @transition
-    def on_activate(self, state):
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Start the outputs."""
         self.commands.begin()
         self.publishing.begin()
         return super().on_activate(state)
 
     @transition
-    def on_deactivate(self, state):
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """End the commands and stop the outputs; services keep answering."""
         self.finish()
         return super().on_deactivate(state)
 
     @transition
-    def on_cleanup(self, state):
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Destroy what on_configure created."""
         self._take_down()
         return super().on_cleanup(state)
 
     @transition
-    def on_shutdown(self, state):
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """End the commands and destroy all parts."""
         self.finish()
         self._take_down()
         return super().on_shutdown(state)
 
     @transition
-    def on_error(self, state):
+    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Destroy all parts: the node is then unconfigured and can be configured again."""
         self._take_down()
         return TransitionCallbackReturn.SUCCESS
 
-    def finish(self):
+    def finish(self) -> None:
         """End the commands and stop all outputs."""
         if self.active:
             self.publishing.finish()
 
-    def _take_down(self):
+    def _take_down(self) -> None:
         while self._parts:
             self._parts.pop()()
         self.current = self.publishing = None
 
-    def destroy_node(self):
+    def destroy_node(self) -> None:
         """Destroy all parts, and the node."""
         self._take_down()
         super().destroy_node()
@@ -250,7 +255,7 @@ class DynamicsNode(LifecycleNode):
 
     # -- Events. ---------------------------------------------------------------------------------
 
-    def check_parameters(self, changes):
+    def check_parameters(self, changes: Sequence[Parameter]) -> SetParametersResult:
         """Return whether parameters may change, with the reason if not."""
         try:
             new = parameters.read(self, changes, self._refused)
@@ -264,7 +269,7 @@ class DynamicsNode(LifecycleNode):
         return SetParametersResult(successful=True)
 
     @guarded
-    def _apply_parameters(self, changes):
+    def _apply_parameters(self, changes: Sequence[Parameter]) -> None:
         """Put changed parameters into effect."""
         for change in changes:
             self._refused.pop(change.name, None)
@@ -277,7 +282,7 @@ class DynamicsNode(LifecycleNode):
             self.commands.disturb()
         self.current.follow_gravity()
 
-    def _on_jump(self, what):
+    def _on_jump(self, what: str) -> None:
         """Forget all states: time jumped."""
         self.report.fail('time jumps', what)
         self._log.warning(f'{what}: waiting for new states', 'time jumps')
@@ -285,13 +290,14 @@ class DynamicsNode(LifecycleNode):
         if self.robot is not None:
             self.robot.forget()
 
-    def _failed(self, error):
+    def _failed(self, error: Exception) -> None:
         """Log and report an exception that the worker caught."""
         text = f'{type(error).__name__}: {error}'
         self.report.fail('errors', text)
         self._log.error(text, 'worker')
 
-    def _enable_commands(self, request, response):
+    def _enable_commands(self, request: SetBool.Request,
+                         response: SetBool.Response) -> SetBool.Response:
         """Enable or disable ~/effort_commands."""
         self.current.enable_commands(request.data)
         response.success = True

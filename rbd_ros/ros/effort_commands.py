@@ -19,6 +19,7 @@ The invariant, for any two consecutive commands:
 """
 
 from collections import deque
+from collections.abc import Sequence
 from statistics import median
 from typing import NamedTuple
 
@@ -97,7 +98,7 @@ class EffortCommands:
         self._unheard = None            # s, since when there is no subscriber
         self._start()
 
-    def _start(self):
+    def _start(self) -> None:
         """Forget what was commanded: the next command is the first."""
         self._commanded = None          # s, time of the last command
         self._computed = None           # s, time of the last command for a state
@@ -113,7 +114,7 @@ class EffortCommands:
 
     # -- Joints, beginning and end. --------------------------------------------------------------
 
-    def follow(self, joints, limits):
+    def follow(self, joints: Sequence[str], limits: Sequence[float]) -> None:
         """
         Follow a change of the robot.
 
@@ -140,13 +141,13 @@ class EffortCommands:
             return
         self._adopt(joints, limits)
 
-    def _wait(self, joints, limits):
+    def _wait(self, joints: Sequence[str], limits: Sequence[float]) -> None:
         self._waiting = joints, limits
         self.mismatch = ('~/effort_commands have ended: the robot now has the joints '
                          + ', '.join(joints) + ', commands were for ' + ', '.join(self.joints)
                          + '; check the controller, then call ~/enable_commands')
 
-    def _adopt(self, joints, limits):
+    def _adopt(self, joints: Sequence[str], limits: Sequence[float]) -> None:
         limit = dict(zip(joints, limits))
         if set(joints) != set(self.joints):
             last = dict(zip(self.joints, self._last))
@@ -156,7 +157,7 @@ class EffortCommands:
         self._limits = np.array([limit[name] for name in self.joints], float)
         self.disturb()
 
-    def enable(self):
+    def enable(self) -> None:
         """Enable commands (again), for the joints of the present robot."""
         if self._waiting is not None:
             joints, limits = self._waiting
@@ -165,28 +166,28 @@ class EffortCommands:
         self.enabled = True
         self.begin()
 
-    def disable(self):
+    def disable(self) -> None:
         """Disable commands: they end as `repeat` says."""
         self.enabled = False
         self.end()
 
-    def begin(self):
+    def begin(self) -> None:
         """Begin commands (again) if they are enabled: the node has become active."""
         if self.enabled:
             self._ended = False
             self.disturb()
 
-    def end(self):
+    def end(self) -> None:
         """End commands, as `repeat` says."""
         self._ended = True
 
-    def disturb(self):
+    def disturb(self) -> None:
         """Begin a blend from the last command with the next one."""
         self._disturbed = True
 
     # -- Commands. -------------------------------------------------------------------------------
 
-    def update(self, efforts, now):
+    def update(self, efforts: np.ndarray, now: float) -> np.ndarray:
         """
         Return the command for efforts that were just computed.
 
@@ -228,7 +229,7 @@ class EffortCommands:
         self._left = max(self._left - min(step, MOST_OF_BLEND), 0.0)
         return self._last
 
-    def repeat(self, now, states_come=False):
+    def repeat(self, now: float, states_come: bool = False) -> np.ndarray | None:
         """
         Return the command to send while no efforts are computed, or None.
 
@@ -266,7 +267,7 @@ class EffortCommands:
         self._ramp_left = max(self._ramp_left - step, 0.0)
         return self._last
 
-    def _approach(self, goal, step, left, now):
+    def _approach(self, goal: np.ndarray, step: float, left: float, now: float) -> None:
         """Move the last command towards a goal, by the share of the time left that has passed."""
         settings = self._settings
         blend = min(step, MOST_OF_BLEND)
@@ -279,17 +280,17 @@ class EffortCommands:
         self._last[:] = goal
         self._commanded = now
 
-    def nobody_listens(self, now):
+    def nobody_listens(self, now: float) -> None:
         """Record that the commands have no subscriber at this time, s."""
         if self._unheard is None:
             self._unheard = now
 
-    def _hear(self, now):
+    def _hear(self, now: float) -> None:
         if self._unheard is not None and now - self._unheard > FORGOTTEN:
             self._start()
         self._unheard = None
 
-    def beyond_limits(self):
+    def beyond_limits(self) -> list[str]:
         """Return the joints whose efforts have exceeded their limits since the last call."""
         names = [name for name, beyond in zip(self.joints, self._beyond) if beyond]
         self._beyond[:] = False

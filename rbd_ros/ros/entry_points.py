@@ -8,12 +8,19 @@ ended while it is loading exits with code 0, too.
 
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
 import importlib
 import os
 import signal
 import sys
 from threading import Lock, Thread
 from time import sleep
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rclpy.node import Node
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # s, a wait that is repeated for ever
@@ -33,7 +40,7 @@ class End:
 
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._lock, self._finish = Lock(), None
         self._pipe, written = os.pipe()
         os.set_blocking(written, False)
@@ -42,12 +49,12 @@ class End:
             signal.signal(number, lambda *_: None)
         Thread(target=self._wait, name='end', daemon=True).start()
 
-    def call(self, finish):
+    def call(self, finish: Callable[[], object]) -> None:
         """From now on, call a function instead of ending at once."""
         with self._lock:
             self._finish = finish
 
-    def _wait(self):
+    def _wait(self) -> None:
         os.read(self._pipe, 1)
         with self._lock:
             if self._finish is not None:
@@ -59,7 +66,7 @@ class End:
             os._exit(0)
 
 
-def _leave_ros():
+def _leave_ros() -> None:
     """Shut ROS down if it is up, and end the program."""
     try:
         sys.modules['rclpy'].try_shutdown()
@@ -69,7 +76,7 @@ def _leave_ros():
         os._exit(0)
 
 
-def _spin(node, events, end):
+def _spin(node: Node, events: bool, end: End) -> None:
     """Spin a node, with rclpy's events executor or its single-threaded one, until the end."""
     import rclpy
     from rclpy.executors import SingleThreadedExecutor
@@ -87,7 +94,7 @@ def _spin(node, events, end):
         executor.spin_until_future_complete(asked, FOR_EVER)
 
 
-def _start_ros(args):
+def _start_ros(args: list[str]) -> None:
     """Initialise ROS, or end the program with the reason why that fails."""
     import rclpy
     from rclpy.signals import SignalHandlerOptions
@@ -101,7 +108,7 @@ def _start_ros(args):
         raise SystemExit(f'ROS does not start: {error}{hint}') from None
 
 
-def run(module, name, args=None):
+def run(module: str, name: str, args: list[str] | None = None) -> None:
     """
     Create a node and spin it until SIGINT or SIGTERM, which are a normal end.
 
@@ -143,11 +150,11 @@ def run(module, name, args=None):
             signal.signal(number, signal.SIG_IGN)
 
 
-def dynamics_node():
+def dynamics_node() -> None:
     """Run the dynamics node until a signal ends it."""
     run('rbd_ros.ros.dynamics_node', 'DynamicsNode')
 
 
-def simulated_robot():
+def simulated_robot() -> None:
     """Run the simulated robot until a signal ends it."""
     run('rbd_ros.ros.simulated_robot', 'SimulatedRobot')

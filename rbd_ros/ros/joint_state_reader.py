@@ -44,7 +44,7 @@ class State(NamedTuple):
     """
 
     stamp: Time
-    name: list
+    name: list[str]
     position: np.ndarray
     velocity: np.ndarray
     effort: np.ndarray
@@ -59,10 +59,10 @@ class Reader:
 
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._layouts, self._look_due = {}, 0.0
 
-    def read(self, raw):
+    def read(self, raw: bytes) -> State:
         """
         Return what a message says.
 

@@ -3,11 +3,15 @@
 """The state of a robot, put together by joint name from whatever joint states arrive."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 
 from rbd_ros.model.joints import KINDS
+from rbd_ros.model.model import Model
 from rbd_ros.ros.differentiator import Differentiator
+from rbd_ros.ros.joint_state_reader import State
+from sensor_msgs.msg import JointState
 
 # How many names of joints that the robot does not have are kept for the log.
 MOST_UNKNOWN = 100
@@ -28,7 +32,7 @@ class Rejected(Exception):
 
     """
 
-    def __init__(self, text, kind):
+    def __init__(self, text: str, kind: str) -> None:
         super().__init__(text)
         self.kind = kind
 
@@ -58,7 +62,7 @@ class JointStates:
 
     """
 
-    def __init__(self, model):
+    def __init__(self, model: Model) -> None:
         self._names, self._q_of, self._v_of, turns = [], [], [], []
         for joint, q, v in model.moving_joints:
             if KINDS[joint.kind].is_screws:
@@ -76,7 +80,7 @@ class JointStates:
         self.q, self.v, self.effort = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
         self.forget()
 
-    def forget(self):
+    def forget(self) -> None:
         """Forget the states of all joints."""
         self.q[:] = self.v[:] = self.effort[:] = np.nan
         self._came = np.full(len(self._names), -np.inf)
@@ -87,7 +91,8 @@ class JointStates:
         """Take over the coordinates and twist of a floating base, which come first."""
         self.q[:len(q)], self.v[:len(v)] = q, v
 
-    def update(self, message, now, stamp=0.0, timeout=np.inf, filter_time=None):
+    def update(self, message: JointState | State, now: float, stamp: float = 0.0,
+               timeout: float = np.inf, filter_time: float | None = None) -> bool:
         """
         Take over the states in a message.
 
@@ -150,7 +155,7 @@ class JointStates:
         self._came[self._target] = now
         return True
 
-    def _lay_out(self, names):
+    def _lay_out(self, names: Sequence[str]) -> None:
         """Look up where the joints are in messages with these names."""
         names = list(names)
         if not names:
@@ -168,7 +173,7 @@ class JointStates:
         self._v_target = self._v_of[self._target]
         self._layout_of = names
 
-    def missing(self, now, timeout):
+    def missing(self, now: float, timeout: float) -> list[str]:
         """
         Return the joints whose position is unknown or too old.
 
@@ -190,18 +195,18 @@ class JointStates:
         stale = ~((ages >= 0.0) & (ages <= timeout))
         return [self._names[k] for k in np.flatnonzero(stale)] if stale.any() else []
 
-    def ages(self, now):
+    def ages(self, now: float) -> dict[str, float]:
         """Return the age of the position of every joint, s, by name; inf: never received."""
         return dict(zip(self._names, (now - self._came).tolist()))
 
-    def missing_velocities(self):
+    def missing_velocities(self) -> list[str]:
         """Return the joints whose velocity is unknown or out of range."""
         if np.abs(self.v).max(initial=0.0) < LARGEST:
             return []
         return [name for name, k in zip(self._names, self._v_of)
                 if not abs(self.v[k]) < LARGEST]
 
-    def velocity_or(self, replacement):
+    def velocity_or(self, replacement: float) -> np.ndarray:
         """Return the velocity, and a replacement for each joint without one."""
         if replacement is None:
             replacement = self.differentiator.rates

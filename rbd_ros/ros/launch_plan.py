@@ -7,11 +7,12 @@ A launch that failed halfway would leave nodes behind that command a robot.
 
 """
 
+from collections.abc import Callable, Mapping
 import os
 from pathlib import Path
 import re
 import shlex
-from typing import NamedTuple
+from typing import Any, NamedTuple
 import warnings
 
 from rbd_ros.errors import ModelWarning, RbdError
@@ -74,13 +75,14 @@ class Process(NamedTuple):
     package: str
     executable: str
     name: str | None = None
-    parameters: tuple = ()
-    remappings: tuple = ()
-    arguments: tuple = ()
+    parameters: tuple[Any, ...] = ()
+    remappings: tuple[tuple[str, str], ...] = ()
+    arguments: tuple[str, ...] = ()
     required: bool = True
 
 
-def plan(values, find=None):
+def plan(values: Mapping[str, str],
+         find: Callable[[str, str], bool] | None = None) -> list[Process]:
     """
     Return the nodes to start.
 
@@ -152,7 +154,7 @@ def plan(values, find=None):
     return processes
 
 
-def _truth(values, name, empty=None):
+def _truth(values: Mapping[str, str], name: str, empty: bool | None = None) -> bool | None:
     """Return whether an argument is true."""
     text = values[name].lower()
     if text not in ('true', 'false') and (text or empty is None):
@@ -160,7 +162,7 @@ def _truth(values, name, empty=None):
     return text == 'true' if text else empty
 
 
-def _parameter_file(values):
+def _parameter_file(values: Mapping[str, str]) -> str:
     """Return the path of the parameter file."""
     path = _expanded(values['params']) if values['params'] else share(
         'config', 'dynamics.param.yaml')
@@ -169,7 +171,7 @@ def _parameter_file(values):
     return str(path)
 
 
-def _expanded(path):
+def _expanded(path: str) -> Path:
     """Return a path with ``~`` expanded."""
     try:
         return Path(path).expanduser()
@@ -177,7 +179,7 @@ def _expanded(path):
         raise LaunchError(f'{path}: {error}') from None
 
 
-def _words(text):
+def _words(text: str) -> list[str]:
     """Return the words of a text, quoted as in a shell."""
     try:
         return shlex.split(text)
@@ -185,7 +187,7 @@ def _words(text):
         raise LaunchError(f'{text}: {error}') from None
 
 
-def _is_installed(package, executable):
+def _is_installed(package: str, executable: str) -> bool:
     """Return whether ROS would find an executable."""
     from ament_index_python.packages import get_package_prefix, PackageNotFoundError
     try:
@@ -195,7 +197,7 @@ def _is_installed(package, executable):
     return os.access(Path(prefix, 'lib', package, executable), os.X_OK)
 
 
-def _missing(process):
+def _missing(process: Process) -> str:
     """Say what to do about a program that is not there."""
     text = f"{process.package} is not installed, or has no executable '{process.executable}'"
     if process.package not in PACKAGES:
@@ -207,7 +209,7 @@ def _missing(process):
 
 # -- The model. -----------------------------------------------------------------------------------
 
-def description(model, xacro_args=''):
+def description(model: str, xacro_args: str = '') -> tuple[str, str]:
     """
     Return the URDF of a robot and its root link.
 
@@ -253,7 +255,7 @@ def description(model, xacro_args=''):
     return text, robot.link_names[0]
 
 
-def _split(model):
+def _split(model: str) -> tuple[Path, list[str]]:
     """Return the path of a model, and the arguments of xacro that follow it."""
     path = _expanded(model)
     found = re.fullmatch(r'(.+?)((?:\s+\w+:=\S*)+)', model)

@@ -3,6 +3,7 @@
 """The log of a node, whose lines stay whole, short and few, whatever others send."""
 
 from time import monotonic
+from typing import Any
 
 from rbd_ros.texts import printable
 
@@ -24,32 +25,32 @@ class Log:
 
     """
 
-    def __init__(self, logger):
+    def __init__(self, logger: Any) -> None:
         self._logger, self._said = logger, {}
 
     # rclpy identifies a log call by its line in the source: each severity needs its own.
-    def info(self, text, kind=None):
+    def info(self, text: str, kind: str | None = None) -> bool:
         """Log what is good to know."""
         if self._may(kind):
             self._logger.info(printable(text))
             return True
         return False
 
-    def warning(self, text, kind=None):
+    def warning(self, text: str, kind: str | None = None) -> bool:
         """Log what an operator should look at."""
         if self._may(kind):
             self._logger.warning(printable(text))
             return True
         return False
 
-    def error(self, text, kind=None):
+    def error(self, text: str, kind: str | None = None) -> bool:
         """Log what keeps the node from its work."""
         if self._may(kind):
             self._logger.error(printable(text))
             return True
         return False
 
-    def _may(self, kind):
+    def _may(self, kind: str | None) -> bool:
         """Return whether a line of a kind may be logged now."""
         now = monotonic()
         if kind is not None and now - self._said.get(kind, -QUIET) < QUIET:

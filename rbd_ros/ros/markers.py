@@ -2,14 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Centres of mass, gravity torques, inertias and external wrenches as markers for RViz."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from time import monotonic
 
-from builtin_interfaces.msg import Duration
+from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Point
 import numpy as np
 from rbd_ros.model.configurations import quaternion_of_turn
+from rbd_ros.model.description import Link
+from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import log, pose
-from rbd_ros.ros.serialized_messages import numbers, Template
+from rbd_ros.ros.serialized_messages import Field, numbers, Template
+from rbd_ros.workspace import DynamicsTerms
 from rclpy.serialization import serialize_message
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
@@ -46,7 +50,7 @@ class Markers:
 
     """
 
-    def __init__(self, model, prefix=''):
+    def __init__(self, model: Model, prefix: str = '') -> None:
         self._model = model
         self._links = [k for k, link in enumerate(model.links) if link.mass > 0.0]
         self._coms = np.array([[*model.links[k].com, 1.0] for k in self._links]).reshape(-1, 4)
@@ -67,12 +71,12 @@ class Markers:
         self._ellipsoids_due = 0.0
         self._wrenches = {}
 
-    def show_wrenches(self, wrenches):
+    def show_wrenches(self, wrenches: Mapping[str, np.ndarray]) -> None:
         """Show wrenches, (moment, force) by link in its axes, in the next array."""
         self._wrenches = {link: wrench for link, wrench in wrenches.items()
                           if link in self._model.link_names}
 
-    def _template(self, frame):
+    def _template(self, frame: str) -> Template:
         """Return the markers that every state moves."""
         com = _marker('com', 0, Marker.SPHERE, RED, COM_DIAMETER)
         fields = {'com': numbers(com.pose.position, 'x', 'y', 'z')}
@@ -88,7 +92,8 @@ class Markers:
         return Template(MarkerArray(markers=markers), [marker.header for marker in markers],
                         fields)
 
-    def update(self, stamp, frame, poses, terms):
+    def update(self, stamp: Time, frame: str, poses: np.ndarray,
+               terms: DynamicsTerms) -> Iterator[MarkerArray | bytes]:
         """
         Move the markers to a state.
 
@@ -130,7 +135,7 @@ class Markers:
         if arrows:
             yield MarkerArray(markers=arrows)
 
-    def _wrench_arrows(self, stamp, frame, poses):
+    def _wrench_arrows(self, stamp: Time, frame: str, poses: np.ndarray) -> list[Marker]:
         """Return arrows for the wrenches of the latest request, to be shown once."""
         markers = []
         for link, wrench in self._wrenches.items():
@@ -151,7 +156,7 @@ class Markers:
         return markers
 
 
-def ellipsoid(link):
+def ellipsoid(link: Link) -> tuple[np.ndarray, np.ndarray]:
     """
     Return the ellipsoid of uniform density that has the mass and inertia of a link.
 
@@ -175,7 +180,7 @@ def ellipsoid(link):
     return axes, np.maximum(diameters, THINNEST)
 
 
-def _ellipsoid(number, link, frame):
+def _ellipsoid(number: int, link: Link, frame: str) -> Marker:
     axes, diameters = ellipsoid(link)
     marker = _marker('inertia', number, Marker.SPHERE, GREY, 0.0)
     # Without a stamp RViz takes the latest transform.
@@ -188,25 +193,26 @@ def _ellipsoid(number, link, frame):
     return marker
 
 
-def _marker(space, number, kind, color, diameter):
+def _marker(space: str, number: int, kind: int, color: tuple[float, ...],
+            diameter: float) -> Marker:
     marker = Marker(ns=space, id=number, type=kind, action=Marker.ADD, color=color)
     _place(marker.scale, np.full(3, diameter))
     return marker
 
 
-def _arrow(space, number, color):
+def _arrow(space: str, number: int, color: tuple[float, ...]) -> Marker:
     marker = Marker(ns=space, id=number, type=Marker.ARROW, action=Marker.ADD, color=color)
     marker.scale.x, marker.scale.y, marker.scale.z = 0.015, 0.03, 0.05
     return marker
 
 
-def _points(marker, number):
+def _points(marker: Marker, number: int) -> Field:
     """Return the points of a marker as a field of a template."""
-    def write(flat):
+    def write(flat: Sequence[float]) -> None:
         marker.points = [Point(x=x, y=y, z=z)
                          for x, y, z in zip(flat[0::3], flat[1::3], flat[2::3])]
     return (number, 3), write
 
 
-def _place(point, xyz):
+def _place(point: Point, xyz: Sequence[float] | np.ndarray) -> None:
     point.x, point.y, point.z = xyz.tolist()

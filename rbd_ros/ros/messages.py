@@ -2,8 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The messages that the dynamics node publishes, serialized once and then updated in place."""
 
+from collections.abc import Mapping
+
+from builtin_interfaces.msg import Time
+
 from geometry_msgs.msg import PointStamped
+import numpy as np
 from rbd_msgs.msg import DynamicsStamped, MatrixStamped
+from rbd_ros.model.model import Model
 from rbd_ros.ros.serialized_messages import field, numbers, Template
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -44,10 +50,10 @@ MATRICES = {'~/mass_matrix': ('M', None, None), '~/coriolis_matrix': ('C', None,
 class CommandMessages:
     """Messages of effort commands; the number of joints may change."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._number = None
 
-    def message(self, efforts):
+    def message(self, efforts: np.ndarray) -> bytes:
         """Return the serialized message with efforts."""
         if len(efforts) != self._number:
             self._number, message = len(efforts), TOPICS[COMMANDS]()
@@ -69,11 +75,12 @@ class Outputs:
 
     """
 
-    def __init__(self, model, model_id):
+    def __init__(self, model: Model, model_id: int) -> None:
         self._model, self._model_id = model, model_id
         self._frame, self._templates = None, {}
 
-    def message(self, topic, stamp, frame, values):
+    def message(self, topic: str, stamp: Time, frame: str,
+                values: Mapping[str, np.ndarray]) -> bytes:
         """
         Return the serialized message of a topic for one state.
 
@@ -100,7 +107,7 @@ class Outputs:
             self._templates[topic] = self._template(topic)
         return self._templates[topic].fill(stamp, values)
 
-    def _template(self, topic):
+    def _template(self, topic: str) -> Template:
         """Return the template of a topic: its message, complete but for the numbers."""
         names, nq, nv = list(self._model.velocity_names), self._model.nq, self._model.nv
         message = TOPICS[topic]()

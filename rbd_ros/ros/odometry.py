@@ -5,9 +5,12 @@
 from collections import deque
 from typing import NamedTuple
 
+from nav_msgs.msg import Odometry
+
 import numpy as np
 from rbd_ros.model.configurations import quaternion_of_turn
-from rbd_ros.model.joints import quaternion_matrix
+from rbd_ros.model.joints import Joint, quaternion_matrix
+from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, inverse, log, pose
 from rbd_ros.ros import convert
 from rbd_ros.ros.joint_states import LARGEST, Rejected
@@ -58,17 +61,17 @@ class OdometryStates:
 
     """
 
-    def __init__(self, model, joint, prefix=''):
+    def __init__(self, model: Model, joint: Joint, prefix: str = '') -> None:
         self._model, self._joint, self._prefix = model, joint, prefix
         self._body = model.tree.link_body[model.link_index(joint.child)]
         self._rest = inverse(joint.placement)
         self.forget()
 
-    def forget(self):
+    def forget(self) -> None:
         """Forget all states."""
         self._history = deque(maxlen=HISTORY)
 
-    def update(self, message, now):
+    def update(self, message: Odometry, now: float) -> None:
         """
         Take over a message.
 
@@ -105,7 +108,8 @@ class OdometryStates:
             convert.seconds(message.header.stamp), now, message.header.frame_id,
             np.append(quaternion_of_turn(log(base)[:3]), base[:3, 3]), Ad(T) @ V))
 
-    def nearest(self, stamp, now, timeout):
+    def nearest(self, stamp: float, now: float,
+                timeout: float) -> tuple[BaseState | None, float | None]:
         """
         Return the state that is nearest in time to a stamp.
 

@@ -3,14 +3,17 @@
 """The parameters of the dynamics node: their descriptions, ranges and checks."""
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from math import hypot, isfinite
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from rbd_ros.texts import listed
+from rbd_ros.workspace_analysis import Factorization
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.exceptions import InvalidParameterValueException
+from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 CHOICES = {
@@ -38,14 +41,14 @@ class Parameters:
 
     robot_description: str
     publish_rate: float
-    gravity: tuple
+    gravity: tuple[float, ...]
     gravity_limit: float
-    command_joints: tuple
-    joints: tuple
-    locked_joints: tuple
-    locked_positions: tuple
-    armature_joints: tuple
-    armature: tuple
+    command_joints: tuple[str, ...]
+    joints: tuple[str, ...]
+    locked_joints: tuple[str, ...]
+    locked_positions: tuple[float, ...]
+    armature_joints: tuple[str, ...]
+    armature: tuple[float, ...]
     floating_base: bool
     friction: bool
     model_changes: str
@@ -63,7 +66,7 @@ class Parameters:
     frame_prefix: str
     task_link: str
     condition_limit: float
-    coriolis_factorization: str
+    coriolis_factorization: Factorization
     strict_urdf: bool
     executor: str
     autostart: bool
@@ -139,7 +142,7 @@ CHANGEABLE = ('publish_rate', 'gravity', 'gravity_limit', 'friction', 'model_cha
 _OF_RCLPY = ('use_sim_time', 'qos_overrides.', 'start_type_description_service')
 
 
-def declare(node):
+def declare(node: Node) -> dict[str, str]:
     """
     Declare the parameters of a node.
 
@@ -167,7 +170,7 @@ def declare(node):
     return refused
 
 
-def _descriptor(name, *, read_only=False):
+def _descriptor(name: str, *, read_only: bool = False) -> ParameterDescriptor:
     """Return the description of a parameter."""
     _, description, *limits = DESCRIPTIONS[name]
     # Integers are accepted as floats; wrong types are reported in one place, by `read`.
@@ -183,7 +186,7 @@ def _descriptor(name, *, read_only=False):
     return result
 
 
-def unknown_overrides(node):
+def unknown_overrides(node: Node) -> Iterator[str]:
     """Yield a sentence for every override that names no parameter of the node."""
     # rclpy has no public way to read the overrides.
     given = getattr(node, '_parameter_overrides', {})
@@ -194,7 +197,8 @@ def unknown_overrides(node):
                    + (f", did you mean '{near[0]}'?" if near else '; it has no effect'))
 
 
-def read(node, changes=(), refused=None):
+def read(node: Node, changes: Sequence[Parameter] = (),
+         refused: dict[str, str] | None = None) -> Parameters:
     """
     Return the values of the parameters of a node, checked.
 
@@ -223,7 +227,7 @@ def read(node, changes=(), refused=None):
     return Parameters(**values)
 
 
-def _typed(name, value):
+def _typed(name: str, value: Any) -> Any:
     """Return a value converted to the type of its parameter; raise if it does not fit."""
     default, _, *limits = DESCRIPTIONS[name]
     if value is None and not isinstance(default, Parameter.Type):
@@ -259,7 +263,7 @@ def _typed(name, value):
     return tuple(float(one) for one in value)
 
 
-def _check(values):
+def _check(values: dict[str, Any]) -> None:
     """Raise if values are out of range or do not fit together."""
     if 0.0 < values['publish_rate'] < LOWEST_RATE:
         raise BadParameter(f'publish_rate must be 0 or at least {LOWEST_RATE} Hz, got '

@@ -4,16 +4,25 @@
 
 from math import isfinite
 from time import perf_counter, sleep
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from rbd_ros import friction_torques, RbdError, SingularError
 from rbd_ros.ros.callbacks import guarded
+from rbd_ros.ros.clocks import Clocks
+from rbd_ros.ros.current_robot import CurrentRobot
+from rbd_ros.ros.effort_commands import EffortCommands
+from rbd_ros.ros.log import Log
 from rbd_ros.ros.messages import (C_RATE, CommandMessages, COMMANDS, RATE_TOPICS, TASK_INERTIA,
                                   TOPICS, VELOCITY_TOPICS)
+from rbd_ros.ros.report import Report
+from rbd_ros.ros.robot import Robot
+from rbd_ros.workspace import DynamicsTerms
+from rbd_ros.workspace_analysis import Factorization
 from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks
+from rclpy.node import Node
 from visualization_msgs.msg import MarkerArray
 
 NO_VELOCITY = 'the velocity is not known'
@@ -40,7 +49,7 @@ class PublishingSettings(NamedTuple):
     marker_rate: float
     task_link: str
     condition_limit: float
-    coriolis_factorization: str
+    coriolis_factorization: Factorization
 
 
 class Publishing:
@@ -71,7 +80,9 @@ class Publishing:
 
     """
 
-    def __init__(self, node, settings, clocks, current, commands, report, log):
+    def __init__(self, node: Node, settings: PublishingSettings, clocks: Clocks,
+                 current: CurrentRobot, commands: EffortCommands, report: Report,
+                 log: Log) -> None:
         self._node, self._settings, self._clocks = node, settings, clocks
         self._current, self._commands = current, commands
         self._report, self._log = report, log
@@ -95,7 +106,7 @@ class Publishing:
         if (settings.publish_rate, settings.on_stale) != (before.publish_rate, before.on_stale):
             self._start_timers()
 
-    def _start_timers(self):
+    def _start_timers(self) -> None:
         """Start the timers that the settings ask for, in place of those there are."""
         self._stop_timers()
         # Commands first: they must go on even if the other timer cannot be created.
@@ -106,17 +117,17 @@ class Publishing:
             self._timers.append(self._node.create_timer(1.0 / self._settings.publish_rate,
                                                         self._on_timer, clock=self._wall))
 
-    def _stop_timers(self):
+    def _stop_timers(self) -> None:
         """Destroy the timers."""
         for timer in self._timers:
             self._node.destroy_timer(timer)
         self._timers = []
 
-    def publishers(self):
+    def publishers(self) -> list[Any]:
         """Return all publishers of outputs."""
         return [*self._publishers.values(), self._marker_publisher]
 
-    def close(self):
+    def close(self) -> None:
         """Destroy timers and publishers."""
         self._stop_timers()
         for publisher in self.publishers():
@@ -126,13 +137,13 @@ class Publishing:
         """Start the outputs."""
         self.active = True
 
-    def is_commanding(self):
+    def is_commanding(self) -> bool:
         """Return whether commands are being sent to a subscriber."""
         return (self.active and self._commands.enabled
                 and self._publishers[COMMANDS].get_subscription_count() > 0)
 
     @guarded
-    def _on_timer(self):
+    def _on_timer(self) -> None:
         """Answer the latest state if it is new and still recent."""
         robot, start = self._current.robot, perf_counter()
         now = self._clocks.age_time()
@@ -142,7 +153,7 @@ class Publishing:
             if (perf_counter() - start) * self._settings.publish_rate > 1.0:
                 self._report.count('overruns')
 
-    def _look_who_listens(self, moment):
+    def _look_who_listens(self, moment: float) -> None:
         """Look, not too often, which topics have subscribers."""
         if moment >= self._listeners_due:
             self._listeners_due = moment + LISTENERS_PERIOD
@@ -152,7 +163,7 @@ class Publishing:
             if COMMANDS not in self._heard:
                 self._commands.nobody_listens(moment)
 
-    def answer(self, robot, now):
+    def answer(self, robot: Robot, now: float) -> None:
         """
         Compute the dynamics of the latest state and publish it on topics with subscribers.
 
@@ -193,7 +204,8 @@ class Publishing:
                                                 robot.workspace.place_links(q), terms):
                 self._marker_publisher.publish(message)
 
-    def _publish(self, topic, values, robot, terms):
+    def _publish(self, topic: str, values: dict[str, Any], robot: Robot,
+                 terms: DynamicsTerms) -> str | None:
         """Publish one topic, or return why not; an error does not affect the other topics."""
         q, v = values['q'], values['v']
         try:
@@ -218,14 +230,15 @@ class Publishing:
             self._report.fail('errors', f'{topic}: {type(error).__name__}: {error}')
             return self._report.last_error
 
-    def _tell_withheld(self, topic, why_not):
+    def _tell_withheld(self, topic: str, why_not: str | None) -> None:
         """Log once why a topic with subscribers is withheld."""
         if why_not is None:
             del self._withheld[topic]
         elif self._log.info(f'{topic} is withheld: {why_not}', f'{topic} is withheld'):
             self._withheld[topic] = why_not
 
-    def _add_rates(self, values, robot, q, v):
+    def _add_rates(self, values: dict[str, Any], robot: Robot, q: np.ndarray,
+                   v: np.ndarray) -> None:
         """
         Compute the time derivatives of M, C and g.
 
@@ -245,7 +258,7 @@ class Publishing:
                 self._why_no_c_rate = str(error)
         values.update(robot.workspace.matrices_dot(q, v, a)._asdict())
 
-    def _task_inertia(self, robot, q, terms):
+    def _task_inertia(self, robot: Robot, q: np.ndarray, terms: DynamicsTerms) -> np.ndarray:
         """Return the inertia of the task link."""
         limit = float(self._settings.condition_limit)
         Lambda, condition = robot.workspace.task_inertia(
@@ -257,7 +270,7 @@ class Publishing:
 
     # -- Commands. -------------------------------------------------------------------------------
 
-    def _command(self, robot, v, terms):
+    def _command(self, robot: Robot, v: np.ndarray | None, terms: DynamicsTerms) -> str | None:
         """Command gravity and friction torques, or return why not."""
         if not self._commands.enabled:
             return 'commands are disabled'
@@ -272,11 +285,11 @@ class Publishing:
         self._publish_command(self._commands.update(efforts[robot.command_columns], self._moment))
         return None
 
-    def _publish_command(self, efforts):
+    def _publish_command(self, efforts: np.ndarray) -> None:
         self._publishers[COMMANDS].publish(self._command_messages.message(efforts))
 
     @guarded
-    def _repeat_command(self):
+    def _repeat_command(self) -> bool:
         """Send the command that is due while no states arrive; return whether there was one."""
         if not self.active:
             return False
@@ -293,7 +306,7 @@ class Publishing:
             self._publish_command(efforts)
         return efforts is not None
 
-    def finish(self):
+    def finish(self) -> None:
         """End the commands, then stop the outputs; this takes `LONGEST_END` at most."""
         self._commands.end()
         said, end = False, self._clocks.steady_time() + LONGEST_END

@@ -9,7 +9,10 @@ PyPI.
 """
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from time import monotonic
+
+from builtin_interfaces.msg import Time
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 import numpy as np
@@ -39,13 +42,13 @@ class Report:
 
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.counts, self._before = Counter(), Counter()
         self.compute_times = []
         self.last_error = ''
         self._reported = monotonic()
 
-    def fail(self, what, text):
+    def fail(self, what: str, text: str) -> None:
         """Count an error, and keep its text for an operator."""
         self.counts[what] += 1
         self.last_error = printable(text, LONGEST_ERROR)
@@ -58,11 +61,12 @@ class Report:
         """Record the duration of a computation, s."""
         self.compute_times.append(seconds)
 
-    def recent(self, what):
+    def recent(self, what: str) -> int:
         """Return how often an event happened since the last report."""
         return self.counts[what] - self._before[what]
 
-    def message(self, name, stamp, findings, facts):
+    def message(self, name: str, stamp: Time, findings: Sequence[tuple[bytes, str]],
+                facts: Mapping[str, str]) -> DiagnosticArray:
         """
         Return a report, and begin the next.
 

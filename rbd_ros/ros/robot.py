@@ -3,19 +3,24 @@
 """The robot of a dynamics node: its model, built as the parameters say, and its latest state."""
 
 from array import array
+from collections.abc import Sequence
 from functools import cached_property
 from math import inf, isfinite
-from typing import NamedTuple
+from typing import Any, NamedTuple
 import warnings
+
+from builtin_interfaces.msg import Time
 
 import numpy as np
 
-from rbd_ros import (load_urdf_string, ModelError, ModelWarning, with_armature,
-                     with_floating_base, with_locked_joints, Workspace)
+from rbd_ros import (
+    load_urdf_string, Model, ModelError, ModelWarning, with_armature, with_floating_base,
+    with_locked_joints, Workspace)
 from rbd_ros.analysis.task_space import characteristic_length
 from rbd_ros.model import inertial_parameter_names, inertial_parameters, with_free_joints
 from rbd_ros.model.inertial import armature_matrix
-from rbd_ros.model.joints import KINDS
+from rbd_ros.model.joints import Joint, KINDS
+from rbd_ros.ros.effort_commands import EffortCommands
 from rbd_ros.ros.joint_states import JointStates
 from rbd_ros.ros.markers import Markers
 from rbd_ros.ros.messages import Outputs
@@ -40,7 +45,7 @@ class RobotSettings(NamedTuple):
     strict_urdf: bool
 
 
-def base_joint(model):
+def base_joint(model: Model) -> Joint | None:
     """Return the joint that lets the robot float, or None."""
     if model.moving_joints:
         joint = model.moving_joints[0][0]
@@ -49,7 +54,7 @@ def base_joint(model):
     return None
 
 
-def read_model(text, settings):
+def read_model(text: str, settings: RobotSettings) -> Model:
     """
     Return the robot of a description, with the changes that the parameters ask for.
 
@@ -101,7 +106,7 @@ def read_model(text, settings):
     return model
 
 
-def _locked_positions(model, settings):
+def _locked_positions(model: Model, settings: RobotSettings) -> dict[str, Any]:
     """Return the coordinates of the locked joints by name; zeros if the parameters give none."""
     counts = {joint.name: joint.nq for joint in model.joints}
     needed = [counts.get(name, 1) for name in settings.locked_joints]
@@ -144,7 +149,7 @@ class Robot:
 
     """
 
-    def __init__(self, text, model, settings):
+    def __init__(self, text: str, model: Model, settings: RobotSettings) -> None:
         self.text, self.model, self.model_id = text, model, 0
         self.prefix = settings.frame_prefix
         # One for the stream of states, one for requests, which are answered in another thread.
@@ -163,7 +168,8 @@ class Robot:
                             if settings.task_link else 1.0)
         self.markers = Markers(model, self.prefix)
 
-    def become(self, model_id, commands, before=None):
+    def become(self, model_id: int, commands: EffortCommands,
+               before: 'Robot | None' = None) -> None:
         """
         Become the present robot.
 
@@ -191,27 +197,27 @@ class Robot:
                         [limits[columns[name]] for name in self.possible_commands])
         self.arrange_commands(commands)
 
-    def arrange_commands(self, commands):
+    def arrange_commands(self, commands: EffortCommands) -> None:
         """Look up the indices of the joints that are commanded."""
         if not commands.mismatch:
             columns = {name: k for k, name in enumerate(self.model.velocity_names)}
             self.command_columns = np.array([columns[name] for name in commands.joints], int)
 
     @cached_property
-    def inertial_parameters(self):
+    def inertial_parameters(self) -> tuple[tuple[str, ...], array, np.ndarray]:
         """Return names and values of the inertial parameters, and armatures, for regressors."""
         return (inertial_parameter_names(self.model),
                 array('d', inertial_parameters(self.model)),
                 np.diag(armature_matrix(self.model)))
 
-    def forget(self):
+    def forget(self) -> None:
         """Forget all states."""
         self.states.forget()
         if self.odometry is not None:
             self.odometry.forget()
         self._base_came, self.stamp, self.state_is_new = -inf, None, False
 
-    def complete(self, stamp):
+    def complete(self, stamp: Time) -> None:
         """Record that the state is complete, and its stamp."""
         self.stamp, self.state_is_new = stamp, True
 
@@ -219,7 +225,7 @@ class Robot:
         """Record that the latest state has been answered."""
         self.state_is_new = False
 
-    def join_base(self, stamp, now, timeout, any_stamp):
+    def join_base(self, stamp: float, now: float, timeout: float, any_stamp: bool) -> None:
         """
         Take over the state of the base that is nearest in time to a joint state.
 
@@ -245,14 +251,15 @@ class Robot:
             self.states.place_base(state.q, state.v)
             self._base_came, self.frame = state.came, state.frame
 
-    def missing(self, now, timeout):
+    def missing(self, now: float, timeout: float) -> list[str]:
         """Return the joints whose position is unknown, or older than a timeout, s."""
         missing = self.states.missing(now, timeout)
         if self.base_joint and not 0.0 <= now - self._base_came <= timeout:
             missing = [self.base_joint.name, *missing]
         return missing
 
-    def why_missing(self, missing, what='no outputs: no recent position of'):
+    def why_missing(self, missing: Sequence[str],
+                    what: str = 'no outputs: no recent position of') -> str:
         """Return a sentence about joints that are `missing`."""
         text = f'{what} {listed(missing)}'
         if self.base_joint and self.base_joint.name in missing and self._base_apart is not None:
@@ -260,12 +267,12 @@ class Robot:
                      'of the joint states: synchronise the clocks, or set check_stamps: false')
         return text
 
-    def ages(self, now):
+    def ages(self, now: float) -> dict[str, float]:
         """Return the age of the state of the base and of every joint, s, by name."""
         base = {self.base_joint.name: now - self._base_came} if self.base_joint else {}
         return {**base, **self.states.ages(now)}
 
-    def velocity(self, missing_velocity):
+    def velocity(self, missing_velocity: str) -> np.ndarray | None:
         """
         Return the velocity to compute with, or None if it is unknown.
 
@@ -284,11 +291,11 @@ class Robot:
             return v if isfinite(v.sum()) else None
         return None
 
-    def payloads(self):
+    def payloads(self) -> dict[str, float]:
         """Return the masses of the loads, kg, by the link that carries them."""
         return {link.name.removesuffix('/payload'): link.mass for link in self.model.links
                 if link.is_load}
 
-    def lacks_friction(self):
+    def lacks_friction(self) -> bool:
         """Return whether the robot's joints have neither friction nor damping."""
         return not (self.model.friction.any() or self.model.damping.any())

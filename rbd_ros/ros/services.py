@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The services of the dynamics node."""
 
+from collections.abc import Callable, Sequence
 from math import hypot
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from rbd_msgs.msg import DynamicsStamped
@@ -12,9 +13,14 @@ from rbd_msgs.srv import (DynamicsTerms, ForwardDynamics, HybridDynamics, Invers
 from rbd_ros import with_gravity, with_payload
 from rbd_ros.model import without_payload
 from rbd_ros.ros import convert
-from rbd_ros.ros.background_services import Again, BadRequest, Order
+from rbd_ros.ros.background_services import Again, BadRequest, Finish, Method, Order, Work
+from rbd_ros.ros.clocks import Clocks
+from rbd_ros.ros.current_robot import CurrentRobot
+from rbd_ros.ros.log import Log
 from rbd_ros.ros.parameters import NO_GRAVITY
+from rbd_ros.ros.robot import Robot
 from rbd_ros.texts import listed
+from rbd_ros.workspace_analysis import Factorization
 from rclpy.parameter import Parameter
 from rclpy.serialization import deserialize_message
 
@@ -29,7 +35,7 @@ class ServiceSettings(NamedTuple):
 
     state_timeout: float
     missing_velocity: str
-    coriolis_factorization: str
+    coriolis_factorization: Factorization
 
 
 class Services:
@@ -55,7 +61,9 @@ class Services:
 
     """
 
-    def __init__(self, settings, clocks, current, log, check_parameters, set_parameters):
+    def __init__(self, settings: ServiceSettings, clocks: Clocks, current: CurrentRobot, log: Log,
+                 check_parameters: Callable[[Sequence[Parameter]], Any],
+                 set_parameters: Callable[[Sequence[Parameter]], Any]) -> None:
         self._settings, self._clocks, self._current, self._log = settings, clocks, current, log
         self._check_parameters, self._set_parameters = check_parameters, set_parameters
 
@@ -63,7 +71,7 @@ class Services:
         """Use other settings from now on."""
         self._settings = settings
 
-    def methods(self):
+    def methods(self) -> tuple[tuple[type, str, Method], ...]:
         """Return the services: type, name and method."""
         return ((InverseDynamics, '~/inverse_dynamics', self.inverse_dynamics),
                 (ForwardDynamics, '~/forward_dynamics', self.forward_dynamics),
@@ -74,13 +82,13 @@ class Services:
 
     # -- Reading requests. -----------------------------------------------------------------------
 
-    def robot(self):
+    def robot(self) -> Robot:
         """Return the robot that a request is about."""
         if self._current.robot is None:
             raise BadRequest('no robot description has arrived yet')
         return self._current.robot
 
-    def state(self, request):
+    def state(self, request: Any) -> tuple[Robot, Order, np.ndarray, np.ndarray]:
         """
         Return the robot and the state that a request is about.
 
@@ -99,7 +107,7 @@ class Services:
              else self._measured_velocity(robot).copy())
         return robot, order, q, v
 
-    def wrenches(self, robot, request):
+    def wrenches(self, robot: Robot, request: Any) -> dict[str, np.ndarray]:
         """Return the external wrenches of a request, and have the markers show them."""
         count = len(request.external_wrenches)
         if count > MOST_WRENCHES:
@@ -109,14 +117,14 @@ class Services:
         robot.markers.show_wrenches(wrenches)
         return wrenches
 
-    def _measured_position(self, robot):
+    def _measured_position(self, robot: Robot) -> np.ndarray:
         missing = robot.missing(self._clocks.age_time(), self._settings.state_timeout)
         if missing:
             raise BadRequest(robot.why_missing(
                 missing, 'the request gives no position and none was measured lately of'))
         return robot.states.q
 
-    def _measured_velocity(self, robot):
+    def _measured_velocity(self, robot: Robot) -> np.ndarray:
         v = robot.velocity(self._settings.missing_velocity)
         if v is None:
             raise BadRequest('the request gives no velocity and none was measured of '
@@ -125,33 +133,36 @@ class Services:
 
     # -- Dynamics. -------------------------------------------------------------------------------
 
-    def inverse_dynamics(self, request, response):
+    def inverse_dynamics(self, request: InverseDynamics.Request,
+                         response: InverseDynamics.Response) -> Work:
         """Compute the efforts for given accelerations."""
         robot, order, q, v = self.state(request)
 
-        def work():
+        def work() -> None:
             tau = robot.service_workspace.inverse_dynamics(
                 q, v, order.read('acceleration', request.acceleration),
                 external_wrenches=self.wrenches(robot, request))
             response.joint_names, response.effort = order.names, order.write(tau)
         return work
 
-    def forward_dynamics(self, request, response):
+    def forward_dynamics(self, request: ForwardDynamics.Request,
+                         response: ForwardDynamics.Response) -> Work:
         """Compute the accelerations for given efforts."""
         robot, order, q, v = self.state(request)
 
-        def work():
+        def work() -> None:
             a = robot.service_workspace.forward_dynamics(
                 q, v, order.read('effort', request.effort),
                 external_wrenches=self.wrenches(robot, request))
             response.joint_names, response.acceleration = order.names, order.write(a)
         return work
 
-    def hybrid_dynamics(self, request, response):
+    def hybrid_dynamics(self, request: HybridDynamics.Request,
+                        response: HybridDynamics.Response) -> Work:
         """Compute accelerations and efforts, given one of the two for each joint."""
         robot, order, q, v = self.state(request)
 
-        def work():
+        def work() -> None:
             prescribed = order.read('acceleration_prescribed', request.acceleration_prescribed)
             a = order.read('acceleration', request.acceleration)
             tau = order.read('effort', request.effort)
@@ -164,7 +175,8 @@ class Services:
             response.acceleration, response.effort = order.write(a), order.write(tau)
         return work
 
-    def dynamics_terms(self, request, response):
+    def dynamics_terms(self, request: DynamicsTerms.Request,
+                       response: DynamicsTerms.Response) -> Work:
         """Compute the content of ~/dynamics."""
         robot, _, q, v = self.state(request)
         stamp = robot.stamp
@@ -172,7 +184,7 @@ class Services:
             stamp = self._clocks.stamp()
         factorization, frame = self._settings.coriolis_factorization, robot.frame
 
-        def work():
+        def work() -> None:
             terms = robot.service_workspace.all_terms(q, v, factorization=factorization)
             response.dynamics = deserialize_message(robot.service_outputs.message(
                 '~/dynamics', stamp, frame, {'q': q, 'v': v, **terms._asdict()}),
@@ -181,7 +193,7 @@ class Services:
 
     # -- Changes of the robot. -------------------------------------------------------------------
 
-    def set_gravity(self, request, response):
+    def set_gravity(self, request: SetGravity.Request, response: SetGravity.Response) -> Work:
         """Set gravity."""
         robot, frame = self.robot(), request.gravity.header.frame_id
         if frame not in ('', robot.frame):
@@ -198,10 +210,10 @@ class Services:
             if not possible.successful:
                 raise BadRequest(possible.reason)
 
-        def work():
+        def work() -> Finish:
             other = self._current.with_model(robot, with_gravity(robot.model, gravity))
 
-            def finish():
+            def finish() -> None:
                 if self._current.robot is not robot:
                     raise Again
                 self._current.change(other, robot)
@@ -210,11 +222,11 @@ class Services:
             return finish
         return work
 
-    def set_payload(self, request, response):
+    def set_payload(self, request: SetPayload.Request, response: SetPayload.Response) -> Work:
         """Put a load on a link, or remove it."""
         robot = self.robot()
 
-        def work():
+        def work() -> Finish:
             mass, com, inertia = convert.inertia(request.inertia)
             if mass == 0.0:
                 model = without_payload(robot.model, request.link)
@@ -235,7 +247,7 @@ class Services:
                     text += f': more than the robot itself, {own:.6g} kg; is the unit kg?'
             other = self._current.with_model(robot, model)
 
-            def finish():
+            def finish() -> None:
                 if self._current.robot is not robot:
                     raise Again
                 self._current.change(other, robot)

@@ -9,7 +9,7 @@ import sys
 from ament_index_python.packages import get_package_share_directory
 
 
-def share(*parts):
+def share(*parts: str) -> Path:
     """Return the path of a file in the package's share directory."""
     # The ROS wheels of PyPI are in the Python environment, which no setup script has announced.
     os.environ.setdefault('AMENT_PREFIX_PATH', sys.prefix)

@@ -14,10 +14,12 @@ from dataclasses import replace    # noqa: I100
 from math import isfinite
 from pathlib import Path
 from time import monotonic
+from typing import Any
 import warnings
 
 import numpy as np
-from rbd_ros import load_urdf_string, ModelWarning, random_configuration, RbdError, StateError
+from rbd_ros import (
+    load_urdf_string, Model, ModelWarning, random_configuration, RbdError, StateError)
 from rbd_ros.analysis.simulation import Simulator
 from rbd_ros.model.model import rebuild
 from rbd_ros.ros.log import Log
@@ -75,7 +77,7 @@ class SimulatedRobot(Node):
     # Exceptions whose message alone is shown to a user.
     errors = (RbdError, OSError)
 
-    def __init__(self, *, alone=False, **options):
+    def __init__(self, *, alone: bool = False, **options: Any) -> None:
         super().__init__('simulated_robot', **options)
         self._log = Log(self.get_logger())
         text, path, rate, step, start, order, delay = (
@@ -113,18 +115,18 @@ class SimulatedRobot(Node):
                        f'damping {damping}; brakes on until the first command')
 
     @staticmethod
-    def usage():
+    def usage() -> str:
         """Return what `simulated_robot --help` prints."""
         return usage('simulated_robot', __doc__, _PARAMETERS)
 
-    def uses_events(self):
+    def uses_events(self) -> bool:
         """Return whether the events executor is to spin the node."""
         return False
 
-    def finish(self):
+    def finish(self) -> None:
         """Do nothing: there is nothing to end before the node does."""
 
-    def _declare(self, name, default, description, *limits):
+    def _declare(self, name: str, default: Any, description: str, *limits: float) -> Any:
         descriptor = ParameterDescriptor(description=description, read_only=True)
         if limits:
             descriptor.floating_point_range = [FloatingPointRange(from_value=limits[0],
@@ -135,7 +137,7 @@ class SimulatedRobot(Node):
         except ParameterUninitializedException:
             return None
 
-    def _describe(self):
+    def _describe(self) -> None:
         """Publish the robot's description if nobody else does."""
         self.destroy_timer(self._patience)
         if self.count_publishers('robot_description') == 0:
@@ -144,7 +146,7 @@ class SimulatedRobot(Node):
             self._description_publisher.publish(String(data=self._text))
             self._log.info('publishing the robot description')
 
-    def _on_command(self, message):
+    def _on_command(self, message: Float64MultiArray) -> None:
         """Apply efforts; ignore them if they are not finite, or not one per joint."""
         efforts = np.array(message.data)
         if len(efforts) != len(self._order) or not isfinite(efforts.sum()):
@@ -156,7 +158,7 @@ class SimulatedRobot(Node):
             self._tau, self._simulated_until = np.zeros(self._simulator.model.nv), monotonic()
         self._tau[self._order] = efforts
 
-    def _on_timer(self):
+    def _on_timer(self) -> None:
         """Simulate up to now and publish the state."""
         now = monotonic()
         if self._tau is not None:
@@ -177,7 +179,7 @@ class SimulatedRobot(Node):
         self._publisher.publish(state)
 
 
-def rest_position(model):
+def rest_position(model: Model) -> np.ndarray:
     """Return zeros, or the middle of the limits of joints that cannot be at zero."""
     q = np.zeros(model.nv)
     excluded = (model.lower > 0.0) | (model.upper < 0.0)
@@ -189,7 +191,7 @@ def rest_position(model):
     return q
 
 
-def with_damping(model, delay):
+def with_damping(model: Model, delay: float) -> Model:
     """
     Return the robot with enough viscous damping for commands that arrive late.
 

@@ -2,15 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """The subscriptions of the dynamics node: descriptions, joint states and odometry."""
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
+
+from builtin_interfaces.msg import Time
 
 from nav_msgs.msg import Odometry
 from rbd_ros.ros import convert
 from rbd_ros.ros.callbacks import guarded
-from rbd_ros.ros.joint_state_reader import Reader
+from rbd_ros.ros.clocks import Clocks
+from rbd_ros.ros.current_robot import CurrentRobot
+from rbd_ros.ros.joint_state_reader import Reader, State
 from rbd_ros.ros.joint_states import Rejected, TimeWentBack
+from rbd_ros.ros.log import Log
+from rbd_ros.ros.report import Report
+from rbd_ros.ros.robot import Robot
 from rbd_ros.ros.waiting_messages import WaitingMessages
 from rbd_ros.texts import listed
+from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -30,14 +39,14 @@ class Load:
     # lasting one is not.
     WEIGHT, TOO_MANY = 0.02, 0.9
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._share = 0.0
 
-    def is_too_much(self):
+    def is_too_much(self) -> bool:
         """Return whether the node is overloaded."""
         return self._share > self.TOO_MANY
 
-    def note(self, waiting):
+    def note(self, waiting: bool) -> None:
         """Record whether the next state was waiting already after an answer."""
         self._share += self.WEIGHT * (waiting - self._share)
 
@@ -83,7 +92,9 @@ class Subscriptions:
 
     """
 
-    def __init__(self, node, settings, clocks, current, answer, on_jump, report, log):
+    def __init__(self, node: Node, settings: ListeningSettings, clocks: Clocks,
+                 current: CurrentRobot, answer: Callable[[Robot, float], None],
+                 on_jump: Callable[[str], None], report: Report, log: Log) -> None:
         self._node, self._settings, self._clocks = node, settings, clocks
         self._current, self._answer_state, self._on_jump = current, answer, on_jump
         self._report, self._log = report, log
@@ -100,19 +111,19 @@ class Subscriptions:
         """Use other settings from now on; ``floating_base`` cannot change."""
         self._settings = settings
 
-    def _listen(self, topic, qos):
+    def _listen(self, topic: str, qos: QoSProfile) -> None:
         kind, callback = {'joint_states': (JointState, self._on_joint_state),
                           'odom': (Odometry, self._on_odometry)}[topic]
         self.all[topic] = self._node.create_subscription(kind, topic, callback, qos,
                                                          raw=kind is JointState)
 
-    def close(self):
+    def close(self) -> None:
         """Destroy the subscriptions."""
         self._closed = True
         for subscription in self.all.values():
             self._node.destroy_subscription(subscription)
 
-    def listen_to_all(self, topic):
+    def listen_to_all(self, topic: str) -> None:
         """
         Receive from best-effort publishers, too.
 
@@ -126,13 +137,13 @@ class Subscriptions:
             self._log.info(f'{topic} is now received as best effort')
 
     @guarded
-    def _on_description(self, message):
+    def _on_description(self, message: String) -> None:
         """Use the robot of a new description, or keep the present one."""
         self._current.describe(message.data)
 
     # -- States. ---------------------------------------------------------------------------------
 
-    def _age(self, stamp):
+    def _age(self, stamp: float) -> float:
         """
         Return the age of a stamp, s; 0 if there is none, or no clock to compare it with.
 
@@ -154,18 +165,18 @@ class Subscriptions:
                            'clocks, and check use_sim_time', 'future stamp')
         return max(age, 0.0)
 
-    def _stamp(self, message_stamp):
+    def _stamp(self, message_stamp: Time) -> float:
         """Return a stamp, s; 0 if there is none, or if stamps are not checked."""
         return convert.seconds(message_stamp) if self._settings.check_stamps else 0.0
 
-    def _drop(self, what, error):
+    def _drop(self, what: str, error: Exception) -> None:
         """Count a message that cannot be used, and log why."""
         self._report.fail(f'{what} dropped', f'{what} dropped: {error}')
         self._report.count(f'{what} dropped: {error.kind}')
         self._log.error(f'{what} dropped: {error}', f'{what} {error.kind}')
 
     @guarded
-    def _on_odometry(self, message):
+    def _on_odometry(self, message: Odometry) -> None:
         """Take over the state of the floating base."""
         self._report.count('odometry')
         robot = self._current.robot
@@ -178,7 +189,7 @@ class Subscriptions:
             self._drop('odometry', error)
 
     @guarded
-    def _on_joint_state(self, raw):
+    def _on_joint_state(self, raw: bytes) -> None:
         """Answer this joint state and those that wait, at most a queue of them."""
         if self._closed:
             return          # the executor had this one in its queue already
@@ -191,13 +202,13 @@ class Subscriptions:
                 return
         self._answer(raw)
 
-    def _next(self):
+    def _next(self) -> bytes | None:
         """Return the next serialized joint state that is waiting, or None."""
         # An answer to the last one may have destroyed the subscription.
         return None if self._closed else self._waiting.take(self.all['joint_states'])
 
     @guarded
-    def _answer(self, raw):
+    def _answer(self, raw: bytes) -> None:
         """Take over a joint state, and answer it if the state is complete."""
         state = self._merge(self._reader.read(raw))
         if self._load.is_too_much():
@@ -220,7 +231,7 @@ class Subscriptions:
         if self._settings.publish_rate == 0.0:
             self._answer_state(robot, now)
 
-    def _merge(self, state):
+    def _merge(self, state: State) -> State | None:
         """Take over a joint state; return it if it names joints of the robot, else None."""
         settings, robot = self._settings, self._current.robot
         self._report.count('joint states')
@@ -233,7 +244,7 @@ class Subscriptions:
         filter_time = (settings.velocity_filter
                        if settings.missing_velocity == 'differentiate' else None)
 
-        def update():
+        def update() -> bool:
             came = self._clocks.age_time() - self._age(stamp)
             return robot.states.update(state, came, stamp, settings.state_timeout, filter_time)
         try:
@@ -248,7 +259,7 @@ class Subscriptions:
         self._tell_unknown(robot.states.unknown_names)
         return state if is_ours else None
 
-    def _tell_unknown(self, names):
+    def _tell_unknown(self, names: Sequence[str]) -> None:
         """Log once, or at most every few seconds, names of joints that the robot does not have."""
         if len(names) < self._named:
             self._named = 0         # it is another robot

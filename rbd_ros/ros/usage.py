@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The help text of the executables."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from rclpy.parameter import Parameter
 
 
-def usage(program, what, descriptions):
+def usage(program: str, what: str, descriptions: Mapping[str, tuple[Any, ...]]) -> str:
     """
     Return what `--help` prints.
 

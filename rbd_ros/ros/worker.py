@@ -3,7 +3,9 @@
 """A background thread for slow work, beside the stream of states."""
 
 from collections import deque
+from collections.abc import Callable
 from threading import Condition, Thread
+from typing import Any
 
 # The largest number of waiting requests.
 MOST_WAITING = 8
@@ -27,12 +29,13 @@ class Worker:
 
     """
 
-    def __init__(self, executor, failed):
+    def __init__(self, executor: Callable[[], Any], failed: Callable[[Exception], None]) -> None:
         self._executor, self._failed = executor, failed
         self._waiting, self._changed = deque(), Condition()
         self._closed, self._thread = False, None
 
-    def submit(self, work, then=None, *, may_wait=True):
+    def submit(self, work: Callable[[], Any], then: Callable[[Any], object] | None = None, *,
+               may_wait: bool = True) -> None:
         """
         Run a function in the background.
 
@@ -63,13 +66,13 @@ class Worker:
                 self._thread.start()
             self._changed.notify()
 
-    def close(self):
+    def close(self) -> None:
         """Stop after the present piece of work."""
         with self._changed:
             self._closed = True
             self._changed.notify()
 
-    def _run(self):
+    def _run(self) -> None:
         while True:
             with self._changed:
                 while not self._waiting and not self._closed:
@@ -82,7 +85,8 @@ class Worker:
                 self._do(work, then, executor.create_task)
             del work, then, executor        # now, not when the next piece of work arrives
 
-    def _do(self, work, then, hand_over):
+    def _do(self, work: Callable[[], Any], then: Callable[[Any], object] | None,
+            hand_over: Callable[..., object]) -> None:
         try:
             result = work()
         except Exception as error:
@@ -91,7 +95,7 @@ class Worker:
         if then is not None:
             hand_over(self._finish, then, result)
 
-    def _finish(self, then, result):
+    def _finish(self, then: Callable[[Any], object], result: Any) -> None:
         try:
             if not self._closed:
                 then(result)
@@ -99,5 +103,5 @@ class Worker:
             self._failed(error)
 
 
-def _call(function, *arguments):
+def _call(function: Callable[..., object], *arguments: Any) -> None:
     function(*arguments)
