@@ -34,7 +34,7 @@ def forward_kinematics(model: Model, q: npt.ArrayLike) -> np.ndarray:
     Kim (34); Lynch and Park (9.51); Vlasblom (2.3).
 
     """
-    return workspace_of(model).place_links(q)
+    return workspace_of(model).forward_kinematics(q).copy()
 
 
 def world_jacobian(model: Model, q: npt.ArrayLike, link: str) -> np.ndarray:

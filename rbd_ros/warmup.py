@@ -58,7 +58,7 @@ def warm_up(*, floating_base: bool = False, analysis: bool = True) -> Iterator[t
          lambda: workspace.forward_dynamics_derivatives(q, v, v)),
         ('torque_regressor', lambda: workspace.torque_regressor(q, v, v)),
         ('slotine_li_regressor', lambda: workspace.slotine_li_regressor(q, v, v, v)),
-        ('place_links', lambda: workspace.place_links(q)),
+        ('forward_kinematics', lambda: workspace.forward_kinematics(q)),
         ('world_jacobian', lambda: workspace.world_jacobian(q, 'link')),
         ('task_space_dynamics', lambda: workspace.task_space_dynamics(q, v, 'link')),
         ('task_inertia', lambda: workspace.task_inertia(

@@ -16,11 +16,12 @@ from rbd_ros.body_changes import body_changes, check_direction
 from rbd_ros.kernel_interface import made_at_first_use, NOT_A_VECTOR
 from rbd_ros.kernels.articulated_bodies import (articulated_bodies, articulated_bodies_at_rest,
                                                 hybrid_dynamics, PSI_)
-from rbd_ros.kernels.bodies import BLOCK, LANES, NUMBER, PARENT, PRESCRIBED, R_, r_
+from rbd_ros.kernels.bodies import BLOCK, LANES, NUMBER, PARENT, PRESCRIBED
 from rbd_ros.kernels.compiled import prepare
 from rbd_ros.kernels.composite_bodies import composite_bodies, use_body_factorization
 from rbd_ros.kernels.directional_derivatives import hybrid_dynamics_change, inverse_dynamics_change
-from rbd_ros.kernels.link_kinematics import jacobian_columns, place_bodies
+from rbd_ros.kernels.link_jacobians import jacobian_columns
+from rbd_ros.kernels.link_poses import link_poses
 from rbd_ros.kernels.mimics import (dense_hybrid_dynamics, expand, fold_rows, fold_side_by_side,
                                     fold_stacked)
 from rbd_ros.kernels.newton_euler import newton_euler, newton_euler_at_rest
@@ -307,11 +308,7 @@ class Workspace(AnalysisMethods):
     @made_at_first_use
     def regressor(self) -> tuple[np.ndarray, np.ndarray]:
         """Return which body each link of the parameters is, and room for the regressor."""
-        tree = self.model.tree
-        links = [k for k, joint in enumerate(self.model.joints, 1) if joint.nv]
-        rows = [[tree.link_body[k], *tree.link_pose[k][:3, :3].T.ravel()] for k in links]
-        return (np.array(rows, float).reshape(-1, 10),
-                np.zeros((len(self._places) - 1, 10 * len(links))))
+        return self._moving_links, np.zeros((self._width, self._parameters))
 
     def inverse_dynamics_derivatives(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, *,
                                      external_wrenches: Wrenches | None = None) -> Derivatives:
@@ -553,7 +550,7 @@ class Workspace(AnalysisMethods):
         """Return Y with Y pi = tau - armature a, for the parameters of every moving body."""
         links, Y = self.regressor
         self._run(regressor_columns, 'qva', (q, v, a), links, Y)
-        return Y if self._folding is None else self._fold_rows(Y)
+        return Y if self._folding is None else self._fold_regressor(Y)
 
     def slotine_li_regressor(self, q: npt.ArrayLike, v: npt.ArrayLike, v_r: npt.ArrayLike,
                              a_r: npt.ArrayLike, *,
@@ -563,27 +560,31 @@ class Workspace(AnalysisMethods):
         links, Y = self.regressor
         self._run(slotine_li_columns, ('q', 'v', 'v_r', 'a_r'), (q, v, v_r, a_r), links,
                   0.5 if factorization == 'christoffel' else 0.0, Y)
-        return Y if self._folding is None else self._fold_rows(Y)
+        return Y if self._folding is None else self._fold_regressor(Y)
 
     @made_at_first_use
     def _folded_regressor(self) -> np.ndarray:
         return np.zeros((self.model.nv, self.regressor[1].shape[1]))
 
-    def _fold_rows(self, Y: np.ndarray) -> np.ndarray:
+    def _fold_regressor(self, Y: np.ndarray) -> np.ndarray:
         self._call(fold_rows, self._folding.columns, Y, self._folded_regressor)
         return self._folded_regressor
 
     # -- Kinematics. -----------------------------------------------------------------------------
 
-    def place_links(self, q: npt.ArrayLike) -> np.ndarray:
-        """Return the poses of all links in the root's frame, shape (links, 4, 4)."""
-        self._run(place_bodies, 'q', (q,))
+    @made_at_first_use
+    def _all_links(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return for each link its body and its pose there, and room for its pose."""
         tree = self.model.tree
-        bodies = np.zeros((len(self._places), 4, 4))
-        bodies[:, :3, :3] = self.robot[self._columns(R_, 9)].reshape(-1, 3, 3).transpose(0, 2, 1)
-        bodies[:, :3, 3] = self.robot[self._columns(r_, 3)]
-        bodies[:, 3, 3] = 1.0
-        return bodies[tree.link_body] @ tree.link_pose
+        rotations = tree.link_pose[:, :3, :3].transpose(0, 2, 1).reshape(-1, 9)
+        links = np.column_stack((tree.link_body, rotations, tree.link_pose[:, :3, 3]))
+        return links, np.zeros((len(links), 4, 4))
+
+    def forward_kinematics(self, q: npt.ArrayLike) -> np.ndarray:
+        """Return the poses of all links in the root's frame, shape (links, 4, 4)."""
+        links, T = self._all_links
+        self._run(link_poses, 'q', (q,), links, T)
+        return T
 
     def world_jacobian(self, q: npt.ArrayLike, link: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the Jacobian of a link about its origin, in the root's axes, and its pose."""
@@ -617,9 +618,7 @@ class Workspace(AnalysisMethods):
     def _jacobian_rows(self) -> np.ndarray:
         """Return room for the Jacobian of a link and its pose."""
         n = len(self._places) - 1
-        rows = np.zeros((10, max(n, 4)))
-        rows[9, 3] = 1.0
-        return rows
+        return np.zeros((10, max(n, 4)))
 
     @made_at_first_use
     def _jacobian_and_pose(self) -> tuple[np.ndarray, np.ndarray]:

@@ -14,12 +14,12 @@ from rbd_ros.kernels.compiled import prepare
 from rbd_ros.kernels.composite_body_rates import composite_rates
 from rbd_ros.kernels.link_jacobians import (link_bias, link_jacobian_derivatives,
                                             link_jacobian_rates)
-from rbd_ros.kernels.link_parameters import (energy_columns, momentum_columns, parameter_matrices,
-                                             torque_columns)
 from rbd_ros.kernels.matrix_derivatives import (add_factorization_rate,
                                                 coriolis_matrix_derivatives,
                                                 mass_matrix_derivatives)
 from rbd_ros.kernels.mimics import fold_stacked
+from rbd_ros.kernels.parameter_matrices import parameter_matrices
+from rbd_ros.kernels.regressors import energy_columns, momentum_columns
 from rbd_ros.kernels.task_space import task_space, UNMOVED
 from rbd_ros.model.model import Model
 from rbd_ros.validation import choice, number, Wrenches
@@ -116,40 +116,21 @@ class ParameterDerivatives(NamedTuple):
     """
     What `parameter_derivatives` computes.
 
-    ``M[k, p]`` is the derivative of M by parameter p of link k, of the ten parameters m, m cx,
-    m cy, m cz, Ixx, Iyy, Izz, Ixy, Ixz, Iyz; the moments are about the origin of the link's frame.
+    ``M[:, :, k]`` is the derivative of M by the inertial parameter k of the moving bodies, in the
+    order of `rbd_ros.model.inertial_parameter_names`.
 
     Attributes
     ----------
-    M, C : ndarray, shape (links, 10, nv, nv)
-        In the order of ``model.link_names``.
-    g : ndarray, shape (links, 10, nv)
-        Likewise.
+    M, C : ndarray, shape (nv, nv, 10 * bodies)
+        Of the mass and the Coriolis matrix.
+    g : ndarray, shape (nv, 10 * bodies)
+        Of the gravity torques.
 
     """
 
     M: np.ndarray
     C: np.ndarray
     g: np.ndarray
-
-
-def task_room(n: int) -> tuple[np.ndarray, ...]:
-    """
-    Return the arrays that `rbd_ros.kernels.task_space` works in and writes to.
-
-    Parameters
-    ----------
-    n : int
-        Number of velocities.
-
-    Returns
-    -------
-    L, work, out, J_bar, N : ndarray
-        As the kernel has them.
-
-    """
-    return (np.zeros((n, n)), np.zeros((46 + 2 * n, 6)), np.zeros((8, 6)), np.zeros((n, 6)),
-            np.zeros((n, n)))
 
 
 class AnalysisMethods(KernelInterface):
@@ -328,7 +309,10 @@ class AnalysisMethods(KernelInterface):
 
     @made_at_first_use
     def _task_room(self) -> tuple[np.ndarray, ...]:
-        return task_room(self.model.nv)
+        """Return room for L, for what the kernel works in, and for out, J_bar and N."""
+        n = self.model.nv
+        return (np.zeros((n, n)), np.zeros((46 + 2 * n, 6)), np.zeros((8, 6)), np.zeros((n, 6)),
+                np.zeros((n, n)))
 
     @made_at_first_use
     def _ahead(self) -> np.ndarray:
@@ -396,8 +380,10 @@ class AnalysisMethods(KernelInterface):
             Configuration.
         link : str
             The link's name.
-        condition_limit, length : float
-            As for `rbd_ros.analysis.task_space.task_inertia`.
+        condition_limit : float
+            Condition number of the Jacobian beyond which the inverse is damped.
+        length : float
+            Unit of length in which the Jacobian is judged, m.
 
         """
         self._jacobian_rate(q, self._no_acceleration, link, False)
@@ -448,12 +434,12 @@ class AnalysisMethods(KernelInterface):
     @made_at_first_use
     def _rates(self) -> np.ndarray:
         n = self._width
-        return np.zeros((3 * n + 2, n))
+        return np.zeros((2 * n + 1, n))
 
     @made_at_first_use
     def _folded_rates(self) -> np.ndarray:
         n = self.model.nv
-        return np.zeros((3 * n + 2, n))
+        return np.zeros((2 * n + 1, n))
 
     def matrices_dot(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, *,
                      factorization: Factorization = 'christoffel') -> MatricesDot:
@@ -464,45 +450,43 @@ class AnalysisMethods(KernelInterface):
             self._call(add_factorization_rate, self.robot, rows)
         if self._folding is not None:
             n = self.model.nv
-            self._call(fold_stacked, self._folding.columns, n, 3, 2, rows, self._folded_rates)
+            self._call(fold_stacked, self._folding.columns, n, 2, 1, rows, self._folded_rates)
             rows = self._folded_rates
-        C = rows[n:2 * n]
-        return MatricesDot(C + C.T, rows[2 * n:3 * n], rows[-1])
+        C = rows[:n]
+        return MatricesDot(C + C.T, rows[n:2 * n], rows[-1])
 
     # -- What each inertial parameter contributes. -----------------------------------------------
 
     @made_at_first_use
-    def _all_links(self) -> np.ndarray:
-        """Return for each link its body and its pose there."""
+    def _moving_links(self) -> np.ndarray:
+        """Return the body of each link that a joint moves, and its rotation to that."""
         tree = self.model.tree
-        return np.hstack((tree.link_body[:, None].astype(float),
-                          tree.link_pose[:, :3, :3].transpose(0, 2, 1).reshape(-1, 9),
-                          tree.link_pose[:, :3, 3]))
+        links = [k for k, joint in enumerate(self.model.joints, 1) if joint.nv]
+        rotations = tree.link_pose[links, :3, :3].transpose(0, 2, 1).reshape(-1, 9)
+        return np.column_stack((tree.link_body[links], rotations))
 
     @made_at_first_use
-    def _moving_links(self) -> np.ndarray:
-        """Return the rows of the links that joints lead to, which stand for the moving bodies."""
-        return np.ascontiguousarray(
-            self._all_links[[k for k, joint in enumerate(self.model.joints, 1) if joint.nv]])
+    def _parameters(self) -> int:
+        return 10 * len(self._moving_links)
 
-    # Entries of joints that do not carry a link are never written: they stay zero.
+    # Entries of joints that do not carry a body are never written: they stay zero.
     @made_at_first_use
     def _parameter_matrices(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        links, n = len(self.model.links), self._width
-        return (np.zeros((n, n, links, 10)), np.zeros((n, n, links, 10)),
-                np.zeros((n, links, 10)))
-
-    @made_at_first_use
-    def _torque_columns(self) -> np.ndarray:
-        return np.zeros((len(self.model.links), 10, self._width))
+        n, parameters = self._width, self._parameters
+        return (np.zeros((n, n, parameters)), np.zeros((n, n, parameters)),
+                np.zeros((n, parameters)))
 
     @made_at_first_use
     def _energy_rows(self) -> np.ndarray:
-        return np.zeros((2, 10 * len(self._moving_links)))
+        return np.zeros((2, self._parameters))
 
     @made_at_first_use
     def _momentum_columns(self) -> np.ndarray:
-        return np.zeros((self._width, 10 * len(self._moving_links)))
+        return np.zeros((self._width, self._parameters))
+
+    def _fold_rows(self, A: np.ndarray) -> np.ndarray:
+        """Return an array whose first axis is that of the tree's velocities by the model's."""
+        return A if self._folding is None else np.tensordot(self._folding.G.T, A, 1)
 
     def parameter_derivatives(
             self, q: npt.ArrayLike, v: npt.ArrayLike, *,
@@ -510,28 +494,25 @@ class AnalysisMethods(KernelInterface):
         """Return the `ParameterDerivatives`."""
         h = 0.5 if self._skew(factorization) is None else 0.0
         M, C, g = self._parameter_matrices
-        self._run(parameter_matrices, 'qv', (q, v), self._all_links, h, M, C, g)
-        M, C, g = M.transpose(2, 3, 0, 1), C.transpose(2, 3, 0, 1), g.transpose(1, 2, 0)
+        self._run(parameter_matrices, 'qv', (q, v), self._moving_links, h, M, C, g)
         if self._folding is not None:
-            G = self._folding.G
-            M, C, g = G.T @ M @ G, G.T @ C @ G, g @ G
-        return ParameterDerivatives(M, C, g)
+            # Once along the first axis, once along the second.
+            M, C = (self._folding.G.T @ self._fold_rows(x) for x in (M, C))
+        return ParameterDerivatives(M, C, self._fold_rows(g))
 
     def acceleration_parameter_derivatives(
             self, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike, *,
             external_wrenches: Wrenches | None = None) -> np.ndarray:
-        """Return the derivatives of a by the parameters of each link, shape (links, 10, nv)."""
+        """Return the derivatives of a by the parameters, shape (nv, 10 bodies)."""
         a = self.forward_dynamics(q, v, tau, external_wrenches=external_wrenches)
-        self._run(torque_columns, 'qva', (q, v, a), self._all_links, self._torque_columns)
-        Y, = self._fold_columns(self._torque_columns)
-        M = self.configuration_terms(q).M
-        return -np.linalg.solve(M, Y.reshape(-1, self.model.nv).T).T.reshape(Y.shape)
+        Y = self.torque_regressor(q, v, a)
+        return -np.linalg.solve(self.configuration_terms(q).M, Y)
 
     def momentum_regressor(self, q: npt.ArrayLike, v: npt.ArrayLike) -> np.ndarray:
         """Return Y with Y pi = M v - (armature) v."""
         Y = self._momentum_columns
         self._run(momentum_columns, 'qv', (q, v), self._moving_links, Y)
-        return Y if self._folding is None else self._folding.G.T @ Y
+        return self._fold_rows(Y)
 
     def energy_regressor(self, q: npt.ArrayLike, v: npt.ArrayLike) -> np.ndarray:
         """Return the rows whose products with pi are the kinetic and the potential energy."""

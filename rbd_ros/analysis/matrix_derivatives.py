@@ -3,24 +3,21 @@
 """
 The matrices M, C and g differentiated by state, by time and by inertial parameters.
 
-Garofalo et al., propositions 2, 5 and 6, as sums over links with the Jacobians of
-`textbook.jacobian_recursions`, for both factorizations of C: B(V) is `coriolis_factor`, linear in
-the twist V and in the inertia G. Where joints mimic others, everything is by the coordinates of
-the model.
+Garofalo et al., propositions 2, 5 and 6, for both factorizations of C. The index of the coordinate
+or parameter is the last. Where joints mimic others, everything is by the coordinates of the model.
 
 """
 
 import numpy as np
 import numpy.typing as npt
-from rbd_ros.model.inertial import inertia_of_parameters
 from rbd_ros.model.model import Model
 from rbd_ros.validation import Wrenches
 from rbd_ros.workspace import Workspace, workspace_of
 from rbd_ros.workspace_analysis import Factorization, MatricesDot, ParameterDerivatives
 
 __all__ = ['acceleration_parameter_derivatives', 'coriolis_matrix_derivatives',
-           'gravity_torques_derivatives', 'inertia_basis', 'mass_matrix_derivatives',
-           'matrices_dot', 'MatricesDot', 'parameter_derivatives', 'ParameterDerivatives']
+           'gravity_torques_derivatives', 'mass_matrix_derivatives', 'matrices_dot', 'MatricesDot',
+           'parameter_derivatives', 'ParameterDerivatives']
 
 
 def mass_matrix_derivatives(model: Model, q: npt.ArrayLike) -> np.ndarray:
@@ -159,18 +156,14 @@ def matrices_dot(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayL
     return MatricesDot(*(x.copy() for x in rates))
 
 
-def inertia_basis() -> np.ndarray:
-    """Return how the 6x6 inertia of a link depends on its ten parameters, shape (10, 6, 6)."""
-    return np.array([inertia_of_parameters(unit) for unit in np.eye(10)])
-
-
 def parameter_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, *,
                           factorization: Factorization = 'christoffel') -> ParameterDerivatives:
     """
-    Return the derivatives of M, C and g by the ten inertial parameters of every link.
+    Return the derivatives of M, C and g by the inertial parameters of the moving bodies.
 
-    M, C and g are linear in them: they are the sums of these, each times its parameter, and for M
-    the armature.
+    M, C and g are linear in the parameters pi: they are the sums of these, each times its
+    parameter, and for M the armature. The last axis is that of the columns of the regressors:
+    ``np.einsum('ijk,j', M, a) + np.einsum('ijk,j', C, v) + g`` is `torque_regressor`.
 
     Parameters
     ----------
@@ -208,7 +201,7 @@ def acceleration_parameter_derivatives(model: Model, q: npt.ArrayLike, v: npt.Ar
                                        tau: npt.ArrayLike, *,
                                        external_wrenches: Wrenches | None = None) -> np.ndarray:
     """
-    Return the derivatives of the accelerations by the inertial parameters of every link.
+    Return the derivatives of the accelerations by the inertial parameters of the moving bodies.
 
     Parameters
     ----------
@@ -225,9 +218,9 @@ def acceleration_parameter_derivatives(model: Model, q: npt.ArrayLike, v: npt.Ar
 
     Returns
     -------
-    ndarray, shape (links, 10, model.nv)
-        Entry k, p is that of the acceleration by parameter p of link k, in the order of
-        `ParameterDerivatives`.
+    ndarray, shape (model.nv, 10 * bodies)
+        Column k is the derivative by parameter k, in the order of
+        `rbd_ros.model.inertial_parameter_names`.
 
     Raises
     ------
@@ -238,7 +231,7 @@ def acceleration_parameter_derivatives(model: Model, q: npt.ArrayLike, v: npt.Ar
 
     References
     ----------
-    -M^-1 Y, Y with the columns dM/dpi a + dC/dpi v + dg/dpi.
+    -M^-1 Y with the regressor Y of the torques.
 
     """
     return workspace_of(model).acceleration_parameter_derivatives(

@@ -8,16 +8,12 @@ kept finite where it has fewer or the Jacobian loses rank.
 
 """
 
-import numpy as np
 import numpy.typing as npt
-from rbd_ros.errors import SingularError
-from rbd_ros.kernels.compiled import prepare
-from rbd_ros.kernels.task_space import task_space
 from rbd_ros.model.model import Model
 from rbd_ros.workspace import workspace_of
-from rbd_ros.workspace_analysis import characteristic_length, Frame, task_room, TaskSpaceDynamics
+from rbd_ros.workspace_analysis import characteristic_length, Frame, TaskSpaceDynamics
 
-__all__ = ['characteristic_length', 'task_inertia', 'task_space_dynamics', 'TaskSpaceDynamics']
+__all__ = ['characteristic_length', 'task_space_dynamics', 'TaskSpaceDynamics']
 
 
 def task_space_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, link: str, *,
@@ -78,45 +74,3 @@ def task_space_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, link: 
     result = workspace_of(model).task_space_dynamics(q, v, link, frame=frame,
                                                      condition_limit=condition_limit)
     return TaskSpaceDynamics(*(part.copy() for part in result[:6]), *result[6:])
-
-
-def task_inertia(M: np.ndarray, J: np.ndarray, condition_limit: float,
-                 length: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """
-    Return Lambda, J_bar and the condition number, see `task_space_dynamics`.
-
-    Parameters
-    ----------
-    M : ndarray, shape (nv, nv)
-        Mass matrix.
-    J : ndarray, shape (6, nv)
-        Jacobian of the link, not zero.
-    condition_limit : float
-        Condition number of J beyond which the inverse is damped.
-    length : float
-        Unit of length in which J is judged, m.
-
-    Returns
-    -------
-    Lambda, J_bar : ndarray, shape (6, 6), (nv, 6)
-        Inertia and dynamically consistent inverse of J.
-    condition : float
-        Infinite where rank is lost.
-
-    Raises
-    ------
-    SingularError
-        If M has no inverse.
-
-    """
-    n = J.shape[1]
-    # Each velocity may have entries of M with all others; there is no Jdot v.
-    ahead, room, rows = np.arange(n) - 1, task_room(n), np.zeros((19, max(n, 6)))
-    rows[:6, :n] = J
-    arguments = (np.ascontiguousarray(M, float), rows, np.zeros(n), ahead, n - 1, float(length),
-                 float(condition_limit), *room)
-    prepare(task_space, *arguments)
-    if task_space(*arguments) > 0:
-        raise SingularError('the mass matrix has no inverse here: some joint moves no inertia')
-    _, _, out, J_bar, _ = room
-    return out[:6], J_bar, float(out[7, 0])

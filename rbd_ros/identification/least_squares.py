@@ -247,7 +247,7 @@ def identify_payload(model, link, q, v, a, tau, *, tolerance=1e-4):
         raise ModelError(f"link '{link}' is part of the root: no joint moves it")
     Y, rest = [], []
     for q_s, v_s, a_s, tau_s in zip(q, v, a, tau):
-        gravity = workspace.place_links(q_s)[k, :3, :3].T @ model.gravity
+        gravity = workspace.forward_kinematics(q_s)[k, :3, :3].T @ model.gravity
         J, J_rate = workspace.body_jacobian_dot(q_s, v_s, link)
         Y.append(link_regressor(J, J_rate, gravity, v_s, v_s, a_s))
         rest.append(tau_s - workspace.inverse_dynamics(q_s, v_s, a_s))

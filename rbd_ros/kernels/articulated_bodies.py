@@ -17,15 +17,16 @@ import math
 
 from rbd_ros.kernels.bodies import (ARMATURE, BLOCK, count, end, fits, GRAVITY, GROUND, INERTIA,
                                     LANES, load, load3, load33, load6, load_inertia,
-                                    load_symmetric, parent, place, place_ground, place_in_parents,
-                                    PRESCRIBED, R_, r_, SCRATCH, SLIDE, store, store3, store33,
-                                    store6, store_symmetric, TURN, turned_column,
-                                    turned_joint_motion, WRENCH)
+                                    load_symmetric, parent, place, place_in_parents, PRESCRIBED,
+                                    R_, r_, SCRATCH, SLIDE, store, store3, store33, store6,
+                                    store_symmetric, TURN, turned_column, turned_joint_motion,
+                                    WRENCH)
 from rbd_ros.kernels.compiled import helper, kernel
 from rbd_ros.kernels.vectors import (ad, ad_transposed, add, add6, add_cross, compose, cross, dot,
                                      dot6, inertia_times, rotate, scale, scale6, shift,
                                      shift_force, sub, sub6, symmetric_times, symmetric_turned,
                                      transpose, unrotate)
+from rbd_ros.kernels.world_frame import place_ground
 
 # Columns of `robot`, in Kim's symbols; r_ leads from the origin of the parent. IS_ is I S;
 # PSI_ is 1 / S^T I S; U_ is u, or S^T B where the acceleration is prescribed.

@@ -35,8 +35,8 @@ import math
 import numpy as np
 from rbd_ros.kernels.compiled import helper
 from rbd_ros.kernels.sines import cosines_and_sines
-from rbd_ros.kernels.vectors import (add, add_cross, add_rotated, compose, cross,
-                                     quaternion_rotation, rotate, scale, scale6, turn_z)
+from rbd_ros.kernels.vectors import (add, add_rotated, compose, cross, quaternion_rotation, rotate,
+                                     scale, scale6, turn_z)
 
 # Places and columns are numbers of numpy: for each value of a constant that is one of Python's own
 # whole numbers numba would compile the helpers anew, which took half of the time.
@@ -320,45 +320,7 @@ def place_in_parents(robot, screws, q):
                 store3(robot, b, r_, r)
 
 
-# In the world's axes.
-@helper
-def ground_origin(robot, screws):
-    """
-    Return the position of the ground in the frame that the recursions work in.
-
-    That frame has the world's axes. Its origin is the world's too, or a floating base where there
-    is one: a robot far from the world's origin then loses no digits. Poses in the parents must be
-    there already.
-
-    """
-    if is_free(robot, screws, place(1)):
-        return scale(-1.0, load3(robot, place(1), r_))
-    return (0.0, 0.0, 0.0)
-
-
-@helper
-def place_ground(robot, origin):
-    """Write the pose of the ground: its axes are the world's."""
-    store33(robot, GROUND, R_, ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))
-    store3(robot, GROUND, r_, origin)
-
-
-@helper
-def world_pose(R_W, r_W, R, r):
-    """Return the pose of a body in the world from its parent's there and its own in the parent."""
-    return compose(R_W, R), add_rotated(r_W, R_W, r)
-
-
-@helper
-def place_in_world(robot, b, up):
-    """Write and return the pose of a body in the world, where its parent is placed already."""
-    R, r = world_pose(load33(robot, up, R_), load3(robot, up, r_),
-                      load33(robot, b, R_), load3(robot, b, r_))
-    store33(robot, b, R_, R)
-    store3(robot, b, r_, r)
-    return R, r
-
-
+# In the axes of the world, about the body's own origin.
 @helper
 def turned_column(robot, screws, b, R):
     """Return column S of a body that is turned by R, about its own origin."""
@@ -373,22 +335,6 @@ def turned_joint_motion(robot, screws, i, R, S, v):
         return scale6(v[i - 1], S)
     turn, slide = joint_motion(robot, screws, i, v)
     return (rotate(R, turn), rotate(R, slide))
-
-
-@helper
-def world_column(robot, screws, b, R, r):
-    """Return column S of a body with the pose (R, r) in the world, about the world's origin."""
-    turn, slide = turned_column(robot, screws, b, R)
-    return (turn, add_cross(slide, r, turn))
-
-
-@helper
-def world_joint_motion(robot, screws, i, R, r, S, v):
-    """Return `turned_joint_motion` about the world's origin, of a body at r."""
-    if is_screw(robot, screws, place(i)):
-        return scale6(v[i - 1], S)
-    turn, slide = turned_joint_motion(robot, screws, i, R, S, v)
-    return (turn, add_cross(slide, r, turn))
 
 
 # In the axes of the body itself.

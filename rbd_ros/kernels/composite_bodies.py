@@ -24,23 +24,19 @@ another order. Vlasblom (2.17), (1.16), (2.24); Lynch and Park (9.61), (9.87), (
 import math
 
 from rbd_ros.kernels.bodies import (add_columns, ARMATURE, BLOCK, count, end, fits, GRAVITY,
-                                    GROUND, ground_origin, INERTIA, is_free, LANES, load, load3,
-                                    load33, load6, load_inertia, number, parent, place,
-                                    place_ground, place_in_parents, place_in_world, R_, r_,
-                                    SCRATCH, store3, store33, store6, store_inertia, world_column,
-                                    world_joint_motion)
+                                    GROUND, is_free, LANES, load, load3, load33, load6,
+                                    load_inertia, number, parent, place, R_, SCRATCH, store3,
+                                    store33, store6)
 from rbd_ros.kernels.compiled import helper, kernel
-from rbd_ros.kernels.vectors import (ad, add6, add_cross, cross, dot, dot6, inertia_from_child,
-                                     inertia_times, scale, skew_part, skew_part_times, sub,
-                                     unrotate, velocity_inertia, velocity_times,
-                                     velocity_transposed_times, write_row3)
+from rbd_ros.kernels.vectors import (add_cross, cross, dot, dot6, inertia_times, scale,
+                                     skew_part, skew_part_times, sub, unrotate, write_row3)
+from rbd_ros.kernels.world_frame import (compose_bodies, composite_forces, G_, K_, move_bodies, p_,
+                                         S_, SDOT_, V_, world_inertia)
 
-# Columns of `robot`. G_ ... p_ are first the body, then the composite body: what is added to the
-# parent.
-S_, SDOT_, V_, G_, K_, p_, F1_, F2_, F3_, COMPOSITE_COLUMNS = (
-    SCRATCH + k for k in (12, 18, 24, 30, 40, 49, 52, 58, 64, 67))
+# Columns of `robot`, of the composite bodies.
+F1_, F2_, F3_, COMPOSITE_COLUMNS = (SCRATCH + k for k in (58, 64, 70, 73))
 # Those of the difference between the two forms of C, see `use_body_factorization`.
-Q_, a_, u_, w_, FACTORIZATION_COLUMNS = (SCRATCH + k for k in (52, 61, 64, 67, 70))
+Q_, a_, u_, w_, FACTORIZATION_COLUMNS = (SCRATCH + k for k in (58, 67, 70, 73, 76))
 
 
 @helper
@@ -94,52 +90,25 @@ def composite_bodies(robot, screws, q, v, terms):
         return False
     nv = count(robot) - 1
     C, g, Cv, J_com, com = nv, 2 * nv, 2 * nv + 1, 2 * nv + 2, 2 * nv + 5
-    zero = (0.0, 0.0, 0.0)
-    place_in_parents(robot, screws, q)
-    origin = ground_origin(robot, screws)
-    place_ground(robot, origin)
-    store6(robot, GROUND, V_, (zero, zero))
+    origin = move_bodies(robot, screws, q, v, None, None)
 
-    # Root to leaves: pose, column of the Jacobian, twist.                        [K (34)-(36)]
-    for i in range(1, nv + 1):
-        b = place(i)
-        up = parent(robot, b)
-        R, r = place_in_world(robot, b, up)
-        S = world_column(robot, screws, b, R, r)
-        store6(robot, b, S_, S)
-        if v is not None:
-            Sv = world_joint_motion(robot, screws, i, R, r, S, v)
-            store6(robot, b, V_, add6(load6(robot, up, V_), Sv))
-            terms[Cv, i - 1] = 0.0
-
-    # Each body alone, in the world's axes.
-    for block in range(0, end(robot), BLOCK):
-        for b in range(block, block + LANES):
-            G = inertia_from_child(load33(robot, b, R_), load3(robot, b, r_),
-                                   load_inertia(robot, b, INERTIA))
-            store_inertia(robot, b, G_, G)
-            if v is not None:
-                V = load6(robot, b, V_)
-                K, p = velocity_inertia(V, G)
-                store6(robot, b, SDOT_, ad(V, load6(robot, b, S_)))
-                store33(robot, b, K_, K)
-                store3(robot, b, p_, p)
-
-    # Leaves to root: composite bodies.
-    for j in range(nv, 0, -1):
-        b = place(j)
-        add_columns(robot, parent(robot, b), b, G_, K_ if v is None else F1_)
+    compose_bodies(robot, v)
 
     # Each composite body with the column of its joint.
     for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
             S, G = load6(robot, b, S_), load_inertia(robot, b, G_)
-            store6(robot, b, F2_, inertia_times(G, S))
-            if v is not None:
-                K, p = load33(robot, b, K_), load3(robot, b, p_)
-                store6(robot, b, F1_, add6(inertia_times(G, load6(robot, b, SDOT_)),
-                                           velocity_times(K, p, S)))
-                store3(robot, b, F3_, velocity_transposed_times(K, p, S))
+            if v is None:
+                store6(robot, b, F2_, inertia_times(G, S))
+            else:
+                F1, F2, F3 = composite_forces(G, load33(robot, b, K_), load3(robot, b, p_), S,
+                                              load6(robot, b, SDOT_))
+                store6(robot, b, F1_, F1)
+                store6(robot, b, F2_, F2)
+                store3(robot, b, F3_, F3)
+    if v is not None:
+        for j in range(nv):
+            terms[Cv, j] = 0.0
 
     # Every joint with all those that carry it.
     _, h, mass = load_inertia(robot, GROUND, G_)
@@ -199,9 +168,7 @@ def use_body_factorization(robot, terms):
     C = nv
     for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
-            G = inertia_from_child(load33(robot, b, R_), load3(robot, b, r_),
-                                   load_inertia(robot, b, INERTIA))
-            Q, a, u, w = skew_part(load6(robot, b, V_), G)
+            Q, a, u, w = skew_part(load6(robot, b, V_), world_inertia(robot, b))
             store33(robot, b, Q_, Q)
             store3(robot, b, a_, a)
             store3(robot, b, u_, u)

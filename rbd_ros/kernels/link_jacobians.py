@@ -19,29 +19,37 @@ where J_j' is dJ_j/dt, h is a joint between j and the link (no other changes J_j
 before h on the way to the link: W_j - W_g is what moves between j and h. The columns of a ball or
 a free joint are fixed to the body that it moves: none of them is between another and the link.
 
-Garofalo et al. (28)-(33); Vlasblom (1.13), (2.21).
+Garofalo et al. (28)-(33); Vlasblom (1.13), (2.3), (2.13), (2.21).
 
 """
 
 import math
 
 from rbd_ros.kernels.bodies import (count, fits, follows, has_quaternion, joint_pose, load, load6,
-                                    number, parent, place, Q, SCRATCH, store6, turn_screw,
-                                    world_column, world_pose)
+                                    number, parent, place, Q, SCRATCH, store6, turn_screw)
 from rbd_ros.kernels.compiled import helper, kernel
+from rbd_ros.kernels.link_poses import write_pose
 from rbd_ros.kernels.vectors import (ad, add, add6, cross, rotate, row3, row33, scale, scale6,
                                      sub6, transpose, unrotate)
+from rbd_ros.kernels.world_frame import world_column, world_pose
 
 # Columns of `robot`: of each joint on the way, J_j and W_j.
 J_, W_ = (SCRATCH + k for k in (12, 18))
 
 
 @helper
+def zero_if_finite(x):
+    """Return 0, or NaN if a vector holds a number that is not finite."""
+    total = 0.0
+    for entry in x:
+        total += 0.0 * entry
+    return total
+
+
+@helper
 def zero_if_valid(robot, screws, q):
     """Return 0, or NaN if q holds a number that is not finite or a quaternion that is zero."""
-    total = 0.0
-    for x in q:
-        total += 0.0 * x
+    total = zero_if_finite(q)
     if screws is None:
         for i in range(1, count(robot)):
             b = place(i)
@@ -49,15 +57,6 @@ def zero_if_valid(robot, screws, q):
                 k = int(load(robot, b, Q))
                 total += 0.0 / (q[k] * q[k] + q[k + 1] * q[k + 1] + q[k + 2] * q[k + 2]
                                 + q[k + 3] * q[k + 3])
-    return total
-
-
-@helper
-def zero_if_finite(v):
-    """Return 0, or NaN if v holds a number that is not finite."""
-    total = 0.0
-    for x in v:
-        total += 0.0 * x
     return total
 
 
@@ -101,6 +100,40 @@ def read_column(A, first, j):
 def turned(R, V):
     """Return a motion in other axes, about the same point."""
     return (rotate(R, V[0]), rotate(R, V[1]))
+
+
+@kernel
+def jacobian_columns(robot, screws, q, link_row, rows):
+    """
+    Write the Jacobian of a link about its origin, and its 4x4 pose.
+
+    ``link_row`` has one row: the body that the link belongs to, its pose in the frame of that
+    body, rotation and position, and 1 where the Jacobian is wanted in the axes of the world or 0
+    where it is wanted in those of the link. The first six of the ten ``rows`` take the Jacobian,
+    the others the pose. Returns whether q has the right length and is finite, and no quaternion of
+    a joint that carries the link is zero.
+
+    """
+    if not fits(robot, q, None):
+        return False
+    total = zero_if_finite(q)
+    rows[:6] = 0.0
+    body = place(int(link_row[0, 0]))
+    R, r = row33(link_row, 0, 1), row3(link_row, 0, 10)
+    b = body
+    while b > 0:
+        i = number(robot, b)
+        write_column(rows, 0, i - 1, column_of_link(robot, screws, b, R, r))
+        R, r = step_to_parent(robot, screws, i, q, R, r)
+        b = parent(robot, b)
+    # Now (R, r) is the pose in the world, and turns the columns.
+    b = body if link_row[0, 13] == 1.0 else 0
+    while b > 0:
+        i = number(robot, b)
+        write_column(rows, 0, i - 1, turned(R, read_column(rows, 0, i - 1)))
+        b = parent(robot, b)
+    write_pose(rows[6:], R, r)
+    return math.isfinite(total + R[0][0] + r[0] + r[1] + r[2])
 
 
 @kernel

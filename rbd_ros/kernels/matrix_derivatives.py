@@ -35,26 +35,22 @@ For the other factorization of C, `use_body_factorization`, B has a skew part mo
 
 import math
 
-from rbd_ros.kernels.bodies import (add_columns, BLOCK, count, end, fits, follows, GROUND,
-                                    ground_origin, INERTIA, LANES, load3, load33, load6,
-                                    load_inertia, number, parent, place, place_ground,
-                                    place_in_parents, place_in_world, R_, r_, SCRATCH, store3,
-                                    store33, store6, store_inertia, world_column,
-                                    world_joint_motion)
+from rbd_ros.kernels.bodies import (add_columns, BLOCK, count, end, fits, follows, LANES, load3,
+                                    load33, load6, load_inertia, number, parent, place, SCRATCH,
+                                    store3, store33, store6)
 from rbd_ros.kernels.compiled import helper, long_kernel
 from rbd_ros.kernels.link_jacobians import joint_before
-from rbd_ros.kernels.vectors import (ad, ad_transposed, add, add6, dot6, inertia_from_child,
-                                     inertia_rate, inertia_times, skew_part, skew_part_times,
-                                     sub6, velocity_inertia, velocity_times,
-                                     velocity_transposed_times)
+from rbd_ros.kernels.vectors import (ad, ad_transposed, add, add6, dot6, inertia_rate,
+                                     inertia_times, skew_part, skew_part_times, sub6,
+                                     velocity_inertia, velocity_times, velocity_transposed_times)
+from rbd_ros.kernels.world_frame import (A_, add_to_parents, compose_bodies, copy_from_carriers,
+                                         G_, K_, move_bodies, p_, S_, SDOT_, V_, world_inertia)
 
-# Columns of `robot`; FIRST_ is S'. G_ ... w_ are first the body, then the composite body: what is
-# added to the parent.
-S_, V_, VP_, SDOT_, FIRST_, G_, K_, p_, Q_, a_, u_, w_, COMPOSITE_COLUMNS = (
-    SCRATCH + k for k in (12, 18, 24, 30, 36, 42, 52, 61, 64, 73, 76, 79, 82))
-# Those of `add_factorization_rate`, behind those that `composite_rates` leaves as they are.
-RATE_S_, RATE_SDOT_, RATE_V_, RATE_A_ = (SCRATCH + k for k in (12, 18, 30, 36))
-SKEW_, SKEW_RATE_, SKEW_COLUMNS = (SCRATCH + k for k in (42, 60, 78))
+# Columns of `robot`: the skew part of B, first of the body, then of the composite body; the twist
+# of what the joint hangs on; and S'.
+SKEW_, VP_, FIRST_, MATRIX_COLUMNS = (SCRATCH + k for k in (58, 76, 82, 88))
+# Of `add_factorization_rate`, in the place of what `composite_rates` needs no more.
+RATE_SKEW_, SKEW_RATE_, SKEW_COLUMNS = (SCRATCH + k for k in (36, 54, 72))
 
 
 @helper
@@ -92,7 +88,7 @@ def load_coriolis_part(robot, skew, b):
     """Return B of the composite body."""
     if skew is None:
         return (load33(robot, b, K_), load3(robot, b, p_), NO_SKEW_PART)
-    return (load33(robot, b, K_), load3(robot, b, p_), load_skew_part(robot, b, Q_))
+    return (load33(robot, b, K_), load3(robot, b, p_), load_skew_part(robot, b, SKEW_))
 
 
 @helper
@@ -125,29 +121,6 @@ def carries(robot, screws, upper, b):
     return False
 
 
-@helper
-def prepare_columns(robot, screws, q, v):
-    """Write S_ and, unless v is None, V_ and VP_ of every body, from the root to the leaves."""
-    zero = (0.0, 0.0, 0.0)
-    place_in_parents(robot, screws, q)
-    place_ground(robot, ground_origin(robot, screws))
-    store6(robot, GROUND, V_, (zero, zero))
-    for i in range(1, count(robot)):
-        b = place(i)
-        up = parent(robot, b)
-        R, r = place_in_world(robot, b, up)
-        S = world_column(robot, screws, b, R, r)
-        store6(robot, b, S_, S)
-        if v is not None:
-            V_p = load6(robot, up, V_)
-            Sv = world_joint_motion(robot, screws, i, R, r, S, v)
-            store6(robot, b, V_, add6(V_p, Sv))
-            # Of what the whole joint moves against.
-            if follows(robot, screws, b):
-                V_p = load6(robot, up, VP_)
-            store6(robot, b, VP_, V_p)
-
-
 # -- The mass matrix. ---------------------------------------------------------------------------
 
 
@@ -177,14 +150,8 @@ def mass_matrix_derivatives(robot, screws, q, D):
     if not fits(robot, q, None):
         return False
     nv = count(robot) - 1
-    prepare_columns(robot, screws, q, None)
-    for block in range(0, end(robot), BLOCK):
-        for b in range(block, block + LANES):
-            store_inertia(robot, b, G_, inertia_from_child(
-                load33(robot, b, R_), load3(robot, b, r_), load_inertia(robot, b, INERTIA)))
-    for j in range(nv, 0, -1):
-        b = place(j)
-        add_columns(robot, parent(robot, b), b, G_, K_)
+    move_bodies(robot, screws, q, None, None, None)
+    compose_bodies(robot, None)
     total = 0.0
     for k in range(nv):
         b = place(k + 1)
@@ -308,23 +275,17 @@ def coriolis_matrix_derivatives(robot, screws, q, v, skew, by_q, by_v):
     if not fits(robot, q, v):
         return False
     nv = count(robot) - 1
-    prepare_columns(robot, screws, q, v)
+    move_bodies(robot, screws, q, v, None, None)
+    copy_from_carriers(robot, screws, V_, VP_)
     for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
-            S, V = load6(robot, b, S_), load6(robot, b, V_)
-            store6(robot, b, SDOT_, ad(V, S))
-            store6(robot, b, FIRST_, ad(load6(robot, b, VP_), S))
-            G = inertia_from_child(load33(robot, b, R_), load3(robot, b, r_),
-                                   load_inertia(robot, b, INERTIA))
-            store_inertia(robot, b, G_, G)
-            K, p = velocity_inertia(V, G)
-            store33(robot, b, K_, K)
-            store3(robot, b, p_, p)
+            store6(robot, b, FIRST_, ad(load6(robot, b, VP_), load6(robot, b, S_)))
             if skew is not None:
-                store_skew_part(robot, b, Q_, skew_part(V, G))
-    for j in range(nv, 0, -1):
-        b = place(j)
-        add_columns(robot, parent(robot, b), b, G_, Q_ if skew is None else COMPOSITE_COLUMNS)
+                store_skew_part(robot, b, SKEW_, skew_part(load6(robot, b, V_),
+                                                           world_inertia(robot, b)))
+    compose_bodies(robot, v)
+    if skew is not None:
+        add_to_parents(robot, SKEW_, VP_)
     total = 0.0
     for k in range(nv):
         b = place(k + 1)
@@ -359,33 +320,32 @@ def add_factorization_rate(robot, rates):
 
     """
     nv = count(robot) - 1
-    C, D = nv, 2 * nv
+    D = nv
     for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
-            V, A = load6(robot, b, RATE_V_), load6(robot, b, RATE_A_)
-            G = inertia_from_child(load33(robot, b, R_), load3(robot, b, r_),
-                                   load_inertia(robot, b, INERTIA))
+            V, A = load6(robot, b, V_), load6(robot, b, A_)
+            G = world_inertia(robot, b)
             K, p = velocity_inertia(V, G)
-            store_skew_part(robot, b, SKEW_, skew_part(V, G))
+            store_skew_part(robot, b, RATE_SKEW_, skew_part(V, G))
             E, of_A = skew_part(V, inertia_rate(K, p)), skew_part(A, G)
             store_skew_part(robot, b, SKEW_RATE_, (
                 (add(E[0][0], of_A[0][0]), add(E[0][1], of_A[0][1]), add(E[0][2], of_A[0][2])),
                 add(E[1], of_A[1]), add(E[2], of_A[2]), add(E[3], of_A[3])))
     for j in range(nv, 0, -1):
         b = place(j)
-        S, S_rate = load6(robot, b, RATE_S_), load6(robot, b, RATE_SDOT_)
-        E, E_rate = load_skew_part(robot, b, SKEW_), load_skew_part(robot, b, SKEW_RATE_)
+        S, S_rate = load6(robot, b, S_), load6(robot, b, SDOT_)
+        E, E_rate = load_skew_part(robot, b, RATE_SKEW_), load_skew_part(robot, b, SKEW_RATE_)
         F = skew_part_times(E, S)
         F_rate = add6(skew_part_times(E_rate, S), skew_part_times(E, S_rate))
         up = parent(robot, b)
-        add_columns(robot, up, b, SKEW_, SKEW_COLUMNS)
+        add_columns(robot, up, b, RATE_SKEW_, SKEW_COLUMNS)
         while up > 0:
             b, i = up, number(robot, up)
-            S_i = load6(robot, b, RATE_S_)
+            S_i = load6(robot, b, S_)
             difference = dot6(S_i, F)
-            change = dot6(load6(robot, b, RATE_SDOT_), F) + dot6(S_i, F_rate)
-            rates[C + i - 1, j - 1] += difference
-            rates[C + j - 1, i - 1] -= difference
+            change = dot6(load6(robot, b, SDOT_), F) + dot6(S_i, F_rate)
+            rates[i - 1, j - 1] += difference
+            rates[j - 1, i - 1] -= difference
             rates[D + i - 1, j - 1] += change
             rates[D + j - 1, i - 1] -= change
             up = parent(robot, b)

@@ -28,21 +28,20 @@ import numpy as np
 from rbd_ros.kernels.articulated_bodies import (articulated_bodies, prescribe_none,
                                                 take_what_is_given)
 from rbd_ros.kernels.bodies import (add_columns, ARMATURE, BLOCK, count, end, fits, follows,
-                                    GRAVITY, GROUND, ground_origin, INERTIA, LANES, load, load3,
-                                    load33, load6, load_inertia, load_integer, number, parent,
-                                    place, place_ground, place_in_parents, place_in_world,
-                                    PRESCRIBED, R_, r_, SCRATCH, store, store3, store33, store6,
-                                    store_inertia, world_column, world_joint_motion, WRENCH)
+                                    LANES, load, load3, load33, load6, load_inertia, load_integer,
+                                    number, parent, place, PRESCRIBED, R_, r_, SCRATCH, store,
+                                    store6, WRENCH)
 from rbd_ros.kernels.compiled import helper, kernel
-from rbd_ros.kernels.vectors import (ad, ad_transposed, add6, dot, dot6, inertia_from_child,
-                                     inertia_times, scale, scale6, sub6, to_parent,
-                                     velocity_inertia, velocity_times, velocity_transposed_times)
+from rbd_ros.kernels.vectors import (ad, ad_transposed, add6, dot, dot6, inertia_times, scale,
+                                     scale6, sub6, to_parent, velocity_times,
+                                     velocity_transposed_times)
+from rbd_ros.kernels.world_frame import (A_, against_gravity, copy_from_carriers, G_, K_,
+                                         move_bodies, p_, S_, SDOT_, store_moving_inertia, V_)
 
 # Columns of `robot`. VP_ and AP_ are the motion of the body that the joint hangs on; FIRST_,
-# SECOND_ and RATE_ are S', S'' and S' + dS/dt; G_ ... F_ are the composite body: what is added to
-# the parent.
-S_, V_, A_, VP_, AP_, FIRST_, SECOND_, RATE_, G_, K_, p_, F_, DERIVATIVE_COLUMNS = (
-    SCRATCH + k for k in (12, 18, 24, 30, 36, 42, 48, 54, 60, 70, 79, 82, 88))
+# SECOND_ and RATE_ are S', S'' and S' + dS/dt; F_ is of the composite body, too.
+F_, VP_, AP_, FIRST_, SECOND_, DERIVATIVE_COLUMNS = (SCRATCH + k for k in (58, 64, 70, 76, 82, 88))
+RATE_ = SDOT_
 # And once these are used up:
 CARRIER_ = SCRATCH
 
@@ -59,30 +58,9 @@ def inverse_dynamics_jacobians(robot, screws, q, v, a, jacobians):
     if not (fits(robot, q, v) and fits(robot, q, a)):
         return False
     nv = count(robot) - 1
-    zero = (0.0, 0.0, 0.0)
-    place_in_parents(robot, screws, q)
-    place_ground(robot, ground_origin(robot, screws))
-    store6(robot, GROUND, V_, (zero, zero))
-    store6(robot, GROUND, A_, (zero, scale(-1.0, load3(robot, GROUND, GRAVITY))))
-
-    # Root to leaves: pose, column of the Jacobian, twist and acceleration.
-    for i in range(1, nv + 1):
-        b = place(i)
-        up = parent(robot, b)
-        R, r = place_in_world(robot, b, up)
-        S = world_column(robot, screws, b, R, r)
-        V_p, A_p = load6(robot, up, V_), load6(robot, up, A_)
-        Sv = world_joint_motion(robot, screws, i, R, r, S, v)
-        Sa = world_joint_motion(robot, screws, i, R, r, S, a)
-        V = add6(V_p, Sv)
-        store6(robot, b, S_, S)
-        store6(robot, b, V_, V)
-        store6(robot, b, A_, add6(add6(A_p, Sa), ad(V, Sv)))
-        # Of what the whole joint moves against.
-        if follows(robot, screws, b):
-            V_p, A_p = load6(robot, up, VP_), load6(robot, up, AP_)
-        store6(robot, b, VP_, V_p)
-        store6(robot, b, AP_, A_p)
+    move_bodies(robot, screws, q, v, a, against_gravity(robot))
+    copy_from_carriers(robot, screws, V_, VP_)
+    copy_from_carriers(robot, screws, A_, AP_)
 
     # Each body alone: how its column changes, its inertia, and the force on it.
     for block in range(0, end(robot), BLOCK):
@@ -94,11 +72,7 @@ def inverse_dynamics_jacobians(robot, screws, q, v, a, jacobians):
             store6(robot, b, FIRST_, first)
             store6(robot, b, SECOND_, add6(ad(A_p, S), ad(V_p, first)))
             store6(robot, b, RATE_, add6(first, ad(V, S)))
-            G = inertia_from_child(R, r, load_inertia(robot, b, INERTIA))
-            K, p = velocity_inertia(V, G)
-            store_inertia(robot, b, G_, G)
-            store33(robot, b, K_, K)
-            store3(robot, b, p_, p)
+            G = store_moving_inertia(robot, b, V)
             F = sub6(inertia_times(G, A), ad_transposed(V, inertia_times(G, V)))
             store6(robot, b, F_, sub6(F, to_parent(R, r, load6(robot, b, WRENCH))))
 
@@ -125,7 +99,7 @@ def inverse_dynamics_jacobians(robot, screws, q, v, a, jacobians):
         same_joint = follows(robot, screws, b)
         if not same_joint:
             by_q = sub6(by_q, turned_force)
-        add_columns(robot, parent(robot, b), b, G_, DERIVATIVE_COLUMNS)
+        add_columns(robot, parent(robot, b), b, G_, VP_)
         b = parent(robot, b)
         while b > 0:
             i = number(robot, b)

@@ -19,12 +19,11 @@ Lynch and Park (9.90)-(9.99).
 
 import math
 
+from rbd_ros.kernels.articulated_bodies import SINGULAR
 from rbd_ros.kernels.compiled import helper, kernel
 
 # A singular value that is a smaller share of the largest is zero but for rounding.
 ROUNDING = 1e-14
-# A pivot of M that is a smaller share of the diagonal is the rounding of what was subtracted.
-SINGULAR = 1e-14
 # Cosine at which two columns are at right angles, and sweeps after which nothing gets better.
 RIGHT_ANGLE = 1e-15
 SWEEPS = 30

@@ -201,7 +201,7 @@ class Publishing:
         if markers_due:
             self._markers_due = moment + 1.0 / settings.marker_rate
             for message in robot.markers.update(robot.stamp, robot.frame,
-                                                robot.workspace.place_links(q), terms):
+                                                robot.workspace.forward_kinematics(q), terms):
                 self._marker_publisher.publish(message)
 
     def _publish(self, topic: str, values: dict[str, Any], robot: Robot,

@@ -9,8 +9,8 @@ import pinocchio
 import pytest
 import rbd_ros
 from rbd_ros import analysis
-from rbd_ros.analysis.matrix_derivatives import inertia_basis
 from rbd_ros.model.description import Link
+from rbd_ros.model.inertial import inertia_of_parameters
 from rbd_ros.model.model import rebuild
 from rbd_ros.model.se3 import Ad, ad, inertia_matrix, inverse
 from rbd_ros.textbook import sums_over_links
@@ -24,6 +24,7 @@ AGREEMENT = 1e-9
 DIFFERENCES = 1e-6
 
 FACTORIZATIONS = ('christoffel', 'body')
+NAMES = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Iyy', 'Izz', 'Ixy', 'Ixz', 'Iyz')
 
 
 @trees_and_robots
@@ -171,17 +172,73 @@ def parameters(link):
                      *about[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]])
 
 
+def moving_links(model):
+    """Return the indices of the links that joints move, in the order of the joints."""
+    return [k for k, joint in enumerate(model.joints, 1) if joint.nv]
+
+
+def body_parameters(model, q):
+    """Return the parameters of every moving body, with all that is fixed to it."""
+    T, joints = sums_over_links.poses(model, q), dict(enumerate(model.joints, 1))
+    pi = {k: np.zeros(10) for k in moving_links(model)}
+    for k, link in enumerate(model.links):
+        body = k
+        while body and body not in pi:
+            body = model.link_index(joints[body].parent)
+        if body:
+            # The inertia of the link in the frame of the body.
+            A = Ad(inverse(inverse(T[body]) @ T[k]))
+            G = A.T @ inertia_matrix(link.mass, link.com, link.inertia) @ A
+            pi[body] += [G[3, 3], G[2, 4], G[0, 5], G[1, 3],
+                         *G[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]]
+    return np.array(list(pi.values())).ravel()
+
+
 @trees_and_robots
 def test_matrices_are_linear_in_the_parameters(make, arguments):
     model, q, v, _ = make(*arguments)
-    pi = np.array([parameters(link) for link in model.links])
+    pi = body_parameters(model, q)
     for factorization in FACTORIZATIONS:
         derivatives = analysis.parameter_derivatives(model, q, v, factorization=factorization)
         terms = rbd_ros.all_terms(model, q, v, factorization=factorization)
-        M, C, g = (np.tensordot(pi, x, 2) for x in derivatives)
+        M, C, g = (x @ pi for x in derivatives)
         assert error(M + sums_over_links.armature_matrix(model), terms.M) < ROUNDING
         assert error(C, terms.C) < ROUNDING
         assert error(g, terms.g) < ROUNDING
+
+
+@trees_and_robots
+def test_column_of_a_regressor_is_the_derivative_by_its_parameter(make, arguments):
+    model, q, v, a = make(*arguments)
+    v_r = a[::-1].copy()
+    M, C, g = analysis.parameter_derivatives(model, q, v)
+    Y = np.einsum('ijk,j', M, a) + np.einsum('ijk,j', C, v) + g
+    assert error(rbd_ros.torque_regressor(model, q, v, a), Y) < ROUNDING
+    assert error(analysis.momentum_regressor(model, q, v), np.einsum('ijk,j', M, v)) < ROUNDING
+    assert error(analysis.energy_regressor(model, q, v)[0],
+                 0.5 * np.einsum('ijk,i,j', M, v, v)) < ROUNDING
+    for factorization in FACTORIZATIONS:
+        M, C, g = analysis.parameter_derivatives(model, q, v, factorization=factorization)
+        Y = np.einsum('ijk,j', M, a) + np.einsum('ijk,j', C, v_r) + g
+        assert error(analysis.slotine_li_regressor(model, q, v, v_r, a,
+                                                   factorization=factorization), Y) < ROUNDING
+
+
+@trees_and_robots
+def test_column_of_a_regressor_is_what_its_parameter_adds(make, arguments):
+    model, q, v, a = make(*arguments)
+    Y = rbd_ros.torque_regressor(model, q, v, a)
+    names = rbd_ros.model.inertial_parameter_names(model)
+    assert len(names) == Y.shape[1]
+    for column in np.random.default_rng(len(names)).integers(len(names), size=5):
+        link, parameter = names[column].split('/')
+        # All of it is linear: one kilogram and one more of the parameter.
+        change = [np.eye(10)[0], np.eye(10)[0]]
+        change[1] = change[1] + np.eye(10)[NAMES.index(parameter)]
+        less, more = (rbd_ros.inverse_dynamics(rebuild(model, links=[
+            body_with(x, pi - parameters(x)) if x.name == link else x for x in model.links
+        ]), q, v, a) for pi in change)
+        assert error(more - less, Y[:, column]) < ROUNDING * (1.0 + np.max(np.abs(more)))
 
 
 def body_with(link, change):
@@ -197,14 +254,15 @@ def body_with(link, change):
 @pytest.mark.parametrize('seed', range(TREES))
 def test_parameter_derivatives_are_differences(seed):
     model, q, v, _ = tree(seed)
-    k = len(model.links) // 2 + 1
+    body = len(moving_links(model)) // 2
+    k = moving_links(model)[body]
     derivatives = analysis.parameter_derivatives(model, q, v)
     tau, step = np.ones(model.nv), 1e-6
     by_parameter = analysis.acceleration_parameter_derivatives(model, q, v, tau)
     M, a = rbd_ros.mass_matrix(model, q), rbd_ros.forward_dynamics(model, q, v, tau)
     # Forward dynamics loses as many digits as M has in its condition number.
     rounding = 1e-15 * np.linalg.cond(M) * np.max(np.abs(a)) / step
-    for p, unit in enumerate(np.eye(10)):
+    for p, unit in enumerate(np.eye(10), 10 * body):
         changed = [rebuild(model, links=[*model.links[:k], body_with(model.links[k], x * unit),
                                          *model.links[k + 1:]]) for x in (step, -step)]
         plus, minus = (rbd_ros.all_terms(other, q, v) for other in changed)
@@ -212,12 +270,12 @@ def test_parameter_derivatives_are_differences(seed):
             difference = (getattr(plus, name) - getattr(minus, name)) / (2 * step)
             # M is linear in the parameter: the error is the rounding of M over the step.
             size = np.max(np.abs(getattr(plus, name)))
-            assert np.max(np.abs(got[k, p] - difference)) < DIFFERENCES * (1.0 + size)
+            assert np.max(np.abs(got[..., p] - difference)) < DIFFERENCES * (1.0 + size)
         plus, minus = (rbd_ros.forward_dynamics(other, q, v, tau) for other in changed)
-        assert np.allclose(by_parameter[k, p], (plus - minus) / (2 * step), rtol=DIFFERENCES,
+        assert np.allclose(by_parameter[:, p], (plus - minus) / (2 * step), rtol=DIFFERENCES,
                            atol=rounding + DIFFERENCES)
         plus, minus = (rbd_ros.inverse_dynamics(other, q, v, a) for other in changed)
-        assert np.allclose(M @ by_parameter[k, p], (minus - plus) / (2 * step), rtol=0.0,
+        assert np.allclose(M @ by_parameter[:, p], (minus - plus) / (2 * step), rtol=0.0,
                            atol=DIFFERENCES * (1.0 + np.max(np.abs(a))))
 
 
@@ -229,15 +287,15 @@ def test_parameter_derivatives_are_garofalos_columns(seed):
     dM, dC, dg = analysis.parameter_derivatives(model, q, v, factorization='body')
     poses = sums_over_links.poses(model, q)
     a_0 = np.concatenate((np.zeros(3), -model.gravity))
-    for k in range(len(model.links)):
-        V = J[k] @ v
+    for body, k in enumerate(moving_links(model)):
+        V, own = J[k] @ v, slice(10 * body, 10 * body + 10)
         for j in range(model.nv):
             A = momentum_columns(J[k, :, j])
             later = momentum_columns(ad(V) @ J[k, :, j] + J_rate[k, :, j])
-            assert np.allclose(dM[k, :, :, j].T, J[k].T @ A, rtol=0.0, atol=ROUNDING)
-            assert np.allclose(dC[k, :, :, j].T, J[k].T @ (later - ad(V).T @ A), rtol=0.0,
+            assert np.allclose(dM[:, j, own], J[k].T @ A, rtol=0.0, atol=ROUNDING)
+            assert np.allclose(dC[:, j, own], J[k].T @ (later - ad(V).T @ A), rtol=0.0,
                                atol=ROUNDING)
-        assert np.allclose(dg[k].T, J[k].T @ momentum_columns(Ad(inverse(poses[k])) @ a_0),
+        assert np.allclose(dg[:, own], J[k].T @ momentum_columns(Ad(inverse(poses[k])) @ a_0),
                            rtol=0.0, atol=ROUNDING)
 
 
@@ -255,7 +313,7 @@ def test_momentum_is_linear_in_the_parameters():
         for link in model.links:
             G = inertia_matrix(link.mass, link.com, link.inertia)
             V = rng.normal(size=6)
-            assert error(np.tensordot(parameters(link), inertia_basis(), 1), G) < ROUNDING
+            assert error(inertia_of_parameters(parameters(link)), G) < ROUNDING
             assert error(momentum_columns(V) @ parameters(link), G @ V) < ROUNDING
 
 
@@ -268,7 +326,7 @@ def test_mimicking_joints_are_folded_into_all_derivatives():
                  analysis.mass_matrix_derivatives(model, q)) < ROUNDING
     tau = rbd_ros.inverse_dynamics(model, q, v, a)
     derivatives = analysis.acceleration_parameter_derivatives(model, q, v, tau)
-    assert derivatives.shape == (len(model.links), 10, model.nv)
+    assert derivatives.shape == (model.nv, 10 * len(moving_links(model)))
 
 
 def test_wrong_factorizations_and_states_are_refused():

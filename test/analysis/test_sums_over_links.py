@@ -113,29 +113,28 @@ def test_matrices_dot_are_the_sums(make, arguments):
 @states
 def test_parameter_derivatives_are_the_sums(make, arguments):
     model, q, v, a = make(*arguments)
-    n, links = model.nv, len(model.links)
+    n, bodies = model.nv, list(moving_bodies(model))
     basis = [inertia_of_parameters(unit) for unit in np.eye(10)]
     J, J_rate = body_jacobian_rates(model, q, v)
     up = up_in_links(model, q)
     for factorization in FACTORIZATIONS:
-        dM, dC = np.zeros((2, links, 10, n, n))
-        dg = np.zeros((links, 10, n))
-        for k in range(links):
-            for p, G in enumerate(basis):
-                B = coriolis_factor(G, J[k] @ v, factorization)
-                dM[k, p] = J[k].T @ G @ J[k]                                 # G (13a)
-                dC[k, p] = J[k].T @ (B @ J[k] + G @ J_rate[k])               # G (13b)
-                dg[k, p] = J[k].T @ G @ up[k]                                # G (13c)
+        dM, dC = np.zeros((2, n, n, 10 * len(bodies)))
+        dg = np.zeros((n, 10 * len(bodies)))
+        for column, (k, G) in enumerate((k, G) for k in bodies for G in basis):
+            B = coriolis_factor(G, J[k] @ v, factorization)
+            dM[:, :, column] = J[k].T @ G @ J[k]                             # G (13a)
+            dC[:, :, column] = J[k].T @ (B @ J[k] + G @ J_rate[k])           # G (13b)
+            dg[:, column] = J[k].T @ G @ up[k]                               # G (13c)
         got = analysis.parameter_derivatives(model, q, v, factorization=factorization)
         assert error(got.M, dM) < ROUNDING
         assert error(got.C, dC) < ROUNDING
         assert error(got.g, dg) < ROUNDING
     tau = rbd_ros.inverse_dynamics(model, q, v, a)
     M = rbd_ros.mass_matrix(model, q)
-    Y = dM @ rbd_ros.forward_dynamics(model, q, v, tau) + dC @ v + dg
-    expected = -np.linalg.solve(M, Y.reshape(-1, n).T).T.reshape(Y.shape)
+    Y = np.einsum('ijk,j', dM, rbd_ros.forward_dynamics(model, q, v, tau)) + dg
+    Y += np.einsum('ijk,j', dC, v)
     got = analysis.acceleration_parameter_derivatives(model, q, v, tau)
-    assert error(got, expected) < ROUNDING + 1e-15 * np.linalg.cond(M)
+    assert error(got, -np.linalg.solve(M, Y)) < ROUNDING + 1e-15 * np.linalg.cond(M)
 
 
 @states

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.analysis.task_space import characteristic_length, task_inertia, task_space_dynamics
+from rbd_ros.analysis.task_space import characteristic_length, task_space_dynamics
 from rbd_ros.model.configurations import integrate, random_configuration
 from rbd_ros.model.joints import KINDS, Mimic
 from rbd_ros.model.model import rebuild
@@ -213,9 +213,6 @@ def check_definition(model, q, v, link, frame, limit):
                                      length=characteristic_length(model, link))
         assert relative_error(got[0], task.Lambda) < EXACT
         assert got[1] == task.condition
-        got = task_inertia(M, task.J, limit, characteristic_length(model, link))
-        assert relative_error(got[0], task.Lambda) < rounding
-        assert relative_error(got[1], task.J_bar) < rounding
 
 
 @pytest.mark.parametrize('frame', FRAMES)
@@ -374,5 +371,3 @@ def test_robots_without_inertia_are_refused():
              .joint('hinge', 'revolute', 'a', 'b').build())
     with pytest.raises(rbd_ros.SingularError, match="'hinge' moves no inertia"):
         task_space_dynamics(model, [0.0], [0.0], 'b')
-    with pytest.raises(rbd_ros.SingularError, match='moves no inertia'):
-        task_inertia(np.zeros((1, 1)), np.ones((6, 1)), 100.0, 1.0)

@@ -20,7 +20,7 @@ def test_warmup_compiles_all_kernels_and_says_where_they_are(capsys):
     assert str(cache_directory()) in last
     named = {line.split()[2].rstrip(',') for line in lines}
     assert {'all_terms', 'inverse_dynamics', 'forward_dynamics_derivatives',
-            'place_links'} <= named
+            'forward_kinematics'} <= named
     assert sum('free joints' in line for line in lines) == len(lines) / 2
 
 

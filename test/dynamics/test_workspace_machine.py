@@ -27,7 +27,7 @@ METHODS = {
     'bias_torques': 'qv', 'gravity_torques': 'q', 'forward_dynamics': 'qva',
     'inverse_dynamics_derivatives': 'qva',
     'forward_dynamics_derivatives': 'qva', 'torque_regressor': 'qva',
-    'slotine_li_regressor': 'qvaa', 'place_links': 'q', 'centroidal_momentum_matrix': 'q',
+    'slotine_li_regressor': 'qvaa', 'forward_kinematics': 'q', 'centroidal_momentum_matrix': 'q',
     'centroidal_momentum_matrix_dot': 'qv', 'com_jacobian_dot': 'qv',
     'mass_matrix_derivatives': 'q', 'coriolis_matrix_derivatives': 'qv',
     'gravity_torques_derivatives': 'q', 'matrices_dot': 'qva', 'parameter_derivatives': 'qv',

@@ -107,7 +107,7 @@ def test_markers_stand_where_the_links_are(count, deserialize):
     markers, workspace = Markers(model, 'r1/'), Workspace(model)
     for seed, frame in enumerate(('root', 'root', 'odom')):
         q, stamp = np.random.default_rng(seed).normal(size=model.nq), Time(sec=seed)
-        poses, terms = workspace.place_links(q), workspace.all_terms(q, np.zeros(model.nv))
+        poses, terms = workspace.forward_kinematics(q), workspace.all_terms(q, np.zeros(model.nv))
         arrays = list(markers.update(stamp, frame, poses, terms))
         if seed == 0:
             # What another robot has left behind goes first, and once.

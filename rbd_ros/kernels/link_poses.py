@@ -1,0 +1,53 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Poses of all links in the world.
+
+Kim (34); Lynch and Park (9.51); Vlasblom (2.3).
+
+"""
+
+import math
+
+from rbd_ros.kernels.bodies import (count, fits, load3, load33, parent, place, place_in_parents,
+                                    R_, r_)
+from rbd_ros.kernels.compiled import helper, kernel
+from rbd_ros.kernels.vectors import row3, row33
+from rbd_ros.kernels.world_frame import place_ground, place_in_world, world_pose
+
+
+@helper
+def write_pose(T, R, r):
+    """Write (R, r) to a matrix of four rows."""
+    for row in range(3):
+        for column in range(3):
+            T[row, column] = R[column][row]
+        T[row, 3], T[3, row] = r[row], 0.0
+    T[3, 3] = 1.0
+
+
+@kernel
+def link_poses(robot, screws, q, links, T):
+    """
+    Write the 4x4 poses of links, one behind the other.
+
+    Row k of ``links`` is the body that link k belongs to, and its pose in the frame of that body,
+    rotation and position. Returns whether the poses are finite; nothing is written, and False
+    returned, if q has a wrong length.
+
+    """
+    if not fits(robot, q, None):
+        return False
+    place_in_parents(robot, screws, q)
+    place_ground(robot, (0.0, 0.0, 0.0))
+    total = 0.0
+    for i in range(1, count(robot)):
+        b = place(i)
+        R, r = place_in_world(robot, b, parent(robot, b))
+        total += R[0][0] + r[0] + r[1] + r[2]
+    for k in range(len(links)):
+        b = place(int(links[k, 0]))
+        R, r = world_pose(load33(robot, b, R_), load3(robot, b, r_),
+                          row33(links, k, 1), row3(links, k, 10))
+        write_pose(T[k], R, r)
+    return math.isfinite(total)

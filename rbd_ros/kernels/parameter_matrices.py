@@ -1,0 +1,83 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Derivatives of M, C and g by the inertial parameters of the moving bodies, body by body.
+
+In the axes of the body's link, with its twist V, its Jacobian's columns J_i, and the rate A_j of a
+column as seen from the world,
+
+    M_ij = J_i^T G J_j,    g_i = J_i^T G (0, -gravity),
+    C_ij = J_i^T (G (A_j - h ad_V J_j) - (1 - h) ad_V^T G J_j - h ad_Jj^T G V),
+
+h = 1/2 for the Christoffel form of C and 0 for that of the body. Parameters, `entries` of the
+products x^T G y, and ``links`` are as in `rbd_ros.kernels.regressors`. Garofalo et al. (13).
+
+"""
+
+import math
+
+from rbd_ros.kernels.bodies import (fits, GRAVITY, GROUND, load3, load6, number, parent, SCRATCH,
+                                    store6)
+from rbd_ros.kernels.compiled import long_kernel
+from rbd_ros.kernels.regressors import entries, link_pose
+from rbd_ros.kernels.vectors import ad, scale, scale6, sub6, to_child, unrotate
+from rbd_ros.kernels.world_frame import move_bodies, S_, V_
+
+# Columns of `robot`, in the axes of the link at hand: of each joint that carries it, its column
+# J_i, ad_V J_i, and A_i - h ad_V J_i.
+J_, TURNED_, RATE_, PARAMETER_COLUMNS = (SCRATCH + k for k in (58, 64, 70, 76))
+
+
+@long_kernel
+def parameter_matrices(robot, screws, q, v, links, h, M, C, g):
+    """
+    Write the derivatives of M, C and g by the parameters.
+
+    ``M`` and ``C`` have the shape (nv, nv, 10 links), ``g`` (nv, 10 links). Only the entries of
+    joints that carry the body are written: all others must be zero already. Returns whether the
+    results are finite; nothing is written, and False returned, if q or v has a wrong length.
+
+    """
+    if not fits(robot, q, v):
+        return False
+    move_bodies(robot, screws, q, v, None, None)
+    gravity, total = load3(robot, GROUND, GRAVITY), 0.0
+    for k in range(len(links)):
+        body, R, r = link_pose(robot, links, k)
+        V = to_child(R, r, load6(robot, body, V_))
+        up = ((0.0, 0.0, 0.0), scale(-1.0, unrotate(R, gravity)))
+        total += r[0] + R[0][0] + V[0][0] + V[1][0]
+        c, b = 10 * k, body
+        while b > 0:
+            S = load6(robot, b, S_)
+            J = to_child(R, r, S)
+            turned = ad(V, J)
+            rate = to_child(R, r, ad(load6(robot, b, V_), S))
+            store6(robot, b, J_, J)
+            store6(robot, b, TURNED_, turned)
+            store6(robot, b, RATE_, sub6(rate, scale6(h, turned)))
+            x = entries(J, up)
+            i = number(robot, b) - 1
+            for p in range(10):
+                g[i, c + p] = x[p]
+            b = parent(robot, b)
+        one = body
+        while one > 0:
+            i = number(robot, one) - 1
+            J_i, turned = load6(robot, one, J_), load6(robot, one, TURNED_)
+            b = body
+            while b > 0:
+                j = number(robot, b) - 1
+                J = load6(robot, b, J_)
+                x = entries(J_i, load6(robot, b, RATE_))
+                y = entries(turned, J)
+                z = entries(ad(J, J_i), V)
+                for p in range(10):
+                    C[i, j, c + p] = x[p] - (1.0 - h) * y[p] - h * z[p]
+                if j <= i:
+                    x = entries(J_i, J)
+                    for p in range(10):
+                        M[i, j, c + p] = M[j, i, c + p] = x[p]
+                b = parent(robot, b)
+            one = parent(robot, one)
+    return math.isfinite(total)
