@@ -22,6 +22,9 @@ SAMPLES_PER_PERIOD = 8
 # the nearest to zero is taken.
 EQUALS = 0.02
 STEPS, STEP = 20, 1e-7            # of Gauss and Newton: how many, and the last one, s
+# The best delay must explain more than the usual one by so many standard deviations of what
+# columns explain of mere noise.
+BEYOND_CHANCE = 15.0
 # Rows that are looked at, and the singular value, as a share of the largest, below which columns
 # are combinations of the others.
 MOST_ROWS, SHOWN = 5000, 1e-6
@@ -72,7 +75,9 @@ def estimate_delay(model: Model, samples: Samples) -> Delay:
     search = _Search(model, samples)
     if not search.joints:
         return Delay(0.0, np.inf)
-    seconds = search.coarse()
+    seconds, is_shown = search.coarse()
+    if not is_shown:
+        return Delay(0.0, np.inf)
     for _ in range(STEPS):
         step = search.evidence(seconds)[0]
         seconds = float(np.clip(seconds + step, -search.largest, search.largest))
@@ -136,8 +141,8 @@ class _Search:
         return np.concatenate([spline(time + seconds)
                                for spline, time in zip(self._splines, self._times)])
 
-    def coarse(self) -> float:
-        """Return the delay of a grid that explains the efforts best."""
+    def coarse(self) -> tuple[float, bool]:
+        """Return the delay of a grid that explains the efforts best, and whether by no chance."""
         steps = int(self.largest / self._step)
         grid = self._step * np.arange(-steps, steps + 1)
         cost, weight = np.zeros(len(grid)), sum(len(one.rows) for one in self.joints)
@@ -150,7 +155,11 @@ class _Search:
                 least = np.finfo(float).eps ** 2 * (y @ y) + np.finfo(float).tiny
                 cost[k] += len(y) * np.log(unexplained @ unexplained + least) / weight
         good = grid[cost <= np.min(cost) + np.log1p(EQUALS)]
-        return float(good[np.argmin(np.abs(good))])
+        # Twice the logarithm of a likelihood; in a period of the cut-off, two rows are independent.
+        gain = (np.median(cost) - np.min(cost)) * 2.0 * weight / SAMPLES_PER_PERIOD
+        columns = sum(one.U.shape[1] for one in self.joints)
+        return (float(good[np.argmin(np.abs(good))]),
+                gain > BEYOND_CHANCE * np.sqrt(2.0 * columns))
 
     def evidence(self, seconds: float) -> tuple[float, float]:
         """Return a step of Gauss and Newton to the best delay, and its standard deviation."""

@@ -164,4 +164,5 @@ def _spectra(x: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
     from scipy.signal import welch
 
     window = min(len(x), max(len(x) // 4, int(WINDOW * rate)))
-    return welch(x, rate, nperseg=window, detrend='linear', axis=0)
+    # Of a window that leaks little: motion is 90 dB above the noise of good encoders.
+    return welch(x, rate, window='blackmanharris', nperseg=window, detrend='linear', axis=0)

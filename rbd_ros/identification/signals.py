@@ -30,8 +30,9 @@ STANDSTILL, STANDSTILL_NOISE, STANDSTILL_LEAST = 0.03, 4.0, (1e-3, 1e-4)
 DISAGREE, HARDLY = 0.3, 0.05
 # States of a stretch that say anything.
 FEWEST = 10
-# A delay is removed if it is so many times its deviation, and not longer than a drive's, s.
-SIGNIFICANT, LONGEST_DELAY = 3.0, 0.1
+# A delay is removed if it is so many times its deviation, more than this share of the time between
+# samples, and not longer than a drive's, s.
+SIGNIFICANT, NOTICED, LONGEST_DELAY = 3.0, 0.01, 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +109,7 @@ class Samples:
         y = np.empty_like(x, dtype=float)
         for k in np.unique(self.segment):
             rows = self.segment == k
-            y[rows] = low_pass(x[rows], self.rate, min(self.cutoff, 0.5 * self.rate))
+            y[rows] = low_pass(x[rows], self.rate, self.cutoff)
         return y
 
 
@@ -178,16 +179,14 @@ def prepare(model: Model, recording: Recording, *, cutoff: float | None = None,
         return signals.samples(lead, Delay(lead, 0.0))
     samples = signals.samples(0.0, Delay(0.0, np.inf))
     found = estimate_delay(model, samples)
-    lead = 0.0
-    if abs(found.seconds) > SIGNIFICANT * found.deviation:
-        if abs(found.seconds) <= LONGEST_DELAY:
-            lead = found.seconds
-        else:
-            signals.notes.append(
-                f'efforts come {found.seconds:.3g} s later than positions: no drive is so slow; '
-                'nothing was taken off, look for what shifted them')
-    return signals.samples(lead, found) if lead else replace(
-        samples, delay=found.seconds, delay_deviation=found.deviation, notes=tuple(signals.notes))
+    samples = replace(samples, delay=found.seconds, delay_deviation=found.deviation)
+    if abs(found.seconds) <= max(SIGNIFICANT * found.deviation, NOTICED / rate):
+        return samples
+    if abs(found.seconds) <= LONGEST_DELAY:
+        return signals.samples(found.seconds, found)
+    return replace(samples, notes=(
+        *samples.notes, f'efforts come {found.seconds:.3g} s later than positions: no drive is so '
+        'slow; nothing was taken off, look for what shifted them'))
 
 
 class _Signals:
@@ -200,8 +199,8 @@ class _Signals:
         self._rate, self._model, self._name = rate, model, recording.name
         longest = max(stretches, key=lambda stretch: len(stretch.time))
         if len(longest.time) < FEWEST:
-            raise RecordingError(f'{recording.name}: no stretch without a gap has more than '
-                                 f'{len(longest.time)} states; {"; ".join(notes)}')
+            raise RecordingError('; '.join([f'{recording.name}: no stretch without a gap has more '
+                                            f'than {len(longest.time)} states', *notes]))
         measured = self._velocities_agree(longest, recording.joint_names)
         found = motion_cutoff(longest.position, longest.velocity if measured else None, rate)
         self._cutoff = found.cutoff if cutoff is None else cutoff
@@ -238,14 +237,14 @@ class _Signals:
         if longest.velocity is None:
             self.notes.append('velocities are rates of the positions')
             return False
-        cutoff = motion_cutoff(longest.position, None, self._rate).cutoff
+        cutoff, _, noise = motion_cutoff(longest.position, None, self._rate)
         inner = slice(*(int(EDGE / cutoff * self._rate) * np.array([1, -1])))
         rates = low_pass(longest.position, self._rate, cutoff, derivative=1)[inner]
         if not len(rates):
             return True
         difference = _size(low_pass(longest.velocity, self._rate, cutoff)[inner] - rates)
         # Joints that hardly move show nothing but noise.
-        moves = _size(rates) > HARDLY * np.max(_size(rates))
+        moves = _size(rates) > np.maximum(HARDLY * np.max(_size(rates)), STANDSTILL_NOISE * noise)
         wrong = moves & (difference > DISAGREE * _size(rates))
         if np.any(wrong):
             self.notes.append(

@@ -16,8 +16,9 @@ CROWDED = 0.2
 # Times that are even to this share of the period are left as they are.
 EVEN = 1e-3
 # A drive is saturated where its effort stays at its extreme for so many states, and these are so
-# many times more than those at the next value: of a sine, measured in steps, it is 1.4 times.
-STAYS, PILED = 5, 3.0
+# many times more than those at the next value (of a sine, measured in steps, it is 1.4 times);
+# with fewer values than that, nobody can tell.
+STAYS, PILED, VALUES = 5, 3.0, 20
 # Efforts within this share of the joint's limit are at it; where they exceed it by more, it is
 # none.
 AT_LIMIT = 0.01
@@ -135,7 +136,7 @@ def _saturated(effort: np.ndarray, limit: float) -> np.ndarray:
         found |= _stays(size >= (1.0 - AT_LIMIT) * limit)
     for sign in (1.0, -1.0):
         values, counts = np.unique(sign * effort, return_counts=True)
-        if len(values) > 1 and counts[-1] >= PILED * counts[-2]:
+        if len(values) >= VALUES and counts[-1] >= PILED * counts[-2]:
             found |= _stays(sign * effort == values[-1])
     return found
 

@@ -1,0 +1,339 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Samples of recordings: against motions whose derivatives are known, and what is masked."""
+
+from dataclasses import replace
+
+from motions import recorded, SineSum
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros import ModelError, RecordingError, StateError
+from rbd_ros.identification import low_pass, prepare, Recording
+from robots import example_urdf, load_quietly
+
+RATE = 250.0
+# Motions up to 0.7 Hz pass the cut-off, ten times the band of the motion, but for rounding; within
+# the samples that are usable, edges leave this share of accelerations.
+EDGES = 0.01
+# Cubic splines between uneven times: (step x angular velocity)^4 / 384 of the terms of the motion,
+# and of accelerations (step x angular velocity)^2 / 8, twice filtered.
+SPLINES = 1e-3
+# Both ways are the same filter; what differs is rounded.
+SAME = 1e-9
+
+
+@pytest.fixture(scope='module')
+def arm():
+    """Return a UR10."""
+    return load_quietly(example_urdf('ur10_robot.urdf'))
+
+
+@pytest.fixture(scope='module')
+def wheel():
+    """Return a robot with one joint that turns without end, and one with limits."""
+    builder = rbd_ros.ModelBuilder('wheel').link('base')
+    for name, kind, parent in (('wheel', 'continuous', 'base'), ('arm', 'revolute', 'wheel')):
+        builder = builder.link(name, 1.0, com=(0.1, 0.0, 0.0), inertia=(0.01, 0.01, 0.01)).joint(
+            f'{name}_joint', kind, parent, name, axis=(0, 1, 0), lower=-3.0, upper=3.0,
+            effort=9.0, velocity=5.0)
+    return builder.build()
+
+
+def times(seconds=20.0, rate=RATE):
+    """Return even times."""
+    return np.arange(0.0, seconds, 1.0 / rate)
+
+
+def motion(joints=6, seed=1):
+    """Return a motion that begins and ends somewhere on its way."""
+    return SineSum(joints, np.random.default_rng(seed))
+
+
+def largest(x, mask=None):
+    """Return the largest entry."""
+    return np.max(np.abs(x if mask is None else x[mask]))
+
+
+# -- What comes back. ----------------------------------------------------------------------------
+
+@pytest.mark.parametrize('velocity', [True, False])
+@pytest.mark.parametrize('rate', [100.0, 1000.0])
+def test_motions_come_back_with_their_derivatives(arm, velocity, rate):
+    follow, time = motion(), times(rate=rate)
+    recording = recorded(arm, follow, time, velocity=velocity)
+    samples = prepare(arm, recording)
+    assert np.array_equal(samples.time, time) and abs(samples.rate / rate - 1.0) < SAME
+    inner = np.any(samples.usable, axis=1)
+    assert np.mean(inner) > 0.9
+    for derivative, x in ((0, samples.q), (1, samples.v), (2, samples.a)):
+        expected = follow(time, derivative)
+        assert largest((x - expected)[inner]) < EDGES * largest(expected), derivative
+    assert largest((samples.tau - recording.effort)[inner]) < EDGES * largest(recording.effort)
+    assert np.all(samples.segment == 0)
+
+
+@pytest.mark.parametrize('velocity', [True, False])
+def test_uneven_times_are_made_even(arm, velocity):
+    rng = np.random.default_rng(2)
+    time = np.sort(times() + rng.uniform(-0.4, 0.4, len(times())) / RATE)
+    time = np.delete(time, rng.integers(0, len(time), 100))
+    follow = motion()
+    samples = prepare(arm, recorded(arm, follow, time, velocity=velocity))
+    steps = np.diff(samples.time)
+    assert np.allclose(steps, 1.0 / samples.rate, rtol=0.0, atol=SAME)
+    assert abs(samples.rate - len(time) / 20.0) < 1.0
+    assert any('uneven' in note for note in samples.notes)
+    inner = np.any(samples.usable, axis=1)
+    # The ends of the filter apart.
+    inner[:250] = inner[-250:] = False
+    for derivative, x in ((0, samples.q), (1, samples.v), (2, samples.a)):
+        expected = follow(samples.time, derivative)
+        assert largest((x - expected)[inner]) < SPLINES * largest(expected), derivative
+
+
+def test_all_signals_pass_the_same_filter(arm):
+    rng = np.random.default_rng(3)
+    time = times()
+    # Noise of which no frequency is left out: what the filter makes of one column, it makes of all.
+    noise = rng.normal(size=(2, len(time), 6))
+    one = recorded(arm, motion(), time)
+    one = replace(one, position=one.position + 1e-3 * noise[0],
+                  velocity=one.velocity + 0.1 * noise[1])
+    for label, factor in (('position', 3.0), ('velocity', -2.0)):
+        samples = prepare(arm, replace(one, effort=factor * getattr(one, label)), delay=0.0)
+        x = samples.q if label == 'position' else samples.v
+        assert largest(samples.tau - factor * x) < SAME * largest(samples.tau)
+    expected = low_pass(one.velocity, samples.rate, samples.cutoff, derivative=1)
+    assert largest(samples.a - expected) < SAME * largest(expected)
+    assert largest(samples.low_pass(one.velocity) - samples.v) < SAME * largest(samples.v)
+    bare = prepare(arm, replace(one, velocity=None), delay=0.0)
+    for derivative, x in ((1, bare.v), (2, bare.a)):
+        expected = low_pass(one.position, bare.rate, bare.cutoff, derivative=derivative)
+        assert largest(x - expected) < SAME * largest(expected)
+
+
+def test_a_cutoff_that_is_given_is_taken(arm):
+    one = recorded(arm, motion(), times())
+    samples = prepare(arm, one, cutoff=4.0, delay=0.0)
+    assert samples.cutoff == 4.0
+    assert largest(samples.tau - low_pass(one.effort, samples.rate, 4.0)) < SAME * largest(
+        one.effort)
+
+
+def test_a_delay_that_is_given_is_taken_off(arm):
+    follow, time = motion(), times()
+    late, right = (prepare(arm, recorded(arm, follow, time, delay=x), cutoff=5.0, delay=x)
+                   for x in (0.03, 0.0))
+    assert late.delay == late.delay_removed == 0.03 and late.delay_deviation == 0.0
+    inner = np.any(late.usable, axis=1)
+    assert largest((late.tau - right.tau)[inner]) < EDGES * largest(right.tau)
+
+
+def test_continuous_joints_do_not_leap(wheel):
+    time = times()
+    follow = motion(2)
+    one = recorded(wheel, follow, time)
+    turning = one.position + np.array([2.0, 0.0]) * time[:, None]
+    wrapped = np.stack((np.remainder(turning[:, 0] + np.pi, 2.0 * np.pi) - np.pi, turning[:, 1]),
+                       axis=1)
+    velocity = one.velocity + np.array([2.0, 0.0])
+    got, expected = (prepare(wheel, replace(one, position=x, velocity=velocity), cutoff=5.0)
+                     for x in (wrapped, turning))
+    assert largest(np.diff(got.q, axis=0)) < 0.1
+    assert largest(got.q - expected.q - (got.q - expected.q)[0]) < SAME * largest(expected.q)
+    # A joint with limits may be anywhere between them: its leaps are its own.
+    leaping = one.position.copy()
+    leaping[2500:, 1] += 2.0 * np.pi
+    got = prepare(wheel, replace(one, position=leaping), cutoff=5.0)
+    assert got.q[3000, 1] - got.q[2000, 1] > np.pi
+
+
+# -- Velocities that are none. -------------------------------------------------------------------
+
+@pytest.mark.parametrize('wrong', [
+    lambda v: 0.0 * v, np.rad2deg, lambda v: -v, lambda v: v[:, [1, 0, 2, 3, 4, 5]]],
+    ids=['zero', 'degrees', 'sign', 'swapped'])
+def test_velocities_that_contradict_the_positions_are_left_out(arm, wrong):
+    one = recorded(arm, motion(), times())
+    samples = prepare(arm, replace(one, velocity=wrong(one.velocity)))
+    expected = prepare(arm, replace(one, velocity=None))
+    assert np.array_equal(samples.v, expected.v) and np.array_equal(samples.a, expected.a)
+    assert any('contradict the positions' in note and 'shoulder_pan_joint' in note
+               for note in samples.notes)
+
+
+def test_velocities_that_are_noisy_are_kept(arm):
+    rng = np.random.default_rng(4)
+    one = recorded(arm, motion(), times())
+    velocity = one.velocity + 0.1 * rng.normal(size=one.velocity.shape)
+    assert not prepare(arm, replace(one, velocity=velocity)).notes
+
+
+# -- Gaps. ---------------------------------------------------------------------------------------
+
+def test_gaps_are_cut_and_not_bridged(arm):
+    follow, time = motion(), times(30.0)
+    kept = (time < 10.0) | ((time > 11.5) & (time < 18.0)) | (time > 18.1)
+    samples = prepare(arm, recorded(arm, follow, time[kept]), cutoff=5.0)
+    assert not np.any((samples.time > 10.0) & (samples.time < 11.5))
+    assert not np.any((samples.time > 18.0 + 1.0 / RATE) & (samples.time < 18.1))
+    assert list(np.unique(samples.segment)) == [0, 1, 2]
+    borders = np.flatnonzero(np.diff(samples.segment))
+    assert np.all(np.diff(samples.time)[borders] > 0.09)
+    # No sample near a border is usable: the filter has edges there.
+    for border in borders:
+        near = np.abs(samples.time - samples.time[border]) < 1.4 / samples.cutoff
+        assert not np.any(samples.usable[near & (samples.segment == samples.segment[border])])
+    inner = np.any(samples.usable, axis=1)
+    assert largest((samples.a - follow(samples.time, 2))[inner]) < EDGES * largest(samples.a)
+    assert any('2 gaps longer than 20 ms, the longest 1.51 s' in note for note in samples.notes)
+    # Each stretch is filtered on its own.
+    first = samples.segment == 0
+    alone = prepare(arm, recorded(arm, follow, time[time < 10.0]), cutoff=5.0, delay=0.0)
+    assert largest(samples.v[first] - alone.v) < 1e-6
+
+
+def test_states_that_are_lost_here_and_there_are_no_gaps(arm):
+    rng = np.random.default_rng(5)
+    time = times()
+    time = np.delete(time, rng.choice(len(time), 500, replace=False))
+    assert len(np.unique(prepare(arm, recorded(arm, motion(), time)).segment)) == 1
+
+
+def test_stretches_shorter_than_the_edges_are_left_out(arm):
+    time = times()
+    kept = (time < 10.0) | ((time > 10.5) & (time < 10.8)) | (time > 11.3)
+    samples = prepare(arm, recorded(arm, motion(), time[kept]), cutoff=5.0)
+    assert not np.any((samples.time > 10.4) & (samples.time < 10.9))
+    assert any('1 stretches between gaps left out' in note for note in samples.notes)
+
+
+# -- Masks. --------------------------------------------------------------------------------------
+
+def test_a_joint_that_stands_is_masked_alone(arm):
+    time, follow = times(), motion()
+    one = recorded(arm, follow, time)
+    position, velocity = one.position.copy(), one.velocity.copy()
+    position[:, 2], velocity[:, 2] = 0.7, 0.0
+    samples = prepare(arm, replace(one, position=position, velocity=velocity))
+    assert not np.any(samples.moving[:, 2]) and not np.any(samples.usable[:, 2])
+    others = np.delete(samples.usable, 2, axis=1)
+    assert np.all(np.mean(others, axis=0) > 0.8)
+    assert np.array_equal(samples.moving, np.abs(samples.v) > samples.threshold)
+    speed = largest(np.delete(samples.v, 2, axis=1), np.delete(samples.usable, 2, axis=1))
+    assert np.all(samples.threshold <= 0.03 * speed)
+
+
+@pytest.mark.parametrize('noise', [0.0, 1e-4, 1e-3])
+@pytest.mark.parametrize('velocity', [True, False])
+def test_a_robot_that_stands_has_no_usable_samples(arm, noise, velocity):
+    rng = np.random.default_rng(6)
+    shape = (3000, 6)
+    one = Recording('still', arm.velocity_names, np.arange(3000) / RATE,
+                    0.3 + noise * rng.normal(size=shape),
+                    noise * rng.normal(size=shape) if velocity else None,
+                    5.0 + noise * rng.normal(size=shape))
+    samples = prepare(arm, one)
+    # Noise of 4 standard deviations comes up once in 16,000 independent samples.
+    assert np.mean(samples.usable) < 1e-3
+    assert samples.delay_removed == 0.0
+    assert not np.any(samples.saturated)
+
+
+def test_thresholds_that_are_given_are_taken(arm):
+    one = recorded(arm, motion(), times())
+    limits = np.linspace(0.1, 0.6, 6)
+    samples = prepare(arm, one, standstill=limits)
+    assert np.array_equal(samples.threshold, limits)
+    assert np.array_equal(prepare(arm, one, standstill=0.2).threshold, np.full(6, 0.2))
+
+
+def test_drives_at_their_limit_are_masked(arm):
+    time = times()
+    one = recorded(arm, motion(), time)
+    top = 0.6 * np.max(one.effort[:, 0])
+    assert top > 0.0
+    effort = one.effort.copy()
+    effort[:, 0] = np.minimum(effort[:, 0], top)
+    samples = prepare(arm, replace(one, effort=effort), cutoff=10.0)
+    at_limit = one.effort[:, 0] >= top
+    assert 0.05 < np.mean(at_limit) < 0.95
+    moving = samples.moving[:, 0]
+    assert np.all(samples.saturated[at_limit & moving, 0])
+    assert not np.any(samples.usable[at_limit, 0])
+    # The filter smears the corner, half a period of the cut-off to each side.
+    reach = int(0.5 / 10.0 * samples.rate) + 2
+    wide = np.convolve(at_limit, np.ones(2 * reach + 1), mode='same') > 0
+    assert not np.any(samples.saturated[~wide])
+    assert not np.any(np.delete(samples.saturated, 0, axis=1))
+    assert any('saturated: shoulder_pan_joint (' in note for note in samples.notes)
+
+
+def test_noise_at_the_known_limit_is_saturation_too(wheel):
+    rng = np.random.default_rng(7)
+    time = times()
+    one = recorded(wheel, motion(2), time)
+    effort = np.clip(40.0 * one.effort, -9.0, 9.0)
+    effort = effort + 0.02 * rng.normal(size=effort.shape)
+    samples = prepare(wheel, replace(one, effort=effort), cutoff=10.0)
+    at_limit = np.abs(40.0 * one.effort) > 10.0
+    assert np.mean(at_limit) > 0.1
+    assert np.mean(samples.saturated[at_limit & samples.moving]) > 0.99
+    # A limit that efforts exceed is none.
+    effort = 40.0 * one.effort
+    assert largest(effort) > 9.2
+    assert not np.any(prepare(wheel, replace(one, effort=effort), cutoff=10.0).saturated)
+
+
+@pytest.mark.parametrize('step', [0.05, 0.5, 2.0])
+def test_efforts_in_steps_are_not_saturated(arm, step):
+    one = recorded(arm, motion(), times())
+    rounded = replace(one, effort=step * np.round(one.effort / step))
+    assert np.mean(prepare(arm, rounded).saturated) < 0.02
+
+
+# -- What is refused. ----------------------------------------------------------------------------
+
+@pytest.mark.parametrize('options, said', [
+    ({'cutoff': 200.0}, 'cutoff must lie above 0 and not above 125 Hz, half the rate'),
+    ({'cutoff': 0.0}, 'cutoff must lie'), ({'cutoff': np.nan}, 'cutoff must be finite'),
+    ({'delay': 'none'}, "delay must be seconds or 'estimate'"),
+    ({'delay': np.inf}, 'delay must be finite'),
+    ({'standstill': -0.1}, 'standstill must not be negative'),
+    ({'standstill': [0.1, 0.2]}, r'standstill has the shape \(2,\)'),
+])
+def test_arguments_that_are_out_of_range_are_refused(arm, options, said):
+    with pytest.raises(StateError, match=said):
+        prepare(arm, recorded(arm, motion(), times(5.0)), **options)
+
+
+def test_efforts_that_were_not_recorded_are_named(arm):
+    one = recorded(arm, motion(), times(5.0))
+    effort = one.effort.copy()
+    effort[:, 4] = np.nan
+    for given, named in ((None, 'shoulder_pan_joint, shoulder_lift'), (effort, 'wrist_2_joint')):
+        with pytest.raises(RecordingError, match=f'efforts of {named}.* were not recorded'):
+            prepare(arm, replace(one, effort=given))
+
+
+def test_recordings_that_are_too_short_are_refused(arm):
+    one = recorded(arm, motion(), times(5.0))
+    with pytest.raises(RecordingError, match='it has 1 states'):
+        prepare(arm, one.part(stop=0.003))
+    with pytest.raises(RecordingError, match='no stretch without a gap has more than 5 states'):
+        prepare(arm, one.part(stop=0.019))
+    with pytest.raises(RecordingError, match='longer than the edges of the filter, 3 s'):
+        prepare(arm, one.part(stop=2.0), cutoff=1.0)
+
+
+def test_robots_whose_state_is_no_joint_state_are_refused(arm):
+    one = recorded(arm, motion(), times(5.0))
+    with pytest.raises(ModelError, match='the orientation of .* is not recorded'):
+        prepare(rbd_ros.with_floating_base(arm), one)
+    fixed = rbd_ros.with_locked_joints(arm, dict.fromkeys(arm.velocity_names, 0.0))
+    with pytest.raises(ModelError, match='has no joint that moves'):
+        prepare(fixed, one)
+    with pytest.raises(RecordingError, match="'elbow_joint', which was not recorded"):
+        prepare(arm, replace(one, joint_names=tuple(
+            name.replace('elbow', 'knee') for name in one.joint_names)))
