@@ -29,8 +29,8 @@ class Layout:
         Of its header.
     names : sequence of str
         Its joints.
-    position, velocity, effort : sequence of float
-        Arrays of float64.
+    position, velocity, effort : ndarray or array
+        Of float64.
 
     Attributes
     ----------
@@ -44,8 +44,8 @@ class Layout:
 
     """
 
-    def __init__(self, raw: bytes, frame: str, names: Sequence[str], position: Sequence[float],
-                 velocity: Sequence[float], effort: Sequence[float]) -> None:
+    def __init__(self, raw: bytes, frame: str, names: Sequence[str], position: np.ndarray,
+                 velocity: np.ndarray, effort: np.ndarray) -> None:
         self.names, self._spans = names, []
         # What is looked at, and what it must be.
         self._seen, self._bytes = bytearray(len(raw)), bytearray(len(raw))

@@ -173,7 +173,7 @@ class _Collector:
 
     def _convert(self, raw: bytes, place: int, received: int) -> None:
         """Take over one message, and learn its layout."""
-        message = self._types.deserialize_cdr(raw, KIND)
+        message: Any = self._types.deserialize_cdr(raw, KIND)
         numbers = message.position, message.velocity, message.effort
         stamp = message.header.stamp
         self._keep(tuple(message.name), np.array([place]), np.array([received], np.int64),

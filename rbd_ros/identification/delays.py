@@ -155,7 +155,7 @@ class _Search:
                 least = np.finfo(float).eps ** 2 * (y @ y) + np.finfo(float).tiny
                 cost[k] += len(y) * np.log(unexplained @ unexplained + least) / weight
         good = grid[cost <= np.min(cost) + np.log1p(EQUALS)]
-        # Twice the logarithm of a likelihood; in a period of the cut-off, two rows are independent.
+        # Twice the logarithm of a likelihood; of a period of the cut-off, two rows count.
         gain = (np.median(cost) - np.min(cost)) * 2.0 * weight / SAMPLES_PER_PERIOD
         columns = sum(one.U.shape[1] for one in self.joints)
         return (float(good[np.argmin(np.abs(good))]),

@@ -129,15 +129,10 @@ class Recording:
                 f"{'its beginning' if start is None else f'{start:g} s'} and "
                 f"{'its end' if stop is None else f'{stop:g} s'}; it lasts "
                 f'{since[-1] if len(self) else 0.0:.3f} s')
-        return self._of(keep, slice(None))
-
-    def _of(self, rows: object, columns: object, **changes: object) -> 'Recording':
-        """Return the same with some of the states and joints."""
-        def taken(array: np.ndarray | None) -> np.ndarray | None:
-            return None if array is None else array[rows][:, columns]
-
-        return replace(self, time=self.time[rows], position=taken(self.position),
-                       velocity=taken(self.velocity), effort=taken(self.effort), **changes)
+        return replace(
+            self, time=self.time[keep], position=self.position[keep],
+            velocity=None if self.velocity is None else self.velocity[keep],
+            effort=None if self.effort is None else self.effort[keep])
 
     def for_robot(self, model: Model) -> 'Recording':
         """
@@ -172,7 +167,11 @@ class Recording:
         if extra:
             notes += (f"not of robot '{model.name}', left out: {listed(extra)}",)
         columns = [index[name] for name in model.velocity_names]
-        one = self._of(slice(None), columns, joint_names=model.velocity_names, notes=notes)
+        one = replace(
+            self, joint_names=model.velocity_names, notes=notes,
+            position=self.position[:, columns],
+            velocity=None if self.velocity is None else self.velocity[:, columns],
+            effort=None if self.effort is None else self.effort[:, columns])
         if one.velocity is None or not np.any(np.isnan(one.velocity)):
             return one
         without = [name for name, x in zip(one.joint_names, one.velocity[0]) if np.isnan(x)]

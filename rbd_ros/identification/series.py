@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joint states of one publisher, and how those of several become complete states."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,10 +35,11 @@ class JointSeries:
     velocity: np.ndarray
     effort: np.ndarray
 
-    def taken(self, rows: object = slice(None), columns: object = slice(None)) -> 'JointSeries':
+    def taken(self, rows: np.ndarray | slice = slice(None),
+              columns: Sequence[int] | None = None) -> 'JointSeries':
         """Return the same with some of the states and joints."""
-        names = tuple(np.array(self.names, object)[columns])
-        return JointSeries(names, self.time[rows], *[
+        columns = range(len(self.names)) if columns is None else columns
+        return JointSeries(tuple(self.names[k] for k in columns), self.time[rows], *[
             array[rows][:, columns] for array in (self.position, self.velocity, self.effort)])
 
     def only(self, names: Collection[str]) -> 'JointSeries':

@@ -167,11 +167,6 @@ def prepare(model: Model, recording: Recording, *, cutoff: float | None = None,
     if cutoff is not None:
         cutoff = number('cutoff', cutoff, least=0.0)
     one = recording.for_robot(model)
-    if one.effort is None or np.any(np.isnan(one.effort)):
-        without = [name for k, name in enumerate(one.joint_names)
-                   if one.effort is None or np.isnan(one.effort[0, k])]
-        raise RecordingError(f'{one.name}: efforts of {listed(without)} were not recorded; record '
-                             'joint states with effort')
     stretches, rate, notes = even_stretches(model, one)
     signals = _Signals(one, stretches, rate, cutoff, standstill, list(one.notes) + notes, model)
     if delay != 'estimate':

@@ -8,6 +8,7 @@ import numpy as np
 from rbd_ros.errors import RecordingError
 from rbd_ros.identification.recordings import Recording
 from rbd_ros.model.model import Model
+from rbd_ros.texts import listed
 
 # A gap is longer than so many periods of sampling, and than a time, s, in which arms hardly move.
 GAP_PERIODS, GAP_SECONDS = 5.0, 0.02
@@ -73,9 +74,15 @@ def even_stretches(model: Model, recording: Recording) -> tuple[list[Stretch], f
     Raises
     ------
     RecordingError
-        If there are fewer than two states.
+        If there are fewer than two states, or efforts were not recorded.
 
     """
+    effort = recording.effort
+    if effort is None or np.any(np.isnan(effort)):
+        without = [name for k, name in enumerate(recording.joint_names)
+                   if effort is None or np.isnan(effort[0, k])]
+        raise RecordingError(f'{recording.name}: efforts of {listed(without)} were not recorded; '
+                             'record joint states with effort')
     if len(recording) < 2:
         raise RecordingError(f'{recording.name}: it has {len(recording)} states; a motion needs '
                              'hundreds')
@@ -92,7 +99,7 @@ def even_stretches(model: Model, recording: Recording) -> tuple[list[Stretch], f
         if joint.kind == 'continuous':
             position[:, q] = np.unwrap(position[:, q], axis=0)
     saturated = np.stack([_saturated(x, limit) for x, limit in zip(
-        recording.effort.T, model.effort_limit)], axis=1)
+        effort.T, model.effort_limit)], axis=1)
     kept = np.flatnonzero(~crowded)
     breaks = np.flatnonzero(np.diff(time[kept]) > gap) + 1
     if len(breaks):
@@ -104,9 +111,10 @@ def even_stretches(model: Model, recording: Recording) -> tuple[list[Stretch], f
                      f'{1.0 / period:.4g} Hz')
     stretches = []
     for rows in np.split(kept, breaks):
-        stretches.append(_even(time[rows], period, position[rows], recording.velocity
-                               if recording.velocity is None else recording.velocity[rows],
-                               recording.effort[rows], saturated[rows]))
+        stretches.append(_even(
+            time[rows], period, position[rows],
+            None if recording.velocity is None else recording.velocity[rows], effort[rows],
+            saturated[rows]))
     return stretches, float(1.0 / period), notes
 
 
@@ -121,11 +129,11 @@ def _even(time: np.ndarray, period: float, position: np.ndarray, velocity: np.nd
         return Stretch(time, position, velocity, effort, saturated)
     right = np.clip(np.searchsorted(time, grid), 1, len(time) - 1)
 
-    def at_grid(x: np.ndarray | None) -> np.ndarray | None:
-        return None if x is None else CubicSpline(time, x)(np.minimum(grid, time[-1]))
+    def at_grid(x: np.ndarray) -> np.ndarray:
+        return CubicSpline(time, x)(np.minimum(grid, time[-1]))
 
-    return Stretch(grid, at_grid(position), at_grid(velocity), at_grid(effort),
-                   saturated[right] | saturated[right - 1])
+    return Stretch(grid, at_grid(position), None if velocity is None else at_grid(velocity),
+                   at_grid(effort), saturated[right] | saturated[right - 1])
 
 
 def _saturated(effort: np.ndarray, limit: float) -> np.ndarray:

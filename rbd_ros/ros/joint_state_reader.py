@@ -60,7 +60,8 @@ class Reader:
     """
 
     def __init__(self) -> None:
-        self._layouts, self._look_due = {}, 0.0
+        self._layouts: dict[int, Layout] = {}
+        self._look_due = 0.0
 
     def read(self, raw: bytes) -> State:
         """
@@ -77,8 +78,7 @@ class Reader:
 
         """
         layout = self._layouts.get(len(raw))
-        said = None if layout is None else layout.read(raw)
-        if said is not None:
+        if layout is not None and (said := layout.read(raw)) is not None:
             seconds, nanoseconds, *numbers = said
             return State(Time(sec=seconds, nanosec=nanoseconds), layout.names, *numbers)
         message = deserialize_message(raw, JointState)

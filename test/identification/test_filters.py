@@ -14,8 +14,8 @@ RATE, CUTOFF = 500.0, 8.0
 RESPONSE = 2e-4
 # scipy's filter is digital: the bilinear transformation bends it by (pi f / rate)^2 / 3.
 DIGITAL = 2e-3
-# Sines up to 1 Hz pass a cut-off of 8 Hz but for (1/8)^8 = 6e-8; and so little is left of the edges
-# after so many periods of the cut-off.
+# Sines up to 1 Hz pass a cut-off of 8 Hz but for (1/8)^8 = 6e-8; and so little is left of the
+# edges after so many periods of the cut-off.
 PASSED, FAR = 1e-6, 8.0
 # A standard deviation from 1e5 samples that are correlated over 1 / CUTOFF.
 STATISTICAL = 0.03

@@ -95,7 +95,7 @@ def test_uneven_times_are_made_even(arm, velocity):
 def test_all_signals_pass_the_same_filter(arm):
     rng = np.random.default_rng(3)
     time = times()
-    # Noise of which no frequency is left out: what the filter makes of one column, it makes of all.
+    # Noise has all frequencies: what the filter does to one column, it does to all.
     noise = rng.normal(size=(2, len(time), 6))
     one = recorded(arm, motion(), time)
     one = replace(one, position=one.position + 1e-3 * noise[0],
@@ -329,7 +329,7 @@ def test_recordings_that_are_too_short_are_refused(arm):
 
 def test_robots_whose_state_is_no_joint_state_are_refused(arm):
     one = recorded(arm, motion(), times(5.0))
-    with pytest.raises(ModelError, match='the orientation of .* is not recorded'):
+    with pytest.raises(ModelError, match=r'the orientation of .* is not recorded'):
         prepare(rbd_ros.with_floating_base(arm), one)
     fixed = rbd_ros.with_locked_joints(arm, dict.fromkeys(arm.velocity_names, 0.0))
     with pytest.raises(ModelError, match='has no joint that moves'):
