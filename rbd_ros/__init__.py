@@ -43,6 +43,7 @@ __getattr__, __dir__, __all__ = export(__name__, {
     'model.modifications': [
         'subtree', 'with_floating_base', 'with_gravity', 'with_locked_joints', 'with_payload'],
     'model.urdf': ['load_urdf', 'load_urdf_string'],
+    'model.urdf_writer': ['save_urdf'],
     'textbook': [],
     'workspace': ['Workspace'],
 })

@@ -44,7 +44,8 @@ def with_gravity(model: Model, gravity: npt.ArrayLike) -> Model:
     return rebuild(model, gravity=gravity)
 
 
-def _load_name(link: str) -> str:
+def load_name(link: str) -> str:
+    """Return the name of the load that a link carries."""
     return f'{link}/payload'
 
 
@@ -82,7 +83,7 @@ def with_payload(model: Model, link: str, mass: float, com: npt.ArrayLike = (0.0
     if model.links[model.link_index(link)].is_load:
         raise ModelError(f"'{link}' is itself a load: put this one on what carries it")
     model = without_payload(model, link)
-    name = _load_name(link)
+    name = load_name(link)
     where = f"the load on link '{link}'"
     load = Link(name, float(numbers(where, 'mass', mass, ())),
                 numbers(where, 'centre of mass', com, (3,)),
@@ -121,7 +122,7 @@ def without_payload(model: Model, link: str) -> Model:
     """
     check_model(model)
     model.link_index(link)
-    name = _load_name(link)
+    name = load_name(link)
     if not any(one.is_load and one.name == name for one in model.links):
         return model
     return rebuild(model, links=[one for one in model.links if one.name != name],

@@ -10,7 +10,7 @@ uses the tuples of `rbd_ros.kernels.vectors`.
 """
 
 from collections.abc import Iterable
-from math import cos, sin
+from math import atan2, cos, sin
 
 import numpy as np
 import numpy.typing as npt
@@ -56,6 +56,21 @@ def rotation_from_rpy(rpy: Iterable[float]) -> np.ndarray:
     return np.array([[cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
                      [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
                      [-sp, cp * sr, cp * cr]])
+
+
+def rpy_from_rotation(R: np.ndarray) -> np.ndarray:
+    """
+    Return fixed-axis roll, pitch and yaw angles, rad: undoes `rotation_from_rpy`.
+
+    Where the pitch is a quarter of a turn, roll and yaw turn about the same axis, and any of their
+    pairs that makes the rotation is as good as another.
+
+    """
+    yaw = atan2(R[1, 0], R[0, 0])
+    c, s = cos(yaw), sin(yaw)
+    # Of the rotation without the yaw, which leaves the roll well defined at any pitch.
+    return np.array([atan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1]),
+                     atan2(-R[2, 0], c * R[0, 0] + s * R[1, 0]), yaw])
 
 
 def Ad(T: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ module and the model together, and refuses five of the 69 robots of example-robo
 
 import codecs
 from collections.abc import Iterable
+from dataclasses import replace
 from math import isfinite
 from os import PathLike
 from pathlib import Path
@@ -24,7 +25,7 @@ from rbd_ros.errors import ModelError, UrdfError
 from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint, Mimic
 from rbd_ros.model.model import build_model, Model, STANDARD_GRAVITY
-from rbd_ros.model.modifications import with_floating_base
+from rbd_ros.model.modifications import load_name, with_floating_base
 from rbd_ros.model.se3 import pose, rotation_from_rpy
 from rbd_ros.model.xacro_files import expand_xacro, SUFFIX
 from rbd_ros.texts import listed, printable
@@ -34,10 +35,10 @@ from rbd_ros.validation import shown, whole_number
 LARGEST_TEXT = 64 * 2 ** 20
 
 # What URDF calls a kind of joint, and what it is called here.
-_KINDS = {'fixed': 'fixed', 'revolute': 'revolute', 'continuous': 'continuous',
-          'prismatic': 'prismatic', 'floating': 'free', 'planar': 'planar'}
+URDF_KINDS = {'fixed': 'fixed', 'revolute': 'revolute', 'continuous': 'continuous',
+              'prismatic': 'prismatic', 'floating': 'free', 'planar': 'planar'}
 # Kinds whose joints may have limits, dynamics and mimics.
-_SINGLE = ('revolute', 'continuous', 'prismatic')
+SINGLE = ('revolute', 'continuous', 'prismatic')
 _INERTIA = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 
 
@@ -81,6 +82,16 @@ def load_urdf(path: str | PathLike[str], *, floating_base: bool = False,
         Of what is odd but can be computed.
 
     """
+    text = read_file(path, xacro_arguments)
+    try:
+        return load_urdf_string(text, floating_base=floating_base, gravity=gravity, strict=strict,
+                                max_joints=max_joints)
+    except UrdfError as error:
+        raise UrdfError(f'{path}: {error}') from None
+
+
+def read_file(path: str | PathLike[str], xacro_arguments: Iterable[str] = ()) -> str | bytes:
+    """Return the text of a URDF or xacro file, as `load_urdf` reads it."""
     try:
         with Path(path).open('rb') as file:
             text = file.read(LARGEST_TEXT + 1)
@@ -88,16 +99,15 @@ def load_urdf(path: str | PathLike[str], *, floating_base: bool = False,
         raise UrdfError(f'{printable(str(path), 300)} cannot be read: {error.strerror}') from None
     except (TypeError, ValueError) as error:
         raise UrdfError(f'{shown(path)} is no path of a file: {error}') from None
-    try:
-        if Path(path).suffix == SUFFIX:
-            text = expand_xacro(path, xacro_arguments)
-        elif xacro_arguments:
-            raise UrdfError(f'its name does not end in {SUFFIX}, so it takes no arguments of '
-                            f'xacro, got {listed(xacro_arguments)}')
-        return load_urdf_string(text, floating_base=floating_base, gravity=gravity, strict=strict,
-                                max_joints=max_joints)
-    except UrdfError as error:
-        raise UrdfError(f'{path}: {error}') from None
+    if Path(path).suffix == SUFFIX:
+        try:
+            return expand_xacro(path, xacro_arguments)
+        except UrdfError as error:
+            raise UrdfError(f'{path}: {error}') from None
+    if xacro_arguments:
+        raise UrdfError(f'{path}: its name does not end in {SUFFIX}, so it takes no arguments of '
+                        f'xacro, got {listed(xacro_arguments)}')
+    return text
 
 
 def load_urdf_string(text: str | bytes, *, floating_base: bool = False,
@@ -129,11 +139,14 @@ def load_urdf_string(text: str | bytes, *, floating_base: bool = False,
         Of what is odd but can be computed.
 
     """
-    root = _parse(decode(text))
+    root = parse(decode(text))
     _check_count(root, max_joints)
     notes = []
     links = [_link(element, notes) for element in root.iterchildren('link')]
     joints = [_joint(element, notes) for element in root.iterchildren('joint')]
+    loads = {joint.child for joint in joints
+             if joint.kind == 'fixed' and joint.child == load_name(joint.parent)}
+    links = [replace(link, is_load=True) if link.name in loads else link for link in links]
     try:
         model = build_model(root.get('name') or 'robot', links, joints, gravity=gravity,
                             strict=strict, notes=notes)
@@ -181,9 +194,11 @@ def decode(text: str | bytes) -> str:
     return re.sub(r'\A<\?xml[^>]*\?>', '', text)
 
 
-def _parse(text: str) -> etree._Element:
+def parse(text: str, *, comments: bool = False) -> etree._Element:
+    """Return the outermost element of a text that was decoded, with comments if wanted."""
     parser = etree.XMLParser(resolve_entities=False, load_dtd=False, no_network=True,
-                             remove_comments=True, remove_pis=True, encoding='utf-8')
+                             remove_comments=not comments, remove_pis=not comments,
+                             encoding='utf-8')
     try:
         root = etree.fromstring(text.encode('utf-8'), parser)
     except (etree.XMLSyntaxError, UnicodeEncodeError, ValueError) as error:
@@ -333,13 +348,13 @@ def _link(element: etree._Element, notes: list[str]) -> Link:
 def _joint(element: etree._Element, notes: list[str]) -> Joint:
     joint, name = _named(element)
     where, kind = joint.where, element.get('type', '')
-    if kind not in _KINDS:
-        raise UrdfError(f"{where}: its type is '{kind}', expected one of " + ', '.join(_KINDS))
+    if kind not in URDF_KINDS:
+        raise UrdfError(f"{where}: its type is '{kind}', expected one of " + ', '.join(URDF_KINDS))
     extra, axis = {}, joint.child('axis')
     if axis is not None:
         extra['axis'] = np.array(axis.vector('xyz'))
     dynamics, mimic = joint.child('dynamics'), joint.child('mimic')
-    if kind in _SINGLE:
+    if kind in SINGLE:
         extra.update(_limits(joint, kind, notes))
         if dynamics is not None:
             extra.update(damping=(dynamics.number('damping', 0.0),),
@@ -352,7 +367,7 @@ def _joint(element: etree._Element, notes: list[str]) -> Joint:
             if ignored is not None:
                 notes.append(f'{where}: the <{tag}> of a {kind} joint is ignored; only joints '
                              'with one coordinate have that')
-    return Joint(name, _KINDS[kind], joint.child('parent', required=True).text('link'),
+    return Joint(name, URDF_KINDS[kind], joint.child('parent', required=True).text('link'),
                  joint.child('child', required=True).text('link'),
                  placement=_placement(joint, notes), **extra)
 

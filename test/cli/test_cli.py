@@ -16,7 +16,7 @@ import rbd_ros
 from rbd_ros.cli import main as command
 from rbd_ros.cli.main import COMMANDS, main
 from rbd_ros.cli.progress import progress
-from rbd_ros.cli.whole_files import whole_files
+from rbd_ros.whole_files import whole_files
 from robots import example_urdf, load_quietly
 
 

@@ -10,11 +10,11 @@ import os
 from pathlib import Path
 import tempfile
 
-from rbd_ros.cli.parser import UsageError
+from rbd_ros.errors import RbdError
 
 
 @contextmanager
-def whole_files(*paths: str | Path) -> Iterator[list[Path]]:
+def whole_files(*paths: str | os.PathLike[str]) -> Iterator[list[Path]]:
     """
     Let files be written, and put them in their places when all of them are there.
 
@@ -33,7 +33,7 @@ def whole_files(*paths: str | Path) -> Iterator[list[Path]]:
 
     Raises
     ------
-    UsageError
+    RbdError
         If something that is no file is in a place.
     OSError
         If the directory cannot be written.
@@ -42,7 +42,7 @@ def whole_files(*paths: str | Path) -> Iterator[list[Path]]:
     places = [Path(path).expanduser().resolve() for path in paths]
     for place in places:
         if place.exists() and not place.is_file():
-            raise UsageError(f'{place} is no file: it is not replaced; choose another name')
+            raise RbdError(f'{place} is no file: it is not replaced; choose another name')
     directory = places[0].parent
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=directory, prefix='.rbd_ros-') as temporary:
