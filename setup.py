@@ -34,6 +34,7 @@ setup(
         'lxml',                      # reads URDF in linear time
         'numba>=0.58',               # compiles the kernels
         'numpy>=1.26',
+        'pyyaml',                    # parameter files of drives
         'scipy>=1.11',               # LAPACK, least squares, adaptive integration
     ],
     extras_require={
@@ -71,7 +72,6 @@ setup(
             'pytest',
             'rosbags',               # bags that the tests write
             'pyarrow',               # tables in Parquet
-            'pyyaml',                # parameters and requests on the pages of doc/
             'pin',                   # Pinocchio, the oracle
             'example-robot-data',    # 69 real robots
             'ros-ament-flake8==0.19.2',      # ament's style rules, and what they are made of

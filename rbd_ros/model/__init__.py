@@ -6,6 +6,7 @@ from rbd_ros.lazy_names import export
 
 __getattr__, __dir__, __all__ = export(__name__, {
     'configurations': ['normalize'],
+    'drive_files': ['load_drives', 'save_drives'],
     'drives': [
         'drive_parameter_names', 'drive_parameters', 'with_drive_parameters', 'with_friction'],
     'inertial': [

@@ -1,0 +1,156 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Parameter files of drives: what is saved comes back, what is wrong is named."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros.model import load_drives, save_drives, with_friction
+from rbd_ros.model.model import rebuild
+from robots import all_example_urdfs, load_quietly, random_tree
+import yaml
+
+DRIVE = ('damping', 'damping_asymmetry', 'friction', 'friction_asymmetry', 'stribeck_friction',
+         'stribeck_velocity', 'effort_offset', 'armature')
+
+
+def with_random_drives(model, seed):
+    """Return a robot in which every joint, those that mimic others too, has a drive of its own."""
+    rng = np.random.default_rng(seed)
+
+    def drive(joint):
+        damping, friction, stribeck, speed, armature = 10.0 ** rng.uniform(-9.0, 3.0,
+                                                                           (5, joint.nv))
+        share = rng.uniform(-1.0, 1.0, (3, joint.nv))
+        if any(one.mimic for one in model.joints):
+            stribeck = 0.0 * stribeck
+        values = (damping, share[0] * damping, friction, share[1] * friction, stribeck, speed,
+                  share[2], armature)
+        return {label: tuple(x.tolist()) for label, x in zip(DRIVE, values)}
+    return rebuild(model, joints=[replace(joint, **drive(joint)) for joint in model.joints])
+
+
+@pytest.fixture
+def arm():
+    """Return two joints with numbers that YAML has trouble with."""
+    return (rbd_ros.ModelBuilder('arm').link('base').link('upper', mass=1.0).link('tool', mass=1.0)
+            .joint('yes', 'continuous', 'base', 'upper', damping=1e-5, friction=2.0)
+            .joint('wrist: "1"', 'planar', 'upper', 'tool', damping=(1e-7, 1e17, 3.0)).build())
+
+
+@pytest.mark.parametrize('path', all_example_urdfs()[::7], ids=lambda path: path.stem)
+def test_drives_of_every_robot_come_back_to_the_last_bit(path, tmp_path):
+    model = load_quietly(path)
+    driven = with_random_drives(model, 0)
+    save_drives(driven, tmp_path / 'drives.yaml')
+    back = load_drives(model, tmp_path / 'drives.yaml')
+    for label in DRIVE:
+        for one, other in zip(back.joints, driven.joints):
+            assert getattr(one, label) == getattr(other, label), (label, one.name)
+        assert np.array_equal(getattr(back, label), getattr(driven, label))
+
+
+def test_joints_of_every_kind_have_a_name_for_each_velocity(tmp_path):
+    model = random_tree(2, 12, kinds=('planar', 'universal', 'spherical', 'free', 'revolute'))
+    driven = with_random_drives(model, 1)
+    save_drives(driven, tmp_path / 'drives.yaml')
+    document = yaml.safe_load((tmp_path / 'drives.yaml').read_text())
+    assert document['/**']['ros__parameters']['drives']['joints'] == list(model.velocity_names)
+    back = load_drives(model, tmp_path / 'drives.yaml')
+    assert all(np.array_equal(getattr(back, label), getattr(driven, label)) for label in DRIVE)
+
+
+def test_numbers_and_names_are_what_yaml_takes_them_for(arm, tmp_path):
+    save_drives(arm, tmp_path / 'drives.yaml')
+    drives = yaml.safe_load((tmp_path / 'drives.yaml').read_text())
+    drives = drives['/**']['ros__parameters']['drives']
+    assert drives['joints'] == ['yes', 'wrist: "1"_x', 'wrist: "1"_y', 'wrist: "1"_theta']
+    assert drives['damping'] == [1e-5, 1e-7, 1e17, 3.0]
+    assert set(drives) == {'joints', *DRIVE}
+    # rcl takes lists of one type alone, and 1 for a whole number.
+    assert all(type(x) is float for label in DRIVE for x in drives[label])
+
+
+@pytest.mark.parametrize('text', [
+    '/**: {ros__parameters: {drives: {joints: [yes_, no_], friction: [1, 2.5]}}}',
+    '/**: {ros__parameters: {drives.joints: [yes_, no_], drives.friction: [1, 2.5]}}',
+    'ns: {dynamics: {ros__parameters: {gravity: [0], drives: {joints: [no_, yes_], '
+    'friction: [2.5, 1e0], damping: []}}}}\nother: {ros__parameters: {use_sim_time: true}}'])
+def test_parameters_of_any_node_in_either_form_are_taken(text, tmp_path):
+    (tmp_path / 'drives.yaml').write_text(text)
+    model = (rbd_ros.ModelBuilder('r').link('a').link('b', mass=1.0).link('c', mass=1.0)
+             .joint('yes_', 'continuous', 'a', 'b', damping=7.0)
+             .joint('no_', 'continuous', 'b', 'c', damping=8.0).build())
+    driven = load_drives(model, tmp_path / 'drives.yaml')
+    assert driven.friction.tolist() == [1.0, 2.5]
+    assert driven.damping.tolist() == [7.0, 8.0]
+    assert model.friction.tolist() == [0.0, 0.0]
+
+
+def test_joints_that_are_not_named_keep_what_they_have(arm, tmp_path):
+    (tmp_path / 'drives.yaml').write_text(
+        '/**: {ros__parameters: {drives: {joints: [\'wrist: "1"_y\'], damping: [5.0]}}}')
+    driven = load_drives(arm, tmp_path / 'drives.yaml')
+    assert driven.damping.tolist() == [1e-5, 1e-7, 5.0, 3.0]
+    assert driven.friction.tolist() == arm.friction.tolist()
+
+
+NODE = '/**: {{ros__parameters: {}}}'
+
+
+@pytest.mark.parametrize('text, message', [
+    (NODE.format('{drives: {joints: [panned], damping: [1]}}'),
+     "names 'panned', which robot 'r' does not have, did you mean 'pan'"),
+    (NODE.format('{drives: {joints: [zzz], damping: [1]}}'), 'its joints are pan, tilt'),
+    (NODE.format('{drives: {joints: [pan, pan], damping: [1, 1]}}'), "has 'pan' twice"),
+    (NODE.format('{drives: {joints: [pan, 3], damping: [1, 1]}}'), 'must be a list of names'),
+    (NODE.format('{drives: {joints: pan, damping: [1]}}'), 'must be a list of names'),
+    (NODE.format('{drives: {joints: [pan], damping: [1, 2]}}'), 'damping has 2 entries.* has 1'),
+    (NODE.format('{drives: {damping: [1, 2]}}'), 'damping has 2 entries.* has 0'),
+    (NODE.format('{drives: {joints: [pan], dampng: [1]}}'), r'no drives\.dampng, only'),
+    (NODE.format('{drives: {joints: [pan], damping: [x]}}'), 'must be a list of numbers'),
+    (NODE.format('{drives: {joints: [pan], damping: [true]}}'), 'must be a list of numbers'),
+    (NODE.format('{drives: {joints: [pan], damping: 1.0}}'), 'must be a list of numbers'),
+    (NODE.format('{drives: {joints: [pan], damping: [.nan]}}'), "joint 'pan': its damping must"),
+    (NODE.format('{drives: {joints: [pan], damping: [-1.0]}}'), "joint 'pan': its damping must"),
+    (NODE.format('{drives: {joints: [tilt], friction_asymmetry: [1.0]}}'), 'would drive'),
+    (NODE.format('{friction: [1.0]}'), 'has no drives'), ('', 'has no drives'),
+    ('drives: {joints: [pan]}', 'has no drives'), ('[1, 2]', 'has no drives'),
+    (NODE.format('{drives: {joints: [pan]}}') + '\na: {ros__parameters: {drives: {joints: []}}}',
+     r'drives for /\*\*, /a: keep those of one'),
+    ('{', 'this is not YAML'), ('\x00', 'this is not YAML'),
+    ('!!python/object:os.system {}', 'this is not YAML'), ('a: &a {b: *a}', 'this is not YAML')])
+def test_files_that_are_wrong_are_refused_by_what_is_wrong(text, message, tmp_path):
+    model = (rbd_ros.ModelBuilder('r').link('a').link('b', mass=1.0).link('c', mass=1.0)
+             .joint('pan', 'continuous', 'a', 'b').joint('tilt', 'continuous', 'b', 'c').build())
+    path = tmp_path / 'drives.yaml'
+    path.write_text(text)
+    with pytest.raises(rbd_ros.ModelError, match=message) as caught:
+        load_drives(model, path)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_files_that_are_not_there_are_refused_and_nothing_half_is_written(arm, tmp_path):
+    for path in (tmp_path / 'none.yaml', tmp_path, 3):
+        with pytest.raises(rbd_ros.ModelError, match='cannot be read'):
+            load_drives(arm, path)
+    with pytest.raises(rbd_ros.StateError, match='model must be a robot'):
+        save_drives(None, tmp_path / 'drives.yaml')
+    with pytest.raises(rbd_ros.RbdError, match='is no file'):
+        save_drives(arm, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_urdf_and_drives_together_are_the_robot(tmp_path):
+    model = load_quietly(all_example_urdfs()[0])
+    ones = np.ones(model.nv)
+    model = with_friction(model, stribeck_friction=0.1 * ones, stribeck_velocity=ones,
+                          effort_offset=np.linspace(-1.0, 1.0, model.nv))
+    with pytest.warns(rbd_ros.ModelWarning, match='save_drives'):
+        rbd_ros.save_urdf(model, tmp_path / 'robot.urdf')
+    save_drives(model, tmp_path / 'dynamics.param.yaml')
+    back = load_drives(load_quietly(tmp_path / 'robot.urdf'), tmp_path / 'dynamics.param.yaml')
+    v = np.random.default_rng(0).normal(size=model.nv)
+    assert np.array_equal(rbd_ros.friction_torques(back, v), rbd_ros.friction_torques(model, v))
