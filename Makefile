@@ -61,11 +61,12 @@ docs-links: $(STAMPS)/package $(STAMPS)/docs ## whether links to other sites wor
 
 bench: $(STAMPS)/package $(STAMPS)/bench ## benchmark/RESULTS.md; BENCH_ARGS=--quick, NODE_SECONDS=60
 	$(BIN)/python benchmark/library.py $(BENCH_ARGS)
+	$(BIN)/python benchmark/functions.py $(BENCH_ARGS)
 	$(BIN)/python benchmark/growth.py $(BENCH_ARGS)
 	$(BIN)/python benchmark/batch.py $(BENCH_ARGS)
 	$(BIN)/python benchmark/node.py $(BENCH_ARGS) $(if $(NODE_SECONDS),--seconds $(NODE_SECONDS))
 	$(BIN)/python benchmark/start.py $(BENCH_ARGS)
-	$(BIN)/python benchmark/fleet.py
+	$(BIN)/python benchmark/fleet.py $(BENCH_ARGS)
 	$(BIN)/python benchmark/report.py
 
 soak: $(STAMPS)/package $(STAMPS)/bench ## ten minutes at 1 kHz; SOAK_ARGS='--seconds 60'

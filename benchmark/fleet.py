@@ -27,6 +27,7 @@ from rbd_ros import load_urdf
 from rbd_ros.ros.share_directory import share
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
+from timing import save
 
 RATE = 100.0               # Hz
 URDF = str(share('urdf', 'demo_arm.urdf'))
@@ -144,11 +145,15 @@ def main():
     parser.add_argument('--robots', type=int, nargs='+', default=[1, 4, 8, 16])
     parser.add_argument('--executors', nargs='+', default=['single', 'events'])
     parser.add_argument('--seconds', type=float, default=20.0)
+    parser.add_argument('--quick', action='store_true', help='two robots, to try the script')
     parser.add_argument('--serve', type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
         serve(options.serve, options.executors == ['events'])
         return
+    if options.quick:
+        options.robots, options.seconds = [2], 3.0
+    rows = []
     multiprocessing.set_start_method('spawn')
     from domain_coordinator import domain_id
     print('executor  processes  robots  answered  CPU %  of it a robot  memory MB')
@@ -161,6 +166,9 @@ def main():
         print(f'{kind:8s}  {"one each" if processes else "one":9s} {count:7d} '
               f'{100 * answered:8.2f}% {100 * cpu:6.1f} {100 * cpu / count:14.2f} '
               f'{memory / 2 ** 20:10.0f}', flush=True)
+        rows.append({'executor': kind, 'one each': processes, 'robots': count,
+                     'answered': answered, 'CPU %': 100 * cpu, 'memory': memory})
+    save('fleet', options.quick, {'rows': rows, 'seconds': options.seconds})
 
 
 if __name__ == '__main__':

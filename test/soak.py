@@ -56,6 +56,7 @@ LONGEST_STOP = 1.0         # s, for which the node is stopped
 BEFORE, AFTER = 0.02, 0.2
 # s, between two stops, swaps and loads; different primes, so that all of them meet
 STOPS, SWAPS, LOADS = 7.0, 11.0, 3.1
+LONG = 600.0               # s, of a run that the benchmark reports
 QUIET = 2.0                # s, without disturbance in the end
 # s, of a blend, and the most of it that one command may catch up with
 BLEND, LONGEST_STEP = 0.25, 0.02
@@ -466,6 +467,17 @@ def soak(urdf, seconds, patient, executor):
     if len(lost) - len(excused) > overruns + (0 if patient else LOST * sent.value):
         faults.append(f'{len(lost) - len(excused)} states were not answered, and the node has '
                       f'counted {overruns}')
+    if seconds >= LONG:
+        sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'benchmark'))
+        from timing import save
+        save('soak', False, {'counts': {
+            's': elapsed, 'states sent': sent.value, 'answered': len(ears.stamps),
+            'wrong': len(ears.wrong), 'lost while the node was stopped': len(excused),
+            'lost otherwise': len(lost) - len(excused), 'commands': ears.commands,
+            'jumps': len(ears.jumps), 'largest step, N m': ears.largest_step,
+            'times the node was stopped': len(disturber.stops),
+            'robots exchanged': disturber.counts['swap'], 'loads': disturber.counts['load'],
+            'requests answered': asked.value, 'memory, KiB': (memory_then - memory) // 1024}})
     if faults:
         print('the node says:', *(f'  {key}: {value}' for key, value in ears.counts.items()),
               sep='\n')

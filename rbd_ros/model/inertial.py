@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.model.model import Model, rebuild
-from rbd_ros.model.se3 import Ad, inertia_matrix, inverse, skew
+from rbd_ros.model.se3 import inertia_matrix, skew
 from rbd_ros.validation import check_model, real_array
 
 PARAMETERS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Iyy', 'Izz', 'Ixy', 'Ixz', 'Iyz')
@@ -197,14 +197,22 @@ def inertial_parameters(model: Model) -> np.ndarray:
     Garofalo et al. (8), (9), with the inertia about the frame's origin.
 
     """
-    pi = []
-    for links in moving_bodies(model).values():
-        G = np.zeros((6, 6))
-        for k, T in links:
-            link, A = model.links[k], Ad(inverse(T))
-            G += A.T @ inertia_matrix(link.mass, link.com, link.inertia) @ A
-        pi.append(parameters_of_inertia(G))
-    return np.array(pi).reshape(-1)
+    bodies = moving_bodies(model)
+    pi = np.zeros((len(bodies), 10))
+    parts = [(row, model.links[k], T) for row, links in enumerate(bodies.values())
+             for k, T in links]
+    if parts:
+        rows, links, poses = zip(*parts)
+        R, r = np.array(poses)[:, :3, :3], np.array(poses)[:, :3, 3]
+        mass = np.array([link.mass for link in links])[:, None]
+        com = (R @ np.array([link.com for link in links])[:, :, None])[:, :, 0] + r
+        # Steiner: I + m (c.c 1 - c c^T) about the origin of the body.
+        squares = np.sum(com ** 2, axis=1)[:, None, None] * np.eye(3)
+        inertia = (R @ np.array([link.inertia for link in links]) @ R.transpose(0, 2, 1)
+                   + mass[:, :, None] * (squares - com[:, :, None] * com[:, None, :]))
+        six = inertia[:, ENTRIES[0], ENTRIES[1]]
+        np.add.at(pi, np.array(rows), np.hstack((mass, mass * com, six)))
+    return pi.ravel()
 
 
 def with_inertial_parameters(model: Model, pi: npt.ArrayLike) -> Model:

@@ -6,6 +6,7 @@ import errno
 import hashlib
 import os
 from pathlib import Path
+import re
 import shutil
 import subprocess
 import sys
@@ -180,9 +181,14 @@ def test_where_the_files_are(monkeypatch):
     assert cache_directory() is None
 
 
-@pytest.mark.parametrize('file', sorted(path.name for path in PACKAGE.glob('*.py')
-                                        if '@kernel' in path.read_text()
-                                        or '@helper' in path.read_text()))
+def test_all_that_is_compiled_is_in_one_folder():
+    compiled = {path.relative_to(PACKAGE).parts[0] for path in PACKAGE.rglob('*.py')
+                if re.search(r'^ *@(kernel|helper|long_kernel|intrinsic)\b', path.read_text(),
+                             re.MULTILINE)}
+    assert compiled == {'kernels'}
+
+
+@pytest.mark.parametrize('file', sorted(path.name for path in (PACKAGE / 'kernels').glob('*.py')))
 def test_the_directory_follows_every_file_of_the_kernels(file, tmp_path):
     copy = tmp_path / 'rbd_ros'
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns('ros', '__pycache__'))
@@ -198,8 +204,8 @@ def test_the_directory_follows_every_file_of_the_kernels(file, tmp_path):
         return run.stdout
     before = directory()
     assert directory() == before
-    source = copy / file
-    source.write_text(source.read_text().replace(' + ', ' - ', 1))
+    source = copy / 'kernels' / file
+    source.write_text(source.read_text() + '# changed')
     assert directory() != before
 
 

@@ -1,0 +1,226 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Time every public function outside the textbook, as a user calls it.
+
+`library.py` compares the methods of a workspace, for control loops, with other libraries; here
+are the plain functions. Those that take samples or states by the hundred are timed by one of them,
+those that make a robot, or say what can be known of one, by the robot.
+
+"""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+import rbd_ros
+from rbd_ros import analysis, batch, identification
+from rbd_ros import model as models
+
+# Samples of a recording, and states of a batch
+SAMPLES, STATES = 200, 1024
+# s, between two samples and two steps
+PERIOD, STEP = 0.01, 1e-3
+STEPS = 20
+
+
+class Call(NamedTuple):
+    """What is timed: one robot, call, step, sample or state of ``count``."""
+
+    per: str
+    count: int
+    run: Callable[[], object]
+
+
+def calls(robot: Any, folder: Path) -> dict[str, Call]:
+    """
+    Return what is timed, by the name of the function below rbd_ros.
+
+    Parameters
+    ----------
+    robot : Robot
+        With joints of one coordinate; its ``model``, ``path``, a link ``tip`` and a state ``q v a
+        tau`` are used.
+    folder : pathlib.Path
+        For files.
+
+    """
+    model, q, v, a, tau, tip = robot.model, robot.q, robot.v, robot.a, robot.tau, robot.tip
+    prescribed, joint = np.arange(model.nv) % 2 == 0, model.moving_joints[-1][0].name
+    still, pi = analysis.Variation(), models.inertial_parameters(model)
+    loaded = rbd_ros.with_payload(model, tip, 1.0)
+    xml = robot.path.read_text(encoding='utf-8')
+
+    def one(function: Callable, *arguments: Any, **options: Any) -> Call:
+        return Call('call', 1, partial(function, *arguments, **options))
+
+    def made(function: Callable, *arguments: Any, **options: Any) -> Call:
+        return Call('robot', 1, partial(function, *arguments, **options))
+
+    def acceleration(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return a
+
+    # A motion of several frequencies, and what explains it.
+    time = PERIOD * np.arange(SAMPLES)
+    rates = 2.0 * np.pi * np.random.default_rng(1).uniform(0.5, 2.0, model.nv)
+    Q, V = 0.5 * np.sin(rates * time[:, None]), 0.5 * rates * np.cos(rates * time[:, None])
+    A = -rates ** 2 * Q
+    Tau = batch.inverse_dynamics(loaded, Q, V, A)
+    recording = identification.Recording('motion', model.velocity_names, time, Q, V, Tau)
+    samples = identification.prepare(model, recording, delay=0.0)
+    table = folder / 'motion.csv'
+    identification.write_recording(table, recording)
+    names, columns = ['time', *model.velocity_names], (time, *Q.T)
+
+    def sampled(function: Callable, *arguments: Any, **options: Any) -> Call:
+        return Call('sample', SAMPLES, partial(function, *arguments, **options))
+
+    rng = np.random.default_rng(2)
+    many = [np.array([rbd_ros.random_configuration(model, rng) for _ in range(STATES)]),
+            *rng.normal(size=(3, STATES, model.nv))]
+
+    def batched(function: Callable, *states: np.ndarray) -> Call:
+        return Call('state', STATES, partial(function, model, *states, threads=1))
+
+    return {
+        'all_terms': one(rbd_ros.all_terms, model, q, v),
+        'bias_torques': one(rbd_ros.bias_torques, model, q, v),
+        'body_jacobian': one(rbd_ros.body_jacobian, model, q, tip),
+        'center_of_mass': one(rbd_ros.center_of_mass, model, q),
+        'com_jacobian': one(rbd_ros.com_jacobian, model, q),
+        'coriolis_matrix': one(rbd_ros.coriolis_matrix, model, q, v),
+        'difference': one(rbd_ros.difference, model, q, q + 0.1),
+        'forward_dynamics': one(rbd_ros.forward_dynamics, model, q, v, tau),
+        'forward_dynamics_derivatives': one(rbd_ros.forward_dynamics_derivatives, model, q, v,
+                                            tau),
+        'forward_kinematics': one(rbd_ros.forward_kinematics, model, q),
+        'friction_torques': one(rbd_ros.friction_torques, model, v),
+        'gravity_torques': one(rbd_ros.gravity_torques, model, q),
+        'hybrid_dynamics': one(rbd_ros.hybrid_dynamics, model, q, v, a, tau, prescribed),
+        'hybrid_dynamics_derivatives': one(rbd_ros.hybrid_dynamics_derivatives, model, q, v, a,
+                                           tau, prescribed),
+        'integrate': one(rbd_ros.integrate, model, q, v, STEP),
+        'inverse_dynamics': one(rbd_ros.inverse_dynamics, model, q, v, a),
+        'inverse_dynamics_derivatives': one(rbd_ros.inverse_dynamics_derivatives, model, q, v, a),
+        'mass_matrix': one(rbd_ros.mass_matrix, model, q),
+        'neutral': one(rbd_ros.neutral, model),
+        'random_configuration': one(rbd_ros.random_configuration, model, rng),
+        'world_jacobian': one(rbd_ros.world_jacobian, model, q, tip),
+
+        'analysis.acceleration_parameter_derivatives': one(
+            analysis.acceleration_parameter_derivatives, model, q, v, tau),
+        'analysis.analytic_jacobian': one(analysis.analytic_jacobian, model, q, tip),
+        'analysis.centroidal_momentum_matrix': one(analysis.centroidal_momentum_matrix, model, q),
+        'analysis.centroidal_momentum_matrix_dot': one(
+            analysis.centroidal_momentum_matrix_dot, model, q, v),
+        'analysis.com_jacobian_dot': one(analysis.com_jacobian_dot, model, q, v),
+        'analysis.coriolis_matrix_derivatives': one(
+            analysis.coriolis_matrix_derivatives, model, q, v),
+        'analysis.energy': one(analysis.energy, model, q, v),
+        'analysis.energy_regressor': one(analysis.energy_regressor, model, q, v),
+        'analysis.explicit_euler': one(analysis.explicit_euler, model, acceleration, 0.0, q, v,
+                                       STEP),
+        'analysis.forward_dynamics_derivative': one(
+            analysis.forward_dynamics_derivative, model, q, v, tau, still),
+        'analysis.gravity_torques_derivatives': one(
+            analysis.gravity_torques_derivatives, model, q),
+        'analysis.hybrid_dynamics_derivative': one(
+            analysis.hybrid_dynamics_derivative, model, q, v, a, tau, prescribed, still),
+        'analysis.inverse_dynamics_derivative': one(
+            analysis.inverse_dynamics_derivative, model, q, v, a, still),
+        'analysis.jacobian_ddot': one(analysis.jacobian_ddot, model, q, v, a, tip),
+        'analysis.jacobian_derivatives': one(analysis.jacobian_derivatives, model, q, tip),
+        'analysis.jacobian_dot': one(analysis.jacobian_dot, model, q, v, tip),
+        'analysis.jacobian_dot_derivatives': one(
+            analysis.jacobian_dot_derivatives, model, q, v, tip),
+        'analysis.kinetic_energy': one(analysis.kinetic_energy, model, q, v),
+        'analysis.link_com_jacobian': one(analysis.link_com_jacobian, model, q, tip),
+        'analysis.link_com_world_jacobian': one(analysis.link_com_world_jacobian, model, q, tip),
+        'analysis.mass_matrix_derivatives': one(analysis.mass_matrix_derivatives, model, q),
+        'analysis.matrices_dot': one(analysis.matrices_dot, model, q, v, a),
+        'analysis.momentum_regressor': one(analysis.momentum_regressor, model, q, v),
+        'analysis.parameter_derivatives': one(analysis.parameter_derivatives, model, q, v),
+        'analysis.potential_energy': one(analysis.potential_energy, model, q),
+        'analysis.runge_kutta_4': one(analysis.runge_kutta_4, model, acceleration, 0.0, q, v,
+                                      STEP),
+        'analysis.semi_implicit_euler': one(analysis.semi_implicit_euler, model, acceleration,
+                                            0.0, q, v, STEP),
+        'analysis.simulate': Call('step', STEPS, partial(
+            analysis.simulate, model, q, v, lambda t, q, v: tau,
+            np.linspace(0.0, STEPS * STEP, STEPS + 1))),
+        'analysis.slotine_li_regressor': one(analysis.slotine_li_regressor, model, q, v, v, a),
+        'analysis.task_space_dynamics': one(analysis.task_space_dynamics, model, q, v, tip),
+        'analysis.torque_regressor': one(analysis.torque_regressor, model, q, v, a),
+        'analysis.world_jacobian_dot': one(analysis.world_jacobian_dot, model, q, v, tip),
+
+        'batch.all_terms': batched(batch.all_terms, *many[:2]),
+        'batch.forward_dynamics': batched(batch.forward_dynamics, *many[:3]),
+        'batch.forward_dynamics_derivatives': batched(batch.forward_dynamics_derivatives,
+                                                      *many[:3]),
+        'batch.hybrid_dynamics': batched(batch.hybrid_dynamics, *many, prescribed),
+        'batch.inverse_dynamics': batched(batch.inverse_dynamics, *many[:3]),
+        'batch.inverse_dynamics_derivatives': batched(batch.inverse_dynamics_derivatives,
+                                                      *many[:3]),
+        'batch.torque_regressor': batched(batch.torque_regressor, *many[:3]),
+
+        'identification.base_parameters': made(identification.base_parameters, model),
+        'identification.estimate_delay': sampled(identification.estimate_delay, model, samples),
+        'identification.identify': sampled(identification.identify, model, Q, V, A, Tau),
+        'identification.identify_payload': sampled(identification.identify_payload, model, tip, Q,
+                                                   V, A, Tau),
+        'identification.low_pass': sampled(identification.low_pass, Q, 1.0 / PERIOD, 10.0),
+        'identification.motion_cutoff': sampled(identification.motion_cutoff, Q, V, 1.0 / PERIOD),
+        'identification.prepare': sampled(identification.prepare, model, recording, delay=0.0),
+        'identification.read_recording': sampled(identification.read_recording, table),
+        'identification.write_recording': sampled(identification.write_recording, table,
+                                                  recording),
+        'identification.write_table': sampled(identification.write_table, folder / 'table.csv',
+                                              names, *columns),
+
+        'load_urdf': made(rbd_ros.load_urdf, robot.path),
+        'load_urdf_string': made(rbd_ros.load_urdf_string, xml),
+        'model.build_model': made(models.build_model, 'robot', model.links, model.joints),
+        'model.inconsistent_bodies': one(models.inconsistent_bodies, model, pi),
+        'model.inertial_parameter_names': one(models.inertial_parameter_names, model),
+        'model.inertial_parameters': one(models.inertial_parameters, model),
+        'model.normalize': one(models.normalize, model, q),
+        'model.with_free_joints': made(models.with_free_joints, model, [joint]),
+        'model.with_inertial_parameters': made(models.with_inertial_parameters, model, pi),
+        'model.without_payload': made(models.without_payload, loaded, tip),
+        'subtree': made(rbd_ros.subtree, model, tip),
+        'with_armature': made(rbd_ros.with_armature, model, {joint: 0.1}),
+        'with_floating_base': made(rbd_ros.with_floating_base, model),
+        'with_gravity': made(rbd_ros.with_gravity, model, (0.0, 0.0, -1.62)),
+        'with_locked_joints': made(rbd_ros.with_locked_joints, model, {joint: 0.0}),
+        'with_payload': made(rbd_ros.with_payload, model, tip, 1.0),
+    }
+
+
+def main() -> None:
+    """Measure, print and save."""
+    import warnings
+
+    from robots import PANDA, FINGERS, Robot, TALOS
+    from timing import gauge, one_core, options, save, take_turns
+
+    quick = options(__doc__).parse_args().quick
+    warnings.simplefilter('ignore', rbd_ros.ModelWarning)
+    rows: list[dict] = []
+    with one_core(), TemporaryDirectory() as folder:
+        for robot in (Robot('Panda', PANDA, 'small', locked=FINGERS),
+                      Robot('Talos', TALOS, 'large')):
+            for name, call in calls(robot, Path(folder)).items():
+                times = take_turns({name: call.run}, quick=quick)[name]
+                us = 1e6 * float(np.median(times)) / call.count
+                rows.append({'function': name, 'per': call.per, 'robot': robot.label,
+                             'joints': robot.model.nv, 'us': us})
+                print(f'{robot.label:8s} {name:46s} {us:10.2f} us a {call.per}', flush=True)
+            gauge.wait_for_calm()
+    save('functions', quick, {'rows': rows})
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,102 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The figures of the README: `report.py` writes the same lines there and into RESULTS.md."""
+
+from pathlib import Path
+from statistics import median
+
+from timing import HERE
+
+README = HERE.parent / 'README.md'
+BEGIN, END = '<!-- Written by `make bench`, from here -->', '<!-- to here. -->'
+ROBOTS = ('UR5', 'Panda', 'Talos', 'Talos, floating')
+# Functions, and what the README calls them.
+FUNCTIONS = {
+    'all terms': 'M, C, g, C v, CoM and J_CoM in one call',
+    'inverse dynamics': 'inverse dynamics',
+    'forward dynamics': 'forward dynamics',
+    'hybrid dynamics': 'hybrid dynamics',
+    'gravity torques': 'gravity torques',
+    'derivatives of inverse dynamics': 'derivatives of inverse dynamics',
+    'derivatives of forward dynamics': 'derivatives of forward dynamics',
+    'torque regressor': 'torque regressor',
+    'world Jacobian': 'Jacobian of a link',
+    'rate of the world Jacobian': 'its rate',
+    'centroidal momentum matrix': 'centroidal momentum matrix',
+    'and its rate': 'and its rate',
+    'task space': 'task space: Λ, η, J̄ and more',
+    'derivatives of M': 'all derivatives of M',
+    'derivatives of C': 'all derivatives of C'}
+# Of the node: what listens to everything, at 1 kHz.
+NODE = {'executor': 'events', 'rate': 1000}
+
+
+def digits(us: float) -> str:
+    """Return a time with two digits."""
+    return f'{us:.1f}' if us < 9.95 else f'{us:.0f}'
+
+
+def cell(row: dict) -> str:
+    """Return our time, and Pinocchio's where it has such a function."""
+    ours = digits(row['us']['rbd_ros'])
+    if 'Pinocchio' not in row['us']:
+        return ours
+    return f'{ours} / {digits(row["us"]["Pinocchio"])} = {row["ratio"]["Pinocchio"][1]:.2f}'
+
+
+def library(results: dict) -> list[str]:
+    """Return the table of single calls."""
+    rows = {(row['function'], row['robot']): row for row in results['rows']}
+    joints = {robot: row['joints'] for (_, robot), row in rows.items()}
+    lines = ['| µs, rbd_ros / Pinocchio = ratio | '
+             + ' | '.join(f'{robot} ({joints[robot]})' for robot in ROBOTS) + ' |',
+             '|---' * (1 + len(ROBOTS)) + '|']
+    return lines + [f'| {name} | ' + ' | '.join(cell(rows[function, robot]) for robot in ROBOTS)
+                    + ' |' for function, name in FUNCTIONS.items()
+                    if (function, ROBOTS[0]) in rows]
+
+
+def node(results: dict) -> list[str]:
+    """Return the table of the node."""
+    lines = ['| the node at 1 kHz | answer, ms | 99 % within, ms | CPU, % | lost | of states |',
+             '|---' * 6 + '|']
+    for row in results['rows']:
+        if NODE.items() <= row.items() and 'failed' not in row:
+            name = f'{row["joints"]} joints' + (', copying only' if row['node'] == 'copying'
+                                                else '')
+            lines.append(f'| {name} | {row["p50 ms"]:.1f} | {row["p99 ms"]:.1f} | '
+                         f'{row["CPU %"]:.0f} | {row["lost"]:,} | {row["sent"]:,} |')
+    return lines
+
+
+def start(results: dict) -> list[str]:
+    """Return how long the node takes to start."""
+    return [f'From its start to its first output the node takes {median(results["warm"]):.1f} s, '
+            f'and {results["cold"]:.0f} s', 'where its kernels have to be compiled first.']
+
+
+def soak(results: dict) -> list[str]:
+    """Return what ten minutes of disturbance did."""
+    counts = {key: f'{x:,}' if isinstance(x, int) else f'{x:,.1f}'
+              for key, x in results['counts'].items()}
+    return ['| `make soak` | |', '|---|---|',
+            *(f'| {key} | {x} |' for key, x in counts.items())]
+
+
+def short(found: dict) -> list[str]:
+    """Return the lines for the README on the parts that were measured."""
+    lines = []
+    for part, section in (('library', library), ('node', node), ('start', start), ('soak', soak)):
+        if part in found:
+            lines += [*section(found[part]), '']
+    return lines
+
+
+def put(lines: list[str], path: Path = README) -> None:
+    """Write lines between the marks in a page."""
+    text = path.read_text(encoding='utf-8')
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    if not after:
+        raise SystemExit(f'{path} has no place for figures: {BEGIN} ... {END}')
+    path.write_text('\n'.join((before + BEGIN, '', *lines, END)) + after, encoding='utf-8')
