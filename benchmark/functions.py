@@ -125,6 +125,7 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
                                        STEP),
         'analysis.forward_dynamics_derivative': one(
             analysis.forward_dynamics_derivative, model, q, v, tau, still),
+        'analysis.friction_regressor': one(analysis.friction_regressor, model, v),
         'analysis.gravity_torques_derivatives': one(
             analysis.gravity_torques_derivatives, model, q),
         'analysis.hybrid_dynamics_derivative': one(
@@ -183,13 +184,19 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
         'load_urdf': made(rbd_ros.load_urdf, robot.path),
         'load_urdf_string': made(rbd_ros.load_urdf_string, xml),
         'model.build_model': made(models.build_model, 'robot', model.links, model.joints),
+        'model.drive_parameter_names': one(models.drive_parameter_names, model),
+        'model.drive_parameters': one(models.drive_parameters, model),
         'model.inconsistent_bodies': one(models.inconsistent_bodies, model, pi),
         'model.inertial_parameter_names': one(models.inertial_parameter_names, model),
         'model.inertial_parameters': one(models.inertial_parameters, model),
         'model.normalize': one(models.normalize, model, q),
+        'model.with_drive_parameters': made(models.with_drive_parameters, model,
+                                            models.drive_parameters(model)),
         'model.with_free_joints': made(models.with_free_joints, model, [joint]),
+        'model.with_friction': made(models.with_friction, model, damping={joint: 0.1}),
         'model.with_inertial_parameters': made(models.with_inertial_parameters, model, pi),
         'model.without_payload': made(models.without_payload, loaded, tip),
+        'save_urdf': made(rbd_ros.save_urdf, model, folder / 'robot.urdf'),
         'subtree': made(rbd_ros.subtree, model, tip),
         'with_armature': made(rbd_ros.with_armature, model, {joint: 0.1}),
         'with_floating_base': made(rbd_ros.with_floating_base, model),

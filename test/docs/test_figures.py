@@ -22,26 +22,26 @@ README = (ROOT / 'README.md').read_text(encoding='utf-8')
 RESULTS = (ROOT / 'benchmark/RESULTS.md').read_text(encoding='utf-8')
 PINOCCHIO = runpy.run_path(str(ROOT / 'test/dynamics/test_pinocchio.py'))
 SOAK = runpy.run_path(str(ROOT / 'test/soak.py'))
-# What the sentence says, with a group for each figure, and where the figures come from.
+# How a sentence puts it, with a group for each figure, and where the figures come from.
 CLAIMS = [
     ('no joint moved by (.+?) rad in (ten) seconds', (demo.HELD, demo.COMPENSATED)),
-    (r'parameter `tolerated_delay` \((\d+) ms\)',
+    (r'`tolerated_delay` \((\d+) ms\)',
      (1e3 * simulated_robot._PARAMETERS['tolerated_delay'][0],)),
-    ('a new listener is heard of within (.+?) s', (publishing.LISTENERS_PERIOD,)),
-    ("More than (.+?) times the robot's mass, or (.+?) m from",
+    (r'subscriber is noticed within (\S+) s', (publishing.LISTENERS_PERIOD,)),
+    (r"more than (\S+) times the robot's mass, or more than (\S+) m from",
      (services.HEAVIEST, services.FARTHEST)),
-    ('at most (eight) wait', (worker.MOST_WAITING,)),
+    ('if (eight) are waiting', (worker.MOST_WAITING,)),
     (r'commands without states, (\d+) a second', (1.0 / publishing.COMMAND_PERIOD,)),
-    ('`blend_time`, at least (.+?) s', (effort_commands.SMOOTH,)),
-    ('more than a (fifth) of the way',
+    (r'`blend_time`, at least (\S+) s', (effort_commands.SMOOTH,)),
+    ('more than a (fifth) of the distance',
      (effort_commands.SMOOTH / effort_commands.MOST_OF_BLEND,)),
-    ('listened for (a second) is taken for a new', (effort_commands.FORGOTTEN,)),
+    ('appears after (a second) without any', (effort_commands.FORGOTTEN,)),
     (r'to (\S+) of the largest entry on (\S+) robots',
      (PINOCCHIO['ROUNDING'], len(PINOCCHIO['ROBOTS']))),
-    ('C v to (.+?), forward dynamics to (.+?), which',
+    (r'C v to (\S+), forward dynamics to (\S+), which',
      (PINOCCHIO['CORIOLIS'], PINOCCHIO['INVERSION'])),
     (r'sends ([\d,]+) states at (1 kHz)', (SOAK['RATE'] * SOAK['LONG'], SOAK['RATE'])),
-    ('memory grows by more than (.+?) MB', (SOAK['GROWTH'] / 2 ** 20,)),
+    (r'memory grows by more than (\S+) MB', (SOAK['GROWTH'] / 2 ** 20,)),
 ]
 WORDS = {'ten': 10, 'eight': 8, 'fifth': 5, 'a second': 1, '1 kHz': 1000}
 
@@ -49,7 +49,7 @@ WORDS = {'ten': 10, 'eight': 8, 'fifth': 5, 'a second': 1, '1 kHz': 1000}
 @pytest.mark.parametrize('sentence, figures', CLAIMS, ids=[one for one, _ in CLAIMS])
 def test_figures_of_the_readme_are_those_of_the_code_and_the_tests(sentence, figures):
     found = re.search(sentence, ' '.join(README.split()))
-    assert found, sentence
+    assert found, f'the README says this in other words now: {sentence}'
     assert [float(WORDS.get(one, one.replace(',', ''))) for one in found.groups()
             ] == pytest.approx(figures)
 
