@@ -306,8 +306,8 @@ def torque_regressor(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, A: npt.Ar
 
 def _compute(model: Model, kernel: Callable[..., Any], states: Mapping[str, npt.ArrayLike],
              buffers: Callable[[Workspace], tuple[np.ndarray, ...]], raw: Sequence[np.ndarray],
-             results: Sequence[np.ndarray], one: Callable[..., Sequence[np.ndarray]], threads: int,
-             progress: Callable[[int, int], object] | None) -> None:
+             results: Sequence[np.ndarray], one: Callable[..., Sequence[np.ndarray]],
+             threads: int | None, progress: Callable[[int, int], object] | None) -> None:
     """
     Run a kernel on all states.
 
@@ -383,6 +383,6 @@ def _compute(model: Model, kernel: Callable[..., Any], states: Mapping[str, npt.
 
 def _checked(model: Model, states: Mapping[str, npt.ArrayLike]) -> dict[str, np.ndarray]:
     """Return the states as arrays that the kernels take as they are."""
-    count = len(states['Q'])
+    count = len(np.asarray(states['Q']))
     return {label: rows(model, label, x, count, positions=label == 'Q', finite=False)
             for label, x in states.items()}

@@ -73,7 +73,8 @@ def body_changes(model: Model, variation: Variation,
     inertias = inertias_by_link(model, variation.dinertia)
     placements = placements_by_joint(model, variation.dplacement)
     world_fixed = {model.link_index(link) for link in variation.world_fixed}
-    tree, rows = model.tree, {}
+    tree = model.tree
+    rows: dict[int, np.ndarray] = {}
 
     def add(body: int, first: int, change: np.ndarray) -> None:
         row = rows.setdefault(body, np.zeros(CHANGE))
@@ -81,7 +82,7 @@ def body_changes(model: Model, variation: Variation,
         row[first:first + len(change)] += change
 
     # How the links move inside their bodies.
-    moved = {}
+    moved: dict[int, np.ndarray] = {}
     for k, joint in enumerate(model.joints, 1) if placements else ():
         up = model.link_index(joint.parent)
         D = moved.get(up)

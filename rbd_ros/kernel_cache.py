@@ -150,7 +150,7 @@ class Directory:
 
     def _check(self) -> None:
         """Find out once whether the directory can be trusted."""
-        if self._checked or not self._readable:
+        if self._checked or self.path is None or not self._readable:
             return
         try:
             status = os.stat(self.path)
@@ -174,7 +174,7 @@ class Directory:
     def read(self, name: str) -> bytes | None:
         """Return the content of a file, None if there is none that is whole."""
         self._check()
-        if not self._readable:
+        if self.path is None or not self._readable:
             return None
         try:
             number = os.open(self.path / name, os.O_RDONLY | os.O_NOFOLLOW)
@@ -192,6 +192,8 @@ class Directory:
 
     def remove(self, name: str, reason: str) -> None:
         """Take a file away that is of no use."""
+        if self.path is None:
+            return
         _log.warning('a kernel is compiled anew: %s: %s', self.path / name, reason)
         with suppress(OSError):
             # Where it cannot be, it is replaced as soon as it can.
@@ -199,7 +201,7 @@ class Directory:
 
     def write(self, name: str, data: bytes) -> None:
         """Write a file as a whole, if that is possible."""
-        if not self._writable:
+        if self.path is None or not self._writable:
             return
         temporary = None
         try:

@@ -15,7 +15,7 @@ from rbd_ros.kernels.compiled import prepare
 from rbd_ros.kernels.mimics import expand, fold_vector
 from rbd_ros.model.configurations import normalize
 from rbd_ros.model.joints import joint_subspace
-from rbd_ros.model.model import Model
+from rbd_ros.model.model import Folding, Model
 from rbd_ros.model.se3 import Ad, inverse
 from rbd_ros.validation import check_model, finite_vector, vector, Wrenches, wrenches
 
@@ -83,7 +83,7 @@ class KernelInterface:
 
     def __init__(self, model: Model) -> None:
         check_model(model)
-        self._model_of = lambda: model
+        self._model_of: Callable[[], Model] = lambda: model
         bodies = model.tree.robot
         i = np.arange(len(bodies))
         # As `bodies.end` and `bodies.place`, which only kernels can call.
@@ -138,16 +138,22 @@ class KernelInterface:
     # -- Mimicking joints: coordinates of the model to and from those of the tree. ---------------
 
     @made_at_first_use
+    def _fold(self) -> Folding:
+        """Return the folding of a robot that has one; nobody asks for that of another."""
+        assert self._folding is not None
+        return self._folding
+
+    @made_at_first_use
     def _mimics(self) -> tuple[np.ndarray, np.ndarray, int, int]:
         """Return what the kernels of `rbd_ros.kernels.mimics` know of the joints."""
-        fold = self._folding
+        fold = self._fold
         return (np.column_stack((fold.source, fold.multiplier, fold.offset)), fold.columns,
                 self.model.nq, self.model.nv)
 
     @made_at_first_use
     def _expanded(self) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
         """Return room for q and three velocities of the tree, and its parts."""
-        nq, n = len(self._folding.source), len(self._tau)
+        nq, n = len(self._fold.source), len(self._tau)
         room = np.zeros(nq + 3 * n)
         return room, tuple(np.split(room, [nq, nq + n, nq + 2 * n]))
 
@@ -172,7 +178,7 @@ class KernelInterface:
 
     def _fold_vector(self, x: np.ndarray) -> np.ndarray:
         """Return torques of the tree folded, in room that is kept."""
-        self._call(fold_vector, self._folding.columns, x, self._folded_vector)
+        self._call(fold_vector, self._fold.columns, x, self._folded_vector)
         return self._folded_vector
 
     # -- What was wrong. -------------------------------------------------------------------------
@@ -192,7 +198,7 @@ class KernelInterface:
         if 'q' in vectors:
             normalize(self.model, vectors['q'])
         raise StateError(f"the dynamics of robot '{self.model.name}' are not finite here: "
-                         + ', '.join(f'{label} = {x}' for label, x in vectors.items()))
+                         + ', '.join(f'{label} = {x!s}' for label, x in vectors.items()))
 
     def _ready(self, kernel: Callable[..., Any], vectors: dict[str, npt.ArrayLike],
                *rest: Any) -> list[Any]:

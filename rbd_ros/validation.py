@@ -198,9 +198,8 @@ def rows(model: Model, label: str, values: object, count: int | None = None, *,
     """
     check_model(model)
     width = model.nq if positions else model.nv
-    array = values
-    if type(values) is not np.ndarray or values.dtype != float:
-        array = real_array(values)
+    array = (values if type(values) is np.ndarray and values.dtype == float
+             else real_array(values))
     if array is None or not _fits(array.shape, (count, width)):
         states = 'states' if count is None else count
         raise StateError(f"{_what_is(label, values, array)}, robot '{model.name}' needs "
@@ -213,7 +212,8 @@ def rows(model: Model, label: str, values: object, count: int | None = None, *,
 
 def one_or_rows(model: Model, label: str, value: object) -> np.ndarray:
     """Return finite velocities or the like: a `vector` of one state, or `rows` of several."""
-    if np.ndim(real_array(value)) == 2:
+    array = real_array(value)
+    if array is not None and array.ndim == 2:
         return rows(model, label, value)
     return finite_vector(model, label, value)
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compile the kernels, or load them from the cache, before they are needed."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from time import perf_counter
 
@@ -45,7 +45,7 @@ def warm_up(*, floating_base: bool = False, analysis: bool = True) -> Iterator[t
         *joints, Joint('one', 'revolute', 'link', 'a'),
         Joint('two', 'revolute', 'link', 'b', mimic=Mimic('one'))]))
     q_c, v_c = np.ones(copying.model.nq), np.zeros(copying.model.nv)
-    calls = [
+    calls: list[tuple[str, Callable[[], object]]] = [
         ('all_terms', lambda: workspace.all_terms(q, v, factorization='body')),
         ('configuration_terms', lambda: workspace.configuration_terms(q)),
         ('inverse_dynamics', lambda: workspace.inverse_dynamics(q, v, v)),

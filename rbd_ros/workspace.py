@@ -42,7 +42,8 @@ Terms = TypeVar('Terms', 'DynamicsTerms', 'Derivatives')
 
 CHRISTOFFEL = FACTORIZATIONS[0]
 BOOL, FLOAT = np.dtype(bool), np.dtype(float)
-# What a kernel raises, and what it takes for a mask that is none.
+# What a kernel raises, and what it takes for a mask that is none. That only arrays have a dtype is
+# left to this: where it is asked for, the checker of types is told to ignore it.
 NOT_A_MASK = (*NOT_A_VECTOR, AttributeError)
 
 
@@ -243,8 +244,9 @@ class Workspace(AnalysisMethods):
         all_a, all_tau = np.empty(self.model.nv), np.empty(self.model.nv)
         known = True
         try:
-            if prescribed.dtype is BOOL and hybrid_dynamics(
-                    self.robot, self._screws, q, v, a, tau, prescribed, all_a, all_tau):
+            if prescribed.dtype is BOOL and (           # type: ignore[union-attr]
+                    hybrid_dynamics(self.robot, self._screws, q, v, a, tau, prescribed, all_a,
+                                    all_tau)):
                 return all_a, all_tau
         except NOT_A_MASK:
             known = False
@@ -371,8 +373,9 @@ class Workspace(AnalysisMethods):
             return self._derivatives[1], a, tau
         found = np.empty(self.model.nv), np.empty(self.model.nv)
         try:
-            fine = prescribed.dtype is BOOL and hybrid_dynamics_and_jacobians(
-                self.robot, self._screws, q, v, a, tau, prescribed, *found, jacobians, L, solved)
+            fine = prescribed.dtype is BOOL and (       # type: ignore[union-attr]
+                hybrid_dynamics_and_jacobians(self.robot, self._screws, q, v, a, tau, prescribed,
+                                              *found, jacobians, L, solved))
         except NOT_A_MASK:
             fine = False
             self.prescribe(False)
@@ -454,7 +457,7 @@ class Workspace(AnalysisMethods):
     @made_at_first_use
     def _expanded_directions(self) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, ...]]:
         """Return a q that nobody reads, room to expand three directions, and these in it."""
-        nq, n = len(self._folding.source), len(self._tau)
+        nq, n = len(self._fold.source), len(self._tau)
         room = np.zeros(nq + 3 * n)
         return np.zeros(self.model.nq), room, tuple(room[nq:].reshape(3, n))
 
@@ -491,8 +494,9 @@ class Workspace(AnalysisMethods):
                 self._check_directions(variation)
             return self._dense_hybrid_derivative(q, v, a, tau, prescribed, variation, changes)
         try:
-            fine = prescribed.dtype is BOOL and hybrid_dynamics_change(
-                self.robot, self._screws, q, v, a, tau, prescribed, directions, *changes, found)
+            fine = prescribed.dtype is BOOL and (       # type: ignore[union-attr]
+                hybrid_dynamics_change(self.robot, self._screws, q, v, a, tau, prescribed,
+                                       directions, *changes, found))
         except NOT_A_MASK:
             fine = False
             self.prescribe(False)
@@ -509,7 +513,7 @@ class Workspace(AnalysisMethods):
             prepare(hybrid_dynamics_change, self.robot, *arguments)
             if not hybrid_dynamics_change(self.robot, *arguments):
                 self._explain(q=q, v=v, a=a, tau=tau)
-        return results[2:]
+        return results[2], results[3]
 
     def _dense_hybrid_derivative(
             self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, tau: npt.ArrayLike,
@@ -567,7 +571,7 @@ class Workspace(AnalysisMethods):
         return np.zeros((self.model.nv, self.regressor[1].shape[1]))
 
     def _fold_regressor(self, Y: np.ndarray) -> np.ndarray:
-        self._call(fold_rows, self._folding.columns, Y, self._folded_regressor)
+        self._call(fold_rows, self._fold.columns, Y, self._folded_regressor)
         return self._folded_regressor
 
     # -- Kinematics. -----------------------------------------------------------------------------
@@ -626,7 +630,7 @@ class Workspace(AnalysisMethods):
         return self._jacobian_rows[:6, :len(self._places) - 1], self._jacobian_rows[6:, :4]
 
     def _articulated(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,
-                     tau: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+                     tau: npt.ArrayLike) -> tuple[Any, Any]:
         try:
             fine = articulated_bodies(self.robot, self._screws, q, v, a, tau)
         except NOT_A_VECTOR:
@@ -653,7 +657,7 @@ class Workspace(AnalysisMethods):
 
     def _fold_terms(self) -> None:
         # M and C; g, C v and the Jacobian of the centre of mass, which itself stays.
-        self._call(fold_stacked, self._folding.columns, self.model.nv, 2, 5, self._rows,
+        self._call(fold_stacked, self._fold.columns, self.model.nv, 2, 5, self._rows,
                    self._folded_rows)
         self.terms.com[:] = self._tree_terms.com
 
@@ -669,8 +673,8 @@ class Workspace(AnalysisMethods):
         b, _ = self.bias_torques(q, v), self.configuration_terms(q)
         rest = all_a, all_tau, self._factor
         try:
-            if prescribed.dtype is BOOL and not dense_hybrid_dynamics(
-                    self._folded_rows, b, a, tau, prescribed, *rest):
+            if prescribed.dtype is BOOL and not (       # type: ignore[union-attr]
+                    dense_hybrid_dynamics(self._folded_rows, b, a, tau, prescribed, *rest)):
                 return all_a, all_tau
         except NOT_A_MASK:
             pass
@@ -701,11 +705,11 @@ def workspace_of(model: Model) -> Workspace:
     except (AttributeError, KeyError):
         workspace = Workspace(model)
     # The robot keeps the workspace: this must not keep the robot in turn.
-    workspace._model_of = ref(model)
+    workspace._model_of = ref(model)    # type: ignore[assignment]  # it outlives the workspace
     model._workspaces[get_ident()] = workspace
     return workspace
 
 
 def fresh(result: Terms) -> Terms:
     """Return a named tuple of arrays whose arrays are copies."""
-    return result._make([part.copy() for part in result])
+    return type(result)(*[part.copy() for part in result])

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The methods of `Workspace` for Jacobians, momentum, task space and derivatives of matrices."""
 
-from typing import Literal, NamedTuple, TypeAlias
+from collections.abc import Callable
+from typing import Literal, NamedTuple, TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,9 @@ from rbd_ros.kernels.regressors import energy_columns, momentum_columns
 from rbd_ros.kernels.task_space import task_space, UNMOVED
 from rbd_ros.model.model import Model
 from rbd_ros.validation import choice, number, Wrenches
+
+if TYPE_CHECKING:
+    from rbd_ros.workspace import Derivatives, DynamicsTerms
 
 # Of the way from the root to a link, for the unit of length.
 SHARE_OF_WAY = 0.2
@@ -141,9 +145,19 @@ class AnalysisMethods(KernelInterface):
 
     """
 
+    # What `Workspace` has besides, as far as it is used here.
+    bias_torques: Callable[..., np.ndarray]
+    torque_regressor: Callable[..., np.ndarray]
+    forward_dynamics: Callable[..., np.ndarray]
+    configuration_terms: Callable[..., 'DynamicsTerms']
+    inverse_dynamics_derivatives: Callable[..., 'Derivatives']
+    _no_acceleration: np.ndarray
+
     def __init__(self, model: Model) -> None:
         super().__init__(model)
-        self._link_rows, self._body_rows, self._lengths = {}, {}, {}
+        self._link_rows: dict[str, np.ndarray] = {}
+        self._body_rows: dict[str, np.ndarray] = {}
+        self._lengths: dict[str, float] = {}
 
     @property
     def _width(self) -> int:
@@ -181,7 +195,8 @@ class AnalysisMethods(KernelInterface):
 
     @made_at_first_use
     def _jacobian_and_its_rate(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._rates_of_jacobian[:2]
+        J, J_rate, _ = self._rates_of_jacobian
+        return J, J_rate
 
     def _jacobian_rate(self, q: npt.ArrayLike, v: npt.ArrayLike, link: str,
                        aligned: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -194,7 +209,8 @@ class AnalysisMethods(KernelInterface):
             pass
         self._run(link_jacobian_rates, 'qv', (q, v), None, self._link_row(link), aligned,
                   self._rate_rows)
-        return self._fold_columns(*self._jacobian_and_its_rate)
+        J, J_rate = self._fold_columns(*self._jacobian_and_its_rate)
+        return J, J_rate
 
     def body_jacobian_dot(self, q: npt.ArrayLike, v: npt.ArrayLike,
                           link: str) -> tuple[np.ndarray, np.ndarray]:

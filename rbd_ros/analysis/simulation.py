@@ -265,7 +265,8 @@ def _solve(model: Model, rates: Rates, t: np.ndarray, q0: np.ndarray,
     return q, solution.y[model.nq:].T
 
 
-def _torque_function(model: Model, torque: Torque, t: np.ndarray) -> Rates:
+def _torque_function(model: Model, torque: Torque, t: np.ndarray
+                     ) -> Callable[[float, np.ndarray, np.ndarray], npt.ArrayLike]:
     """Return a function of (t, q, v), whatever was given."""
     if callable(torque):
         return torque

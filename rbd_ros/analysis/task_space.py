@@ -8,6 +8,8 @@ kept finite where it has fewer or the Jacobian loses rank.
 
 """
 
+from typing import Any
+
 import numpy.typing as npt
 from rbd_ros.model.model import Model
 from rbd_ros.workspace import workspace_of
@@ -73,4 +75,5 @@ def task_space_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, link: 
     """
     result = workspace_of(model).task_space_dynamics(q, v, link, frame=frame,
                                                      condition_limit=condition_limit)
-    return TaskSpaceDynamics(*(part.copy() for part in result[:6]), *result[6:])
+    parts: list[Any] = [*(part.copy() for part in result[:6]), *result[6:]]
+    return TaskSpaceDynamics(*parts)

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robots by program: links and joints of every kind, one call each."""
 
+from typing import Any
+
 import numpy.typing as npt
 from rbd_ros.errors import ModelError
 from rbd_ros.model.description import inertia_matrix, Link, numbers
@@ -36,7 +38,9 @@ class ModelBuilder:
     """
 
     def __init__(self, name: str) -> None:
-        self._name, self._links, self._joints = name, [], []
+        self._name = name
+        self._links: list[Link] = []
+        self._joints: list[Joint] = []
 
     def link(self, name: str, mass: float = 0.0, com: npt.ArrayLike = (0.0, 0.0, 0.0),
              inertia: npt.ArrayLike = (0.0, 0.0, 0.0)) -> 'ModelBuilder':
@@ -125,9 +129,10 @@ class ModelBuilder:
         for label in limits:
             if label not in LIMITS:
                 raise ModelError(f"{where}: there is no '{label}', only " + ', '.join(LIMITS))
-        limits = {label: numbers(where, label, value, (KINDS[kind].nv,), repeat=True,
-                                 infinite=True)
-                  for label, value in limits.items()}
+        per_velocity: dict[str, Any] = {
+            label: tuple(numbers(where, label, value, (KINDS[kind].nv,), repeat=True,
+                                 infinite=True).tolist())
+            for label, value in limits.items()}
         if mimic is not None and (isinstance(mimic, str) or not 1 <= len(mimic) <= 3):
             raise ModelError(f'{where}: mimic must be a joint, a multiplier and an offset, got '
                              f'{mimic!r}')
@@ -137,7 +142,7 @@ class ModelBuilder:
         self._joints.append(Joint(
             name, kind, parent, child, pose(rotation_from_rpy(rpy), xyz), axis, second_axis,
             float(numbers(where, 'pitch', pitch, ())), mimic=Mimic(*mimic) if mimic else None,
-            **limits))
+            **per_velocity))
         return self
 
     def build(self, *, gravity: npt.ArrayLike = STANDARD_GRAVITY, strict: bool = False) -> Model:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, isfinite, isnan, sqrt
+from typing import Any
 
 import numpy as np
 from rbd_ros.errors import ModelError
@@ -102,7 +103,8 @@ def inertia_matrix(where: str, value: object) -> np.ndarray:
         If it is anything else.
 
     """
-    size = np.shape(real_array(value)) if real_array(value) is not None else None
+    array = real_array(value)
+    size = None if array is None else array.shape
     if size not in ((3,), (6,), (3, 3)):
         raise ModelError(f'{where}: its inertia needs 3, 6 or 3 x 3 numbers, got {value!r}')
     values = numbers(where, 'inertia', value, size)
@@ -141,7 +143,7 @@ def check_links(links: Sequence[Link]) -> list[str]:
                     & (size <= LARGEST) & (asymmetry <= SYMMETRY * size)
                     & (small >= -INERTIA_TOLERANCE * np.abs(large) - NO_INERTIA)
                     & (small + middle >= large * (1.0 - INERTIA_TOLERANCE) - NO_INERTIA))
-        doubtful = [links[k] for k in np.flatnonzero(~fine)]
+        doubtful = [links[k] for k in np.flatnonzero(~fine).tolist()]
     except (TypeError, ValueError, np.linalg.LinAlgError):
         doubtful = links
     return [odd for odd in map(check_link, doubtful) if odd]
@@ -229,7 +231,7 @@ def check_joint(joint: Joint) -> tuple[Joint, list[str], list[str]]:
         odd.append(f'{where}: its lower limit {lower} lies above its upper limit {upper}; both '
                    'ignored')
         lower, upper = (-inf,) * nv, (inf,) * nv
-    limits = {'lower': lower, 'upper': upper}
+    limits: dict[str, Any] = {'lower': lower, 'upper': upper}
     for label in ('velocity', 'effort'):
         values = per_velocity(f'{label} limit', getattr(joint, label), inf)
         if any(x < 0.0 for x in values):
@@ -237,10 +239,11 @@ def check_joint(joint: Joint) -> tuple[Joint, list[str], list[str]]:
                          'assumed')
             values = tuple(inf if x < 0.0 else x for x in values)
         limits[label] = values
-    drive = {label: per_velocity(label, getattr(joint, label), 0.0) for label in DRIVE}
+    limits.update(zip(('axis', 'second_axis'), axes))
+    drive: dict[str, Any] = {label: per_velocity(label, getattr(joint, label), 0.0)
+                             for label in DRIVE}
     check_drive(where, drive)
-    return (replace(joint, **dict(zip(('axis', 'second_axis'), axes)), **limits, **drive), odd,
-            grave)
+    return replace(joint, **limits, **drive), odd, grave
 
 
 def _unit(where: str, axis: np.ndarray) -> np.ndarray:
@@ -292,7 +295,8 @@ def order_tree(links: Sequence[Link],
     require_unique('link', [link.name for link in links])
     require_unique('joint', [joint.name for joint in joints])
     by_name = {link.name: link for link in links}
-    leading_to, leaving = {}, {link.name: [] for link in links}
+    leading_to: dict[str, Joint] = {}
+    leaving: dict[str, list[Joint]] = {link.name: [] for link in links}
     for joint in joints:
         for end in (joint.parent, joint.child):
             if end not in by_name:
@@ -333,7 +337,7 @@ def order_tree(links: Sequence[Link],
 
 def _cycle(name: str, leading_to: Mapping[str, Joint]) -> str:
     """Return, in words, the cycle that the ancestors of a link end in."""
-    path = {}
+    path: dict[str, int] = {}
     while name not in path:
         path[name] = len(path)
         name = leading_to[name].parent
@@ -366,26 +370,28 @@ def resolve_mimics(
 
     """
     by_name = {joint.name: joint for joint in joints}
-    copies = {joint.name: joint for joint in joints if joint.mimic and joint.kind != 'fixed'}
-    unknown = [joint for joint in copies.values() if joint.mimic.joint not in by_name]
+    copies = {joint.name: joint.mimic for joint in joints
+              if joint.mimic and joint.kind != 'fixed'}
+    unknown = [by_name[name] for name, mimic in copies.items() if mimic.joint not in by_name]
     for joint in unknown:
         del copies[joint.name]
-    resolved = {}
-    for joint in copies.values():
+    resolved: dict[str, tuple[str, float, float]] = {}
+    for joint in [by_name[name] for name in copies]:
         # Up to a joint that copies none or is resolved already, and back.
-        path = {}
+        path: dict[str, Joint] = {}
         while joint.name in copies and joint.name not in resolved:
             if joint.name in path:
                 raise ModelError('joints mimic each other in a circle: '
                                  + arrows([*list(path)[list(path).index(joint.name):],
                                            joint.name]))
             path[joint.name] = joint
-            joint = by_name[joint.mimic.joint]
+            joint = by_name[copies[joint.name].joint]
         name, multiplier, offset = resolved.get(joint.name, (joint.name, 1.0, 0.0))
         leader = by_name[name]
         for joint in reversed(path.values()):
-            offset = joint.mimic.multiplier * offset + joint.mimic.offset
-            multiplier = joint.mimic.multiplier * multiplier
+            mimic = copies[joint.name]
+            offset = mimic.multiplier * offset + mimic.offset
+            multiplier = mimic.multiplier * multiplier
             if not (abs(multiplier) <= LARGEST and abs(offset) <= LARGEST):
                 raise ModelError(f"joint '{joint.name}': its mimic multiplier or offset is not "
                                  f'finite or beyond {LARGEST:.0e}')

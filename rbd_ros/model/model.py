@@ -264,7 +264,7 @@ def _build(name: str, links: Sequence[Link], joints: Sequence[Joint], gravity: n
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
     lost = [f"joint '{joint.name}' mimics '{joint.mimic.joint}', which is not there"
-            for joint in unknown]
+            for joint in unknown if joint.mimic]
     grave = [f'{what}; it moves on its own' for what in lost] + held + impossible
     if not links:
         grave.append('the robot has no links: there is nothing to compute')
@@ -335,9 +335,9 @@ def _hold_copies(
 
 def fix(joint: Joint, q: Sequence[float] | np.ndarray) -> Joint:
     """Return a joint that is fixed where it has the coordinates q."""
+    no_drive: dict[str, Any] = dict.fromkeys(DRIVE, ())
     return replace(joint, kind='fixed', placement=joint.placement @ joint_pose(joint, q),
-                   mimic=None, lower=(), upper=(), velocity=(), effort=(),
-                   **dict.fromkeys(DRIVE, ()))
+                   mimic=None, lower=(), upper=(), velocity=(), effort=(), **no_drive)
 
 
 def _missing_masses(links: Sequence[Link], joints: Sequence[Joint], tree: Tree) -> list[str]:
@@ -355,7 +355,10 @@ def _fold(joints: Sequence[Joint], mimics: dict[str, tuple[str, float, float]],
           moving: list[tuple[Joint, slice, slice]]) -> Folding:
     """Return how the coordinates of mimicking joints follow from those of their leaders."""
     first = {joint.name: (q.start, v.start) for joint, q, v in moving}
-    source, multiplier, offset, columns = [], [], [], []
+    source: list[int] = []
+    multiplier: list[float] = []
+    offset: list[float] = []
+    columns: list[tuple[int, float]] = []
     for joint in joints:
         leader, m, o = mimics.get(joint.name, (joint.name, 1.0, 0.0))
         if joint.nv:

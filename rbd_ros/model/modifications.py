@@ -158,7 +158,7 @@ def with_locked_joints(model: Model, positions: Mapping[str, npt.ArrayLike]) -> 
     for name, value in positions.items():
         joint = next(joint for joint in model.joints if joint.name == name)
         if name not in own:
-            if not joint.nv:
+            if joint.mimic is None or not joint.nv:
                 raise ModelError(f"joint '{name}' cannot be locked: it is fixed; leave it out")
             raise ModelError(f"joint '{name}' cannot be locked: it mimics '{joint.mimic.joint}', "
                              'with which it is locked too; leave it out')
@@ -280,7 +280,7 @@ def with_floating_base(model: Model, name: str = 'base') -> Model:
     return rebuild(model, links=(Link(world), *model.links), joints=(base, *model.joints))
 
 
-def require_joints(model: Model, names: object, kind: type = Collection) -> None:
+def require_joints(model: Model, names: Collection[str], kind: type = Collection) -> None:
     """Refuse what are no names of joints, or joints that the robot does not have."""
     check_model(model)
     if isinstance(names, str) or not isinstance(names, kind):

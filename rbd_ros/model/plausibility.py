@@ -70,7 +70,7 @@ def _where(joints: Sequence[Joint], odd: Iterable[bool]) -> list[str]:
     return [joint.name for joint, is_odd in zip(joints, odd) if is_odd]
 
 
-def _note(kind: str, names: Sequence[str], what: str) -> list[str]:
+def _note(kind: str, names: Sequence[str] | np.ndarray, what: str) -> list[str]:
     return [f'{kind}{"s" if len(names) > 1 else ""} {listed(names)}: {what}'] if len(names) else []
 
 

@@ -102,7 +102,7 @@ def _angle_series(angle: float) -> tuple[float, float, float]:
 def exp(V: np.ndarray) -> np.ndarray:
     """Return the pose that the motion V reaches in unit time."""
     W = skew(V[:3])
-    a, b, c = _angle_series(np.linalg.norm(V[:3]))
+    a, b, c = _angle_series(float(np.linalg.norm(V[:3])))
     W2 = W @ W
     return pose(np.eye(3) + a * W + b * W2, (np.eye(3) + b * W + c * W2) @ V[3:])
 

@@ -17,6 +17,7 @@ from math import isfinite
 from os import PathLike
 from pathlib import Path
 import re
+from typing import Any
 
 from lxml import etree
 import numpy as np
@@ -141,7 +142,7 @@ def load_urdf_string(text: str | bytes, *, floating_base: bool = False,
     """
     root = parse(decode(text))
     _check_count(root, max_joints)
-    notes = []
+    notes: list[str] = []
     links = [_link(element, notes) for element in root.iterchildren('link')]
     joints = [_joint(element, notes) for element in root.iterchildren('joint')]
     loads = {joint.child for joint in joints
@@ -235,20 +236,26 @@ class _Element:
     """
 
     def __init__(self, element: etree._Element, where: str) -> None:
-        self._element, self.where, self._children = element, where, {}
+        self._element, self.where = element, where
+        self._children: dict[str, list[etree._Element]] = {}
         for child in element:
             self._children.setdefault(child.tag, []).append(child)
 
-    def child(self, tag: str, required: bool = False) -> '_Element | None':
+    def child(self, tag: str) -> '_Element | None':
         """Return the one child with a tag, None if there is none."""
         found = self._children.get(tag)
         if found is None:
-            if required:
-                raise self._lack(tag)
             return None
         if len(found) > 1:
             raise UrdfError(f'{self.where} has two <{tag}> elements')
         return _Element(found[0], self.where)
+
+    def required_child(self, tag: str) -> '_Element':
+        """Return the one child with a tag, which must be there."""
+        found = self.child(tag)
+        if found is None:
+            raise self._lack(tag)
+        return found
 
     def _lack(self, what: str) -> UrdfError:
         return UrdfError(f'{self.where}, line {self._element.sourceline}: '
@@ -296,7 +303,7 @@ class _Element:
         if len(found) != count or '_' in text:
             raise UrdfError(f'{self.where}: <{self._element.tag} {name}="{text}"> must hold '
                             f'{count} number{"s" if count > 1 else ""}')
-        return found
+        return tuple(found)
 
 
 _NOWHERE = (0.0, 0.0, 0.0)
@@ -333,7 +340,7 @@ def _link(element: etree._Element, notes: list[str]) -> Link:
     if inertial is None:
         return Link(name)
     T, inertia = _placement(inertial, notes), np.zeros((3, 3))
-    mass = inertial.child('mass', required=True)
+    mass = inertial.required_child('mass')
     moments = inertial.child('inertia')
     if moments is not None:
         xx, xy, xz, yy, yz, zz = (moments.number(key) for key in _INERTIA)
@@ -350,7 +357,8 @@ def _joint(element: etree._Element, notes: list[str]) -> Joint:
     where, kind = joint.where, element.get('type', '')
     if kind not in URDF_KINDS:
         raise UrdfError(f"{where}: its type is '{kind}', expected one of " + ', '.join(URDF_KINDS))
-    extra, axis = {}, joint.child('axis')
+    axis = joint.child('axis')
+    extra: dict[str, Any] = {}
     if axis is not None:
         extra['axis'] = np.array(axis.vector('xyz'))
     dynamics, mimic = joint.child('dynamics'), joint.child('mimic')
@@ -367,8 +375,8 @@ def _joint(element: etree._Element, notes: list[str]) -> Joint:
             if ignored is not None:
                 notes.append(f'{where}: the <{tag}> of a {kind} joint is ignored; only joints '
                              'with one coordinate have that')
-    return Joint(name, URDF_KINDS[kind], joint.child('parent', required=True).text('link'),
-                 joint.child('child', required=True).text('link'),
+    return Joint(name, URDF_KINDS[kind], joint.required_child('parent').text('link'),
+                 joint.required_child('child').text('link'),
                  placement=_placement(joint, notes), **extra)
 
 

@@ -11,6 +11,7 @@ with no S_a.
 
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -249,7 +250,7 @@ def table_7(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, 
     return da, dtau
 
 
-def _dense(model: Model, q: np.ndarray, v: np.ndarray, a: np.ndarray, given: np.ndarray,
+def _dense(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: np.ndarray, given: np.ndarray,
            da: np.ndarray, dtau: np.ndarray, variation: Variation,
            external_wrenches: Wrenches | None) -> tuple[np.ndarray, np.ndarray]:
     """Differentiate M a + b = tau as it stands [K (33)]: mimicking joints close loops."""
@@ -260,7 +261,7 @@ def _dense(model: Model, q: np.ndarray, v: np.ndarray, a: np.ndarray, given: np.
     return da, np.where(given, change + M[:, p] @ da[p], dtau)
 
 
-def _twists(body: VariedBody, V: np.ndarray, dV: np.ndarray, v: np.ndarray,
+def _twists(body: VariedBody, V: Sequence[np.ndarray], dV: Sequence[np.ndarray], v: np.ndarray,
             dv: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return V, dV, eta = ad_V S v + Sdot v and d eta of a link, from those of its parent."""
     v, dv = v[body.columns], dv[body.columns]

@@ -75,13 +75,13 @@ def _screws(screws: npt.ArrayLike) -> np.ndarray:
     return screws
 
 
-def _checked(label: str, value: npt.ArrayLike, shape: tuple[int | None, ...]) -> np.ndarray:
+def _checked(label: str, value: npt.ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
     value = numbers('the chain', label, value, shape)
     value.flags.writeable = False
     return value
 
 
-def _check_pose(label: str, T: npt.ArrayLike) -> None:
+def _check_pose(label: str, T: np.ndarray) -> None:
     if (np.max(np.abs(T[:3, :3] @ T[:3, :3].T - np.eye(3))) > TOLERANCE
             or np.linalg.det(T[:3, :3]) < 0.0 or not np.array_equal(T[3], [0.0, 0.0, 0.0, 1.0])):
         raise ModelError(f'{label} is no pose: a rotation, a position and the row 0 0 0 1 are '
@@ -117,7 +117,7 @@ class ScrewChain:
     home_poses: np.ndarray
     screws: np.ndarray
     inertias: np.ndarray
-    gravity: np.ndarray = STANDARD_GRAVITY
+    gravity: np.ndarray = field(default_factory=lambda: np.array(STANDARD_GRAVITY))
     tip: np.ndarray = field(default_factory=lambda: np.eye(4))
 
     def __post_init__(self) -> None:

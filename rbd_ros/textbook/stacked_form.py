@@ -243,7 +243,7 @@ def _stacked_ad(V: np.ndarray) -> np.ndarray:
     return _block_diagonal([ad(V_i) for V_i in V.reshape(-1, 6)])
 
 
-def _block_diagonal(blocks: Sequence[np.ndarray]) -> np.ndarray:
+def _block_diagonal(blocks: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
     """Return 6 x 6 matrices along the diagonal of a large one."""
     matrix = np.zeros((6 * len(blocks), 6 * len(blocks)))
     for k, block in enumerate(blocks):
