@@ -71,8 +71,9 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
     Tau = batch.inverse_dynamics(loaded, Q, V, A)
     recording = identification.Recording('motion', model.velocity_names, time, Q, V, Tau)
     samples = identification.prepare(model, recording, delay=0.0)
-    table = folder / 'motion.csv'
+    table, drives = folder / 'motion.csv', folder / 'drives.yaml'
     identification.write_recording(table, recording)
+    models.save_drives(model, drives)
     names, columns = ['time', *model.velocity_names], (time, *Q.T)
 
     def sampled(function: Callable, *arguments: Any, **options: Any) -> Call:
@@ -189,7 +190,9 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
         'model.inconsistent_bodies': one(models.inconsistent_bodies, model, pi),
         'model.inertial_parameter_names': one(models.inertial_parameter_names, model),
         'model.inertial_parameters': one(models.inertial_parameters, model),
+        'model.load_drives': made(models.load_drives, model, drives),
         'model.normalize': one(models.normalize, model, q),
+        'model.save_drives': made(models.save_drives, model, drives),
         'model.with_drive_parameters': made(models.with_drive_parameters, model,
                                             models.drive_parameters(model)),
         'model.with_free_joints': made(models.with_free_joints, model, [joint]),

@@ -13,7 +13,7 @@ machine's. Messages are then converted and serialized each time, and a warning s
 """
 
 from array import array
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 import logging
 import struct
 from typing import Any
@@ -54,8 +54,9 @@ class Template:
     """
 
     def __init__(self, message: Any, headers: list[Any],
-                 fields: Mapping[Hashable, Field]) -> None:
+                 fields: Mapping[Any, Field]) -> None:
         self._message, self._headers, self._fields = message, headers, fields
+        self._data: bytearray | None = None
         try:
             self._data, self._stamps, self._views = self._layout()
             self._check()
@@ -65,13 +66,13 @@ class Template:
                          'another RMW_IMPLEMENTATION may have their numbers in a row',
                          type(message).__name__)
 
-    def _marks(self, seed: int) -> tuple[Time, dict[Hashable, np.ndarray]]:
+    def _marks(self, seed: int) -> tuple[Time, dict[Any, np.ndarray]]:
         """Return a stamp and numbers that stand out."""
         rng = np.random.default_rng(seed)
         return (Time(sec=int(rng.integers(2 ** 29, 2 ** 30)), nanosec=int(rng.integers(2 ** 29))),
                 {name: rng.random(shape) for name, (shape, _) in self._fields.items()})
 
-    def _layout(self) -> tuple[bytearray, list[int], list[tuple[np.ndarray, Hashable]]]:
+    def _layout(self) -> tuple[bytearray, list[int], list[tuple[np.ndarray, Any]]]:
         """Return a serialized message, where its stamps are, and views of its numbers by name."""
         stamp, marks = self._marks(0)
         data, found = bytearray(self._serialized(stamp, marks)), 0
@@ -102,7 +103,7 @@ class Template:
         if filled != whole:
             raise _Elsewhere
 
-    def _serialized(self, stamp: Time | None, values: Mapping[Hashable, np.ndarray]) -> bytes:
+    def _serialized(self, stamp: Any, values: Mapping[Any, np.ndarray]) -> bytes:
         """Return the message as the middleware makes it."""
         for name, (_, write) in self._fields.items():
             write(array('d', np.asarray(values[name], float).tobytes()))
@@ -110,7 +111,7 @@ class Template:
             header.stamp = stamp
         return serialize_message(self._message)
 
-    def fill(self, stamp: Time | None, values: Mapping[Hashable, np.ndarray]) -> bytes:
+    def fill(self, stamp: Any, values: Mapping[Any, np.ndarray]) -> bytes:
         """
         Return the serialized message.
 
