@@ -26,7 +26,7 @@ MESSAGE_FILES := $(shell find rbd_msgs -type f)
 PACKAGE_FILES := setup.py setup.cfg pyproject.toml package.xml requirements-ros.txt \
 	$(shell find rbd_ros launch config urdf resource -type f -not -name '*.pyc')
 
-.PHONY: help setup demo test matrix lint docs docs-links bench soak colcon colcon-test clean
+.PHONY: help setup demo test matrix lint stubs docs docs-links bench soak colcon colcon-test clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) \
@@ -50,6 +50,9 @@ lint: $(STAMPS)/package $(STAMPS)/test ## ruff, import-linter, and ament's flake
 	$(BIN)/lint-imports
 	$(BIN)/ament_flake8 rbd_ros test launch benchmark examples doc setup.py
 	$(BIN)/ament_pep257 rbd_ros launch benchmark examples doc setup.py
+
+stubs: ## what checkers of types see of lazy names: rbd_ros/**/__init__.pyi
+	@$(PYTHON) test/stubs.py
 
 # The build fails on any warning: a link within the site that leads nowhere is one.
 docs: $(STAMPS)/package $(STAMPS)/docs ## the documentation, in build/docs

@@ -18,6 +18,7 @@ setup(
     maintainer=package.findtext('maintainer'),
     maintainer_email=package.find('maintainer').get('email'),
     packages=find_packages(include=['rbd_ros', 'rbd_ros.*']),
+    package_data={'': ['py.typed', '*.pyi']},    # for checkers of types
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{name}']),
         (f'share/{name}', ['package.xml']),
@@ -88,6 +89,7 @@ setup(
             'pydocstyle',
             'ruff',                  # the linter
             'import-linter',         # imports between folders go down only
+            'mypy',                  # types, of the package and in programs of its users
             'xacro',                 # launch files take xacro files
             'sympy',                 # examples/two_link_arm.py derives its equations
         ],

@@ -1,0 +1,104 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Checkers of types see the types of the library in the programs of its users."""
+
+from importlib import import_module
+import os
+from pathlib import Path
+import re
+import subprocess
+import sys
+
+import pytest
+import rbd_ros
+from stubs import PACKAGE, stubs
+
+STUBS = stubs()
+# Behind each line, what a checker has to say of it: the type that is asked for, or the kind of
+# error. Of lines without a comment it must say nothing. NumPy's type has parameters besides.
+PROGRAM = """\
+import numpy as np
+import rbd_ros
+from rbd_ros import ModelBuilder, Workspace
+from rbd_ros.identification import read_recording
+from rbd_ros.model import normalize
+model = rbd_ros.load_urdf('arm.urdf')
+reveal_type(model)  # rbd_ros.model.model.Model
+reveal_type(model.velocity_names)  # tuple[str, ...]
+reveal_type(model.moving_joints[0][0].mimic)  # rbd_ros.model.joints.Mimic | None
+reveal_type(ModelBuilder('arm').link('base').build())  # rbd_ros.model.model.Model
+q, v = rbd_ros.neutral(model), [0.0] * model.nv
+reveal_type(q)  # numpy.ndarray
+reveal_type(rbd_ros.mass_matrix(model, q))  # numpy.ndarray
+reveal_type(rbd_ros.all_terms(model, q, v, factorization='body').com)  # numpy.ndarray
+reveal_type(rbd_ros.hybrid_dynamics(model, q, v, v, v, [True])[0])  # numpy.ndarray
+reveal_type(rbd_ros.simulate(model, q, v, 0.0, [0.0, 0.1]).energy)  # numpy.ndarray
+reveal_type(rbd_ros.batch.all_terms(model, [q], [v]).M)  # numpy.ndarray
+reveal_type(rbd_ros.analysis.kinetic_energy(model, q, v))  # float
+reveal_type(rbd_ros.textbook.christoffel_symbols(model, q))  # numpy.ndarray
+reveal_type(normalize(model, q))  # numpy.ndarray
+reveal_type(rbd_ros.__version__)  # str
+workspace = Workspace(model)
+reveal_type(workspace.terms.M)  # numpy.ndarray
+reveal_type(workspace.inverse_dynamics(q, v, v))  # numpy.ndarray
+reveal_type(workspace.task_space_dynamics(q, v, 'tip').damped)  # bool
+rbd_ros.inverse_dynamics(model, q, v, v, external_wrenches={'tip': np.zeros(6)})
+rbd_ros.inverse_dynamics(model, q, v, v, external_wrenches=[np.zeros(6)])  # arg-type
+rbd_ros.mass_matrix(q, model)  # arg-type
+rbd_ros.mass_matrix(model)  # call-arg
+rbd_ros.mass_matrix(model, q, v)  # call-arg
+rbd_ros.mass_matrix('arm.urdf', q)  # arg-type
+rbd_ros.mass_matrices(model, q)  # attr-defined
+rbd_ros.analysis.kinetic(model, q, v)  # attr-defined
+rbd_ros.coriolis_matrix(model, q, v, factorization='Christoffel')  # arg-type
+rbd_ros.load_urdf('arm.urdf', gravity_vector=(0.0, 0.0, -9.81))  # call-arg
+model.mass = 1.0  # misc
+workspace.terms.m  # attr-defined
+"""
+
+
+def said(program, folder, cache):
+    """Return what mypy, in its own settings, says of each line of a program, a list a line."""
+    (folder / 'program.py').write_text(program, encoding='utf-8')
+    (folder / 'mypy.ini').write_text('[mypy]\n')
+    run = subprocess.run(
+        [sys.executable, '-m', 'mypy', '--no-error-summary', '--show-error-codes',
+         f'--cache-dir={cache}', 'program.py'],
+        cwd=folder, env={**os.environ, 'PYTHONPATH': str(Path(rbd_ros.__file__).parents[1])},
+        capture_output=True, text=True)
+    lines = [[] for _ in program.splitlines()]
+    for line in (run.stdout + run.stderr).splitlines():
+        place = re.match(r'program\.py:(\d+): (.*)', line)
+        assert place, line
+        lines[int(place[1]) - 1].append(place[2])
+    return lines
+
+
+def test_users_see_types_and_wrong_use_is_refused(tmp_path, request):
+    pytest.importorskip('mypy')
+    lines = PROGRAM.splitlines()
+    for line, found in zip(lines, said(PROGRAM, tmp_path, request.config.cache.mkdir('mypy'))):
+        _, mark, wanted = line.partition('  # ')
+        if not mark:
+            assert not found, line
+        elif line.startswith('reveal_type'):
+            assert len(found) == 1, line
+            kind = re.fullmatch(r'note: Revealed type is "(.*)"', found[0])[1]
+            assert kind == wanted or kind.startswith(f'{wanted}['), line
+        else:
+            assert found[0].startswith('error: '), line
+            assert found[0].endswith(f'[{wanted}]'), line
+
+
+@pytest.mark.parametrize('path', STUBS, ids=lambda path: path.parent.name)
+def test_stubs_have_the_names_of_the_package(path):
+    assert path.read_text(encoding='utf-8') == STUBS[path], 'run make stubs'
+    package = import_module('.'.join(path.parent.relative_to(PACKAGE.parent).parts))
+    held = re.findall(r' as (\w+),?$', STUBS[path], re.MULTILINE)
+    assert sorted(held) == package.__all__
+
+
+def test_types_are_packaged():
+    installed = Path(rbd_ros.__file__).parent
+    for path in [PACKAGE / 'py.typed', *STUBS]:
+        assert (installed / path.relative_to(PACKAGE)).is_file(), 'package_data of setup.py'

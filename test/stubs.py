@@ -1,0 +1,74 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Stubs of the packages whose names are imported when they are first asked for.
+
+A checker of types cannot follow `rbd_ros.lazy_names.export`; it reads the ``__init__.pyi`` beside
+each such ``__init__.py``, which `make stubs` writes from it.
+
+"""
+
+import ast
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[1] / 'rbd_ros'
+HEAD = """\
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+# Written by `make stubs` from __init__.py, for checkers of types.
+
+"""
+
+
+def exports(source):
+    """Return the names that an ``__init__.py`` exports lazily, by module; None: none."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and getattr(node.func, 'id', '') == 'export':
+            return ast.literal_eval(node.args[1])
+    return None
+
+
+def stub(package, names):
+    """
+    Return the stub of a package.
+
+    Parameters
+    ----------
+    package : str
+        Its name.
+    names : dict of str to list of str
+        What it exports, as `rbd_ros.lazy_names.export` takes it.
+
+    Returns
+    -------
+    str
+        In which every name is imported from the module that has it.
+
+    """
+    lines = []
+    for module, held in sorted(names.items()):
+        if not held:
+            lines.append(f'from {package} import {module} as {module}')
+        elif len(held) == 1:
+            lines.append(f'from {package}.{module} import {held[0]} as {held[0]}')
+        else:
+            lines += [f'from {package}.{module} import (',
+                      *(f'    {name} as {name},' for name in held), ')']
+    version = '\n__version__: str\n' if package == 'rbd_ros' else ''
+    return HEAD + '\n'.join(lines) + '\n' + version
+
+
+def stubs():
+    """Return the stubs of all packages by their paths."""
+    found = {}
+    for path in sorted(PACKAGE.rglob('__init__.py')):
+        names = exports(path.read_text(encoding='utf-8'))
+        if names is not None:
+            package = '.'.join(path.parent.relative_to(PACKAGE.parent).parts)
+            found[path.with_suffix('.pyi')] = stub(package, names)
+    return found
+
+
+if __name__ == '__main__':
+    for where, text in stubs().items():
+        where.write_text(text, encoding='utf-8')
