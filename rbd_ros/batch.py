@@ -4,11 +4,11 @@
 Dynamics of many states at once, on all cores.
 
 The functions are those of the same names in `rbd_ros`, without external wrenches. Arguments and
-results have one state per row. Threads take the states in chunks and run compiled code; what is
+results have one state per row. Threads take the states in chunks and run compiled code; the memory
 needed besides arguments and results does not grow with the number of states. Robots whose joints
 mimic others are computed one state after the other.
 
-Every function takes ``threads``, how many (default: one for each core), and ``progress``, which is
+Every function takes ``threads``, their number (default: one per core), and ``progress``, which is
 called as ``progress(done, states)`` after every chunk.
 
 """
@@ -30,7 +30,7 @@ from rbd_ros.model.model import Model
 from rbd_ros.validation import mask, rows, whole_number
 from rbd_ros.workspace import Derivatives, DynamicsTerms, name_rows, Workspace
 
-# States in a chunk: enough for the cost of a call from Python not to count.
+# States in a chunk: enough to make the cost of a call from Python negligible.
 CHUNK = 1024
 
 
@@ -113,7 +113,8 @@ def hybrid_dynamics(
     model : Model
         The robot.
     Q, V, A, Tau : array_like, shape (states, nq), then (states, nv)
-        Configurations, velocities, accelerations and torques; what is not given is ignored.
+        Configurations, velocities, accelerations and torques; entries that are not given are
+        ignored.
     prescribed : array_like of bool, shape (nv,)
         For each velocity, whether its acceleration is given (true) or its torque (false), in all
         states alike.
@@ -135,7 +136,7 @@ def hybrid_dynamics(
     """
     prescribed = mask(model, 'prescribed', prescribed)
     Q = rows(model, 'Q', Q, positions=True, finite=False)
-    # What is not given is filled in: not in the arrays of the user.
+    # Results are filled in beside what is given: in copies, not in the arrays of the user.
     A, Tau = (rows(model, label, x, len(Q), finite=False).copy()
               for label, x in (('A', A), ('Tau', Tau)))
     A[:, ~prescribed], Tau[:, prescribed] = 0.0, 0.0
@@ -316,18 +317,17 @@ def _compute(model: Model, kernel: Callable[..., Any], states: Mapping[str, npt.
     model : Model
         The robot.
     kernel : callable
-        Takes the robot's arrays, the states, the buffers and ``raw``, of which it writes the
-        latter.
+        Takes the robot's arrays, the states, the buffers and ``raw``, and writes to the latter.
     states : dict of str to array_like
-        Those of a kind by name.
+        Arrays of states by name.
     buffers : callable
-        Given the workspace of a thread, returns what the kernel needs besides.
+        Given the workspace of a thread, returns the buffers that the kernel needs.
     raw, results : sequence of ndarray
-        What the kernel writes, and what the user gets: views of it.
+        Arrays that the kernel writes, and views of them that the user gets.
     one : callable
         Given a workspace and one state, returns the values of ``results``, or raises an error.
     threads, progress
-        Of the user.
+        As the user gave them.
 
     """
     states = _checked(model, states)
@@ -376,13 +376,13 @@ def _compute(model: Model, kernel: Callable[..., Any], states: Mapping[str, npt.
             wait(futures, return_when=FIRST_EXCEPTION)
         finally:
             for _ in chunks:
-                pass                # after an error or Ctrl-C nothing is left for the others
+                pass                # after an error or Ctrl-C, leave nothing for the others
     for future in futures:
         future.result()
 
 
 def _checked(model: Model, states: Mapping[str, npt.ArrayLike]) -> dict[str, np.ndarray]:
-    """Return the states as arrays that the kernels take as they are."""
+    """Return the states as arrays that need no further conversion for the kernels."""
     count = len(np.asarray(states['Q']))
     return {label: rows(model, label, x, count, positions=label == 'Q', finite=False)
             for label, x in states.items()}

@@ -1,11 +1,11 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-What a `rbd_ros.analysis.Variation` does to the bodies of the kernels' table.
+The effect of a `rbd_ros.analysis.Variation` on the bodies of the kernels' table.
 
 Links that are fixed to each other are one body there. Its frame moves with the joint that leads to
-it, so where p moves a fixed joint, all links beyond move inside the body, by a motion D in its
-axes: the body's inertia and wrench change, and so do the places of the joints that leave them.
+it, so if p moves a fixed joint, all links beyond it move inside the body, by a motion D in its
+axes: the body's inertia and wrench change, and so do the placements of the joints on these links.
 
 """
 
@@ -37,32 +37,32 @@ NOTHING = np.zeros((0, CHANGE)), np.zeros((0, TURNING))
 def body_changes(model: Model, variation: Variation,
                  external_wrenches: Wrenches | None) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return what changes about the bodies, as `rbd_ros.kernels.directional_derivatives` reads it.
+    Return the changes of the bodies, as `rbd_ros.kernels.directional_derivatives` reads them.
 
     Parameters
     ----------
     model : Model
         The robot.
     variation : Variation
-        Whose fields for q, v, a and tau are not read.
+        The variation; its fields for q, v, a and tau are not read.
     external_wrenches : mapping of str to array_like, or None
         External wrenches.
 
     Returns
     -------
     changes : ndarray, shape (bodies that change, CHANGE)
-        Number of the body; motion in the parent's frame (6) of the place where its joint sits;
-        changes of its inertia (Sigma (6), h (3), m) and of its wrench (6), in its frame.
+        Number of the body; motion of its joint's placement, in the parent's frame (6); changes of
+        its inertia (Sigma (6), h (3), m) and of its wrench (6), in its frame.
     turning : ndarray, shape (links, TURNING)
-        Of wrenches that do not turn with their links: number of the body; moment, force and
-        position (3 each) in its axes; and how the link turns inside the body (3).
+        For wrenches that do not turn with their links: number of the body; moment, force and
+        position (3 each) in its axes; and the rotation of the link inside the body (3).
 
     Raises
     ------
     ModelError
         If a link or joint is not there.
     StateError
-        If a derivative has a wrong shape or holds a non-finite number, or is none of an inertia.
+        If a derivative has the wrong shape or a non-finite entry, or cannot be that of an inertia.
 
     """
     if (variation.dwrenches == {} and variation.dinertia == {} and variation.dplacement == {}
@@ -97,7 +97,7 @@ def body_changes(model: Model, variation: Variation,
         X, dP = tree.link_pose[k], np.zeros((4, 4))
         if k in inertias:
             dP = X @ _pseudo_inertia_change(model, k, inertias[k]) @ X.T
-        if k in moved and tree.link_body[k]:    # the ground's inertia is not felt
+        if k in moved and tree.link_body[k]:    # the ground's inertia has no effect
             half = hat(moved[k]) @ X @ pseudo_inertias([model.links[k]])[0] @ X.T
             dP = dP + half + half.T
         add(tree.link_body[k], 7, dP[_ROWS, _COLUMNS])
@@ -118,20 +118,20 @@ def body_changes(model: Model, variation: Variation,
 
 
 def check_direction(model: Model, label: str, x: object) -> np.ndarray:
-    """Return a derivative of v's kind as an array, zeros if there is none, or refuse it."""
+    """Return a derivative with one entry per velocity as an array; zeros if there is none."""
     if x is None:
         return np.zeros(model.nv)
     return finite_vector(model, label, x)
 
 
 def inertias_by_link(model: Model, values: object) -> dict[int, np.ndarray]:
-    """Return changes of inertias, ten parameters or 6x6, by the indices of links, or refuse."""
+    """Return changes of inertias, ten parameters or 6x6, by the indices of links, checked."""
     return {model.link_index(link): finite_array(f"dinertia of link '{link}'", x, (10,), (6, 6))
             for link, x in _named('dinertia', values).items()}
 
 
 def placements_by_joint(model: Model, values: object) -> dict[str, np.ndarray]:
-    """Return changes of placements by the names of joints, or refuse them."""
+    """Return changes of placements by the names of joints, checked."""
     known, values = {joint.name for joint in model.joints}, _named('dplacement', values)
     for name in values:
         if name not in known:
@@ -157,7 +157,7 @@ def _pseudo_inertia_change(model: Model, k: int, change: np.ndarray) -> np.ndarr
 
 
 def _named(label: str, values: object) -> Mapping[str, Any]:
-    """Return what changes by the names of links or joints, or refuse what is no dict."""
+    """Return changes by the names of links or joints; raise if they are not a dict."""
     if not isinstance(values, Mapping):
         raise StateError(f'{label} must be a dict by names, got {shown(values)}')
     return values

@@ -315,18 +315,18 @@ def all_terms(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, *,
 
 def friction_torques(model: Model, v: npt.ArrayLike, *, smooth: float = 0.0) -> np.ndarray:
     """
-    Return the torques of friction in the joints, which motors have to bring up besides the rest.
+    Return the torques of friction in the joints, which motors must exert in addition.
 
     Parameters
     ----------
     model : Model
-        The robot; what is read are its ``damping``, ``damping_asymmetry``, ``friction``,
+        The robot, with its ``damping``, ``damping_asymmetry``, ``friction``,
         ``friction_asymmetry``, ``stribeck_friction``, ``stribeck_velocity`` and
         ``effort_offset``.
     v : array_like, shape (model.nv,) or (states, model.nv)
         Velocity, rad/s or m/s, of one state or of several.
     smooth : float
-        Speed at which Coulomb friction has reached three quarters, rad/s or m/s: s is
+        Speed at which Coulomb friction has risen to three quarters, rad/s or m/s: s is
         tanh(v / smooth). 0: s is sign(v).
 
     Returns

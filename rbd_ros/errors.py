@@ -24,7 +24,7 @@ class RecordingError(RbdError, ValueError):
 
 
 class SingularError(RbdError, ArithmeticError):
-    """A joint moves no inertia, so that its acceleration has no value; the message names it."""
+    """A joint moves no inertia, so that its acceleration is undefined; the message names it."""
 
 
 class ModelWarning(UserWarning):

@@ -1,14 +1,13 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Serialized joint states of one sender, which differ in nothing but their numbers."""
+"""Serialized joint states of one sender, which differ only in their numbers."""
 
 from collections.abc import Sequence
 import struct
 
 import numpy as np
 
-# Plain CDR of a processor that has the least significant byte first: four bytes that say so, then
-# the stamp, s and ns.
+# Plain little-endian CDR: four bytes that say so, then the stamp, s and ns.
 ENCAPSULATION = b'\x00\x01\x00\x00'
 STAMP = struct.Struct('<4xiI')
 COUNT = struct.Struct('<I')
@@ -16,17 +15,17 @@ COUNT = struct.Struct('<I')
 
 class Layout:
     """
-    Where everything is in a serialized joint state.
+    The places of all fields in a serialized joint state.
 
     A message with the same texts, and the same counts of texts and numbers, at the same places has
-    the same joints. Nobody reads what is between them: it may be anything.
+    the same joints. The padding between them is not compared.
 
     Parameters
     ----------
     raw : bytes
         The message: serialized sensor_msgs/JointState.
     frame : str
-        Of its header.
+        Frame of its header.
     names : sequence of str
         Its joints.
     position, velocity, effort : ndarray or array
@@ -40,14 +39,14 @@ class Layout:
     Raises
     ------
     ValueError
-        If the message is laid out in another way, as a text that is padded with NULs is.
+        If the message has another layout, for example a text that is padded with NULs.
 
     """
 
     def __init__(self, raw: bytes, frame: str, names: Sequence[str], position: np.ndarray,
                  velocity: np.ndarray, effort: np.ndarray) -> None:
         self.names, self._spans = names, []
-        # What is looked at, and what it must be.
+        # Which bytes are compared, and with what.
         self._seen, self._bytes = bytearray(len(raw)), bytearray(len(raw))
         self._end = 0
         self._expect(ENCAPSULATION)
@@ -65,14 +64,14 @@ class Layout:
                 raise ValueError('numbers are elsewhere')
             self._spans.append(span)
             self._end = span[1]
-        # As one whole number each, which are compared at once.
+        # As one integer each, which are compared at once.
         self._mask = int.from_bytes(self._seen, 'little')
         self._expected = int.from_bytes(self._bytes, 'little')
         if self.read(raw) is None:
             raise ValueError('texts are elsewhere')
 
     def _align(self, size: int) -> None:
-        """Go on to where something of a size, in bytes, may begin."""
+        """Move on to a multiple of a size, in bytes."""
         self._end += -(self._end - len(ENCAPSULATION)) % size
 
     def _expect(self, data: bytes, align: int = 1) -> None:
@@ -88,7 +87,7 @@ class Layout:
 
     def read(self, raw: bytes) -> tuple | None:
         """
-        Return what a message of the same length says.
+        Return the numbers in a message of the same length.
 
         Returns
         -------
@@ -98,7 +97,7 @@ class Layout:
         """
         if int.from_bytes(raw, 'little') & self._mask != self._expected:
             return None
-        # Slices are copies, in which the numbers begin where numpy reads fast.
+        # Slices are copies, in which the numbers are aligned.
         return (*STAMP.unpack_from(raw),
                 *[np.frombuffer(raw[start:stop]) for start, stop in self._spans])
 
@@ -121,7 +120,7 @@ class Layout:
 
     def read_block(self, block: np.ndarray) -> tuple[np.ndarray, ...]:
         """
-        Return what many messages say that have this layout.
+        Return the numbers in many messages of this layout.
 
         Parameters
         ----------

@@ -4,12 +4,13 @@
 Compiled kernels on disk: whatever state the files are in, the kernels work.
 
 What it gains: kernels are compiled once, not for twenty seconds in every process. numba has a
-cache of its own, which ends the program where a file is damaged, the disk is full or no directory
-can be written, and whose files are believed whoever wrote them. Pickles are code.
-What guards it: files begin with a digest, and are read only where nobody else can write. Whatever
-else goes wrong is said once, and kernels are compiled in memory.
-What breaks it: it has the interface of numba's caches, and asks numba how to keep what it has
-compiled (tried from 0.58 to 0.68). A numba that answers no longer is one thing that goes wrong.
+cache of its own, but that ends the program if a file is damaged, the disk is full or no directory
+can be written, and it trusts files whoever wrote them, although pickles are code.
+What guards it: files begin with a digest, and are read only if nobody else can write to them. Any
+other problem is logged once, and kernels are then compiled in memory.
+What breaks it: it has the interface of numba's caches, and calls numba's own functions to
+serialize what it has compiled (tried from 0.58 to 0.68). If those change, kernels are compiled in
+memory.
 
 """
 
@@ -27,7 +28,7 @@ from typing import Any
 import llvmlite
 import numba
 
-UNKNOWN = 'this numba does not say how to keep what it has compiled'
+UNKNOWN = 'this version of numba cannot serialize compiled kernels as expected'
 # Permissions that let others write.
 _OTHERS_WRITE = 0o022
 _log = logging.getLogger('rbd_ros')
@@ -37,8 +38,8 @@ def cache_directory() -> Path | None:
     """
     Return the directory that holds this version's compiled kernels.
 
-    Its name holds a digest of the package's sources, as a kernel depends on helpers in other files
-    than its own.
+    Its name contains a digest of the kernels' sources, because a kernel depends on helpers in
+    other files.
 
     Returns
     -------
@@ -52,7 +53,7 @@ def cache_directory() -> Path | None:
         digest.update(source.read_bytes())
     root = numba.config.CACHE_DIR or os.environ.get('XDG_CACHE_HOME', '')
     if not os.path.isabs(root):
-        # Where no user of this number is known, the home directory remains '~'.
+        # If the user's number has no account, the home directory remains '~'.
         root = os.path.join(os.path.expanduser('~'), '.cache')
     return Path(root, 'rbd_ros', digest.hexdigest()[:16]) if os.path.isabs(root) else None
 
@@ -100,7 +101,7 @@ class KernelCache:
             from numba.core.compiler import CompileResult
             return CompileResult._rebuild(target_context, *pickle.loads(data))
         except Exception as error:
-            # Whole, and yet of no use: another build of the tools perhaps.
+            # Undamaged, but useless: perhaps from another build of the tools.
             self._directory.remove(name, repr(error))
             return None
 
@@ -110,7 +111,7 @@ class KernelCache:
             from numba.core.serialize import dumps
             if result.library.has_dynamic_globals or any(not one.can_cache
                                                          for one in result.lifted):
-                return                  # it holds addresses of this process
+                return                  # it contains addresses of this process
             name, data = self._file_name(signature, result.codegen), dumps(result._reduce())
         except Exception as error:
             self._directory.give_up(f'{UNKNOWN}: {error!r}')
@@ -118,21 +119,20 @@ class KernelCache:
         self._directory.write(name, data)
 
     def enable(self) -> None:
-        """Be used, as it always is."""
+        """Do nothing: the cache is always enabled."""
 
     def disable(self) -> None:
-        """Be used nevertheless: there is no option for that."""
+        """Do nothing: the cache cannot be disabled."""
 
     def flush(self) -> None:
-        """Keep what is there: it belongs to these sources."""
+        """Do nothing: the files belong to these sources."""
 
 
 class Directory:
     """
     Files that begin with a digest of name and content, in a directory that nobody else can write.
 
-    What goes wrong is said once, in one line, and does not happen twice: files are then neither
-    read nor written.
+    A problem is logged once, in one line; from then on files are neither read nor written.
 
     Parameters
     ----------
@@ -161,18 +161,18 @@ class Directory:
             return
         self._checked = True
         if not is_ours(status):
-            self.give_up('others own it or can write it, and its files are code; remove it, or '
-                         'take the right to write it away from them')
+            self.give_up('others own it or can write to it, and its files are code; remove it, or '
+                         'withdraw their permission to write')
 
     def give_up(self, reason: str | None) -> None:
-        """Say why, once, and use the directory no longer."""
+        """Log the reason, once, and stop using the directory."""
         if not (self._readable or self._writable):
             return
         self._readable = self._writable = False
         _log.warning('kernels are compiled in memory, %s is not used: %s', self.path, reason)
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of a file, None if there is none that is whole."""
+        """Return the content of a file, or None if it is missing or damaged."""
         self._check()
         if self.path is None or not self._readable:
             return None
@@ -191,12 +191,12 @@ class Directory:
         return data
 
     def remove(self, name: str, reason: str) -> None:
-        """Take a file away that is of no use."""
+        """Remove a file that is useless."""
         if self.path is None:
             return
         _log.warning('a kernel is compiled anew: %s: %s', self.path / name, reason)
         with suppress(OSError):
-            # Where it cannot be, it is replaced as soon as it can.
+            # If that fails, the file is replaced at the next opportunity.
             (self.path / name).unlink()
 
     def write(self, name: str, data: bytes) -> None:
@@ -205,7 +205,7 @@ class Directory:
             return
         temporary = None
         try:
-            # Others may read: an image is made by one user and run by another.
+            # Others may read it: one user builds a container image, another runs it.
             os.makedirs(self.path, mode=0o755, exist_ok=True)
             self._check()
             if not self._writable:
@@ -216,7 +216,7 @@ class Directory:
                 file.write(_digest(name, data) + data)
             os.replace(temporary, self.path / name)
         except OSError as error:
-            # The disk may be full, or for reading only; what is there can still be read.
+            # The disk may be full or read-only; existing files can still be read.
             self._writable = False
             _log.warning('compiled kernels are not kept in %s: %s', self.path, error.strerror)
             if temporary is not None:

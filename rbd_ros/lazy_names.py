@@ -1,9 +1,9 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Names of a package that are imported when they are first asked for.
+Names of a package that are imported at their first use.
 
-A node hears signals before it waits for numba, and `rbd_ros check` needs no kernel.
+So a node can handle signals before it waits for numba, and `rbd_ros check` needs no kernels.
 
 """
 
@@ -18,15 +18,15 @@ Exports: TypeAlias = tuple[Callable[[str], Any], Callable[[], list[str]], list[s
 
 def export(package: str, names: Mapping[str, Sequence[str]]) -> Exports:
     """
-    Give a package names that live in its modules.
+    Make names of a package's modules available in the package.
 
     Parameters
     ----------
     package : str
         The package.
     names : dict of str to list of str
-        By module, whose name begins behind that of the package, the names that it holds; an empty
-        list stands for the module itself.
+        For each module, named relative to the package, the names to export from it; an empty list
+        exports the module itself.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Texts for people: names that somebody else chose, and lists of them that may be long."""
+"""Names and other texts from outside, formatted for messages."""
 
 from collections.abc import Iterable, Sequence
 
@@ -15,8 +15,8 @@ def printable(text: str, most: int = MOST_CHARACTERS) -> str:
     Parameters
     ----------
     text : str
-        It may hold anything: a line break in a name must not forge a line of a log, nor an escape
-        sequence colour a terminal.
+        Any text: a line break in a name must not forge a line of a log, and an escape sequence
+        must not colour a terminal.
     most : int
         Characters that are kept.
 
@@ -35,7 +35,7 @@ def printable(text: str, most: int = MOST_CHARACTERS) -> str:
 
 def listed(names: Iterable[str], most: int = MOST_NAMES) -> str:
     """
-    Return names in a row, with a count in place of those that are too many.
+    Return names, separated by commas, with a count in place of those that are too many.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def listed(names: Iterable[str], most: int = MOST_NAMES) -> str:
 
 def arrows(names: Sequence[str], most: int = MOST_NAMES) -> str:
     """
-    Return names that follow one another, without those in the middle that are too many.
+    Return names, joined by arrows, with a count in place of those that are too many.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Checks of what users give: the one place where arguments become arrays of real numbers.
+Validates arguments: the one place where they become arrays of real numbers.
 
-Whatever is not numbers (None, texts, dicts, ragged lists, tracers of other libraries) is refused
-by the name of the argument, and so are complex numbers, whose imaginary part would be lost.
+Anything but numbers (None, strings, dicts, ragged lists, tracers of other libraries) is refused
+with the name of the argument, and so are complex numbers, whose imaginary part would be lost.
 
 """
 
@@ -22,22 +22,22 @@ from rbd_ros.texts import listed, printable
 if TYPE_CHECKING:
     from rbd_ros.model.model import Model
 
-# Moment and force by the names of links, as users give them.
+# Moment and force by the names of links.
 Wrenches: TypeAlias = Mapping[str, npt.ArrayLike]
 
-# Characters of a value that are shown in a message.
+# How many characters of a value a message shows.
 SHOWN = 120
 
 
 def shown(value: object) -> str:
-    """Return a value as messages show it."""
+    """Return a value as it is shown in messages."""
     return printable(repr(value), SHOWN)
 
 
 def check_model(model: object) -> None:
-    """Refuse what is not a robot."""
+    """Raise unless an argument is a robot."""
     if not hasattr(model, 'velocity_names'):
-        raise StateError('model must be a robot, as load_urdf or ModelBuilder make it, got '
+        raise StateError('model must be a robot, made by load_urdf or ModelBuilder, got '
                          + shown(model))
 
 
@@ -53,11 +53,11 @@ def real_array(value: object) -> np.ndarray | None:
     """
     try:
         if isinstance(value, np.ma.MaskedArray):
-            return None             # what is masked would be taken for numbers
+            return None             # masked entries would be taken for numbers
         array = np.asarray(value)
         return np.array(array, float) if array.dtype.kind in 'fiu' else None
     except Exception:
-        # Whatever it is, it does not want to be numbers: libraries raise errors of their own.
+        # It cannot be converted: libraries raise errors of their own.
         return None
 
 
@@ -68,11 +68,11 @@ def finite_array(label: str, value: object, *shapes: tuple[int | None, ...]) -> 
     Parameters
     ----------
     label : str
-        What it is called, for the error.
+        Its name in errors.
     value : array_like
         The numbers.
     *shapes : tuple of int or None
-        One that it must have; None: any length.
+        The shapes that it may have; None: any length.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def _in_words(shape: tuple[int | None, ...]) -> str:
 
 
 def number(label: str, value: object, least: float = -np.inf, most: float = np.inf) -> float:
-    """Return a finite real number within limits, or refuse it by its label."""
+    """Return a finite real number within limits; errors name it by its label."""
     x = float(finite_array(label, value, ()))
     if not least <= x <= most:
         raise StateError(f'{label} must lie between {least:g} and {most:g}, got {x:g}')
@@ -110,14 +110,14 @@ def number(label: str, value: object, least: float = -np.inf, most: float = np.i
 
 
 def whole_number(label: str, value: object, least: int = 1) -> int:
-    """Return a whole number that is not too small, or refuse it by its label."""
+    """Return a whole number that is not too small; errors name it by its label."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise StateError(f'{label} must be a whole number, at least {least}, got {shown(value)}')
     return int(value)
 
 
 def choice(label: str, value: object, choices: Collection[str]) -> str:
-    """Return a value that is one of several texts, or refuse it by its label."""
+    """Return a value that is one of several strings; errors name it by its label."""
     if not isinstance(value, str) or value not in choices:
         raise StateError(f"{label} must be {' or '.join(map(repr, choices))}, got {shown(value)}")
     return value
@@ -132,7 +132,7 @@ def vector(model: Model, label: str, value: object, *, positions: bool = False) 
     model : Model
         The robot.
     label : str
-        What it is called.
+        Its name in errors.
     value : array_like
         The numbers; they may be infinite or NaN.
     positions : bool
@@ -161,7 +161,7 @@ def _what_is(label: str, value: object, array: np.ndarray | None) -> str:
 
 def finite_vector(model: Model, label: str, value: object, *,
                   positions: bool = False) -> np.ndarray:
-    """Return a `vector` of finite numbers, or refuse it naming the coordinate that is not."""
+    """Return a `vector` of finite numbers; errors name the coordinate that is not finite."""
     array = vector(model, label, value, positions=positions)
     if not np.all(np.isfinite(array)):
         k = np.flatnonzero(~np.isfinite(array))[0]
@@ -180,7 +180,7 @@ def rows(model: Model, label: str, values: object, count: int | None = None, *,
     model : Model
         The robot.
     label : str
-        What they are called.
+        Their name in errors.
     values : array_like, shape (count, nv) or (count, nq)
         The numbers.
     count : int, optional
@@ -188,7 +188,7 @@ def rows(model: Model, label: str, values: object, count: int | None = None, *,
     positions : bool
         Whether they have the entries of q.
     finite : bool
-        Whether to look for numbers that are not finite, too.
+        Whether to check that all are finite, too.
 
     Raises
     ------
@@ -206,12 +206,12 @@ def rows(model: Model, label: str, values: object, count: int | None = None, *,
                          f'({states}, {width})')
     if finite and not np.all(np.isfinite(array)):
         k = np.flatnonzero(~np.all(np.isfinite(array), axis=1))[0]
-        raise StateError(f'{label} of state {k} holds a number that is not finite')
+        raise StateError(f'{label} of state {k} has an entry that is not finite')
     return np.require(array, float, ['C', 'W'])
 
 
 def one_or_rows(model: Model, label: str, value: object) -> np.ndarray:
-    """Return finite velocities or the like: a `vector` of one state, or `rows` of several."""
+    """Return finite velocities, or similar: a `vector` of one state, or `rows` of several."""
     array = real_array(value)
     if array is not None and array.ndim == 2:
         return rows(model, label, value)
@@ -219,7 +219,7 @@ def one_or_rows(model: Model, label: str, value: object) -> np.ndarray:
 
 
 def mask(model: Model, label: str, value: object) -> np.ndarray:
-    """Return a truth value for each velocity of a robot, or refuse it by its label."""
+    """Return a truth value for each velocity of a robot; errors name it by its label."""
     check_model(model)
     try:
         array = np.asarray(value)
@@ -245,7 +245,7 @@ def wrenches(model: Model, values: object,
     values : mapping of str to array_like of shape (6,), or None
         Moment and force, N m and N, by link; None: none.
     label : str
-        What they are called.
+        Their name in errors.
 
     Returns
     -------

@@ -24,7 +24,7 @@ def warm_up(*, floating_base: bool = False, analysis: bool = True) -> Iterator[t
     floating_base : bool
         Prepare for robots with ball or free joints, rather than for robots without.
     analysis : bool
-        Prepare what no node needs, too: derivatives of Jacobians and matrices and the like.
+        Also prepare what no node needs, such as derivatives of Jacobians and matrices.
 
     Yields
     ------

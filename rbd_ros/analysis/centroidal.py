@@ -85,8 +85,8 @@ def centroidal_momentum_matrix_dot(model: Model, q: npt.ArrayLike, v: npt.ArrayL
     Returns
     -------
     ndarray, shape (6, model.nv)
-        A a + Adot v is the moment about the centre of mass and the force that everything outside
-        the robot exerts on it, the ground included, N m and N.
+        A a + Adot v is the moment about the centre of mass and the force that all of the robot's
+        surroundings exert on it, the ground included, N m and N.
 
     Raises
     ------

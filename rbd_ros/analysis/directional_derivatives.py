@@ -3,8 +3,8 @@
 """
 Derivatives of inverse, forward and hybrid dynamics by any scalar p, in O(n).
 
-What the recursions are is told in `rbd_ros.kernels.directional_derivatives`; the tables of Kim as
-they are printed are in `rbd_ros.textbook.directional_tables`.
+`rbd_ros.kernels.directional_derivatives` explains the recursions;
+`rbd_ros.textbook.directional_tables` has the tables of Kim as they are printed.
 
 """
 

@@ -1,12 +1,12 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Impulses of stops and of Coulomb friction in one step of time."""
+"""Impulses of stops and of Coulomb friction in one time step."""
 
 import numpy as np
 
-# Share of the parts that a velocity is the sum of that is rounding.
+# Rounding of a velocity, as a share of the terms that it is the sum of.
 ROUNDING = 1e-12
-# Far more than are ever needed; each makes the joints slower than the one before.
+# Far more changes of the free joints than are ever needed.
 MOST_CHANGES = 1000
 
 
@@ -15,9 +15,9 @@ def resting_impulses(A: np.ndarray, v: np.ndarray, lower: np.ndarray,
     """
     Return the impulses that bring joints to rest as far as they can.
 
-    Impulses p make the velocities v + A p. Each joint comes to rest, or its impulse is the
-    greatest that there is against its velocity: p is the least of 1/2 p^T A p + p^T v within the
-    bounds, and there is only one.
+    Impulses p result in the velocities v + A p. Each joint comes to rest, or its impulse is at the
+    bound that opposes its velocity: p minimizes 1/2 p^T A p + p^T v within the bounds, and is
+    unique.
 
     Parameters
     ----------
@@ -38,11 +38,11 @@ def resting_impulses(A: np.ndarray, v: np.ndarray, lower: np.ndarray,
 
     References
     ----------
-    Nocedal and Wright, *Numerical Optimization* (2006), algorithm 16.3, active sets, with several
-    bounds at a time that are let go.
+    Nocedal and Wright, *Numerical Optimization* (2006), algorithm 16.3, active sets, releasing
+    several bounds at a time.
 
     """
-    # Everything slides, at first; what has no bound in that direction is free.
+    # At first all joints slide; those without a bound in that direction are free.
     p = np.where(v > 0.0, lower, upper)
     free = np.isinf(p)
     p[free] = 0.0

@@ -21,7 +21,7 @@ class Energy(NamedTuple):
     kinetic : float
         1/2 v^T M v, rotors included, J.
     potential : float
-        Of gravity, zero where the centre of mass is at the root's origin, J.
+        Energy of gravity, zero with the centre of mass at the root's origin, J.
 
     """
 
@@ -75,7 +75,7 @@ def potential_energy(model: Model, q: npt.ArrayLike) -> float:
     Returns
     -------
     float
-        J; zero with the centre of mass in the root's origin.
+        J; zero with the centre of mass at the root's origin.
 
     Raises
     ------

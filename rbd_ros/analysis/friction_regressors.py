@@ -23,7 +23,7 @@ def friction_regressor(model: Model, v: npt.ArrayLike, a: npt.ArrayLike | None =
     Parameters
     ----------
     model : Model
-        The robot. Of its drives, the Stribeck velocities alone are read.
+        The robot. Of its drives, only the Stribeck velocities are used.
     v : array_like, shape (model.nv,) or (states, model.nv)
         Velocity, rad/s or m/s, of one state or of several.
     a : array_like, of the shape of v, optional

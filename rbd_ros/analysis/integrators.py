@@ -3,10 +3,10 @@
 """
 Steps of the equations of motion on the configuration manifold, of orders 1, 1 and 4.
 
-All have the same arguments, so that one can take the place of another: the robot, a function
-``acceleration(t, q, v)``, the time t, s, the state q and v, and the length dt of the step, s; and
-all return q and v at its end. What v and the acceleration hold beyond ``model.nv`` entries (work,
-say, and power) is integrated along with them.
+All have the same arguments, so that they can be exchanged: the robot, a function
+``acceleration(t, q, v)``, the time t, s, the state q and v, and the length dt of the step, s. All
+return q and v at its end. Entries of v and of the acceleration beyond ``model.nv`` (for example
+work and power) are integrated, too.
 
 """
 
@@ -22,7 +22,7 @@ from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import ad
 from rbd_ros.validation import finite_array, number
 
-# Of time, q and v; what it returns has as many entries as v.
+# A function of time, q and v, whose result has as many entries as v.
 Rates: TypeAlias = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
 
@@ -68,7 +68,7 @@ def semi_implicit_euler(model: Model, acceleration: Rates, t: float, q: np.ndarr
     """
     Return q and v after a step with the acceleration at its beginning and the velocity at its end.
 
-    The energy of a robot that moves by itself swings, where that of `explicit_euler` grows.
+    The energy of a robot without torques oscillates, while it grows with `explicit_euler`.
 
     Parameters
     ----------
@@ -104,8 +104,8 @@ def runge_kutta_4(model: Model, acceleration: Rates, t: float, q: np.ndarray, v:
     """
     Return q and v after a step of the classical method of Runge and Kutta.
 
-    On the manifold it is that of Munthe-Kaas: q is followed in exponential coordinates xi from
-    where the step begins, in which d xi / dt = dexp^-1_xi v.
+    On the manifold it is that of Munthe-Kaas: q has exponential coordinates xi about its value at
+    the beginning of the step, with d xi / dt = dexp^-1_xi v.
 
     Parameters
     ----------
@@ -145,10 +145,10 @@ def runge_kutta_4(model: Model, acceleration: Rates, t: float, q: np.ndarray, v:
 
 def _checked(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,
              dt: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return the arguments of a step as arrays and a number, or refuse them."""
+    """Return the arguments of a step as arrays and a number, checked."""
     q, v, dt = normalize(model, q), finite_array('v', v, (None,)), number('dt', dt)
     if len(v) < model.nv:
-        raise StateError(f"v must hold {model.nv} real numbers or more for robot '{model.name}', "
+        raise StateError(f"v must have {model.nv} real numbers or more for robot '{model.name}', "
                          f'got {len(v)}')
     return q, v, dt
 
@@ -157,8 +157,8 @@ def coordinate_rate(model: Model, xi: np.ndarray, v: np.ndarray) -> np.ndarray:
     """
     Return dexp^-1_xi v, the rate of the coordinates xi of ``integrate(model, q, xi, 1.0)``.
 
-    For ball and free joints v + [xi, v] / 2 + [xi, [xi, v]] / 12, in error by xi^4, which is
-    enough for a method of order 4; for the others v itself.
+    For ball and free joints v + [xi, v] / 2 + [xi, [xi, v]] / 12, with an error of order xi^4,
+    which is enough for a method of order 4; for the others v itself.
 
     """
     rate = np.array(v)
@@ -173,7 +173,7 @@ def coordinate_rate(model: Model, xi: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 def configuration_rate(model: Model, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """
-    Return dq/dt: v itself, but for the quaternions of ball and free joints.
+    Return dq/dt: v itself, except for ball and free joints.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from rbd_ros.workspace import workspace_of
 
 def check_state(model: Model, q: npt.ArrayLike, **velocities: npt.ArrayLike) -> list[np.ndarray]:
     """
-    Return copies of q and of velocities given by name, or refuse them.
+    Return copies of q and of velocities given by name, checked.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def check_state(model: Model, q: npt.ArrayLike, **velocities: npt.ArrayLike) -> 
     q : array_like, shape (model.nq,)
         Configuration.
     **velocities
-        Arrays of shape (model.nv,), by what they are called.
+        Arrays of shape (model.nv,), by name.
 
     Returns
     -------

@@ -5,8 +5,8 @@ Torques, momentum and energy as matrices times the inertial parameters pi of the
 
     Y(q, v, a) pi = tau - (armature) a
 
-with pi and its order as in `inertial_parameters`. The inertia of rotors is not among the
-parameters, so its torque is taken off first; so are external wrenches and friction.
+with pi and its order as in `inertial_parameters`. Rotor inertias are not among the parameters, so
+their torques are subtracted first; so are those of external wrenches and friction.
 
 """
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""A robot that moves by itself: forward dynamics, integrated over time."""
+"""Simulated robots: forward dynamics, integrated over time."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,7 +21,7 @@ from rbd_ros.model.model import Model, rebuild
 from rbd_ros.validation import finite_array, finite_vector, number, shown
 from rbd_ros.workspace import Workspace
 
-# Of joints that are at rest, move forward and move backward.
+# Signs of the velocity of joints at rest, moving forward and moving backward.
 DIRECTIONS = np.array([[0.0], [1.0], [-1.0]])
 
 
@@ -31,19 +31,19 @@ class Simulator:
 
     Semi-implicit Euler steps: v from forward dynamics, then q from the new v. Damping is taken at
     the end of the step, M a = tau - b - D (v + dt a): added to the armature, dt D makes that the
-    same recursion, stable for any D. So are Coulomb friction and stops, whatever the step: a joint
-    comes to rest, and stays there, if what friction can hold, or its stop, is enough for that, and
-    otherwise feels all of the friction against the velocity that it has after the step. How great
-    Stribeck friction is follows from the velocity before it.
+    same recursion, stable for any D. So are Coulomb friction and stops, for any step: a joint
+    comes to rest, and stays at rest, if friction or its stop can hold it; otherwise all of its
+    friction opposes the velocity after the step. Stribeck friction is that of the velocity before
+    the step.
 
     Parameters
     ----------
     model : Model
         The robot, with its friction; see `rbd_ros.friction_torques`.
     q : array_like, shape (model.nq,)
-        Where it begins, at rest.
+        Configuration at the beginning, at rest.
     step : float
-        Of the integration, s.
+        Step of the integration, s.
 
     Attributes
     ----------
@@ -57,14 +57,14 @@ class Simulator:
     def __init__(self, model: Model, q: npt.ArrayLike, *, step: float = 1e-3) -> None:
         self.model, self.step = model, number('step', step, 0.0)
         self.q, self.v, self.time = normalize(model, q), np.zeros(model.nv), 0.0
-        # With asymmetric damping the greater one: the velocity then keeps its direction.
+        # With asymmetric damping, the larger one: the velocity then keeps its direction.
         damped = rebuild(model, joints=[
             replace(joint, armature=tuple(
                 np.array(joint.armature) + step * (np.array(joint.damping)
                                                    + np.abs(joint.damping_asymmetry))))
             for joint in model.joints])
         self._workspace = Workspace(damped)
-        # Where the coordinates that may have stops are: a quaternion has none.
+        # Indices of the coordinates that may have stops: quaternions have none.
         pairs = [(k, i) for joint, q, v in model.moving_joints if KINDS[joint.kind].is_screws
                  for k, i in zip(range(q.start, q.stop), range(v.start, v.stop))]
         self._q_of, self._v_of = np.array(pairs, int).reshape(-1, 2).T
@@ -72,19 +72,19 @@ class Simulator:
 
     def advance(self, tau: npt.ArrayLike, steps: int = 1) -> None:
         """
-        Move on under constant torques.
+        Advance under constant torques.
 
         Parameters
         ----------
         tau : array_like, shape (model.nv,)
             N m or N.
         steps : int
-            How many.
+            Number of steps.
 
         Raises
         ------
         StateError
-            If ``tau`` has another shape or is not finite, or the motion has become so.
+            If ``tau`` has the wrong shape or is not finite, or the motion is no longer finite.
         SingularError
             If a joint moves no inertia.
 
@@ -105,7 +105,7 @@ class Simulator:
         v, dt = self.v, self.step
         flowing, forward, backward = friction(self.model, v, DIRECTIONS, v)
         next_v = v + dt * self._workspace.forward_dynamics(self.q, v, tau - flowing)
-        # Impulses of friction lie between those of its two directions; stops push one way.
+        # Impulses of friction are between those of its two directions; stops push one way.
         lower, upper = dt * (flowing - forward), dt * (flowing - backward)
         q = self.q[self._q_of]
         upper[self._v_of[q <= self._lower]] = np.inf
@@ -143,8 +143,8 @@ class Motion(NamedTuple):
     energy : ndarray, shape (times,)
         Kinetic and potential energy together, J.
     energy_drift : ndarray, shape (times,)
-        By how much the energy has changed beyond the work of the torques and of friction, J: the
-        error of the integration, zero for the exact motion.
+        Change of the energy minus the work of the torques and of friction, J: the error of the
+        integration, zero for the exact motion.
 
     """
 
@@ -159,7 +159,7 @@ Method: TypeAlias = Literal[
     'runge_kutta_4', 'semi_implicit_euler', 'explicit_euler', 'solve_ivp']
 Torque: TypeAlias = Callable[[float, np.ndarray, np.ndarray], npt.ArrayLike] | npt.ArrayLike
 METHODS = {step.__name__: step for step in (explicit_euler, semi_implicit_euler, runge_kutta_4)}
-# Of each step of solve_ivp: far below what the other methods reach in a reasonable time.
+# Tolerances of solve_ivp, far below what the other methods reach in a reasonable time.
 RELATIVE_TOLERANCE, ABSOLUTE_TOLERANCE = 1e-9, 1e-11
 
 

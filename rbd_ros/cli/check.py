@@ -18,10 +18,11 @@ from rbd_ros.model.model import Model
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add_robot(parser, floating_base=True)
-    parser.add_argument('--strict', action='store_true', help='refuse what otherwise is warned of')
+    parser.add_argument('--strict', action='store_true',
+                        help='refuse what otherwise causes warnings')
     parser.add_argument('--json', action='store_true',
-                        help='print JSON, with everything that dynamics reads; numbers that are '
-                             'infinite are null')
+                        help='print JSON, with everything that dynamics uses; infinite numbers '
+                             'are null')
 
 
 def run(options: argparse.Namespace) -> int:
@@ -88,7 +89,7 @@ def describe(model: Model) -> Iterator[str]:
 
 def content(model: Model) -> dict[str, object]:
     """
-    Return what is in a robot, as values that JSON has.
+    Return the content of a robot as values that JSON can hold.
 
     Parameters
     ----------

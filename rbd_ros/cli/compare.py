@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""``rbd_ros compare``: in what two robot descriptions differ."""
+"""``rbd_ros compare``: the differences between two robot descriptions."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from rbd_ros.model.xacro_files import SUFFIX
 from rbd_ros.texts import listed
 from rbd_ros.validation import number, whole_number
 
-# Numbers in SI units count as at least as large as this when they are compared: what rounding
-# leaves of a zero is not 100 % off.
+# Numbers in SI units are compared as if they were at least this large, so that what rounding
+# leaves of a zero does not count as 100 %.
 LEAST = 1e-6
 
 
@@ -34,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--configurations', type=int, default=200,
                         help='random configurations at which gravity torques are compared '
                              '(default: 200)')
-    parser.add_argument('--seed', type=int, default=0, help='of the configurations')
+    parser.add_argument('--seed', type=int, default=0, help='seed of the configurations')
 
 
 def run(options: argparse.Namespace) -> int:
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
 
 def differences(a: Model, b: Model, tolerance: float) -> Iterator[str]:
     """
-    Return in what the descriptions of two robots differ.
+    Return the differences between the descriptions of two robots.
 
     Parameters
     ----------
@@ -140,13 +140,13 @@ def gravity_differences(a: Model, b: Model, tolerance: float, count: int,
     Parameters
     ----------
     a, b : Model
-        The robots. What joints the second has besides stand at their neutral positions.
+        The robots. Joints that only the second has are at their neutral positions.
     tolerance : float
         As a share of the largest torque.
     count : int
-        Of random configurations within the limits of the first robot.
+        Number of random configurations within the limits of the first robot.
     rng : Generator
-        Where they come from.
+        Generates them.
 
     Yields
     ------

@@ -3,8 +3,8 @@
 """
 ``rbd_ros doctor``: what is installed, and what is missing.
 
-Exit codes: 0, all is well (ROS and what only some commands need may lack); 1, something that the
-library needs is missing; 2, it works, but not as it should.
+Exit codes: 0, all is well (ROS, and what only some commands need, may be missing); 1, something
+that the library needs is missing; 2, it works, but not as it should.
 
 """
 
@@ -26,7 +26,7 @@ import rbd_ros
 from rbd_ros.texts import listed, printable
 
 NEEDED = ('numpy', 'scipy', 'numba', 'llvmlite', 'lxml')
-# What some commands need besides, and for what.
+# What some commands need in addition, and for what.
 OPTIONAL = {
     'xacro': 'reads xacro files',
     'rich': 'shows progress, and the live table of the demo',
@@ -43,7 +43,7 @@ PAUSES, PAUSE = 100, 1e-3
 
 
 class Finding(NamedTuple):
-    """One thing that the doctor looked at: its name, what there is, and how bad that is."""
+    """One thing that was checked: its name, what was found, and how bad that is."""
 
     what: str
     text: str
@@ -51,7 +51,7 @@ class Finding(NamedTuple):
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add no option: everything is looked at."""
+    """Add no option: everything is checked."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def findings() -> Iterator[Finding]:
-    """Look at everything, and yield what is there."""
+    """Check everything, and yield what is found."""
     yield Finding('rbd_ros', f'{rbd_ros.__version__} in {Path(rbd_ros.__file__).parent}')
     yield Finding('python', f'{platform.python_version()} on {platform.platform()}, '
                             f'{os.cpu_count()} processors')

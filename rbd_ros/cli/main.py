@@ -24,9 +24,9 @@ from rbd_ros.texts import printable
 # Each is a file beside this one, with ``add_options(parser)`` and ``run(options)``, which returns
 # the exit code.
 COMMANDS = {
-    'check': 'print what is in a URDF; exit code 1 if it is refused',
+    'check': 'print the content of a URDF; exit code 1 if it is refused',
     'torques': 'print the torques of a state',
-    'compare': 'print in what two robots differ; exit code 2 if they do',
+    'compare': 'print the differences between two robots; exit code 2 if there are any',
     'warmup': 'compile the kernels, so that nodes and programs start at once',
     'doctor': 'print what is installed, and what is missing',
 }
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except RbdError as error:
         return _say(f'refused: {error}')
     except BrokenPipeError:
-        # Whoever read the output has seen enough; Python must not flush it once more at its end.
+        # The reader of the output is gone; Python must not flush it again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    """Run what the arguments say; only the file of that command is imported."""
+    """Run the command that the arguments name; only its own file is imported."""
     parser = Parser(prog='rbd_ros', description=__doc__.partition('\n\n')[0])
     parser.add_argument('--version', action='version', version=rbd_ros.__version__)
     subparsers = parser.add_subparsers(required=True, metavar='command', dest='command')

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Options that several commands share, and what becomes of them."""
+"""Options that several commands share, and how they are read."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def add_robot(parser: argparse.ArgumentParser, *, floating_base: bool = False,
     Parameters
     ----------
     parser : ArgumentParser
-        Of the command.
+        The parser of the command.
     floating_base, lock : bool
         Whether to add ``--floating-base``, and ``--lock``.
 
@@ -47,7 +47,7 @@ def add_robot(parser: argparse.ArgumentParser, *, floating_base: bool = False,
         parser.add_argument('--floating-base', action='store_true', help='let the root float')
     if lock:
         add_list(parser, '--lock', type=joint_number, metavar='JOINT[=POSITION]',
-                 help='joints that are held, rad or m; default of the position: 0')
+                 help='joints to lock, at a position in rad or m; default: 0')
 
 
 def add_xacro(parser: argparse.ArgumentParser) -> None:
@@ -62,9 +62,9 @@ def load_robot(options: argparse.Namespace, **more: Any) -> Model:
     Parameters
     ----------
     options : Namespace
-        Of the command.
+        The options of the command.
     **more
-        For `load_urdf`.
+        Further arguments of `load_urdf`.
 
     """
     if options.gravity is not None:
@@ -78,7 +78,7 @@ def load_robot(options: argparse.Namespace, **more: Any) -> Model:
 # -- Numbers and names. ---------------------------------------------------------------------------
 
 def joint_number(text: str) -> tuple[str, float]:
-    """Return joint and number of ``JOINT=NUMBER``, or of ``JOINT``, which stands for 0."""
+    """Return joint and number of ``JOINT=NUMBER``, or of ``JOINT``, which means 0."""
     name, mark, number = text.rpartition('=')
     return (name, _number(text, number)) if mark else (number, 0.0)
 
@@ -117,8 +117,7 @@ def state_vector(model: Model, label: str, given: Iterable[tuple[str | None, flo
     label : str
         The option, for errors.
     given : iterable of (str or None, float)
-        From `number_of_joint`. Coordinates that are not named are 0, or neutral; so are all if
-        there is nothing.
+        From `number_of_joint`. Coordinates that are not named are 0, or neutral.
     positions : bool
         Whether it is q.
 
@@ -148,9 +147,9 @@ def joint_vector(model: Model, label: str, given: Iterable[tuple[str | None, flo
     label : str
         The option, for errors.
     given : iterable of (str or None, float)
-        From `number_of_joint`; a number without a name is for all. The last one counts.
+        From `number_of_joint`; a number without a name is for all. Later ones replace earlier.
     default : ndarray, shape (nv,)
-        Where nothing was given.
+        For velocities that nothing was given for.
 
     """
     vector = np.array(default, float)

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""How the command reads its arguments, and what it says of wrong ones."""
+"""Parses the arguments of the command, and reports wrong ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_abbrev=False, **options)
-        # argparse takes -1e-3 for an option, and has no public way to say otherwise.
+        # argparse takes -1e-3 for an option, and has no public way to change that.
         self._negative_number_matcher = re.compile(r'^-(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$')
 
     def error(self, message: str) -> NoReturn:

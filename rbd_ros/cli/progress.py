@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a user who waits at a terminal sees meanwhile."""
+"""The progress of long work, for users at a terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import sys
 from time import monotonic
 
-# s between two lines that are printed over each other
+# s, between two updates of the line
 PERIOD = 0.1
 Update = Callable[[float, float], None]
 
@@ -17,7 +17,7 @@ Update = Callable[[float, float], None]
 @contextmanager
 def progress(label: str) -> Iterator[Update]:
     """
-    Show how far long work is, on standard error if that is a terminal.
+    Show the progress of long work on standard error, if that is a terminal.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def progress(label: str) -> Iterator[Update]:
     Yields
     ------
     callable
-        Takes how much is done, and of how much; threads may call it.
+        Takes the amount that is done and the total; threads may call it.
 
     """
     if not sys.stderr.isatty():
@@ -47,7 +47,7 @@ def progress(label: str) -> Iterator[Update]:
 
 @contextmanager
 def _plain_line(label: str) -> Iterator[Update]:
-    """Print a percentage over and over, and wipe it away."""
+    """Print a percentage, update it in place, and clear it at the end."""
     last = -PERIOD
 
     def update(done: float, total: float) -> None:

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""``rbd_ros warmup``: all kernels, compiled."""
+"""``rbd_ros warmup``: compile all kernels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compile all kernels, or load them from the cache, and say how long that takes."""
+    """Compile all kernels, or load them from the cache, and print how long that takes."""
     for floating_base, robots in ((False, 'screws alone'), (True, 'ball and free joints')):
         for name, seconds in warm_up(floating_base=floating_base):
             print(f'{seconds:6.2f} s  {name}, joints: {robots}', flush=True)

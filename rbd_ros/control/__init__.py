@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Laws of control and observers, as plain functions and small classes that need no ROS."""
+"""Control laws and observers, as plain functions and small classes that need no ROS."""
 
 from rbd_ros.lazy_names import export
 

@@ -1,14 +1,14 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Torques that something outside exerts on a robot, from its momentum.
+External torques on a robot, estimated from its momentum.
 
 The generalised momentum p = M v obeys
 
     dp/dt = tau + C^T v - g - tau_f + tau_ext
 
-as dM/dt = C + C^T. The observer r follows tau_ext as a filter of first order, without an
-acceleration being measured or differentiated:
+as dM/dt = C + C^T. The observer r follows tau_ext as a filter of first order, and needs no
+measured or differentiated accelerations:
 
     r = K (p - p(0) - integral of (tau + C^T v - g - tau_f + r) dt),   dr/dt = K (tau_ext - r)
 
@@ -42,14 +42,14 @@ class MomentumObserver:
     model : Model
         The robot, with its friction.
     gain : array_like, shape () or (model.nv,)
-        K of each velocity, 1/s: external torques are found with the time constant 1/K. Greater
-        ones are faster, and pass more noise of velocities and efforts on.
+        K of each velocity, 1/s: external torques are followed with the time constant 1/K. Larger
+        gains are faster, but pass on more noise of velocities and efforts.
     smooth : float
         As for `friction_torques`: the speed over which Coulomb friction changes its sign, rad/s or
-        m/s. Greater ones forgive noise of velocities at standstill.
+        m/s. Larger values tolerate more noise of velocities at standstill.
     longest_gap : float
-        s. When more than that has passed since the last sample, nothing is known of the time
-        between: r stays as it is, and goes on from the new sample.
+        s. After a longer pause between samples, nothing is known about the time between: r is
+        kept, and continues from the new sample.
 
     References
     ----------
@@ -77,10 +77,10 @@ class MomentumObserver:
 
     def update(self, t: float, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> np.ndarray:
         """
-        Return the external torques, once another sample is known.
+        Take another sample, and return the external torques.
 
-        A sample of the same time as the last one changes nothing. One of an earlier time is the
-        beginning of another recording: the observer resets itself.
+        A sample of the same time as the last one changes nothing. One of an earlier time begins
+        another recording: the observer resets itself.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class MomentumObserver:
         Returns
         -------
         ndarray, shape (model.nv,)
-            J^T of what acts from outside, N m or N.
+            Torques J^T f of external wrenches, N m or N.
 
         Raises
         ------

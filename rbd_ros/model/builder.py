@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Robots by program: links and joints of every kind, one call each."""
+"""Builds robots in Python: links, and joints of every kind, one call each."""
 
 from typing import Any
 
@@ -12,13 +12,13 @@ from rbd_ros.model.model import build_model, Model, STANDARD_GRAVITY
 from rbd_ros.model.se3 import pose, rotation_from_rpy
 
 
-# What a joint may have besides its place and axes; see `rbd_ros.model.joints.Joint`.
+# Fields of a joint besides its placement and axes; see `rbd_ros.model.joints.Joint`.
 LIMITS = ('lower', 'upper', 'velocity', 'effort', *DRIVE)
 
 
 class ModelBuilder:
     """
-    Collects links and joints, and makes a `Model` of them.
+    Collects links and joints, and builds a `Model` of them.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class ModelBuilder:
         Parameters
         ----------
         name : str
-            Unique in the robot. The coordinates of joints with several are called by it and the
+            Unique in the robot. If the joint has several coordinates, they have this name with the
             suffixes in `rbd_ros.model.joints.KINDS`.
         kind : str
             fixed, revolute, continuous, prismatic, helical, cylindrical, universal, planar
@@ -97,13 +97,13 @@ class ModelBuilder:
         parent, child : str
             Links.
         xyz, rpy : array_like, shape (3,)
-            Where the child's frame lies in the parent's at q = 0, m and rad, as in URDF.
+            Pose of the child's frame in the parent's at q = 0, m and rad, as in URDF.
         axis : array_like, shape (3,)
             In the joint's frame, of any length; the normal of a planar joint.
         second_axis : array_like, shape (3,)
-            Of a universal joint, as it lies at q = 0.
+            Second axis of a universal joint at q = 0.
         pitch : float
-            Of a helical joint, m/rad.
+            Pitch of a helical joint, m/rad.
         mimic : tuple of (str, float, float), optional
             Leading joint, multiplier and offset.
         **limits
@@ -154,7 +154,7 @@ class ModelBuilder:
         gravity : array_like, shape (3,)
             Acceleration of gravity in the root's frame, m/s^2.
         strict : bool
-            Refuse what otherwise is warned of, as `load_urdf` does.
+            Refuse what otherwise causes warnings, as `load_urdf` does.
 
         Returns
         -------
@@ -164,7 +164,7 @@ class ModelBuilder:
         Raises
         ------
         ModelError
-            If the links and joints are no robot; the message names the link or joint.
+            If the links and joints do not make a robot; the message names the link or joint.
 
         """
         return build_model(self._name, self._links, self._joints, gravity=gravity, strict=strict)

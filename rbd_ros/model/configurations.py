@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Operations on configurations, which for joints with quaternions are no vectors."""
+"""Operations on configurations, which are not vectors if joints have quaternions."""
 
 import numpy as np
 import numpy.typing as npt
@@ -57,7 +57,7 @@ def tree_coordinates(model: Model, q: npt.ArrayLike,
     Returns
     -------
     tuple of ndarray
-        As they are, where no joint mimics another.
+        The arguments themselves if no joint mimics another.
 
     """
     q, velocities = np.asarray(q, float), [np.asarray(x, float) for x in velocities]
@@ -78,7 +78,7 @@ def normalize(model: Model, q: npt.ArrayLike, label: str = 'q') -> np.ndarray:
     q : array_like, shape (model.nq,)
         Configuration, rad and m; quaternions of any length but zero.
     label : str
-        What it is called, for errors.
+        Its name in errors.
 
     Returns
     -------
@@ -110,12 +110,12 @@ def random_configuration(model: Model, rng: np.random.Generator | int) -> np.nda
     model : Model
         The robot.
     rng : numpy.random.Generator or int
-        Where chance comes from, or its seed.
+        A generator of random numbers, or a seed.
 
     Returns
     -------
     ndarray, shape (model.nq,)
-        Uniform between limits; where there is none, within pi rad or 1 m of zero, or of the other
+        Uniform between limits; without a limit, within pi rad or 1 m of zero, or of the other
         limit; rotations of ball and free joints are uniform.
 
     """
@@ -134,7 +134,7 @@ def random_configuration(model: Model, rng: np.random.Generator | int) -> np.nda
             q[i.start + 4:i.stop] = rng.uniform(-1.0, 1.0, joint.nq - 4)
         else:
             lower, upper = model.lower[k], model.upper[k]
-            # One limit alone may lie beyond the reach.
+            # A single limit may be beyond the reach.
             low = np.where(np.isfinite(lower), lower, np.minimum(-reach, upper - reach))
             high = np.where(np.isfinite(upper), upper, np.maximum(reach, lower + reach))
             q[i] = rng.uniform(low, high)

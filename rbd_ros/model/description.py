@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""A robot as its links and joints, and the checks that make a tree of them."""
+"""The links and joints of a robot, checked and ordered as a tree."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,12 +15,12 @@ from rbd_ros.model.joints import DRIVE, Joint, KINDS
 from rbd_ros.texts import arrows
 from rbd_ros.validation import real_array
 
-# Share of the largest principal moment by which an inertia may miss the triangle inequality, and
-# what rounding may leave where there is none, kg m^2.
+# Share of the largest principal moment by which an inertia may violate the triangle inequality,
+# and what rounding may leave of a zero inertia, kg m^2.
 INERTIA_TOLERANCE, NO_INERTIA = 1e-6, 1e-15
-# Share of the largest entry by which an inertia may miss being symmetric.
+# Share of the largest entry by which an inertia may be asymmetric.
 SYMMETRY = 1e-9
-# SI units; products of a few numbers beyond it overflow, and no robot has such.
+# SI units: products of a few larger numbers overflow, and no robot has such.
 LARGEST = 1e30
 
 
@@ -40,7 +40,7 @@ class Link:
     inertia : ndarray, shape (3, 3)
         About the centre of mass, in the axes of the link's frame, kg m^2.
     is_load : bool
-        Whether it is no part of the robot, but a load that it carries.
+        Whether it is a load that the robot carries, rather than a part of it.
 
     """
 
@@ -54,16 +54,16 @@ class Link:
 def numbers(where: str, label: str, value: object, shape: tuple[int, ...], *, repeat: bool = False,
             infinite: bool = False) -> np.ndarray:
     """
-    Return numbers of a user as an array.
+    Return numbers given by a user as an array.
 
     Parameters
     ----------
     where, label : str
-        Whose and which they are, for the error.
+        The link or joint that has them, and their name, for errors.
     value : array_like
-        As many numbers as ``shape`` has room for.
+        The numbers.
     shape : tuple of int
-        Of the array.
+        The shape that they must have.
     repeat : bool
         Whether one number may stand for all of them.
     infinite : bool
@@ -72,7 +72,7 @@ def numbers(where: str, label: str, value: object, shape: tuple[int, ...], *, re
     Raises
     ------
     ModelError
-        If they are no finite numbers, or not as many.
+        If they are not finite numbers of that shape.
 
     """
     array = real_array(value)
@@ -88,12 +88,12 @@ def numbers(where: str, label: str, value: object, shape: tuple[int, ...], *, re
 
 def inertia_matrix(where: str, value: object) -> np.ndarray:
     """
-    Return the inertia that a user gives as a matrix.
+    Return an inertia given by a user as a matrix.
 
     Parameters
     ----------
     where : str
-        Whose it is, for the error.
+        The link that has it, for errors.
     value : array_like, shape (3,), (6,) or (3, 3)
         Principal moments, or ixx, iyy, izz, ixy, ixz, iyz, or the matrix, kg m^2.
 
@@ -187,16 +187,16 @@ def check_link(link: Link) -> str | None:
 
 def check_joint(joint: Joint) -> tuple[Joint, list[str], list[str]]:
     """
-    Refuse a joint that cannot be understood, and return it with unit axes and filled-in limits.
+    Return a joint with unit axes and complete limits; raise if it is invalid.
 
     Returns
     -------
     Joint
-        With one entry for each velocity in every limit and coefficient.
+        With one entry per velocity in every limit and coefficient.
     list of str
         What is odd about its limits.
     list of str
-        What is wrong with them, and can be passed over.
+        What is wrong with them, but can be ignored.
 
     Raises
     ------
@@ -261,7 +261,7 @@ def _unit(where: str, axis: np.ndarray) -> np.ndarray:
 
 
 def require_unique(what: str, names: Iterable[str]) -> None:
-    """Refuse names that are empty or stand twice."""
+    """Raise if a name is empty or not unique."""
     for name, count in Counter(names).items():
         if not name:
             raise ModelError(f'a {what} has no name')
@@ -348,7 +348,7 @@ def _cycle(name: str, leading_to: Mapping[str, Joint]) -> str:
 def resolve_mimics(
         joints: Sequence[Joint]) -> tuple[dict[str, tuple[str, float, float]], list[Joint]]:
     """
-    Return for each joint that copies another the one that leads and what is made of its q.
+    Return leader, multiplier and offset of each joint that mimics another.
 
     Parameters
     ----------
@@ -358,15 +358,15 @@ def resolve_mimics(
     Returns
     -------
     dict of str to (str, float, float)
-        Leading joint, which copies none itself and may be fixed, multiplier and offset (rad or m),
-        with chains of copies composed.
+        Leading joint, which mimics none itself and may be fixed, multiplier and offset (rad or m);
+        chains are composed.
     list of Joint
-        Those that copy a joint which is not there.
+        Joints that mimic an unknown joint.
 
     Raises
     ------
     ModelError
-        If joints copy each other in a circle, or one of them has several velocities.
+        If joints mimic each other in a circle, or one of them has several velocities.
 
     """
     by_name = {joint.name: joint for joint in joints}
@@ -377,7 +377,7 @@ def resolve_mimics(
         del copies[joint.name]
     resolved: dict[str, tuple[str, float, float]] = {}
     for joint in [by_name[name] for name in copies]:
-        # Up to a joint that copies none or is resolved already, and back.
+        # Up to a joint that mimics none or is resolved already, and back.
         path: dict[str, Joint] = {}
         while joint.name in copies and joint.name not in resolved:
             if joint.name in path:

@@ -14,7 +14,7 @@ from rbd_ros.model.model import Model, rebuild
 from rbd_ros.model.modifications import require_joints
 from rbd_ros.validation import check_model, choice, finite_array, finite_vector, shown
 
-# What a column of a regressor is called, and the coefficient that it is multiplied by.
+# The names of columns of a regressor, and the coefficient of each.
 COLUMNS = {'viscous': 'damping', 'viscous_asymmetry': 'damping_asymmetry', 'coulomb': 'friction',
            'coulomb_asymmetry': 'friction_asymmetry', 'stribeck': 'stribeck_friction',
            'offset': 'effort_offset', 'rotor': 'armature'}
@@ -33,14 +33,14 @@ def with_armature(model: Model, armature: Values) -> Model:
     model : Model
         The robot.
     armature : mapping of str to float or array_like, or array_like of shape (model.nv,)
-        For each joint that is named, the inertia of its rotor as the joint feels it (that of the
-        motor times the square of the gear ratio), kg m^2 or kg: one number, or one per velocity.
-        Or that of all velocities, as for `rbd_ros.model.with_friction`.
+        For each joint that is named, the inertia of its rotor, reflected to the joint side (that
+        of the motor times the square of the gear ratio), kg m^2 or kg: one number, or one per
+        velocity. Or an array for all velocities, as for `rbd_ros.model.with_friction`.
 
     Returns
     -------
     Model
-        The robot with them in M, and in everything that M is in.
+        The robot with these inertias in M, and in everything that depends on M.
 
     Raises
     ------
@@ -68,9 +68,10 @@ def with_friction(model: Model, *, damping: Values | None = None,
         The robot.
     damping, damping_asymmetry, friction, friction_asymmetry, stribeck_friction, \
 stribeck_velocity, effort_offset : mapping or array_like, optional
-        Either, for each joint that is named, a number, or one per velocity. Or an array of the
-        shape (model.nv,), which the attribute of the robot is equal to then: joints that mimic
-        others have none of their own, their leader's counts for them. What is left out stays.
+        Either a number for each joint that is named, or one per velocity. Or an array of the shape
+        (model.nv,), which the attribute of the robot is then equal to: joints that mimic others
+        then have no friction of their own, that of their leader includes it. Coefficients that are
+        left out stay.
 
     Returns
     -------
@@ -122,7 +123,7 @@ def with_drives(model: Model, coefficients: Mapping[str, Values]) -> Model:
 
 
 def check_columns(columns: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of columns, or refuse what are none, or are there twice."""
+    """Return the names of columns; raise if one is unknown or repeated."""
     try:
         columns = (columns,) if isinstance(columns, str) else tuple(columns)
     except TypeError:

@@ -1,7 +1,7 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Friction of joints and their drives: what motors bring up besides rigid-body dynamics.
+Friction of joints and their drives: the torques of motors beyond rigid-body dynamics.
 
 For each velocity v, with s = sign(v) or a smooth tanh(v / smooth),
 
@@ -9,10 +9,10 @@ For each velocity v, with s = sign(v) or a smooth tanh(v / smooth),
             + (friction + stribeck_friction exp(-(v / stribeck_velocity)^2)) s
             + friction_asymmetry |s| + effort_offset.
 
-All but the last takes energy from the robot, whatever the velocity, since damping >=
-|damping_asymmetry|, friction >= |friction_asymmetry| and stribeck_friction >= 0. The offset is the
-error that a drive has at zero, or a spring: it may do either. [Armstrong-Helouvry et al. (1994)
-for the Stribeck term.]
+All terms but the last take energy from the robot at any velocity, since damping >=
+|damping_asymmetry|, friction >= |friction_asymmetry| and stribeck_friction >= 0. The offset, an
+error of the drive at zero or a spring, may add energy. [Armstrong-Helouvry et al. (1994) for the
+Stribeck term.]
 
 """
 
@@ -28,9 +28,9 @@ from rbd_ros.model.joints import DRIVE, Joint
 if TYPE_CHECKING:
     from rbd_ros.model.model import Model
 
-# Those that may have either sign, and what each must not exceed.
+# Coefficients that may have either sign, and the one that each must not exceed.
 _SIGNED = {'damping_asymmetry': 'damping', 'friction_asymmetry': 'friction', 'effort_offset': None}
-# Share by which the Stribeck velocities of joints that copy each other may differ: rounding.
+# Share by which the Stribeck velocities of joints that mimic each other may differ: rounding.
 _SAME_SPEED = 1e-9
 # Squares of greater ratios of velocities overflow, and exp(-40^2) is zero.
 _FASTEST = 40.0
@@ -70,17 +70,17 @@ def check_drive(where: str, values: dict[str, tuple]) -> None:
 
 def fold_drives(joints: tuple[Joint, ...], G: np.ndarray | None) -> dict[str, np.ndarray]:
     """
-    Return the coefficients of all drives as the coordinates of a robot feel them.
+    Return the coefficients of all drives, for the coordinates of a robot.
 
-    A copy that turns m times as fast as its leader has m times the power per torque of its own:
-    tau = m tau_copy(m v).
+    A joint that turns m times as fast as the one that it mimics has m times the power per torque
+    of its own: tau = m tau_mimic(m v).
 
     Parameters
     ----------
     joints : tuple of Joint
-        All of them, those that copy others included.
+        All of them, those that mimic others included.
     G : ndarray, shape (tree velocities, nv), or None
-        How their velocities follow from those of the robot; None: they are the same.
+        Maps the velocities of the robot to theirs; None: they are the same.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def fold_drives(joints: tuple[Joint, ...], G: np.ndarray | None) -> dict[str, np
     Raises
     ------
     ModelError
-        If joints that copy each other have Stribeck velocities that make no single curve.
+        If joints that mimic each other have Stribeck velocities that do not give a single curve.
 
     """
     own = {label: np.array([x for joint in joints for x in getattr(joint, label)], float)

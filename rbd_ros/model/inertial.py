@@ -6,7 +6,7 @@ The inertial parameters of a robot's moving bodies as one vector.
 A body is the link that a moving joint leads to, with all links that are fixed to it. It has ten
 parameters, [m, m cx, m cy, m cz, Ixx, Iyy, Izz, Ixy, Ixz, Iyz], in the frame of that link and
 about its origin, where Ixy = -integral of x y. The root link and what is fixed to it do not move
-and have none here. Armature is a property of joints and is none of them either.
+and have none here. Armature, a property of joints, is not among them either.
 
 """
 
@@ -26,12 +26,12 @@ ENTRIES = ((0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2))
 
 def inertia_of_parameters(pi: npt.ArrayLike) -> np.ndarray:
     """
-    Return the 6x6 inertia that ten parameters make.
+    Return the 6x6 inertia of ten parameters.
 
     Parameters
     ----------
     pi : array_like, shape (10,)
-        Of one body, or their changes: the map is linear.
+        Parameters of one body, or their changes: the map is linear.
 
     Returns
     -------
@@ -256,12 +256,12 @@ def with_inertial_parameters(model: Model, pi: npt.ArrayLike) -> Model:
 
 
 def check_parameters(model: Model, pi: npt.ArrayLike) -> np.ndarray:
-    """Return ``pi`` as an array with ten numbers for each moving body, or refuse it."""
+    """Return ``pi`` as an array with ten numbers for each moving body, checked."""
     check_model(model)
     names = inertial_parameter_names(model)
     pi = real_array(pi)
     if pi is None or pi.shape != (len(names),):
-        raise StateError('pi must hold ten real numbers for each moving body of robot '
+        raise StateError('pi must have ten real numbers for each moving body of robot '
                          f"'{model.name}', {len(names)} in all")
     if not np.all(np.isfinite(pi)):
         k = np.flatnonzero(~np.isfinite(pi))[0]
@@ -271,7 +271,7 @@ def check_parameters(model: Model, pi: npt.ArrayLike) -> np.ndarray:
 
 def inconsistent_bodies(model: Model, pi: npt.ArrayLike) -> tuple[str, ...]:
     """
-    Return the bodies that no distribution of mass can make.
+    Return the bodies whose parameters no distribution of mass has.
 
     Parameters
     ----------
@@ -283,8 +283,8 @@ def inconsistent_bodies(model: Model, pi: npt.ArrayLike) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        The links whose body's pseudo-inertia is not positive definite. A body whose mass lies in
-        a point, on a line or in a plane, or that has none, is among them: it is at the border.
+        The links whose body's pseudo-inertia is not positive definite. These include the limit
+        cases of a body whose mass is in a point, on a line or in a plane, or that has none.
 
     Raises
     ------

@@ -29,12 +29,12 @@ DRIVE = ('damping', 'damping_asymmetry', 'friction', 'friction_asymmetry', 'stri
 @dataclass(frozen=True)
 class JointKind:
     """
-    What all joints of a kind have in common.
+    The common properties of all joints of a kind.
 
     Attributes
     ----------
     position_suffixes, velocity_suffixes : tuple of str
-        One for each entry of q and of v; a coordinate is called the joint's name and its suffix.
+        One for each entry of q and of v; a coordinate's name is the joint's with this suffix.
     axes : int
         How many axes the kind takes.
     angular : tuple of bool
@@ -106,13 +106,14 @@ class Joint:
     name, kind, parent, child : str
         The kind is a key of `KINDS`; parent and child are links.
     placement : ndarray, shape (4, 4)
-        Pose of the joint's frame in the parent link's frame, where the child's lies at q = 0.
+        Pose of the joint's frame in the parent link's frame; the child's coincides with the
+        joint's frame at q = 0.
     axis, second_axis : ndarray, shape (3,)
         Unit vectors in the joint's frame. ``axis`` is the normal of a planar joint.
     pitch : float
-        Of a helical joint, m/rad.
+        Pitch of a helical joint, m/rad.
     lower, upper : tuple of float
-        Limits for each entry of v's coordinate, rad or m; infinite where there is none.
+        Limits of the coordinate of each entry of v, rad or m; infinite if there is none.
     velocity, effort : tuple of float
         Limits for each entry of v, rad/s or m/s, and of tau, N m or N.
     damping, damping_asymmetry : tuple of float
@@ -121,14 +122,14 @@ class Joint:
     friction, friction_asymmetry : tuple of float
         For each entry of v, Coulomb friction, N m or N, in the same way.
     stribeck_friction, stribeck_velocity : tuple of float
-        For each entry of v, by how much more friction a joint has that hardly moves, N m or N, and
-        the speed, rad/s or m/s, at which 1/e of that is left.
+        For each entry of v, the additional friction of a joint that hardly moves, N m or N, and
+        the speed, rad/s or m/s, at which it has fallen to 1/e.
     effort_offset : tuple of float
-        For each entry of v, the effort that it takes to feel none, N m or N.
+        For each entry of v, the effort at which the joint exerts no torque, N m or N.
     armature : tuple of float
-        For each entry of v, the inertia of the rotor as the joint feels it, kg m^2 or kg.
+        For each entry of v, the rotor inertia, reflected to the joint side, kg m^2 or kg.
     mimic : Mimic or None
-        Set where the joint copies another.
+        Set if the joint mimics another.
 
     """
 
@@ -287,9 +288,9 @@ def joint_subspace_rate(joint: Joint, q: np.ndarray, v: np.ndarray) -> np.ndarra
 def joint_subspace_rate_change(joint: Joint, q: np.ndarray, v: np.ndarray, dq: np.ndarray,
                                dv: np.ndarray) -> np.ndarray:
     """
-    Return how dS/dt, 6 x nv, changes with q along dq and with v along dv.
+    Return the change of dS/dt, 6 x nv, with q along dq and with v along dv.
 
-    Along the motion itself, dq = v and dv = dv/dt, that is the second rate of S. How S changes
+    Along the motion itself, dq = v and dv = dv/dt, this is the second rate of S. The change of S
     along dq is ``joint_subspace_rate(joint, q, dq)``.
 
     """

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The robot: names, limits and the arrays that the kernels read, none of which ever changes."""
+"""The robot: names, limits and the arrays that the kernels read; it never changes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -26,7 +26,7 @@ STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 @dataclass(frozen=True)
 class Folding:
     """
-    How coordinates of the tree, mimicking joints included, follow from those of the model.
+    The map from the coordinates of the model to those of the tree with its mimicking joints.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Folding:
     G : ndarray, shape (tree velocities, nv)
         The tree's v is G v; torques fold as G^T tau, and M as G^T M G.
     columns : ndarray, shape (tree velocities, 2)
-        The one entry of each row of G: its column, and what stands there.
+        The only entry of each row of G: its column and its value.
 
     """
 
@@ -64,34 +64,34 @@ class Model:
     warnings : tuple of str
         What is odd about the description.
     nq, nv : int
-        Number of positions and of velocities. They differ where a joint has a quaternion.
+        Number of positions and of velocities. They differ if a joint has a quaternion.
     position_names, velocity_names : tuple of str
-        Names of the entries of q and v: the joint's name, with a suffix where it has several.
+        Names of the entries of q and v: the joint's name, with a suffix if it has several.
     lower, upper : ndarray, shape (nv,)
-        Limits of the coordinates, rad or m; infinite where there is none.
+        Limits of the coordinates, rad or m; infinite if there is none.
     velocity_limit, effort_limit : ndarray, shape (nv,)
         rad/s or m/s; N m or N.
     damping, damping_asymmetry, friction, friction_asymmetry : ndarray, shape (nv,)
-        Viscous friction, N m s/rad or N s/m, and Coulomb friction, N m or N: sum and difference
-        are what the positive and the negative direction have.
+        Viscous friction, N m s/rad or N s/m, and Coulomb friction, N m or N: their sums with the
+        asymmetries hold in the positive direction, their differences in the negative one.
     stribeck_friction, stribeck_velocity : ndarray, shape (nv,)
-        What friction is greater by where a joint hardly moves, N m or N, and the speed at which
-        1/e of that is left, rad/s or m/s.
+        Additional friction of a joint that hardly moves, N m or N, and the speed at which it has
+        fallen to 1/e, rad/s or m/s.
     effort_offset : ndarray, shape (nv,)
-        The effort that it takes to feel none, N m or N. This and friction, with those of the
-        joints that mimic another, are in `friction_torques`, not in the rigid-body terms.
+        The effort at which a joint exerts no torque, N m or N. This and friction, with those of
+        joints that mimic another, are part of `friction_torques`, not of the rigid-body terms.
     armature : ndarray, shape (nv,)
         Inertia of the rotors, kg m^2 or kg: part of the mass matrix.
     angular : ndarray of bool, shape (nv,)
         Whether the entry of v is in rad/s (and of tau in N m), rather than m/s (and N).
     mass : float
-        Of all links, kg.
+        Total mass of all links, kg.
     moving_joints : tuple of (Joint, slice, slice)
         The joints that have coordinates of their own, with their entries of q and of v.
     tree : Tree
         The arrays of the kernels.
     folding : Folding or None
-        Set where joints mimic others.
+        Set if joints mimic others.
 
     """
 
@@ -120,11 +120,11 @@ class Model:
     tree: Tree
     folding: Folding | None
     _link_index: dict[str, int] = field(repr=False)
-    # Of plain functions, by thread: see `rbd_ros.workspace.workspace_of`.
+    # Workspaces of plain functions, by thread: see `rbd_ros.workspace.workspace_of`.
     _workspaces: dict = field(default_factory=dict, init=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what copies are made of: all but buffers."""
+        """Return the content of copies: everything but workspaces."""
         return {**vars(self), '_workspaces': {}}
 
     @property
@@ -164,7 +164,7 @@ class Model:
                              + listed(self.link_names)) from None
 
     def __repr__(self) -> str:
-        """Return a line that says which robot this is."""
+        """Return a line that identifies the robot."""
         return (f"<Model '{self.name}': {len(self.links)} links, {self.nv} degrees of freedom, "
                 f'{self.mass:.6g} kg>')
 
@@ -186,8 +186,8 @@ def build_model(name: str, links: Sequence[Link], joints: Sequence[Joint], *,
     gravity : array_like, shape (3,)
         Acceleration of gravity in the root's frame, m/s^2.
     strict : bool
-        Refuse impossible inertias, copies of unknown joints and empty robots, which otherwise are
-        warned of.
+        Refuse impossible inertias, joints that mimic unknown ones and empty robots, which
+        otherwise cause warnings.
     notes : sequence of str
         Further warnings, found while the description was read.
 
@@ -269,7 +269,7 @@ def _build(name: str, links: Sequence[Link], joints: Sequence[Joint], gravity: n
     if not links:
         grave.append('the robot has no links: there is nothing to compute')
     if strict and lost:
-        raise ModelError(f'{lost[0]}: add that joint, or take the mimic away')
+        raise ModelError(f'{lost[0]}: add that joint, or remove the mimic')
     if strict and grave:
         raise ModelError(grave[0])
     tree = assemble(links, joints, gravity)
@@ -315,9 +315,9 @@ def _hold_copies(
         joints: Sequence[Joint],
         mimics: dict[str, tuple[str, float, float]]) -> tuple[tuple[Joint, ...], list[str]]:
     """
-    Return the joints with those fixed that copy a fixed one, and a sentence for each.
+    Return the joints, fixing those that mimic a fixed one, and a sentence for each of these.
 
-    They stay at their offset, and are taken out of ``mimics``.
+    They are fixed at their offset and removed from ``mimics``.
 
     """
     fixed = {joint.name for joint in joints if joint.kind == 'fixed'}
@@ -334,14 +334,14 @@ def _hold_copies(
 
 
 def fix(joint: Joint, q: Sequence[float] | np.ndarray) -> Joint:
-    """Return a joint that is fixed where it has the coordinates q."""
+    """Return a joint, fixed at the coordinates q."""
     no_drive: dict[str, Any] = dict.fromkeys(DRIVE, ())
     return replace(joint, kind='fixed', placement=joint.placement @ joint_pose(joint, q),
                    mimic=None, lower=(), upper=(), velocity=(), effort=(), **no_drive)
 
 
 def _missing_masses(links: Sequence[Link], joints: Sequence[Joint], tree: Tree) -> list[str]:
-    """Return a warning of the moving links that, with all that is fixed to them, weigh nothing."""
+    """Return a warning of moving links without mass, including that of links fixed to them."""
     mass_of_body = tree.robot[:, INERTIA + 9]
     light = [link.name for link, joint, body in zip(links[1:], joints, tree.link_body[1:])
              if joint.nv and mass_of_body[body] == 0.0]
@@ -353,7 +353,7 @@ def _missing_masses(links: Sequence[Link], joints: Sequence[Joint], tree: Tree) 
 
 def _fold(joints: Sequence[Joint], mimics: dict[str, tuple[str, float, float]],
           moving: list[tuple[Joint, slice, slice]]) -> Folding:
-    """Return how the coordinates of mimicking joints follow from those of their leaders."""
+    """Return the map from the coordinates of leading joints to those that mimic them."""
     first = {joint.name: (q.start, v.start) for joint, q, v in moving}
     source: list[int] = []
     multiplier: list[float] = []

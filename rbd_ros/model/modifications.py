@@ -25,8 +25,8 @@ def with_gravity(model: Model, gravity: npt.ArrayLike) -> Model:
     model : Model
         The robot.
     gravity : array_like, shape (3,)
-        Acceleration of gravity in the root's frame, m/s^2: towards the ground. Mount the robot on
-        a slope or a ceiling by turning this.
+        Acceleration of gravity in the root's frame, m/s^2, towards the ground; turn it for a robot
+        on a slope or a ceiling.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def with_payload(model: Model, link: str, mass: float, com: npt.ArrayLike = (0.0
     model : Model
         The robot.
     link : str
-        What carries the load; it appears as a link of its own, fixed to this one.
+        The link that carries the load, which becomes a link of its own, fixed to this one.
     mass : float
         kg.
     com : array_like, shape (3,)
@@ -81,7 +81,7 @@ def with_payload(model: Model, link: str, mass: float, com: npt.ArrayLike = (0.0
     """
     check_model(model)
     if model.links[model.link_index(link)].is_load:
-        raise ModelError(f"'{link}' is itself a load: put this one on what carries it")
+        raise ModelError(f"'{link}' is itself a load: put this one on the link that carries it")
     model = without_payload(model, link)
     name = load_name(link)
     where = f"the load on link '{link}'"
@@ -92,7 +92,7 @@ def with_payload(model: Model, link: str, mass: float, com: npt.ArrayLike = (0.0
     if odd:
         raise ModelError(odd)
     if not load.mass > 0.0:
-        raise ModelError(f"the load on link '{link}' has no mass: take it away instead, by "
+        raise ModelError(f"the load on link '{link}' has no mass: to remove a load, use "
                          'without_payload')
     return rebuild(model, links=(*model.links, load),
                    joints=(*model.joints, Joint(name, 'fixed', link, name)))
@@ -107,7 +107,7 @@ def without_payload(model: Model, link: str) -> Model:
     model : Model
         The robot.
     link : str
-        What carries the load.
+        The link that carries the load.
 
     Returns
     -------
@@ -131,15 +131,15 @@ def without_payload(model: Model, link: str) -> Model:
 
 def with_locked_joints(model: Model, positions: Mapping[str, npt.ArrayLike]) -> Model:
     """
-    Return the robot with joints that are locked, its masses kept.
+    Return the robot with some joints locked; all masses are kept.
 
     Parameters
     ----------
     model : Model
         The robot.
     positions : mapping of str to float or array_like
-        For each joint that is locked, its coordinates, rad and m. Joints that mimic it are locked
-        where they then are.
+        Coordinates of the joints to lock, rad and m. Joints that mimic them are locked
+        accordingly.
 
     Returns
     -------
@@ -149,7 +149,7 @@ def with_locked_joints(model: Model, positions: Mapping[str, npt.ArrayLike]) -> 
     Raises
     ------
     ModelError
-        If there is no such joint, it has no coordinates of its own, or other than these many.
+        If there is no such joint, it has no coordinates of its own, or their number is wrong.
 
     """
     require_joints(model, positions, Mapping)
@@ -176,7 +176,7 @@ def with_locked_joints(model: Model, positions: Mapping[str, npt.ArrayLike]) -> 
 
 def with_free_joints(model: Model, names: Collection[str]) -> Model:
     """
-    Return the robot with all joints locked but some.
+    Return the robot with all joints locked except some.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def with_free_joints(model: Model, names: Collection[str]) -> Model:
     Returns
     -------
     Model
-        With the coordinates of those joints alone.
+        With the coordinates of those joints only.
 
     Raises
     ------
@@ -227,7 +227,7 @@ def subtree(model: Model, link: str) -> Model:
     Raises
     ------
     ModelError
-        If there is no such link, or a joint of the part mimics one outside.
+        If there is no such link, or a joint of the part mimics one outside it.
 
     """
     check_model(model)
@@ -254,7 +254,7 @@ def with_floating_base(model: Model, name: str = 'base') -> Model:
     model : Model
         The robot.
     name : str
-        Of the free joint; its velocities are called ``base_wx ... base_vz``.
+        Name of the free joint; its velocities are then called ``base_wx ... base_vz``.
 
     Returns
     -------
@@ -272,7 +272,7 @@ def with_floating_base(model: Model, name: str = 'base') -> Model:
     if not model.links:
         raise ModelError(f"robot '{model.name}' has no links that could float")
     if not isinstance(name, str):
-        raise ModelError(f'the name of the joint must be a text, got {shown(name)}')
+        raise ModelError(f'the name of the joint must be a string, got {shown(name)}')
     world = 'world'
     while world in model.link_names:
         world += '_'
@@ -281,7 +281,7 @@ def with_floating_base(model: Model, name: str = 'base') -> Model:
 
 
 def require_joints(model: Model, names: Collection[str], kind: type = Collection) -> None:
-    """Refuse what are no names of joints, or joints that the robot does not have."""
+    """Raise unless these are names of joints of the robot."""
     check_model(model)
     if isinstance(names, str) or not isinstance(names, kind):
         what = 'a dict by' if kind is Mapping else 'a list of'

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Find what can be computed but was hardly meant in a robot's description: mostly wrong units."""
+"""Finds values in a robot's description that are valid but hardly intended, as in wrong units."""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,18 +13,18 @@ from rbd_ros.texts import listed
 HEAVY_LINK, HEAVY_ROBOT = 2000.0, 5000.0
 # m, from a joint to the next one, and from a link's frame to its centre of mass.
 FAR = 20.0
-# m, of the ellipsoid of even density with a link's inertia; kg/m^3, of that ellipsoid: 15 times as
-# dense as osmium, as light as air.
+# Of the ellipsoid of uniform density with a link's inertia: its length, m, and its density,
+# kg/m^3, 15 times that of osmium and that of air.
 LONG_BODY, DENSE, THIN = 20.0, 3e5, 1.0
-# kg; of lighter links the inertia does not matter, and is often made up.
+# kg; the inertia of lighter links does not matter, and is often made up.
 LIGHT = 0.01
-# rad; limits beyond two turns each way are rare, in degrees they are common.
+# rad; limits beyond two turns each way are rare, but common in degrees.
 WIDE = 4.0 * np.pi + 0.1
 
 
 def implausible(links: Sequence[Link], joints: Sequence[Joint]) -> list[str]:
     """
-    Return what is hardly meant in a description, a sentence each.
+    Return a sentence for each value of a description that is hardly intended.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def _note(kind: str, names: Sequence[str] | np.ndarray, what: str) -> list[str]:
 
 
 def _on_inertias(names: np.ndarray, masses: np.ndarray, inertias: np.ndarray) -> list[str]:
-    """Say which inertias belong to no body of a sensible size for its mass."""
+    """Return notes on inertias that no body of a sensible size has, given its mass."""
     there = (masses > LIGHT) & (np.trace(inertias, axis1=1, axis2=2) > 0.0)
     names, masses, inertias = names[there], masses[there], inertias[there]
     # Second moments m a^2 / 5 along the semi-axes a of an ellipsoid.
@@ -83,7 +83,7 @@ def _on_inertias(names: np.ndarray, masses: np.ndarray, inertias: np.ndarray) ->
     axes = np.sqrt(5.0 * np.maximum(moments, 0.0) / masses[:, None])
     longest, volume = axes.max(axis=1, initial=0.0), 4.0 / 3.0 * np.pi * axes.prod(axis=1)
     long = 2.0 * longest > LONG_BODY
-    # Of flat bodies the volume says nothing: a ball around them does.
+    # The volume of a flat body says nothing: take a ball around it.
     dense = masses > DENSE * 4.0 / 3.0 * np.pi * longest ** 3
     thin = ~long & (masses < THIN * volume)
     return [*_note('link', names[long], f'inertia of a body of more than {LONG_BODY:g} m; is the '

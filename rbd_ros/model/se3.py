@@ -109,7 +109,7 @@ def exp(V: np.ndarray) -> np.ndarray:
 
 def log(T: np.ndarray) -> np.ndarray:
     """
-    Return the motion V with exp(V) = T, of all that there are the one that turns the least.
+    Return the motion V with exp(V) = T that turns the least.
 
     Parameters
     ----------

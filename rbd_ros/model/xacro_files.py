@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Xacro files to the text of a URDF, by the program xacro."""
+"""Expands xacro files to the text of a URDF, with the program xacro."""
 
 from collections.abc import Iterable
 from os import PathLike
@@ -13,7 +13,7 @@ SUFFIX = '.xacro'
 
 def xacro_mappings(arguments: Iterable[str]) -> dict[str, str]:
     """
-    Return the arguments of xacro by their names.
+    Return the arguments of xacro by name.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def xacro_mappings(arguments: Iterable[str]) -> dict[str, str]:
 
 def expand_xacro(path: str | PathLike[str], arguments: Iterable[str] = ()) -> str:
     """
-    Return the URDF that xacro makes of a file; its warnings go where it writes them.
+    Return the URDF that xacro makes of a file; its warnings go wherever it writes them.
 
     Parameters
     ----------

@@ -1,6 +1,12 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The equations of the texts as they are printed: slow, to be read and to test against."""
+"""
+The equations of the texts as they are printed: slow, for readers and for tests.
+
+In citations V is Vlasblom, L Lynch and Park, K Kim, and G Garofalo, Ott and Albu-Schaeffer;
+doc/equations.md lists the texts, and which function computes which of their equations.
+
+"""
 
 from rbd_ros.lazy_names import export
 

@@ -3,11 +3,11 @@
 """
 Kim tables 5, 6 and 7 as they are printed: derivatives of the dynamics by any scalar p.
 
-To be read, and to test `inverse_dynamics_derivative` and its like, which are a thousand times as
-fast. The tables stand here as corrected in `doc/equations.md`. Where a symbol x stands
-for a quantity, dx is its derivative by p. Some columns of one joint may be given and others not:
-S_a holds those with given acceleration, S_p those with given torque, so that table 6 is table 7
-with no S_a.
+For readers, and to test `inverse_dynamics_derivative` and similar functions, which are a thousand
+times as fast. The tables have the corrections of `doc/equations.md`. If x is a quantity, dx is its
+derivative by p. For a joint with several velocities, accelerations may be given for some of them:
+S_a has the columns with given acceleration, S_p those with given torque, so table 6 is table 7
+without S_a.
 
 """
 
@@ -36,13 +36,13 @@ class VariedBody(NamedTuple):
     Attributes
     ----------
     parent : int
-        Index of the link that the joint leaves.
+        Index of the joint's parent link.
     columns : slice
         The joint's entries among the velocities of all joints.
     A, dh : ndarray, shapes (6, 6), (6,)
         Ad(T)^-1, with T the pose in the parent's frame, and vee(T^-1 dT/dp) [K (61)].
     S, S_rate, dS, dS_rate : ndarray, shape (6, joint.nv)
-        Motion subspace, its rate, and how both change.
+        Motion subspace, its rate, and the changes of both.
     G, dG : ndarray, shape (6, 6)
         Inertia.
     f, df : ndarray, shape (6,)
@@ -70,7 +70,7 @@ class VariedBody(NamedTuple):
 def vary_subspace(joint: Joint, q: np.ndarray, v: np.ndarray, dq: np.ndarray,
                   dv: np.ndarray) -> tuple[np.ndarray, ...]:
     """
-    Return S, its rate, and how both change with q along dq and v along dv, all 6 x nv.
+    Return S, its rate, and the changes of both with q along dq and v along dv, all 6 x nv.
 
     dS = sum S_{,r} dq_r, d(Sdot) = sum S_{,rs} dq_s v_r + S_{,r} dv_r.
 
@@ -82,18 +82,18 @@ def vary_subspace(joint: Joint, q: np.ndarray, v: np.ndarray, dq: np.ndarray,
 def vary_bodies(model: Model, q: np.ndarray, v: np.ndarray, dq: np.ndarray, dv: np.ndarray,
                 external_wrenches: Wrenches | None, variation: Variation) -> list[VariedBody]:
     """
-    Return the links but the root, parents first, with what changes about them [K (64)].
+    Return the links except the root, parents first, with their changes [K (64)].
 
     Parameters
     ----------
     model : Model
         The robot.
     q, v, dq, dv : ndarray
-        Of all joints, mimicking ones included, see `sums_over_links.tree_coordinates`.
+        Coordinates of all joints, mimicking ones included, see `sums_over_links.tree_coordinates`.
     external_wrenches : mapping of str to array_like, or None
         External wrenches.
     variation : Variation
-        Whose fields for q, v, a and tau are not read.
+        The variation; its fields for q, v, a and tau are not read.
 
     Returns
     -------
@@ -123,7 +123,7 @@ def vary_bodies(model: Model, q: np.ndarray, v: np.ndarray, dq: np.ndarray, dv: 
         S, S_rate, dS, dS_rate = vary_subspace(joint, q_k, v[columns], dq[columns], dv[columns])
         X = joint_pose(joint, q_k)
         A = Ad(inverse(joint.placement @ X))
-        # Of the link against its parent, and against the root.
+        # Motion of the link relative to its parent, and to the root.
         dh = S @ dq[columns] + Ad(inverse(X)) @ shifts.get(joint.name, np.zeros(6))
         moved.append(A @ moved[parent] + dh)
         f_k, df_k = f.get(k, np.zeros(6)), df.get(k, np.zeros(6))
@@ -196,7 +196,7 @@ def table_7(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, 
 
     # Root to leaves: twists.                                                             [K, T7]
     V, dV, eta, deta = [np.zeros(6)], [np.zeros(6)], [np.zeros(6)], [np.zeros(6)]
-    # Articulated inertia I and bias B; the root's, at index 0, are summed up and not used.
+    # Articulated inertia I and bias B; those of the root, at index 0, are not used.
     I_A, dI_A = [np.zeros((6, 6))], [np.zeros((6, 6))]
     B_A, dB_A = [np.zeros(6)], [np.zeros(6)]
     for body in bodies:
@@ -207,7 +207,7 @@ def table_7(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, 
         I_A.append(body.G)
         dI_A.append(body.dG)
 
-    # Leaves to root: what the parent feels of each articulated body.                     [K, T7]
+    # Leaves to root: the effect of each articulated body on its parent.                  [K, T7]
     Psi, dPsi = [None] * len(V), [None] * len(V)
     for i, body in reversed(list(enumerate(bodies, 1))):
         k, S, dS, e, de = _split(body, given, a, da, eta[i], deta[i])
@@ -231,7 +231,7 @@ def table_7(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, 
         B_A[p] = B_A[p] + A.T @ beta
         dB_A[p] = dB_A[p] + A.T @ (dbeta - ad_dh.T @ beta)
 
-    # Root to leaves: accelerations, and torques where those are asked for.               [K, T7]
+    # Root to leaves: accelerations, and torques where they are unknown.                  [K, T7]
     Vdot, dVdot = [np.concatenate((np.zeros(3), -model.gravity))], [np.zeros(6)]
     for i, body in enumerate(bodies, 1):
         k, S, dS, e, de = _split(body, given, a, da, eta[i], deta[i])
@@ -253,7 +253,7 @@ def table_7(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, 
 def _dense(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: np.ndarray, given: np.ndarray,
            da: np.ndarray, dtau: np.ndarray, variation: Variation,
            external_wrenches: Wrenches | None) -> tuple[np.ndarray, np.ndarray]:
-    """Differentiate M a + b = tau as it stands [K (33)]: mimicking joints close loops."""
+    """Differentiate M a + b = tau itself [K (33)]: mimicking joints close loops."""
     change = table_5(model, q, v, a, replace(variation, da=da),
                      external_wrenches=external_wrenches)
     M, p = mass_matrix(model, q), ~given

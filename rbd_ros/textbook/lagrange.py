@@ -3,8 +3,8 @@
 """
 The equations of motion by Lagrange: Christoffel symbols, and Vlasblom's sums.
 
-For reading and for checking: `rbd_ros.mass_matrix`, `coriolis_matrix` and `gravity_torques`
-compute the same in one pass.
+For readers and for tests: `rbd_ros.mass_matrix`, `coriolis_matrix` and `gravity_torques` compute
+the same in one pass.
 
 """
 
@@ -54,7 +54,7 @@ def christoffel_symbols(model: Model, q: npt.ArrayLike) -> np.ndarray:
             raise ModelError(
                 f"joint '{joint.name}' of the kind '{joint.kind}' has no Christoffel symbols, as "
                 'its v is not dq/dt; coriolis_matrix is for all kinds, and euler_zyx or '
-                'free_euler_zyx move alike')
+                'free_euler_zyx allow the same motions')
     dM = mass_matrix_derivatives(model, q)      # d_k M_ij at [i, j, k]
     return 0.5 * (dM + dM.transpose(0, 2, 1) - dM.transpose(2, 0, 1))
 

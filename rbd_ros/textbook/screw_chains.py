@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Chains given as products of exponentials [L (9.35)-(9.57), B sections 1-8].
+Chains given as products of exponentials [L (9.35)-(9.57)].
 
-A chain is its link frames and screws at home, in the axes of the base, and its inertias. It has
-Lynch and Park's algorithms, corrected, and it makes a `Model` that has all others.
+A chain consists of link frames and screws at home, in the axes of the base, and of inertias. It
+offers Lynch and Park's algorithms, corrected, and a `Model` for all others.
 
 """
 
@@ -22,7 +22,7 @@ from rbd_ros.validation import finite_array, real_array
 # How far a screw may be from unit length, and a matrix from a pose or the inertia of a body:
 # numbers in documents have this many digits.
 TOLERANCE = 1e-6
-# Turns and pitches that are smaller, relative to 1 m, are zero but for rounding.
+# Smaller turns and pitches, relative to 1 m, are taken for rounding of zero.
 ROUNDING = 1e-12
 
 
@@ -44,7 +44,7 @@ def unit_screws(screws: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     units : ndarray, shape (n, 6)
         With omega of unit length, or v where omega is zero.
     lengths : ndarray, shape (n,)
-        What the screws were divided by.
+        The numbers that the screws were divided by.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def unit_screws(screws: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _screws(screws: npt.ArrayLike) -> np.ndarray:
-    """Return screws, a row each, or refuse them."""
+    """Return screws, one per row, checked."""
     if np.size(screws) == 0:
         return np.zeros((0, 6))
     screws = real_array(screws)
@@ -84,7 +84,7 @@ def _checked(label: str, value: npt.ArrayLike, shape: tuple[int, ...]) -> np.nda
 def _check_pose(label: str, T: np.ndarray) -> None:
     if (np.max(np.abs(T[:3, :3] @ T[:3, :3].T - np.eye(3))) > TOLERANCE
             or np.linalg.det(T[:3, :3]) < 0.0 or not np.array_equal(T[3], [0.0, 0.0, 0.0, 1.0])):
-        raise ModelError(f'{label} is no pose: a rotation, a position and the row 0 0 0 1 are '
+        raise ModelError(f'{label} is not a pose: a rotation, a position and the row 0 0 0 1 are '
                          f'expected, got {T.tolist()}')
 
 
@@ -97,7 +97,7 @@ class ScrewChain:
     ----------
     home_poses : array_like, shape (n, 4, 4)
         M_i, poses of the link frames in the base frame at theta = 0 [L (9.38)]. A link's frame
-        may lie anywhere on it, at its centre of mass for Lynch and Park.
+        may be anywhere on it; Lynch and Park have it at the centre of mass.
     screws : array_like, shape (n, 6)
         S_i in the base frame at theta = 0, angular first, of any length and pitch [L (9.36)].
     inertias : array_like, shape (n, 6, 6)
@@ -110,7 +110,7 @@ class ScrewChain:
     Raises
     ------
     ModelError
-        If the lists are of different lengths, or an entry is not what it should be.
+        If the lists have different lengths, or an entry is invalid.
 
     """
 
@@ -121,7 +121,7 @@ class ScrewChain:
     tip: np.ndarray = field(default_factory=lambda: np.eye(4))
 
     def __post_init__(self) -> None:
-        """Refuse lists that are no chain."""
+        """Check the lists."""
         n = len(self.screws)
         if not n:
             raise ModelError('a chain needs at least one screw')
@@ -136,7 +136,7 @@ class ScrewChain:
                 raise ModelError(f'screw {k} must not be zero')
 
     def relative_poses(self) -> np.ndarray:
-        """Return M_{i-1,i}, poses of link frames in the one before at home [L (9.39)]."""
+        """Return M_{i-1,i}, poses of link frames in the previous one at home [L (9.39)]."""
         before = np.eye(4)
         result = []
         for M in self.home_poses:
@@ -236,8 +236,7 @@ class ScrewChain:
 
         References
         ----------
-        Lynch and Park (9.50)-(9.57), with A_i = Ad(M_i)^-1 S_i and Vdot_0 = (0, -g); notes on the
-        recursive Newton-Euler algorithm, section 4, with T_{i,i-1}.
+        Lynch and Park (9.50)-(9.57), with A_i = Ad(M_i)^-1 S_i, T_{i,i-1} and Vdot_0 = (0, -g).
 
         """
         theta, rates, accelerations = self._check(theta=theta, rates=rates,
@@ -273,7 +272,7 @@ class ScrewChain:
         Returns
         -------
         ndarray, shape (n, n)
-            Column i is what acceleration i adds to the torques at rest.
+            Column i is the change of the torques at rest by a unit of acceleration i.
 
         Raises
         ------
@@ -336,9 +335,9 @@ class ScrewChain:
         Returns
         -------
         Model
-            Its joints are joint_1 to joint_n, revolute, prismatic or helical as the screws are;
-            its links base, link_1 to link_n with the frames of the chain, axis_1 to axis_n, which
-            have no mass and lie on the axes of the joints, and tip.
+            Its joints are joint_1 to joint_n, revolute, prismatic or helical like the screws; its
+            links are base, link_1 to link_n with the frames of the chain, axis_1 to axis_n, which
+            have no mass and are on the axes of the joints, and tip.
 
         Raises
         ------

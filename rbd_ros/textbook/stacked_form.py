@@ -3,10 +3,10 @@
 """
 The equations of all links stacked into matrices [L (9.62)-(9.84)], for trees and all joints.
 
-Body i = 1..N is link i of the model; the root is Lynch and Park's {0}. Gamma holds A_i in block
-(i, parent of i), L = (1 - Gamma)^-1, A holds S_i and G the inertias G_i on their diagonals.
+Body i = 1..N is link i of the model; the root is Lynch and Park's {0}. Gamma has A_i in block
+(i, parent of i), L = (1 - Gamma)^-1, A has S_i and G the inertias G_i on their diagonals.
 Corrected: the sign of ad in (9.73), (9.78) and (9.83), the base in (9.83), and dS/dt, which is
-there wherever S depends on q.
+not zero where S depends on q.
 
 """
 
@@ -57,8 +57,8 @@ class StackedDynamics(NamedTuple):
     Attributes
     ----------
     V, V_rate : ndarray, shape (N, 6)
-        Twists of the links, and the derivatives of their components; those of all but free fall,
-        with minus gravity in the linear part.
+        Twists of the links, and the derivatives of their components relative to free fall, that
+        is, with minus gravity in the linear part.
     F : ndarray, shape (N, 6)
         Wrenches that the joints transmit to the links, moment first.
     tau : ndarray, shape (nv,)
@@ -103,7 +103,7 @@ def stacked_matrices(model: Model, q: npt.ArrayLike,
     q : array_like, shape (model.nq,)
         Configuration, rad and m.
     v : array_like, shape (model.nv,), optional
-        Velocity, rad/s and m/s, of which A_rate depends; none: at rest.
+        Velocity, rad/s and m/s, on which A_rate depends; none: at rest.
 
     Returns
     -------
@@ -159,11 +159,11 @@ def stacked_inverse_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a
     base_twist : array_like, shape (6,), optional
         V_0 of the root link in its own axes, rad/s and m/s; none: it stands still.
     base_acceleration : array_like, shape (6,), optional
-        Derivative of the components of V_0. Gravity comes on top; it is taken in the axes that
-        the root has at this instant.
+        Derivative of the components of V_0. Gravity is added to it, in the present axes of the
+        root.
     external_wrenches : dict of str to array_like of shape (6,), optional
-        By link, what acts on it at its origin and in its axes, moment first, N m and N. Lynch
-        and Park's F_tip is what the robot exerts: minus that of the last link.
+        Wrenches on links, at their origins and in their axes, moment first, N m and N. Lynch and
+        Park's F_tip is what the robot exerts: minus that of the last link.
 
     Returns
     -------

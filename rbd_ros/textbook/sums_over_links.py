@@ -3,11 +3,10 @@
 """
 The equations as sums over bodies: the readable reference that the recursions are tested against.
 
-Everything is in body frames, for joints with any S(q), in plain NumPy, with no thought for speed.
-A_i = Ad(T_i)^-1 takes twists from the parent to link i, Xi_i holds
-S_i in the columns of its joint and zeros elsewhere. Here every link is a body of its own, fixed
-ones included. Where joints mimic others, Jacobians are taken with respect to all joints and then
-multiplied by G.
+Everything is in body frames, for joints with any S(q), in plain NumPy, regardless of speed.
+A_i = Ad(T_i)^-1 takes twists from the parent to link i; Xi_i has S_i in the columns of its joint
+and zeros elsewhere. Here every link is a body of its own, fixed ones included. If joints mimic
+others, Jacobians are taken with respect to all joints and then multiplied by G.
 
 """
 
@@ -32,23 +31,23 @@ def each_joint(
         model: Model, q: np.ndarray,
         v: np.ndarray) -> Iterator[tuple[int, int, np.ndarray, slice, np.ndarray, np.ndarray]]:
     """
-    Go through the joints from the root to the leaves.
+    Yield the joints from the root to the leaves.
 
     Parameters
     ----------
     model : Model
         The robot.
     q, v : ndarray
-        Of all joints, see `tree_coordinates`.
+        Coordinates of all joints, see `tree_coordinates`.
 
     Yields
     ------
     k, parent : int
-        Index of the link that the joint leads to, and of the one it leaves.
+        Index of the child link of the joint, and of its parent.
     T : ndarray, shape (4, 4)
         Pose of link k in its parent's frame [K: T_{lambda(i),i}].
     columns : slice
-        The entries of v that are the joint's.
+        The joint's entries of v.
     S, S_rate : ndarray, shape (6, joint.nv)
         Motion subspace in the axes of link k, and its own rate of change.
 

@@ -269,7 +269,7 @@ def test_fault_61_texts_of_others_are_printed_on_one_line_and_not_at_length():
     (lambda: identification.base_parameters(None), 'model must be a robot'),
     (lambda: identification.base_parameters(MODEL, seed='x'), 'seed must be'),
     (lambda: rbd_ros.load_urdf_string('<robot name="r"/>', max_joints='many'), 'max_joints must'),
-    (lambda: rbd_ros.with_floating_base(MODEL, name=3), 'the name of the joint must be a text')])
+    (lambda: rbd_ros.with_floating_base(MODEL, name=3), 'the name of the joint must be a string')])
 def test_fault_64_options_that_make_no_sense_are_refused_by_name(function, message):
     with pytest.raises(rbd_ros.RbdError, match=message):
         function()

@@ -122,7 +122,7 @@ def test_fault_58_a_numba_with_another_inside_is_used_without_files(process, tmp
     monkeypatch.delattr(where, name)
     assert process() == (3.0, True)
     assert process() == (3.0, True)
-    assert 'this numba does not say' in caplog.messages[0]
+    assert 'this version of numba cannot serialize' in caplog.messages[0]
     assert not (tmp_path / 'cache').exists()
 
 
@@ -138,7 +138,7 @@ def test_fault_58_what_others_can_write_is_not_read(process, tmp_path, caplog):
     for path, mode in ((tmp_path / 'cache', 0o777), (tmp_path / 'cache', 0o770)):
         path.chmod(mode)
         assert process() == (3.0, True)
-        assert 'others own it or can write it' in caplog.text
+        assert 'others own it or can write to it' in caplog.text
         path.chmod(0o755)
         assert process() == (3.0, False)
         caplog.clear()

@@ -254,8 +254,8 @@ def test_counting_the_tip_wrench_twice_would_be_seen():
     ({'screws': [np.zeros(6)]}, 'screw 1'),
     ({'screws': []}, 'at least one screw'),
     ({'home_poses': np.zeros((2, 4, 4))}, 'home_poses'),
-    ({'home_poses': [np.diag([1.0, 1.0, -1.0, 1.0])]}, 'home pose 1 is no pose'),
-    ({'tip': 2.0 * np.eye(4)}, 'tip is no pose'),
+    ({'home_poses': [np.diag([1.0, 1.0, -1.0, 1.0])]}, 'home pose 1 is not a pose'),
+    ({'tip': 2.0 * np.eye(4)}, 'tip is not a pose'),
     ({'gravity': [0.0, np.nan, 0.0]}, 'gravity'),
     ({'inertias': [np.eye(3)]}, 'inertias'),
 ])
