@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings, and the inertial parameters and loads that their torques show."""
+"""Recordings, and the inertial parameters and loads that their torques reveal."""
 
 from rbd_ros.lazy_names import export
 

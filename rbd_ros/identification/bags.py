@@ -3,8 +3,8 @@
 """
 Joint states from ROS 2 bags, without ROS.
 
-`rosbags` finds the messages. Those that are laid out as one before them, all but the first of each
-publisher as a rule, are read many at a time; the others one by one, by `rosbags`.
+`rosbags` finds the messages. Those with the layout of an earlier one, usually all but the first of
+each publisher, are read many at a time; the others one by one, by `rosbags`.
 
 """
 
@@ -22,7 +22,7 @@ from rbd_ros.texts import listed, printable
 STORAGES = ('.mcap', '.db3')
 KIND = 'sensor_msgs/msg/JointState'
 USUAL_TOPIC = '/joint_states'
-# Messages that are read at a time, and layouts of one length that are tried on them.
+# Number of messages read at a time, and of layouts of one length that are tried on them.
 BLOCK, MOST_LAYOUTS = 8192, 8
 
 
@@ -38,14 +38,14 @@ def read_bag(path: Path, topic: str | None) -> tuple[list[JointSeries], list[str
     Parameters
     ----------
     path : Path
-        A directory, or a ``.mcap`` or ``.db3`` alone.
+        A directory, or a single ``.mcap`` or ``.db3`` file.
     topic : str or None
         None: the only one with joint states, or the usual one.
 
     Returns
     -------
     list of JointSeries
-        In the order in which the messages were recorded; time in s from the first of them on.
+        In the order in which the messages were recorded; time in s since the first of them.
     list of str
         What is odd about them.
 
@@ -67,26 +67,26 @@ def read_bag(path: Path, topic: str | None) -> tuple[list[JointSeries], list[str
 
 
 def _storages(path: Path) -> list[Path]:
-    """Return what rosbags opens: the path, or the files of a directory without metadata."""
+    """Return what rosbags can open: the path, or the files of a directory without metadata."""
     if path.is_file() or (path / 'metadata.yaml').exists():
         files = [path]
     else:
         files = sorted(file for file in path.iterdir() if file.suffix in STORAGES)
         if not files:
-            raise RecordingError(f'{path}: it is a directory without metadata.yaml, .mcap and '
-                                 '.db3, and so no bag; give the directory that ros2 bag wrote')
+            raise RecordingError(f'{path}: it is a directory without metadata.yaml, .mcap or '
+                                 '.db3, so not a bag; give the directory that ros2 bag wrote')
     logs = [log for file in files for log in (
         file.glob('*.db3-wal') if file.is_dir() else [file.with_name(file.name + '-wal')])
         if log.exists() and log.stat().st_size]
     if logs:
         raise RecordingError(
-            f'{logs[0]}: it holds messages that were not written into the bag; write them with  '
+            f'{logs[0]}: it has messages that were not written into the bag; write them with  '
             f"sqlite3 '{str(logs[0]).removesuffix('-wal')}' 'PRAGMA wal_checkpoint(TRUNCATE)'")
     return files
 
 
 class _Part(NamedTuple):
-    """Messages with the same joints: place among all, stamp and time of receipt, ns; numbers."""
+    """Messages with the same joints: index among all, stamp and time of receipt, ns; numbers."""
 
     place: np.ndarray
     stamp: np.ndarray
@@ -97,7 +97,7 @@ class _Part(NamedTuple):
 
 
 class _Collector:
-    """Reads storages, and keeps the numbers of joint states by the names of their joints."""
+    """Reads storages, and collects the numbers of joint states by the names of their joints."""
 
     def __init__(self, path: Path) -> None:
         from rosbags.typesys import get_typestore, Stores
@@ -121,7 +121,7 @@ class _Collector:
         except RecordingError:
             raise
         except Exception as error:
-            # Whatever a damaged file leads to: struct.error, AssertionError, TypeError, ...
+            # A damaged file may lead to anything: struct.error, AssertionError, TypeError, ...
             reason = printable(f'{type(error).__name__}: {error}', 200)
             raise RecordingError(
                 f'{storage}: the bag is damaged or cut off, after {self._count} joint states '
@@ -160,7 +160,7 @@ class _Collector:
             tried = 0
             while len(rest):
                 if tried == len(known):
-                    # The first of the rest has a new layout, or one that is never known.
+                    # The first of the rest has a new layout, or one that cannot be learned.
                     self._convert(block[rest[0]][2], self._count + rest[0], received[0])
                     data, rest, received = data[1:], rest[1:], received[1:]
                     continue
@@ -184,13 +184,13 @@ class _Collector:
             try:
                 known.append(Layout(raw, message.header.frame_id, message.name, *numbers))
             except ValueError:
-                # Laid out in another way: such messages are converted one by one.
+                # Another layout: such messages are converted one by one.
                 return
 
     def _keep(self, names: tuple[str, ...], place: np.ndarray, received: np.ndarray,
               stamp: np.ndarray, position: np.ndarray, velocity: np.ndarray, effort: np.ndarray
               ) -> None:
-        """Take over what messages with the same joints say."""
+        """Take over the numbers of messages with the same joints."""
         if not len(place):
             return
         count, lengths = len(names), [x.shape[1] for x in (position, velocity, effort)]
@@ -215,7 +215,7 @@ class _Collector:
                                  f'{self._count} messages of the topic'
                                  + (f" ({'; '.join(notes)})" if notes else ''))
         stamps = np.concatenate([part.stamp for parts in self._parts.values() for part in parts])
-        # Simulated time may begin at 0; where more messages have no stamp, they have none.
+        # Simulated time may begin at 0; if more messages have stamp 0, they have no stamps.
         stamped = np.sum(stamps == 0) <= 1
         if not stamped:
             notes.append('the messages have no stamps: the time is that at which they were '
@@ -227,7 +227,7 @@ class _Collector:
                 for names, _, time, numbers in held], notes
 
     def _sets(self) -> list[tuple[str, ...]]:
-        """Return the names of joints, without those that are others in another order."""
+        """Return the sets of joint names, without repetitions in another order."""
         return list({frozenset(names): names for names in reversed(self._parts)}.values())
 
     def _together(self, names: tuple[str, ...], stamped: bool

@@ -13,22 +13,22 @@ from rbd_ros.model.model import Model
 if TYPE_CHECKING:
     from rbd_ros.identification.signals import Samples
 
-# s: the largest delay that is looked for, either way; and as a share of the longest stretch of
-# samples without a gap.
+# The largest delay that is searched for, in either direction, s; and as a share of the longest
+# stretch of samples without a gap.
 LARGEST, LARGEST_SHARE = 1.5, 0.2
-# Samples in a period of the cut-off: more of them say the same.
+# Samples in a period of the cut-off: more would add nothing.
 SAMPLES_PER_PERIOD = 8
-# Delays that explain the efforts as well as the best, to this share of the variance, are equals:
-# the nearest to zero is taken.
+# Delays that explain the efforts as well as the best one, within this share of the variance, count
+# as equal: the one nearest to zero is taken.
 EQUALS = 0.02
-STEPS, STEP = 20, 1e-7            # of Gauss and Newton: how many, and the last one, s
-# The best delay must explain more than the usual one by so many standard deviations of what
-# columns explain of mere noise.
+STEPS, STEP = 20, 1e-7            # of Gauss and Newton: the largest number, and the last one, s
+# The best delay must explain more than a typical one by so many standard deviations of what
+# columns explain of pure noise.
 BEYOND_CHANCE = 15.0
-# Rows that are looked at, and the singular value, as a share of the largest, below which columns
-# are combinations of the others.
+# Number of rows that are used, and the singular value, as a share of the largest, below which
+# columns are combinations of the others.
 MOST_ROWS, SHOWN = 5000, 1e-6
-# Stretches into which the samples are divided to see how much their evidence varies.
+# Stretches into which the samples are divided to estimate how much their evidence varies.
 STRETCHES = 20
 
 
@@ -41,7 +41,7 @@ class Delay(NamedTuple):
     seconds : float
         Time by which efforts come later than positions, s.
     deviation : float
-        Its standard deviation, s; inf where the motion does not show it.
+        Its standard deviation, s; inf if the motion does not determine it.
 
     """
 
@@ -51,20 +51,20 @@ class Delay(NamedTuple):
 
 def estimate_delay(model: Model, samples: Samples) -> Delay:
     """
-    Return by how much the efforts of samples come later than their positions.
+    Return the delay of the efforts of samples relative to their positions.
 
-    It is the delay at which efforts are explained best by, for each joint on its own, gravity and
-    all other torques of the model, acceleration, velocity, its sign, and an offset, each with the
-    factor that fits. Neither the friction, the motors' inertia, the drives' gains nor the masses
-    of the robot need to be known for it, but roughly. Its deviation is the larger one of what
-    stretches of the recording and what joints say differently from each other.
+    It is the delay at which, for each joint on its own, gravity, all other torques of the model,
+    acceleration, velocity, its sign and an offset explain the efforts best, each with a factor
+    that is fitted. Friction, motor inertia, drive gains and masses need to be known only roughly.
+    Its deviation is the larger one of the scatter between stretches of the recording and of that
+    between joints.
 
     Parameters
     ----------
     model : Model
         The robot.
     samples : Samples
-        As `prepare` makes them; the delay they have had removed already is not counted.
+        As `prepare` returns them; a delay that was removed already is not counted.
 
     Returns
     -------
@@ -98,7 +98,7 @@ class _Explained(NamedTuple):
 
 
 class _Search:
-    """The efforts of samples at other times, and what explains them."""
+    """The efforts of samples at shifted times, and the columns that explain them."""
 
     def __init__(self, model: Model, samples: Samples) -> None:
         from scipy.interpolate import CubicSpline
@@ -107,7 +107,7 @@ class _Search:
         spans = [span for span in spans if len(span) > 3]
         longest = max((len(span) for span in spans), default=0) / samples.rate
         self.largest = min(LARGEST, LARGEST_SHARE * longest)
-        # The least that tells two delays apart, for a filter that passes up to the cut-off.
+        # The smallest difference of delays that can be resolved with a filter at the cut-off.
         self._step = 1.0 / (SAMPLES_PER_PERIOD * samples.cutoff)
         self._splines = [CubicSpline(samples.time[span], samples.tau[span]) for span in spans]
         every = max(1, int(samples.rate * self._step), len(samples.time) // MOST_ROWS)
@@ -142,7 +142,7 @@ class _Search:
                                for spline, time in zip(self._splines, self._times)])
 
     def coarse(self) -> tuple[float, bool]:
-        """Return the delay of a grid that explains the efforts best, and whether by no chance."""
+        """Return the delay of a grid that explains the efforts best, and if it is significant."""
         steps = int(self.largest / self._step)
         grid = self._step * np.arange(-steps, steps + 1)
         cost, weight = np.zeros(len(grid)), sum(len(one.rows) for one in self.joints)
@@ -155,7 +155,7 @@ class _Search:
                 least = np.finfo(float).eps ** 2 * (y @ y) + np.finfo(float).tiny
                 cost[k] += len(y) * np.log(unexplained @ unexplained + least) / weight
         good = grid[cost <= np.min(cost) + np.log1p(EQUALS)]
-        # Twice the logarithm of a likelihood; of a period of the cut-off, two rows count.
+        # Twice the logarithm of a likelihood; two rows count per period of the cut-off.
         gain = (np.median(cost) - np.min(cost)) * 2.0 * weight / SAMPLES_PER_PERIOD
         columns = sum(one.U.shape[1] for one in self.joints)
         return (float(good[np.argmin(np.abs(good))]),
@@ -169,7 +169,7 @@ class _Search:
             y = efforts[one.rows, one.joint]
             explained = one.U.T @ y
             rest = y - one.U @ explained
-            # The rate of what is explained, as far as nothing else explains it.
+            # The rate of what is explained, minus the part that other columns explain.
             rate = one.rates @ (one.back @ explained)
             rate = rate - one.U @ (one.U.T @ rate)
             variance = rest @ rest / len(y)

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The low-pass filter of recordings, and where it should cut."""
+"""The low-pass filter of recordings, and the choice of its cut-off."""
 
 from typing import NamedTuple
 
@@ -11,42 +11,43 @@ from rbd_ros.validation import number, real_array, shown, whole_number
 # Of the Butterworth filter that runs forward and backward: its gain in both is
 # 1 / (1 + (f / cutoff)^(2 ORDER)), one half at the cut-off.
 ORDER = 4
-# How far signals are continued beyond their ends, in periods of the cut-off: there the impulse
+# By how much signals are extended beyond their ends, in periods of the cut-off: there the impulse
 # response has decayed to 1e-4.
 CONTINUED = 4.0
-# The band of a motion ends where the spectrum of the positions lies so far below its peak (40 dB).
+# The band of a motion ends where the spectrum of the positions is so far below its peak (40 dB).
 BAND = 1e-4
-# The cut-off, in widths of that band: at least, so that it takes 2e-4 of the motion at its edge;
-# and at most.                                                   [Khalil and Dombre, ch. 12: 10]
+# The smallest cut-off in widths of that band, which removes 2e-4 of the motion at its edge; and
+# the largest.                                                   [Khalil and Dombre, ch. 12: 10]
 LEAST, MOST = 3.0, 10.0
-# The cut-off as a share of the sampling rate, at most: half of it is the Nyquist frequency.
+# The largest cut-off as a share of the sampling rate; one half is the Nyquist frequency.
 SHARE = 0.2
-# s, of which spectra are taken, if the recording is long enough for some of them.
+# s, the length of the segments of spectra, if the recording is long enough for several.
 WINDOW = 8.0
 
 
 def low_pass(x: np.ndarray, rate: float, cutoff: float, *, derivative: int = 0,
              lead: float = 0.0) -> np.ndarray:
     """
-    Filter signals without a shift of phase, and differentiate them.
+    Filter signals without phase shift, and differentiate them.
 
     The gain is that of a Butterworth filter of fourth order, run forward and backward, times
-    (j omega)^derivative: in the frequency domain, where neither a difference quotient nor the
-    bilinear transformation bends it. Beyond its ends a signal is continued as its own image in
-    the end point; within one and a half periods of the cut-off from them, derivatives show it.
+    (j omega)^derivative, applied in the frequency domain, without the distortion of difference
+    quotients or of the bilinear transformation. Beyond its ends a signal is extended by its point
+    reflection; within one and a half periods of the cut-off from the ends, this affects
+    derivatives.
 
     Parameters
     ----------
     x : array_like, shape (samples, ...)
-        Signals, at even times.
+        Signals, uniformly sampled.
     rate : float
-        Samples per second, Hz.
+        Sampling rate, Hz.
     cutoff : float
         Frequency, Hz, at which the gain is one half.
     derivative : int
-        How often they are differentiated.
+        Order of the derivative.
     lead : float
-        s, by which the result is ahead of the signals.
+        Time by which the result is ahead of the signals, s.
 
     Returns
     -------
@@ -55,7 +56,7 @@ def low_pass(x: np.ndarray, rate: float, cutoff: float, *, derivative: int = 0,
     Raises
     ------
     StateError
-        If ``x`` has fewer than two samples or no real numbers, or the cut-off lies beyond half
+        If ``x`` has fewer than two samples or is not real numbers, or the cut-off is above half
         the rate.
 
     References
@@ -71,10 +72,10 @@ def low_pass(x: np.ndarray, rate: float, cutoff: float, *, derivative: int = 0,
     whole_number('derivative', derivative, least=0)
     samples = len(signals)
     x = signals.reshape(samples, -1)
-    # The image of a signal in its end points goes on with the same slope.
+    # The point reflection of a signal continues it with the same slope.
     ends = min(samples - 1, int(np.ceil((CONTINUED / cutoff + abs(lead)) * rate)))
     x = np.concatenate((2.0 * x[0] - x[ends:0:-1], x, 2.0 * x[-1] - x[-2:-ends - 2:-1]))
-    # Without the line from the first to the last, it is periodic without a step.
+    # Without the line from the first to the last value, it is periodic without a step.
     slope = (x[-1] - x[0]) * rate / (len(x) - 1)
     since = np.arange(len(x))[:, None] / rate
     spectrum = np.fft.rfft(x - (x[0] + slope * since), axis=0)
@@ -97,9 +98,9 @@ class MotionCutoff(NamedTuple):
     cutoff : float
         Hz.
     band : float
-        Up to where there is motion, Hz.
+        Frequency up to which there is motion, Hz.
     noise : ndarray, shape (joints,)
-        Standard deviation of the noise that such a filter leaves in the velocities, rad/s or m/s.
+        Standard deviation of the noise that this filter leaves in the velocities, rad/s or m/s.
 
     """
 
@@ -110,22 +111,22 @@ class MotionCutoff(NamedTuple):
 
 def motion_cutoff(position: np.ndarray, velocity: np.ndarray | None, rate: float) -> MotionCutoff:
     """
-    Return where a filter should cut: where the spectrum of the motion meets the noise.
+    Return the best cut-off: the frequency at which the spectrum of the motion meets the noise.
 
-    Below that frequency there is more motion than noise, and above it more noise than motion, in
-    the signal as in each of its derivatives: to cut there leaves the least mean square error of
-    all filters that cut sharply. The noise is what the spectrum shows just beyond the motion, at
-    10 to 20 times the band in which its positions come within 40 dB of their peak. The cut-off is
-    not below three times that band, and not above ten times the band or a fifth of the rate.
+    Below it there is more motion than noise, above it more noise than motion, in the signal and in
+    each of its derivatives, so this cut-off leaves the least mean square error of all sharp
+    filters. The noise is the level of the spectrum just beyond the motion, at 10 to 20 times the
+    band in which the positions are within 40 dB of their peak. The cut-off is at least three times
+    that band, and at most ten times the band and a fifth of the rate.
 
     Parameters
     ----------
     position : array_like, shape (samples, joints)
-        rad or m, at even times.
+        rad or m, uniformly sampled.
     velocity : array_like, shape (samples, joints), or None
-        rad/s or m/s, as measured; None: accelerations will come from the positions.
+        rad/s or m/s, as measured; None: accelerations will be derived from the positions.
     rate : float
-        Samples per second, Hz.
+        Sampling rate, Hz.
 
     Returns
     -------
@@ -141,7 +142,7 @@ def motion_cutoff(position: np.ndarray, velocity: np.ndarray | None, rate: float
     f, of_position = _spectra(position, rate)
     total = np.sum(of_position, axis=1)
     in_band = np.flatnonzero(total >= BAND * np.max(total, initial=0.0))
-    # Without any motion or noise, whatever cut-off there is will do.
+    # Without any motion or noise, any cut-off will do.
     band = f[in_band[-1]] if np.max(total, initial=0.0) > 0.0 else SHARE * rate / MOST
     most = min(MOST * band, SHARE * rate)
     spectra = of_position if velocity is None else _spectra(velocity, rate)[1]
@@ -151,7 +152,7 @@ def motion_cutoff(position: np.ndarray, velocity: np.ndarray | None, rate: float
     drowned = np.flatnonzero(~above & (f > band))
     crossing = f[drowned[0]] if len(drowned) else np.inf
     cutoff = min(max(crossing, LEAST * band), most)
-    # The noise is taken for white up to the cut-off, in the positions or in the velocities.
+    # The noise is assumed to be white up to the cut-off, in the positions or in the velocities.
     variance = floor * cutoff
     if velocity is None:
         variance = floor * (2.0 * np.pi) ** 2 * cutoff ** 3 / 3.0
@@ -164,5 +165,5 @@ def _spectra(x: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
     from scipy.signal import welch
 
     window = min(len(x), max(len(x) // 4, int(WINDOW * rate)))
-    # Of a window that leaks little: motion is 90 dB above the noise of good encoders.
+    # With a window of little leakage: motion is 90 dB above the noise of good encoders.
     return welch(x, rate, window='blackmanharris', nperseg=window, detrend='linear', axis=0)

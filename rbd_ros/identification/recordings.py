@@ -3,8 +3,8 @@
 """
 Recorded joint states, from ROS 2 bags and from tables, as arrays by joint name.
 
-Every number of a recording was measured: what is incomplete, late or no number is left out, and
-`Recording.notes` says how often.
+Every number of a recording was measured: states that are incomplete, late or not finite are left
+out, and `Recording.notes` says how many.
 
 """
 
@@ -25,7 +25,7 @@ from rbd_ros.validation import check_model, number, real_array, shown
 
 # The columns of a table, behind the joint's name.
 POSITION, VELOCITY, EFFORT = '/position', '/velocity', '/effort'
-# Of names that are alike: how many are offered, and how alike they must be (1: the same).
+# Suggestions of similar names: how many, and how similar they must be (1: equal).
 OFFERED, ALIKE = 3, 0.4
 
 
@@ -37,11 +37,11 @@ class Recording:
     Attributes
     ----------
     name : str
-        Where it comes from, for messages.
+        Its source, for messages.
     joint_names : tuple of str
-        Of the columns.
+        Names of the columns.
     time : ndarray, shape (states,)
-        s, strictly increasing. Of bags from 0 on, of tables as it is written.
+        s, strictly increasing; from 0 on for bags, as written for tables.
     position : ndarray, shape (states, joints)
         rad or m.
     velocity : ndarray, shape (states, joints), or None
@@ -49,12 +49,12 @@ class Recording:
     effort : ndarray, shape (states, joints), or None
         N m or N. A column of NaN, or None: not measured.
     notes : tuple of str
-        What was left out, and the like.
+        What was left out, and similar remarks.
 
     Raises
     ------
     RecordingError
-        If the arrays do not fit together, or hold what is no measurement.
+        If the arrays do not fit together, or have entries that cannot be measurements.
 
     """
 
@@ -138,7 +138,7 @@ class Recording:
         """
         Return the recording with the joints of a robot, in the order of its velocities.
 
-        Joints that mimic others are not needed, and left out without a word.
+        Joints that mimic others are not needed, and are left out silently.
 
         Parameters
         ----------
@@ -153,7 +153,7 @@ class Recording:
         Raises
         ------
         RecordingError
-            If a joint of the robot was not recorded; the message offers names that are alike.
+            If a joint of the robot was not recorded; the message suggests similar names.
 
         """
         check_model(model)
@@ -194,9 +194,9 @@ class Recording:
 
 
 def near_names(name: str, names: Iterable[str]) -> list[str]:
-    """Return those of some names that are most like another, the nearest first."""
+    """Return the names that are most similar to another, the nearest first."""
     names = list(names)
-    # A prefix, as of a namespace, is the usual difference.
+    # The usual difference is a prefix, such as a namespace.
     same_end = [other for other in names if other.endswith(name) or name.endswith(other)]
     return list(dict.fromkeys([*same_end, *get_close_matches(name, names, OFFERED, ALIKE)]))
 
@@ -207,28 +207,28 @@ def read_recording(path: str | os.PathLike, *, topic: str | None = None,
                    start: float | None = None, stop: float | None = None,
                    joints: Iterable[str] | None = None) -> Recording:
     """
-    Read joint states that were recorded.
+    Read recorded joint states.
 
-    A message with a part of the joints is joined, by name, with those of the other publishers
-    that are nearest in time: there are as many states as messages of the slowest of them.
+    Messages with a part of the joints are joined by name with those of other publishers that are
+    nearest in time: there are as many states as messages of the slowest publisher.
 
     Parameters
     ----------
     path : path-like
-        A ROS 2 bag (a directory, or its ``.mcap`` or ``.db3`` alone), or a table, ``.csv`` or
+        A ROS 2 bag (a directory, or a single ``.mcap`` or ``.db3``), or a table, ``.csv`` or
         ``.parquet``, with the columns ``time`` and, for each joint, ``<joint>/position``,
-        ``<joint>/velocity`` and ``<joint>/effort``; velocities and efforts may lack.
+        ``<joint>/velocity`` and ``<joint>/effort``; velocities and efforts may be missing.
     topic : str, optional
-        Of a bag, with sensor_msgs/JointState; default: the only one, or ``/joint_states``.
+        Topic of sensor_msgs/JointState in a bag; default: the only one, or ``/joint_states``.
     rename : mapping of str to str, optional
         New names of joints by those in the file.
     scale : mapping of str to float, optional
-        By joint (by its new name), what its efforts are multiplied with: drive gains.
+        Factors of the efforts, drive gains for example, by the new names of joints.
     start, stop : float, optional
-        s from the beginning of the recording, between which states are taken.
+        Beginning and end of the part that is read, s since the beginning of the recording.
     joints : iterable of str, optional
-        Joints (by their new names) that are read, those of a robot say, so that publishers of
-        other joints have no say in what is complete; default: all.
+        New names of the joints that are read, for example those of a robot, so that other joints
+        do not count for what is complete; default: all.
 
     Returns
     -------
@@ -288,7 +288,7 @@ def _renamed(path: Path, series: list[JointSeries], rename: Mapping[str, str]
 
 
 def _require(path: Path, label: str, wanted: Iterable[str], names: list[str]) -> None:
-    """Refuse joints that were not recorded."""
+    """Raise for joints that were not recorded."""
     for name in wanted:
         if name not in names:
             near = near_names(name, names)
@@ -332,9 +332,9 @@ def write_recording(path: str | os.PathLike, recording: Recording) -> None:
     Parameters
     ----------
     path : path-like
-        ``.csv`` or ``.parquet``; the file is there as a whole or not at all.
+        ``.csv`` or ``.parquet``; the file is written completely or not at all.
     recording : Recording
-        What is written; velocities and efforts that were not measured are left out.
+        The recording; velocities and efforts that were not measured are left out.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Joint states of one publisher, and how those of several become complete states."""
+"""Joint states of one publisher, and complete states from those of several."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from rbd_ros.texts import listed
 
-# Two messages belong to one state if they lie no further apart than this share of the usual time
-# between messages: half of it and a little, for stamps that are not even.
+# Two messages belong to one state if they are no further apart than this share of the usual time
+# between messages: a little more than half, because stamps are not uniform.
 APART = 0.75
 
 
@@ -23,7 +23,7 @@ class JointSeries:
     names : tuple of str
         The joints.
     time : ndarray, shape (states,)
-        s, as they came.
+        s, in the order of arrival.
     position, velocity, effort : ndarray, shape (states, joints)
         NaN where nothing was measured.
 
@@ -43,7 +43,7 @@ class JointSeries:
             array[rows][:, columns] for array in (self.position, self.velocity, self.effort)])
 
     def only(self, names: Collection[str]) -> 'JointSeries':
-        """Return the same with those of the joints that are among some names."""
+        """Return the same with only those joints that are among some names."""
         return self.taken(columns=[k for k, name in enumerate(self.names) if name in names])
 
 
@@ -51,7 +51,7 @@ def clean(series: JointSeries) -> tuple[JointSeries, list[str]]:
     """
     Return the states that are complete and in the order of time.
 
-    Velocities or efforts of a joint that are never measured are not missed.
+    Velocities or efforts of a joint that are never measured do not count as missing.
 
     Returns
     -------
@@ -85,10 +85,10 @@ def clean(series: JointSeries) -> tuple[JointSeries, list[str]]:
 
 def merge(series: list[JointSeries]) -> tuple[JointSeries, list[str]]:
     """
-    Return states of all joints, of states that have a part of them each.
+    Return states of all joints from states with a part of them each.
 
-    The joint that was measured least often gives the times. To its states belong, of every other
-    joint, those that were measured nearest to them in time. A state without one is left out:
+    The joint that was measured least often gives the times. Each of its states is joined with the
+    states of every other joint that are nearest in time. States without a near one are left out:
     nothing is held or interpolated.
 
     Parameters

@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-From a recording to samples that dynamics can be fitted to.
+Prepares samples of a recording for fits of dynamics.
 
-Even times, one filter for all signals, derivatives by the same filter, and masks for what says
-nothing about the robot: standstill, saturated drives, the edges of the filter.
+Uniform times, one filter for all signals, derivatives by the same filter, and masks for samples
+that say nothing about the robot: standstill, saturated drives, the edges of the filter.
 
 """
 
@@ -20,15 +20,15 @@ from rbd_ros.model.model import Model
 from rbd_ros.texts import listed
 from rbd_ros.validation import check_model, finite_array, number, shown
 
-# Edges of the filter, and how far it smears a step, in periods of the cut-off.
+# Edges of the filter, and the width over which it smears a step, in periods of the cut-off.
 EDGE, SMEAR = 1.5, 0.5
-# A joint stands below this share of its largest velocity, below so many standard deviations of
-# its noise, and below this speed, rad/s and m/s.
+# A joint counts as standing below this share of its largest velocity, below so many standard
+# deviations of its noise, and below this speed, rad/s and m/s.
 STANDSTILL, STANDSTILL_NOISE, STANDSTILL_LEAST = 0.03, 4.0, (1e-3, 1e-4)
 # Measured velocities that differ from the rates of the positions by more of their size are wrong,
 # in joints that move by more than this share of the fastest.
 DISAGREE, HARDLY = 0.3, 0.05
-# States of a stretch that say anything.
+# Smallest number of states in a useful stretch.
 FEWEST = 10
 # A delay is removed if it is so many times its deviation, more than this share of the time between
 # samples, and not longer than a drive's, s.
@@ -43,32 +43,32 @@ class Samples:
     Attributes
     ----------
     time : ndarray, shape (samples,)
-        s, in that of the recording; even but for gaps.
+        s, as in the recording; uniform except for gaps.
     q : ndarray, shape (samples, nq)
         Filtered positions, rad or m.
     v, a, tau : ndarray, shape (samples, nv)
         Filtered velocities, accelerations and efforts.
     usable : ndarray of bool, shape (samples, nv)
-        Which efforts say something about the robot: the joint moves, its drive is not saturated,
+        Efforts that say something about the robot: the joint moves, its drive is not saturated,
         and no edge is near.
     moving : ndarray of bool, shape (samples, nv)
         Where a joint is faster than its threshold.
     saturated : ndarray of bool, shape (samples, nv)
         Where the drive was at its limit, the reach of the filter included.
     threshold : ndarray, shape (nv,)
-        Velocities below which a joint stands, rad/s or m/s.
+        Velocities below which a joint counts as standing, rad/s or m/s.
     segment : ndarray of int, shape (samples,)
-        Counts up at every gap.
+        Number of the gaps before each sample.
     rate : float
-        Samples per second, Hz.
+        Sampling rate, Hz.
     cutoff : float
-        Of the filter, Hz.
+        Cut-off of the filter, Hz.
     delay, delay_deviation : float
         Estimated time by which efforts come later than positions, and its standard deviation, s.
     delay_removed : float
-        What was taken off it, s.
+        The part of the delay that was removed, s.
     notes : tuple of str
-        Of the recording, and what was done to it.
+        Notes of the recording, and what was done to it.
 
     """
 
@@ -97,8 +97,8 @@ class Samples:
         """
         Return other signals, filtered as these are.
 
-        What is not linear in the signals (the sign of a velocity, say) agrees with the efforts
-        only if it passed the same filter.
+        Functions that are not linear in the signals (the sign of a velocity, say) agree with the
+        efforts only if they pass the same filter.
 
         Parameters
         ----------
@@ -119,9 +119,9 @@ def prepare(model: Model, recording: Recording, *, cutoff: float | None = None,
     """
     Return samples of a recording that dynamics can be fitted to.
 
-    Uneven times are made even (by cubic splines; longer gaps are cut), positions of continuous
-    joints are freed of leaps by full turns, and everything passes one filter without a shift of
-    phase (see `low_pass`). Velocities are those measured, or, if there are none or they
+    The recording is resampled at uniform times (by cubic splines; longer gaps are cut), jumps of
+    continuous joints by full turns are removed, and everything passes one filter without phase
+    shift (see `low_pass`). Velocities are the measured ones or, if there are none or they
     contradict the positions, rates of the positions; accelerations are rates of the velocities.
 
     Parameters
@@ -131,14 +131,14 @@ def prepare(model: Model, recording: Recording, *, cutoff: float | None = None,
     recording : Recording
         With efforts.
     cutoff : float, optional
-        Of the filter, Hz; default: as `motion_cutoff` finds.
+        Cut-off of the filter, Hz; default: that of `motion_cutoff`.
     delay : float or 'estimate'
-        Time, s, by which efforts come later than positions, which is taken off. By default it is
-        estimated (see `estimate_delay`), and taken off if it is beyond doubt and not longer than
+        Delay of the efforts relative to the positions, s, which is removed. By default it is
+        estimated (see `estimate_delay`), and removed if it is significant and not longer than
         0.1 s.
     standstill : float or array_like of shape (nv,), optional
-        Velocities below which joints stand, rad/s or m/s; default: 3 % of the largest, but not
-        less than four standard deviations of the noise.
+        Velocities below which joints count as standing, rad/s or m/s; default: 3 % of the largest,
+        but at least four standard deviations of the noise.
 
     Returns
     -------
@@ -149,7 +149,7 @@ def prepare(model: Model, recording: Recording, *, cutoff: float | None = None,
     RecordingError
         If a joint or all efforts are missing, or the recording is too short.
     ModelError
-        If the robot has a joint whose position is no single number.
+        If the robot has a joint whose position is not a single number.
     StateError
         If an argument is out of range.
 
@@ -185,7 +185,7 @@ def prepare(model: Model, recording: Recording, *, cutoff: float | None = None,
 
 
 class _Signals:
-    """The stretches of a recording, and how they are filtered."""
+    """The stretches of a recording, and their filter."""
 
     def __init__(self, recording: Recording, stretches: list[Stretch], rate: float,
                  cutoff: float | None, standstill: float | np.ndarray | None, notes: list[str],
@@ -218,7 +218,7 @@ class _Signals:
         self._standstill = self._checked(standstill)
 
     def _checked(self, standstill: float | np.ndarray | None) -> np.ndarray | None:
-        """Return thresholds that were given, or refuse them."""
+        """Return thresholds that were given, checked."""
         if standstill is None:
             return None
         nv = self._model.nv
@@ -238,7 +238,7 @@ class _Signals:
         if not len(rates):
             return True
         difference = _size(low_pass(longest.velocity, self._rate, cutoff)[inner] - rates)
-        # Joints that hardly move show nothing but noise.
+        # Joints that hardly move show only noise.
         moves = _size(rates) > np.maximum(HARDLY * np.max(_size(rates)), STANDSTILL_NOISE * noise)
         wrong = moves & (difference > DISAGREE * _size(rates))
         if np.any(wrong):
@@ -293,7 +293,7 @@ def _size(x: np.ndarray) -> np.ndarray:
 
 
 def _widened(mask: np.ndarray, reach: int) -> np.ndarray:
-    """Return a mask that is true wherever another is within reach, by columns."""
+    """Return a mask that is true wherever another is true within a distance, by columns."""
     from scipy.ndimage import maximum_filter1d
 
     return maximum_filter1d(mask.astype(np.uint8), 2 * reach + 1, axis=0, mode='nearest') > 0

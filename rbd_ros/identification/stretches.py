@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings at even times: stretches between gaps, and where drives were at their limits."""
+"""Recordings at uniform times: stretches between gaps, and states with saturated drives."""
 
 from typing import NamedTuple
 
@@ -10,31 +10,31 @@ from rbd_ros.identification.recordings import Recording
 from rbd_ros.model.model import Model
 from rbd_ros.texts import listed
 
-# A gap is longer than so many periods of sampling, and than a time, s, in which arms hardly move.
+# A gap is longer than so many sampling periods, and than a time, s, in which arms hardly move.
 GAP_PERIODS, GAP_SECONDS = 5.0, 0.02
-# States nearer to the one before than this share of the period are not interpolated between.
+# States nearer to the previous one than this share of the period are not interpolated between.
 CROWDED = 0.2
-# Times that are even to this share of the period are left as they are.
+# Times that are uniform to this share of the period are left as they are.
 EVEN = 1e-3
-# A drive is saturated where its effort stays at its extreme for so many states, and these are so
-# many times more than those at the next value (of a sine, measured in steps, it is 1.4 times);
-# with fewer values than that, nobody can tell.
+# A drive is saturated if its effort stays at its extreme for so many states, and these are so many
+# times more than those at the next value (1.4 times for a sine that is measured in steps); with
+# fewer values than that, saturation cannot be detected.
 STAYS, PILED, VALUES = 5, 3.0, 20
-# Efforts within this share of the joint's limit are at it; where they exceed it by more, it is
-# none.
+# Efforts within this share of the joint's limit are at the limit; if they exceed it by more, it is
+# not a limit.
 AT_LIMIT = 0.01
 
 
 class Stretch(NamedTuple):
     """
-    States between two gaps, at even times.
+    States between two gaps, at uniform times.
 
     Attributes
     ----------
     time : ndarray, shape (states,)
         s.
     position : ndarray, shape (states, nv)
-        rad or m; continuous joints do not leap.
+        rad or m; continuous joints do not jump.
     velocity : ndarray, shape (states, nv), or None
         rad/s or m/s.
     effort : ndarray, shape (states, nv)
@@ -53,21 +53,21 @@ class Stretch(NamedTuple):
 
 def even_stretches(model: Model, recording: Recording) -> tuple[list[Stretch], float, list[str]]:
     """
-    Return a recording at even times.
+    Return a recording at uniform times.
 
     Parameters
     ----------
     model : Model
         The robot.
     recording : Recording
-        Of its joints, in its order.
+        The recording, with its joints in its order.
 
     Returns
     -------
     list of Stretch
         In the order of time.
     float
-        States per second, Hz: as many as were recorded, in the mean.
+        Sampling rate, Hz: the mean of the recording.
     list of str
         What was done.
 
@@ -120,7 +120,7 @@ def even_stretches(model: Model, recording: Recording) -> tuple[list[Stretch], f
 
 def _even(time: np.ndarray, period: float, position: np.ndarray, velocity: np.ndarray | None,
           effort: np.ndarray, saturated: np.ndarray) -> Stretch:
-    """Return states at even times, by cubic splines."""
+    """Return states at uniform times, by cubic splines."""
     # Imported here: a node need not wait for SciPy when it starts.
     from scipy.interpolate import CubicSpline
 
@@ -137,7 +137,7 @@ def _even(time: np.ndarray, period: float, position: np.ndarray, velocity: np.nd
 
 
 def _saturated(effort: np.ndarray, limit: float) -> np.ndarray:
-    """Return where a drive is at its limit: one that is known, or that shows."""
+    """Return where a drive is at its limit: a known one, or one that the efforts show."""
     found = np.zeros(len(effort), bool)
     size = np.abs(effort)
     if 0.0 < limit < np.inf and np.max(size) <= (1.0 + AT_LIMIT) * limit:
@@ -150,7 +150,7 @@ def _saturated(effort: np.ndarray, limit: float) -> np.ndarray:
 
 
 def _stays(there: np.ndarray) -> np.ndarray:
-    """Return where something is the case for long enough."""
+    """Return where a condition holds for long enough."""
     edges = np.flatnonzero(np.diff(np.concatenate(([False], there, [False]))))
     stays = np.zeros(len(there), bool)
     for start, stop in zip(edges[::2], edges[1::2]):

@@ -16,7 +16,7 @@ from rbd_ros.texts import listed, printable
 from rbd_ros.validation import real_array, shown
 
 SUFFIXES = ('.csv', '.parquet')
-# Rows that are written at a time.
+# Number of rows that are written at a time.
 BLOCK = 10_000
 
 
@@ -39,7 +39,7 @@ def read_table(path: Path) -> tuple[list[str], np.ndarray]:
     Raises
     ------
     RecordingError
-        If it is no such table; the message names the line and column.
+        If it is not such a table; the message names the line and column.
 
     """
     names, data = (_read_csv if _suffix(path) == '.csv' else _read_parquet)(path)
@@ -53,18 +53,18 @@ def read_table(path: Path) -> tuple[list[str], np.ndarray]:
 
 def write_table(path: str | os.PathLike, names: Sequence[str], *columns: np.ndarray) -> None:
     """
-    Write a table of numbers, as a whole or not at all.
+    Write a table of numbers, completely or not at all.
 
-    Numbers are written so that they are read back bit by bit.
+    Numbers are written so that they are read back exactly.
 
     Parameters
     ----------
     path : path-like
         ``.csv`` or ``.parquet``, which needs pyarrow. A file that is there is replaced.
     names : sequence of str
-        Of all columns.
+        Names of all columns.
     *columns : array_like, shape (rows,) or (rows, some)
-        The numbers; arrays of several columns stand beside each other.
+        The numbers; arrays of several columns are put side by side.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def write_table(path: str | os.PathLike, names: Sequence[str], *columns: np.ndar
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
         os.close(handle)
         write(temporary, list(names), data)
-        # mkstemp lets nobody else read it; a file that is made in the usual way obeys the umask.
+        # mkstemp lets nobody else read the file; a file opened in the usual way obeys the umask.
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(temporary, 0o666 & ~mask)
@@ -96,14 +96,14 @@ def write_table(path: str | os.PathLike, names: Sequence[str], *columns: np.ndar
 
 
 def _suffix(path: Path) -> str:
-    """Return of which kind a table is, or refuse it."""
+    """Return the kind of a table; raise if it is unknown."""
     if path.suffix not in SUFFIXES:
         raise RecordingError(f'{path}: tables end in .csv or .parquet, bags in .mcap or .db3')
     return path.suffix
 
 
 def _beside(path: Path, columns: Sequence[np.ndarray]) -> np.ndarray:
-    """Return arrays beside each other."""
+    """Return arrays side by side."""
     arrays = []
     for given in columns:
         one = real_array(given)
@@ -132,7 +132,7 @@ def _read_csv(path: Path) -> tuple[list[str], np.ndarray]:
                 try:
                     numbers.extend(map(float, row))
                 except ValueError:
-                    # What was taken of the row before the error stays: take it off.
+                    # Numbers of the row before the error were added already: remove them.
                     del numbers[len(numbers) - len(numbers) % len(names):]
                     numbers.extend(_cell(path, reader.line_num, *pair)
                                    for pair in zip(names, row))

@@ -5,11 +5,11 @@ Hybrid and forward dynamics by articulated bodies, each about its own origin in 
 
 Kim table 4, and table 3 where no acceleration is prescribed. In the world's axes no 6x6 matrix has
 to be turned on its way to the parent; about the origins of the bodies, on the axes of their
-joints, those of links far from the world's origin keep their digits.
+joints, matrices of links far from the world's origin keep their digits.
 
-Accelerations are the sum of two: VDOT_, which the bodies have while the joints do not accelerate,
-as in inverse dynamics with a = 0, and what the accelerations of the joints add, W_ = V' - VDOT_.
-The bias B is the force that VDOT_ takes, and the eta of Kim's table vanishes.
+Accelerations are sums of two parts: VDOT_, which the bodies have while the joints do not
+accelerate, as in inverse dynamics with a = 0, and W_ = V' - VDOT_, due to the accelerations of the
+joints. The bias B is the force for VDOT_, and the eta of Kim's table vanishes.
 
 """
 
@@ -195,7 +195,7 @@ def recursion(robot, screws, q, v, a, tau):
                 F = sub6(inertia_times(G, Vdot), ad_transposed(V, inertia_times(G, V)))
                 F = sub6(F, (rotate(R, moment), rotate(R, force)))
             store6(robot, b, B_, F)
-    # Leaves to root: articulated inertia I and bias B, and what the parent feels of them.
+    # Leaves to root: articulated inertia I and bias B, and their effect on the parent.
     for i in range(n - 1, 0, -1):
         b = place(i)
         I_A, B = load_articulated(robot, b), load6(robot, b, B_)
@@ -242,7 +242,7 @@ def recursion(robot, screws, q, v, a, tau):
 @kernel
 def articulated_bodies(robot, screws, q, v, a, tau):
     """Do the `recursion`, and return whether a and tau are finite."""
-    # Interpreted, None would come this far.
+    # When interpreted, None could get this far.
     return v is not None and recursion(robot, screws, q, v, a, tau)
 
 
@@ -254,14 +254,14 @@ def articulated_bodies_at_rest(robot, screws, q, a, tau):
 
 @helper
 def prescribe(robot, prescribed):
-    """Say for each body whether its acceleration is given."""
+    """Record for each body whether its acceleration is given."""
     for i in range(1, count(robot)):
         store(robot, place(i), PRESCRIBED, 1.0 if prescribed[i - 1] else 0.0)
 
 
 @helper
 def prescribe_none(robot):
-    """Say that no acceleration is given."""
+    """Record that no acceleration is given."""
     for i in range(1, count(robot)):
         store(robot, place(i), PRESCRIBED, 0.0)
 
@@ -269,7 +269,7 @@ def prescribe_none(robot):
 @helper
 def take_what_is_given(robot, a, tau, prescribed, all_a, all_tau):
     """
-    Say which accelerations are given, and copy a and tau, of which the rest is not read.
+    Record which accelerations are given, and copy a and tau; other entries are not read.
 
     Nothing is written, and False returned, if an argument has a wrong length.
 
@@ -286,7 +286,7 @@ def take_what_is_given(robot, a, tau, prescribed, all_a, all_tau):
 @kernel
 def hybrid_dynamics(robot, screws, q, v, a, tau, prescribed, all_a, all_tau):
     """
-    Write all accelerations and torques; what is not given of ``a`` and ``tau`` is not looked at.
+    Write all accelerations and torques; entries of ``a`` and ``tau`` not given are not read.
 
     Returns what `articulated_bodies` does; False too if ``prescribed`` has a wrong length.
 

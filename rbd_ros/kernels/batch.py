@@ -1,7 +1,7 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-The recursions, one state after the other: what a thread of `rbd_ros.batch` runs.
+The recursions, one state after the other, as the threads of `rbd_ros.batch` run them.
 
 Each returns the number of the first state that cannot be computed, or -1.
 

@@ -6,18 +6,17 @@ The robot as the kernels see it: one body per column of S.
 Body 0 is the ground; a parent comes before its children; body i carries velocity i - 1. A joint
 with several degrees of freedom is a run of bodies of which only the last has mass:
 
-- a chain of screws where its axes turn with its own coordinates (universal, Euler angles ...);
-- for a ball or a free joint, whose axes are those of the moving body, a first body that makes the
-  whole motion of the joint and others that follow it rigidly, each with its own column of S.
+- a chain of screws if its axes turn with its own coordinates (universal, Euler angles ...);
+- for a ball or a free joint, whose axes are those of the moving body, a first body with the whole
+  motion of the joint and others that follow it rigidly, each with its own column of S.
 
-Every column is thus a screw about one axis of its body's frame. The frames are turned at load
-(`rbd_ros.model.body_table`) so that the axis of a joint with one degree of freedom is z.
+Every column is thus a screw about one axis of its body's frame. `rbd_ros.model.body_table` turns
+the frames so that the axis of a joint with one degree of freedom is z.
 
-All that is known of the bodies is kept in one array of floats, `robot`: each array more would make
-a call from Python slower. (PARENT and NUMBER hold whole numbers in the same eight bytes.) It is a
-table of bodies and columns, in blocks of eight bodies in which the eight numbers of a column lie
-side by side; behind the blocks there is room for the torques of inverse dynamics, one for each
-velocity.
+All data of the bodies is in one array of floats, `robot`: each further array would make calls from
+Python slower. (PARENT and NUMBER are integers in the same eight bytes.) It is a table of bodies
+and columns, in blocks of eight bodies in which the eight numbers of a column are side by side;
+behind the blocks there is room for the torques of inverse dynamics, one per velocity.
 
     loop over the bodies:                       loop over the lanes:
 
@@ -25,8 +24,8 @@ velocity.
         b = place(i)                                for b in range(block, block + LANES):
         x = load(robot, b, COLUMN)                      x = load(robot, b, COLUMN)
 
-The compiler turns the second form, for what no body needs from another, into instructions that
-compute several bodies at once. Lanes that are left over in the last block hold zeros.
+The compiler turns the second form, for steps in which no body needs another, into instructions
+that compute several bodies at once. Unused lanes of the last block are zero.
 
 """
 
@@ -38,8 +37,8 @@ from rbd_ros.kernels.sines import cosines_and_sines
 from rbd_ros.kernels.vectors import (add, add_rotated, compose, cross, quaternion_rotation, rotate,
                                      scale, scale6, turn_z)
 
-# Places and columns are numbers of numpy: for each value of a constant that is one of Python's own
-# whole numbers numba would compile the helpers anew, which took half of the time.
+# Places and columns are NumPy integers: numba would compile the helpers anew for each value of a
+# constant that is a Python integer, which took half of the time.
 GROUND = np.int64(0)       # where body 0 begins
 
 # Columns: constants first.
@@ -48,7 +47,7 @@ POSITION = np.int64(9)     # ... and position (3), m
 TURN = np.int64(12)        # rad per unit of velocity
 SLIDE = np.int64(13)       # m per unit of velocity
 PARENT = np.int64(14)      # where the parent begins; of the ground, how many bodies there are
-ARMATURE = np.int64(15)    # inertia of the motor's rotor as the joint feels it, kg m^2 or kg
+ARMATURE = np.int64(15)    # rotor inertia, reflected to the joint side, kg m^2 or kg
 INERTIA = np.int64(16)     # of the body in its own frame: Sigma (6), h (3), m
 KIND = np.int64(26)        # how the body moves against its parent, see below
 AXIS = np.int64(27)        # axis of the body's frame that it turns about and slides along: 0, 1, 2
@@ -57,13 +56,13 @@ NUMBER = np.int64(29)      # number of the body
 CONSTANTS = np.int64(30)
 WRENCH = np.int64(30)      # moment and force on the body from outside, in its frame, N m and N
 PRESCRIBED = np.int64(36)  # 1 where hybrid dynamics is given the acceleration, 0 where the torque
-SCRATCH = np.int64(37)     # from here on each kernel keeps what it finds on its way
+SCRATCH = np.int64(37)     # from here on, intermediate results of each kernel
 R_, r_ = SCRATCH, SCRATCH + 9        # first the pose of the body, rotation (9), position (3) ...
 COS_, SIN_, SLID_ = R_, R_ + 1, r_   # ... and before that, how far its screw turned and slid
 GRAVITY = POSITION   # of the ground: acceleration of gravity, m/s^2
 
-# Of a block: its bodies, and its columns, whose number is odd so that the blocks do not compete
-# for the same places in a cache.
+# Bodies and columns of a block; the number of columns is odd so that the blocks do not compete for
+# the same places in a cache.
 LANES = 8
 COLUMNS = 125
 BLOCK = LANES * COLUMNS
@@ -74,15 +73,15 @@ BALL = 1         # by a quaternion (x, y, z, w)
 FREE = 2         # by a quaternion (x, y, z, w) and a position
 FOLLOW = 3       # not at all
 
-# The argument `screws` of the kernels is 1 where every joint is a screw, with one entry of q for
-# each, and None elsewhere: the compiler drops what only balls and free joints need.
+# The argument `screws` of the kernels is 1 if every joint is a screw, with one entry of q each,
+# and None otherwise: the compiler then drops what only balls and free joints need.
 
 
 @helper
 def offset(b, k):
     """Return where column k of a body is; b is where the body begins."""
-    # Without a sign: the compiler need not think of indices that count from the end, and can
-    # compute several lanes at once.
+    # Unsigned: the compiler need not handle indices that count from the end, and can compute
+    # several lanes at once.
     return np.uint64(b + LANES * k)
 
 
@@ -225,7 +224,7 @@ def has_quaternion(robot, screws, b):
 
 @helper
 def along(robot, screws, b, x, y, z):
-    """Return that of x, y and z which belongs to the axis of the body."""
+    """Return x, y or z, whichever belongs to the axis of the body."""
     if screws is not None:
         return z
     axis = load(robot, b, AXIS)

@@ -9,8 +9,8 @@ the same source runs interpreted.
 What it gains: without numba's counting of references a call from Python takes two thirds of the
 time, and a call with another type is an error, not seconds of compiling in a control loop.
 What guards it: kernels allocate nothing, and tests call one with what it was not prepared for.
-What breaks it: ``_nrt``, ``_can_compile`` and ``_cache`` belong to the inside of numba (0.58 to
-0.68 have them). Without the last two kernels would be compiled when they are first called.
+What breaks it: ``_nrt``, ``_can_compile`` and ``_cache`` are internal to numba (0.58 to 0.68 have
+them). Without the last two, kernels would be compiled when they are first called.
 
 """
 
@@ -31,16 +31,16 @@ helper = numba.njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=
 
 def kernel(function, **options):
     """
-    Make a kernel: a function that `prepare` compiles for exactly the types it names.
+    Make a kernel: a function that `prepare` compiles for exactly the types of its arguments.
 
-    Called with others it raises TypeError, rather than stop a control loop for seconds to compile
-    itself once more. The machine code is kept in the cache directory.
+    Called with other types it raises TypeError, rather than stopping a control loop for seconds to
+    compile itself again. The machine code is kept in the cache directory.
 
     """
     dispatcher = numba.njit(_nrt=False, no_cfunc_wrapper=True, **_OPTIONS, **options)(function)
     if _directory is not None:
         dispatcher._cache = KernelCache(function, _directory)
-    # What disable_compile() does, which itself wants a compiled signature first.
+    # As disable_compile() does, which requires a compiled signature.
     dispatcher._can_compile = False
     return dispatcher
 
@@ -72,7 +72,7 @@ def prepare(kernel, *arguments):
     finally:
         if collecting:
             gc.enable()
-        # numba wants a signature for that, of which there is none after an error.
+        # numba requires a signature for that; after an error there is none.
         if kernel.signatures:
             kernel.disable_compile()
     return len(kernel.overloads) > known

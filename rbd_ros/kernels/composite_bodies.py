@@ -81,9 +81,8 @@ def composite_bodies(robot, screws, q, v, terms):
     Write M, C, g, C v, J_CoM and the CoM to `terms`, and return whether they are finite.
 
     ``terms`` has the shape (2 nv + 6, max(nv, 3)): nv rows for M, nv for C, then one each for g
-    and C v, three for J_CoM and one for the centre of mass. Where ``v`` is None, M, g, J_CoM and
-    the CoM alone are written. Nothing is written, and False returned, if q or v has a wrong
-    length.
+    and C v, three for J_CoM and one for the centre of mass. If ``v`` is None, only M, g, J_CoM and
+    the CoM are written. Nothing is written, and False returned, if q or v has a wrong length.
 
     """
     if not fits(robot, q, v):
@@ -156,8 +155,8 @@ def use_body_factorization(robot, terms):
     """
     Turn the Christoffel form of C in `terms` into Garofalo's, right after `composite_bodies`.
 
-    C_G - C_Chr = 1/2 sum_k J_k^T (Psi_k - N_k) J_k, whose matrices, about the world's origin, hold
-    a = tr(Sigma) omega + h x v, Q = h omega^T, u = m v and w = m omega:
+    C_G - C_Chr = 1/2 sum_k J_k^T (Psi_k - N_k) J_k, whose matrices, about the world's origin,
+    consist of a = tr(Sigma) omega + h x v, Q = h omega^T, u = m v and w = m omega:
 
         1/2 (Psi - N) (z, s) = (a x z + Q s - tr(Q) s + u x s,  tr(Q) z - Q^T z + u x z + w x s).
 

@@ -3,8 +3,8 @@
 """
 Time derivatives of the Coriolis matrix and of the gravity torques, by composite bodies.
 
-World axes and origin, symbols as in `composite_bodies`. Everything that it sums has a rate that
-follows from the twist V and the acceleration A = dV/dt of a body, gravity apart:
+World axes and origin, symbols as in `composite_bodies`. All terms of its sums have rates that
+follow from the twist V and the acceleration A = dV/dt of a body, without gravity:
 
     d(P)/dt = V^ P + (V^ P)^T,  that is  dSigma/dt = K + K^T,  dh/dt = p,
     d(V^ P)/dt = V^ dP/dt + A^ P,  that is  dK/dt and dp/dt,

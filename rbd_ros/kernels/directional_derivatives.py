@@ -4,10 +4,10 @@
 Derivatives of inverse, forward and hybrid dynamics by one scalar p.
 
 Inverse dynamics: the recursion of `newton_euler`, differentiated line by line, with dx for the
-derivative of x. In its own frame every column of S is constant, so dS = 0, and what p does to the
-pose T of a body in its parent's frame is the motion dh = vee(T^-1 dT) = S dq + Ad_T^-1 D, where D
-is how the place of the joint moves in the parent's frame. Vectors x of the parent come to the body
-as R^T x, which changes by R^T dx - dh x (R^T x), and forces F go to the parent as Ad_{T^-1}^T F,
+derivative of x. In its own frame every column of S is constant, so dS = 0, and the pose T of a
+body in its parent's frame changes by the motion dh = vee(T^-1 dT) = S dq + Ad_T^-1 D, where D is
+the motion of the joint's placement in the parent's frame. Vectors x of the parent become R^T x in
+the body, which changes by R^T dx - dh x (R^T x), and forces F become Ad_{T^-1}^T F in the parent,
 which changes by Ad_{T^-1}^T (dF - ad_dh^T F) [K (61), (64), T5].
 
 Forward and hybrid dynamics: with p for the velocities whose torque is given and a for those whose
@@ -15,8 +15,8 @@ acceleration is, the equations of motion, tau = M a + b, change by
 
     dtau = M da + dID,
 
-where dID is the derivative of inverse dynamics with the accelerations that solve the problem held.
-With da_a given, and taken into dID, there remains
+where dID is the derivative of inverse dynamics with the accelerations of the solution held fixed.
+With da_a given, and included in dID, there remains
 
     M_pp da_p = dtau_p - dID_p,    dtau_a = dID_a + M_ap da_p:
 
@@ -39,14 +39,14 @@ from rbd_ros.kernels.vectors import (acceleration_of_points, add, add6, add_cros
                                      cross, inertial_force, row3, scale, sub6, to_child, unrotate)
 
 # Columns of `robot`: as in `newton_euler`, then their derivatives. DH_ is D before it is dh;
-# MOVED_ is how the body turns against the root.
+# MOVED_ is the turn of the body relative to the root.
 OMEGA_, ALPHA_, a_, F_, DOMEGA_, DALPHA_, da_, DF_, DH_, DG_, DW_, MOVED_, CHANGE_COLUMNS = (
     SCRATCH + k for k in (12, 15, 18, 21, 27, 30, 33, 36, 42, 48, 58, 64, 67))
 
 
 @helper
 def acceleration_of_points_change(omega, domega, dalpha):
-    """Return how the matrix of `acceleration_of_points` changes, by its columns."""
+    """Return the change of the matrix of `acceleration_of_points`, by its columns."""
     x, y, z = omega
     dx, dy, dz = domega
     xx, yy, zz = 2.0 * x * dx, 2.0 * y * dy, 2.0 * z * dz
@@ -58,7 +58,7 @@ def acceleration_of_points_change(omega, domega, dalpha):
 
 @helper
 def write_changes(robot, changes):
-    """Write what changes about the bodies to their columns D, DG_ and DW_."""
+    """Write the changes of the bodies to their columns D, DG_ and DW_."""
     for block in range(0, end(robot), BLOCK):
         for k in range(DH_, MOVED_):
             for b in range(block, block + LANES):
@@ -71,7 +71,7 @@ def write_changes(robot, changes):
 
 @helper
 def turn_wrenches_back(robot, turning):
-    """Write how wrenches change that do not turn with the bodies that they act on."""
+    """Write the changes of wrenches that do not turn with the bodies that they act on."""
     store3(robot, GROUND, MOVED_, (0.0, 0.0, 0.0))
     for i in range(1, count(robot)):
         b = place(i)
@@ -110,7 +110,7 @@ def inverse_dynamics_change(robot, screws, q, v, a, dq, dv, da, changes, turning
     store3(robot, GROUND, DOMEGA_, zero)
     store3(robot, GROUND, DALPHA_, zero)
     store3(robot, GROUND, da_, zero)
-    # Root to leaves: how each body moves, and how that changes.
+    # Root to leaves: the motion of each body, and its change.
     for i in range(1, n):
         b = place(i)
         up = parent(robot, b)
@@ -185,7 +185,7 @@ def inverse_dynamics_change(robot, screws, q, v, a, dq, dv, da, changes, turning
               add_cross(dF[1], turned, force))
         store6(robot, up, F_, add_to_parent(load6(robot, up, F_), R, r, F))
         store6(robot, up, DF_, add_to_parent(load6(robot, up, DF_), R, r, dF))
-    # What is not finite may show in the moments on the ground alone.
+    # A number that is not finite may show only in the moments on the ground.
     moment = add(load3(robot, GROUND, F_), load3(robot, GROUND, DF_))
     return math.isfinite(total + moment[0] + moment[1] + moment[2])
 
@@ -223,7 +223,7 @@ def hybrid_dynamics_change(robot, screws, q, v, a, tau, prescribed, directions, 
         fine = inverse_dynamics_change(robot, screws, q, v, x, directions[0], directions[1], da,
                                        changes, turning, dtau)
     if fine:
-        # What is not read must be finite, too.
+        # Entries that are not read must be finite, too.
         total = 0.0
         for i in range(len(da)):
             x[i], F[i] = 0.0, directions[3, i] - dtau[i]

@@ -4,11 +4,11 @@
 The Jacobian of one link, its rates and its derivatives, from the link to the root.
 
 All in the axes and about the origin of the link, as if the link stood still and the joints on its
-way to the root moved what is behind them. With J_j the column of joint j and
+way to the root moved everything behind them. With J_j the column of joint j and
 
     W_j = sum J_i v_i    over the joints i between joint j and the link,
 
-which is how the link moves against the body that joint j moves, the columns follow the rules
+the motion of the link relative to the body that joint j moves, the columns follow the rules
 
     dJ_j/dt     = -ad_Wj J_j
     d2J_j/dt2   = -ad_Wj' J_j - ad_Wj dJ_j/dt,    Wj' = sum dJ_i/dt v_i + J_i a_i
@@ -16,7 +16,7 @@ which is how the link moves against the body that joint j moves, the columns fol
     dJ_j'/dq_h  = ad_x J_j + ad_Wj ad_Jh J_j,     x = ad_Jh (W_j - W_g),    dJ_j'/dv_h = dJ_j/dq_h
 
 where J_j' is dJ_j/dt, h is a joint between j and the link (no other changes J_j), and g is the one
-before h on the way to the link: W_j - W_g is what moves between j and h. The columns of a ball or
+before h on the way to the link: W_j - W_g is the motion between j and h. The columns of a ball or
 a free joint are fixed to the body that it moves: none of them is between another and the link.
 
 Garofalo et al. (28)-(33); Vlasblom (1.13), (2.3), (2.13), (2.21).
@@ -39,7 +39,7 @@ J_, W_ = (SCRATCH + k for k in (12, 18))
 
 @helper
 def zero_if_finite(x):
-    """Return 0, or NaN if a vector holds a number that is not finite."""
+    """Return 0, or NaN if a vector has an entry that is not finite."""
     total = 0.0
     for entry in x:
         total += 0.0 * entry
@@ -48,7 +48,7 @@ def zero_if_finite(x):
 
 @helper
 def zero_if_valid(robot, screws, q):
-    """Return 0, or NaN if q holds a number that is not finite or a quaternion that is zero."""
+    """Return 0, or NaN if q has an entry that is not finite or a quaternion that is zero."""
     total = zero_if_finite(q)
     if screws is None:
         for i in range(1, count(robot)):
@@ -108,10 +108,10 @@ def jacobian_columns(robot, screws, q, link_row, rows):
     Write the Jacobian of a link about its origin, and its 4x4 pose.
 
     ``link_row`` has one row: the body that the link belongs to, its pose in the frame of that
-    body, rotation and position, and 1 where the Jacobian is wanted in the axes of the world or 0
-    where it is wanted in those of the link. The first six of the ten ``rows`` take the Jacobian,
-    the others the pose. Returns whether q has the right length and is finite, and no quaternion of
-    a joint that carries the link is zero.
+    body, rotation and position, and 1 for a Jacobian in the axes of the world or 0 for those of
+    the link. The first six of the ten ``rows`` receive the Jacobian, the others the pose. Returns
+    whether q has the right length and is finite, and no quaternion of a joint that carries the
+    link is zero.
 
     """
     if not fits(robot, q, None):

@@ -9,14 +9,14 @@ a joint j, that is, i carries j or is j, and the composite body beyond j,
     M_ij = S_i^T F2,    C_ij = S_i^T F1,    C_ji = dS_i/dt^T F2 + S_i^T F3,
     F1 = I dS_j/dt + B S_j,    F2 = I S_j,    F3 = B^T S_j.
 
-A step of q_h moves all that joint h carries rigidly along S_h, and moreover, as the velocities
-stay, makes it faster by S'_h = ad_Vp S_h, V_p the twist of the body that joint h hangs on. Motions
-x, forces F and matrices B that take motions to forces, of what is moved, change by
+A step of q_h moves all that joint h carries rigidly along S_h. In addition, as the velocities
+stay, it changes its twist by S'_h = ad_Vp S_h, V_p the twist of the body that joint h hangs on.
+By the rigid motion, motions x, forces F and matrices B that take motions to forces change by
 
     ad_Sh x,    -ad_Sh^T F,    -ad_Sh^T B - B ad_Sh,
 
-and I and B, which is linear in the velocity, so that B becomes B(S'_h) and dS_j/dt becomes
-ad_S'h S_j where it is due to the gain in speed (primes). This leaves three cases:
+and so do I and B. By the change of the twist (primes), B, which is linear in the velocity, changes
+by B(S'_h), and dS_j/dt by ad_S'h S_j. This leaves three cases:
 
     h carries i:               dC_ij = S_i^T F1',    dC_ji = (ad_S'h S_i)^T F2 + S_i^T F3',
                                dM_ij = 0
@@ -29,7 +29,7 @@ C is linear in the velocities: its derivative by v_h is C where v_h is 1 and all
 with the twist S_h of all that h carries. The columns of a ball or a free joint carry each other.
 Garofalo et al. (24a)-(24c), summed up in another order.
 
-For the other factorization of C, `use_body_factorization`, B has a skew part more.
+For the other factorization of C, `use_body_factorization`, B has an additional skew part.
 
 """
 
@@ -197,7 +197,7 @@ def turn_coriolis(robot, screws, skew, by_q, by_v, far, near):
     F1 = add6(inertia_times(G, S_rate), times(skew, B, S))
     F2 = inertia_times(G, S)
     F3 = transposed_times(skew, B, S)
-    # Of the gain in speed, and of the velocity h alone.
+    # Of the change of the twist, and of the velocity h alone.
     B = coriolis_part(skew, first, G)
     gain_1 = add6(inertia_times(G, ad(first, S)), times(skew, B, S))
     gain_3 = transposed_times(skew, B, S)

@@ -31,8 +31,8 @@ def expand(positions, velocities, nq, nv, q, x, y, z, tree):
     """
     Write the tree's q, x, y and z one behind the other to `tree`.
 
-    x, y and z are velocities or accelerations. Returns whether all have the right lengths, without
-    which nothing is written.
+    x, y and z are velocities or accelerations. Returns whether all have the right lengths; nothing
+    is written otherwise.
 
     """
     if len(q) != nq or len(x) != nv or len(y) != nv or len(z) != nv:
@@ -112,7 +112,7 @@ def fold_stacked(velocities, nv, squares, rows, A, folded):
 @kernel
 def dense_hybrid_dynamics(M, b, a, tau, prescribed, all_a, all_tau, L):
     """
-    Solve M a + b = tau for what is not given of a and tau [K (33)].
+    Solve M a + b = tau for the entries of a and tau that are not given [K (33)].
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def dense_hybrid_dynamics(M, b, a, tau, prescribed, all_a, all_tau, L):
     prescribed : ndarray of bool, shape (nv,)
         Where the acceleration is given.
     all_a, all_tau : ndarray, shape (nv,)
-        What is given, and what is found.
+        All entries, given and computed.
     L : ndarray, shape (nv, nv)
         Room for a factor of M.
 

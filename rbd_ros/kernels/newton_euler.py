@@ -44,7 +44,7 @@ def recursion(robot, screws, q, v, a):
     store3(robot, GROUND, OMEGA_, zero)
     store3(robot, GROUND, ALPHA_, zero)
     store3(robot, GROUND, a_, scale(-1.0, load3(robot, GROUND, GRAVITY)))
-    # Root to leaves: how each body moves.
+    # Root to leaves: the motion of each body.
     for i in range(1, n):
         b = place(i)
         up = parent(robot, b)
@@ -90,12 +90,12 @@ def recursion(robot, screws, q, v, a):
         total += torque
         store6(robot, up, F_, add_to_parent(load6(robot, up, F_), load33(robot, b, R_),
                                             load3(robot, b, r_), F))
-    # A position that is not finite may show in the moment on the ground alone.
+    # A position that is not finite may show only in the moment on the ground.
     moment = load3(robot, GROUND, F_)
     return math.isfinite(total + moment[0] + moment[1] + moment[2])
 
 
-# Two kernels: None as an argument would take a call from Python longer than all the rest.
+# Two kernels: passing None from Python would take longer than all the rest.
 @kernel
 def newton_euler(robot, screws, q, v, a):
     """Do the `recursion`, and return whether all is finite."""

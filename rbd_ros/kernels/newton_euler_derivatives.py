@@ -51,8 +51,8 @@ def inverse_dynamics_jacobians(robot, screws, q, v, a, jacobians):
     """
     Write dtau/dq, dtau/dv and M side by side to `jacobians`, shape (nv, 3 nv).
 
-    Forces from outside turn with the bodies that they act on. Returns whether the results are
-    finite; nothing is written, and False returned, if q, v or a has a wrong length.
+    External forces turn with the bodies that they act on. Returns whether the results are finite;
+    nothing is written, and False returned, if q, v or a has a wrong length.
 
     """
     if not (fits(robot, q, v) and fits(robot, q, a)):
@@ -232,8 +232,7 @@ def hybrid_dynamics_jacobians(robot, jacobians, L, solved):
         for c in range(3 * nv):
             solved[i, c] *= inverse
     if some_given:
-        # The torques feel the accelerations that were found, of what carries and of what is
-        # carried.
+        # The torques depend on the computed accelerations of joints that carry, or are carried.
         for i in range(nv):
             b = parent(robot, place(i + 1))
             while b > 0:
@@ -245,7 +244,7 @@ def hybrid_dynamics_jacobians(robot, jacobians, L, solved):
                 b = parent(robot, b)
     total = 0.0
     for i in range(nv):
-        # A pivot that is no number spoils its whole row.
+        # A pivot that is NaN spoils its whole row.
         total += solved[i, 0] + solved[i, nv] + solved[i, by_a]
     return math.isfinite(total)
 

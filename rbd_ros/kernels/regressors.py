@@ -31,9 +31,9 @@ J^T G V, the kinetic energy that of 1/2 V^T G V, and the potential energy that o
 
 Lynch and Park (9.41) for the kinetic energy.
 
-Row k of ``links`` holds the body that is meant, and the rotation from the link's axes to those of
-the body; columns 10 k ... 10 k + 9 of the results are for its parameters. Entries of joints that
-do not carry the body are not written: they must be zero already.
+Row k of ``links`` has the number of a body, and the rotation from the link's axes to those of the
+body; columns 10 k ... 10 k + 9 of the results are for its parameters. Entries of joints that do
+not carry the body are not written: they must be zero already.
 
 """
 

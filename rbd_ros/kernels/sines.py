@@ -30,7 +30,7 @@ def has_vector_library():
     if numba.config.DISABLE_JIT or platform.machine() != 'x86_64':
         return False
     try:
-        # First of all: a kernel from the cache may need it, whatever was asked for this time.
+        # Before the other checks: a kernel from the cache may need it in any case.
         binding.load_library_permanently('libmvec.so.1')
     except RuntimeError:
         return False

@@ -11,7 +11,7 @@ where Q R is the QR factorization of X with a root of D below it: nothing is squ
 Rows of J^T and X are zero but for the joints on the way from the root to the link. The singular
 values of J, which has six, are those of the factor R_J of J^T = Q_J R_J, by Jacobi's rotations of
 its columns until they are at right angles: then their lengths are the singular values, and the
-rotations hold the left singular vectors of J [Hestenes].
+rotations give the left singular vectors of J [Hestenes (1958)].
 
 Lynch and Park (9.90)-(9.99).
 
@@ -22,9 +22,9 @@ import math
 from rbd_ros.kernels.articulated_bodies import SINGULAR
 from rbd_ros.kernels.compiled import helper, kernel
 
-# A singular value that is a smaller share of the largest is zero but for rounding.
+# A singular value that is a smaller share of the largest is taken for rounding of zero.
 ROUNDING = 1e-14
-# Cosine at which two columns are at right angles, and sweeps after which nothing gets better.
+# Cosine at which two columns count as orthogonal, and the largest number of sweeps.
 RIGHT_ANGLE = 1e-15
 SWEEPS = 30
 # What `task_space` returns where the link does not move.
@@ -37,7 +37,7 @@ def factor_mass_matrix(M, ahead, L):
     Write L with M = L^T L; return 1 + the first velocity that moves no inertia, or 0.
 
     ``ahead[i]`` is the last velocity before i that has entries with it in M, or -1; that one has
-    entries with all others before it that i has them with.
+    entries with all previous ones with which i has entries.
 
     """
     n = len(ahead)

@@ -3,9 +3,10 @@
 """
 Poses, twists, accelerations and inertias of the bodies in one frame with the world's axes.
 
-Many kernels begin with `move_bodies`, which goes from the root to the leaves, and most of them go
-on with `compose_bodies`: a composite body is all that a joint carries, as if it were one. In one
-frame inertias and the like are simply added. Each kernel has columns of its own behind these.
+Many kernels begin with `move_bodies`, which goes from the root to the leaves, and most of them
+continue with `compose_bodies`: a composite body is all that a joint carries, taken as one body. In
+one frame, inertias and similar sums are simply added. Each kernel has columns of its own behind
+these.
 
 """
 
@@ -30,9 +31,9 @@ def ground_origin(robot, screws):
     """
     Return the position of the ground in the frame that the recursions work in.
 
-    That frame has the world's axes. Its origin is the world's too, or a floating base where there
-    is one: a robot far from the world's origin then loses no digits. Poses in the parents must be
-    there already.
+    That frame has the world's axes. Its origin is the world's, too, or that of a floating base if
+    there is one: a robot far from the world's origin then loses no digits. The poses in the
+    parents must be known already.
 
     """
     if is_free(robot, screws, place(1)):
@@ -81,7 +82,7 @@ def world_joint_motion(robot, screws, i, R, r, S, v):
 
 @helper
 def against_gravity(robot):
-    """Return the acceleration of the ground that is felt as gravity."""
+    """Return the acceleration of the ground that is equivalent to gravity."""
     return ((0.0, 0.0, 0.0), scale(-1.0, load3(robot, GROUND, GRAVITY)))
 
 

@@ -1,14 +1,14 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Joint states as they come: serialized, and from one sender alike but for their numbers.
+Reads serialized joint states, which differ only in their numbers if they have the same sender.
 
-What it gains: to convert the names of 32 joints takes as long as to compute the dynamics five
+What it gains: converting the names of 32 joints takes as long as computing the dynamics five
 times; here only numbers are read.
-What guards it: all texts and counts of a message are compared with those of one that the
-middleware has converted, byte by byte. Whatever differs is converted as a whole.
-What breaks it: a middleware that does not send plain CDR, least significant byte first. Every
-message is then converted as a whole: what is read is the same, and takes longer.
+What guards it: all texts and counts of a message are compared, byte by byte, with those of one
+that the middleware has converted. A message that differs is converted as a whole.
+What breaks it: a middleware that does not send plain little-endian CDR. Every message is then
+converted as a whole, which gives the same result, but takes longer.
 
 """
 
@@ -22,20 +22,20 @@ from rbd_ros.joint_state_layout import Layout
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
-# s, between two looks at how messages are laid out: a look takes longer than to convert one.
+# s, between two attempts to learn a layout, which take longer than converting a message.
 LOOK_PERIOD = 1.0
-# Layouts that are known at a time
+# The largest number of layouts known at a time.
 MOST = 8
 
 
 class State(NamedTuple):
     """
-    What a joint state says.
+    The content of a joint state.
 
     Attributes
     ----------
     stamp : builtin_interfaces.msg.Time
-        Of its header.
+        Stamp of its header.
     name : list of str
         Joints.
     position, velocity, effort : sequence of float
@@ -52,9 +52,9 @@ class State(NamedTuple):
 
 class Reader:
     """
-    Reads joint states without converting the names of the joints time and again.
+    Reads joint states without converting the names of the joints every time.
 
-    A message that is not known to have the same ones is converted as a whole: what is read is the
+    A message that is not known to have the same names is converted as a whole; the result is the
     same in either case.
 
     """
@@ -65,7 +65,7 @@ class Reader:
 
     def read(self, raw: bytes) -> State:
         """
-        Return what a message says.
+        Return the content of a message.
 
         Parameters
         ----------

@@ -1,14 +1,14 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Serialized messages that are kept, and whose numbers are written where they are.
+Serialized messages that are kept, with numbers that are updated in place.
 
-What it gains: to convert the names of 32 joints and to serialize them takes longer than all else
-that it takes to publish a message, and they are the same each time.
-What guards it: where the numbers are is looked for in what the middleware makes of numbers that
-stand out, and a second message, filled with others, must read as the middleware's own.
-What breaks it: a middleware that compresses, or that serializes numbers in another order than this
-machine's. Messages are then converted and serialized each time, and a warning says so.
+What it gains: converting and serializing the names of 32 joints takes longer than everything else
+in publishing a message, and they are always the same.
+What guards it: the places of the numbers are found by serializing recognizable ones, and a second
+message, filled with others, must be read like the middleware's own.
+What breaks it: a middleware that compresses, or that serializes numbers in another byte order than
+this machine's. Messages are then converted and serialized each time, and a warning is logged.
 
 """
 
@@ -31,25 +31,24 @@ _log = logging.getLogger('rbd_ros')
 
 
 class _Elsewhere(Exception):
-    """The numbers of a message are not where they were looked for."""
+    """The numbers of a message were not found."""
 
 
 class Template:
     """
     A serialized message of which only numbers change.
 
-    To make a template takes as long as to publish several messages.
+    Making a template takes as long as publishing several messages.
 
     Parameters
     ----------
     message : ROS message
-        With all that does not change.
+        The message, complete but for stamps and numbers.
     headers : list of std_msgs.msg.Header
-        Those in it that are stamped.
+        The headers in it, which are stamped.
     fields : dict
-        By the names of what they hold, or other keys, arrays of doubles that lie in a row in the
-        message: the shape of each, and a function that writes it, as a flat `array.array`, to the
-        message.
+        The numbers that change, by key: contiguous arrays of doubles, each with its shape and a
+        function that writes it, as a flat `array.array`, to the message.
 
     """
 
@@ -67,18 +66,18 @@ class Template:
                          type(message).__name__)
 
     def _marks(self, seed: int) -> tuple[Time, dict[Any, np.ndarray]]:
-        """Return a stamp and numbers that stand out."""
+        """Return a recognizable stamp and recognizable numbers."""
         rng = np.random.default_rng(seed)
         return (Time(sec=int(rng.integers(2 ** 29, 2 ** 30)), nanosec=int(rng.integers(2 ** 29))),
                 {name: rng.random(shape) for name, (shape, _) in self._fields.items()})
 
     def _layout(self) -> tuple[bytearray, list[int], list[tuple[np.ndarray, Any]]]:
-        """Return a serialized message, where its stamps are, and views of its numbers by name."""
+        """Return a serialized message, the places of its stamps, and views of its numbers."""
         stamp, marks = self._marks(0)
         data, found = bytearray(self._serialized(stamp, marks)), 0
 
         def find(mark: bytes, start: int) -> int:
-            # Beyond the message there may be anything, what was sent before too; the first counts.
+            # Behind the message there may be stale bytes, too: the first match counts.
             place = data.find(mark, start)
             if place < 0:
                 raise _Elsewhere
@@ -97,7 +96,7 @@ class Template:
     def _check(self) -> None:
         """Compare a filled message with a serialized one."""
         stamp, marks = self._marks(1)
-        # Both as the middleware reads them, which rounds colors.
+        # Compare both as the middleware reads them, because it rounds colors.
         filled, whole = (deserialize_message(data, type(self._message))
                          for data in (self.fill(stamp, marks), self._serialized(stamp, marks)))
         if filled != whole:
@@ -118,9 +117,9 @@ class Template:
         Parameters
         ----------
         stamp : builtin_interfaces.msg.Time or None
-            For all headers; None where there are none.
+            For all headers; None if there are none.
         values : mapping
-            By the keys of the fields, arrays of their shapes.
+            Arrays by the keys of the fields.
 
         Returns
         -------
@@ -142,7 +141,7 @@ def field(message: Any, name: str, shape: tuple[int, ...]) -> Field:
 
 
 def numbers(message: Any, *names: str) -> Field:
-    """Return fields of a message for `Template` that are one number each and lie in a row."""
+    """Return consecutive scalar fields of a message as one field for `Template`."""
     def write(flat: 'array[float]') -> None:
         for name, x in zip(names, flat):
             setattr(message, name, x)

@@ -1,14 +1,14 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Messages that wait in the queue of a subscription, taken without asking the executor for each.
+Takes messages that wait in the queue of a subscription, without the executor.
 
-What it gains: an executor looks at all that a node hears before it hands out one message. Where
-states come faster than they are answered, only this finds the newest.
-What guards it: an rclpy that has no such call, or another, is found out at the first one; from
-then on every message comes by way of the executor, in its turn.
-What breaks it: `take_message` belongs to the inner part of rclpy (7.1 to 9.1 have it). Without it
-the node takes more of a processor, and under too much load answers states that are up to ten old.
+What it gains: an executor checks everything that a node waits for before it hands out one message.
+If states arrive faster than they are answered, only this finds the newest.
+What guards it: if rclpy has no such call, or another one, the first call shows it; from then on
+every message comes from the executor, in its turn.
+What breaks it: `take_message` is internal to rclpy (7.1 to 9.1 have it). Without it the node takes
+more processor time, and under overload answers states that are up to ten old.
 
 """
 
@@ -41,12 +41,12 @@ class WaitingMessages:
         Parameters
         ----------
         subscription : rclpy.subscription.Subscription
-            Of that kind, and raw.
+            A raw subscription of that kind.
 
         Returns
         -------
         bytes or None
-            None: none waits, the subscription is closed, or this rclpy cannot be asked.
+            None: none waits, the subscription is closed, or this rclpy has no such call.
 
         """
         if not self._possible:
