@@ -1,7 +1,7 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Drives as a parameter file of ROS 2: what URDF cannot say of them, and what it can.
+Drives as a parameter file of ROS 2: all of their coefficients, also those that URDF lacks.
 
 The dynamics node takes the same file::
 
@@ -33,27 +33,27 @@ import yaml
 
 _MEANINGS = {
     'damping': 'viscous friction, N m s/rad or N s/m',
-    'damping_asymmetry': 'what it is greater by in the positive direction',
+    'damping_asymmetry': 'excess of it in the positive direction, lack in the negative one',
     'friction': 'Coulomb friction, N m or N',
-    'friction_asymmetry': 'what it is greater by in the positive direction',
-    'stribeck_friction': 'what it is greater by near rest, N m or N',
-    'stribeck_velocity': 'the speed at which 1/e of that is left, rad/s or m/s',
-    'effort_offset': 'the effort that it takes to feel none, N m or N',
-    'armature': 'inertia of the rotor as the joint feels it, kg m^2 or kg'}
+    'friction_asymmetry': 'excess of it in the positive direction, lack in the negative one',
+    'stribeck_friction': 'excess of it near rest, N m or N',
+    'stribeck_velocity': 'speed at which that has fallen to 1/e, rad/s or m/s',
+    'effort_offset': 'effort at which the joint exerts no torque, N m or N',
+    'armature': 'rotor inertia, reflected to the joint side, kg m^2 or kg'}
 
 
 def save_drives(model: Model, path: str | PathLike[str]) -> None:
     """
-    Write the drives of a robot to a parameter file, as a whole or not at all.
+    Write the drives of a robot to a parameter file, completely or not at all.
 
-    Joints that mimic others stand there with drives of their own, as in the URDF.
+    Joints that mimic others have drives of their own there, as in the URDF.
 
     Parameters
     ----------
     model : Model
         The robot.
     path : str or path-like
-        The file; one that is there is replaced.
+        The file; an existing one is replaced.
 
     Raises
     ------
@@ -74,13 +74,13 @@ def save_drives(model: Model, path: str | PathLike[str]) -> None:
 
 
 def _number(x: float) -> str:
-    """Return a number that every reader of YAML takes for one that is not whole."""
+    """Return a number as text that every reader of YAML takes for a float."""
     text = repr(float(x))
     return text if '.' in text else text.replace('e', '.0e')
 
 
 def _coordinates(model: Model) -> dict[str, tuple[str, int]]:
-    """Return joint and place of every velocity by its name, of joints that mimic others too."""
+    """Return joint and index of every velocity by its name, also for joints that mimic others."""
     return {joint.name + suffix: (joint.name, k) for joint in model.joints
             for k, suffix in enumerate(KINDS[joint.kind].velocity_suffixes)}
 
@@ -94,8 +94,8 @@ def load_drives(model: Model, path: str | PathLike[str]) -> Model:
     model : Model
         The robot.
     path : str or path-like
-        The file, as `save_drives` writes it. It may hold other parameters too, leave out
-        coefficients, which then stay as they are, and joints.
+        The file, as `save_drives` writes it. It may also contain other parameters, and leave out
+        joints and coefficients, which then stay as they are.
 
     Returns
     -------
@@ -105,8 +105,8 @@ def load_drives(model: Model, path: str | PathLike[str]) -> Model:
     Raises
     ------
     ModelError
-        If the file cannot be read or has no drives, names a joint or a coefficient that is not
-        there, or the robot cannot have such drives.
+        If the file cannot be read or has no drives, names an unknown joint or coefficient, or the
+        robot cannot have such drives.
 
     """
     check_model(model)
@@ -142,7 +142,7 @@ def _nodes(document: Any, name: str = '') -> Iterator[tuple[str, dict]]:
 
 
 def _drives(parameters: dict) -> dict[str, Any]:
-    """Return what is said of drives, with names as a tree or with dots."""
+    """Return the parameters of drives, whose names are nested or have dots."""
     drives = parameters.get('drives')
     return {**(drives if isinstance(drives, dict) else {}),
             **{key.removeprefix('drives.'): value for key, value in parameters.items()
@@ -152,7 +152,7 @@ def _drives(parameters: dict) -> dict[str, Any]:
 def with_named_drives(model: Model, joints: Sequence[str],
                       coefficients: Mapping[str, Sequence[float]]) -> Model:
     """
-    Return the robot with other drives of joints that are named.
+    Return the robot with other drives for some joints.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def with_named_drives(model: Model, joints: Sequence[str],
     joints : sequence of str
         Names of velocities, joints that mimic others among them.
     coefficients : mapping of str to sequence of float
-        By the name of the coefficient, its values for these joints; none: they stay.
+        Values for these joints, by the name of the coefficient; others stay.
 
     Returns
     -------
@@ -194,7 +194,7 @@ def with_named_drives(model: Model, joints: Sequence[str],
         numbers = _numbers(label, values)
         if numbers and len(numbers) != len(joints):
             raise ModelError(f'drives.{label} has {len(numbers)} entries, drives.joints has '
-                             f'{len(joints)}: they must be as many')
+                             f'{len(joints)}: the numbers must be equal')
         change = changes[label] = {joint.name: np.array(getattr(joint, label))
                                    for joint in model.joints if joint.nv}
         for name, x in zip(joints, numbers):
@@ -204,7 +204,7 @@ def with_named_drives(model: Model, joints: Sequence[str],
 
 
 def _numbers(label: str, values: Any) -> list[float]:
-    """Return numbers as they stand in a file; YAML takes 1e-3 for a text."""
+    """Return numbers as they are in a file; YAML takes 1e-3 for a string."""
     try:
         if isinstance(values, (list, tuple)) and not any(isinstance(x, bool) for x in values):
             return [float(x) for x in values]

@@ -1,12 +1,12 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-URDF text to a model.
+Reads models from URDF.
 
-Document types and entities are refused before the document is parsed. No more of it is read than
-dynamics needs: no mesh is opened, and no mistake in a colour, a transmission or an element of
-Gazebo stops a robot. (urdf_parser_py reads all of a document or nothing: it takes longer than this
-module and the model together, and refuses five of the 69 robots of example-robot-data.)
+Document types and entities are refused before the document is parsed. Only what dynamics needs is
+read: no mesh is opened, and mistakes in colours, transmissions or elements of Gazebo do no harm.
+(urdf_parser_py reads all of a document or nothing: it takes longer than this module and the model
+together, and refuses five of the 69 robots of example-robot-data.)
 
 """
 
@@ -32,10 +32,10 @@ from rbd_ros.model.xacro_files import expand_xacro, SUFFIX
 from rbd_ros.texts import listed, printable
 from rbd_ros.validation import shown, whole_number
 
-# The longest text that is read, bytes: forty times the largest robot that was ever seen.
+# The longest text that is read, bytes: forty times that of the largest known robot.
 LARGEST_TEXT = 64 * 2 ** 20
 
-# What URDF calls a kind of joint, and what it is called here.
+# Kinds of joints as they are called in URDF, and here.
 URDF_KINDS = {'fixed': 'fixed', 'revolute': 'revolute', 'continuous': 'continuous',
               'prismatic': 'prismatic', 'floating': 'free', 'planar': 'planar'}
 # Kinds whose joints may have limits, dynamics and mimics.
@@ -59,12 +59,12 @@ def load_urdf(path: str | PathLike[str], *, floating_base: bool = False,
         Acceleration of gravity in the root link's frame, or in the world's with a floating base,
         m/s^2.
     strict : bool
-        Refuse what otherwise is warned of: inertias that no body can have, negative limits, joints
-        that mimic one which is not there, robots without links.
+        Refuse what otherwise causes warnings: inertias that no body can have, negative limits,
+        joints that mimic an unknown one, robots without links.
     max_joints : int, optional
-        Refuse robots with more joints, fixed ones included, before anything is made of them.
+        Refuse robots with more joints, fixed ones included, before they are built.
     xacro_arguments : iterable of str
-        What xacro is told, each ``name:=value``.
+        Arguments of xacro, each ``name:=value``.
 
     Returns
     -------
@@ -99,7 +99,7 @@ def read_file(path: str | PathLike[str], xacro_arguments: Iterable[str] = ()) ->
     except OSError as error:
         raise UrdfError(f'{printable(str(path), 300)} cannot be read: {error.strerror}') from None
     except (TypeError, ValueError) as error:
-        raise UrdfError(f'{shown(path)} is no path of a file: {error}') from None
+        raise UrdfError(f'{shown(path)} is not the path of a file: {error}') from None
     if Path(path).suffix == SUFFIX:
         try:
             return expand_xacro(path, xacro_arguments)
@@ -215,7 +215,7 @@ def parse(text: str, *, comments: bool = False) -> etree._Element:
 
 
 def _check_count(root: etree._Element, max_joints: int | None) -> None:
-    """Refuse a robot that is too large before anything is made of it."""
+    """Refuse a robot that is too large before it is built."""
     count = sum(1 for _ in root.iterchildren('joint'))
     if max_joints is not None and count > whole_number('max_joints', max_joints, least=0):
         raise UrdfError(f'the robot has {count} joints, max_joints is {max_joints}: simplify it, '
@@ -224,7 +224,7 @@ def _check_count(root: etree._Element, max_joints: int | None) -> None:
 
 class _Element:
     """
-    An element of the document, and where it is, for messages.
+    An element of the document, with its place for messages.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ class _Element:
             self._children.setdefault(child.tag, []).append(child)
 
     def child(self, tag: str) -> '_Element | None':
-        """Return the one child with a tag, None if there is none."""
+        """Return the only child with a tag, or None."""
         found = self._children.get(tag)
         if found is None:
             return None
@@ -262,11 +262,11 @@ class _Element:
                          f'<{self._element.tag}> has no {what}')
 
     def has(self, name: str) -> bool:
-        """Return whether there is an attribute."""
+        """Return whether an attribute exists."""
         return self._element.get(name) is not None
 
     def text(self, name: str) -> str:
-        """Return an attribute that must be there."""
+        """Return a required attribute."""
         value = self._element.get(name)
         if value is None:
             raise self._lack(name)
@@ -276,7 +276,7 @@ class _Element:
         return value
 
     def number(self, name: str, default: float | None = None) -> float:
-        """Return an attribute that holds a number; it must be there unless there is a default."""
+        """Return an attribute as a number; it is required unless there is a default."""
         value = self._element.get(name)
         if value is None:
             if default is None:
@@ -285,7 +285,7 @@ class _Element:
         return self._numbers(name, value, 1)[0]
 
     def vector(self, name: str, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
-        """Return an attribute that holds three numbers."""
+        """Return an attribute as three numbers."""
         value = self._element.get(name)
         if value is None:
             if default is None:
@@ -307,12 +307,12 @@ class _Element:
 
 
 _NOWHERE = (0.0, 0.0, 0.0)
-# rad; no angle of an origin need be larger
+# rad; the angles of an origin need not be larger
 FULL_TURN = 6.3
 
 
 def _placement(element: etree._Element, notes: list[str]) -> np.ndarray:
-    """Return the pose that the <origin> of an element says."""
+    """Return the pose in the <origin> of an element."""
     origin = element.child('origin')
     if origin is None:
         return np.eye(4)
@@ -345,7 +345,7 @@ def _link(element: etree._Element, notes: list[str]) -> Link:
     if moments is not None:
         xx, xy, xz, yy, yz, zz = (moments.number(key) for key in _INERTIA)
         R = T[:3, :3]
-        # What is beyond all bounds is refused by name, with all else that links cannot have.
+        # Numbers that overflow are refused later, by name, with other impossible ones.
         with np.errstate(over='ignore', invalid='ignore'):
             inertia = R @ np.array(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))) @ R.T
             inertia = 0.5 * (inertia + inertia.T)

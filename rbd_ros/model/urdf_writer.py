@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-A model to URDF text.
+Writes models as URDF.
 
-Where the text that the model was read from is given, it is edited: only what differs between that
-robot and this one is written anew, and shapes, comments and whatever else it holds stay.
+If the text that the model was read from is given, it is edited: only what differs between that
+robot and this one is written anew; shapes, comments and everything else stay.
 
 """
 
@@ -28,7 +28,7 @@ from rbd_ros.validation import check_model
 from rbd_ros.whole_files import whole_files
 
 _TYPES = {kind: name for name, kind in URDF_KINDS.items()}
-# What a drive may have in URDF; for joints with one velocity.
+# Coefficients of drives that URDF has, for joints with one velocity.
 _DYNAMICS = ('damping', 'friction')
 _INDENT = '  '
 
@@ -38,27 +38,28 @@ Attributes = Mapping[str, str] | None
 def save_urdf(model: Model, path: str | PathLike[str], *,
               source: str | bytes | PathLike[str] | None = None) -> None:
     """
-    Write a robot to a URDF file, as a whole or not at all.
+    Write a robot to a URDF file, completely or not at all.
 
-    `load_urdf` reads the same robot from it, but for gravity and the drives: URDF has ``damping``
-    and ``friction`` of joints with one velocity; `rbd_ros.model.save_drives` writes all of it. A
-    load becomes a link ``<link>/payload`` with a fixed joint, which is read as a load.
+    `load_urdf` reads the same robot from it, except for gravity and most coefficients of drives:
+    URDF has only ``damping`` and ``friction`` of joints with one velocity;
+    `rbd_ros.model.save_drives` writes all of them. A load becomes a link ``<link>/payload`` with a
+    fixed joint, which is read as a load.
 
     Parameters
     ----------
     model : Model
         The robot.
     path : str or path-like
-        The file; one that is there is replaced.
+        The file; an existing one is replaced.
     source : str, bytes or path-like, optional
         The URDF, or the path of the URDF or xacro file, that the robot was read from before it was
-        changed. All that dynamics do not need is taken from it, and what was not changed stands as
-        it stood there. None: the file has nothing but dynamics.
+        changed. Everything that dynamics does not need is copied from it, and everything that was
+        not changed stays as it was there. None: the file has only what dynamics needs.
 
     Raises
     ------
     ModelError
-        If URDF cannot say what a joint is; the message names it.
+        If URDF cannot express a joint; the message names it.
     UrdfError
         If ``source`` cannot be read.
     OSError
@@ -67,21 +68,21 @@ def save_urdf(model: Model, path: str | PathLike[str], *,
     Warns
     -----
     ModelWarning
-        Of what drives have besides.
+        About coefficients of drives that URDF does not have.
 
     """
     check_model(model)
     text = _text(model, source)
     unsaid = _unsaid_drives(model)
     if unsaid:
-        warnings.warn(f'URDF cannot say {listed(unsaid)}: use save_drives as well', ModelWarning,
+        warnings.warn(f'URDF cannot hold {listed(unsaid)}: use save_drives as well', ModelWarning,
                       stacklevel=2)
     with whole_files(path) as (draft,):
         draft.write_text(text, encoding='utf-8')
 
 
 def _unsaid_drives(model: Model) -> list[str]:
-    """Return what drives have that URDF cannot say, with the joints that have it."""
+    """Return coefficients of drives that URDF does not have, with the joints that have them."""
     result = []
     for label in DRIVE:
         names = [joint.name for joint in model.joints if any(getattr(joint, label))
@@ -123,14 +124,14 @@ def _text(model: Model, source: str | bytes | PathLike[str] | None) -> str:
             raise
         raise ModelError(f"robot '{model.name}' has a name that XML cannot hold: "
                          f'{error}') from None
-    # With the comments around the outermost element.
+    # Including the comments around the outermost element.
     parts = [*reversed(list(root.itersiblings(preceding=True))), root, *root.itersiblings()]
     return '\n'.join(['<?xml version="1.0" encoding="utf-8"?>', *(
         etree.tostring(part, encoding='unicode', with_tail=False) for part in parts), ''])
 
 
 def _read(source: str | bytes | PathLike[str]) -> str | bytes:
-    """Return a document that is given itself, or by its path."""
+    """Return a document that is given as text, or by its path."""
     if isinstance(source, bytes) or (isinstance(source, str)
                                      and source.lstrip('\ufeff \t\r\n').startswith('<')):
         return source
@@ -140,7 +141,7 @@ def _read(source: str | bytes | PathLike[str]) -> str | bytes:
 # -- Links and joints. ----------------------------------------------------------------------------
 
 def _write_link(element: etree._Element, link: Link, before: Link | None) -> None:
-    """Let an element say what a link weighs, if it does not yet."""
+    """Write the inertia of a link to its element, if that has another."""
     if before is not None and (link.mass == before.mass and np.array_equal(link.com, before.com)
                                and np.array_equal(link.inertia, before.inertia)):
         return
@@ -158,7 +159,7 @@ def _write_link(element: etree._Element, link: Link, before: Link | None) -> Non
 
 
 def _write_joint(element: etree._Element, joint: Joint, before: Joint | None) -> None:
-    """Let an element say what a joint is, where it does not yet."""
+    """Write a joint to its element, where that differs."""
     if joint.kind not in _TYPES:
         raise ModelError(f"joint '{joint.name}' is {joint.kind}: URDF has no such joint; its "
                          'types are ' + ', '.join(_TYPES.values()))
@@ -187,7 +188,7 @@ def _limit(joint: Joint) -> Attributes:
     if joint.kind in ('revolute', 'prismatic') and all(bounded):
         return {'lower': _words(joint.lower), 'upper': _words(joint.upper), **limits}
     if any(bounded) or (limits and joint.kind != 'continuous'):
-        raise ModelError(f"joint '{joint.name}': URDF cannot say the limits of this {joint.kind} "
+        raise ModelError(f"joint '{joint.name}': URDF cannot hold the limits of this {joint.kind} "
                          f'joint, lower {joint.lower}, upper {joint.upper}, velocity '
                          f'{joint.velocity}, effort {joint.effort}: revolute and prismatic joints '
                          'have both or nothing, continuous ones no positions, others no limits')
@@ -209,7 +210,7 @@ def _mimic(joint: Joint) -> Attributes:
             'offset': _words([mimic.offset])}
 
 
-# What the elements of a joint say, and the attributes of the joint that decide it.
+# The elements of a joint, and the attributes of the joint that they depend on.
 _PARTS: dict[str, tuple[Callable[[Joint], Attributes], tuple[str, ...]]] = {
     'parent': (lambda joint: {'link': joint.parent}, ('parent',)),
     'child': (lambda joint: {'link': joint.child}, ('child',)),
@@ -237,7 +238,7 @@ def _element(root: etree._Element, elements: dict[tuple[str, str], etree._Elemen
 
 
 def _set(parent: etree._Element, tag: str, attributes: Attributes) -> None:
-    """Give a child attributes; None: take it away."""
+    """Set the attributes of a child; None: remove it."""
     child = parent.find(tag)
     if attributes is None:
         if child is not None:
@@ -264,5 +265,5 @@ def _append(parent: etree._Element, tag: str) -> etree._Element:
 
 
 def _remove(element: etree._Element) -> None:
-    """Take an element away, and the space behind it."""
+    """Remove an element, and the space behind it."""
     element.getparent().remove(element)

@@ -155,7 +155,7 @@ def test_a_link_is_followed_and_a_device_is_not_replaced(tmp_path):
     assert (tmp_path / 'link.csv').is_symlink()
     assert (tmp_path / 'file.csv').read_text() == 'text'
     for place in ('/dev/null', tmp_path):
-        with pytest.raises(rbd_ros.RbdError, match='is no file'), whole_files(place):
+        with pytest.raises(rbd_ros.RbdError, match='is not a file'), whole_files(place):
             pass
 
 

@@ -138,7 +138,7 @@ def test_files_that_are_not_there_are_refused_and_nothing_half_is_written(arm, t
             load_drives(arm, path)
     with pytest.raises(rbd_ros.StateError, match='model must be a robot'):
         save_drives(None, tmp_path / 'drives.yaml')
-    with pytest.raises(rbd_ros.RbdError, match='is no file'):
+    with pytest.raises(rbd_ros.RbdError, match='is not a file'):
         save_drives(arm, tmp_path)
     assert not list(tmp_path.iterdir())
 

@@ -484,5 +484,5 @@ def test_what_joints_with_several_coordinates_cannot_have_is_warned_of():
 def test_fault_26_texts_that_are_none_are_refused_by_our_own_error(text):
     with pytest.raises(rbd_ros.UrdfError):
         rbd_ros.load_urdf_string(text)
-    with pytest.raises(rbd_ros.UrdfError, match='is no path of a file'):
+    with pytest.raises(rbd_ros.UrdfError, match='is not the path of a file'):
         rbd_ros.load_urdf('a\0b')

@@ -247,7 +247,7 @@ def test_what_urdf_cannot_say_of_drives_is_warned_of(tmp_path):
 @pytest.mark.parametrize('joint, message', [
     (('spherical', {}), "'j' is spherical: URDF has no such joint"),
     (('helical', {'pitch': 0.1}), "'j' is helical"),
-    (('revolute', {'lower': -1.0}), "'j': URDF cannot say the limits of this revolute"),
+    (('revolute', {'lower': -1.0}), "'j': URDF cannot hold the limits of this revolute"),
     (('revolute', {'effort': 3.0}), 'have both or nothing'),
     (('continuous', {'lower': -1.0, 'upper': 1.0}), 'limits of this continuous'),
     (('planar', {'velocity': 1.0}), 'limits of this planar'),
@@ -301,10 +301,10 @@ def test_bad_sources_names_and_places_are_refused(tmp_path):
     model = rbd_ros.load_urdf_string(COMMENTED)
     path = tmp_path / 'robot.urdf'
     for source, message in (('<robot', 'well-formed'), ('nowhere.urdf', 'cannot be read'),
-                            (b'<sdf/>', 'this is SDF'), (3, 'no path')):
+                            (b'<sdf/>', 'this is SDF'), (3, 'not the path')):
         with pytest.raises(rbd_ros.UrdfError, match=message):
             save_urdf(model, path, source=source)
-    with pytest.raises(rbd_ros.RbdError, match='is no file'):
+    with pytest.raises(rbd_ros.RbdError, match='is not a file'):
         save_urdf(model, tmp_path)
     strange = rbd_ros.ModelBuilder('r').link('a\x00b', mass=1.0).build()
     with pytest.raises(rbd_ros.ModelError, match='a name that XML cannot hold'):

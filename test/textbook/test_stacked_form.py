@@ -10,7 +10,7 @@ import pytest
 import rbd_ros
 from rbd_ros import analysis, textbook
 from rbd_ros.model.description import Link
-from rbd_ros.model.joints import Joint
+from rbd_ros.model.joints import DRIVE, Joint
 from rbd_ros.model.model import rebuild
 from rbd_ros.model.se3 import Ad, ad, inverse, pose
 from rbd_ros.textbook import sums_over_links
@@ -252,7 +252,7 @@ def test_quasi_velocities_transform_m_and_c(seed, kinds):
     euler = tree(seed, [*SCREWS, kinds[0]])[0]
     joints = list(euler.joints)
     joints[-1] = replace(joints[-1], kind=kinds[0])
-    limits = ('lower', 'upper', 'velocity', 'effort', 'damping', 'friction', 'armature')
+    limits = ('lower', 'upper', 'velocity', 'effort', *DRIVE)
     joints = [replace(joint, **dict.fromkeys(limits, ())) for joint in joints]
     euler = rebuild(euler, joints=joints)
     body = rebuild(euler, joints=[
