@@ -57,7 +57,7 @@ def inverse_dynamics(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, A: npt.Ar
     Raises
     ------
     StateError
-        If an array has another shape, or a state holds a non-finite number.
+        If an array has the wrong shape, or a state has a non-finite entry.
 
     """
     Q = rows(model, 'Q', Q, positions=True, finite=False)
@@ -91,7 +91,7 @@ def forward_dynamics(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, Tau: npt.
     Raises
     ------
     StateError
-        If an array has another shape, or a state holds a non-finite number.
+        If an array has the wrong shape, or a state has a non-finite entry.
     SingularError
         If a joint moves no inertia.
 
@@ -129,7 +129,7 @@ def hybrid_dynamics(
     Raises
     ------
     StateError
-        If an array has another shape, or a state holds a non-finite number.
+        If an array has the wrong shape, or a state has a non-finite entry.
     SingularError
         If a joint whose torque is given moves no inertia.
 
@@ -174,7 +174,7 @@ def all_terms(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, *, threads: int 
     Raises
     ------
     StateError
-        If an array has another shape, or a state holds a non-finite number.
+        If an array has the wrong shape, or a state has a non-finite entry.
 
     """
     Q = rows(model, 'Q', Q, positions=True, finite=False)
@@ -211,7 +211,7 @@ def inverse_dynamics_derivatives(
     Raises
     ------
     StateError
-        If an array has another shape, or a state holds a non-finite number.
+        If an array has the wrong shape, or a state has a non-finite entry.
 
     """
     Q = rows(model, 'Q', Q, positions=True, finite=False)
@@ -248,7 +248,7 @@ def forward_dynamics_derivatives(
     Raises
     ------
     StateError
-        If an array has another shape, or a state holds a non-finite number.
+        If an array has the wrong shape, or a state has a non-finite entry.
     SingularError
         If a joint moves no inertia.
 
@@ -294,7 +294,7 @@ def torque_regressor(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, A: npt.Ar
     Raises
     ------
     StateError
-        If an array has another shape, or a state holds a non-finite number.
+        If an array has the wrong shape, or a state has a non-finite entry.
 
     """
     Q = rows(model, 'Q', Q, positions=True, finite=False)

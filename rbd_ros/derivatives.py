@@ -31,8 +31,8 @@ def inverse_dynamics_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLik
     a : array_like, shape (model.nv,)
         Acceleration, rad/s^2 or m/s^2.
     external_wrenches : mapping of str to array_like, optional
-        For each link that something outside pushes: the moment, N m, and force, N, that act on it
-        at its origin, in its axes, with which they turn.
+        External wrenches by link: the moment, N m, and force, N, that act on it at its origin, in
+        its axes, with which they turn.
 
     Returns
     -------
@@ -42,7 +42,7 @@ def inverse_dynamics_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLik
     Raises
     ------
     StateError
-        If ``q``, ``v`` or ``a`` has another shape or holds a non-finite number.
+        If ``q``, ``v`` or ``a`` has the wrong shape or a non-finite entry.
     ModelError
         If a wrench names a link that is not there.
 
@@ -72,8 +72,8 @@ def forward_dynamics_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLik
     tau : array_like, shape (model.nv,)
         N m for revolute, N for prismatic joints.
     external_wrenches : mapping of str to array_like, optional
-        For each link that something outside pushes: the moment, N m, and force, N, that act on it
-        at its origin, in its axes, with which they turn.
+        External wrenches by link: the moment, N m, and force, N, that act on it at its origin, in
+        its axes, with which they turn.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def forward_dynamics_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLik
     Raises
     ------
     StateError
-        If ``q``, ``v`` or ``tau`` has another shape or holds a non-finite number.
+        If ``q``, ``v`` or ``tau`` has the wrong shape or a non-finite entry.
     ModelError
         If a wrench names a link that is not there.
     SingularError
@@ -117,8 +117,8 @@ def hybrid_dynamics_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLike
     prescribed : array_like of bool, shape (model.nv,)
         For each velocity, whether its acceleration is given (true) or its torque (false).
     external_wrenches : mapping of str to array_like, optional
-        For each link that something outside pushes: the moment, N m, and force, N, that act on it
-        at its origin, in its axes, with which they turn.
+        External wrenches by link: the moment, N m, and force, N, that act on it at its origin, in
+        its axes, with which they turn.
 
     Returns
     -------
@@ -129,7 +129,7 @@ def hybrid_dynamics_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLike
     Raises
     ------
     StateError
-        If an argument has another shape or holds a non-finite number.
+        If an argument has the wrong shape or a non-finite entry.
     ModelError
         If a wrench names a link that is not there.
     SingularError

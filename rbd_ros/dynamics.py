@@ -5,7 +5,7 @@ Inverse, forward and hybrid dynamics, and the matrices of the equations of motio
 
     tau = M(q) a + C(q, v) v + g(q) - sum_i J_i^T f_i
 
-where f_i is the force that acts on link i from outside.
+where f_i is the external force on link i.
 
 """
 
@@ -35,8 +35,8 @@ def inverse_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.Ar
     a : array_like, shape (model.nv,)
         Acceleration, rad/s^2 or m/s^2.
     external_wrenches : mapping of str to array_like, optional
-        For each link that something outside pushes: the moment, N m, and force, N, that act on it
-        at its origin, in its axes.
+        External wrenches by link: the moment, N m, and force, N, that act on it at its origin, in
+        its axes.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def inverse_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.Ar
     Raises
     ------
     StateError
-        If ``q``, ``v`` or ``a`` has another shape or holds a non-finite number.
+        If ``q``, ``v`` or ``a`` has the wrong shape or a non-finite entry.
     ModelError
         If a wrench names a link that is not there.
 
@@ -72,8 +72,8 @@ def bias_torques(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, *,
     v : array_like, shape (model.nv,)
         Velocity, rad/s or m/s.
     external_wrenches : mapping of str to array_like, optional
-        For each link that something outside pushes: the moment, N m, and force, N, that act on it
-        at its origin, in its axes.
+        External wrenches by link: the moment, N m, and force, N, that act on it at its origin, in
+        its axes.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def bias_torques(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, *,
     Raises
     ------
     StateError
-        If ``q`` or ``v`` has another shape or holds a non-finite number.
+        If ``q`` or ``v`` has the wrong shape or a non-finite entry.
     ModelError
         If a wrench names a link that is not there.
 
@@ -114,7 +114,7 @@ def gravity_torques(model: Model, q: npt.ArrayLike) -> np.ndarray:
     Raises
     ------
     StateError
-        If ``q`` has another shape or holds a non-finite number.
+        If ``q`` has the wrong shape or a non-finite entry.
 
     References
     ----------
@@ -140,8 +140,8 @@ def forward_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.
     tau : array_like, shape (model.nv,)
         N m for revolute, N for prismatic joints.
     external_wrenches : mapping of str to array_like, optional
-        For each link that something outside pushes: the moment, N m, and force, N, that act on it
-        at its origin, in its axes.
+        External wrenches by link: the moment, N m, and force, N, that act on it at its origin, in
+        its axes.
 
     Returns
     -------
@@ -151,7 +151,7 @@ def forward_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.
     Raises
     ------
     StateError
-        If ``q``, ``v`` or ``tau`` has another shape or holds a non-finite number.
+        If ``q``, ``v`` or ``tau`` has the wrong shape or a non-finite entry.
     ModelError
         If a wrench names a link that is not there.
     SingularError
@@ -186,8 +186,8 @@ def hybrid_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.Arr
     prescribed : array_like of bool, shape (model.nv,)
         True where the acceleration is given, False where the torque is.
     external_wrenches : mapping of str to array_like, optional
-        For each link that something outside pushes: the moment, N m, and force, N, that act on it
-        at its origin, in its axes.
+        External wrenches by link: the moment, N m, and force, N, that act on it at its origin, in
+        its axes.
 
     Returns
     -------
@@ -199,7 +199,7 @@ def hybrid_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.Arr
     Raises
     ------
     StateError
-        If ``q``, ``v``, ``a`` or ``tau`` has another shape or holds a non-finite number.
+        If ``q``, ``v``, ``a`` or ``tau`` has the wrong shape or a non-finite entry.
     ModelError
         If a wrench names a link that is not there.
     SingularError
@@ -233,7 +233,7 @@ def mass_matrix(model: Model, q: npt.ArrayLike) -> np.ndarray:
     Raises
     ------
     StateError
-        If ``q`` has another shape or holds a non-finite number.
+        If ``q`` has the wrong shape or a non-finite entry.
 
     References
     ----------
@@ -257,8 +257,8 @@ def coriolis_matrix(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, *,
     v : array_like, shape (model.nv,)
         Velocity, rad/s or m/s.
     factorization : {'christoffel', 'body'}
-        Which matrix: by Christoffel symbols, or by body twists as Garofalo et al. have it. C v is
-        the same for both, and dM/dt - 2 C is skew for both.
+        Which matrix: by Christoffel symbols, or by body twists as in Garofalo et al. C v is the
+        same for both, and dM/dt - 2 C is skew for both.
 
     Returns
     -------
@@ -268,7 +268,7 @@ def coriolis_matrix(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, *,
     Raises
     ------
     StateError
-        If ``q`` or ``v`` has another shape or holds a non-finite number.
+        If ``q`` or ``v`` has the wrong shape or a non-finite entry.
 
     References
     ----------
@@ -292,8 +292,8 @@ def all_terms(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, *,
     v : array_like, shape (model.nv,)
         Velocity, rad/s or m/s.
     factorization : {'christoffel', 'body'}
-        Which matrix: by Christoffel symbols, or by body twists as Garofalo et al. have it. C v is
-        the same for both, and dM/dt - 2 C is skew for both.
+        Which matrix: by Christoffel symbols, or by body twists as in Garofalo et al. C v is the
+        same for both, and dM/dt - 2 C is skew for both.
 
     Returns
     -------
@@ -303,7 +303,7 @@ def all_terms(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, *,
     Raises
     ------
     StateError
-        If ``q`` or ``v`` has another shape or holds a non-finite number.
+        If ``q`` or ``v`` has the wrong shape or a non-finite entry.
 
     References
     ----------
@@ -338,7 +338,7 @@ def friction_torques(model: Model, v: npt.ArrayLike, *, smooth: float = 0.0) -> 
     Raises
     ------
     StateError
-        If ``v`` has another shape or holds a non-finite number, or ``smooth`` is negative.
+        If ``v`` has the wrong shape or a non-finite entry, or ``smooth`` is negative.
 
     """
     v, smooth = one_or_rows(model, 'v', v), number('smooth', smooth, 0.0)

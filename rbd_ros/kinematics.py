@@ -27,7 +27,7 @@ def forward_kinematics(model: Model, q: npt.ArrayLike) -> np.ndarray:
     Raises
     ------
     StateError
-        If ``q`` has another shape or holds a non-finite number.
+        If ``q`` has the wrong shape or a non-finite entry.
 
     References
     ----------
@@ -58,7 +58,7 @@ def world_jacobian(model: Model, q: npt.ArrayLike, link: str) -> np.ndarray:
     Raises
     ------
     StateError
-        If ``q`` has another shape or holds a non-finite number.
+        If ``q`` has the wrong shape or a non-finite entry.
     ModelError
         If no link has that name.
 
@@ -91,7 +91,7 @@ def body_jacobian(model: Model, q: npt.ArrayLike, link: str) -> np.ndarray:
     Raises
     ------
     StateError
-        If ``q`` has another shape or holds a non-finite number.
+        If ``q`` has the wrong shape or a non-finite entry.
     ModelError
         If no link has that name.
 
@@ -122,7 +122,7 @@ def center_of_mass(model: Model, q: npt.ArrayLike) -> np.ndarray:
     Raises
     ------
     StateError
-        If ``q`` has another shape or holds a non-finite number.
+        If ``q`` has the wrong shape or a non-finite entry.
 
     """
     return workspace_of(model).configuration_terms(q).com.copy()
@@ -147,7 +147,7 @@ def com_jacobian(model: Model, q: npt.ArrayLike) -> np.ndarray:
     Raises
     ------
     StateError
-        If ``q`` has another shape or holds a non-finite number.
+        If ``q`` has the wrong shape or a non-finite entry.
 
     References
     ----------

@@ -30,7 +30,7 @@ def com_jacobian_dot(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> np.nda
     Raises
     ------
     StateError
-        If ``q`` or ``v`` has another shape or holds a non-finite number.
+        If ``q`` or ``v`` has the wrong shape or a non-finite entry.
 
     References
     ----------
@@ -59,7 +59,7 @@ def centroidal_momentum_matrix(model: Model, q: npt.ArrayLike) -> np.ndarray:
     Raises
     ------
     StateError
-        If ``q`` has another shape or holds a non-finite number.
+        If ``q`` has the wrong shape or a non-finite entry.
 
     References
     ----------
@@ -91,7 +91,7 @@ def centroidal_momentum_matrix_dot(model: Model, q: npt.ArrayLike, v: npt.ArrayL
     Raises
     ------
     StateError
-        If ``q`` or ``v`` has another shape or holds a non-finite number.
+        If ``q`` or ``v`` has the wrong shape or a non-finite entry.
 
     References
     ----------

@@ -35,8 +35,8 @@ def inverse_dynamics_derivative(model: Model, q: npt.ArrayLike, v: npt.ArrayLike
     variation : Variation
         What changes with p; its ``dtau`` is not read.
     external_wrenches : mapping of str to array_like, optional
-        For each link that something outside pushes: the moment, N m, and force, N, that act on it
-        at its origin, in its axes.
+        External wrenches by link: the moment, N m, and force, N, that act on it at its origin, in
+        its axes.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def inverse_dynamics_derivative(model: Model, q: npt.ArrayLike, v: npt.ArrayLike
     Raises
     ------
     StateError
-        If a vector has another shape or holds a non-finite number.
+        If a vector has the wrong shape or a non-finite entry.
     ModelError
         If a link or joint is named that is not there.
 
@@ -79,8 +79,8 @@ def forward_dynamics_derivative(model: Model, q: npt.ArrayLike, v: npt.ArrayLike
     variation : Variation
         What changes with p; its ``da`` is not read.
     external_wrenches : mapping of str to array_like, optional
-        For each link that something outside pushes: the moment, N m, and force, N, that act on it
-        at its origin, in its axes.
+        External wrenches by link: the moment, N m, and force, N, that act on it at its origin, in
+        its axes.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def forward_dynamics_derivative(model: Model, q: npt.ArrayLike, v: npt.ArrayLike
     Raises
     ------
     StateError
-        If a vector has another shape or holds a non-finite number.
+        If a vector has the wrong shape or a non-finite entry.
     ModelError
         If a link or joint is named that is not there.
     SingularError
@@ -130,8 +130,8 @@ def hybrid_dynamics_derivative(
     variation : Variation
         What changes with p; ``da`` is read where ``prescribed`` is True, ``dtau`` elsewhere.
     external_wrenches : mapping of str to array_like, optional
-        For each link that something outside pushes: the moment, N m, and force, N, that act on it
-        at its origin, in its axes.
+        External wrenches by link: the moment, N m, and force, N, that act on it at its origin, in
+        its axes.
 
     Returns
     -------
@@ -143,7 +143,7 @@ def hybrid_dynamics_derivative(
     Raises
     ------
     StateError
-        If a vector has another shape or holds a non-finite number.
+        If a vector has the wrong shape or a non-finite entry.
     ModelError
         If a link or joint is named that is not there.
     SingularError

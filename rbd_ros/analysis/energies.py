@@ -50,7 +50,7 @@ def kinetic_energy(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> float:
     Raises
     ------
     StateError
-        If ``q`` or ``v`` has another shape or holds a non-finite number.
+        If ``q`` or ``v`` has the wrong shape or a non-finite entry.
 
     References
     ----------
@@ -80,7 +80,7 @@ def potential_energy(model: Model, q: npt.ArrayLike) -> float:
     Raises
     ------
     StateError
-        If ``q`` has another shape or holds a non-finite number.
+        If ``q`` has the wrong shape or a non-finite entry.
 
     References
     ----------
@@ -112,7 +112,7 @@ def energy(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Energy:
     Raises
     ------
     StateError
-        If ``q`` or ``v`` has another shape or holds a non-finite number.
+        If ``q`` or ``v`` has the wrong shape or a non-finite entry.
 
     References
     ----------

@@ -43,7 +43,7 @@ def friction_regressor(model: Model, v: npt.ArrayLike, a: npt.ArrayLike | None =
     Raises
     ------
     StateError
-        If ``v`` or ``a`` has another shape or holds a non-finite number, ``smooth`` is negative,
+        If ``v`` or ``a`` has the wrong shape or a non-finite entry, ``smooth`` is negative,
         there is no such column, or ``a`` is missing for ``'rotor'``.
 
     """

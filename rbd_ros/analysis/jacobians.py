@@ -32,7 +32,7 @@ def check_state(model: Model, q: npt.ArrayLike, **velocities: npt.ArrayLike) -> 
     Raises
     ------
     StateError
-        If one has another shape or holds a non-finite number, or a quaternion is zero.
+        If one has the wrong shape or a non-finite entry, or a quaternion is zero.
 
     """
     return [normalize(model, q),
@@ -63,7 +63,7 @@ def jacobian_dot(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, link: str) ->
     Raises
     ------
     StateError
-        If ``q`` or ``v`` has another shape or holds a non-finite number.
+        If ``q`` or ``v`` has the wrong shape or a non-finite entry.
     ModelError
         If no link has that name.
 
@@ -101,7 +101,7 @@ def jacobian_ddot(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.Array
     Raises
     ------
     StateError
-        If ``q``, ``v`` or ``a`` has another shape or holds a non-finite number.
+        If ``q``, ``v`` or ``a`` has the wrong shape or a non-finite entry.
     ModelError
         If no link has that name.
 
@@ -135,7 +135,7 @@ def jacobian_derivatives(model: Model, q: npt.ArrayLike, link: str) -> np.ndarra
     Raises
     ------
     StateError
-        If ``q`` has another shape or holds a non-finite number.
+        If ``q`` has the wrong shape or a non-finite entry.
     ModelError
         If no link has that name.
 
@@ -171,7 +171,7 @@ def jacobian_dot_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,
     Raises
     ------
     StateError
-        If ``q`` or ``v`` has another shape or holds a non-finite number.
+        If ``q`` or ``v`` has the wrong shape or a non-finite entry.
     ModelError
         If no link has that name.
 
@@ -208,7 +208,7 @@ def world_jacobian_dot(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, link: s
     Raises
     ------
     StateError
-        If ``q`` or ``v`` has another shape or holds a non-finite number.
+        If ``q`` or ``v`` has the wrong shape or a non-finite entry.
     ModelError
         If no link has that name.
 
@@ -241,7 +241,7 @@ def link_com_jacobian(model: Model, q: npt.ArrayLike, link: str) -> np.ndarray:
     Raises
     ------
     StateError
-        If ``q`` has another shape or holds a non-finite number.
+        If ``q`` has the wrong shape or a non-finite entry.
     ModelError
         If no link has that name.
 
@@ -275,7 +275,7 @@ def link_com_world_jacobian(model: Model, q: npt.ArrayLike, link: str) -> np.nda
     Raises
     ------
     StateError
-        If ``q`` has another shape or holds a non-finite number.
+        If ``q`` has the wrong shape or a non-finite entry.
     ModelError
         If no link has that name.
 
@@ -310,7 +310,7 @@ def analytic_jacobian(model: Model, q: npt.ArrayLike, link: str) -> np.ndarray:
     Raises
     ------
     StateError
-        If ``q`` has another shape or holds a non-finite number.
+        If ``q`` has the wrong shape or a non-finite entry.
     ModelError
         If no link has that name.
 

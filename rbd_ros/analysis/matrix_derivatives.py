@@ -40,7 +40,7 @@ def mass_matrix_derivatives(model: Model, q: npt.ArrayLike) -> np.ndarray:
     Raises
     ------
     StateError
-        If ``q`` has another shape or holds a non-finite number.
+        If ``q`` has the wrong shape or a non-finite entry.
 
     References
     ----------
@@ -76,7 +76,7 @@ def coriolis_matrix_derivatives(
     Raises
     ------
     StateError
-        If a vector has another shape or holds a non-finite number, or the factorization is not
+        If a vector has the wrong shape or a non-finite entry, or the factorization is not
         one of the two.
 
     References
@@ -108,7 +108,7 @@ def gravity_torques_derivatives(model: Model, q: npt.ArrayLike) -> np.ndarray:
     Raises
     ------
     StateError
-        If ``q`` has another shape or holds a non-finite number.
+        If ``q`` has the wrong shape or a non-finite entry.
 
     References
     ----------
@@ -144,7 +144,7 @@ def matrices_dot(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayL
     Raises
     ------
     StateError
-        If a vector has another shape or holds a non-finite number, or the factorization is not
+        If a vector has the wrong shape or a non-finite entry, or the factorization is not
         one of the two.
 
     References
@@ -184,7 +184,7 @@ def parameter_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, *,
     Raises
     ------
     StateError
-        If a vector has another shape or holds a non-finite number, or the factorization is not
+        If a vector has the wrong shape or a non-finite entry, or the factorization is not
         one of the two.
 
     References
@@ -225,7 +225,7 @@ def acceleration_parameter_derivatives(model: Model, q: npt.ArrayLike, v: npt.Ar
     Raises
     ------
     StateError
-        If a vector has another shape or holds a non-finite number.
+        If a vector has the wrong shape or a non-finite entry.
     SingularError
         If a joint moves no inertia.
 

@@ -100,7 +100,7 @@ def torque_regressor(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,
     Raises
     ------
     StateError
-        If ``q``, ``v`` or ``a`` has another shape or holds a non-finite number.
+        If ``q``, ``v`` or ``a`` has the wrong shape or a non-finite entry.
 
     References
     ----------
@@ -137,7 +137,7 @@ def slotine_li_regressor(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, v_r: 
     Raises
     ------
     StateError
-        If a vector has another shape or holds a non-finite number, or there is no such
+        If a vector has the wrong shape or a non-finite entry, or there is no such
         factorization.
 
     References
@@ -170,7 +170,7 @@ def momentum_regressor(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> np.n
     Raises
     ------
     StateError
-        If ``q`` or ``v`` has another shape or holds a non-finite number.
+        If ``q`` or ``v`` has the wrong shape or a non-finite entry.
 
     References
     ----------
@@ -203,7 +203,7 @@ def energy_regressor(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> np.nda
     Raises
     ------
     StateError
-        If ``q`` or ``v`` has another shape or holds a non-finite number.
+        If ``q`` or ``v`` has the wrong shape or a non-finite entry.
 
     References
     ----------

@@ -202,7 +202,7 @@ def simulate(model: Model, q0: npt.ArrayLike, v0: npt.ArrayLike, torque: Torque,
     Raises
     ------
     StateError
-        If a vector has another shape or holds a non-finite number, the motion has become infinite
+        If a vector has the wrong shape or a non-finite entry, the motion has become infinite
         or there is no such method.
     SingularError
         If a joint moves no inertia.

@@ -60,7 +60,7 @@ def task_space_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, link: 
     Raises
     ------
     StateError
-        If ``q`` or ``v`` has another shape or holds a non-finite number, or ``frame`` or
+        If ``q`` or ``v`` has the wrong shape or a non-finite entry, or ``frame`` or
         ``condition_limit`` is none of those above.
     ModelError
         If no link has that name, or no joint moves it.

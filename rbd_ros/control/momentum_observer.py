@@ -101,7 +101,7 @@ class MomentumObserver:
         Raises
         ------
         StateError
-            If a vector has another shape or holds a non-finite number; the observer is as before.
+            If a vector has the wrong shape or a non-finite entry; the observer is as before.
 
         """
         t, tau = number('t', t), finite_vector(self._model, 'tau', tau)

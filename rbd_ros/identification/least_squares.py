@@ -156,7 +156,7 @@ def identify(model, q, v, a, tau, *, consistent=False, tolerance=1e-4):
     Raises
     ------
     StateError
-        If an array has another shape or holds a non-finite number.
+        If an array has the wrong shape or a non-finite entry.
     ModelError
         If no joint of the robot moves.
 
@@ -231,7 +231,7 @@ def identify_payload(model, link, q, v, a, tau, *, tolerance=1e-4):
     Raises
     ------
     StateError
-        If an array has another shape or holds a non-finite number.
+        If an array has the wrong shape or a non-finite entry.
     ModelError
         If no link has that name, or no joint moves it.
 

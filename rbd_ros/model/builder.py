@@ -67,7 +67,7 @@ class ModelBuilder:
         Raises
         ------
         ModelError
-            If the inertia has another shape.
+            If the inertia has the wrong shape.
 
         """
         where = f"link '{name}'"

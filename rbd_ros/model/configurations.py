@@ -88,7 +88,7 @@ def normalize(model: Model, q: npt.ArrayLike, label: str = 'q') -> np.ndarray:
     Raises
     ------
     StateError
-        If ``q`` has another shape or holds a non-finite number, or a quaternion is zero.
+        If ``q`` has the wrong shape or a non-finite entry, or a quaternion is zero.
 
     """
     q = finite_vector(model, label, q, positions=True)
@@ -165,7 +165,7 @@ def integrate(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, dt: float) -> np
     Raises
     ------
     StateError
-        If ``q`` or ``v`` has another shape, or ``q``, ``v`` or ``dt`` is not finite, or a
+        If ``q`` or ``v`` has the wrong shape, or ``q``, ``v`` or ``dt`` is not finite, or a
         quaternion is zero.
 
     """
@@ -208,7 +208,7 @@ def difference(model: Model, q_0: npt.ArrayLike, q_1: npt.ArrayLike) -> np.ndarr
     Raises
     ------
     StateError
-        If ``q_0`` or ``q_1`` has another shape or is not finite, or a quaternion is zero.
+        If ``q_0`` or ``q_1`` has the wrong shape or is not finite, or a quaternion is zero.
 
     """
     q_0, q_1 = normalize(model, q_0, 'q_0'), normalize(model, q_1, 'q_1')

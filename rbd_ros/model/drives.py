@@ -214,7 +214,7 @@ def with_drive_parameters(model: Model, parameters: npt.ArrayLike, *,
     ModelError
         If such friction would drive a joint.
     StateError
-        If ``parameters`` has another shape or holds a non-finite number, or there is no such
+        If ``parameters`` has the wrong shape or a non-finite entry, or there is no such
         column.
 
     """

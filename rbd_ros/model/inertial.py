@@ -235,7 +235,7 @@ def with_inertial_parameters(model: Model, pi: npt.ArrayLike) -> Model:
     Raises
     ------
     StateError
-        If ``pi`` has another shape or holds a non-finite number.
+        If ``pi`` has the wrong shape or a non-finite entry.
     ModelError
         If a mass is negative, or zero where first or second moments are not.
 
@@ -289,7 +289,7 @@ def inconsistent_bodies(model: Model, pi: npt.ArrayLike) -> tuple[str, ...]:
     Raises
     ------
     StateError
-        If ``pi`` has another shape or holds a non-finite number.
+        If ``pi`` has the wrong shape or a non-finite entry.
 
     """
     blocks = check_parameters(model, pi).reshape(-1, 10)

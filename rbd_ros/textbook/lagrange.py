@@ -38,7 +38,7 @@ def christoffel_symbols(model: Model, q: npt.ArrayLike) -> np.ndarray:
     Raises
     ------
     StateError
-        If ``q`` has another shape or holds a non-finite number.
+        If ``q`` has the wrong shape or a non-finite entry.
     ModelError
         If a joint has a quaternion: the directions of its v do not commute, and these symbols
         are not those of its equations of motion.
@@ -80,7 +80,7 @@ def christoffel_coriolis_matrix(model: Model, q: npt.ArrayLike, v: npt.ArrayLike
     Raises
     ------
     StateError
-        If ``q`` or ``v`` has another shape or holds a non-finite number.
+        If ``q`` or ``v`` has the wrong shape or a non-finite entry.
     ModelError
         If a joint has a quaternion.
 
@@ -112,7 +112,7 @@ def com_frame_mass_matrix(model: Model, q: npt.ArrayLike) -> np.ndarray:
     Raises
     ------
     StateError
-        If ``q`` has another shape or holds a non-finite number.
+        If ``q`` has the wrong shape or a non-finite entry.
 
     References
     ----------
@@ -147,7 +147,7 @@ def com_frame_gravity_torques(model: Model, q: npt.ArrayLike) -> np.ndarray:
     Raises
     ------
     StateError
-        If ``q`` has another shape or holds a non-finite number.
+        If ``q`` has the wrong shape or a non-finite entry.
 
     References
     ----------

@@ -166,7 +166,7 @@ class ScrewChain:
         Raises
         ------
         StateError
-            If ``theta`` has another shape or holds a non-finite number.
+            If ``theta`` has the wrong shape or a non-finite entry.
 
         References
         ----------
@@ -197,7 +197,7 @@ class ScrewChain:
         Raises
         ------
         StateError
-            If ``theta`` has another shape or holds a non-finite number.
+            If ``theta`` has the wrong shape or a non-finite entry.
 
         References
         ----------
@@ -232,7 +232,7 @@ class ScrewChain:
         Raises
         ------
         StateError
-            If a vector has another shape or holds a non-finite number.
+            If a vector has the wrong shape or a non-finite entry.
 
         References
         ----------
@@ -277,7 +277,7 @@ class ScrewChain:
         Raises
         ------
         StateError
-            If ``theta`` has another shape or holds a non-finite number.
+            If ``theta`` has the wrong shape or a non-finite entry.
 
         References
         ----------
@@ -309,7 +309,7 @@ class ScrewChain:
         Raises
         ------
         StateError
-            If a vector has another shape or holds a non-finite number.
+            If a vector has the wrong shape or a non-finite entry.
 
         References
         ----------

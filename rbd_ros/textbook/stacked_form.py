@@ -113,7 +113,7 @@ def stacked_matrices(model: Model, q: npt.ArrayLike,
     Raises
     ------
     StateError
-        If ``q`` or ``v`` has another shape or holds a non-finite number.
+        If ``q`` or ``v`` has the wrong shape or a non-finite entry.
 
     References
     ----------
@@ -173,7 +173,7 @@ def stacked_inverse_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a
     Raises
     ------
     StateError
-        If a vector has another shape or holds a non-finite number.
+        If a vector has the wrong shape or a non-finite entry.
     ModelError
         If no link has the name of a wrench.
 
@@ -220,7 +220,7 @@ def stacked_terms(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> StackedTe
     Raises
     ------
     StateError
-        If ``q`` or ``v`` has another shape or holds a non-finite number.
+        If ``q`` or ``v`` has the wrong shape or a non-finite entry.
 
     References
     ----------
