@@ -14,6 +14,8 @@ import rbd_ros
 from stubs import PACKAGE, stubs
 
 STUBS = stubs()
+# Kept between runs, for NumPy's types alone take ten seconds.
+CACHE = PACKAGE.parent / '.pytest_cache/mypy'
 # Behind each line, what a checker has to say of it: the type that is asked for, or the kind of
 # error. Of lines without a comment it must say nothing. NumPy's type has parameters besides.
 PROGRAM = """\
@@ -57,13 +59,13 @@ workspace.terms.m  # attr-defined
 """
 
 
-def said(program, folder, cache):
+def said(program, folder):
     """Return what mypy, in its own settings, says of each line of a program, a list a line."""
     (folder / 'program.py').write_text(program, encoding='utf-8')
     (folder / 'mypy.ini').write_text('[mypy]\n')
     run = subprocess.run(
         [sys.executable, '-m', 'mypy', '--no-error-summary', '--show-error-codes',
-         f'--cache-dir={cache}', 'program.py'],
+         f'--cache-dir={CACHE}', 'program.py'],
         cwd=folder, env={**os.environ, 'PYTHONPATH': str(Path(rbd_ros.__file__).parents[1])},
         capture_output=True, text=True)
     lines = [[] for _ in program.splitlines()]
@@ -74,10 +76,10 @@ def said(program, folder, cache):
     return lines
 
 
-def test_users_see_types_and_wrong_use_is_refused(tmp_path, request):
+def test_users_see_types_and_wrong_use_is_refused(tmp_path):
     pytest.importorskip('mypy')
     lines = PROGRAM.splitlines()
-    for line, found in zip(lines, said(PROGRAM, tmp_path, request.config.cache.mkdir('mypy'))):
+    for line, found in zip(lines, said(PROGRAM, tmp_path)):
         _, mark, wanted = line.partition('  # ')
         if not mark:
             assert not found, line
