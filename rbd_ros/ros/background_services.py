@@ -70,7 +70,8 @@ class BackgroundService:
         self._request = None
         self.service = node.create_service(kind, name, self._take, qos_profile=SERVICE_QOS)
         # The executor calls this right after _take, with the same response.
-        self._respond, self.service.send_response = self.service.send_response, self._begin
+        self._respond = self.service.send_response
+        self.service.send_response = self._begin    # type: ignore[method-assign]
 
     def _take(self, request: Any, response: Any) -> Any:
         self._request = request

@@ -80,11 +80,11 @@ def _answering(service: Service, callback: Callable[[Any, Any], Any], report: Re
             report.fail('errors', text)
             log.error(text, service.srv_name)
             return _refusal(service.srv_type, request, str(error))
-    answer.is_guarded = True
+    answer.is_guarded = True    # type: ignore[attr-defined]  # of functions none is known
     return answer
 
 
-def _refusal(kind: type, request: Any, reason: str) -> Any:
+def _refusal(kind: Any, request: Any, reason: str) -> Any:
     """Return a response that reports a failure."""
     response, no = kind.Response(), SetParametersResult(successful=False, reason=reason)
     if kind is SetParameters:

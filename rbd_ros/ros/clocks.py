@@ -6,7 +6,7 @@ from collections.abc import Callable
 from time import monotonic, time
 
 from builtin_interfaces.msg import Time
-from rclpy.clock import Clock, JumpThreshold, TimeJump
+from rclpy.clock import JumpThreshold, ROSClock, TimeJump
 from rclpy.duration import Duration
 
 # s; a longer step of simulated time is a jump
@@ -35,7 +35,7 @@ class Clocks:
 
     """
 
-    def __init__(self, clock: Clock, on_jump: Callable[[str], None]) -> None:
+    def __init__(self, clock: ROSClock, on_jump: Callable[[str], None]) -> None:
         self._clock, self._on_jump = clock, on_jump
         self.simulated = clock.ros_time_is_active
         self._by_simulation = False

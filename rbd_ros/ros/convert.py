@@ -61,7 +61,7 @@ def wrenches(messages: Sequence[WrenchStamped], prefix: str = '') -> dict[str, n
         Moment and force; those on one link are added.
 
     """
-    result = {}
+    result: dict[str, np.ndarray] = {}
     for message in messages:
         link = message.header.frame_id.removeprefix(prefix)
         result[link] = result.get(link, 0.0) + wrench(message.wrench)

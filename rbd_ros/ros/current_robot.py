@@ -64,7 +64,9 @@ class CurrentRobot:
         self._commands, self._worker = commands, worker
         self._report, self._log, self._alone = report, log, alone
         self._is_commanding = is_commanding
-        self.robot, self._count, self._newest = None, 0, None
+        self.robot: Robot | None = None
+        self._newest: str | None = None
+        self._count = 0
 
     def configure(self, settings: ChangeSettings, robot_settings: RobotSettings) -> None:
         """Use other settings from now on; `follow_gravity` gives the robot their gravity."""
@@ -132,8 +134,7 @@ class CurrentRobot:
             return
         if self._is_unwanted():
             return
-        payloads = self.robot.payloads() if self.robot else {}
-        if payloads:
+        if self.robot is not None and (payloads := self.robot.payloads()):
             self._log.warning('the new description comes without the loads on ' + listed(payloads))
         if self.robot is not None and self._is_commanding():
             self._log.warning('the robot changes while it is being commanded; model_changes is '
@@ -206,6 +207,8 @@ class CurrentRobot:
 
     def say_gravity(self) -> None:
         """Log the gravity of the robot."""
+        if self.robot is None:
+            return
         x, y, z = self.robot.model.gravity
         none = ': none, so gravity torques are zero' if hypot(x, y, z) < NO_GRAVITY else ''
         self._log.warning(f'gravity is now [{x:.6g}, {y:.6g}, {z:.6g}] m/s^2{none}')

@@ -82,10 +82,13 @@ class Demo:
         if self.model.nq != self.model.nv or not self.model.nv:
             raise DemoFailed(f"robot '{self.model.name}' needs joints with one coordinate each")
         self.start = heavy_position(self.model)
-        self.q, self.torque = None, np.full(self.model.nv, np.nan)
-        self.history = []                 # (time since the first phase began, s; q)
-        self._delays = []                 # s, from a state to its torques
-        self._processes = {}
+        self.q: np.ndarray | None = None
+        self.torque = np.full(self.model.nv, np.nan)
+        # Time since the first phase began, s, and q.
+        self.history: list[tuple[float, np.ndarray]] = []
+        # s, from a state to its torques.
+        self._delays: list[float] = []
+        self._processes: dict[str, subprocess.Popen] = {}
 
     # -- Nodes. ----------------------------------------------------------------------------------
 
@@ -173,7 +176,7 @@ class Demo:
                      '-p', f'tolerated_delay:={TOLERATED_DELAY}', '-r', f'~/commands:={COMMANDS}')
         self._wait('joint states', lambda: self.q is not None)
         self._launch('dynamics_node')
-        self._wait('gravity torques', lambda: np.all(np.isfinite(self.torque)))
+        self._wait('gravity torques', lambda: bool(np.all(np.isfinite(self.torque))))
 
         self._delays.clear()
         drift = self._watch('held by its gravity torques', COMPENSATED)
@@ -216,12 +219,12 @@ def why_it_stayed(model: Model, start: np.ndarray) -> str:
 
 def plain_lines() -> Show:
     """Return a function that shows the demo in lines of text, one a second."""
-    due = {}
+    due: dict[str, float] = {}
 
     def show(phase: str, time: float, demo: Demo) -> None:
         if time >= due.get(phase, 0.0):
             due[phase] = time + 1.0
-            worst = np.max(np.abs(demo.q - demo.history[0][1]))
+            worst = np.max(np.abs(demo.history[-1][1] - demo.history[0][1]))
             torque = np.max(np.abs(demo.torque))
             print(f'{phase:28s} {time:5.1f} s   largest drift {worst:.2e} rad or m'
                   + (f'   largest torque {torque:8.3g} N m or N' if np.isfinite(torque) else ''),
@@ -241,8 +244,8 @@ def live_table() -> tuple[Show, Any]:
         for heading in ('joint', 'position', 'gravity torque', 'drift'):
             table.add_column(heading, justify='left' if heading == 'joint' else 'right')
         for name, angular, q, torque, drift in zip(
-                demo.model.velocity_names, demo.model.angular, demo.q, demo.torque,
-                demo.q - demo.history[0][1]):
+                demo.model.velocity_names, demo.model.angular, demo.history[-1][1], demo.torque,
+                demo.history[-1][1] - demo.history[0][1]):
             unit, torque_unit = ('rad', 'N m') if angular else ('m', 'N')
             color = 'green' if abs(drift) < HELD else 'red'
             table.add_row(name, f'{q:+.4f} {unit}',

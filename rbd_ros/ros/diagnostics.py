@@ -69,7 +69,8 @@ class Health:
                  report: Report, log: Log) -> None:
         self._node, self._settings, self._clocks = node, settings, clocks
         self._current, self._publishing, self._subscriptions = current, publishing, subscriptions
-        self._commands, self._report, self._log, self._deaf = commands, report, log, set()
+        self._commands, self._report, self._log = commands, report, log
+        self._deaf: set[str] = set()
         self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
         # Simulated time may stand still.
         self._timer = node.create_timer(1.0, self._publish,

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Velocities of joints of which only positions are measured."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 
@@ -21,7 +23,7 @@ class Differentiator:
 
     """
 
-    def __init__(self, turns: np.ndarray) -> None:
+    def __init__(self, turns: Sequence[bool]) -> None:
         self._turns = np.asarray(turns, bool)
         self.rates = np.empty(len(self._turns))
         self.forget()

@@ -8,7 +8,8 @@ from rbd_ros.ros.entry_points import dynamics_node as main
 
 if __name__ == '__main__':
     # Before the imports below: they take a second, in which signals must be handled already.
-    sys.exit(main())
+    main()
+    sys.exit()
 
 from collections.abc import Callable, Sequence      # noqa: I100
 from functools import partial, wraps
@@ -74,20 +75,25 @@ class DynamicsNode(LifecycleNode):
     ----------
     parameters : Parameters
         The present values.
-    commands : EffortCommands or None
-        The effort commands; None before the node is configured for the first time.
+    commands : EffortCommands
+        The effort commands, from the first time on that the node is configured.
     report : Report
         Counts of events and the last error, for /diagnostics.
-    current : CurrentRobot or None
-        The present robot and its replacement; None before the node is configured.
+    current : CurrentRobot
+        The present robot and its replacement, while the node is configured.
 
     """
 
+    parameters: parameters.Parameters
+    commands: EffortCommands
+    current: CurrentRobot
+    publishing: Publishing
+
     # Exceptions whose message alone is shown to a user.
-    errors = ()
+    errors: tuple[type[Exception], ...] = ()
 
     def __init__(self, *, alone: bool = False, **options: Any) -> None:
-        self._parts = []
+        self._parts: list[Callable[[], object]] = []
         super().__init__('dynamics', **options)
         self._log, self.report = Log(self.get_logger()), Report()
         self._report = self.report
@@ -97,7 +103,6 @@ class DynamicsNode(LifecycleNode):
         self.add_on_set_parameters_callback(self.check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
         self._alone = alone
-        self.parameters = self.commands = self.current = self.publishing = None
         if alone:
             # States must not wait long for a request that is being answered in another thread.
             sys.setswitchinterval(SWITCH_INTERVAL)
@@ -109,7 +114,7 @@ class DynamicsNode(LifecycleNode):
     @property
     def robot(self) -> Robot | None:
         """Return the present robot, or None."""
-        return None if self.current is None else self.current.robot
+        return self.current.robot if self.configured else None
 
     @property
     def configured(self) -> bool:
@@ -159,21 +164,23 @@ class DynamicsNode(LifecycleNode):
     def _make_parts(self) -> None:
         """Create the parts of the node, each with just what it needs."""
         select, report, log = self.parameters.select, self.report, self._log
-        if self.commands is None:
+        if not hasattr(self, 'commands'):
             self.commands = EffortCommands(select(CommandSettings))
         else:
             # They outlive a clean-up: commands that were disabled stay disabled.
             self.commands.configure(select(CommandSettings))
         worker = Worker(lambda: self.executor, self._failed)
         self._parts.append(worker.close)
-        self.clocks = clocks = Clocks(self.get_clock(), self._on_jump)
+        # rclpy does not say that the clock of a node is a ROSClock.
+        self.clocks = clocks = Clocks(self.get_clock(), self._on_jump)  # type: ignore[arg-type]
         self._parts.append(clocks.close)
         self.current = CurrentRobot(
             select(ChangeSettings), select(RobotSettings), self.commands, worker, report, log,
             lambda: self.publishing.is_commanding(), self._alone)
+        self._parts.append(partial(delattr, self, 'current'))
         self.publishing = Publishing(self, select(PublishingSettings), clocks, self.current,
                                      self.commands, report, log)
-        self._parts.append(self.publishing.close)
+        self._parts += [partial(delattr, self, 'publishing'), self.publishing.close]
         self.listening = Subscriptions(
             self, select(ListeningSettings), clocks, self.current, self.publishing.answer,
             self._on_jump, report, log)
@@ -181,13 +188,13 @@ class DynamicsNode(LifecycleNode):
         self.answering = Services(select(ServiceSettings), clocks, self.current, log,
                                   self.check_parameters, self.set_parameters)
         self.analysing = AnalysisServices(self.answering, select(AnalysisSettings))
-        self.calls = {}
+        self.calls: dict[str, BackgroundService] = {}
         for kind, name, method in (*self.answering.methods(), *self.analysing.methods()):
             one = self.calls[name] = BackgroundService(self, kind, name, method, worker, report,
                                                        log)
             self._parts.append(partial(self.destroy_service, one.service))
-        one = self.create_service(SetBool, '~/enable_commands', self._enable_commands)
-        self._parts.append(partial(self.destroy_service, one))
+        enable = self.create_service(SetBool, '~/enable_commands', self._enable_commands)
+        self._parts.append(partial(self.destroy_service, enable))
         self.health = Health(self, select(HealthSettings), clocks, self.current, self.publishing,
                              self.listening, self.commands, report, log)
         self._parts.append(self.health.close)
@@ -244,14 +251,13 @@ class DynamicsNode(LifecycleNode):
     def _take_down(self) -> None:
         while self._parts:
             self._parts.pop()()
-        self.current = self.publishing = None
 
     def destroy_node(self) -> None:
         """Destroy all parts, and the node."""
         self._take_down()
         super().destroy_node()
         # rclpy leaves this to the garbage collector; until then the node stays in the graph.
-        self._state_machine = None
+        self._state_machine = None      # type: ignore[assignment]  # rclpy has no word for that
 
     # -- Events. ---------------------------------------------------------------------------------
 

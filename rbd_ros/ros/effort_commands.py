@@ -89,22 +89,27 @@ class EffortCommands:
 
     def __init__(self, settings: CommandSettings) -> None:
         self._settings = settings
-        self.enabled, self.joints, self.mismatch = True, (), ''
-        self._waiting = None            # joints and limits that wait for commands to be enabled
+        self.enabled, self.mismatch = True, ''
+        self.joints: Sequence[str] = ()
+        # Joints and limits that wait for commands to be enabled.
+        self._waiting: tuple[Sequence[str], Sequence[float]] | None = None
         self._ended = False
         self._limits = self._last = np.zeros(0)
         self._beyond = np.zeros(0, bool)
-        self._pauses = deque(maxlen=PAUSES)
-        self._unheard = None            # s, since when there is no subscriber
+        self._pauses: deque[float] = deque(maxlen=PAUSES)
+        # s, since when there is no subscriber.
+        self._unheard: float | None = None
         self._start()
 
     def _start(self) -> None:
         """Forget what was commanded: the next command is the first."""
-        self._commanded = None          # s, time of the last command
-        self._computed = None           # s, time of the last command for a state
+        # s, time of the last command; and of the last one for a state, once there is one.
+        self._commanded: float | None = None
+        self._computed = 0.0
         self._disturbed = False         # whether a blend must begin
         self._left = 0.0                # s, left of the blend
-        self._ramp_left = None          # s, left of the ramp to zero; None: it has not begun
+        # s, left of the ramp to zero; None: it has not begun.
+        self._ramp_left: float | None = None
         self._pauses.clear()
         self._last[:] = 0.0
 

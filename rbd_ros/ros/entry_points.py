@@ -41,7 +41,8 @@ class End:
     """
 
     def __init__(self) -> None:
-        self._lock, self._finish = Lock(), None
+        self._lock = Lock()
+        self._finish: Callable[[], object] | None = None
         self._pipe, written = os.pipe()
         os.set_blocking(written, False)
         signal.set_wakeup_fd(written, warn_on_full_buffer=False)
@@ -87,7 +88,7 @@ def _spin(node: Node, events: bool, end: End) -> None:
     else:
         executor = SingleThreadedExecutor()
     executor.add_node(node)
-    asked = Future()
+    asked: Future[None] = Future()
     end.call(lambda: asked.set_result(None) if not asked.done() else None)
     while rclpy.ok() and not asked.done():
         # The events executor's spin() keeps a core busy in rclpy 9.1; this does not.

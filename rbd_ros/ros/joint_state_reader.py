@@ -12,6 +12,7 @@ converted as a whole, which gives the same result, but takes longer.
 
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 from time import monotonic
 from typing import NamedTuple
@@ -44,7 +45,7 @@ class State(NamedTuple):
     """
 
     stamp: Time
-    name: list[str]
+    name: Sequence[str]
     position: np.ndarray
     velocity: np.ndarray
     effort: np.ndarray

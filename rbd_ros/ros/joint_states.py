@@ -63,20 +63,23 @@ class JointStates:
     """
 
     def __init__(self, model: Model) -> None:
-        self._names, self._q_of, self._v_of, turns = [], [], [], []
+        self._names: list[str] = []
+        self._q_of: list[int] = []
+        v_of: list[int] = []
+        turns: list[bool] = []
         for joint, q, v in model.moving_joints:
             if KINDS[joint.kind].is_screws:
                 self._names += model.position_names[q]
                 self._q_of += range(q.start, q.stop)
-                self._v_of += range(v.start, v.stop)
+                v_of += range(v.start, v.stop)
                 turns += [joint.kind == 'continuous'] * joint.nq
-        self._v_of = np.array(self._v_of, int)
+        self._v_of = np.array(v_of, int)
         self.differentiator = Differentiator(turns)
         self._index = {name: k for k, name in enumerate(self._names)}
         # Joints that mimic others or are locked may be measured too, but are not needed.
         self._expected = {joint.name for joint in model.joints} | set(self._names)
-        self.unknown_names = set()
-        self._layout_of = None
+        self.unknown_names: set[str] = set()
+        self._layout_of: Sequence[str] | None = None
         self.q, self.v, self.effort = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
         self.forget()
 
@@ -206,7 +209,7 @@ class JointStates:
         return [name for name, k in zip(self._names, self._v_of)
                 if not abs(self.v[k]) < LARGEST]
 
-    def velocity_or(self, replacement: float) -> np.ndarray:
+    def velocity_or(self, replacement: float | None) -> np.ndarray:
         """Return the velocity, and a replacement for each joint without one."""
         if replacement is None:
             replacement = self.differentiator.rates

@@ -119,7 +119,7 @@ def plan(values: Mapping[str, str],
     text, root = None, None
     if values['model'] != NONE:
         text, root = description(values['model'], values['xacro_args'])
-    common = {'use_sim_time': _truth(values, 'use_sim_time')}
+    common: dict[str, Any] = {'use_sim_time': _truth(values, 'use_sim_time')}
     given = {} if text is None else {'robot_description': text}
     publisher = text is not None and _truth(values, 'robot_state_publisher')
     states = ('joint_states', values['joint_states'])

@@ -26,7 +26,8 @@ class Log:
     """
 
     def __init__(self, logger: Any) -> None:
-        self._logger, self._said = logger, {}
+        self._logger = logger
+        self._said: dict[str, float] = {}
 
     # rclpy identifies a log call by its line in the source: each severity needs its own.
     def info(self, text: str, kind: str | None = None) -> bool:
@@ -53,7 +54,9 @@ class Log:
     def _may(self, kind: str | None) -> bool:
         """Return whether a line of a kind may be logged now."""
         now = monotonic()
-        if kind is not None and now - self._said.get(kind, -QUIET) < QUIET:
+        if kind is None:
+            return True
+        if now - self._said.get(kind, -QUIET) < QUIET:
             return False
         self._said[kind] = now
         return True

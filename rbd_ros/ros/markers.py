@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Centres of mass, gravity torques, inertias and external wrenches as markers for RViz."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Hashable, Iterator, Mapping
 from time import monotonic
 
 from builtin_interfaces.msg import Duration, Time
@@ -62,14 +63,14 @@ class Markers:
         self._columns = np.array([model.velocity_names.index(joint.name) for _, joint in shown],
                                  int)
         self._largest = 1e-9
-        self._frame = None
+        self._frame: str | None = None
         # A load has no frame of its own: it is drawn in the frame of its link.
         self._ellipsoids = serialize_message(MarkerArray(markers=[
             _ellipsoid(k, model.links[k], prefix + (
                 model.joints[k - 1].parent if model.links[k].is_load else model.links[k].name))
             for k in self._links]))
         self._ellipsoids_due = 0.0
-        self._wrenches = {}
+        self._wrenches: Mapping[str, np.ndarray] = {}
 
     def show_wrenches(self, wrenches: Mapping[str, np.ndarray]) -> None:
         """Show wrenches, (moment, force) by link in its axes, in the next array."""
@@ -79,7 +80,7 @@ class Markers:
     def _template(self, frame: str) -> Template:
         """Return the markers that every state moves."""
         com = _marker('com', 0, Marker.SPHERE, RED, COM_DIAMETER)
-        fields = {'com': numbers(com.pose.position, 'x', 'y', 'z')}
+        fields: dict[Hashable, Field] = {'com': numbers(com.pose.position, 'x', 'y', 'z')}
         link_coms = _marker('link_com', 0, Marker.SPHERE_LIST, BLUE, LINK_DIAMETER)
         fields['link_coms'] = _points(link_coms, len(self._links))
         markers = [com, link_coms]
@@ -208,11 +209,11 @@ def _arrow(space: str, number: int, color: tuple[float, ...]) -> Marker:
 
 def _points(marker: Marker, number: int) -> Field:
     """Return the points of a marker as a field of a template."""
-    def write(flat: Sequence[float]) -> None:
+    def write(flat: 'array[float]') -> None:
         marker.points = [Point(x=x, y=y, z=z)
                          for x, y, z in zip(flat[0::3], flat[1::3], flat[2::3])]
     return (number, 3), write
 
 
-def _place(point: Point, xyz: Sequence[float] | np.ndarray) -> None:
+def _place(point: Point, xyz: np.ndarray) -> None:
     point.x, point.y, point.z = xyz.tolist()

@@ -51,14 +51,14 @@ class CommandMessages:
     """Messages of effort commands; the number of joints may change."""
 
     def __init__(self) -> None:
-        self._number = None
+        self._number: int | None = None
 
     def message(self, efforts: np.ndarray) -> bytes:
         """Return the serialized message with efforts."""
         if len(efforts) != self._number:
             self._number, message = len(efforts), TOPICS[COMMANDS]()
             self._template = Template(message, [], {'commands': field(message, 'data',
-                                                                      (self._number,))})
+                                                                      (len(efforts),))})
         return self._template.fill(None, {'commands': efforts})
 
 
@@ -77,7 +77,8 @@ class Outputs:
 
     def __init__(self, model: Model, model_id: int) -> None:
         self._model, self._model_id = model, model_id
-        self._frame, self._templates = None, {}
+        self._frame: str | None = None
+        self._templates: dict[str, Template] = {}
 
     def message(self, topic: str, stamp: Time, frame: str,
                 values: Mapping[str, np.ndarray]) -> bytes:

@@ -69,7 +69,7 @@ class OdometryStates:
 
     def forget(self) -> None:
         """Forget all states."""
-        self._history = deque(maxlen=HISTORY)
+        self._history: deque[BaseState] = deque(maxlen=HISTORY)
 
     def update(self, message: Odometry, now: float) -> None:
         """

@@ -79,7 +79,7 @@ class Parameters:
 NAMES, NUMBERS = Parameter.Type.STRING_ARRAY, Parameter.Type.DOUBLE_ARRAY
 
 # Default (the type of an array that is empty by default), description and limits of a number.
-DESCRIPTIONS = {
+DESCRIPTIONS: dict[str, tuple[Any, ...]] = {
     'robot_description': ('', 'URDF of the robot; empty: it is read from the topic of this name.'),
     'publish_rate': (0.0, 'Rate of the outputs, Hz, at least 0.01; 0: once per joint state.',
                      0.0, 10000.0),

@@ -23,6 +23,7 @@ from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.node import Node
+from rclpy.timer import Timer
 from visualization_msgs.msg import MarkerArray
 
 NO_VELOCITY = 'the velocity is not known'
@@ -87,10 +88,12 @@ class Publishing:
         self._current, self._commands = current, commands
         self._report, self._log = report, log
         self._wall = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timers, self._withheld = [], {}
+        self._timers: list[Timer] = []
+        self._withheld: dict[str, str] = {}
         self.active = False
         self._markers_due = self._listeners_due = 0.0
-        self._heard, self._markers_heard = [], False
+        self._heard: list[str] = []
+        self._markers_heard = False
         self._with_friction = False
         self._command_messages = CommandMessages()
         self._publishers = {
@@ -111,8 +114,9 @@ class Publishing:
         self._stop_timers()
         # Commands first: they must go on even if the other timer cannot be created.
         if self._settings.on_stale != 'stop':
-            self._timers.append(self._node.create_timer(COMMAND_PERIOD, self._repeat_command,
-                                                        clock=self._wall))
+            # Timers pass over what it returns.
+            self._timers.append(self._node.create_timer(
+                COMMAND_PERIOD, self._repeat_command, clock=self._wall))  # type: ignore[arg-type]
         if self._settings.publish_rate > 0.0:
             self._timers.append(self._node.create_timer(1.0 / self._settings.publish_rate,
                                                         self._on_timer, clock=self._wall))
@@ -275,12 +279,14 @@ class Publishing:
         if not self._commands.enabled:
             return 'commands are disabled'
         efforts = terms.g
-        friction = self._settings.friction and v is not None
+        if not self._settings.friction:
+            v = None
+        friction = v is not None
         if friction != self._with_friction:
             # Gravity is brought up whether velocities come or not.
             self._with_friction = friction
             self._commands.disturb()
-        if friction:
+        if v is not None:
             efforts = efforts + friction_torques(robot.model, v, smooth=FRICTION_SPEED)
         self._publish_command(self._commands.update(efforts[robot.command_columns], self._moment))
         return None

@@ -43,8 +43,9 @@ class Report:
     """
 
     def __init__(self) -> None:
-        self.counts, self._before = Counter(), Counter()
-        self.compute_times = []
+        self.counts: Counter[str] = Counter()
+        self._before: Counter[str] = Counter()
+        self.compute_times: list[float] = []
         self.last_error = ''
         self._reported = monotonic()
 

@@ -93,8 +93,9 @@ def read_model(text: str, settings: RobotSettings) -> Model:
         if not KINDS[joint.kind].is_screws and joint is not base_joint(model):
             raise ModelError(f"joint '{joint.name}' is {joint.kind}: joint states cannot hold its "
                              'quaternion; only the base of a robot may float here')
-    if base_joint(model) and not settings.floating_base:
-        raise ModelError(f"joint '{base_joint(model).name}' lets the robot float: set the "
+    floating = base_joint(model)
+    if floating and not settings.floating_base:
+        raise ModelError(f"joint '{floating.name}' lets the robot float: set the "
                          'parameter floating_base, and publish its odometry')
     task_link = settings.task_link
     if task_link and model.tree.link_body[model.link_index(task_link)] == 0:
@@ -158,7 +159,8 @@ class Robot:
         self.states = JointStates(model)
         self.odometry = (OdometryStates(model, self.base_joint, self.prefix)
                          if self.base_joint else None)
-        self._base_came, self._base_apart = -inf, None
+        self._base_came = -inf
+        self._base_apart: float | None = None
         self.frame = self.prefix + model.link_names[0] if model.links else ''
         self.stamp, self.state_is_new = None, False
         first = self.base_joint.nv if self.base_joint else 0

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The services of the dynamics node."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import hypot
 from typing import Any, NamedTuple
 
@@ -62,8 +62,8 @@ class Services:
     """
 
     def __init__(self, settings: ServiceSettings, clocks: Clocks, current: CurrentRobot, log: Log,
-                 check_parameters: Callable[[Sequence[Parameter]], Any],
-                 set_parameters: Callable[[Sequence[Parameter]], Any]) -> None:
+                 check_parameters: Callable[[list[Parameter]], Any],
+                 set_parameters: Callable[[list[Parameter]], Any]) -> None:
         self._settings, self._clocks, self._current, self._log = settings, clocks, current, log
         self._check_parameters, self._set_parameters = check_parameters, set_parameters
 

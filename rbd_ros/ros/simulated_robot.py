@@ -8,7 +8,8 @@ from rbd_ros.ros.entry_points import simulated_robot as main
 
 if __name__ == '__main__':
     # Before the imports below: they take a second, in which signals must be handled already.
-    sys.exit(main())
+    main()
+    sys.exit()
 
 from dataclasses import replace    # noqa: I100
 from math import isfinite
@@ -43,7 +44,7 @@ PATIENCE = 2.0
 # Number of poses in which the stiffness of gravity is evaluated.
 POSES = 50
 
-_PARAMETERS = {
+_PARAMETERS: dict[str, tuple[Any, ...]] = {
     'robot_description': ('', 'URDF of the robot; empty: see urdf.'),
     'urdf': ('', 'Path of a URDF file; empty: the demo arm.'),
     'rate': (500.0, 'Rate of the joint states, Hz.', 1.0, 5000.0),
@@ -101,7 +102,7 @@ class SimulatedRobot(Node):
         self._simulator = Simulator(model, q, step=step)
         # One step compiles the kernels, and shows whether the robot can be simulated at all.
         Simulator(model, q, step=step).advance(np.zeros(model.nv))
-        self._tau = None
+        self._tau: np.ndarray | None = None
         self._simulated_until = monotonic()
         self._state = JointState(name=list(model.position_names))
         self._publisher = self.create_publisher(JointState, 'joint_states', 10)

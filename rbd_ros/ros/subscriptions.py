@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The subscriptions of the dynamics node: descriptions, joint states and odometry."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from builtin_interfaces.msg import Time
@@ -169,7 +169,7 @@ class Subscriptions:
         """Return a stamp, s; 0 if there is none, or if stamps are not checked."""
         return convert.seconds(message_stamp) if self._settings.check_stamps else 0.0
 
-    def _drop(self, what: str, error: Exception) -> None:
+    def _drop(self, what: str, error: Rejected) -> None:
         """Count a message that cannot be used, and log why."""
         self._report.fail(f'{what} dropped', f'{what} dropped: {error}')
         self._report.count(f'{what} dropped: {error.kind}')
@@ -259,7 +259,7 @@ class Subscriptions:
         self._tell_unknown(robot.states.unknown_names)
         return state if is_ours else None
 
-    def _tell_unknown(self, names: Sequence[str]) -> None:
+    def _tell_unknown(self, names: Collection[str]) -> None:
         """Log once, or at most every few seconds, names of joints that the robot does not have."""
         if len(names) < self._named:
             self._named = 0         # it is another robot

@@ -31,8 +31,9 @@ class Worker:
 
     def __init__(self, executor: Callable[[], Any], failed: Callable[[Exception], None]) -> None:
         self._executor, self._failed = executor, failed
-        self._waiting, self._changed = deque(), Condition()
-        self._closed, self._thread = False, None
+        self._waiting: deque[tuple[Callable[[], Any], Callable[[Any], object] | None]] = deque()
+        self._changed, self._closed = Condition(), False
+        self._thread: Thread | None = None
 
     def submit(self, work: Callable[[], Any], then: Callable[[Any], object] | None = None, *,
                may_wait: bool = True) -> None:
