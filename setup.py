@@ -90,6 +90,7 @@ setup(
             'ruff',                  # the linter
             'import-linter',         # imports between folders go down only
             'xacro',                 # launch files take xacro files
+            'catkin-pkg',            # reads package.xml as the tools for releases do
             'sympy',                 # examples/two_link_arm.py derives its equations
         ],
     },
