@@ -56,7 +56,8 @@ setup(
             'psutil',                # CPU time and memory of the node
             'mujoco>=4; python_version >= "3.11"',   # another one; the API is that of version 4
             'matplotlib',            # the plots of the report
-            'pytest-benchmark',      # benchmark/test_speed.py keeps and compares runs
+            'pytest',                # benchmark/test_speed.py ...
+            'pytest-benchmark',      # ... keeps and compares runs
         ],
         'docs': [
             'sphinx',                # makes the site
@@ -91,6 +92,7 @@ setup(
             'import-linter',         # imports between folders go down only
             'mypy',                  # types, of the package and in programs of its users
             'xacro',                 # launch files take xacro files
+            'catkin-pkg',            # reads package.xml as the tools for releases do
             'sympy',                 # examples/two_link_arm.py derives its equations
         ],
     },
