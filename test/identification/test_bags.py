@@ -135,6 +135,8 @@ def test_blocks_are_read_as_messages_are_one_by_one(rng, names, frame):
         raws = [joint_state(int(rng.integers(2 ** 31) * 10 ** 9 + rng.integers(10 ** 9)), names,
                             rng.normal(size=n), rng.normal(size=velocity),
                             rng.normal(size=effort), frame=frame) for _ in range(9)]
+        # Nanoseconds have no sign, whatever a sender makes of them.
+        raws[4] = raws[4][:8] + b'\xff' * 4 + raws[4][12:]
         first = TYPES.deserialize_cdr(raws[0], KIND)
         layout = Layout(raws[0], frame, first.name, first.position, first.velocity, first.effort)
         block = np.frombuffer(b''.join(raws), np.uint8).reshape(9, -1)
