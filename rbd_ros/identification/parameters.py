@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from rbd_ros import batch
 from rbd_ros.errors import ModelError, StateError
-from rbd_ros.model.configurations import random_configuration
+from rbd_ros.model.configurations import integrate, neutral
 from rbd_ros.model.drives import (check_columns, COLUMNS, drive_parameter_names,
                                   drive_parameters, with_drive_parameters)
 from rbd_ros.model.friction import friction, friction_terms
@@ -291,7 +291,9 @@ def base_of(parameters: Parameters, seed: int = 0) -> tuple[BaseParameters, np.n
     rng = np.random.default_rng(whole_number('seed', seed, least=0))
     # Three rows for every column; and for those of one body and drive, if one joint moves it.
     states = max(-(-3 * len(names) // max(model.nv, 1)), STATES)
-    q = np.array([random_configuration(model, rng) for _ in range(states)])
+    # Beyond the limits of joints, too: some URDFs have limits that leave them nowhere to go.
+    turns = rng.uniform(-np.pi, np.pi, (states, model.nv))
+    q = np.array([integrate(model, neutral(model), turn, 1.0) for turn in turns])
     v, a = rng.normal(size=(2, states, model.nv))
     Y = parameters.regressor(States(q.reshape(states, model.nq), v, a, np.sign(v)), threads=1)
     R, order = qr(Y.reshape(-1, len(names)), mode='r', pivoting=True)

@@ -21,9 +21,9 @@ from rbd_ros.texts import listed
 
 # Rows for every parameter, and states at least.
 ROWS_PER_PARAMETER, LEAST_STATES = 30, 300
-# Share of the torques (of their squares) above which mistakes are looked for, and by which what is
-# unexplained must shrink if one is undone.
-UNEXPLAINED, SHRINKS = 0.01, 0.3
+# Unexplained share of the squares of the torques above which mistakes are looked for, and to which
+# share of itself it must shrink if one is undone. A step towards that explains so much more.
+UNEXPLAINED, SHRINKS, GAIN = 1e-3, 0.3, 0.01
 # Angles beyond which degrees are thought of, rad.
 TURN = 2.0 * np.pi
 # Pairs of joints that are tried; of robots with more, neighbours.
@@ -123,14 +123,27 @@ class _Trial:
         while True:
             flipped = signs * (1.0 - 2.0 * np.eye(nv))
             outcomes = [fit.unexplained(torques(one)) for one in flipped]
-            if min(outcomes) > left - UNEXPLAINED:
+            if min(outcomes) > max(left - GAIN, SHRINKS * left):
                 break
             left, signs = min(outcomes), flipped[np.argmin(outcomes)]
-        # Negated altogether they fit as well; but friction takes energy.
-        friction = [name.endswith(FRICTION) for name in self._names]
-        if np.sum(fit.solve(torques(signs))[friction]) < 0.0:
+        # Negated altogether they fit as well.
+        if self._positive(weight) @ fit.solve(torques(signs)) < 0.0:
             signs = -signs
         return left, wrong_sign([name for name, sign in zip(names, signs) if sign < 0.0])
+
+    def _positive(self, weight: np.ndarray) -> np.ndarray:
+        """Return a sum of parameters, as columns have them, that is positive of all robots."""
+        q, v, a, _ = self.states
+        still = np.zeros_like(v)
+        Y, Y_moved, Y_still = (
+            self._parameters.regressor(one)[:, :, self._independent] for one in (
+                self.states, States(q, still, a, still), States(q, still, still, still)))
+        friction = np.array([name.endswith(FRICTION) for name in self._names])
+        # Friction takes energy; if there is none, acceleration takes it.
+        energy = (np.where(friction, np.einsum('sj,sjp->p', v, Y), 0.0) if np.any(friction)
+                  else np.einsum('sj,sjp->p', a, Y_moved - Y_still))
+        norm = np.linalg.norm(Y * weight[:, :, None], axis=(0, 1))
+        return energy / np.where(norm > 0.0, norm, 1.0)
 
     def _degrees(self) -> Iterator[tuple[float, str]]:
         """Take angles for degrees."""

@@ -31,9 +31,9 @@ UNEXPLAINED, OF_ONE = 0.3, 0.7
 # Friction that drives, as a share of the torques, and how many standard deviations make it sure.
 DRIVES = 0.03
 # Uncertainty of torques in other poses at most, as a share of their size.
-UNCERTAIN = 0.3
+UNCERTAIN = 0.2
 # What a robot that can exist may leave unexplained more than one that cannot.
-BOUNDED = 0.1
+BOUNDED = 0.05
 # Poses in which that is looked at, and the seed of them.
 POSES, SEED = 200, 0
 # A centre of mass is at most so many times as far away as half the distance between joints.
@@ -55,10 +55,10 @@ class Verdict(NamedTuple):
     reasons : tuple of str
         What does, in sentences that say what to do.
     figures : dict of str to float
-        On which that rests: ``relative_error`` of the torques; ``rank``, how many of the
-        ``base_parameters`` torques say better than the model, and their ``condition`` number;
-        ``uncertainty``, of torques in other poses as a share of their size, for the worst joint;
-        ``samples_per_independent``, for errors hang together.
+        On which that rests: ``samples``; ``relative_error`` of the torques; ``rank``, how many
+        of the ``base_parameters`` torques say better than the model, and the ``condition`` number
+        of these; ``uncertainty`` of torques in other poses as a share of their size, for the
+        worst joint. Of loads and robots that stand still, only the first ones.
 
     """
 
@@ -92,7 +92,8 @@ def verdict(model: Model, part: Partial, found: Identification | Payload,
     """
     samples = (samples,) if isinstance(samples, Samples) else tuple(samples)
     figures = {'samples': float(part.samples)}
-    if not np.any(part.counts):
+    still = _still(model, part)
+    if len(still) == model.nv or not np.any(part.counts):
         return Verdict(False, ('the robot stands still: record it while all its joints move',),
                        figures)
     figures['relative_error'] = error = _relative_error(part, found)
@@ -102,7 +103,10 @@ def verdict(model: Model, part: Partial, found: Identification | Payload,
         free = fit(model, part, consistent=False)
         figures |= _figures(part, found)
         reasons = (_delays(samples) or _mistakes(found.parameters, samples)
-                   or _signs(part, free)) + _still(model, part)
+                   or _signs(part, free))
+        if still:
+            reasons.append(f'{listed(still)} hardly moved: move them for some seconds, in both '
+                           'directions, or lock them')
         reasons = reasons or _of_robot(part, found, free, figures)
     if error > UNEXPLAINED and not reasons:
         reasons.append(f'{100.0 * error:.0f} % of the torques are left unexplained: look whether '
@@ -120,7 +124,7 @@ def _relative_error(part: Partial, found: Identification | Payload) -> float:
 
 def _figures(part: Partial, found: Identification) -> dict[str, float]:
     """Return how well the motion shows the parameters."""
-    shown = found.sigma[found.sigma > 0.0]
+    shown = found.sigma[found.sigma > 1.0]
     return {'base_parameters': float(len(found.base.names)), 'rank': float(found.rank),
             'condition': float(shown[0] / shown[-1]) if len(shown) else 1.0,
             'uncertainty': float(np.max(_uncertainty(part, found)))}
@@ -133,7 +137,9 @@ def _uncertainty(part: Partial, found: Identification) -> np.ndarray:
     v, a = (rng.normal(size=(POSES, model.nv)) * np.sqrt(squares / part.samples)
             for squares in part.motion)
     Y = parameters.regressor(States(q, v, a, np.sign(v)))
-    deviation = np.sqrt(np.einsum('sjp,pk,sjk->j', Y, found.covariance, Y, optimize=True) / POSES)
+    variance = np.einsum('sjp,pk,sjk->j', Y, found.covariance, Y, optimize=True) / POSES
+    # What is certain beyond rounding may come out below zero.
+    deviation = np.sqrt(np.maximum(variance, 0.0))
     elsewhere = np.sqrt(np.mean((Y @ found.values) ** 2, axis=0))
     here = np.sqrt(part.squares / np.maximum(part.counts.sum(axis=0), 1))
     size = np.maximum(elsewhere, here)
@@ -181,14 +187,12 @@ def _signs(part: Partial, free: Identification) -> list[str]:
 
 
 def _still(model: Model, part: Partial) -> list[str]:
-    """Look for joints that do not move, or too little."""
+    """Return the joints that do not move, or too little."""
     counts = part.counts.sum(axis=0)
     seconds = part.duration * part.moving / part.samples
     few = (counts < SAMPLES_PER_PARAMETER * np.array([len(own) for own in part.columns])) | (
         (seconds < MOVED) & (part.duration > 0.0))
-    names = [name for name, still in zip(model.velocity_names, few) if still]
-    return [f'{listed(names)} hardly moved: move them for some seconds, in both directions, or '
-            'lock them'] if names else []
+    return [name for name, still in zip(model.velocity_names, few) if still]
 
 
 def _saturated(model: Model, part: Partial) -> list[str]:
@@ -205,11 +209,18 @@ def _of_robot(part: Partial, found: Identification, free: Identification,
     """Look for what is odd about a robot that was found."""
     model, reasons = found.parameters.model, []
     size = np.sqrt(part.squares / np.maximum(part.counts.sum(axis=0), 1))
-    noise = [name for name, residual, whole in zip(model.velocity_names, found.residual, size)
+    noise = [name for name, residual, whole in zip(model.velocity_names, free.residual, size)
              if residual > OF_ONE * whole]
+    if free.relative_error > UNEXPLAINED:
+        return []
     if noise:
-        reasons.append(f'the efforts of {listed(noise)} are left unexplained: look at their '
-                       'sensors, their gains and what hangs there')
+        return [f'the efforts of {listed(noise)} are left unexplained: look at their sensors, '
+                'their gains and what hangs there']
+    if found.relative_error ** 2 > free.relative_error ** 2 + BOUNDED ** 2:
+        return [f'{100.0 * found.relative_error:.0f} % of the torques are left unexplained by a '
+                f'robot that can exist, {100.0 * free.relative_error:.0f} % by one that cannot: '
+                f'{listed(_beyond(free))} would be out of bounds; look at the gains of the '
+                'drives, and at what touches the robot']
     uncertain = _uncertainty(part, found)
     names = [f'{name} ({100.0 * x:.0f} %)' for name, x in zip(model.velocity_names, uncertain)
              if x > UNCERTAIN]
@@ -225,12 +236,6 @@ def _of_robot(part: Partial, found: Identification, free: Identification,
     if far:
         reasons.append(f'the centre of mass of {listed(far)} is further away than a link reaches: '
                        'look whether a load, a cable or a contact pulls there')
-    if found.relative_error ** 2 > free.relative_error ** 2 + BOUNDED ** 2:
-        reasons.append(
-            f'{100.0 * found.relative_error:.0f} % of the torques are left unexplained by a robot '
-            f'that can exist, {100.0 * free.relative_error:.0f} % by one that cannot: '
-            f'{listed(_beyond(free))} would be out of bounds; look at the gains of the drives, '
-            'and at what touches the robot')
     return reasons
 
 

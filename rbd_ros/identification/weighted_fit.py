@@ -27,6 +27,8 @@ LEAST_NOISE = 1e-6
 SETTLED, FITS = 1e-2, 20
 # How often the correlation is taken from the residuals of the fit before.
 ROUNDS = 2
+# Noise is sought as if the guess were so many times less certain.
+WIDE = 1e3
 
 
 class WeightedFit(NamedTuple):
@@ -128,12 +130,14 @@ def weighted_fit(part: Partial, guess: np.ndarray, spread: np.ndarray) -> Weight
     joints = _Joints(part, guess)
     noise, correlation = joints.size, np.ones(len(joints.size))
     for _ in range(ROUNDS):
-        noise = _settle(joints, spread, noise, correlation)
-        found = _solve(joints, spread, noise, correlation)
-        parts = joints.stretches(noise, joints.B @ (spread * found.x))
+        # What torques say alone: else a guess that holds the estimate would be taken for noise.
+        noise = _settle(joints, WIDE * spread, noise, correlation)
+        found = _solve(joints, WIDE * spread, noise, correlation)
+        parts = joints.stretches(noise, joints.B @ (WIDE * spread * found.x))
         correlation = np.array([inflation(*one, counts)
                                 for one, counts in zip(parts, part.counts.T)])
     found = _solve(joints, spread, noise, correlation)
+    parts = joints.stretches(noise, joints.B @ (spread * found.x))
     T = joints.B * spread @ found.Vt.T
     n = len(found.sigma)
     scores, information = np.zeros((STRETCHES, n)), np.zeros((STRETCHES, n, n))

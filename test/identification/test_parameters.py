@@ -137,6 +137,13 @@ def test_base_parameters_of_a_pendulum_are_its_inertia_and_its_moments():
     assert np.sum(izz * offset) == 0.0
 
 
+def test_limits_of_joints_hide_no_parameters():
+    model = (rbd_ros.ModelBuilder('pendulum').link('a').link('b', 1.0)
+             .joint('j', 'revolute', 'a', 'b', axis=(0, 0, 1), lower=0.0, upper=0.0)
+             .build(gravity=(0, -9.81, 0)))
+    assert identification.base_parameters(model).names == ('b/mcx', 'b/mcy', 'b/Izz')
+
+
 def test_what_cannot_be_looked_for_is_refused():
     model = random_tree(0, 3)
     with pytest.raises(rbd_ros.StateError, match="'coulomb_asymmetry' needs 'coulomb'"):

@@ -87,8 +87,8 @@ def test_parts_in_any_order_are_the_whole(arm):
         merged = identification.merge(identification.merge(a, b), identification.merge(c, d))
         check_same(merged, whole)
     for consistent in (False, True):
-        one, other = (identification.fit(arm, part, consistent=consistent)
-                      for part in (identification.merge(*parts), identification.merge(*parts[::-1])))
+        one, other = (identification.fit(arm, identification.merge(*some), consistent=consistent)
+                      for some in (parts, parts[::-1]))
         assert relative_error(one.values, other.values) < 1e-6
         assert relative_error(one.deviation, other.deviation) < 1e-6
 
@@ -125,7 +125,7 @@ def test_room_does_not_grow_with_the_regressors(arm, monkeypatch):
         identification.partial(arm, some, threads=1)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    # Directions of velocities and a few masks; a row of the regressor is 84 numbers for each joint.
+    # Directions of velocities and a few masks; the regressor has 84 numbers for each joint.
     numbers = (peaks[1] - peaks[0]) / 8.0 / (120.0 * 50.0 * arm.nv)
     assert numbers < 8.0
 
