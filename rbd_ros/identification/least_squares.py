@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.errors import StateError
 from rbd_ros.identification.parameters import ASYMMETRIES, BaseParameters, RobotParameters
-from rbd_ros.identification.partials import partial, Partial, samples_of
+from rbd_ros.identification.partials import Partial, partial, samples_of
 from rbd_ros.identification.physical_consistency import nearest_consistent
 from rbd_ros.identification.weighted_fit import torque_errors, weighted_fit, WeightedFit
 from rbd_ros.model.drives import COLUMNS, USUAL

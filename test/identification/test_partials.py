@@ -25,7 +25,7 @@ USUAL = ('viscous', 'coulomb', 'offset')
 def arm():
     """Return an arm with six joints, friction and rotors."""
     return measured.with_drives(load_quietly(example_urdf('ur5_robot.urdf')),
-                               np.random.default_rng(0))
+                                np.random.default_rng(0))
 
 
 def cut(some, start, stop):
