@@ -26,7 +26,7 @@ MESSAGE_FILES := $(shell find rbd_msgs -type f)
 PACKAGE_FILES := setup.py setup.cfg pyproject.toml package.xml requirements-ros.txt \
 	$(shell find rbd_ros launch config urdf resource -type f -not -name '*.pyc')
 
-.PHONY: help setup demo test matrix lint stubs docs docs-links bench soak colcon colcon-test release-tree clean
+.PHONY: help setup demo test matrix lint stubs docs docs-links bench trust soak colcon colcon-test release-tree clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) \
@@ -72,6 +72,9 @@ bench: $(STAMPS)/package $(STAMPS)/bench ## benchmark/RESULTS.md; BENCH_ARGS=--q
 	$(BIN)/python benchmark/start.py $(BENCH_ARGS)
 	$(BIN)/python benchmark/fleet.py $(BENCH_ARGS)
 	$(BIN)/python benchmark/report.py
+
+trust: $(STAMPS)/package $(STAMPS)/test ## recordings of real robots, a part held out; DATA=folder
+	@$(BIN)/python benchmark/trust.py "$(DATA)"
 
 soak: $(STAMPS)/package $(STAMPS)/bench ## ten minutes at 1 kHz; SOAK_ARGS='--seconds 60'
 	$(BIN)/python test/soak.py $(SOAK_ARGS)

@@ -71,6 +71,9 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
     Tau = batch.inverse_dynamics(loaded, Q, V, A)
     recording = identification.Recording('motion', model.velocity_names, time, Q, V, Tau)
     samples = identification.prepare(model, recording, delay=0.0)
+    part = identification.partial(model, samples)
+    load_part = identification.payload_partial(model, tip, samples)
+    found = identification.fit(model, part)
     table, drives = folder / 'motion.csv', folder / 'drives.yaml'
     identification.write_recording(table, recording)
     models.save_drives(model, drives)
@@ -171,8 +174,19 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
         'identification.base_parameters': made(identification.base_parameters, model),
         'identification.estimate_delay': sampled(identification.estimate_delay, model, samples),
         'identification.identify': sampled(identification.identify, model, Q, V, A, Tau),
+        'identification.fit': made(identification.fit, model, part),
+        'identification.fit_payload': made(identification.fit_payload, model, load_part),
+        'identification.identify_drive_gains': sampled(
+            identification.identify_drive_gains, model, tip, 1.0, (0.0, 0.0, 0.1),
+            0.01 * np.ones(3), samples, samples),
         'identification.identify_payload': sampled(identification.identify_payload, model, tip, Q,
                                                    V, A, Tau),
+        'identification.merge': made(identification.merge, part, part),
+        'identification.partial': sampled(identification.partial, model, samples),
+        'identification.payload_partial': sampled(identification.payload_partial, model, tip,
+                                                  samples),
+        'identification.torque_errors': made(identification.torque_errors, part, found.values),
+        'identification.verdict': sampled(identification.verdict, model, part, found, samples),
         'identification.low_pass': sampled(identification.low_pass, Q, 1.0 / PERIOD, 10.0),
         'identification.motion_cutoff': sampled(identification.motion_cutoff, Q, V, 1.0 / PERIOD),
         'identification.prepare': sampled(identification.prepare, model, recording, delay=0.0),

@@ -4,8 +4,8 @@
 What does the robot carry? Mass, centre and inertia of a load from noisy torques.
 
 An arm with a load that nobody knows swings all its joints for twenty seconds. Its positions are
-measured, and its velocities, accelerations and torques with noise. Friction is taken off as the
-robot's description has it; what is then left beside the torques of the empty arm is the load's.
+measured, and its velocities, accelerations and torques with noise. What is left of the torques
+beside those of the empty arm, with the friction of its description, is the load's.
 
 """
 
@@ -50,8 +50,7 @@ def main(seed=0):
     """Identify the load, print it beside the true one, and return it."""
     model = rbd_ros.load_urdf(URDF)
     q, v, a, tau = record(model, np.random.default_rng(seed))
-    rigid = tau - np.array([rbd_ros.friction_torques(model, one) for one in v])
-    load = rbd_ros.identification.identify_payload(model, LINK, q, v, a, rigid)
+    load = rbd_ros.identification.identify_payload(model, LINK, q, v, a, tau)
     print(f'{len(q)} samples, {load.rank} of 10 parameters shown by them')
     print('           estimate      truth')
     rows = [('mass, kg', load.mass, MASS)]

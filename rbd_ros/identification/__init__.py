@@ -5,13 +5,17 @@
 from rbd_ros.lazy_names import export
 
 __getattr__, __dir__, __all__ = export(__name__, {
-    'least_squares': [
-        'base_parameters', 'BaseParameters', 'Identification', 'identify', 'identify_payload',
-        'Payload'],
     'delays': ['Delay', 'estimate_delay'],
+    'drive_gains': ['DriveGains', 'identify_drive_gains'],
     'excitation': ['Excitation', 'excitation_limits', 'excite'],
     'filters': ['low_pass', 'motion_cutoff'],
+    'least_squares': ['fit', 'Identification', 'identify'],
+    'parameters': ['base_parameters', 'BaseParameters'],
+    'partials': ['merge', 'partial', 'Partial'],
+    'payload': ['fit_payload', 'identify_payload', 'Payload', 'payload_partial'],
     'recordings': ['read_recording', 'Recording', 'write_recording'],
     'signals': ['prepare', 'Samples'],
     'tables': ['write_table'],
+    'verdicts': ['verdict', 'Verdict'],
+    'weighted_fit': ['torque_errors', 'TorqueErrors'],
 })

@@ -6,17 +6,33 @@ from rbd_ros.identification.delays import (
     Delay as Delay,
     estimate_delay as estimate_delay,
 )
+from rbd_ros.identification.drive_gains import (
+    DriveGains as DriveGains,
+    identify_drive_gains as identify_drive_gains,
+)
 from rbd_ros.identification.filters import (
     low_pass as low_pass,
     motion_cutoff as motion_cutoff,
 )
 from rbd_ros.identification.least_squares import (
-    base_parameters as base_parameters,
-    BaseParameters as BaseParameters,
+    fit as fit,
     Identification as Identification,
     identify as identify,
+)
+from rbd_ros.identification.parameters import (
+    base_parameters as base_parameters,
+    BaseParameters as BaseParameters,
+)
+from rbd_ros.identification.partials import (
+    merge as merge,
+    partial as partial,
+    Partial as Partial,
+)
+from rbd_ros.identification.payload import (
+    fit_payload as fit_payload,
     identify_payload as identify_payload,
     Payload as Payload,
+    payload_partial as payload_partial,
 )
 from rbd_ros.identification.recordings import (
     read_recording as read_recording,
@@ -28,3 +44,11 @@ from rbd_ros.identification.signals import (
     Samples as Samples,
 )
 from rbd_ros.identification.tables import write_table as write_table
+from rbd_ros.identification.verdicts import (
+    verdict as verdict,
+    Verdict as Verdict,
+)
+from rbd_ros.identification.weighted_fit import (
+    torque_errors as torque_errors,
+    TorqueErrors as TorqueErrors,
+)

@@ -1,137 +1,252 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""
-Inertial parameters from motions: which can be known at all, and what recorded torques say of them.
+"""A robot's parameters from what recordings say: bodies, friction and rotors."""
 
-Everything rests on Y(q, v, a) pi = tau - (armature) a, see `analysis.regressors`. Torques of
-friction are not modelled: take them off first (`rbd_ros.friction_torques`).
+from __future__ import annotations
 
-"""
-
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from rbd_ros.analysis.regressors import link_regressor, torque_regressor
-from rbd_ros.errors import ModelError, StateError
+from numpy.typing import ArrayLike
+from rbd_ros.errors import StateError
+from rbd_ros.identification.parameters import ASYMMETRIES, BaseParameters, RobotParameters
+from rbd_ros.identification.partials import Partial, partial, samples_of
 from rbd_ros.identification.physical_consistency import nearest_consistent
-from rbd_ros.model.configurations import random_configuration
-from rbd_ros.model.inertial import (armature_matrix, centre_and_inertia, inconsistent_bodies,
-                                    inertial_parameter_names, inertial_parameters)
-from rbd_ros.validation import check_model, rows, whole_number
-from rbd_ros.workspace import Workspace
+from rbd_ros.identification.weighted_fit import torque_errors, weighted_fit, WeightedFit
+from rbd_ros.model.drives import COLUMNS, USUAL
+from rbd_ros.model.inertial import inconsistent_bodies, moving_bodies
+from rbd_ros.model.model import Model
+from rbd_ros.validation import check_model
 
-# A pivot of QR, or an entry of a combination, that is a smaller share of the largest is rounding.
-ROUNDING = 1e-9
-# About the size of a link, m: with it kg, kg m and kg m^2 become comparable.
-LENGTH = 0.1
-SCALE = LENGTH ** np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
-# Noise of torques, as a share of the largest, that no sensor is below.
-LEAST_NOISE = 1e-6
-# How often the weights are taken from the residuals, and the parameters fitted with them.
-FITS = 5
+# Powers of a length in the parameters of a body.
+POWERS = np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
+# Radius of gyration of a body as a share of the distance between joints, and if there is none, m.
+GYRATION, SHORT = 0.5, 0.1
+# How much a divergence of bodies from the model's counts: that of 1 is a deviation of 1 / sqrt(2)
+# PRIOR standard deviations.
+PRIOR = 0.1
+# Mass of a body, at least, as a share of the mean.
+LIGHT = 0.1
 
 
-class BaseParameters(NamedTuple):
+@dataclass(frozen=True)
+class Identification:
     """
-    What `base_parameters` computes.
+    What `fit` and `identify` compute.
 
     Attributes
     ----------
-    independent : ndarray of int, shape (base,)
-        Columns of the regressor that are independent, and of which all others are combinations.
+    parameters : RobotParameters
+        Which parameters these are.
     names : tuple of str
-        Of the parameters to which those columns belong.
-    combination : ndarray, shape (base, parameters)
-        B, with base parameters B pi: Y pi = Y[:, independent] B pi for every state.
+        Their names: of the bodies, as in `rbd_ros.model.inertial_parameter_names`, then of the
+        drives, as in `rbd_ros.model.drive_parameter_names`.
+    values : ndarray, shape (parameters,)
+        The estimates.
+    covariance : ndarray, shape (parameters, parameters)
+        Of them. What torques do not show is as uncertain as the model was taken to be.
+    base : BaseParameters
+        The combinations that torques can show: ``base.combination @ values`` are their estimates.
+    residual : ndarray, shape (nv,)
+        Root mean square of the torques less those of these parameters, N m or N.
+    relative_error : float
+        The square root of the sum of its squares over that of the torques, all joints together.
+    correlation : ndarray, shape (nv,)
+        How many samples of each joint count as one, for errors hang together.
+    sigma : ndarray
+        How many times better than the model the torques say it, for each direction in the space of
+        parameters, the best first.
 
     """
 
-    independent: np.ndarray
-    names: tuple
-    combination: np.ndarray
+    parameters: RobotParameters
+    names: tuple[str, ...]
+    values: np.ndarray
+    covariance: np.ndarray
+    base: BaseParameters
+    residual: np.ndarray
+    relative_error: float
+    correlation: np.ndarray
+    sigma: np.ndarray
+
+    @property
+    def deviation(self) -> np.ndarray:
+        """Return the standard deviation of every parameter."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def base_values(self) -> np.ndarray:
+        """Return the estimates of the combinations that torques can show."""
+        return self.base.combination @ self.values
+
+    @property
+    def base_deviation(self) -> np.ndarray:
+        """Return their standard deviations."""
+        B = self.base.combination
+        return np.sqrt(np.sum(B @ self.covariance * B, axis=1))
+
+    @property
+    def rank(self) -> int:
+        """Return how many combinations of parameters the torques say better than the model."""
+        return int(np.sum(self.sigma > 1.0))
+
+    @property
+    def pi(self) -> np.ndarray:
+        """Return the inertial parameters, see `rbd_ros.model.inertial_parameter_names`."""
+        return self.values[:10 * self.parameters.bodies]
+
+    @property
+    def model(self) -> Model:
+        """
+        Return the robot with these parameters.
+
+        Raises
+        ------
+        ModelError
+            If there can be no such robot.
+
+        """
+        return self.parameters.model_with(self.values)
+
+    @property
+    def inconsistent(self) -> tuple[str, ...]:
+        """Return the bodies that cannot exist with these parameters, by their links."""
+        return inconsistent_bodies(self.parameters.model, self.pi)
 
 
-def base_parameters(model, *, seed=0):
+def fit(model: Model, part: Partial, *, consistent: bool = True) -> Identification:
     """
-    Return the minimum parameters: the combinations of inertial parameters that torques show.
+    Return the parameters that explain recorded torques best.
+
+    Weighted least squares: joints count by the inverse of their residual's variance in the fit
+    before. Combinations of parameters that torques hardly show stay near to the model's: these
+    are taken to be right but for a standard deviation as large as the parameters themselves.
 
     Parameters
     ----------
     model : Model
-        The robot. Its masses and inertias are not read.
-    seed : int
-        Of the random states at which the regressor is taken.
+        The robot, with the parameters to start from.
+    part : Partial
+        What its recordings say.
+    consistent : bool
+        Whether only robots that can exist are allowed, see `physical_consistency`: bodies, with
+        positive definite pseudo-inertias, whose divergence from the model's then takes the place
+        of the standard deviations; friction that takes energy; rotors with inertia.
 
     Returns
     -------
-    BaseParameters
-        With the fields ``independent names combination``.
+    Identification
+        With the robot as its ``model``.
+
+    Raises
+    ------
+    StateError
+        If ``part`` is of another robot, or of a load.
 
     References
     ----------
-    QR with column pivoting of the regressor, Garofalo et al. (15), (16), at random states.
+    Garofalo et al. (15), (16) for the regressor.
 
     """
-    # Imported here: a node need not wait for SciPy when it starts.
-    from scipy.linalg import qr, solve_triangular
-
     check_model(model)
-    rng = np.random.default_rng(whole_number('seed', seed, least=0))
-    names = inertial_parameter_names(model)
-    # Three rows for every column, whatever the number of joints.
-    states = -(-3 * len(names) // max(model.nv, 1))
-    Y = np.vstack([torque_regressor(model, random_configuration(model, rng),
-                                    *rng.normal(size=(2, model.nv))) for _ in range(states)]
-                  or [np.zeros((0, 0))])
-    R, order = qr(Y, mode='r', pivoting=True)
-    pivots = np.abs(np.diag(R))
-    rank = int(np.sum(pivots > ROUNDING * np.max(pivots, initial=0.0)))
-    combination = np.zeros((rank, len(names)))
-    combination[:, order[:rank]] = np.eye(rank)
-    combination[:, order[rank:]] = solve_triangular(R[:rank, :rank], R[:rank, rank:])
-    combination[np.abs(combination) < ROUNDING] = 0.0
-    ascending = np.argsort(order[:rank])
-    independent = order[:rank][ascending]
-    return BaseParameters(independent, tuple(names[k] for k in independent),
-                          combination[ascending])
+    parameters = RobotParameters(model, part.kind[1:])
+    if part.kind[0] != 'robot' or part.names != parameters.names:
+        raise StateError(f"part must be what partial returned for robot '{model.name}'")
+    guess, spread = parameters.values, _spread(parameters, part)
+    free = weighted_fit(part, guess, spread)
+    values, covariance = free.theta, covariance_of(free, spread)
+    if consistent:
+        values, covariance = _nearest(parameters, free, guess, spread)
+    return Identification(parameters, part.names, values, covariance, part.base,
+                          *torque_errors(part, values), free.correlation, free.sigma)
 
 
-class Identification(NamedTuple):
+def covariance_of(free: WeightedFit, spread: np.ndarray) -> np.ndarray:
+    """Return the covariance of the free estimate; what is not shown has that of the guess."""
+    V, D = free.directions, 1.0 / (free.sigma ** 2 + 1.0)
+    rows = np.concatenate((free.scatter * D @ V, D[:, None] * V, np.eye(len(spread)) - V.T @ V))
+    return _square(rows * spread)
+
+
+def _nearest(parameters: RobotParameters, free: WeightedFit, guess: np.ndarray,
+             spread: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the estimate among robots that can exist, and its covariance."""
+    bodies = parameters.bodies
+    drives = np.diag(1.0 / spread)[10 * bodies:]
+    values, curvature = nearest_consistent(
+        guess, np.concatenate((free.matrix, drives)),
+        np.concatenate((free.target, drives @ guess)), spread, bodies, prior=PRIOR,
+        conditions=_conditions(parameters))
+    # The first term's derivative scatters by the noise, the others' as the guess is uncertain.
+    curvature = np.concatenate((curvature, drives)) * spread
+    R = np.linalg.qr(np.concatenate((free.matrix * spread, curvature)), mode='r')
+    scatter = np.concatenate((free.scatter @ free.directions, curvature))
+    R_inverse = np.linalg.inv(R)
+    return values, _square(scatter @ R_inverse @ R_inverse.T * spread)
+
+
+def _square(rows: np.ndarray) -> np.ndarray:
+    return rows.T @ rows
+
+
+def _conditions(parameters: RobotParameters) -> tuple[np.ndarray, np.ndarray]:
+    """Return combinations of parameters of drives, as rows, and what they are at least."""
+    model, columns = parameters.model, parameters.columns
+    rows, least = [], []
+    for column, one in zip(columns, np.eye(len(columns))):
+        asymmetry = {b: a for a, b in ASYMMETRIES.items()}.get(column)
+        if asymmetry in columns:
+            other = np.eye(len(columns))[columns.index(asymmetry)]
+            rows += [one + other, one - other]
+            least += 2 * [np.zeros(model.nv)]
+        elif column != 'offset' and column not in ASYMMETRIES:
+            rows.append(one)
+            least.append(np.abs(getattr(model, COLUMNS[asymmetry])) if asymmetry
+                         else np.zeros(model.nv))
+    drives = np.kron(np.eye(model.nv), np.reshape(rows, (len(rows), len(columns))))
+    return (np.concatenate((np.zeros((len(drives), 10 * parameters.bodies)), drives), axis=1),
+            np.reshape(least, (len(rows), model.nv)).T.ravel())
+
+
+def _spread(parameters: RobotParameters, part: Partial) -> np.ndarray:
     """
-    What `identify` computes.
+    Return how uncertain the model's parameters are taken to be, as standard deviations.
 
-    Attributes
-    ----------
-    pi : ndarray, shape (10 * bodies,)
-        Inertial parameters in the order of `rbd_ros.model.inertial_parameter_names`, for
-        `rbd_ros.model.with_inertial_parameters`.
-    deviation : ndarray, shape (10 * bodies,)
-        Standard deviation of each that the noise of the torques causes. What the torques do not
-        show, and was left as the model has it, has no part in it.
-    residual : ndarray, shape (nv,)
-        Standard deviation of the torques from those of pi, N m or N.
-    rank : int
-        How many combinations of parameters the torques showed.
-    inconsistent : tuple of str
-        Bodies that cannot exist with these parameters (by the names of their links).
+    A body's are as large as a body of that mass and of the size of the robot's links has them.
+    Those of drives are so large that each alone could explain the torques.
 
     """
+    model, bodies = parameters.model, parameters.bodies
+    mass = parameters.values[:10 * bodies:10]
+    mean = np.mean(mass) if np.any(mass > 0.0) else 1.0
+    drives = np.ones((model.nv, len(parameters.columns)))
+    for j, (factors, own) in enumerate(zip(part.factors, part.columns)):
+        first = 10 * bodies + j * len(parameters.columns)
+        B = part.base.combination[own, first:first + len(parameters.columns)]
+        column, torque = np.linalg.norm(factors[:, :, :-1] @ B, axis=(0, 1)), part.squares[j]
+        there = (column > 0.0) & (torque > 0.0)
+        drives[j, there] = np.sqrt(torque) / column[there]
+    return np.concatenate((
+        np.outer(np.maximum(mass, LIGHT * mean), body_size(model) ** POWERS).ravel(),
+        drives.ravel()))
 
-    pi: np.ndarray
-    deviation: np.ndarray
-    residual: np.ndarray
-    rank: int
-    inconsistent: tuple
+
+def body_size(model: Model) -> float:
+    """Return the radius of gyration of bodies that are as large as the joints are apart, m."""
+    place = {part: T for parts in moving_bodies(model).values() for part, T in parts}
+    pairs = [(model.link_index(joint.parent), joint) for joint in model.joints if joint.nv]
+    apart = [np.linalg.norm((place[up] @ joint.placement)[:3, 3])
+             for up, joint in pairs if up in place]
+    apart = [distance for distance in apart if distance > 0.0]
+    return GYRATION * float(np.mean(apart)) if apart else SHORT
 
 
-def identify(model, q, v, a, tau, *, consistent=False, tolerance=1e-4):
+def identify(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, *,
+             friction: Sequence[str] = USUAL, rotors: bool = True, consistent: bool = True,
+             time: ArrayLike | None = None, usable: ArrayLike | None = None) -> Identification:
     """
-    Return the inertial parameters that explain recorded torques best.
-
-    Weighted least squares: joints count by the inverse of their residual's variance in the fit
-    before; in the first they all count the same. Combinations of parameters that the torques do
-    not show keep their values in the model, in the metric in which 1 kg, 0.1 kg m and 0.01 kg m^2
-    are alike.
+    Return the parameters that explain recorded torques best.
 
     Parameters
     ----------
@@ -140,23 +255,26 @@ def identify(model, q, v, a, tau, *, consistent=False, tolerance=1e-4):
     q : array_like, shape (samples, model.nq)
         Configurations, rad and m.
     v, a, tau : array_like, shape (samples, model.nv)
-        Velocities, accelerations and torques, N m or N, without friction.
+        Velocities, accelerations and torques, N m or N.
+    friction, rotors
+        As for `partial`.
     consistent : bool
-        Whether only bodies that can exist are allowed: then the least squares are searched for
-        among positive definite pseudo-inertias (see `physical_consistency`).
-    tolerance : float
-        Singular value of the weighted regressor, as a share of the largest, below which a
-        combination of parameters counts as not shown.
+        As for `fit`.
+    time : array_like, shape (samples,), optional
+        Stamps, s; default: neighbours are equally far apart.
+    usable : array_like of bool, shape (samples, model.nv), optional
+        Which torques to use; default: all. Leave out joints that stand still if they have Coulomb
+        friction: nobody knows where to it acts then. `prepare` finds them.
 
     Returns
     -------
     Identification
-        With the fields ``pi deviation residual rank inconsistent``.
+        With the robot as its ``model``.
 
     Raises
     ------
     StateError
-        If an array has the wrong shape or a non-finite entry.
+        If an array has another shape or holds a non-finite number, or there is no such friction.
     ModelError
         If no joint of the robot moves.
 
@@ -165,153 +283,6 @@ def identify(model, q, v, a, tau, *, consistent=False, tolerance=1e-4):
     Garofalo et al. (15), (16) for the regressor.
 
     """
-    q, v, a, tau = _check_samples(model, q, v, a, tau)
-    pi = inertial_parameters(model)
-    Y = np.array([torque_regressor(model, *state) for state in zip(q, v, a)])
-    fit = _fit(Y, tau - a @ armature_matrix(model), _least_noise(tau), pi, consistent, tolerance)
-    return Identification(*fit, inconsistent_bodies(model, fit.pi))
-
-
-class Payload(NamedTuple):
-    """
-    What `identify_payload` computes.
-
-    Attributes
-    ----------
-    mass : float
-        kg.
-    com : ndarray, shape (3,)
-        Centre of mass in the link's frame, m.
-    inertia : ndarray, shape (3, 3)
-        About that centre, in the link's axes, kg m^2.
-    deviation : ndarray, shape (10,)
-        Standard deviation, by the noise of the torques, of m, mcx, mcy, mcz, and the inertia
-        Ixx, Iyy, Izz, Ixy, Ixz, Iyz about the link's origin.
-    residual : ndarray, shape (nv,)
-        Standard deviation of the torques from those of the robot with the load, N m or N.
-    rank : int
-        How many combinations of the ten parameters the torques showed.
-
-    """
-
-    mass: float
-    com: np.ndarray
-    inertia: np.ndarray
-    deviation: np.ndarray
-    residual: np.ndarray
-    rank: int
-
-
-def identify_payload(model, link, q, v, a, tau, *, tolerance=1e-4):
-    """
-    Return the load on a link that explains recorded torques best, of all that can exist.
-
-    `rbd_ros.with_payload` takes its mass, com and inertia. What the torques do not show (the
-    inertia, if the robot stood still) is next to nothing. Where there is no load, the mass is, and
-    the centre of mass means nothing.
-
-    Parameters
-    ----------
-    model : Model
-        The robot without the load.
-    link : str
-        What carries the load; it may be a fixed link.
-    q : array_like, shape (samples, model.nq)
-        Configurations, rad and m.
-    v, a, tau : array_like, shape (samples, model.nv)
-        Velocities, accelerations and torques with the load, N m or N, without friction.
-    tolerance : float
-        As for `identify`.
-
-    Returns
-    -------
-    Payload
-        With the fields ``mass com inertia deviation residual rank``.
-
-    Raises
-    ------
-    StateError
-        If an array has the wrong shape or a non-finite entry.
-    ModelError
-        If no link has that name, or no joint moves it.
-
-    References
-    ----------
-    Garofalo et al. (15), (16) for the regressor, of one body alone.
-
-    """
-    q, v, a, tau = _check_samples(model, q, v, a, tau)
-    k = model.link_index(link)
-    workspace = Workspace(model)
-    if model.tree.link_body[k] == 0:
-        raise ModelError(f"link '{link}' is part of the root: no joint moves it")
-    Y, rest = [], []
-    for q_s, v_s, a_s, tau_s in zip(q, v, a, tau):
-        gravity = workspace.forward_kinematics(q_s)[k, :3, :3].T @ model.gravity
-        J, J_rate = workspace.body_jacobian_dot(q_s, v_s, link)
-        Y.append(link_regressor(J, J_rate, gravity, v_s, v_s, a_s))
-        rest.append(tau_s - workspace.inverse_dynamics(q_s, v_s, a_s))
-    fit = _fit(np.array(Y), np.array(rest), _least_noise(tau), np.zeros(10), True, tolerance)
-    com, inertia = centre_and_inertia(fit.pi)
-    return Payload(float(fit.pi[0]), com, inertia, fit.deviation, fit.residual, fit.rank)
-
-
-class _Fit(NamedTuple):
-    pi: np.ndarray
-    deviation: np.ndarray
-    residual: np.ndarray
-    rank: int
-
-
-def _fit(Y, tau, least_noise, pi_0, consistent, tolerance):
-    """Return the parameters nearest to pi_0 with the least squares of (tau - Y pi) / noise."""
-    scale = np.tile(SCALE, len(pi_0) // 10)
-    Z, rest = Y * scale, tau - Y @ pi_0
-
-    # All joints alike at first, then each by the noise that the fit before showed it to have.
-    noise = np.ones(tau.shape[1])
-    for _ in range(FITS):
-        sigma, Vt, seen = _weigh(Z, rest, 1.0 / noise, tolerance)
-        noise = np.maximum(_deviations(rest - Z @ Vt.T @ seen, len(sigma)), least_noise)
-    pi = pi_0 + scale * (Vt.T @ seen)
-    if consistent:
-        # What was seen, with its weight; what was not, near to where it was.
-        unseen = np.eye(len(pi_0)) - Vt.T @ Vt
-        matrix = np.vstack((sigma[:, None] * Vt, unseen)) / scale
-        target = np.concatenate((sigma * seen, np.zeros(len(pi_0)))) + matrix @ pi_0
-        pi = nearest_consistent(pi, matrix, target, SCALE)
-    return _Fit(pi, scale * np.linalg.norm(Vt.T / sigma, axis=1),
-                _deviations(tau - Y @ pi, len(sigma)), len(sigma))
-
-
-def _least_noise(tau):
-    return LEAST_NOISE * max(np.max(np.abs(tau), initial=0.0), np.finfo(float).eps)
-
-
-def _weigh(Z, rest, weights, tolerance):
-    """Return what weighted torques show: singular values, directions, and changes along them."""
-    U, sigma, Vt = np.linalg.svd((Z * weights[:, None]).reshape(rest.size, -1),
-                                 full_matrices=False)
-    shown = sigma > tolerance * sigma[0]
-    U, sigma, Vt = U[:, shown], sigma[shown], Vt[shown]
-    return sigma, Vt, U.T @ (rest * weights).ravel() / sigma
-
-
-def _deviations(residuals, rank):
-    """Return the standard deviation for each joint, less what the parameters took up."""
-    samples, nv = residuals.shape
-    return np.sqrt(np.sum(residuals ** 2, axis=0) / max(samples - rank / nv, 1.0))
-
-
-def _check_samples(model, q, v, a, tau):
-    """Return recorded samples as arrays, or refuse them."""
-    check_model(model)
-    if not model.nv:
-        raise ModelError(f"robot '{model.name}' has no joint that moves")
-    arrays = []
-    for label, x in (('q', q), ('v', v), ('a', a), ('tau', tau)):
-        arrays.append(rows(model, label, x, len(arrays[0]) if arrays else None,
-                           positions=label == 'q'))
-        if not len(arrays[0]):
-            raise StateError('q holds no samples')
-    return arrays
+    samples = samples_of(model, q, v, a, tau, time, usable)
+    return fit(model, partial(model, samples, friction=friction, rotors=rotors),
+               consistent=consistent)

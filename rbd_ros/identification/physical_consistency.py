@@ -1,13 +1,26 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Inertial parameters that bodies can have: least squares with positive definite pseudo-inertias.
+Parameters that robots can have: least squares with positive definite pseudo-inertias.
 
-A body can exist if and only if its pseudo-inertia P(pi), 4 x 4 and linear in pi, is positive
-definite. The least squares under that condition are a convex problem. It is solved by a barrier:
-minimize 1/2 |A pi - b|^2 - mu sum log det P by Newton's method, for ever smaller mu.
+A body can exist if and only if its pseudo-inertia P(theta), 4 x 4 and linear in the parameters, is
+positive definite. Friction takes energy, and rotors have inertia, if other combinations G theta
+are at least h. The least squares under these conditions are convex. Bodies are held near to what
+they were by the entropic divergence of their pseudo-inertias from those before,
+
+    D(P | P_0) = tr(P_0^-1 P) - log det(P_0^-1 P) - 4,
+
+which does not depend on frames and units, is as (relative change)^2 / 2 where that is small, and
+infinite where a body cannot exist [Lee, Wensing and Park (2019), IEEE T-RO 36(1), (27)]. What
+remains is solved by a barrier: Newton's method for
+
+    1/2 |A theta - b|^2 + sum (prior D(P | P_0) - mu log det P) - mu sum log(G theta - h)
+
+for ever smaller mu.
 
 """
+
+from __future__ import annotations
 
 import numpy as np
 from rbd_ros.model.inertial import parameters_of_pseudo_inertia, pseudo_inertia_of_parameters
@@ -16,87 +29,151 @@ from rbd_ros.model.inertial import parameters_of_pseudo_inertia, pseudo_inertia_
 BASIS = pseudo_inertia_of_parameters(np.eye(10))
 # Each mu is this share of the one before, down to the last: for residuals in units of their noise
 # that is an error far below it.
-SHRINK, LAST = 0.1, 1e-8
-# Newton's method ends where the step promises less than this share of mu, or after so many steps.
-PROMISE, STEPS = 1e-6, 50
-# Eigenvalues of the P that it starts from, as a share of the mean, and at least, kg.
-LEAST_SHARE, LEAST = 1e-2, 1e-6
+SHRINK, LAST = 0.03, 1e-8
+# Newton's method ends where the step promises less than this share of mu, for the last mu and for
+# those before, or after so many steps.
+PROMISE, ROUGHLY, STEPS = 1e-4, 0.1, 50
+# How far towards the border of what can exist a step goes at most.
+BACK_OFF = 0.9
+# How far inside the conditions the search begins at least, in units of the scale.
+INSIDE = 0.01
+# Eigenvalues of a body's P, at least, as a share of its mean: for a sphere of 10 cm, 1 cm.
+LEAST_SHARE = 1e-3
 # Smallest eigenvalue of P, as a share of the largest, that is told from zero.
 ROUNDING = 1e-13
 
 
-def nearest_consistent(pi, matrix, target, scale):
+def nearest_consistent(start: np.ndarray, matrix: np.ndarray, target: np.ndarray,
+                       scale: np.ndarray, bodies: int, *, prior: float = 0.0,
+                       conditions: tuple[np.ndarray, np.ndarray] | None = None
+                       ) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return parameters of bodies that can exist with the least |matrix pi - target|^2.
+    Return parameters of a robot that can exist with the least |matrix theta - target|^2.
 
     Parameters
     ----------
-    pi : ndarray, shape (10 * bodies,)
-        Where the search begins; bodies that cannot exist are mended first.
-    matrix : ndarray, shape (rows, 10 * bodies)
-        Of full column rank, so that there is one answer.
+    start : ndarray, shape (parameters,)
+        What bodies are held near to, and where the search begins. Bodies that cannot exist are
+        mended first.
+    matrix : ndarray, shape (rows, parameters)
+        Of full column rank, unless there is a prior.
     target : ndarray, shape (rows,)
         What the product should be.
-    scale : ndarray, shape (10,)
-        Powers of a length, m, such that the parameters divided by them are comparable.
+    scale : ndarray, shape (parameters,)
+        Sizes of the parameters. For a body, powers of a length times a mass.
+    bodies : int
+        How many there are: the first 10 * bodies parameters are theirs.
+    prior : float
+        How much D counts.
+    conditions : tuple of ndarray, shape (any, parameters) and (any,), optional
+        G and h: combinations of the parameters of drives, and what they are at least.
 
     Returns
     -------
-    ndarray, shape (10 * bodies,)
-        Inertial parameters, each body with a positive definite pseudo-inertia.
+    theta : ndarray, shape (parameters,)
+        Each body with a positive definite pseudo-inertia.
+    curvature : ndarray, shape (16 * bodies, parameters)
+        C, with the second derivatives C^T C of the divergences, at theta.
 
     """
-    # In units of that length P has the same form.
-    every = np.tile(scale, len(pi) // 10)
-    A, x = matrix * every, _mend(pi / every)
-
-    def cost(x, mu):
-        P = pseudo_inertia_of_parameters(x.reshape(-1, 10))
-        values = np.linalg.eigvalsh(P)
-        if np.any(values[:, 0] <= ROUNDING * values[:, 3]):
-            return np.inf
-        return 0.5 * np.sum((A @ x - target) ** 2) - mu * np.sum(np.linalg.slogdet(P)[1])
-
-    mu = max(np.sum((A @ x - target) ** 2) / len(x), LAST)
+    # In units of scale P has the same form.
+    G, h = (np.zeros((0, len(start))), np.zeros(0)) if conditions is None else conditions
+    size = np.linalg.norm(G * scale, axis=1)
+    problem = _Problem(matrix * scale, target, start / scale, bodies, prior,
+                       G * scale / size[:, None], h / size)
+    x = problem.start
+    mu = max(np.sum((problem.A @ x - target) ** 2) / len(x), LAST)
     while True:
         for _ in range(STEPS):
-            step, promise = _newton_step(A, target, x, mu)
-            now, share = cost(x, mu), 1.0
-            while share >= 1e-9 and cost(x + share * step, mu) > now - 0.1 * share * promise:
+            step, promise = problem.newton_step(x, mu)
+            now, share = problem.cost(x, mu), min(1.0, BACK_OFF * problem.distance(x, step))
+            while (share >= 1e-9
+                   and problem.cost(x + share * step, mu) > now - 0.1 * share * promise):
                 share *= 0.5
-            if promise < PROMISE * mu or share < 1e-9:
+            if promise < (PROMISE if mu == LAST else ROUGHLY) * mu or share < 1e-9:
                 break
             x = x + share * step
         if mu == LAST:
-            return x * every
+            return x * scale, problem.barrier_rows(x, LAST)[0][:16 * bodies] / scale
         mu = max(SHRINK * mu, LAST)
 
 
-def _newton_step(A, b, x, mu):
-    """
-    Return Newton's step and by how much it promises to lower the cost, twice.
+class _Problem:
+    """The least squares in units of the scale."""
 
-    The Hessian of -log det P is C^T C with the columns vec(L^-1 E_i L^-T) of C, where P = L L^T
-    and E_i = dP/dx_i, and its gradient is -C^T vec(1): the step is that of least squares.
+    def __init__(self, A: np.ndarray, b: np.ndarray, x: np.ndarray, bodies: int, prior: float,
+                 G: np.ndarray, h: np.ndarray) -> None:
+        self.A, self.b, self.G, self.h, self.prior = A, b, G, h, prior
+        self.split = 10 * bodies
+        P = mended(pseudo_inertia_of_parameters(x[:self.split].reshape(-1, 10)))
+        self.P0_inverse = np.linalg.inv(P)
+        self.start = np.concatenate((parameters_of_pseudo_inertia(P).ravel(), x[self.split:]))
+        lack = np.maximum(INSIDE - self.slack(self.start), 0.0)
+        if np.any(lack):
+            self.start = self.start + np.linalg.lstsq(G, lack, rcond=None)[0]
 
-    """
-    blocks = x.reshape(-1, 10)
-    L_inv = np.linalg.inv(np.linalg.cholesky(pseudo_inertia_of_parameters(blocks)))[:, None]
-    C = np.zeros((16 * len(blocks), len(x)))
-    for k, block in enumerate(L_inv @ BASIS @ L_inv.swapaxes(-1, -2)):
-        C[16 * k:16 * k + 16, 10 * k:10 * k + 10] = block.reshape(10, 16).T
-    root = np.sqrt(mu)
-    rows = np.vstack((A, root * C))
-    step = np.linalg.lstsq(rows, np.concatenate((
-        b - A @ x, root * np.tile(np.eye(4).ravel(), len(blocks)))), rcond=None)[0]
-    return step, np.sum((rows @ step) ** 2)
+    def slack(self, x: np.ndarray) -> np.ndarray:
+        """Return how far inside the conditions x is."""
+        return self.G @ x - self.h
+
+    def cost(self, x: np.ndarray, mu: float) -> float:
+        """Return what is minimized; infinite for what cannot exist."""
+        P, slack = pseudo_inertia_of_parameters(x[:self.split].reshape(-1, 10)), self.slack(x)
+        values = np.linalg.eigvalsh(P)
+        if np.any(values[:, 0] <= ROUNDING * values[:, 3]) or np.any(slack <= 0.0):
+            return np.inf
+        return (0.5 * np.sum((self.A @ x - self.b) ** 2)
+                + self.prior * np.sum(self.P0_inverse * P)
+                - (self.prior + mu) * np.sum(np.log(values)) - mu * np.sum(np.log(slack)))
+
+    def distance(self, x: np.ndarray, step: np.ndarray) -> float:
+        """Return how many steps it is to the border of what can exist."""
+        P, change = (pseudo_inertia_of_parameters(y[:self.split].reshape(-1, 10))
+                     for y in (x, step))
+        L_inv = np.linalg.inv(np.linalg.cholesky(P))
+        inwards = np.concatenate((
+            np.linalg.eigvalsh(L_inv @ change @ L_inv.swapaxes(-1, -2)).ravel(),
+            (self.G @ step) / self.slack(x)))
+        least = np.min(inwards)
+        return -1.0 / least if least < 0.0 else np.inf
+
+    def barrier_rows(self, x: np.ndarray, mu: float) -> tuple[np.ndarray, np.ndarray]:
+        """
+        Return C and c: the Hessian C^T C and the gradient -C^T c of all but the least squares.
+
+        The Hessian of -log det P is C^T C with the columns vec(L^-1 E_i L^-T) of C, where P =
+        L L^T and E_i = dP/dx_i, and its gradient is -C^T vec(1).
+
+        """
+        blocks = x[:self.split].reshape(-1, 10)
+        L = np.linalg.cholesky(pseudo_inertia_of_parameters(blocks))
+        L_inv = np.linalg.inv(L)[:, None]
+        root = np.sqrt(self.prior + mu)
+        C = np.zeros((16 * len(blocks), len(x)))
+        for k, block in enumerate(L_inv @ BASIS @ L_inv.swapaxes(-1, -2)):
+            C[16 * k:16 * k + 16, 10 * k:10 * k + 10] = block.reshape(10, 16).T
+        c = root * np.eye(4) - self.prior / root * (L.swapaxes(-1, -2) @ self.P0_inverse @ L)
+        root_mu = np.sqrt(mu)
+        return (np.concatenate((root * C, root_mu * self.G / self.slack(x)[:, None])),
+                np.concatenate((c.ravel(), np.full(len(self.G), root_mu))))
+
+    def newton_step(self, x: np.ndarray, mu: float) -> tuple[np.ndarray, float]:
+        """Return Newton's step, which is that of least squares, and twice what it promises."""
+        # Imported here: a node need not wait for SciPy when it starts.
+        from scipy.linalg import solve_triangular
+
+        C, c = self.barrier_rows(x, mu)
+        rows = np.concatenate((np.column_stack((self.A, self.b - self.A @ x)),
+                               np.column_stack((C, c))))
+        R = np.linalg.qr(rows, mode='r')
+        n = len(x)
+        step = solve_triangular(R[:n, :n], R[:n, n])
+        return step, np.sum(R[:n, n] ** 2)
 
 
-def _mend(x):
-    """Return parameters whose pseudo-inertias have no eigenvalues that are next to nothing."""
-    P = pseudo_inertia_of_parameters(x.reshape(-1, 10))
+def mended(P: np.ndarray) -> np.ndarray:
+    """Return pseudo-inertias that have no eigenvalues that are next to nothing."""
     values, vectors = np.linalg.eigh(P)
     mean = np.maximum(values, 0.0).mean(axis=-1, keepdims=True)
-    values = np.maximum(values, np.maximum(LEAST_SHARE * mean, LEAST))
-    return parameters_of_pseudo_inertia(
-        vectors * values[:, None] @ vectors.swapaxes(-1, -2)).ravel()
+    values = np.maximum(values, np.maximum(LEAST_SHARE * mean, LEAST_SHARE))
+    return vectors * values[..., None, :] @ vectors.swapaxes(-1, -2)

@@ -182,8 +182,9 @@ def test_every_public_function_of_a_robot_and_numbers_is_in_the_list_above():
     listed_here = {function.__name__ for function, _ in FUNCTIONS}
     # Those of a robot alone, or of other things than numbers; they have tests of their own.
     others = {'base_parameters', 'drive_parameter_names', 'drive_parameters', 'estimate_delay',
-              'inertial_parameter_names', 'inertial_parameters', 'load_drives', 'neutral',
-              'prepare', 'save_drives', 'save_urdf', 'subtree',
+              'fit', 'fit_payload', 'identify_drive_gains', 'inertial_parameter_names',
+              'inertial_parameters', 'load_drives', 'neutral', 'partial', 'payload_partial',
+              'prepare', 'save_drives', 'save_urdf', 'subtree', 'verdict',
               'with_floating_base', 'with_free_joints', 'with_locked_joints',
               'without_payload', 'inverse_dynamics_derivative', 'forward_dynamics_derivative',
               'hybrid_dynamics_derivative'}
@@ -277,6 +278,8 @@ def test_fault_64_options_that_make_no_sense_are_refused_by_name(function, messa
 
 def arrays(result):
     """Return all arrays of a result."""
+    if isinstance(result, identification.Identification):
+        result = tuple(vars(result).values())
     if isinstance(result, tuple):
         return [x for part in result for x in arrays(part)]
     return [result] if isinstance(result, np.ndarray) else []

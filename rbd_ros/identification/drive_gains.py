@@ -1,0 +1,194 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+The gains of drives, from recordings with and without a load that is known.
+
+What is recorded as effort may be a current, or a torque by a gain that is wrong. With the true
+gain k of a joint, k effort = known + Y theta + Y_load pi_load, so that
+
+    effort = Y (theta / k) + (known + Y_load pi_load) / k,
+
+and 1 / k is a parameter like the others, whose column is the torque of the load. Each joint is
+fitted on its own, since the others have other gains. Noise is in the effort alone, so least
+squares have no bias [after Gautier and Briot (2014), J. Dyn. Sys. Meas. Control 136(5)].
+
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from rbd_ros.errors import StateError
+from rbd_ros.identification.least_squares import covariance_of
+from rbd_ros.identification.parameters import (base_of, BaseParameters, LoadParameters,
+                                               robot_parameters, RobotParameters, ROUNDING,
+                                               States)
+from rbd_ros.identification.partials import merge, Partial, reduce_samples
+from rbd_ros.identification.signals import Samples
+from rbd_ros.identification.weighted_fit import weighted_fit
+from rbd_ros.model.drives import USUAL
+from rbd_ros.model.inertial import parameters_of_inertia
+from rbd_ros.model.model import Model
+from rbd_ros.model.modifications import with_payload
+from rbd_ros.model.se3 import inertia_matrix
+
+# Nothing is believed of the parameters beforehand: how many times more each might be than what
+# would explain all efforts alone.
+WIDE = 1e3
+
+
+class DriveGains(NamedTuple):
+    """
+    What `identify_drive_gains` computes.
+
+    Attributes
+    ----------
+    gains : ndarray, shape (nv,)
+        What to multiply the recorded efforts with, for torques in N m or forces in N.
+    deviation : ndarray, shape (nv,)
+        Their standard deviations; inf where the load was not felt.
+    residual : ndarray, shape (nv,)
+        Standard deviation of the efforts, as they were recorded, from the fit.
+
+    """
+
+    gains: np.ndarray
+    deviation: np.ndarray
+    residual: np.ndarray
+
+
+@dataclass(frozen=True)
+class GainParameters:
+    """
+    The parameters of a robot, as its drives' gains make them look, and the inverse gains.
+
+    Attributes
+    ----------
+    robot : RobotParameters
+        Of the robot without the load.
+    load : LoadParameters
+        Of the load.
+    pi : ndarray, shape (10,)
+        The load.
+    loaded : bool
+        Whether the robot carries it.
+
+    """
+
+    robot: RobotParameters
+    load: LoadParameters
+    pi: np.ndarray
+    loaded: bool = True
+
+    @property
+    def model(self) -> Model:
+        """Return the robot."""
+        return self.robot.model
+
+    @property
+    def kind(self) -> tuple:
+        """Return what is looked for."""
+        return ('gains', *self.load.kind, *self.robot.kind)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the parameters."""
+        return (*self.robot.names, *(f'{name}.inverse_gain' for name in self.model.velocity_names))
+
+    def regressor(self, states: States, threads: int | None = None) -> np.ndarray:
+        """Return Y of many states, shape (states, nv, parameters)."""
+        torque = self.robot.known(states, threads)
+        if self.loaded:
+            torque = torque + self.load.regressor(states, threads) @ self.pi
+        return np.concatenate((self.robot.regressor(states, threads),
+                               torque[:, :, None] * np.eye(self.model.nv)), axis=2)
+
+    def known(self, states: States, threads: int | None = None) -> np.ndarray:
+        """Return that no effort is known."""
+        return np.zeros_like(states.v)
+
+
+def identify_drive_gains(model: Model, link: str, mass: float, com: ArrayLike, inertia: ArrayLike,
+                         unloaded: Samples | Sequence[Samples],
+                         loaded: Samples | Sequence[Samples], *,
+                         friction: Sequence[str] = USUAL, rotors: bool = True) -> DriveGains:
+    """
+    Return the gains that make torques of recorded efforts.
+
+    Parameters
+    ----------
+    model : Model
+        The robot. Of its masses and inertias nothing is read.
+    link : str
+        What carries the load in the second kind of recordings.
+    mass, com, inertia
+        The load, as for `rbd_ros.with_payload`. A heavy one far out tells most.
+    unloaded, loaded : Samples or sequence of Samples
+        Recordings without and with the load, with similar motions.
+    friction, rotors
+        As for `rbd_ros.identification.partial`.
+
+    Returns
+    -------
+    DriveGains
+        With the fields ``gains deviation residual``.
+
+    Raises
+    ------
+    ModelError
+        If no link has that name, no joint moves it, or no body has such a mass and inertia.
+    StateError
+        If recordings of one of the two kinds are missing.
+
+    """
+    with_load = with_payload(model, link, mass, com, inertia)
+    body = with_load.links[with_load.link_index(f'{link}/payload')]
+    parameters = GainParameters(
+        robot_parameters(model, friction, rotors), LoadParameters(model, link),
+        parameters_of_inertia(inertia_matrix(body.mass, body.com, body.inertia)))
+    structure = _structure(parameters)
+    parts = []
+    for label, some in (('unloaded', unloaded), ('loaded', loaded)):
+        some = (some,) if isinstance(some, Samples) else tuple(some)
+        if not some:
+            raise StateError(f'{label} holds no recordings: gains are seen from what a load adds')
+        parts += [reduce_samples(replace(parameters, loaded=label == 'loaded'), one,
+                                 structure=structure) for one in some]
+    whole = merge(*parts)
+    first = len(parameters.robot.names)
+    fits = np.array([_inverse_gain(whole, j, first + j) for j in range(model.nv)])
+    value, deviation, residual = fits.T
+    with np.errstate(divide='ignore'):
+        gains = 1.0 / value
+    return DriveGains(gains, np.where(deviation < np.abs(value), deviation * gains ** 2, np.inf),
+                      residual)
+
+
+def _structure(parameters: GainParameters) -> tuple[BaseParameters, np.ndarray]:
+    """Return those of the robot, and behind them the inverse gains, see `base_of`."""
+    base, support = base_of(parameters.robot)
+    first, nv = len(parameters.robot.names), parameters.model.nv
+    combination = np.zeros((len(base.names) + nv, first + nv))
+    combination[:len(base.names), :first] = base.combination
+    combination[len(base.names):, first:] = np.eye(nv)
+    independent = np.concatenate((base.independent, np.arange(first, first + nv)))
+    names = tuple(parameters.names[k] for k in independent)
+    return (BaseParameters(independent, names, combination),
+            np.concatenate((support, np.eye(nv, dtype=bool)), axis=1))
+
+
+def _inverse_gain(part: Partial, joint: int, place: int) -> tuple[float, float, float]:
+    """Return the inverse gain of one joint, its deviation, and what is left of the efforts."""
+    own, factors = part.columns[joint], part.factors[joint]
+    alone = replace(part, columns=(own,), factors=(factors,), counts=part.counts[:, [joint]],
+                    squares=part.squares[[joint]])
+    size = np.linalg.norm(factors[:, :, :-1] @ part.base.combination[own], axis=(0, 1))
+    spread = np.divide(WIDE * np.sqrt(part.squares[joint]), size, out=np.ones_like(size),
+                       where=size > ROUNDING * np.max(size))
+    found = weighted_fit(alone, np.zeros(len(spread)), spread)
+    deviation = np.sqrt(covariance_of(found, spread)[place, place])
+    return found.theta[place], deviation, found.noise[0]

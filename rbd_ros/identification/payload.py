@@ -1,0 +1,161 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The load that a robot carries, whose own parameters are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from rbd_ros.errors import StateError
+from rbd_ros.identification.least_squares import body_size, covariance_of, POWERS
+from rbd_ros.identification.parameters import LoadParameters
+from rbd_ros.identification.partials import Partial, reduce_samples, samples_of
+from rbd_ros.identification.physical_consistency import nearest_consistent
+from rbd_ros.identification.signals import Samples
+from rbd_ros.identification.weighted_fit import torque_errors, weighted_fit
+from rbd_ros.model.inertial import centre_and_inertia, inertial_parameters
+from rbd_ros.model.model import Model
+from rbd_ros.validation import check_model
+
+
+class Payload(NamedTuple):
+    """
+    What `identify_payload` and `fit_payload` compute.
+
+    Attributes
+    ----------
+    mass : float
+        kg.
+    com : ndarray, shape (3,)
+        Centre of mass in the link's frame, m.
+    inertia : ndarray, shape (3, 3)
+        About that centre, in the link's axes, kg m^2.
+    deviation : ndarray, shape (10,)
+        Standard deviation of m, mcx, mcy, mcz, and the inertia Ixx, Iyy, Izz, Ixy, Ixz, Iyz about
+        the link's origin. What torques do not show is as uncertain as that of a link of the robot.
+    residual : ndarray, shape (nv,)
+        Root mean square of the torques less those of the robot with the load, N m or N.
+    rank : int
+        How many combinations of the ten parameters the torques showed.
+
+    """
+
+    mass: float
+    com: np.ndarray
+    inertia: np.ndarray
+    deviation: np.ndarray
+    residual: np.ndarray
+    rank: int
+
+
+def payload_partial(model: Model, link: str, samples: Samples, *, threads: int | None = None,
+                    progress: Callable[[int, int], object] | None = None) -> Partial:
+    """
+    Return what a recording says of a load, as `partial` does of a robot.
+
+    Parameters
+    ----------
+    model : Model
+        The robot without the load, with its friction and rotors.
+    link : str
+        What carries the load; it may be a fixed link.
+    samples : Samples
+        As `prepare` returns them.
+    threads, progress
+        As in `rbd_ros.batch`.
+
+    Returns
+    -------
+    Partial
+        For `merge` and `fit_payload`.
+
+    Raises
+    ------
+    ModelError
+        If no link has that name, or no joint moves it.
+
+    """
+    check_model(model)
+    return reduce_samples(LoadParameters(model, link), samples, threads, progress)
+
+
+def fit_payload(model: Model, part: Partial) -> Payload:
+    """
+    Return the load that explains recorded torques best, of all that can exist.
+
+    Parameters
+    ----------
+    model : Model
+        The robot without the load.
+    part : Partial
+        What recordings say, see `payload_partial`.
+
+    Returns
+    -------
+    Payload
+        `rbd_ros.with_payload` takes its mass, com and inertia.
+
+    Raises
+    ------
+    StateError
+        If ``part`` is none of a load.
+
+    """
+    check_model(model)
+    if part.kind[0] != 'load':
+        raise StateError('part must be what payload_partial returned')
+    mass = inertial_parameters(model)[::10]
+    spread = (np.mean(mass) if np.any(mass > 0.0) else 1.0) * body_size(model) ** POWERS
+    guess = np.zeros(10)
+    free = weighted_fit(part, guess, spread)
+    pi, _ = nearest_consistent(guess, np.concatenate((free.matrix, np.diag(1.0 / spread))),
+                               np.concatenate((free.target, guess)), spread, 1)
+    com, inertia = centre_and_inertia(pi)
+    return Payload(float(pi[0]), com, inertia, np.sqrt(np.diag(covariance_of(free, spread))),
+                   torque_errors(part, pi).rms, int(np.sum(free.sigma > 1.0)))
+
+
+def identify_payload(model: Model, link: str, q: ArrayLike, v: ArrayLike, a: ArrayLike,
+                     tau: ArrayLike, *, time: ArrayLike | None = None,
+                     usable: ArrayLike | None = None) -> Payload:
+    """
+    Return the load on a link that explains recorded torques best, of all that can exist.
+
+    What the torques do not show (the inertia, if the robot stood still) is next to nothing. Where
+    there is no load, the mass is, and the centre of mass means nothing.
+
+    Parameters
+    ----------
+    model : Model
+        The robot without the load, with its friction and rotors.
+    link : str
+        What carries the load; it may be a fixed link.
+    q : array_like, shape (samples, model.nq)
+        Configurations, rad and m.
+    v, a, tau : array_like, shape (samples, model.nv)
+        Velocities, accelerations and torques with the load, N m or N.
+    time, usable
+        As for `rbd_ros.identify`.
+
+    Returns
+    -------
+    Payload
+        `rbd_ros.with_payload` takes its mass, com and inertia.
+
+    Raises
+    ------
+    StateError
+        If an array has another shape or holds a non-finite number.
+    ModelError
+        If no link has that name, or no joint moves it.
+
+    References
+    ----------
+    Garofalo et al. (15), (16) for the regressor, of one body alone.
+
+    """
+    samples = samples_of(model, q, v, a, tau, time, usable)
+    return fit_payload(model, payload_partial(model, link, samples))

@@ -1,0 +1,221 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""What is believed: good recordings are, and mistakes are named, with what to do."""
+
+from dataclasses import replace
+
+import measured
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros import identification
+from rbd_ros.identification import prepare, verdict
+from robots import example_urdf, load_quietly, random_tree
+
+
+def urdf(name):
+    """Return a robot of example-robot-data, its fingers locked."""
+    model = load_quietly(example_urdf(name))
+    return rbd_ros.with_locked_joints(model, {joint: 0.0 for joint in model.velocity_names
+                                              if 'finger' in joint})
+
+
+def actual(model, seed=1):
+    """Return a robot of which the model is the URDF."""
+    rng = np.random.default_rng(seed)
+    return measured.with_drives(measured.changed(model, rng), rng)
+
+
+def judge(model, recording, **options):
+    """Return what is believed of a recording."""
+    samples = prepare(model, recording)
+    part = identification.partial(model, samples, **options)
+    return verdict(model, part, identification.fit(model, part), samples)
+
+
+def check_reason(found, *said):
+    """Check that a verdict gives one reason, and what it says."""
+    assert not found.believable
+    assert len(found.reasons) == 1, found.reasons
+    for text in said:
+        assert text in found.reasons[0]
+
+
+@pytest.fixture(scope='module')
+def arm():
+    """Return the URDF of an arm and a good recording of the arm itself."""
+    model = urdf('ur10_robot.urdf')
+    return model, measured.recording(actual(model), 1)
+
+
+@pytest.mark.parametrize('robot', [
+    'ur3_robot.urdf', 'panda.urdf', 'kinova.urdf', 'xarm7.urdf', 'double_pendulum.urdf',
+    'baxter.urdf', 'tree 0', 'tree 2', 'tree 5'])
+@pytest.mark.parametrize('seed', range(2))
+def test_good_recordings_of_different_robots_are_believed(robot, seed):
+    model = (random_tree(int(robot[5:]), 4) if robot.startswith('tree')
+             else urdf(robot))
+    found = judge(model, measured.recording(actual(model, seed), seed, 30.0, noise=0.03))
+    assert found.reasons == ()
+    assert found.believable
+    assert found.figures['relative_error'] < 0.01
+    assert found.figures['rank'] > 0.9 * found.figures['base_parameters']
+    assert found.figures['condition'] > 1.0
+    assert 0.0 < found.figures['uncertainty'] < 0.1
+
+
+@pytest.mark.parametrize('options', [{}, {'friction': (), 'rotors': False}])
+def test_efforts_of_the_wrong_sign_are_named(arm, options):
+    model, recording = arm
+    if options:
+        recording = measured.recording(measured.changed(model, np.random.default_rng(1)), 1)
+    check_reason(judge(model, replace(recording, effort=-recording.effort), **options),
+                 'wrong sign: multiply', *model.velocity_names)
+    for wrong in ([2], [0, 4], [1, 2, 3, 5]):
+        sign = np.ones(6)
+        sign[wrong] = -1.0
+        found = judge(model, replace(recording, effort=sign * recording.effort), **options)
+        check_reason(found, 'wrong sign')
+        for k, name in enumerate(model.velocity_names):
+            assert (name in found.reasons[0]) == (k in wrong)
+
+
+def test_degrees_are_named(arm):
+    model, recording = arm
+    check_reason(judge(model, replace(recording, position=np.degrees(recording.position),
+                                      velocity=np.degrees(recording.velocity))), 'degrees')
+
+
+@pytest.mark.parametrize('pair', [(0, 1), (1, 3), (4, 5)])
+def test_exchanged_joints_are_named(arm, pair):
+    model, recording = arm
+    order = np.arange(6)
+    order[list(pair)] = order[list(pair)[::-1]]
+    names = [f"'{model.velocity_names[k]}'" for k in pair]
+    found = judge(model, replace(recording, effort=recording.effort[:, order]))
+    check_reason(found, f'the efforts of {names[0]} and {names[1]} seem to be exchanged')
+    found = judge(model, replace(
+        recording, position=recording.position[:, order], velocity=recording.velocity[:, order],
+        effort=recording.effort[:, order]))
+    check_reason(found, f'{names[0]} and {names[1]} seem to be exchanged')
+    assert 'the efforts of' not in found.reasons[0]
+
+
+@pytest.mark.parametrize('seconds', [1.0, -0.4])
+def test_efforts_of_another_time_are_named(arm, seconds):
+    model, recording = arm
+    k = int(abs(seconds) * 200)
+    early, late = slice(None, -k), slice(k, None)
+    rest, shifted = (late, early) if seconds > 0 else (early, late)
+    found = judge(model, replace(
+        recording, time=recording.time[rest], position=recording.position[rest],
+        velocity=recording.velocity[rest], effort=recording.effort[shifted]))
+    check_reason(found, 's later than positions', f'{seconds:.1g}')
+
+
+def test_a_robot_that_stands_still_is_named(arm):
+    model, recording = arm
+    rng = np.random.default_rng(0)
+    true = actual(model)
+    noise = [scale * rng.normal(size=recording.position.shape) for scale in (1e-4, 1e-3, 0.1)]
+    still = replace(recording, position=0.3 + noise[0], velocity=noise[1],
+                    effort=rbd_ros.gravity_torques(true, np.full(6, 0.3)) + noise[2])
+    check_reason(judge(model, still), 'the robot stands still')
+
+
+def test_joints_that_stand_still_are_named(arm):
+    model, _ = arm
+    true = actual(model)
+    t, q, v, a = measured.swing(true, np.random.default_rng(1), 20.0, 200.0)
+    for x, value in ((q, 0.5), (v, 0.0), (a, 0.0)):
+        x[:, 3] = value
+    tau = measured.efforts(true, q, v, a)
+    rng = np.random.default_rng(2)
+    recording = identification.Recording(
+        'held', model.velocity_names, t, q + 1e-4 * rng.normal(size=q.shape),
+        v + 1e-3 * rng.normal(size=q.shape), tau + 0.1 * rng.normal(size=q.shape))
+    found = judge(model, recording)
+    check_reason(found, f'{model.velocity_names[3]} hardly moved')
+
+
+def test_drives_at_their_limits_are_named(arm):
+    model, recording = arm
+    limit = 0.6 * np.max(np.abs(recording.effort[:, 1]))
+    effort = recording.effort.copy()
+    effort[:, 1] = np.clip(effort[:, 1], -limit, limit)
+    found = judge(model, replace(recording, effort=effort))
+    check_reason(found, 'at their limits', model.velocity_names[1])
+
+
+def test_too_little_excitation_is_named(arm):
+    model, _ = arm
+    # All joints move alike, and little.
+    true = actual(model)
+    t = np.arange(0.0, 20.0, 0.005)
+    wave = np.array([np.sin(0.6 * t), 0.6 * np.cos(0.6 * t), -0.36 * np.sin(0.6 * t)])
+    q, v, a = 0.1 * np.repeat(wave[:, :, None], 6, axis=2)
+    tau = measured.efforts(true, q, v, a)
+    tau += 0.02 * np.sqrt(np.mean(tau ** 2, axis=0)) * np.random.default_rng(0).normal(
+        size=tau.shape)
+    found = judge(model, identification.Recording('wave', model.velocity_names, t, q, v, tau))
+    check_reason(found, 'torques in other poses are uncertain', 'condition number')
+    assert found.figures['uncertainty'] > 0.2
+
+
+def test_efforts_that_nothing_explains_are_named(arm):
+    model, recording = arm
+    rng = np.random.default_rng(0)
+    noise = measured.coloured(rng, *recording.effort.shape, 100)
+    size = np.sqrt(np.mean(recording.effort ** 2, axis=0))
+    found = judge(model, replace(recording, effort=size * noise))
+    check_reason(found, 'left unexplained: look whether efforts are torques')
+    effort = recording.effort.copy()
+    effort[:, 5] = size[5] * noise[:, 5]
+    found = judge(model, replace(recording, effort=effort))
+    check_reason(found, f'the efforts of {model.velocity_names[5]} are left unexplained')
+
+
+def test_parameters_at_their_bounds_are_named(arm):
+    model, _ = arm
+    # Drives that push: the damping of all joints is negative, less than what friction takes.
+    true = actual(model)
+    t, q, v, a = measured.swing(true, np.random.default_rng(1), 20.0, 200.0)
+    M = np.diag(rbd_ros.mass_matrix(model, rbd_ros.neutral(model)))
+    tau = measured.efforts(true, q, v, a) - 1.6 * M * a
+    found = judge(model, identification.Recording('push', model.velocity_names, t, q, v, tau))
+    check_reason(found, 'a robot that can exist', 'out of bounds', '.armature')
+
+
+def loads(model, recording, link):
+    """Return the load that a recording shows, and what is believed of it."""
+    samples = prepare(model, recording)
+    part = identification.payload_partial(model, link, samples)
+    load = identification.fit_payload(model, part)
+    return load, verdict(model, part, load, samples)
+
+
+def test_loads_are_believed_unless_they_are_far_or_uncertain(arm):
+    model, _ = arm
+    true = actual(model)
+    for com, far in (((0.0, 0.02, 0.1), False), ((0.0, 0.0, 4.0), True)):
+        loaded = rbd_ros.with_payload(true, 'tool0', 2.0, com)
+        load, found = loads(true, measured.recording(loaded, 3), 'tool0')
+        assert abs(load.mass - 2.0) < 0.1
+        if far:
+            check_reason(found, 'm away from the link that carries it')
+        else:
+            assert found.believable and found.reasons == ()
+    # None at all is believed as well.
+    load, found = loads(true, measured.recording(true, 3), 'tool0')
+    assert load.mass < 0.05 and found.believable
+    # Joints that turn about the vertical show no weight, and the others do not move.
+    turn = measured.recording(rbd_ros.with_payload(true, 'tool0', 2.0, (0.0, 0.02, 0.1)), 3)
+    turned = np.zeros((3, len(turn.time), 6))
+    turned[0, :, 0] = 0.5 * np.sin(turn.time)
+    turned[1, :, 0] = 0.5 * np.cos(turn.time)
+    turned[2, :, 0] = -0.5 * np.sin(turn.time)
+    tau = measured.efforts(true, *turned)
+    rng = np.random.default_rng(0)
+    _, found = loads(true, replace(turn, position=turned[0], velocity=turned[1],
+                                   effort=tau + 5.0 * rng.normal(size=tau.shape)), 'tool0')
+    check_reason(found, 'the mass', 'is uncertain')
