@@ -49,6 +49,10 @@ setup(
         'recordings': [
             'rosbags',               # reads ROS 2 bags without ROS
             'pyarrow',               # reads and writes Parquet
+            'matplotlib',            # the plots of reports
+        ],
+        'fleet': [
+            'distributed',           # reduces recordings on a Dask cluster
         ],
         'bench': [
             'pin',                   # Pinocchio, the program to compare with
@@ -74,6 +78,9 @@ setup(
             'pytest',
             'rosbags',               # bags that the tests write
             'pyarrow',               # tables in Parquet
+            'matplotlib',            # the plots of reports
+            'distributed',           # a cluster of two workers, one of which is killed
+            'mujoco>=3',             # physics by others, for recordings of a robot
             'pin',                   # Pinocchio, the oracle
             'example-robot-data',    # 69 real robots
             'ros-ament-flake8==0.19.2',      # ament's style rules, and what they are made of

@@ -30,7 +30,7 @@ NEEDED = ('numpy', 'scipy', 'numba', 'llvmlite', 'lxml')
 OPTIONAL = {
     'xacro': 'reads xacro files',
     'rich': 'shows progress, and the live table of the demo',
-    'matplotlib': 'draws the plots of the demo',
+    'matplotlib': 'draws the plots of reports and of the demo',
 }
 # Packages of messages that the nodes import.
 MESSAGES = ('builtin_interfaces', 'diagnostic_msgs', 'geometry_msgs', 'nav_msgs', 'rcl_interfaces',

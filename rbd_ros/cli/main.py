@@ -28,6 +28,7 @@ COMMANDS = {
     'torques': 'print the torques of a state',
     'compare': 'print the differences between two robots; exit code 2 if there are any',
     'excite': 'find a motion that excites the parameters of a robot well, to record',
+    'identify': 'find masses, friction and rotors from recordings; exit code 2 if not believable',
     'warmup': 'compile the kernels, so that nodes and programs start at once',
     'doctor': 'print what is installed, and what is missing',
 }

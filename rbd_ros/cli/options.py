@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from rbd_ros.cli.parser import UsageError
+from rbd_ros.identification.pipeline import Reading
 from rbd_ros.model.configurations import neutral
 from rbd_ros.model.model import Model
 from rbd_ros.model.modifications import with_locked_joints
@@ -73,6 +74,29 @@ def load_robot(options: argparse.Namespace, **more: Any) -> Model:
                       floating_base=getattr(options, 'floating_base', False), **more)
     lock = getattr(options, 'lock', [])
     return with_locked_joints(model, dict(lock)) if lock else model
+
+
+# -- Recordings. ----------------------------------------------------------------------------------
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """Add the options that `reading_of` reads."""
+    add_list(parser, '--rename', type=two_names, metavar='OLD=NEW',
+             help='joints that have other names in the recordings')
+    add_list(parser, '--scale', type=joint_number, metavar='JOINT=FACTOR',
+             help='what efforts are multiplied by, such as the gain of a drive')
+    parser.add_argument('--from', dest='start', type=float, metavar='T',
+                        help='s from the beginning of each recording; what is before is left out')
+    parser.add_argument('--to', dest='stop', type=float, metavar='T',
+                        help='s from the beginning of each recording; what is after is left out')
+    parser.add_argument('--topic', help='of bags (default: the only one with joint states)')
+    parser.add_argument('--cutoff', type=float, metavar='HZ',
+                        help='of the filter (default: found from the motion)')
+
+
+def reading_of(options: argparse.Namespace) -> Reading:
+    """Return how recordings are read, from the options of `add_reading`."""
+    return Reading(rename=dict(options.rename), scale=dict(options.scale), start=options.start,
+                   stop=options.stop, topic=options.topic, cutoff=options.cutoff)
 
 
 # -- Numbers and names. ---------------------------------------------------------------------------

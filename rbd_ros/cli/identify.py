@@ -1,0 +1,235 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+``rbd_ros identify``: from recordings to a robot, and how far to believe it.
+
+Writes ``robot.urdf``, ``dynamics.param.yaml`` (what URDF cannot say; the node takes it),
+``identification.json`` and ``report.html`` into a directory, all of them or none.
+
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from functools import partial as bound
+import json
+from math import isfinite
+from pathlib import Path
+from typing import Any, NamedTuple
+import warnings
+
+from rbd_ros.cli.options import add_list, add_reading, add_robot, load_robot, reading_of
+from rbd_ros.cli.parser import UsageError
+from rbd_ros.cli.progress import progress
+from rbd_ros.whole_files import whole_files
+from rbd_ros.errors import ModelWarning
+from rbd_ros.identification.least_squares import fit, Identification
+from rbd_ros.identification.parameters import LoadParameters
+from rbd_ros.identification.partials import merge, Partial, partial
+from rbd_ros.identification.payload import fit_payload, payload_partial
+from rbd_ros.identification.pipeline import (check_workers, compare_recording, default_workers,
+                                             Errors, map_recordings, reduce_recording)
+from rbd_ros.identification.report import Comparison, identification_report, Row
+from rbd_ros.identification.residuals import write_residuals
+from rbd_ros.identification.signals import Samples
+from rbd_ros.identification.verdicts import Verdict, verdict
+from rbd_ros.model.drive_files import load_drives, save_drives
+from rbd_ros.model.inertial import body_names, parameters_of_inertia
+from rbd_ros.model.model import Model
+from rbd_ros.model.modifications import with_payload
+from rbd_ros.model.se3 import inertia_matrix
+from rbd_ros.model.urdf_writer import save_urdf
+
+FILES = ('robot.urdf', 'dynamics.param.yaml', 'identification.json', 'report.html')
+# Done, but not to be believed.
+NOT_BELIEVABLE = 2
+# Of the ten parameters of a body, and of the drives of joints that turn and that slide.
+BODY_UNITS = ('kg', *['kg m'] * 3, *['kg m^2'] * 6)
+DRIVE_UNITS = {'armature': ('kg m^2', 'kg'), 'damping': ('N m s/rad', 'N s/m'),
+               'damping_asymmetry': ('N m s/rad', 'N s/m')}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    add_robot(parser, lock=True)
+    parser.add_argument('recordings', nargs='+', metavar='RECORDING',
+                        help='bags (directory, .mcap, .db3) or tables (.csv, .parquet)')
+    parser.add_argument('-o', '--output', required=True, metavar='DIR',
+                        help=f'where {", ".join(FILES)} go')
+    add_list(parser, '--validate', metavar='RECORDING',
+             help='recordings that are kept back, to see how the result does on them')
+    parser.add_argument('--friction', default='viscous,coulomb,offset', metavar='NAMES',
+                        help='what to look for of friction, with commas between, or none '
+                             '(default: %(default)s)')
+    parser.add_argument('--no-rotors', action='store_true',
+                        help='take the inertias of rotors as they are')
+    parser.add_argument('--payload', metavar='LINK',
+                        help='find the load on this link alone; the rest of the robot is known')
+    parser.add_argument('--params', metavar='FILE',
+                        help='dynamics.param.yaml of the robot: its friction and rotors')
+    parser.add_argument('--workers', type=int, metavar='N',
+                        help='processes (default: one a recording, none beyond the cores)')
+    parser.add_argument('--scheduler', metavar='ADDRESS', help='of a Dask cluster to do the work')
+    parser.add_argument('--residuals', metavar='FILE',
+                        help='also write all residuals as a table (.parquet)')
+    add_reading(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Identify the robot, write the files and print the verdict."""
+    if options.payload is not None and options.params is None:
+        raise UsageError('--payload: give --params too, with the friction and rotors of the '
+                         'robot; without them the load would be blamed for both')
+    model = load_robot(options)
+    if options.params is not None:
+        model = load_drives(model, options.params)
+    reading = reading_of(options)
+    paths, kept = list(options.recordings), list(options.validate)
+    spread: dict[str, Any] = {
+        'workers': default_workers(paths + kept) if options.workers is None
+        else check_workers(options.workers), 'scheduler': options.scheduler}
+
+    with progress('reading recordings') as update:
+        parts = dict(map_recordings(bound(reduce_recording, model=model, reading=reading,
+                                          reduce=_reduction(options)), paths, progress=update,
+                                    **spread))
+    reduced = [parts[k] for k in range(len(paths))]
+    answer = _answer(options, model, merge(*(part for part, _ in reduced)),
+                     [excerpt for _, excerpt in reduced])
+    with progress('comparing') as update:
+        compared = dict(map_recordings(bound(compare_recording, urdf=model, fit=answer.model,
+                                             reading=reading), paths + kept, progress=update,
+                                       **spread))
+    errors = [compared[k][0] for k in range(len(paths) + len(kept))]
+    comparisons = [compared[k][1] for k in range(len(paths) + len(kept))]
+    for k in range(len(paths), len(comparisons)):
+        comparisons[k] = comparisons[k]._replace(name=f'{comparisons[k].name} (validation)')
+    result = _result(model, answer, paths, kept, errors)
+    with whole_files(*(Path(options.output, name) for name in FILES)) as drafts:
+        with warnings.catch_warnings():
+            # What URDF cannot say is in the second file.
+            warnings.simplefilter('ignore', ModelWarning)
+            save_urdf(answer.model, drafts[0], source=options.urdf)
+        save_drives(answer.model, drafts[1])
+        drafts[2].write_text(json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False)
+                             + '\n', encoding='utf-8')
+        drafts[3].write_text(identification_report(
+            f'{model.name}: identified from {len(paths)} recordings', model.velocity_names,
+            ['N m' if angular else 'N' for angular in model.angular], comparisons, answer.rows,
+            answer.verdict.believable, answer.verdict.reasons), encoding='utf-8')
+    if options.residuals is not None:
+        with whole_files(options.residuals) as drafts:
+            write_residuals(drafts[0], model.name, model.velocity_names, comparisons)
+    return _tell(result, options.output)
+
+
+class _Answer(NamedTuple):
+    """The robot that was found, the table of its parameters, and whether to believe it."""
+
+    model: Model
+    rows: list[Row]
+    verdict: Verdict
+    more: dict[str, Any]
+
+
+def _reduction(options: argparse.Namespace) -> Callable[..., Partial]:
+    """Return what is done with the samples of each recording."""
+    if options.payload is not None:
+        return bound(payload_partial, link=options.payload)
+    friction = () if options.friction == 'none' else tuple(options.friction.split(','))
+    return bound(partial, friction=friction, rotors=not options.no_rotors)
+
+
+def _answer(options: argparse.Namespace, model: Model, part: Partial, excerpts: list[Samples]
+            ) -> _Answer:
+    """Return the best parameters of what was asked for."""
+    if options.payload is None:
+        found = fit(model, part)
+        return _Answer(found.model, [
+            Row(*row) for row in zip(found.names, _units(model, found), found.parameters.values,
+                                     found.values, found.deviation)],
+            verdict(model, part, found, excerpts),
+            {'base_parameters': [
+                {'name': name, 'value': value, 'deviation': deviation} for name, value, deviation
+                in zip(found.base.names, found.base_values, found.base_deviation)]})
+    load = fit_payload(model, part)
+    names = LoadParameters(model, options.payload).names
+    pi = parameters_of_inertia(inertia_matrix(load.mass, load.com, load.inertia))
+    return _Answer(
+        with_payload(model, options.payload, load.mass, load.com, load.inertia),
+        [Row(name, unit, 0.0, value, deviation) for name, unit, value, deviation in
+         zip(names, BODY_UNITS, pi, load.deviation)], verdict(model, part, load, excerpts),
+        {'payload': {'link': options.payload, 'mass': load.mass, 'com': load.com.tolist(),
+                     'inertia': load.inertia.tolist(),
+                     'mass_deviation': float(load.deviation[0])}})
+
+
+def _result(model: Model, answer: _Answer, paths: Sequence[str], kept: Sequence[str],
+            errors: Sequence[Errors]) -> dict[str, Any]:
+    """Return what stands in ``identification.json``."""
+    together = Errors(*(sum(column) for column in zip(*errors[:len(paths)])))
+    per_joint = {}
+    for k, name in enumerate(model.velocity_names):
+        per_joint[name] = {
+            'unit': 'N m' if model.angular[k] else 'N',
+            'samples': int(together.counts[k]),
+            **{label: _plain(together.rms(getattr(together, label))[k])
+               for label in ('torque', 'urdf', 'fit')},
+            'validation': {path: _plain(one.rms(one.fit)[k])
+                           for path, one in zip(kept, errors[len(paths):])}}
+    return {
+        'robot': model.name,
+        'recordings': list(paths),
+        'relative_error': {
+            'urdf': _plain(together.relative(together.urdf)),
+            'fit': _plain(together.relative(together.fit)),
+            'validation': {path: _plain(one.relative(one.fit))
+                           for path, one in zip(kept, errors[len(paths):])}},
+        'per_joint': per_joint,
+        'verdict': 'believable' if answer.verdict.believable else 'not believable',
+        'reasons': list(answer.verdict.reasons),
+        'figures': {name: _plain(x) for name, x in answer.verdict.figures.items()},
+        'parameters': [{'name': row.name, 'unit': row.unit, 'urdf': _plain(row.urdf),
+                        'value': _plain(row.fit), 'deviation': _plain(row.deviation)}
+                       for row in answer.rows],
+        **answer.more}
+
+
+def _plain(x: float) -> float | None:
+    """Return a number that JSON has: null stands for what is not finite."""
+    return float(x) if isfinite(x) else None
+
+
+def _units(model: Model, found: Identification) -> list[str]:
+    """Return the units of all parameters of a robot."""
+    bodies = len(body_names(model))
+    units = list(BODY_UNITS) * bodies
+    for name in found.names[10 * bodies:]:
+        velocity, _, coefficient = name.rpartition('.')
+        turns = model.angular[model.velocity_names.index(velocity)]
+        units.append(DRIVE_UNITS.get(coefficient, ('N m', 'N'))[0 if turns else 1])
+    return units
+
+
+def _tell(result: dict[str, Any], output: str) -> int:
+    """Print what was found, a line each, and return the exit code."""
+    error = result['relative_error']
+    print(f'relative error of the torques: {_percent(error["urdf"])} with the URDF, '
+          f'{_percent(error["fit"])} identified')
+    for path, value in error['validation'].items():
+        print(f'{path}: {_percent(value)}, validated')
+    if 'payload' in result:
+        load = result['payload']
+        com = ' '.join(f'{x:.4g}' for x in load['com'])
+        print(f"load on '{load['link']}': {load['mass']:.4g} kg, within "
+              f'{2.0 * load["mass_deviation"]:.2g} kg (95 %), centre of mass at {com} m')
+    print(f'{", ".join(FILES)} are in {output}')
+    for reason in result['reasons']:
+        print(f'not believable: {reason}')
+    return NOT_BELIEVABLE if result['reasons'] else 0
+
+
+def _percent(share: float | None) -> str:
+    return 'unknown' if share is None else f'{100.0 * share:.3g} %'
+

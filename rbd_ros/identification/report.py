@@ -1,0 +1,225 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""A report on an identification in one HTML file, which needs nothing beside it."""
+
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+from io import BytesIO
+from typing import Any, NamedTuple
+
+import numpy as np
+from rbd_ros.errors import RbdError
+
+# More points of a curve than this cannot be told apart on a screen.
+POINTS = 3000
+# Segments of the averaged spectrum, in samples: enough to see a hum, few enough to average.
+SEGMENT = 1024
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem;
+  color: #222; background: #fff }
+h1 { font-size: 1.6rem } h2 { font-size: 1.2rem; margin-top: 2.2rem }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums }
+th, td { padding: .15rem .8rem; border-bottom: 1px solid #ddd; text-align: right }
+th:first-child, td:first-child { text-align: left }
+img { width: 100%; height: auto }
+.good { color: #176d2c } .bad { color: #a51d1d } .scroll { max-height: 36rem; overflow: auto }
+"""
+
+
+class Comparison(NamedTuple):
+    """
+    One recording beside what models make of it.
+
+    Attributes
+    ----------
+    name : str
+        Of the recording.
+    time : ndarray, shape (samples,)
+        s.
+    velocity : ndarray, shape (samples, nv)
+        rad/s or m/s.
+    measured, urdf, fit : ndarray, shape (samples, nv)
+        Efforts as recorded, of the robot as described, and of the robot as identified, N m or N.
+    friction : ndarray, shape (samples, nv)
+        Identified friction, part of ``fit``, N m or N.
+    usable : ndarray of bool, shape (samples, nv)
+        Samples that count.
+
+    """
+
+    name: str
+    time: np.ndarray
+    velocity: np.ndarray
+    measured: np.ndarray
+    urdf: np.ndarray
+    fit: np.ndarray
+    friction: np.ndarray
+    usable: np.ndarray
+
+
+class Row(NamedTuple):
+    """
+    One line of the table of parameters.
+
+    Attributes
+    ----------
+    name, unit : str
+        Of the parameter.
+    urdf, fit, deviation : float
+        Value in the description, value identified, and its standard deviation.
+
+    """
+
+    name: str
+    unit: str
+    urdf: float
+    fit: float
+    deviation: float
+
+
+def identification_report(title: str, joint_names: Sequence[str], units: Sequence[str],
+                          comparisons: Sequence[Comparison], parameters: Iterable[Row],
+                          believable: bool, reasons: Sequence[str]) -> str:
+    """
+    Return a report on an identification as HTML.
+
+    Parameters
+    ----------
+    title : str
+        First heading.
+    joint_names, units : sequence of str
+        Of the entries of an effort.
+    comparisons : sequence of Comparison
+        One for each recording; those kept for validation say so in their name.
+    parameters : iterable of Row
+        The table of parameters.
+    believable : bool
+        The verdict.
+    reasons : sequence of str
+        Why not.
+
+    Returns
+    -------
+    str
+        A page with its plots inside.
+
+    Raises
+    ------
+    RbdError
+        If matplotlib is not installed.
+
+    """
+    figure = _matplotlib()
+    body = [f'<h1>{escape(title)}</h1>', _verdict(believable, reasons),
+            '<h2>Error by joint</h2>', _errors(joint_names, units, comparisons)]
+    for comparison in comparisons:
+        body.append(f'<h2>{escape(comparison.name)}: measured and computed efforts</h2>')
+        body.append(_picture(figure, len(joint_names), lambda axes, k, c=comparison: _traces(
+            axes, c, k), joint_names, units, columns=1))
+        body.append(f'<h2>{escape(comparison.name)}: what is left</h2>')
+        body.append(_picture(figure, 2 * len(joint_names), lambda axes, k, c=comparison: _residual(
+            axes, c, k // 2, units[k // 2], spectrum=bool(k % 2)), np.repeat(joint_names, 2),
+            [label for unit in units for label in ('samples', f'{unit}/√Hz')], columns=2))
+    body.append('<h2>Friction</h2>')
+    body.append(_picture(figure, len(joint_names), lambda axes, k: _friction(axes, comparisons, k),
+                         joint_names, units, columns=3))
+    body.append('<h2>Parameters</h2>')
+    body.append(_table(('parameter', 'unit', 'URDF', 'identified', 'standard deviation'), (
+        (row.name, row.unit, f'{row.urdf:.5g}', f'{row.fit:.5g}', f'{row.deviation:.2g}')
+        for row in parameters)))
+    return (f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}'
+            f'</title><style>{STYLE}</style></head><body>\n' + '\n'.join(body)
+            + '\n</body></html>\n')
+
+
+def _matplotlib() -> Callable[..., Any]:
+    """Return the maker of figures that need no screen."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise RbdError('reports need matplotlib: pip install "rbd_ros[recordings]"') from error
+    return Figure
+
+
+def _verdict(believable: bool, reasons: Sequence[str]) -> str:
+    if believable:
+        return '<p class="good"><b>Believable.</b></p>'
+    return ('<p class="bad"><b>Not believable:</b></p><ul>'
+            + ''.join(f'<li>{escape(reason)}</li>' for reason in reasons) + '</ul>')
+
+
+def _errors(joint_names: Sequence[str], units: Sequence[str],
+            comparisons: Sequence[Comparison]) -> str:
+    rows = []
+    for k, (name, unit) in enumerate(zip(joint_names, units)):
+        for c in comparisons:
+            use = c.usable[:, k]
+            if np.any(use):
+                rms = [np.sqrt(np.mean(x[use, k] ** 2))
+                       for x in (c.measured, c.measured - c.urdf, c.measured - c.fit)]
+                rows.append((name, c.name, unit, *(f'{x:.3g}' for x in rms)))
+    return _table(('joint', 'recording', 'unit', 'RMS measured', 'RMS error, URDF',
+                   'RMS error, identified'), rows)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [f'<tr>{"".join(f"<th>{escape(cell)}</th>" for cell in head)}</tr>']
+    lines += [f'<tr>{"".join(f"<td>{escape(cell)}</td>" for cell in row)}</tr>' for row in rows]
+    return f'<div class="scroll"><table>{"".join(lines)}</table></div>'
+
+
+def _picture(figure: Callable[..., Any], count: int, draw: Callable[[Any, int], None],
+             names: Sequence[str], units: Sequence[str], columns: int) -> str:
+    """Return an image of panels, one for each name."""
+    lines = -(-count // columns)
+    page = figure(figsize=(12, 2.2 * lines), layout='constrained')
+    for k in range(count):
+        axes = page.add_subplot(lines, columns, k + 1)
+        draw(axes, k)
+        axes.set_title(str(names[k]), fontsize=9, loc='left')
+        axes.set_ylabel(str(units[k]), fontsize=8)
+        axes.tick_params(labelsize=8)
+        if k == 0:
+            handles, labels = axes.get_legend_handles_labels()
+            if handles:
+                axes.legend(handles, labels, fontsize=8, loc='upper right')
+    image = BytesIO()
+    page.savefig(image, format='png', dpi=90)
+    return f'<img alt="plot" src="data:image/png;base64,{b64encode(image.getvalue()).decode()}">'
+
+
+def _traces(axes: Any, c: Comparison, k: int) -> None:
+    every = slice(None, None, max(1, len(c.time) // POINTS))
+    axes.plot(c.time[every], c.measured[every, k], color='#888', lw=1.6, label='measured')
+    axes.plot(c.time[every], c.urdf[every, k], color='#d08a00', lw=0.8, label='URDF')
+    axes.plot(c.time[every], c.fit[every, k], color='#0055aa', lw=0.8, label='identified')
+    axes.set_xlabel('s', fontsize=8)
+
+
+def _residual(axes: Any, c: Comparison, k: int, unit: str, *, spectrum: bool) -> None:
+    """Draw the distribution of what is left, or its amplitude over frequency."""
+    left = (c.measured - c.fit)[:, k]
+    if not spectrum:
+        axes.hist(left[c.usable[:, k]], bins=60, color='#0055aa')
+        axes.set_xlabel(unit, fontsize=8)
+        return
+    if len(left) < 8:
+        return
+    from scipy.signal import welch
+    frequency, power = welch(left, 1.0 / np.median(np.diff(c.time)),
+                             nperseg=min(SEGMENT, len(left)))
+    axes.loglog(frequency[1:], np.sqrt(power[1:]), color='#0055aa', lw=0.9)
+    axes.set_xlabel('Hz', fontsize=8)
+
+
+def _friction(axes: Any, comparisons: Sequence[Comparison], k: int) -> None:
+    """Draw efforts less those of the rigid bodies, and the identified friction, over speed."""
+    for c in comparisons:
+        use = np.flatnonzero(c.usable[:, k])
+        use = use[::max(1, len(use) // POINTS)]
+        speed = c.velocity[use, k]
+        axes.plot(speed, (c.measured - c.fit + c.friction)[use, k], '.', ms=1, color='#aaa')
+        order = np.argsort(speed)
+        axes.plot(speed[order], c.friction[use, k][order], color='#0055aa', lw=1.2)
+    axes.set_xlabel('velocity', fontsize=8)

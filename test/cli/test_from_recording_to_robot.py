@@ -1,0 +1,103 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""From a recording to a robot that is held: MuJoCo moves it, with a load that its URDF lacks."""
+
+import json
+
+from command_line import code_of
+import mujoco
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros.identification import write_table
+from rbd_ros.model import load_drives
+from robots import example_urdf, load_quietly
+
+URDF = example_urdf('ur5_robot.urdf')
+LINK = 'wrist_3_link'
+DAMPING, FRICTION, ROTORS = 2.0, 1.5, 0.3
+STEP, RATE = 1e-3, 200
+# rad/s^2 rad^-1 and s^-1: loose, so that what drives bring up is smooth
+STIFFNESS, DAMPER = 400.0, 40.0
+# The load that nobody told, kg, and where it is.
+MASS, PLACE = 1.0, np.array([0.0, 0.05, 0.04])
+BETTER = 5.0
+
+
+def physics():
+    """Return the robot of the URDF in MuJoCo, with friction, rotors and a load."""
+    text = URDF.read_text().replace(
+        '</robot>', '<mujoco><compiler discardvisual="true" fusestatic="false" '
+        'balanceinertia="true" strippath="false"/></mujoco></robot>')
+    # Only inertias matter: meshes are left out.
+    from lxml import etree
+    root = etree.fromstring(text.encode())
+    for element in root.xpath('//visual | //collision'):
+        element.getparent().remove(element)
+    model = mujoco.MjModel.from_xml_string(etree.tostring(root).decode())
+    model.opt.timestep = STEP
+    model.dof_damping[:], model.dof_frictionloss[:] = DAMPING, FRICTION
+    model.dof_armature[:] = ROTORS
+    body = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, LINK)
+    mass = model.body_mass[body]
+    model.body_ipos[body] = (mass * model.body_ipos[body] + MASS * PLACE) / (mass + MASS)
+    model.body_mass[body] = mass + MASS
+    mujoco.mj_setConst(model, mujoco.MjData(model))
+    return model
+
+
+def reference(t):
+    """Return position, velocity and acceleration of a motion of all joints."""
+    w = 2.0 * np.pi * np.array([0.1, 0.23, 0.41])[:, None]
+    phase = np.linspace(0.0, 5.0, 18).reshape(3, 6) ** 2
+    size = np.array([0.6, 0.3, 0.15])[:, None]
+    middle = np.array([0.0, -1.2, 1.0, -0.5, 0.5, 0.0])
+    return (middle + np.sum(size * np.sin(w * t + phase), axis=0),
+            np.sum(size * w * np.cos(w * t + phase), axis=0),
+            np.sum(-size * w ** 2 * np.sin(w * t + phase), axis=0))
+
+
+@pytest.fixture(scope='module')
+def recording(tmp_path_factory):
+    """Return a recording of 40 s, in which a controller without friction follows sines."""
+    path = tmp_path_factory.mktemp('mujoco') / 'run.csv'
+    model = physics()
+    data = mujoco.MjData(model)
+    described = rbd_ros.Workspace(load_quietly(URDF))
+    data.qpos[:], data.qvel[:], _ = reference(0.0)
+    rows = []
+    for k in range(round(40.0 / STEP)):
+        q, v, a = reference(k * STEP)
+        wanted = a + STIFFNESS * (q - data.qpos) + DAMPER * (v - data.qvel)
+        data.qfrc_applied[:] = described.inverse_dynamics(data.qpos, data.qvel, wanted)
+        if k % round(1.0 / STEP / RATE) == 0:
+            rows.append(np.concatenate(([k * STEP], data.qpos, data.qvel, data.qfrc_applied)))
+        mujoco.mj_step(model, data)
+    names = [model.joint(k).name for k in range(model.njnt)]
+    write_table(path, ['time', *(f'{name}/{what}' for what in ('position', 'velocity', 'effort')
+                                 for name in names)], np.array(rows))
+    return path
+
+
+def drift(robot, seconds=2.0):
+    """Return how far MuJoCo's robot moves, rad, held by the gravity torques of a model."""
+    model = physics()
+    data = mujoco.MjData(model)
+    start = np.array([0.3, -0.9, 1.1, -0.4, 0.6, 0.0])
+    data.qpos[:] = start
+    for _ in range(round(seconds / STEP)):
+        data.qfrc_applied[:] = rbd_ros.gravity_torques(robot, data.qpos)
+        mujoco.mj_step(model, data)
+    return np.linalg.norm(data.qpos - start)
+
+
+def test_gravity_torques_of_the_identified_robot_hold_it(recording, tmp_path):
+    assert code_of('identify', str(URDF), str(recording), '-o', str(tmp_path)) == 0
+    robot = load_drives(rbd_ros.load_urdf(tmp_path / 'robot.urdf', strict=True),
+                        tmp_path / 'dynamics.param.yaml')
+    described = load_quietly(URDF)
+    assert drift(described) > BETTER * drift(robot)
+    assert abs(robot.friction - FRICTION).max() < 0.2
+    assert abs(robot.damping - DAMPING).max() < 0.3
+    figures = json.loads((tmp_path / 'identification.json').read_text())
+    assert figures['relative_error']['fit'] < 0.1 * figures['relative_error']['urdf']

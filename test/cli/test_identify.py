@@ -1,0 +1,262 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""``rbd_ros identify``: from recordings of a robot that Pinocchio simulates to files, and back."""
+
+import json
+import re
+
+from command_line import code_of, one_line
+import numpy as np
+import pinocchio as pin
+import pytest
+import rbd_ros
+from rbd_ros.identification import write_table
+from rbd_ros.identification.pipeline import map_recordings
+from rbd_ros.model import load_drives
+from robots import example_urdf, load_quietly
+
+URDF = str(example_urdf('ur5_robot.urdf'))
+RATE = 100.0
+DAMPING = np.array([8.0, 9.0, 7.0, 2.0, 2.5, 1.5])
+FRICTION = np.array([6.0, 7.0, 5.0, 1.5, 1.2, 1.0])
+OFFSET = np.array([0.5, -0.8, 0.3, 0.1, -0.2, 0.15])
+ROTORS = np.array([1.2, 1.4, 1.0, 0.3, 0.3, 0.2])
+# Standard deviation of the measured efforts, N m: about 1 % of the largest.
+NOISE = 0.3
+# Torques of the identified robot in other motions, as a share of their size: what that noise
+# leaves, with margin.
+ERROR = 0.02
+
+
+def true_robot():
+    """Return the robot that is recorded: its URDF is wrong about masses, and knows no drives."""
+    robot = pin.buildModelFromUrdf(URDF)
+    rng = np.random.default_rng(1)
+    for inertia in list(robot.inertias)[1:]:
+        inertia.mass *= rng.uniform(0.7, 1.4)
+        inertia.lever = inertia.lever + rng.normal(scale=0.02, size=3)
+    robot.armature = ROTORS
+    return robot
+
+
+def motion(seed, seconds):
+    """Return sums of sines, and their exact derivatives."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(0.0, seconds, 1.0 / RATE)
+    frequency = 2.0 * np.pi * np.array([0.11, 0.23, 0.37, 0.53])
+    amplitude = rng.uniform(0.2, 0.5, (4, 6)) / frequency[:, None] ** 0.7
+    phase = rng.uniform(0.0, 2.0 * np.pi, (4, 6))
+    angle = frequency[:, None, None] * t[:, None] + phase[:, None]
+    q = np.sum(amplitude[:, None] * np.sin(angle), axis=0)
+    v = np.sum((frequency[:, None] * amplitude)[:, None] * np.cos(angle), axis=0)
+    a = np.sum(-(frequency[:, None] ** 2 * amplitude)[:, None] * np.sin(angle), axis=0)
+    return t, q, v, a
+
+
+def torques(robot, q, v, a):
+    """Return what drives bring up, by Pinocchio and the law of friction."""
+    data = robot.createData()
+    return (np.array([pin.rnea(robot, data, *state) for state in zip(q, v, a)])
+            + DAMPING * v + FRICTION * np.sign(v) + OFFSET)
+
+
+def record(path, robot, seed=0, seconds=40.0, change=lambda t, q, v, tau: (t, q, v, tau)):
+    """Write a recording as a table."""
+    t, q, v, a = motion(seed, seconds)
+    rng = np.random.default_rng(100 + seed)
+    tau = torques(robot, q, v, a) + rng.normal(scale=NOISE, size=v.shape)
+    t, q, v, tau = change(t, q, v, tau)
+    names, columns = ['time'], [t]
+    for k, joint in enumerate(list(robot.names)[1:]):
+        names += [f'{joint}/position', f'{joint}/velocity', f'{joint}/effort']
+        columns += [q[:, k], v[:, k], tau[:, k]]
+    write_table(path, names, *columns)
+    return str(path)
+
+
+@pytest.fixture(scope='module')
+def found(tmp_path_factory):
+    """Return a directory with recordings, and the directory of an identification from them."""
+    home = tmp_path_factory.mktemp('identify')
+    robot = true_robot()
+    paths = [record(home / f'run{k}.csv', robot, k) for k in range(3)]
+    code = code_of('identify', URDF, *paths[:2], '--validate', paths[2], '-o', str(home / 'out'),
+                   '--workers', '1', '--residuals', str(home / 'residuals.parquet'))
+    return home, paths, code
+
+
+def content(directory):
+    """Return what stands in identification.json."""
+    return json.loads((directory / 'identification.json').read_text(encoding='utf-8'))
+
+
+def test_a_good_recording_is_believed_and_explains_itself_and_another(found):
+    home, paths, code = found
+    result = content(home / 'out')
+    assert (code, result['verdict'], result['reasons']) == (0, 'believable', [])
+    error = result['relative_error']
+    assert error['urdf'] > 0.2
+    assert error['fit'] < 0.05 and error['validation'][paths[2]] < 0.05
+    # What is left is the noise that the filter lets through.
+    for joint in result['per_joint'].values():
+        assert joint['fit'] < NOISE < joint['urdf']
+        assert joint['samples'] > 1000 and joint['validation'][paths[2]] < NOISE
+
+
+def test_the_files_are_the_robot(found):
+    home, _, _ = found
+    model = rbd_ros.load_urdf(home / 'out' / 'robot.urdf', strict=True)
+    model = load_drives(model, home / 'out' / 'dynamics.param.yaml')
+    robot = true_robot()
+    assert list(robot.names)[1:] == list(model.velocity_names)
+    _, q, v, a = motion(7, 20.0)
+    expected = torques(robot, q, v, a)
+    got = rbd_ros.batch.inverse_dynamics(model, q, v, a) + rbd_ros.friction_torques(model, v)
+    assert np.linalg.norm(got - expected) < ERROR * np.linalg.norm(expected)
+    described = load_quietly(URDF)
+    before = rbd_ros.batch.inverse_dynamics(described, q, v, a)
+    assert np.linalg.norm(before - expected) > 10.0 * ERROR * np.linalg.norm(expected)
+
+
+def test_parameters_lie_within_their_deviations(found):
+    home, _, _ = found
+    values = {row['name']: row for row in content(home / 'out')['parameters']}
+    joints = list(true_robot().names)[1:]
+    for label, truth, unit in (('damping', DAMPING, 'N m s/rad'), ('friction', FRICTION, 'N m'),
+                               ('effort_offset', OFFSET, 'N m')):
+        for joint, x in zip(joints, truth):
+            row = values[f'{joint}.{label}']
+            assert abs(row['value'] - x) < 5.0 * row['deviation'] < 0.5
+            assert row['unit'] == unit
+
+
+def test_the_report_needs_nothing_beside_it(found):
+    home, paths, _ = found
+    text = (home / 'out' / 'report.html').read_text(encoding='utf-8')
+    assert text.count('src="data:image/png;base64,') >= 2 * 3 + 1
+    assert not re.search(r'(src|href)="(?!data:)', text)
+    for needed in ('Believable', 'shoulder_pan_joint.damping', f'{paths[2]} (validation)'):
+        assert needed in text
+
+
+def test_residuals_are_one_table(found):
+    from pyarrow import parquet
+
+    home, paths, _ = found
+    table = parquet.read_table(home / 'residuals.parquet').to_pydict()
+    assert set(table['recording']) == {*paths[:2], f'{paths[2]} (validation)'}
+    assert set(table['joint']) == set(list(true_robot().names)[1:])
+    left = np.array(table['measured']) - np.array(table['fit'])
+    use = np.array(table['usable'])
+    assert 0.0 < np.sqrt(np.mean(left[use] ** 2)) < NOISE
+
+
+def test_processes_find_what_one_finds(found, tmp_path):
+    home, paths, _ = found
+    assert code_of('identify', URDF, *paths[:2], '--workers', '2', '-o', str(tmp_path)) == 0
+    one, two = content(home / 'out'), content(tmp_path)
+    assert one['parameters'] == two['parameters']
+
+
+def negated(t, q, v, tau):
+    return t, q, v, -tau
+
+
+def degrees(t, q, v, tau):
+    return t, np.degrees(q), np.degrees(v), tau
+
+
+def exchanged(t, q, v, tau):
+    return t, q, v, tau[:, [0, 2, 1, 3, 4, 5]]
+
+
+def late(t, q, v, tau):
+    shift = int(RATE)
+    return t[shift:], q[shift:], v[shift:], tau[:-shift]
+
+
+def still(t, q, v, tau):
+    return t, q[:1] + np.zeros_like(q), 0.0 * v, tau[:1] + np.zeros_like(q)
+
+
+@pytest.mark.parametrize('change, reason', [
+    (negated, 'wrong sign'), (degrees, 'degrees'), (exchanged, 'exchanged'),
+    (late, 's later than positions'), (still, 'stands still')])
+def test_mistakes_are_done_but_not_believable(tmp_path, capsys, change, reason):
+    path = record(tmp_path / 'run.csv', true_robot(), change=change)
+    assert code_of('identify', URDF, path, '-o', str(tmp_path / 'out')) == 2
+    reasons = content(tmp_path / 'out')['reasons']
+    assert any(reason in one for one in reasons), reasons
+    printed = capsys.readouterr().out
+    assert all(f'not believable: {one}' in printed for one in reasons)
+
+
+def test_the_load_alone_is_found_when_the_robot_is_known(found, tmp_path):
+    home, _, _ = found
+    robot = true_robot()
+    load = pin.Inertia(1.5, np.array([0.02, 0.05, -0.03]), 0.004 * np.eye(3))
+    robot.inertias[6] += load
+    path = record(tmp_path / 'loaded.csv', robot, 5)
+    assert code_of('identify', str(home / 'out' / 'robot.urdf'), path, '--payload', 'wrist_3_link',
+                   '--params', str(home / 'out' / 'dynamics.param.yaml'),
+                   '-o', str(tmp_path / 'out')) == 0
+    found_load = content(tmp_path / 'out')['payload']
+    assert abs(found_load['mass'] - 1.5) < 0.05
+    assert np.allclose(found_load['com'], load.lever, atol=0.01)
+    model = rbd_ros.load_urdf(tmp_path / 'out' / 'robot.urdf', strict=True)
+    before = rbd_ros.load_urdf(home / 'out' / 'robot.urdf')
+    assert abs(model.mass - before.mass - found_load['mass']) < 1e-6
+
+
+def test_a_load_needs_the_drives(found, capsys):
+    home, paths, _ = found
+    assert code_of('identify', URDF, paths[0], '--payload', 'wrist_3_link', '-o', 'out') == 1
+    assert '--params' in one_line(capsys)
+
+
+def test_what_is_refused_writes_nothing(found, tmp_path, capsys):
+    _, paths, _ = found
+    for arguments, message in (
+            ((str(tmp_path / 'none.csv'),), 'no such file'),
+            ((paths[0], '--friction', 'magic'), 'magic'),
+            ((paths[0], '--rename', 'knee=elbow_joint'), 'knee'),
+            ((paths[0], '--workers', '0'), 'workers'),
+            ((paths[0], '--from', '30', '--to', '10'), 'no states')):
+        assert code_of('identify', URDF, *arguments, '-o', str(tmp_path / 'out')) == 1
+        assert message in one_line(capsys)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_part_of_a_recording_and_a_gain(found, tmp_path):
+    _, paths, _ = found
+    joints = list(true_robot().names)[1:]
+    assert code_of('identify', URDF, paths[0], '--from', '5', '--to', '35', '--no-rotors',
+                   '--friction', 'viscous,coulomb', '--scale', f'{joints[0]}=2',
+                   '-o', str(tmp_path / 'out')) == 0
+    values = {row['name']: row['value'] for row in content(tmp_path / 'out')['parameters']}
+    assert not any(name.endswith(('.armature', '.effort_offset')) for name in values)
+    assert values[f'{joints[0]}.damping'] == pytest.approx(2.0 * DAMPING[0], rel=0.1)
+
+
+def test_a_worker_that_dies_has_its_recordings_done_by_another(tmp_path):
+    from distributed import LocalCluster
+
+    paths = [str(tmp_path / f'{k}') for k in range(8)]
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        done = dict(map_recordings(_die_once, paths, scheduler=cluster.scheduler_address))
+    assert done == {k: path[-1] for k, path in enumerate(paths)}
+    assert (tmp_path / 'died').exists()
+
+
+def _die_once(path):
+    """Return the last letter of a path; the first process that comes to 3 is killed."""
+    import os
+    import pathlib
+    import signal
+
+    if path.endswith('3'):
+        mark = pathlib.Path(path).with_name('died')
+        if not mark.exists():
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+    return path[-1]
