@@ -70,15 +70,18 @@ def play(harness, states, efforts=True):
     """Send a motion, faster than it was."""
     names = list(pin.buildModelFromUrdf(str(URDF)).names)[1:]
     order = np.random.default_rng(1).permutation(6)
+    start = at()[0]
     for t, q, v, tau in zip(*states):
+        heard = harness.node.report.counts['joint states']
         harness.send([names[k] for k in order], q[order], v[order],
-                     tau[order] if efforts else (), stamp=at(t))
-        harness.executor.spin_once(timeout_sec=0.002)
-        harness.executor.spin_once(timeout_sec=0.0)
+                     tau[order] if efforts else (), stamp=(start + int(t), round(1e9 * (t % 1.0))))
+        # None may get lost: a gap is cut out.
+        while harness.node.report.counts['joint states'] == heard:
+            harness.executor.spin_once(timeout_sec=0.05)
 
 
 def test_a_load_is_found_while_the_robot_moves_and_used_if_asked(arm):
-    call = Call(arm, link=LINK, duration=6.0, apply=True)
+    call = Call(arm, link=LINK, duration=8.0, apply=True)
     states = motion()
     play(arm, states)
     got = call.answer()
@@ -87,8 +90,8 @@ def test_a_load_is_found_while_the_robot_moves_and_used_if_asked(arm):
     assert abs(got.inertia.m - 2.0) < MASS and got.mass_deviation < MASS
     com = np.array([got.inertia.com.x, got.inertia.com.y, got.inertia.com.z])
     assert np.allclose(com, LOAD.lever, atol=COM)
-    assert got.states > 500
-    assert '2.0' in got.message or '1.99' in got.message
+    assert 300 < got.states <= len(states[0])
+    assert f'carries {got.inertia.m:.4g} kg' in got.message
     # The node computes with it.
     q = states[1][100]
     robot = pin.buildModelFromUrdf(str(URDF))
@@ -103,7 +106,7 @@ def test_a_load_that_is_set_already_does_not_count_twice(arm):
     request = SetPayload.Request(link=LINK)
     request.inertia.m = 1.0
     assert arm.call(SetPayload, 'set_payload', link=LINK, inertia=request.inertia).success
-    call = Call(arm, link=LINK, duration=6.0)
+    call = Call(arm, link=LINK, duration=8.0)
     play(arm, motion())
     got = call.answer()
     assert got.success and abs(got.inertia.m - 2.0) < MASS
