@@ -198,7 +198,8 @@ class _Joints:
             self._whole.append(triangle(*rest))
         self.counts = part.counts.sum(axis=0)
         size = np.sqrt(part.squares / np.maximum(self.counts, 1))
-        self.least = LEAST_NOISE * max(np.max(size, initial=0.0), np.finfo(float).tiny)
+        # In units of the torques; of 1 N m if there are none.
+        self.least = LEAST_NOISE * (np.max(size, initial=0.0) or 1.0)
         self.size = np.maximum(size, self.least)
 
     def weighed(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

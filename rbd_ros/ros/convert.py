@@ -44,6 +44,14 @@ def inertia(message: Inertia) -> tuple[float, np.ndarray, np.ndarray]:
         [message.ixz, message.iyz, message.izz]])
 
 
+def inertia_message(mass: float, com: np.ndarray, matrix: np.ndarray) -> Inertia:
+    """Return a mass, centre of mass and inertia about that centre as a geometry_msgs/Inertia."""
+    entries = {'ixx': matrix[0, 0], 'ixy': matrix[0, 1], 'ixz': matrix[0, 2],
+               'iyy': matrix[1, 1], 'iyz': matrix[1, 2], 'izz': matrix[2, 2]}
+    return Inertia(m=float(mass), com=Vector3(x=float(com[0]), y=float(com[1]), z=float(com[2])),
+                   **{name: float(x) for name, x in entries.items()})
+
+
 def wrenches(messages: Sequence[WrenchStamped], prefix: str = '') -> dict[str, np.ndarray]:
     """
     Return external wrenches by link.

@@ -17,6 +17,7 @@ from math import hypot
 from time import perf_counter
 from typing import Any, TypeAlias
 
+from rbd_msgs.srv import IdentifyPayload
 from rbd_ros.ros import parameters
 from rbd_ros.ros.analysis_services import AnalysisServices, AnalysisSettings
 from rbd_ros.ros.background_services import BackgroundService
@@ -26,6 +27,7 @@ from rbd_ros.ros.current_robot import ChangeSettings, CurrentRobot
 from rbd_ros.ros.diagnostics import Health, HealthSettings
 from rbd_ros.ros.effort_commands import CommandSettings, EffortCommands
 from rbd_ros.ros.log import Log
+from rbd_ros.ros.payload_identification import CollectingService, PayloadIdentification
 from rbd_ros.ros.publishing import Publishing, PublishingSettings
 from rbd_ros.ros.report import Report
 from rbd_ros.ros.robot import Robot, RobotSettings
@@ -181,9 +183,11 @@ class DynamicsNode(LifecycleNode):
         self.publishing = Publishing(self, select(PublishingSettings), clocks, self.current,
                                      self.commands, report, log)
         self._parts += [partial(delattr, self, 'publishing'), self.publishing.close]
+        loads = PayloadIdentification(self, self.current, report, log)
+        self._parts.append(loads.close)
         self.listening = Subscriptions(
             self, select(ListeningSettings), clocks, self.current, self.publishing.answer,
-            self._on_jump, report, log)
+            loads.note, self._on_jump, report, log)
         self._parts.append(self.listening.close)
         self.answering = Services(select(ServiceSettings), clocks, self.current, log,
                                   self.check_parameters, self.set_parameters)
@@ -193,6 +197,10 @@ class DynamicsNode(LifecycleNode):
             one = self.calls[name] = BackgroundService(self, kind, name, method, worker, report,
                                                        log)
             self._parts.append(partial(self.destroy_service, one.service))
+        identifying = self.calls['~/identify_payload'] = CollectingService(
+            loads.begin, self, IdentifyPayload, '~/identify_payload', loads.identify, worker,
+            report, log)
+        self._parts.append(partial(self.destroy_service, identifying.service))
         enable = self.create_service(SetBool, '~/enable_commands', self._enable_commands)
         self._parts.append(partial(self.destroy_service, enable))
         self.health = Health(self, select(HealthSettings), clocks, self.current, self.publishing,

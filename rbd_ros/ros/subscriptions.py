@@ -78,6 +78,8 @@ class Subscriptions:
         The robot that receives descriptions and states.
     answer : callable
         Called with the robot and the time, s, when its state is complete and to be answered.
+    collect : callable
+        Called with the robot whenever its state is complete.
     on_jump : callable
         Called with a short explanation when stamps jump back.
     report : Report
@@ -94,9 +96,11 @@ class Subscriptions:
 
     def __init__(self, node: Node, settings: ListeningSettings, clocks: Clocks,
                  current: CurrentRobot, answer: Callable[[Robot, float], None],
+                 collect: Callable[[Robot], None],
                  on_jump: Callable[[str], None], report: Report, log: Log) -> None:
         self._node, self._settings, self._clocks = node, settings, clocks
         self._current, self._answer_state, self._on_jump = current, answer, on_jump
+        self._collect = collect
         self._report, self._log = report, log
         self._load, self._reader, self._named = Load(), Reader(), 0
         self._waiting = WaitingMessages(JointState)
@@ -228,6 +232,7 @@ class Subscriptions:
             self._log.warning(robot.why_missing(missing), 'missing')
             return
         robot.complete(state.stamp)
+        self._collect(robot)
         if self._settings.publish_rate == 0.0:
             self._answer_state(robot, now)
 

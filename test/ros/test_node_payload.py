@@ -1,0 +1,157 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The service that identifies a load while the robot moves."""
+
+from harness import at, Harness, ros
+import numpy as np
+import pinocchio as pin
+import pytest
+from rbd_msgs.srv import DynamicsTerms, IdentifyPayload, InverseDynamics, SetPayload
+from robots import example_urdf
+
+URDF = example_urdf('ur10_robot.urdf')
+LINK, JOINT = 'wrist_3_link', 6
+LOAD = pin.Inertia(2.0, np.array([0.03, 0.06, -0.02]), 0.006 * np.eye(3))
+# Noise of the efforts, N m, and what it leaves uncertain, kg and m, with margin.
+NOISE, MASS, COM = 0.05, 0.02, 0.005
+RATE = 100.0
+
+
+@pytest.fixture(scope='module', autouse=True)
+def domain():
+    """Keep this module's nodes among themselves."""
+    with ros():
+        yield
+
+
+@pytest.fixture
+def arm():
+    """Return a node that has the description of a UR10; stamps run faster than its clock."""
+    harness = Harness(URDF.read_text(), state_timeout=60.0, check_stamps=False)
+    yield harness
+    harness.close()
+
+
+def motion(seconds=8.0, still=False):
+    """Return times, positions and velocities, and the efforts with the load."""
+    robot = pin.buildModelFromUrdf(str(URDF))
+    robot.inertias[JOINT] += LOAD
+    rng = np.random.default_rng(0)
+    t = np.arange(0.0, seconds, 1.0 / RATE)
+    frequency = 2.0 * np.pi * np.array([0.25, 0.5, 0.75])
+    amplitude, phase = rng.uniform(0.3, 0.6, (3, 6)), rng.uniform(0.0, 2.0 * np.pi, (3, 6))
+    amplitude *= 0.0 if still else 1.0
+    angle = frequency[:, None, None] * t[:, None] + phase[:, None]
+    q, v, a = (np.sum(amplitude[:, None] * frequency[:, None, None] ** k * wave(angle), axis=0)
+               for k, wave in enumerate((np.sin, np.cos, lambda x: -np.sin(x))))
+    data = robot.createData()
+    tau = np.array([pin.rnea(robot, data, *state) for state in zip(q, v, a)])
+    return t, q, v, tau + rng.normal(scale=NOISE, size=tau.shape)
+
+
+class Call:
+    """A request to a node that goes on while states are sent."""
+
+    def __init__(self, harness, **request):
+        self._harness = harness
+        self._client = harness.peer.create_client(IdentifyPayload, '/dynamics/identify_payload')
+        harness.spin_until(self._client.service_is_ready)
+        self._future = self._client.call_async(IdentifyPayload.Request(**request))
+        harness.settle()
+
+    def answer(self):
+        """Return the response."""
+        self._harness.spin_until(self._future.done)
+        self._harness.peer.destroy_client(self._client)
+        return self._future.result()
+
+
+def play(harness, states, efforts=True):
+    """Send a motion, faster than it was."""
+    names = list(pin.buildModelFromUrdf(str(URDF)).names)[1:]
+    order = np.random.default_rng(1).permutation(6)
+    start = at()[0]
+    for t, q, v, tau in zip(*states):
+        heard = harness.node.report.counts['joint states']
+        harness.send([names[k] for k in order], q[order], v[order],
+                     tau[order] if efforts else (), stamp=(start + int(t), round(1e9 * (t % 1.0))))
+        # None may get lost: a gap is cut out.
+        while harness.node.report.counts['joint states'] == heard:
+            harness.executor.spin_once(timeout_sec=0.05)
+
+
+def test_a_load_is_found_while_the_robot_moves_and_used_if_asked(arm):
+    call = Call(arm, link=LINK, duration=8.0, apply=True)
+    states = motion()
+    play(arm, states)
+    got = call.answer()
+    assert got.success, got.message
+    assert got.believable, got.reasons
+    assert abs(got.inertia.m - 2.0) < MASS and got.mass_deviation < MASS
+    com = np.array([got.inertia.com.x, got.inertia.com.y, got.inertia.com.z])
+    assert np.allclose(com, LOAD.lever, atol=COM)
+    assert 300 < got.states <= len(states[0])
+    assert f'carries {got.inertia.m:.4g} kg' in got.message
+    # The node computes with it.
+    q = states[1][100]
+    robot = pin.buildModelFromUrdf(str(URDF))
+    robot.inertias[JOINT] += LOAD
+    terms = arm.call(InverseDynamics, 'inverse_dynamics', position=q.tolist(),
+                     velocity=[0.0] * 6, acceleration=[0.0] * 6)
+    expected = pin.computeGeneralizedGravity(robot, robot.createData(), q)
+    assert np.allclose(terms.effort, expected, atol=0.5)
+
+
+def test_a_load_that_is_set_already_does_not_count_twice(arm):
+    request = SetPayload.Request(link=LINK)
+    request.inertia.m = 1.0
+    assert arm.call(SetPayload, 'set_payload', link=LINK, inertia=request.inertia).success
+    call = Call(arm, link=LINK, duration=8.0)
+    play(arm, motion())
+    got = call.answer()
+    assert got.success and abs(got.inertia.m - 2.0) < MASS
+    # Not asked to, the node goes on with what was set.
+    assert arm.node.robot.payloads() == {LINK: 1.0}
+
+
+def test_a_robot_at_rest_is_not_believed_and_nothing_is_applied(arm):
+    call = Call(arm, link=LINK, duration=1.5, apply=True)
+    play(arm, motion(still=True))
+    got = call.answer()
+    assert (got.success and not got.believable and got.reasons) or not got.success
+    assert not arm.node.robot.payloads()
+
+
+@pytest.mark.parametrize('request_, message', [
+    ({'link': LINK, 'duration': 0.0}, 'duration must lie between'),
+    ({'link': LINK, 'duration': float('nan')}, 'duration must lie between'),
+    ({'link': 'hand', 'duration': 2.0}, "'hand'"),
+    ({'link': 'base_link', 'duration': 2.0}, 'no joint moves')])
+def test_wrong_requests_are_answered_at_once(arm, request_, message):
+    got = arm.call(IdentifyPayload, 'identify_payload', **request_)
+    assert not got.success and message in got.message
+
+
+def test_one_load_at_a_time_and_what_lacks_is_said(arm):
+    call = Call(arm, link=LINK, duration=1.5)
+    second = arm.call(IdentifyPayload, 'identify_payload', link=LINK, duration=1.5)
+    assert not second.success and 'another load' in second.message
+    play(arm, motion(1.0), efforts=False)
+    got = call.answer()
+    assert not got.success and 'efforts' in got.message
+    # The next one is welcome, and nothing arrives meanwhile.
+    got = Call(arm, link=LINK, duration=1.0).answer()
+    assert not got.success and 'joint states' in got.message
+
+
+def test_a_robot_that_changes_meanwhile_is_refused(arm):
+    call = Call(arm, link=LINK, duration=1.5)
+    play(arm, motion(0.5))
+    request = SetPayload.Request(link=LINK)
+    request.inertia.m = 1.0
+    assert arm.call(SetPayload, 'set_payload', link=LINK, inertia=request.inertia).success
+    got = call.answer()
+    assert not got.success and 'changed' in got.message
+    # Other services were answered all the time.
+    assert arm.call(DynamicsTerms, 'dynamics_terms', position=[0.0] * 6,
+                    velocity=[0.0] * 6).success
