@@ -10,6 +10,11 @@ from rbd_ros.identification.drive_gains import (
     DriveGains as DriveGains,
     identify_drive_gains as identify_drive_gains,
 )
+from rbd_ros.identification.excitation import (
+    Excitation as Excitation,
+    excitation_limits as excitation_limits,
+    excite as excite,
+)
 from rbd_ros.identification.filters import (
     low_pass as low_pass,
     motion_cutoff as motion_cutoff,

@@ -24,6 +24,9 @@ from rbd_ros.texts import listed
 MOVED, SAMPLES_PER_PARAMETER = 2.0, 3
 # Share of the time in which a drive is at its limit at most.
 SATURATED = 0.05
+# Positions may lie so far beyond the limits, as a share of the range, but for this share of the
+# time.
+MARGIN, BEYOND = 0.05, 0.1
 # Delay of efforts at most, s, and how many standard deviations make it sure.
 DELAY, SURE = 0.1, 3.0
 # Torques that may be left unexplained, of all joints and of one, as shares of their size.
@@ -103,7 +106,7 @@ def verdict(model: Model, part: Partial, found: Identification | Payload,
         free = fit(model, part, consistent=False)
         figures |= _figures(part, found)
         reasons = (_delays(samples) or _mistakes(found.parameters, samples)
-                   or _signs(part, free))
+                   or _beyond_limits(model, samples) or _signs(part, free))
         if still:
             reasons.append(f'{listed(still)} hardly moved: move them for some seconds, in both '
                            'directions, or lock them')
@@ -152,6 +155,20 @@ def _delays(samples: tuple[Samples, ...]) -> list[str]:
             if abs(one.delay) > max(DELAY, SURE * one.delay_deviation)]
     return [f'efforts come {late[0]:.2g} s later than positions: record both by the same clock'
             ] if late else []
+
+
+def _beyond_limits(model: Model, samples: tuple[Samples, ...]) -> list[str]:
+    """Look for joints that cannot have been where they were recorded."""
+    margin = MARGIN * (model.upper - model.lower)
+    names = []
+    for k, name in enumerate(model.velocity_names):
+        if np.isfinite(margin[k]) and any(
+                np.mean(np.abs(one.q[:, k] - (model.upper[k] + model.lower[k]) / 2.0)
+                        > (model.upper[k] - model.lower[k]) / 2.0 + margin[k]) > BEYOND
+                for one in samples):
+            names.append(name)
+    return [f'positions of {listed(names)} lie beyond the limits of the URDF: look whether they '
+            'are in degrees, and whether joints have the right names'] if names else []
 
 
 def _mistakes(parameters: RobotParameters, samples: tuple[Samples, ...]) -> list[str]:
