@@ -1,12 +1,14 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""``rbd_ros excite``: a motion for recording what identification needs."""
+"""``rbd_ros excite``: a motion to record for identification."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+import json
 from pathlib import Path
+import sys
 
 import numpy as np
 from rbd_ros.batch import inverse_dynamics
@@ -14,13 +16,13 @@ from rbd_ros.cli.options import add_list, add_robot, joint_vector, load_robot, n
 from rbd_ros.cli.parser import UsageError
 from rbd_ros.cli.progress import progress
 from rbd_ros.dynamics import friction_torques
-from rbd_ros.identification.excitation import excitation_limits, excite, Excitation, Limits
+from rbd_ros.identification.excitation import Excitation, excitation_limits, excite, Limits
 from rbd_ros.identification.tables import write_table
 from rbd_ros.model.model import Model
 from rbd_ros.whole_files import whole_files
 
 TABLES, MESSAGES = ('.csv', '.parquet'), ('.yaml', '.yml')
-# A scaled base regressor with a greater condition number shows some parameters hardly at all.
+# With a greater condition number some parameters are hardly excited at all.
 DOUBTFUL = 100.0
 
 
@@ -48,7 +50,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Search for a motion and write it; return 2 if it shows parameters badly."""
+    """Search for a motion and write it; return 2 if it excites the parameters badly."""
     paths = [Path(path) for path in options.output]
     for path in paths:
         if path.suffix not in TABLES + MESSAGES:
@@ -56,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     model = load_robot(options)
     limits = _limits(model, options)
     for assumed in limits.assumed:
-        print(f'assumed: {assumed}; see --lower, --upper and --velocity')
+        print(f'{assumed}; defaults are used, see --lower, --upper and --velocity')
     with whole_files(*paths) as drafts:
         with progress('excite') as update:
             found = excite(model, limits, duration=options.duration, harmonics=options.harmonics,
@@ -67,8 +69,12 @@ def run(options: argparse.Namespace) -> int:
                 _write_table(draft, found, times)
             else:
                 draft.write_text('\n'.join(_message(found, times)) + '\n', encoding='utf-8')
-    print('\n'.join(_report(model, limits, found, times)))
-    return 0 if found.condition_number < DOUBTFUL else 2
+    print('\n'.join(_report(model, found, times)))
+    if found.condition_number < DOUBTFUL:
+        return 0
+    print(f'doubtful: with a condition number above {DOUBTFUL:g} some parameters can hardly be '
+          'identified; give more --steps or --harmonics, or wider limits', file=sys.stderr)
+    return 2
 
 
 def _limits(model: Model, options: argparse.Namespace) -> Limits:
@@ -96,9 +102,9 @@ def _write_table(path: Path, found: Excitation, times: np.ndarray) -> None:
 
 
 def _message(found: Excitation, times: np.ndarray) -> Iterator[str]:
-    """Yield the lines of a trajectory_msgs/JointTrajectory in YAML, which is JSON line by line."""
+    """Yield the lines of a trajectory_msgs/JointTrajectory in YAML."""
     yield "header: {stamp: {sec: 0, nanosec: 0}, frame_id: ''}"
-    yield 'joint_names: [' + ', '.join(f"'{name}'" for name in found.joint_names) + ']'
+    yield f'joint_names: {json.dumps(found.joint_names)}'
     yield 'points:'
     for t, *state in zip(times, *found.motion.at(times)):
         for k, (label, numbers) in enumerate(zip(('positions', 'velocities', 'accelerations'),
@@ -109,21 +115,19 @@ def _message(found: Excitation, times: np.ndarray) -> Iterator[str]:
         yield f'  time_from_start: {{sec: {sec}, nanosec: {nanosec}}}'
 
 
-def _report(model: Model, limits: Limits, found: Excitation, times: np.ndarray) -> Iterator[str]:
-    """Yield how good the motion is, and how much of each limit it uses."""
+def _report(model: Model, found: Excitation, times: np.ndarray) -> Iterator[str]:
+    """Yield how good the motion is, and the greatest values of each joint."""
     q, v, a = found.motion.at(times)
     tau = inverse_dynamics(model, q, v, a) + friction_torques(model, v)
     peaks = [np.max(np.abs(x), axis=0) for x in (v, a, tau)]
     yield (f'{found.motion.period:g} s, {len(times)} points; condition number of the base '
-           f'regressor {found.condition_number:.3g}, of the random motion at first '
+           f'regressor: {found.condition_number:.3g}; of the random initial motion: '
            f'{found.at_first:.3g}')
-    yield ('joint                               position                velocity      acceleration'
-           '   effort, of its limit')
+    yield 'Positions, and greatest velocities, accelerations and efforts:'
     for k, joint in enumerate(found.joint_names):
         unit, effort = ('rad', 'N m') if model.angular[k] else ('m', 'N')
-        share = f'{peaks[2][k] / limits.effort[k]:.0%}'
         yield (f'{joint:32s} {np.min(q[:, k]):8.3f} ... {np.max(q[:, k]):<7.3f} {unit:3s} '
                f'{peaks[0][k]:8.3f} {unit}/s {peaks[1][k]:9.3f} {unit}/s^2 '
-               f'{peaks[2][k]:9.3f} {effort} {share:>5s}')
-    yield ('Collisions were not looked at: try it in a simulation, and slowly, first; it begins '
-           'and ends at ' + ' '.join(f'{x:.3f}' for x in q[0]))
+               f'{peaks[2][k]:9.3f} {effort}')
+    yield ('Collisions are not checked: simulate the motion first. Move the robot to its start: '
+           + ' '.join(f'{joint}={x:.4f}' for joint, x in zip(found.joint_names, q[0])))

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 import warnings
 
+import numpy as np
 from rbd_ros.cli.options import add_list, add_reading, add_robot, load_robot, reading_of
 from rbd_ros.cli.parser import UsageError
 from rbd_ros.cli.progress import progress
@@ -30,7 +31,7 @@ from rbd_ros.identification.partials import merge, Partial, partial
 from rbd_ros.identification.payload import fit_payload, payload_partial
 from rbd_ros.identification.pipeline import (check_workers, compare_recording, default_workers,
                                              Errors, map_recordings, reduce_recording)
-from rbd_ros.identification.report import Comparison, identification_report, Row
+from rbd_ros.identification.report import identification_report, Row
 from rbd_ros.identification.residuals import write_residuals
 from rbd_ros.identification.signals import Samples
 from rbd_ros.identification.verdicts import Verdict, verdict
@@ -168,7 +169,7 @@ def _answer(options: argparse.Namespace, model: Model, part: Partial, excerpts: 
 def _result(model: Model, answer: _Answer, paths: Sequence[str], kept: Sequence[str],
             errors: Sequence[Errors]) -> dict[str, Any]:
     """Return what stands in ``identification.json``."""
-    together = Errors(*(sum(column) for column in zip(*errors[:len(paths)])))
+    together = Errors(*(np.sum(column, axis=0) for column in zip(*errors[:len(paths)])))
     per_joint = {}
     for k, name in enumerate(model.velocity_names):
         per_joint[name] = {

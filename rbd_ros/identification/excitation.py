@@ -1,17 +1,18 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Motions of a robot from which its parameters can be told well.
+Motions from whose recordings the parameters of a robot can be identified well.
 
-The motion is a Fourier series (Swevers et al. 1997) whose coefficients are searched for so that the
-base regressor, friction and rotors included, is well conditioned, while every joint stays within
-its limits of position, velocity, acceleration and effort. Collisions are not looked at.
+The motion is a Fourier series (Swevers et al. 1997). Its coefficients are optimised so that the
+base regressor, including friction and rotors, is well conditioned, while every joint stays within
+its limits of position, velocity, acceleration and effort. Collisions are not checked.
 
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -22,22 +23,23 @@ from rbd_ros.errors import ModelError, StateError
 from rbd_ros.identification.excitation_criterion import Criterion, Limits
 from rbd_ros.identification.fourier_series import FourierSeries, RestBasis
 from rbd_ros.identification.quasi_newton import minimize
-from rbd_ros.model.configurations import random_configuration
 from rbd_ros.model.model import Model
 from rbd_ros.texts import listed
-from rbd_ros.validation import check_model, finite_vector, number, vector, whole_number
+from rbd_ros.validation import check_model, number, vector, whole_number
 
 # Where a joint has no limit: half a turn or half a metre to each side, and these velocities,
-# rad/s and m/s. The velocity limit is reached within this time, s, as no URDF limits accelerations.
+# rad/s and m/s. URDF has no limits of acceleration: the velocity limit is reached in this time, s.
 REACH, SPEED, RUN_UP = (np.pi, 0.5), (1.0, 0.25), 0.5
-# Samples for each of the fastest sines: between them a limit is passed by 1/cos(pi/16) - 1 = 2 % of
-# it at most, which is what the search keeps free.
+# Samples per period of the fastest harmonic. Between them the series exceeds its samples by 2 % at
+# most, 1/cos(pi/16) - 1: the search keeps to this share of the limits.
 SAMPLES, KEPT = 16, 0.97
-# Times as many at which limits are looked at in the end, and what a motion loses if it passes them.
+# At the end limits are checked at this many times as many samples; a motion that exceeds them is
+# reduced by this factor until it does not.
 FINER, LOSS = 16, 0.98
 # Weights of the barrier at the limits, one after the other.
 BARRIERS = (0.3, 0.1, 0.03, 0.01)
-# Poses that are tried for the middle of the motion, and the room that efforts must have there.
+# Poses that are tried as the mean of the motion, and the least distance of efforts to their limits
+# there, as a share of the limits.
 POSES, ROOM = 200, 0.05
 
 
@@ -47,23 +49,23 @@ def excitation_limits(model: Model, *, lower: npt.ArrayLike | None = None,
                       acceleration: npt.ArrayLike | None = None,
                       effort: npt.ArrayLike | None = None, share: float = 0.9) -> Limits:
     """
-    Return the limits of a robot, or others where they are given, reduced to a share.
+    Return the limits of a robot for `excite`: its own, or those given, times a share.
 
     Parameters
     ----------
     model : Model
         The robot, all of whose joints turn or slide.
     lower, upper : array_like, shape (nv,), optional
-        Positions, rad or m. Where there is no limit: half a turn, or 0.5 m, to each side of the
-        other limit or of 0.
+        Positions, rad or m. Without limits: half a turn, or 0.5 m, to each side of 0; with one
+        alone: a turn, or 1 m, from that.
     velocity : array_like, shape (nv,), optional
-        rad/s or m/s. Where there is no limit: 1 rad/s, or 0.25 m/s.
+        rad/s or m/s. Without a limit: 1 rad/s, or 0.25 m/s.
     acceleration : array_like, shape (nv,), optional
-        rad/s^2 or m/s^2. By default, the velocity limit is reached within half a second.
+        rad/s^2 or m/s^2; default: such that the velocity limit is reached in 0.5 s.
     effort : array_like, shape (nv,), optional
-        N m or N; infinite where there is no limit.
+        N m or N; infinite: no limit.
     share : float
-        Of every limit that is used; of the range of positions, about its middle.
+        Share of every limit that may be used; of the range of positions, about its middle.
 
     Returns
     -------
@@ -75,7 +77,7 @@ def excitation_limits(model: Model, *, lower: npt.ArrayLike | None = None,
     ModelError
         If a joint has several coordinates, or none moves.
     StateError
-        If a limit leaves no room; the message names the joint.
+        If a limit is not positive; the message names the joint.
 
     """
     check_model(model)
@@ -90,17 +92,17 @@ def excitation_limits(model: Model, *, lower: npt.ArrayLike | None = None,
     reach, speed = (np.where(model.angular, *both) for both in (REACH, SPEED))
     low, high, fast = given['lower'], given['upper'], given['velocity']
     none_low, none_high, none_fast = ~np.isfinite(low), ~np.isfinite(high), np.isinf(fast)
-    # Where one limit is missing, it is as far from the other as if both were.
     new_low = np.where(none_low, np.where(none_high, -reach, high - 2.0 * reach), low)
     new_high = np.where(none_high, np.where(none_low, reach, low + 2.0 * reach), high)
     fast = np.where(none_fast, speed, fast)
     quick = fast / RUN_UP if acceleration is None else vector(model, 'acceleration', acceleration)
     middle, half = 0.5 * (new_low + new_high), 0.5 * share * (new_high - new_low)
+    names = np.array(model.velocity_names)
+    assumed = tuple(f'{what}: {listed(names[lacking])}' for what, lacking in (
+        ('no limits of position', none_low | none_high), ('no limit of velocity', none_fast))
+        if np.any(lacking))
     limits = Limits(middle - half, middle + half, share * fast, share * quick,
-                    share * given['effort'], tuple(
-        f'{what}: {listed(np.array(model.velocity_names)[lacking])}' for what, lacking in (
-            ('no limits of position', none_low | none_high), ('no limit of velocity', none_fast))
-        if np.any(lacking)))
+                    share * given['effort'], assumed)
     for label, size in (('range of positions', half), ('velocity limit', limits.velocity),
                         ('acceleration limit', limits.acceleration),
                         ('effort limit', limits.effort)):
@@ -119,14 +121,14 @@ class Excitation(NamedTuple):
     Attributes
     ----------
     joint_names : tuple of str
-        Of the columns of the motion: the robot's velocities.
+        Names of the columns of the motion.
     motion : FourierSeries
-        Its ``at`` returns positions, velocities and accelerations; ``period`` is how long it lasts.
+        Its method ``at`` returns positions, velocities and accelerations; it lasts ``period``.
     condition_number : float
-        Of the base regressor, its columns scaled: each parameter in the unit in which it makes the
-        torques of typical states of the robot.
+        Of the base regressor of the motion, with columns scaled by their root mean square at
+        random states of the robot.
     at_first : float
-        The same of the random motion with which the search began.
+        That of the random motion with which the search began.
 
     """
 
@@ -140,28 +142,28 @@ def excite(model: Model, limits: Limits | None = None, *, duration: float = 20.0
            harmonics: int = 8, seed: int = 0, steps: int = 160,
            progress: Callable[[int, int], object] | None = None) -> Excitation:
     """
-    Return a motion that shows the parameters of a robot well, within limits.
+    Return a motion that excites the parameters of a robot well, within limits.
 
-    It begins and ends at rest, at the same place. The logarithm of the condition number of the base
-    regressor in the Frobenius norm, a smooth upper bound of the usual one, is made small by a
-    quasi-Newton method with barriers at the limits, which no motion on the way passes. D-optimality
-    would be the alternative; it rewards large signals of what is seen well anyway, and leaves
-    condition numbers that are twice as large.
+    It begins and ends at rest, in the same pose. What is minimised is the logarithm of the
+    condition number of the base regressor in the Frobenius norm, a smooth upper bound of the usual
+    one, by a quasi-Newton method with barriers at the limits, which no motion on the way exceeds.
+    (The alternative, D-optimality, also rewards larger signals of parameters that are well visible
+    anyway; on three arms it left condition numbers about twice as large.)
 
     Parameters
     ----------
     model : Model
-        The robot. Its masses matter for efforts and for how the parameters are scaled.
+        The robot. Its inertial parameters matter for the efforts.
     limits : Limits, optional
         Default: `excitation_limits` of the robot.
     duration : float
         s.
     harmonics : int
-        Of 1/duration, at least 2; the fastest has the frequency harmonics / duration.
+        At least 2; the fastest has the frequency harmonics / duration.
     seed : int
-        Of the random motion from which the search begins. The same one gives the same motion.
+        Of the random initial motion; the same one gives the same result.
     steps : int
-        Of the search, for all barriers together.
+        Of the search.
     progress : callable, optional
         Called as ``progress(done, steps)``.
 
@@ -175,12 +177,12 @@ def excite(model: Model, limits: Limits | None = None, *, duration: float = 20.0
     ModelError
         If a joint has several coordinates, or none moves.
     StateError
-        If a limit leaves no room, or gravity and friction take up all efforts.
+        If gravity and friction leave no room within the effort limits.
 
     References
     ----------
-    Swevers, Ganseman, Tukel, De Schutter, Van Brussel: Optimal robot excitation and identification,
-    IEEE Transactions on Robotics and Automation 13 (1997).
+    Swevers, Ganseman, Tukel, De Schutter, Van Brussel: Optimal robot excitation and
+    identification, IEEE Transactions on Robotics and Automation 13 (1997).
 
     """
     limits = excitation_limits(model) if limits is None else limits
@@ -199,8 +201,8 @@ def excite(model: Model, limits: Limits | None = None, *, duration: float = 20.0
 
     for k, weight in enumerate(BARRIERS):
         until = steps * (k + 1) // len(BARRIERS)
-        x = minimize(lambda x, weight=weight: criterion(x, weight), x.ravel(), until - done,
-                     tell).reshape(start.shape)
+        x = minimize(partial(criterion, weight=weight), x.ravel(), until - done, tell).reshape(
+            start.shape)
         done = until
     x = _within(model, limits, basis, x)
     return Excitation(model.velocity_names, basis.series(x), criterion.condition_number(x),
@@ -209,7 +211,7 @@ def excite(model: Model, limits: Limits | None = None, *, duration: float = 20.0
 
 def _start(model: Model, criterion: Criterion, basis: RestBasis, limits: Limits,
            rng: np.random.Generator) -> np.ndarray:
-    """Return a random motion that is well within all limits."""
+    """Return a random motion that keeps clear of all limits."""
     middle = 0.5 * (limits.lower + limits.upper)
     half = 0.5 * (limits.upper - limits.lower)
     poses = middle + half * rng.uniform(-0.5, 0.5, (POSES, model.nv))
@@ -221,8 +223,8 @@ def _start(model: Model, criterion: Criterion, basis: RestBasis, limits: Limits,
         np.argmax(enough))
     if enough[pose] < ROOM:
         worst = model.velocity_names[int(np.argmin(room[pose]))]
-        raise StateError(f"gravity and friction take up the effort limit of '{worst}' in every "
-                         'pose that was tried: give a greater one, or other limits of position')
+        raise StateError(f"gravity and friction exceed the effort limit of '{worst}' in every "
+                         'pose that was tried: raise it, or give other limits of position')
     shape = limits.velocity * rng.normal(size=(basis.size, model.nv))
     shape[0] = 0.0
     size = 1.0
@@ -235,7 +237,7 @@ def _start(model: Model, criterion: Criterion, basis: RestBasis, limits: Limits,
 
 
 def _within(model: Model, limits: Limits, basis: RestBasis, x: np.ndarray) -> np.ndarray:
-    """Return a motion that holds all limits at many more times than the search looked at."""
+    """Return a motion that keeps to all limits at many more times than the search looked at."""
     t = np.arange(0.0, 1.0, 1.0 / (FINER * len(basis.q))) * basis.period
     while True:
         q, v, a = basis.series(x).at(t)

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""How well a motion shows the parameters of a robot, and how near it comes to limits."""
+"""How well a motion excites the parameters of a robot, and how near it comes to limits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STEP = 1e-8
 
 class Limits(NamedTuple):
     """
-    What no joint may pass.
+    What no joint may exceed.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Limits(NamedTuple):
     velocity, acceleration, effort : ndarray, shape (nv,)
         rad/s, rad/s^2 and N m, or m/s, m/s^2 and N; efforts may be infinite.
     assumed : tuple of str
-        Which limits the robot does not have.
+        Which limits the robot lacks, so that defaults stand for them.
 
     """
 
@@ -49,7 +49,7 @@ class Limits(NamedTuple):
     assumed: tuple[str, ...] = ()
 
     def reduced(self, share: float) -> Limits:
-        """Return limits that are nearer."""
+        """Return a share of the limits, of positions about the middle."""
         middle, half = 0.5 * (self.lower + self.upper), 0.5 * (self.upper - self.lower)
         return Limits(middle - share * half, middle + share * half, share * self.velocity,
                       share * self.acceleration, share * self.effort, self.assumed)
@@ -73,7 +73,7 @@ class Criterion:
     basis : RestBasis
         Of the motions.
     limits : Limits
-        What they may not pass.
+        What they may not exceed.
     rng : Generator
         Of the random states.
 
@@ -95,8 +95,7 @@ class Criterion:
             + np.abs(model.damping_asymmetry) * limits.velocity)
         for name, x in zip(model.velocity_names, self._effort):
             if not x > 0.0:
-                raise StateError(f"the friction of '{name}' takes up its effort limit: give a "
-                                 'greater one')
+                raise StateError(f"the friction of '{name}' exceeds its effort limit: raise it")
         count = STATES * (10 * len(model.links) + len(DRIVE) * model.nv) // model.nv
         q = self._middle + self._half * rng.uniform(-1.0, 1.0, (count, model.nv))
         v, a = (limit * rng.uniform(-1.0, 1.0, (count, model.nv))
@@ -172,6 +171,8 @@ class Criterion:
         if barrier == np.inf:
             return np.inf, np.zeros(shape)
         value, *by_state = self._conditioning(q, v, a)
+        if value == np.inf:
+            return np.inf, np.zeros(shape)
         by_q, by_v, by_a = (one + weight * other
                             for one, other in zip(by_state, (by_q, by_v, by_a)))
         gradient = basis.q.T @ by_q + basis.v.T @ by_v + basis.a.T @ by_a
@@ -213,7 +214,8 @@ class Criterion:
             return np.inf, q, v, a
         trace, trace_inv = float(np.sum(size)), float(np.sum(1.0 / size))
         by_Y = Y @ ((U * (1.0 / trace - 1.0 / (trace_inv * size ** 2))) @ U.T)
-        return 0.5 * float(np.log(trace) + np.log(trace_inv)), *self._along(by_Y, Y, q, v, a)
+        by_q, by_v, by_a = self._along(by_Y, Y, q, v, a)
+        return 0.5 * float(np.log(trace) + np.log(trace_inv)), by_q, by_v, by_a
 
     def _along(self, by_Y: np.ndarray, Y: np.ndarray, *states: np.ndarray) -> list[np.ndarray]:
         """Return derivatives by q, v and a of what has the derivatives by_Y by the regressors."""

@@ -9,11 +9,12 @@ Each recording is reduced by itself, by a pure function; the parts are merged wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import as_completed, ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
 import os
+from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -51,15 +52,15 @@ class Reading(NamedTuple):
 
     """
 
-    rename: dict[str, str] = {}
-    scale: dict[str, float] = {}
+    rename: Mapping[str, str] = MappingProxyType({})
+    scale: Mapping[str, float] = MappingProxyType({})
     start: float | None = None
     stop: float | None = None
     topic: str | None = None
     cutoff: float | None = None
 
 
-def read_samples(model: Model, path: str | os.PathLike, reading: Reading = Reading()) -> Samples:
+def read_samples(model: Model, path: str | os.PathLike, reading: Reading) -> Samples:
     """
     Return samples of a recording.
 
@@ -199,12 +200,10 @@ def map_recordings(function: Callable[[str], Result], paths: Sequence[str], *, w
         the function raises.
 
     """
-    done = 0
-    for number, result in _results(function, paths, workers, scheduler):
-        done += 1
+    for done, item in enumerate(_results(function, paths, workers, scheduler), 1):
         if progress is not None:
             progress(done, len(paths))
-        yield number, result
+        yield item
 
 
 def _results(function: Callable[[str], Result], paths: Sequence[str], workers: int,

@@ -4,6 +4,7 @@
 
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from html import escape
 from io import BytesIO
 from typing import Any, NamedTuple
@@ -115,15 +116,14 @@ def identification_report(title: str, joint_names: Sequence[str], units: Sequenc
             '<h2>Error by joint</h2>', _errors(joint_names, units, comparisons)]
     for comparison in comparisons:
         body.append(f'<h2>{escape(comparison.name)}: measured and computed efforts</h2>')
-        body.append(_picture(figure, len(joint_names), lambda axes, k, c=comparison: _traces(
-            axes, c, k), joint_names, units, columns=1))
+        body.append(_picture(figure, joint_names, units, partial(_traces, comparison), columns=1))
         body.append(f'<h2>{escape(comparison.name)}: what is left</h2>')
-        body.append(_picture(figure, 2 * len(joint_names), lambda axes, k, c=comparison: _residual(
-            axes, c, k // 2, units[k // 2], spectrum=bool(k % 2)), np.repeat(joint_names, 2),
-            [label for unit in units for label in ('samples', f'{unit}/√Hz')], columns=2))
+        body.append(_picture(
+            figure, [name for name in joint_names for _ in range(2)],
+            [label for unit in units for label in ('samples', f'{unit}/√Hz')],
+            partial(_residual, comparison, units), columns=2))
     body.append('<h2>Friction</h2>')
-    body.append(_picture(figure, len(joint_names), lambda axes, k: _friction(axes, comparisons, k),
-                         joint_names, units, columns=3))
+    body.append(_picture(figure, joint_names, units, partial(_friction, comparisons), columns=3))
     body.append('<h2>Parameters</h2>')
     body.append(_table(('parameter', 'unit', 'URDF', 'identified', 'standard deviation'), (
         (row.name, row.unit, f'{row.urdf:.5g}', f'{row.fit:.5g}', f'{row.deviation:.2g}')
@@ -169,16 +169,17 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return f'<div class="scroll"><table>{"".join(lines)}</table></div>'
 
 
-def _picture(figure: Callable[..., Any], count: int, draw: Callable[[Any, int], None],
-             names: Sequence[str], units: Sequence[str], columns: int) -> str:
-    """Return an image of panels, one for each name."""
+def _picture(figure: Callable[..., Any], names: Sequence[str], units: Sequence[str],
+             draw: Callable[[Any, int], None], columns: int) -> str:
+    """Return an image of panels, one for each name, which are drawn by number."""
+    count = len(names)
     lines = -(-count // columns)
     page = figure(figsize=(12, 2.2 * lines), layout='constrained')
     for k in range(count):
         axes = page.add_subplot(lines, columns, k + 1)
         draw(axes, k)
-        axes.set_title(str(names[k]), fontsize=9, loc='left')
-        axes.set_ylabel(str(units[k]), fontsize=8)
+        axes.set_title(names[k], fontsize=9, loc='left')
+        axes.set_ylabel(units[k], fontsize=8)
         axes.tick_params(labelsize=8)
         if k == 0:
             handles, labels = axes.get_legend_handles_labels()
@@ -189,7 +190,7 @@ def _picture(figure: Callable[..., Any], count: int, draw: Callable[[Any, int], 
     return f'<img alt="plot" src="data:image/png;base64,{b64encode(image.getvalue()).decode()}">'
 
 
-def _traces(axes: Any, c: Comparison, k: int) -> None:
+def _traces(c: Comparison, axes: Any, k: int) -> None:
     every = slice(None, None, max(1, len(c.time) // POINTS))
     axes.plot(c.time[every], c.measured[every, k], color='#888', lw=1.6, label='measured')
     axes.plot(c.time[every], c.urdf[every, k], color='#d08a00', lw=0.8, label='URDF')
@@ -197,12 +198,13 @@ def _traces(axes: Any, c: Comparison, k: int) -> None:
     axes.set_xlabel('s', fontsize=8)
 
 
-def _residual(axes: Any, c: Comparison, k: int, unit: str, *, spectrum: bool) -> None:
-    """Draw the distribution of what is left, or its amplitude over frequency."""
+def _residual(c: Comparison, units: Sequence[str], axes: Any, number: int) -> None:
+    """Draw the distribution of what is left, or, beside it, its amplitude over frequency."""
+    k, spectrum = divmod(number, 2)
     left = (c.measured - c.fit)[:, k]
     if not spectrum:
         axes.hist(left[c.usable[:, k]], bins=60, color='#0055aa')
-        axes.set_xlabel(unit, fontsize=8)
+        axes.set_xlabel(units[k], fontsize=8)
         return
     if len(left) < 8:
         return
@@ -213,7 +215,7 @@ def _residual(axes: Any, c: Comparison, k: int, unit: str, *, spectrum: bool) ->
     axes.set_xlabel('Hz', fontsize=8)
 
 
-def _friction(axes: Any, comparisons: Sequence[Comparison], k: int) -> None:
+def _friction(comparisons: Sequence[Comparison], axes: Any, k: int) -> None:
     """Draw efforts less those of the rigid bodies, and the identified friction, over speed."""
     for c in comparisons:
         use = np.flatnonzero(c.usable[:, k])

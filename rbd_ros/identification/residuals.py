@@ -43,7 +43,8 @@ def write_residuals(path: str | os.PathLike, robot: str, joint_names: Sequence[s
     except ImportError as error:
         raise RecordingError(f'{path}: Parquet needs pyarrow, which is not installed: pip install '
                              "'rbd_ros[recordings]'") from error
-    texts, numbers = ('robot', 'recording', 'joint'), ('time', 'velocity', 'measured', 'urdf', 'fit')
+    texts = ('robot', 'recording', 'joint')
+    numbers = ('time', 'velocity', 'measured', 'urdf', 'fit')
     schema = pyarrow.schema([(name, pyarrow.string()) for name in texts]
                             + [(name, pyarrow.float64()) for name in numbers]
                             + [('usable', pyarrow.bool_())])

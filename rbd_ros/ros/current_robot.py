@@ -134,7 +134,8 @@ class CurrentRobot:
             return
         if self._is_unwanted():
             return
-        lost = (self.robot.payloads() if self.robot is not None else {}).keys() - robot.payloads().keys()
+        carried = self.robot.payloads() if self.robot is not None else {}
+        lost = carried.keys() - robot.payloads().keys()
         if lost:
             self._log.warning('the new description comes without the loads on '
                               + listed(sorted(lost)))

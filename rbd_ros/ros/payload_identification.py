@@ -69,7 +69,8 @@ class StateCollection:
         # Stamps that do not increase are of messages with other joints, or of none.
         later = np.diff(np.maximum.accumulate(time), prepend=-np.inf) > 0.0
         if np.sum(later) < 2:
-            raise BadRequest('no joint states with increasing stamps arrived: look at /diagnostics')
+            raise BadRequest('no joint states with increasing stamps arrived: look at '
+                             '/diagnostics')
         q, v, effort = np.split(np.array(self._states)[later],
                                 [model.nq, model.nq + model.nv], axis=1)
         without = [name for name, x in zip(model.velocity_names, effort.T)
@@ -156,18 +157,20 @@ class PayloadIdentification:
     @guarded
     def _end(self) -> None:
         """Stop collecting, and begin to compute."""
-        self._collected = self._collecting
+        self._collected, then = self._collecting, self._then
         self.close()
-        self._then()
+        if then is not None:
+            then()
 
     def identify(self, request: IdentifyPayload.Request, response: IdentifyPayload.Response
                  ) -> Work:
         """Find the load that explains the collected efforts best."""
         collected, link = self._collected, request.link
-        robot = collected.robot
-        if self._current.robot is not robot:
+        if collected is None or self._current.robot is not collected.robot:
             self._collected = None
             raise BadRequest('the robot changed meanwhile: begin again')
+
+        robot = collected.robot
 
         def work() -> Finish:
             try:

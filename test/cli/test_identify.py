@@ -209,7 +209,7 @@ def test_the_load_alone_is_found_when_the_robot_is_known(found, tmp_path):
 
 
 def test_a_load_needs_the_drives(found, capsys):
-    home, paths, _ = found
+    _, paths, _ = found
     assert code_of('identify', URDF, paths[0], '--payload', 'wrist_3_link', '-o', 'out') == 1
     assert '--params' in one_line(capsys)
 

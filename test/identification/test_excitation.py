@@ -89,10 +89,23 @@ def test_a_motion_holds_all_limits_at_every_time(found):
     assert np.all(np.max(used, axis=0) > 0.6 * SHARE)
 
 
+def test_limits_hold_even_if_the_search_looks_at_few_times(monkeypatch):
+    monkeypatch.setattr('rbd_ros.identification.excitation.SAMPLES', 3)
+    monkeypatch.setattr('rbd_ros.identification.excitation.KEPT', 1.0)
+    model = slides()
+    limits = excitation_limits(model, effort=[6.0, 33.0, 3.0], share=1.0)
+    motion = excite(model, limits, duration=4.0, harmonics=5, steps=80).motion
+    q, v, a = motion.at(motion.times(5000.0))
+    tau = np.array([rbd_ros.inverse_dynamics(model, *state) for state in zip(q, v, a)])
+    # Half a percent: between the times that are looked at in the end.
+    most = 1.005 * np.array([limits.upper, limits.velocity, limits.acceleration, limits.effort])
+    assert np.all([np.max(np.abs(x), axis=0) for x in (q, v, a, tau)] <= most)
+
+
 def test_efforts_bind_where_they_are_small():
     model = ur5()
-    gravity = 60.0                  # N m, about what the shoulder needs to hold the arm outstretched
-    limits = excitation_limits(model, effort=[45.0, gravity, 40.0, 9.0, 9.0, 9.0], share=1.0)
+    # N m; to hold the arm outstretched the shoulder needs about 60.
+    limits = excitation_limits(model, effort=[45.0, 60.0, 40.0, 9.0, 9.0, 9.0], share=1.0)
     motion = excite(model, limits, duration=10.0, harmonics=5, steps=STEPS).motion
     q, v, a = motion.at(motion.times(500.0))
     tau = np.array([rbd_ros.inverse_dynamics(model, *state) for state in zip(q, v, a)])
@@ -275,10 +288,10 @@ def test_robots_that_cannot_be_excited_are_refused():
 
 def test_what_leaves_no_motion_is_refused():
     model = slides()                # it carries three kilograms: 29.43 N
-    with pytest.raises(rbd_ros.StateError, match="gravity.* effort limit of 'z'"):
+    with pytest.raises(rbd_ros.StateError, match=r"gravity.* effort limit of 'z'"):
         excite(model, excitation_limits(model, effort=[100.0, 20.0, 10.0]), steps=1)
     stiff = rebuild(model, joints=[replace(joint, friction=(12.0,)) for joint in model.joints])
-    with pytest.raises(rbd_ros.StateError, match="friction of 'turn' takes up"):
+    with pytest.raises(rbd_ros.StateError, match="friction of 'turn' exceeds"):
         excite(stiff, steps=1)
     for options in ({'harmonics': 1}, {'duration': 0.0}, {'steps': 0}, {'seed': -1}):
         with pytest.raises(rbd_ros.StateError, match=next(iter(options))):
@@ -289,3 +302,13 @@ def test_progress_reaches_the_number_of_steps():
     told = []
     excite(slides(), duration=5.0, harmonics=3, steps=8, progress=lambda *x: told.append(x))
     assert told[0] == (1, 8) and told[-1] == (8, 8)
+
+
+def test_a_motion_that_shows_nothing_has_an_infinite_value_and_is_left_as_it_is():
+    model = slides()
+    basis = RestBasis(4.0, 3, 48)
+    criterion = Criterion(model, basis, excitation_limits(model), np.random.default_rng(1))
+    still = np.zeros(3 * basis.size)
+    value, gradient = criterion(still, 0.1)
+    assert value == np.inf and np.array_equal(gradient, still)
+    assert np.array_equal(minimize(lambda x: criterion(x, 0.1), still, 5), still)
