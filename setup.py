@@ -56,7 +56,8 @@ setup(
             'psutil',                # CPU time and memory of the node
             'mujoco>=4; python_version >= "3.11"',   # another one; the API is that of version 4
             'matplotlib',            # the plots of the report
-            'pytest-benchmark',      # benchmark/test_speed.py keeps and compares runs
+            'pytest',                # benchmark/test_speed.py ...
+            'pytest-benchmark',      # ... keeps and compares runs
         ],
         'docs': [
             'sphinx',                # makes the site

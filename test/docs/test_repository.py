@@ -11,6 +11,7 @@ import sys
 from xml.etree import ElementTree
 
 import pytest
+from rbd_ros.ros import launch_plan
 import yaml
 
 ROOT = Path(__file__).parents[2]
@@ -24,17 +25,21 @@ ROSDEP = {'lxml': 'python3-lxml', 'matplotlib': 'python3-matplotlib', 'numba': '
           # Robots, and the program to compare with: `make test` brings them from PyPI.
           'pinocchio': None,
           # Extras that read recordings, from PyPI.
-          'rosbags': None, 'pyarrow': None}
-PYPI = {'yaml': 'pyyaml', 'pinocchio': 'pin'}
+          'rosbags': None, 'pyarrow': None,
+          # Programs that the benchmark compares with.
+          'mujoco': None, 'pydrake': None}
+# None: it takes part where somebody has installed it.
+PYPI = {'yaml': 'pyyaml', 'pinocchio': 'pin', 'pydrake': None}
 
 
-def imports(*folders):
-    """Return the top-level modules of others that are imported below folders."""
-    # test/soak.py keeps what it has counted where the benchmark does.
-    found, own = set(), {'rbd_ros', 'timing'}
+def imports(*folders, without=()):
+    """Return the top-level modules of others that files below folders import."""
+    found, own = set(), {'rbd_ros', *(path.stem for path in (ROOT / 'benchmark').glob('*.py'))}
     for folder in folders:
         for path in (ROOT / folder).rglob('*.py'):
             own.add(path.stem)
+            if path.name in without:
+                continue
             for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
                 if isinstance(node, ast.Import):
                     found |= {alias.name.split('.')[0] for alias in node.names}
@@ -64,7 +69,8 @@ def required(*names):
 
 @pytest.mark.parametrize('folders, tags', [
     (('rbd_ros', 'launch'), ('exec_depend', 'depend')),
-    (('rbd_ros', 'launch', 'test', 'examples'), ('exec_depend', 'depend', 'test_depend'))])
+    (('rbd_ros', 'launch', 'test', 'examples', 'doc', 'benchmark'),
+     ('exec_depend', 'depend', 'test_depend'))])
 def test_package_xml_names_every_import(folders, tags):
     named = {one.text for tag in tags for one in PACKAGES['.'].findall(tag)}
     wanted = {ROSDEP.get(module, module) for module in imports(*folders)}
@@ -74,10 +80,24 @@ def test_package_xml_names_every_import(folders, tags):
 
 @pytest.mark.parametrize('folders, names', [
     (('rbd_ros',), (None, 'demo', 'xacro', 'recordings')),
-    (('rbd_ros', 'test', 'examples'), (None, 'demo', 'test', 'bench'))])
+    (('rbd_ros', 'test', 'examples'), (None, 'demo', 'test')),
+    (('rbd_ros', 'doc'), (None, 'demo', 'xacro', 'recordings', 'docs')),
+    (('benchmark',), (None, 'bench'))])
 def test_setup_names_every_import_that_ros_does_not_bring(folders, names):
-    wanted = {PYPI.get(module, module) for module in imports(*folders) if not is_of_ros(module)}
-    assert wanted <= required(*names)
+    # test/soak.py belongs to the benchmark: `make soak` brings what that needs.
+    wanted = {PYPI.get(module, module) for module in imports(*folders, without=('soak.py',))
+              if not is_of_ros(module)}
+    assert wanted - {None} <= required(*names)
+
+
+def test_package_xml_names_every_program_that_is_started_and_every_extension_of_the_site():
+    named = {one.text for one in PACKAGES['.'].findall('exec_depend')}
+    assert set(launch_plan.PACKAGES) <= named
+    assert {'ros2launch'} <= named
+    conf = (ROOT / 'doc/conf.py').read_text(encoding='utf-8')
+    extensions = ast.literal_eval(re.search(r'^extensions = (\[.*?\])', conf,
+                                            re.MULTILINE | re.DOTALL)[1])
+    assert {one.partition('.')[0].replace('_', '-') for one in extensions} <= required('docs')
 
 
 def test_every_requirement_has_its_reason():
