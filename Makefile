@@ -26,7 +26,8 @@ MESSAGE_FILES := $(shell find rbd_msgs -type f)
 PACKAGE_FILES := setup.py setup.cfg pyproject.toml package.xml requirements-ros.txt \
 	$(shell find rbd_ros launch config urdf resource -type f -not -name '*.pyc')
 
-.PHONY: help setup demo test matrix lint stubs docs docs-links bench soak colcon colcon-test clean
+.PHONY: help setup demo test matrix lint stubs docs docs-links bench soak colcon colcon-test \
+	release-tree clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) \
@@ -130,6 +131,16 @@ $(STAMPS)/%: setup.py | $(STAMPS)/package
 	@echo "Installing what 'make $*' needs besides"
 	@$(COUNTING) $(PIP) install ".[$*]"
 	@touch $@
+
+# ROS wants packages side by side. What serves this repository alone is left out.
+release-tree: ## both packages side by side, as last committed, for a release; OUT=folder
+	@test -n "$(OUT)" || { echo "Where to?  make release-tree OUT=folder"; exit 1; }
+	@test ! -e "$(OUT)" || { echo "$(OUT) exists already"; exit 1; }
+	@mkdir -p "$(OUT)"
+	@git archive --prefix=rbd_ros/ HEAD -- . ':!rbd_msgs' ':!.*' ':!Makefile' | tar -x -C "$(OUT)"
+	@git archive --prefix=rbd_msgs/ HEAD:rbd_msgs | tar -x -C "$(OUT)"
+	@cp LICENSE "$(OUT)/rbd_msgs/"
+	@echo "$(OUT): $$(ls "$(OUT)" | tr '\n' ' ')"
 
 clean: ## remove .venv and all that was built
 	rm -rf $(VENV) build install log doc/generated *.egg-info

@@ -92,6 +92,7 @@ setup(
             'import-linter',         # imports between folders go down only
             'mypy',                  # types, of the package and in programs of its users
             'xacro',                 # launch files take xacro files
+            'catkin-pkg',            # reads package.xml as the tools for releases do
             'sympy',                 # examples/two_link_arm.py derives its equations
         ],
     },

@@ -22,6 +22,7 @@ ROSDEP = {'lxml': 'python3-lxml', 'matplotlib': 'python3-matplotlib', 'numba': '
           'numpy': 'python3-numpy', 'scipy': 'python3-scipy', 'llvmlite': None, 'rich': None,
           'hypothesis': 'python3-hypothesis', 'psutil': 'python3-psutil',
           'pytest': 'python3-pytest', 'sympy': 'python3-sympy', 'yaml': 'python3-yaml',
+          'catkin_pkg': 'python3-catkin-pkg',
           # Robots, and the program to compare with: `make test` brings them from PyPI.
           'pinocchio': None,
           # Extras that read recordings, from PyPI.
@@ -29,7 +30,7 @@ ROSDEP = {'lxml': 'python3-lxml', 'matplotlib': 'python3-matplotlib', 'numba': '
           # Programs that the benchmark compares with.
           'mujoco': None, 'pydrake': None}
 # None: it takes part where somebody has installed it.
-PYPI = {'yaml': 'pyyaml', 'pinocchio': 'pin', 'pydrake': None}
+PYPI = {'yaml': 'pyyaml', 'catkin_pkg': 'catkin-pkg', 'pinocchio': 'pin', 'pydrake': None}
 
 
 def imports(*folders, without=()):

@@ -1,0 +1,65 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""What `make release-tree` lays out is what the tools for ROS releases expect."""
+
+from pathlib import Path
+import subprocess
+
+from catkin_pkg.changelog import get_changelog_from_path
+from catkin_pkg.packages import find_packages, verify_equal_package_versions
+from catkin_pkg.topological_order import topological_order_packages
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def release_tree(folder):
+    """Run the target; return its result."""
+    return subprocess.run(['make', '--no-print-directory', 'release-tree', f'OUT={folder}'],
+                          cwd=ROOT, check=False, capture_output=True, text=True)
+
+
+@pytest.fixture(scope='module')
+def tree(tmp_path_factory):
+    """Return the folder of both packages."""
+    folder = tmp_path_factory.mktemp('release') / 'tree'
+    result = release_tree(folder)
+    assert result.returncode == 0, result.stderr
+    return folder
+
+
+def test_the_release_has_two_packages_side_by_side_and_no_warning(tree):
+    warnings = []
+    packages = find_packages(str(tree), warnings=warnings)
+    assert set(packages) == {'rbd_ros', 'rbd_msgs'}
+    assert warnings == []
+    assert verify_equal_package_versions(packages.values())
+    assert [path for path, _ in topological_order_packages(packages)] == ['rbd_msgs', 'rbd_ros']
+    # find_packages does not look inside a package: none is there.
+    assert len(list(tree.rglob('package.xml'))) == 2
+
+
+def test_changelogs_and_licences_of_the_release_are_there(tree):
+    for name, package in find_packages(str(tree)).items():
+        changes = get_changelog_from_path(str(tree / name), name)
+        assert package.version in [version for version, _, _ in changes.foreach_version()]
+        assert changes.get_date_of_version(package.version)
+        assert changes.get_content_of_version(package.version)
+        assert (tree / name / 'LICENSE').read_text() == (ROOT / 'LICENSE').read_text()
+
+
+def test_the_release_has_what_is_installed_and_tested(tree):
+    kept = subprocess.run(['git', 'ls-tree', '-r', '--name-only', 'HEAD'], cwd=ROOT, check=True,
+                          capture_output=True, text=True).stdout.split()
+    for file in kept:
+        inside = tree / file if file.startswith('rbd_msgs/') else tree / 'rbd_ros' / file
+        left_out = file.startswith('.') or file == 'Makefile'
+        assert inside.is_file() is not left_out, file
+
+
+def test_a_folder_that_is_there_is_not_written_to(tree, tmp_path):
+    before = sorted(tree.rglob('*'))
+    result = release_tree(tree)
+    assert result.returncode and 'exists already' in result.stdout
+    assert sorted(tree.rglob('*')) == before
+    assert release_tree('').returncode
