@@ -26,7 +26,8 @@ MESSAGE_FILES := $(shell find rbd_msgs -type f)
 PACKAGE_FILES := setup.py setup.cfg pyproject.toml package.xml requirements-ros.txt \
 	$(shell find rbd_ros launch config urdf resource -type f -not -name '*.pyc')
 
-.PHONY: help setup demo test matrix lint stubs docs docs-links bench trust soak colcon colcon-test release-tree clean
+.PHONY: help setup demo test matrix lint stubs docs docs-links bench trust soak clean
+.PHONY: colcon colcon-test release-tree
 
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) \

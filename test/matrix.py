@@ -103,7 +103,7 @@ def try_out(place: Place, options: list[str]) -> Row:
     log.unlink(missing_ok=True)
     print(f'Python 3.{place.minor}, {place.age} packages: see {log.relative_to(ROOT)}', flush=True)
     if not install(place, folder, log):
-        print(log.read_text(encoding='utf-8'))
+        print(*log.read_text(encoding='utf-8').splitlines()[-10:], sep='\n')
         return Row(f'3.{place.minor}', place.age, ('-',) * len(PACKAGES), 'not installed',
                    monotonic() - start, False)
     python = str(folder / 'bin' / 'python')

@@ -14,7 +14,6 @@ from concurrent.futures import as_completed, ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
 import os
-from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -52,8 +51,8 @@ class Reading(NamedTuple):
 
     """
 
-    rename: Mapping[str, str] = MappingProxyType({})
-    scale: Mapping[str, float] = MappingProxyType({})
+    rename: Mapping[str, str] | None = None
+    scale: Mapping[str, float] | None = None
     start: float | None = None
     stop: float | None = None
     topic: str | None = None

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import numba.core.codegen
 import numba.core.compiler
@@ -224,11 +225,16 @@ print('compiled' if not newton_euler_at_rest.stats.cache_hits else 'loaded')
 ARM = Path(__file__).parents[2] / 'urdf' / 'demo_arm.urdf'
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason='only root can become another user')
-def test_fault_58_a_user_without_a_home_or_a_name_runs_uncached_or_from_an_image(tmp_path):
-    for path in (tmp_path, *tmp_path.parents[:2]):
-        path.chmod(0o755)
+@pytest.fixture
+def open_folder():
+    """Return a folder that others can read; pytest's are closed by whoever runs it next."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        yield Path(folder)
 
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root can become another user')
+def test_fault_58_a_user_without_a_home_or_a_name_runs_uncached_or_from_an_image(open_folder):
     def run(user, **environment):
         environment = {**os.environ, **environment}
         for name in ('HOME', 'XDG_CACHE_HOME'):
@@ -244,7 +250,7 @@ def test_fault_58_a_user_without_a_home_or_a_name_runs_uncached_or_from_an_image
     torques, how, said = run(NOBODY)
     assert how == 'compiled'
     assert 'there is no home directory' in said
-    image = str(tmp_path / 'image')
+    image = str(open_folder / 'image')
     assert run(0, XDG_CACHE_HOME=image)[:2] == (torques, 'compiled')
     # Read by one who can write nothing there.
     assert run(NOBODY, XDG_CACHE_HOME=image) == (torques, 'loaded', '')
