@@ -23,7 +23,6 @@ import numpy as np
 from rbd_ros.cli.options import add_list, add_reading, add_robot, load_robot, reading_of
 from rbd_ros.cli.parser import UsageError
 from rbd_ros.cli.progress import progress
-from rbd_ros.whole_files import whole_files
 from rbd_ros.errors import ModelWarning
 from rbd_ros.identification.least_squares import fit, Identification
 from rbd_ros.identification.parameters import LoadParameters
@@ -41,6 +40,7 @@ from rbd_ros.model.model import Model
 from rbd_ros.model.modifications import with_payload
 from rbd_ros.model.se3 import inertia_matrix
 from rbd_ros.model.urdf_writer import save_urdf
+from rbd_ros.whole_files import whole_files
 
 FILES = ('robot.urdf', 'dynamics.param.yaml', 'identification.json', 'report.html')
 # Done, but not to be believed.
@@ -233,4 +233,3 @@ def _tell(result: dict[str, Any], output: str) -> int:
 
 def _percent(share: float | None) -> str:
     return 'unknown' if share is None else f'{100.0 * share:.3g} %'
-
