@@ -27,6 +27,7 @@ COMMANDS = {
     'check': 'print the content of a URDF; exit code 1 if it is refused',
     'torques': 'print the torques of a state',
     'compare': 'print the differences between two robots; exit code 2 if there are any',
+    'excite': 'find a motion that excites the parameters of a robot well, to record',
     'warmup': 'compile the kernels, so that nodes and programs start at once',
     'doctor': 'print what is installed, and what is missing',
 }

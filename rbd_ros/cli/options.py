@@ -18,9 +18,9 @@ from rbd_ros.texts import listed, printable
 from rbd_ros.validation import finite_vector
 
 
-def add_list(parser: argparse.ArgumentParser, name: str, **more: Any) -> None:
+def add_list(parser: argparse.ArgumentParser, *names: str, **more: Any) -> None:
     """Add an option that takes one or more values and may be repeated."""
-    parser.add_argument(name, nargs='+', action='extend', default=[], **more)
+    parser.add_argument(*names, nargs='+', action='extend', default=[], **more)
 
 
 # -- Robots. --------------------------------------------------------------------------------------

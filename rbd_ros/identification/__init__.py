@@ -9,6 +9,7 @@ __getattr__, __dir__, __all__ = export(__name__, {
         'base_parameters', 'BaseParameters', 'Identification', 'identify', 'identify_payload',
         'Payload'],
     'delays': ['Delay', 'estimate_delay'],
+    'excitation': ['Excitation', 'excitation_limits', 'excite'],
     'filters': ['low_pass', 'motion_cutoff'],
     'recordings': ['read_recording', 'Recording', 'write_recording'],
     'signals': ['prepare', 'Samples'],

@@ -6,6 +6,11 @@ from rbd_ros.identification.delays import (
     Delay as Delay,
     estimate_delay as estimate_delay,
 )
+from rbd_ros.identification.excitation import (
+    Excitation as Excitation,
+    excitation_limits as excitation_limits,
+    excite as excite,
+)
 from rbd_ros.identification.filters import (
     low_pass as low_pass,
     motion_cutoff as motion_cutoff,

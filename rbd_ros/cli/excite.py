@@ -1,0 +1,133 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""``rbd_ros excite``: a motion to record for identification."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+import json
+from pathlib import Path
+import sys
+
+import numpy as np
+from rbd_ros.batch import inverse_dynamics
+from rbd_ros.cli.options import add_list, add_robot, joint_vector, load_robot, number_of_joint
+from rbd_ros.cli.parser import UsageError
+from rbd_ros.cli.progress import progress
+from rbd_ros.dynamics import friction_torques
+from rbd_ros.identification.excitation import Excitation, excitation_limits, excite, Limits
+from rbd_ros.identification.tables import write_table
+from rbd_ros.model.model import Model
+from rbd_ros.whole_files import whole_files
+
+TABLES, MESSAGES = ('.csv', '.parquet'), ('.yaml', '.yml')
+# With a greater condition number some parameters are hardly excited at all.
+DOUBTFUL = 100.0
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    add_robot(parser, lock=True)
+    add_list(parser, '-o', '--output', required=True, metavar='FILE',
+             help='.csv or .parquet: a table; .yaml: a trajectory_msgs/JointTrajectory')
+    parser.add_argument('--duration', type=float, default=20.0, help='s (default: 20)')
+    parser.add_argument('--harmonics', type=int, default=8,
+                        help='sines in a joint, of 1/duration (default: 8)')
+    parser.add_argument('--seed', type=int, default=0, help='another one gives another motion')
+    parser.add_argument('--steps', type=int, default=160, help='of the search (default: 160)')
+    parser.add_argument('--rate', type=float, default=100.0,
+                        help='points a second in the file, Hz (default: 100)')
+    parser.add_argument('--share', type=float, default=0.9,
+                        help='part of every limit that is used (default: 0.9)')
+    for name, what in (
+            ('--lower', 'lower limit of position, rad or m'), ('--upper', 'upper limit'),
+            ('--velocity', 'limit, per s'),
+            ('--acceleration', 'limit, per s^2; default: the velocity limit within 0.5 s'),
+            ('--effort', 'limit, N m or N')):
+        add_list(parser, name, type=number_of_joint, metavar='[JOINT=]NUMBER',
+                 help=f'{what}; of one joint or of all')
+
+
+def run(options: argparse.Namespace) -> int:
+    """Search for a motion and write it; return 2 if it excites the parameters badly."""
+    paths = [Path(path) for path in options.output]
+    for path in paths:
+        if path.suffix not in TABLES + MESSAGES:
+            raise UsageError(f'-o {path}: the name must end in .csv, .parquet or .yaml')
+    model = load_robot(options)
+    limits = _limits(model, options)
+    for assumed in limits.assumed:
+        print(f'{assumed}; defaults are used, see --lower, --upper and --velocity')
+    with whole_files(*paths) as drafts:
+        with progress('excite') as update:
+            found = excite(model, limits, duration=options.duration, harmonics=options.harmonics,
+                           seed=options.seed, steps=options.steps, progress=update)
+        times = found.motion.times(options.rate)
+        for draft in drafts:
+            if draft.suffix in TABLES:
+                _write_table(draft, found, times)
+            else:
+                draft.write_text('\n'.join(_message(found, times)) + '\n', encoding='utf-8')
+    print('\n'.join(_report(model, found, times)))
+    if found.condition_number < DOUBTFUL:
+        return 0
+    print(f'doubtful: with a condition number above {DOUBTFUL:g} some parameters can hardly be '
+          'identified; give more --steps or --harmonics, or wider limits', file=sys.stderr)
+    return 2
+
+
+def _limits(model: Model, options: argparse.Namespace) -> Limits:
+    """Return the limits of the robot, with those of the options in their places."""
+    own = {'lower': model.lower, 'upper': model.upper, 'velocity': model.velocity_limit,
+           'effort': model.effort_limit}
+    given = {name: joint_vector(model, f'--{name}', getattr(options, name), limit)
+             for name, limit in own.items()}
+    limits = excitation_limits(model, **given, share=options.share)
+    if options.acceleration:
+        acceleration = joint_vector(model, '--acceleration', options.acceleration,
+                                    limits.acceleration / options.share)
+        limits = excitation_limits(model, **given, acceleration=acceleration, share=options.share)
+    return limits
+
+
+def _write_table(path: Path, found: Excitation, times: np.ndarray) -> None:
+    """Write time, positions, velocities and accelerations, joint by joint."""
+    names, columns = ['time'], [times]
+    states = found.motion.at(times)
+    for k, joint in enumerate(found.joint_names):
+        names += [f'{joint}/{what}' for what in ('position', 'velocity', 'acceleration')]
+        columns += [state[:, k] for state in states]
+    write_table(path, names, *columns)
+
+
+def _message(found: Excitation, times: np.ndarray) -> Iterator[str]:
+    """Yield the lines of a trajectory_msgs/JointTrajectory in YAML."""
+    yield "header: {stamp: {sec: 0, nanosec: 0}, frame_id: ''}"
+    yield f'joint_names: {json.dumps(found.joint_names)}'
+    yield 'points:'
+    for t, *state in zip(times, *found.motion.at(times)):
+        for k, (label, numbers) in enumerate(zip(('positions', 'velocities', 'accelerations'),
+                                                 state)):
+            row = ', '.join(f'{x:.12e}' for x in numbers)
+            yield f'{" " if k else "-"} {label}: [{row}]'
+        sec, nanosec = divmod(round(t * 1e9), 10 ** 9)
+        yield f'  time_from_start: {{sec: {sec}, nanosec: {nanosec}}}'
+
+
+def _report(model: Model, found: Excitation, times: np.ndarray) -> Iterator[str]:
+    """Yield how good the motion is, and the greatest values of each joint."""
+    q, v, a = found.motion.at(times)
+    tau = inverse_dynamics(model, q, v, a) + friction_torques(model, v)
+    peaks = [np.max(np.abs(x), axis=0) for x in (v, a, tau)]
+    yield (f'{found.motion.period:g} s, {len(times)} points; condition number of the base '
+           f'regressor: {found.condition_number:.3g}; of the random initial motion: '
+           f'{found.at_first:.3g}')
+    yield 'Positions, and greatest velocities, accelerations and efforts:'
+    for k, joint in enumerate(found.joint_names):
+        unit, effort = ('rad', 'N m') if model.angular[k] else ('m', 'N')
+        yield (f'{joint:32s} {np.min(q[:, k]):8.3f} ... {np.max(q[:, k]):<7.3f} {unit:3s} '
+               f'{peaks[0][k]:8.3f} {unit}/s {peaks[1][k]:9.3f} {unit}/s^2 '
+               f'{peaks[2][k]:9.3f} {effort}')
+    yield ('Collisions are not checked: simulate the motion first. Move the robot to its start: '
+           + ' '.join(f'{joint}={x:.4f}' for joint, x in zip(found.joint_names, q[0])))
