@@ -7,13 +7,20 @@ So a node can handle signals before it waits for numba, and `rbd_ros check` need
 
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from __future__ import annotations
+
 from importlib import import_module
 import sys
-from typing import Any, TypeAlias
 
-# What a package assigns to __getattr__, __dir__ and __all__.
-Exports: TypeAlias = tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]
+# True to checkers of types. This module is imported first of all, and `typing` takes longer than
+# all else in it.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence    # noqa: I300
+    from typing import Any, TypeAlias
+
+    # The values of __getattr__, __dir__ and __all__.
+    Exports: TypeAlias = tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]
 
 
 def export(package: str, names: Mapping[str, Sequence[str]]) -> Exports:

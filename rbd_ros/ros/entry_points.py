@@ -10,16 +10,18 @@ ended while it is loading exits with code 0, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 import importlib
 import os
 import signal
 import sys
 from threading import Lock, Thread
 from time import sleep
-from typing import TYPE_CHECKING
 
+# True to checkers of types; `typing` would be imported before signals are handled.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable    # noqa: I300
+
     from rclpy.node import Node
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
