@@ -30,7 +30,7 @@ from rbd_ros.identification.partials import merge, Partial, partial
 from rbd_ros.identification.payload import fit_payload, payload_partial
 from rbd_ros.identification.pipeline import (check_workers, compare_recording, default_workers,
                                              Errors, map_recordings, reduce_recording)
-from rbd_ros.identification.report import identification_report, Row
+from rbd_ros.identification.report import Comparison, identification_report, Row
 from rbd_ros.identification.residuals import write_residuals
 from rbd_ros.identification.signals import Samples
 from rbd_ros.identification.verdicts import Verdict, verdict
@@ -106,7 +106,7 @@ def run(options: argparse.Namespace) -> int:
     comparisons = [compared[k][1] for k in range(len(paths) + len(kept))]
     for k in range(len(paths), len(comparisons)):
         comparisons[k] = comparisons[k]._replace(name=f'{comparisons[k].name} (validation)')
-    result = _result(model, answer, paths, kept, errors)
+    result = _result(model, answer, paths, kept, errors, comparisons)
     with whole_files(*(Path(options.output, name) for name in FILES)) as drafts:
         with warnings.catch_warnings():
             # What URDF cannot say is in the second file.
@@ -167,7 +167,7 @@ def _answer(options: argparse.Namespace, model: Model, part: Partial, excerpts: 
 
 
 def _result(model: Model, answer: _Answer, paths: Sequence[str], kept: Sequence[str],
-            errors: Sequence[Errors]) -> dict[str, Any]:
+            errors: Sequence[Errors], comparisons: Sequence[Comparison]) -> dict[str, Any]:
     """Return what stands in ``identification.json``."""
     together = Errors(*(np.sum(column, axis=0) for column in zip(*errors[:len(paths)])))
     per_joint = {}
@@ -182,6 +182,8 @@ def _result(model: Model, answer: _Answer, paths: Sequence[str], kept: Sequence[
     return {
         'robot': model.name,
         'recordings': list(paths),
+        'standstill': {path: dict(zip(model.velocity_names, one.standstill.tolist()))
+                       for path, one in zip([*paths, *kept], comparisons)},
         'relative_error': {
             'urdf': _plain(together.relative(together.urdf)),
             'fit': _plain(together.relative(together.fit)),

@@ -164,7 +164,7 @@ def compare_recording(path: str, *, urdf: Model, fit: Model, reading: Reading
                for x in (samples.tau, samples.tau - described, samples.tau - identified)]
     return (Errors(np.sum(samples.usable, axis=0), *squares),
             Comparison(path, samples.time, samples.v, samples.tau, described, identified,
-                       friction, samples.usable))
+                       friction, samples.usable, samples.threshold))
 
 
 def map_recordings(function: Callable[[str], Result], paths: Sequence[str], *, workers: int = 1,

@@ -46,6 +46,8 @@ class Comparison(NamedTuple):
         Identified friction, part of ``fit``, N m or N.
     usable : ndarray of bool, shape (samples, nv)
         Samples that count.
+    standstill : ndarray, shape (nv,)
+        Velocities below which a joint counts as standing, rad/s or m/s.
 
     """
 
@@ -57,6 +59,7 @@ class Comparison(NamedTuple):
     fit: np.ndarray
     friction: np.ndarray
     usable: np.ndarray
+    standstill: np.ndarray
 
 
 class Row(NamedTuple):

@@ -101,6 +101,8 @@ def test_a_good_recording_is_believed_and_explains_itself_and_another(found):
     for joint in result['per_joint'].values():
         assert joint['fit'] < NOISE < joint['urdf']
         assert joint['samples'] > 1000 and joint['validation'][paths[2]] < NOISE
+    assert set(result['standstill']) == set(paths)
+    assert all(0.0 < x < 0.2 for one in result['standstill'].values() for x in one.values())
 
 
 def test_the_files_are_the_robot(found):
