@@ -174,6 +174,8 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
         'identification.base_parameters': made(identification.base_parameters, model),
         'identification.estimate_delay': sampled(identification.estimate_delay, model, samples),
         'identification.identify': sampled(identification.identify, model, Q, V, A, Tau),
+        'identification.excitation_limits': made(identification.excitation_limits, model),
+        'identification.excite': made(identification.excite, model, steps=2),
         'identification.fit': made(identification.fit, model, part),
         'identification.fit_payload': made(identification.fit_payload, model, load_part),
         'identification.identify_drive_gains': sampled(

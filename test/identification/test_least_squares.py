@@ -238,7 +238,7 @@ def test_wrong_samples_are_refused(ur5):
     for samples, message in (((q[0], v, a, tau), 'q has the shape'),
                              ((q, v[:, :5], a, tau), 'v has the shape'),
                              ((q, v, a[:2], tau), r'a has the shape \(2, 6\), .* needs \(3, 6\)'),
-                             ((q, v, a, np.full_like(tau, np.nan)), 'tau of state 0 holds'),
+                             ((q, v, a, np.full_like(tau, np.nan)), 'tau of state 0'),
                              ((q[:0], v[:0], a[:0], tau[:0]), 'no samples')):
         with pytest.raises(rbd_ros.StateError, match=message):
             rbd_ros.identify(ur5, *samples)
