@@ -206,20 +206,66 @@ def test_condition_numbers_are_far_better_than_those_of_random_sines(found):
     assert result.condition_number < 0.5 * result.at_first
 
 
+def near_all_limits(model, basis, seed):
+    """Return coefficients of a motion, and limits of which it takes up nine tenths."""
+    x = 0.3 * np.random.default_rng(seed).normal(size=(basis.size, model.nv))
+    motion = basis.series(x)
+    q, v, a = motion.at(np.linspace(0.0, motion.period, 500))
+    tau = np.array([rbd_ros.inverse_dynamics(model, *state) for state in zip(q, v, a)])
+    tau += model.damping * v + model.effort_offset
+    # What jumps with the direction, whichever that is.
+    jumps = (model.friction + model.stribeck_friction + np.abs(model.friction_asymmetry)
+             + np.abs(model.damping_asymmetry) * np.max(np.abs(v), axis=0) / 0.9)
+    most = [np.max(np.abs(one), axis=0) / 0.9 for one in (q, v, a, tau)]
+    return x, excitation_limits(model, lower=-most[0], upper=most[0], velocity=most[1],
+                                acceleration=most[2], effort=most[3] + jumps, share=1.0)
+
+
+def smooth_drives(model):
+    """Return a robot with friction, none of which jumps or has a corner."""
+    none, some = np.zeros(model.nv), np.full(model.nv, 3.0)
+    return rbd_ros.model.with_friction(model, damping=some, effort_offset=-some, friction=none,
+                                       friction_asymmetry=none, stribeck_friction=none,
+                                       damping_asymmetry=none)
+
+
 @pytest.mark.parametrize('seed', range(4))
 def test_the_gradient_of_the_criterion_is_that_of_its_values(seed):
-    model = ur5() if seed == 0 else random_tree(seed, 4, kinds=('revolute', 'prismatic'))
-    limits = excitation_limits(model, lower=np.full(model.nv, -2.0), upper=np.full(model.nv, 2.0),
-                               velocity=np.full(model.nv, 3.0), effort=np.full(model.nv, 500.0))
+    model = smooth_drives(ur5() if seed == 0 else random_tree(
+        seed, 4, kinds=('revolute', 'prismatic')))
     basis = RestBasis(4.0, 3, 48)
+    x, limits = near_all_limits(model, basis, seed)
     criterion = Criterion(model, basis, limits, np.random.default_rng(seed))
-    rng = np.random.default_rng(seed)
-    x, direction = 0.3 * rng.normal(size=(2, basis.size, model.nv))
-    assert criterion.room(x) > 0.0
-    for weight in (0.0, 0.3):
+    assert 0.05 < criterion.room(x) < 0.2
+    direction = np.random.default_rng(seed).normal(size=x.shape)
+    # The condition number alone, and little else than the barrier.
+    for weight, h in ((0.0, 1e-4), (1e4, 1e-6)):
         _, gradient = criterion(x, weight)
-        (up, _), (down, _) = (criterion(x + h * direction, weight) for h in (1e-4, -1e-4))
-        assert np.sum(gradient * direction) == pytest.approx((up - down) / 2e-4, rel=GRADIENT)
+        up, down = (criterion(x + sign * h * direction, weight)[0] for sign in (1, -1))
+        assert np.sum(gradient * direction) == pytest.approx((up - down) / (2 * h), rel=GRADIENT)
+
+
+@pytest.mark.parametrize('label', ['lower', 'upper', 'velocity', 'acceleration', 'effort'])
+def test_the_criterion_is_infinite_beyond_each_limit(label):
+    model, basis = ur5(), RestBasis(4.0, 3, 48)
+    x, limits = near_all_limits(model, basis, 1)
+    assert np.isfinite(Criterion(model, basis, limits, np.random.default_rng(1))(x, 0.1)[0])
+    narrow = limits._replace(**{label: 0.85 * getattr(limits, label)})
+    criterion = Criterion(model, basis, narrow, np.random.default_rng(1))
+    assert criterion.room(x) < 0.0 and criterion(x, 0.1)[0] == np.inf
+
+
+def test_the_criterion_leaves_room_for_friction_in_both_directions():
+    model, basis = ur5(), RestBasis(4.0, 3, 48)
+    x, limits = near_all_limits(model, basis, 2)
+    criterion = Criterion(model, basis, limits, np.random.default_rng(1))
+    q, v, a = basis.series(x).at(np.linspace(0.0, 4.0, 200))
+    for q_s, v_s, a_s in zip(q, v, a):
+        tau = rbd_ros.inverse_dynamics(model, q_s, v_s, a_s)
+        room = limits.effort - np.abs(tau + rbd_ros.friction_torques(model, v_s))
+        assert np.all(room >= criterion.effort_room(tau, v_s) * (
+            limits.effort - model.friction - model.stribeck_friction - model.friction_asymmetry
+            - model.damping_asymmetry * limits.velocity) - EXACT)
 
 
 def test_the_criterion_bounds_the_logarithm_of_the_condition_number():
