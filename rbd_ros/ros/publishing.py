@@ -279,9 +279,7 @@ class Publishing:
         if not self._commands.enabled:
             return 'commands are disabled'
         efforts = terms.g
-        if not self._settings.friction:
-            v = None
-        friction = v is not None
+        friction = self._settings.friction and v is not None
         if friction != self._with_friction:
             # Gravity and offsets are brought up whether velocities come or not.
             self._with_friction = friction
