@@ -5,5 +5,6 @@
 from rbd_ros.lazy_names import export
 
 __getattr__, __dir__, __all__ = export(__name__, {
+    'friction': ['friction_compensation'],
     'momentum_observer': ['MomentumObserver'],
 })

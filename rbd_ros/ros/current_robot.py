@@ -134,8 +134,10 @@ class CurrentRobot:
             return
         if self._is_unwanted():
             return
-        if self.robot is not None and (payloads := self.robot.payloads()):
-            self._log.warning('the new description comes without the loads on ' + listed(payloads))
+        if self.robot is not None and (
+                lost := self.robot.payloads().keys() - robot.payloads().keys()):
+            self._log.warning('the new description comes without the loads on '
+                              + listed(sorted(lost)))
         if self.robot is not None and self._is_commanding():
             self._log.warning('the robot changes while it is being commanded; model_changes is '
                               f'{self._settings.model_changes}')

@@ -207,8 +207,11 @@ def why_it_stayed(model: Model, start: np.ndarray) -> str:
     load = np.abs(gravity_torques(model, start))
     if np.max(load) < NO_LOAD:
         return 'gravity loads none of its joints in any pose'
-    with np.errstate(divide='ignore'):
-        speed = load / model.damping
+    left = np.maximum(load - model.friction - model.stribeck_friction, 0.0)
+    if not left.any():
+        return 'the friction that the URDF gives its joints holds them all'
+    with np.errstate(divide='ignore', invalid='ignore'):
+        speed = np.where(left > 0.0, left / model.damping, 0.0)
     k = int(np.argmax(speed))
     unit = ('rad', 'N m') if model.angular[k] else ('m', 'N')
     if speed[k] * RELEASED > FELL:

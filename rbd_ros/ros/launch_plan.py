@@ -34,7 +34,8 @@ ARGUMENTS = {
     'joint_states': ('joint_states', 'topic of the joint states'),
     'commands': ('', 'topic of the effort commands, of dynamics node and simulated robot alike; '
                  'empty: ~/effort_commands'),
-    'params': ('', 'parameters of the dynamics node; empty: the defaults'),
+    'params': ('', 'parameter file of the dynamics node, or several with : in between, the last '
+               'of which counts most; empty: the defaults'),
     'frame_prefix': ('', 'prefix of the names of links in frame names'),
     'namespace': ('', 'namespace of all nodes'),
     'use_sim_time': ('false', 'whether time comes from /clock'),
@@ -130,7 +131,7 @@ def plan(values: Mapping[str, str],
     if not publisher:
         own.update(given)
     commands = (('~/effort_commands', values['commands']),) if values['commands'] else ()
-    processes = [Process('rbd_ros', 'dynamics_node', 'dynamics', (_parameter_file(values), own),
+    processes = [Process('rbd_ros', 'dynamics_node', 'dynamics', (*_parameter_files(values), own),
                          (states, *commands))]
     if publisher:
         processes.append(Process(
@@ -162,13 +163,14 @@ def _truth(values: Mapping[str, str], name: str, empty: bool | None = None) -> b
     return text == 'true' if text else empty
 
 
-def _parameter_file(values: Mapping[str, str]) -> str:
-    """Return the path of the parameter file."""
-    path = _expanded(values['params']) if values['params'] else share(
-        'config', 'dynamics.param.yaml')
-    if not path.is_file():
-        raise LaunchError(f'params: there is no file {path}')
-    return str(path)
+def _parameter_files(values: Mapping[str, str]) -> list[str]:
+    """Return the paths of the parameter files."""
+    paths = [_expanded(path) for path in values['params'].split(os.pathsep)] if values[
+        'params'] else [share('config', 'dynamics.param.yaml')]
+    for path in paths:
+        if not path.is_file():
+            raise LaunchError(f'params: there is no file {path}')
+    return [str(path) for path in paths]
 
 
 def _expanded(path: str) -> Path:

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from math import hypot, isfinite
 from typing import Any, NamedTuple, TypeVar
 
+from rbd_ros.model.joints import DRIVE
 from rbd_ros.texts import listed
 from rbd_ros.workspace_analysis import Factorization
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
@@ -49,8 +50,10 @@ class Parameters:
     locked_positions: tuple[float, ...]
     armature_joints: tuple[str, ...]
     armature: tuple[float, ...]
+    drives: dict[str, tuple[Any, ...]]
     floating_base: bool
     friction: bool
+    friction_dead_band: float
     model_changes: str
     max_joints: int
     state_timeout: float
@@ -94,10 +97,26 @@ DESCRIPTIONS: dict[str, tuple[Any, ...]] = {
     'armature_joints': (NAMES, 'Joints with rotor inertia.'),
     'armature': (NUMBERS, 'Rotor inertias of these joints, reflected to the joint side, kg m^2 or '
                  'kg.'),
+    'drives.joints': (NAMES, 'Joints, those that mimic others included, that the other drives.* '
+                      'are for, in this order.'),
+    'drives.damping': (NUMBERS, 'Viscous friction, N m s/rad or N s/m.'),
+    'drives.damping_asymmetry': (NUMBERS, 'What it is greater by in the positive direction, N m '
+                                 's/rad or N s/m.'),
+    'drives.friction': (NUMBERS, 'Coulomb friction, N m or N.'),
+    'drives.friction_asymmetry': (NUMBERS, 'What it is greater by in the positive direction, N m '
+                                  'or N.'),
+    'drives.stribeck_friction': (NUMBERS, 'What Coulomb friction is greater by near rest, N m or '
+                                 'N.'),
+    'drives.stribeck_velocity': (NUMBERS, 'Speed at which 1/e of that is left, rad/s or m/s.'),
+    'drives.effort_offset': (NUMBERS, 'Effort that it takes to feel none, N m or N.'),
+    'drives.armature': (NUMBERS, 'Rotor inertias, reflected to the joint side, kg m^2 or kg.'),
     'floating_base': (False, 'Whether the root link floats; its state is read from the topic '
                       'odom.'),
-    'friction': (False, 'Whether ~/effort_commands bring up the friction and damping of the URDF '
+    'friction': (False, 'Whether ~/effort_commands bring up friction, and the offset of efforts, '
                  'too.'),
+    'friction_dead_band': (0.02, 'Error of the velocities that the friction in ~/effort_commands '
+                           'allows for without driving a joint, rad/s or m/s; slower joints get '
+                           'none.', 0.0, 10.0),
     'model_changes': ('while_disabled', 'Whether another description is accepted: always '
                       '(accept), unless commands are enabled and have a subscriber '
                       '(while_disabled), or never.'),
@@ -134,10 +153,10 @@ DESCRIPTIONS: dict[str, tuple[Any, ...]] = {
     'autostart': (True, 'Configure and activate the node when it starts.'),
 }
 # Parameters that may be set while the node runs.
-CHANGEABLE = ('publish_rate', 'gravity', 'gravity_limit', 'friction', 'model_changes',
-              'state_timeout', 'check_stamps', 'missing_velocity', 'velocity_filter', 'on_stale',
-              'ramp_time', 'blend_time', 'effort_rate_limit', 'limit_efforts', 'marker_rate',
-              'condition_limit', 'coriolis_factorization')
+CHANGEABLE = ('publish_rate', 'gravity', 'gravity_limit', 'friction', 'friction_dead_band',
+              'model_changes', 'state_timeout', 'check_stamps', 'missing_velocity',
+              'velocity_filter', 'on_stale', 'ramp_time', 'blend_time', 'effort_rate_limit',
+              'limit_efforts', 'marker_rate', 'condition_limit', 'coriolis_factorization')
 # Overrides that rclpy handles itself.
 _OF_RCLPY = ('use_sim_time', 'qos_overrides.', 'start_type_description_service')
 
@@ -224,7 +243,8 @@ def read(node: Node, changes: Sequence[Parameter] = (),
             raise BadParameter(reason)
     values = {name: _typed(name, value) for name, value in {**values, **new}.items()}
     _check(values)
-    return Parameters(**values)
+    drives = {label: values.pop(f'drives.{label}') for label in ('joints', *DRIVE)}
+    return Parameters(**values, drives=drives)
 
 
 def _typed(name: str, value: Any) -> Any:
@@ -278,11 +298,18 @@ def _check(values: dict[str, Any]) -> None:
     for name, choices in CHOICES.items():
         if values[name] not in choices:
             raise BadParameter(f"{name} must be one of {', '.join(choices)}, got '{values[name]}'")
+    for label in DRIVE:
+        count = len(values[f'drives.{label}'])
+        if count not in (0, len(values['drives.joints'])):
+            raise BadParameter(f'drives.{label} has {count} entries, drives.joints has '
+                               f"{len(values['drives.joints'])}: they must be as many")
     for numbers, names in (('armature', 'armature_joints'), ('locked_positions', 'locked_joints')):
         if not all(map(isfinite, values[numbers])):
             raise BadParameter(f'{numbers} must be finite numbers, got {list(values[numbers])}')
         if values[numbers] and not values[names]:
             raise BadParameter(f'{numbers} is set, but {names} is not')
+    if values['armature_joints'] and values['drives.armature']:
+        raise BadParameter('armature_joints and drives.armature are both set: use one of them')
     if len(values['armature']) != len(values['armature_joints']):
         raise BadParameter('armature and armature_joints must have the same number of entries, '
                            f"got {len(values['armature'])} and {len(values['armature_joints'])}")

@@ -7,7 +7,8 @@ from time import perf_counter, sleep
 from typing import Any, NamedTuple
 
 import numpy as np
-from rbd_ros import friction_torques, RbdError, SingularError
+from rbd_ros import RbdError, SingularError
+from rbd_ros.control import friction_compensation
 from rbd_ros.ros.callbacks import guarded
 from rbd_ros.ros.clocks import Clocks
 from rbd_ros.ros.current_robot import CurrentRobot
@@ -29,8 +30,6 @@ from visualization_msgs.msg import MarkerArray
 NO_VELOCITY = 'the velocity is not known'
 # The default event callbacks of publishers cost the executor a tenth of a core at 1 kHz.
 QUIETLY = PublisherEventCallbacks(use_default_callbacks=False)
-# rad/s or m/s, at which Coulomb friction counts by three quarters: measured speeds are never zero
-FRICTION_SPEED = 0.05
 # s, between two commands while no states arrive
 COMMAND_PERIOD = 0.01
 # s, between two looks for subscribers: a look at every state takes 3 % of a core at 1 kHz
@@ -47,6 +46,7 @@ class PublishingSettings(NamedTuple):
     state_timeout: float
     missing_velocity: str
     friction: bool
+    friction_dead_band: float
     marker_rate: float
     task_link: str
     condition_limit: float
@@ -279,15 +279,16 @@ class Publishing:
         if not self._commands.enabled:
             return 'commands are disabled'
         efforts = terms.g
-        if not self._settings.friction:
-            v = None
-        friction = v is not None
+        friction = self._settings.friction and v is not None
         if friction != self._with_friction:
-            # Gravity is brought up whether velocities come or not.
+            # Gravity and offsets are brought up whether velocities come or not.
             self._with_friction = friction
             self._commands.disturb()
-        if v is not None:
-            efforts = efforts + friction_torques(robot.model, v, smooth=FRICTION_SPEED)
+        if self._settings.friction:
+            # At rest, that is the offset of the efforts alone.
+            efforts = efforts + friction_compensation(
+                robot.model, np.zeros(robot.model.nv) if v is None else v,
+                dead_band=self._settings.friction_dead_band)
         self._publish_command(self._commands.update(efforts[robot.command_columns], self._moment))
         return None
 

@@ -18,6 +18,7 @@ from rbd_ros import (
     with_locked_joints, Workspace)
 from rbd_ros.analysis.task_space import characteristic_length
 from rbd_ros.model import inertial_parameter_names, inertial_parameters, with_free_joints
+from rbd_ros.model.drive_files import with_named_drives
 from rbd_ros.model.inertial import armature_matrix
 from rbd_ros.model.joints import Joint, KINDS
 from rbd_ros.ros.effort_commands import EffortCommands
@@ -37,6 +38,7 @@ class RobotSettings(NamedTuple):
     locked_positions: tuple[float, ...]
     armature_joints: tuple[str, ...]
     armature: tuple[float, ...]
+    drives: dict[str, tuple[Any, ...]]
     floating_base: bool
     command_joints: tuple[str, ...]
     task_link: str
@@ -83,6 +85,8 @@ def read_model(text: str, settings: RobotSettings) -> Model:
     if settings.floating_base and base_joint(model) is None:
         model = with_floating_base(model)
     base = base_joint(model) if settings.floating_base else None
+    coefficients = {**settings.drives}
+    model = with_named_drives(model, coefficients.pop('joints'), coefficients)
     if settings.locked_joints:
         model = with_locked_joints(model, _locked_positions(model, settings))
     if settings.joints:
@@ -299,5 +303,7 @@ class Robot:
                 if link.is_load}
 
     def lacks_friction(self) -> bool:
-        """Return whether the robot's joints have neither friction nor damping."""
-        return not (self.model.friction.any() or self.model.damping.any())
+        """Return whether the robot's joints have no friction of any kind, and no offset."""
+        model = self.model
+        return not any(x.any() for x in (model.damping, model.friction, model.stribeck_friction,
+                                         model.effort_offset))

@@ -22,6 +22,7 @@ import numpy as np
 from rbd_ros import (
     load_urdf_string, Model, ModelWarning, random_configuration, RbdError, StateError)
 from rbd_ros.analysis.simulation import Simulator
+from rbd_ros.model.drive_files import load_drives
 from rbd_ros.model.model import rebuild
 from rbd_ros.ros.log import Log
 from rbd_ros.ros.share_directory import share
@@ -47,6 +48,8 @@ POSES = 50
 _PARAMETERS: dict[str, tuple[Any, ...]] = {
     'robot_description': ('', 'URDF of the robot; empty: see urdf.'),
     'urdf': ('', 'Path of a URDF file; empty: the demo arm.'),
+    'drives': ('', 'Path of a parameter file of drives, as rbd_ros.model.save_drives writes it; '
+               'empty: those of the URDF.'),
     'rate': (500.0, 'Rate of the joint states, Hz.', 1.0, 5000.0),
     'step': (0.001, 'Step of the integration, s.', 1e-6, 0.1),
     'initial_positions': (Parameter.Type.DOUBLE_ARRAY,
@@ -81,12 +84,14 @@ class SimulatedRobot(Node):
     def __init__(self, *, alone: bool = False, **options: Any) -> None:
         super().__init__('simulated_robot', **options)
         self._log = Log(self.get_logger())
-        text, path, rate, step, start, order, delay = (
+        text, path, drives, rate, step, start, order, delay = (
             self._declare(name, *description) for name, description in _PARAMETERS.items())
         self._text = text or (Path(path) if path else share('urdf', 'demo_arm.urdf')).read_text()
         with warnings.catch_warnings():
             warnings.simplefilter('ignore', ModelWarning)
             model = load_urdf_string(self._text)
+        if drives:
+            model = load_drives(model, drives)
         names = list(model.velocity_names)
         if model.nq != model.nv:
             raise StateError(f"'{model.name}' has joints with quaternions: joint states cannot "

@@ -98,6 +98,17 @@ def test_parameters_of_ones_own_replace_the_file_of_defaults(tmp_path, monkeypat
         assert start(params=path)['dynamics_node'].parameters[0] == str(tmp_path / 'my.yaml')
 
 
+def test_several_parameter_files_are_given_in_their_order(tmp_path):
+    files = [str(tmp_path / name) for name in ('my own.yaml', 'dynamics.param.yaml')]
+    for path in files:
+        Path(path).write_text('/**:\n  ros__parameters: {}\n')
+    node = start(params=':'.join(files))['dynamics_node']
+    assert list(node.parameters[:2]) == files
+    assert len(node.parameters) == 3
+    with pytest.raises(LaunchError, match='there is no file /nowhere'):
+        start(params=f'{files[0]}:/nowhere')
+
+
 def test_a_home_directory_is_meant_by_its_sign(arm, monkeypatch):
     monkeypatch.setenv('HOME', str(arm.parent))
     nodes = start(model='~/arm one.urdf')

@@ -420,7 +420,10 @@ class NodeMachine(RuleBasedStateMachine):
             self.with_friction = v is not None
             self.watch.disturb()
         if v is not None:
-            efforts = efforts + rbd_ros.friction_torques(self.model, v, smooth=0.05)
+            # All but the first 0.02 rad/s, and Coulomb friction in full from 0.04 rad/s on.
+            slower = np.sign(v) * np.maximum(np.abs(v) - 0.02, 0.0)
+            efforts = efforts + (self.model.damping * slower
+                                 + self.model.friction * np.clip(slower / 0.02, -1.0, 1.0))
         assert not self.watch.ended
         self.watch.on_state(got, dict(zip(self.model.velocity_names, efforts.tolist())),
                             self.limits, self.steady, parameters)

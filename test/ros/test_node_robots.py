@@ -4,7 +4,7 @@
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Inertia, Vector3, Vector3Stamped
-from harness import at, Harness, keep_sending, odometry, ros
+from harness import at, Harness, odometry, ros
 import numpy as np
 import pinocchio
 import pytest
@@ -347,26 +347,6 @@ def test_armature_is_in_the_mass_matrix(harness, arm):
     M = rbd_ros.mass_matrix(arm, q)
     M[2, 2] += 0.4
     assert relative_error(np.reshape(got.mass_matrix, (6, 6)), M) < AGREEMENT
-
-
-def test_friction_is_brought_up_by_the_effort_commands_alone(harness):
-    text = (FLYER.replace('type="floating"', 'type="fixed"')
-            .replace('<child link="arm"/>', '<child link="arm"/>'
-                     '<axis xyz="0 1 0"/><dynamics damping="0.5" friction="0.2"/>'))
-    node = harness(text, friction=True)
-    model = node.node.robot.model
-    g = rbd_ros.gravity_torques(model, [0.3])[0]
-    got = node.answer(['hinge'], [0.3], [2.0], topic='~/effort_commands')
-    assert got.data[0] == pytest.approx(g + 0.5 * 2.0 + 0.2 * np.tanh(2.0 / 0.05))
-    assert node.answer(['hinge'], [0.3], [2.0]).gravity_torques[0] == pytest.approx(g)
-    # Without a velocity there is no friction to bring up: nothing is made up, and gravity goes on.
-    heard = node.heard['~/effort_commands']
-    keep_sending(node, (['hinge'], [0.3]), lambda: heard[-1].data[0] == pytest.approx(g))
-    keep_sending(node, (['hinge'], [0.3], [2.0]),
-                 lambda: heard[-1].data[0] == pytest.approx(g + 0.5 * 2.0 + 0.2))
-    result, = node.node.set_parameters([Parameter('friction', value=False)])
-    assert result.successful
-    keep_sending(node, (['hinge'], [0.3], [2.0]), lambda: heard[-1].data[0] == pytest.approx(g))
 
 
 def test_parameters_change_while_the_node_runs_where_that_is_safe(harness, arm):

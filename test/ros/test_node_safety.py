@@ -695,7 +695,7 @@ def test_fault_4_commands_go_on_without_friction_where_velocities_end(harness):
     expected = [EFFORTS[x] for x in 'abc']
     moving = (list('abc'), [0.0] * 3, [1.0] * 3)
     keep_sending(node, moving, lambda: heard and np.allclose(
-        heard[-1].data, np.add(expected, 5.0 + 2.0), atol=1e-6))
+        heard[-1].data, np.add(expected, 5.0 * 0.98 + 2.0), atol=1e-6))
     begin = len(heard)
     keep_sending(node, (list('abc'), [0.0] * 3, ()),
                  lambda: np.allclose(heard[-1].data, expected, atol=1e-6))

@@ -1,0 +1,60 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Torques that take friction off a joint's motion, and never drive it.
+
+The velocity that a controller knows is wrong: by noise, by the delay of a filter, and by what it
+changes until the torque acts. As long as it is wrong by no more than the dead band, for each joint
+
+    0 <= (tau - effort_offset) v <= (tau_f(v) - effort_offset) v
+
+with the true velocity v and its friction tau_f: the compensation gives no more energy to the joint
+than friction takes, at any time, whatever the velocities are. So it cannot keep a joint moving by
+itself, and one at rest gets nothing. It is continuous in the velocity.
+
+"""
+
+import numpy as np
+import numpy.typing as npt
+from rbd_ros.model.friction import friction
+from rbd_ros.model.model import Model
+from rbd_ros.validation import number, one_or_rows
+
+# rad/s or m/s: the noise of velocities from encoders, and some more.
+DEAD_BAND = 0.02
+
+
+def friction_compensation(model: Model, v: npt.ArrayLike, *,
+                          dead_band: float = DEAD_BAND) -> np.ndarray:
+    """
+    Return torques that make up for friction, for velocities that are not exactly known.
+
+    Parameters
+    ----------
+    model : Model
+        The robot, with its friction; see `rbd_ros.friction_torques`.
+    v : array_like, shape (model.nv,) or (states, model.nv)
+        Measured velocity, rad/s or m/s, of one state or of several.
+    dead_band : float
+        How wrong the velocity may be, rad/s or m/s. Below it there is no compensation but for
+        ``effort_offset``, which is always there; Coulomb friction is made up for in full from
+        twice this speed on. 0: the velocity is exact.
+
+    Returns
+    -------
+    ndarray, of the shape of v
+        N m or N. Viscous friction is that of the least speed that the joint may have, Stribeck
+        friction that of the greatest.
+
+    Raises
+    ------
+    StateError
+        If ``v`` has another shape or holds a non-finite number, or ``dead_band`` is negative.
+
+    """
+    v, dead_band = one_or_rows(model, 'v', v), number('dead_band', dead_band, 0.0)
+    least = np.sign(v) * np.maximum(np.abs(v) - dead_band, 0.0)
+    s = np.sign(v)
+    if dead_band > 0.0:
+        s = np.clip(least, -dead_band, dead_band) / dead_band
+    return friction(model, least, s, np.abs(v) + dead_band)

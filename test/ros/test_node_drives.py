@@ -1,0 +1,157 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Drives from parameters, and their friction in the commands, on the node in this process."""
+
+from time import monotonic
+
+from harness import Harness, keep_sending, PATIENCE, ros
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros.ros.dynamics_node import DynamicsNode
+import rclpy
+from rclpy.parameter import Parameter
+from robots import example_urdf, load_quietly, random_state, relative_error
+
+# One pass against another in the same order: rounding alone.
+AGREEMENT = 1e-9
+ARM = example_urdf('ur10_robot.urdf').read_text()
+HINGE = """
+<robot name="hinge">
+  <link name="base"/>
+  <joint name="hinge" type="continuous"><parent link="base"/><child link="arm"/>
+    <axis xyz="0 1 0"/><dynamics damping="0.5" friction="0.2"/></joint>
+  <link name="arm"><inertial><origin xyz="0 0 -0.3"/><mass value="1"/>
+    <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+</robot>"""
+
+
+@pytest.fixture(scope='module', autouse=True)
+def domain():
+    """Keep this module's nodes among themselves."""
+    with ros():
+        yield
+
+
+@pytest.fixture(scope='module')
+def arm():
+    """Return the UR10."""
+    return load_quietly(example_urdf('ur10_robot.urdf'))
+
+
+@pytest.fixture
+def harness():
+    """Return a function that starts a node; it is taken down after the test."""
+    started = []
+
+    def start(description, **parameters):
+        started.append(Harness(description, **{'state_timeout': 60.0, **parameters}))
+        return started[-1]
+    yield start
+    for one in started:
+        one.close()
+
+
+def drives(**coefficients):
+    """Return parameters of the drives of two joints."""
+    return {f'drives.{label}': value for label, value in {
+        'joints': ['wrist_1_joint', 'elbow_joint'], **coefficients}.items()}
+
+
+def test_drives_are_those_of_the_parameters_and_of_the_urdf_otherwise(harness, arm):
+    node = harness(ARM, friction=True, missing_velocity='withhold', **drives(
+        armature=[0.4, 0.3], damping=[5.0, 6.0], damping_asymmetry=[1.0, -2.0],
+        friction=[2.0, 1.0], friction_asymmetry=[0.5, 0.0], effort_offset=[0.3, -0.2],
+        stribeck_friction=[1.0, 0.0], stribeck_velocity=[0.5, 0.0]))
+    q, v, _ = random_state(arm, 2)
+    M = rbd_ros.mass_matrix(arm, q)
+    M[3, 3] += 0.4
+    M[2, 2] += 0.3
+    got = node.answer(arm.velocity_names, q, v)
+    assert relative_error(np.reshape(got.mass_matrix, (6, 6)), M) < AGREEMENT
+    # Forward, and beyond the dead band of 0.02 rad/s.
+    v = np.array([0.0, 0.0, 1.0, 0.5, 0.0, 0.0])
+    torques = np.array([0.0, 0.0, (6.0 - 2.0) * 0.98 + 1.0 - 0.2,
+                        (5.0 + 1.0) * 0.48 + 2.5 + np.exp(-(0.52 / 0.5) ** 2) + 0.3, 0.0, 0.0])
+    heard = node.heard['~/effort_commands']
+    g = rbd_ros.gravity_torques(arm, q)
+    keep_sending(node, (arm.velocity_names, q, v),
+                 lambda: heard and heard[-1].data == pytest.approx(g + torques))
+    # Offsets need no velocity.
+    keep_sending(node, (arm.velocity_names, q), lambda: heard[-1].data == pytest.approx(
+        g + np.array([0.0, 0.0, -0.2, 0.3, 0.0, 0.0])))
+
+
+def test_the_file_that_save_drives_writes_is_one_that_the_node_takes(arm, tmp_path):
+    driven = rbd_ros.model.with_friction(
+        rbd_ros.with_armature(arm, np.array([1e-7, 0.1, 1.0, 1e17, 3.0, 0.5])),
+        damping=np.arange(6.0), friction=np.arange(6.0) + 1.0,
+        friction_asymmetry=-np.arange(6.0), effort_offset=np.linspace(-1.0, 1.0, 6))
+    path = tmp_path / 'dynamics.param.yaml'
+    rbd_ros.model.save_drives(driven, path)
+    node = DynamicsNode(cli_args=['--ros-args', '--params-file', str(path)],
+                        parameter_overrides=[Parameter('robot_description', value=ARM)])
+    try:
+        end = monotonic() + PATIENCE
+        while node.robot is None and monotonic() < end:
+            rclpy.spin_once(node, timeout_sec=0.1)
+        got = node.robot.model
+    finally:
+        node.destroy_node()
+    for label in ('damping', 'friction', 'friction_asymmetry', 'effort_offset', 'armature'):
+        assert np.array_equal(getattr(got, label), getattr(driven, label)), label
+
+
+@pytest.mark.parametrize('parameters, message', [
+    (drives(damping=[1.0]), 'drives.damping has 1 entries, drives.joints has 2'),
+    ({'drives.friction': [1.0]}, 'drives.friction has 1 entries, drives.joints has 0'),
+    (drives(joints=['elbow_joint'] * 2), "drives.joints has 'elbow_joint' twice"),
+    (drives(friction='much'), 'drives.friction must be a list'),
+    (drives(armature=[0.1, 0.1]) | {'armature_joints': ['elbow_joint'], 'armature': [0.1]},
+     'armature_joints and drives.armature are both set')])
+def test_drives_that_cannot_be_meant_stop_the_node(harness, parameters, message, capfd):
+    node = harness(None, **parameters)
+    assert not node.node.configured
+    assert message in capfd.readouterr().err
+
+
+@pytest.mark.parametrize('parameters, message', [
+    (drives(joints=['wrist_1_joint', 'elbow'], damping=[1.0, 1.0]),
+     "names 'elbow', which robot 'ur10' does not have, did you mean 'elbow_joint'"),
+    (drives(damping=[1.0, -1.0]), "joint 'elbow_joint': its damping must be"),
+    (drives(damping_asymmetry=[1.0, 0.0]), "joint 'wrist_1_joint': its damping_asymmetry")])
+def test_drives_that_the_robot_cannot_have_refuse_its_description(harness, parameters, message):
+    node = harness(None, **parameters)
+    node.describe(ARM)
+    node.settle()
+    assert message in node.node.report.last_error
+    assert node.node.robot is None
+
+
+def test_locked_joints_may_have_drives(harness):
+    node = harness(ARM, locked_joints=['elbow_joint'], **drives(damping=[2.0, 3.0]))
+    assert node.node.robot.model.damping.tolist() == [0.0, 0.0, 2.0, 0.0, 0.0]
+
+
+def test_friction_is_brought_up_by_the_effort_commands_alone(harness):
+    node = harness(HINGE, friction=True)
+    model = node.node.robot.model
+    g = rbd_ros.gravity_torques(model, [0.3])[0]
+    got = node.answer(['hinge'], [0.3], [2.0], topic='~/effort_commands')
+    # But for the dead band of 0.02 rad/s.
+    assert got.data[0] == pytest.approx(g + 0.5 * 1.98 + 0.2)
+    assert node.answer(['hinge'], [0.3], [2.0]).gravity_torques[0] == pytest.approx(g)
+    # Without a velocity there is no friction to bring up: nothing is made up, and gravity goes on.
+    heard = node.heard['~/effort_commands']
+    keep_sending(node, (['hinge'], [0.3]), lambda: heard[-1].data[0] == pytest.approx(g))
+    keep_sending(node, (['hinge'], [0.3], [2.0]),
+                 lambda: heard[-1].data[0] == pytest.approx(g + 0.5 * 1.98 + 0.2))
+    for dead_band, speed, expected in ((1.5, 2.0, 0.5 * 0.5 + 0.2 / 3.0), (1.5, -1.4, 0.0),
+                                       (0.0, 1e-9, 0.2)):
+        result, = node.node.set_parameters([Parameter('friction_dead_band', value=dead_band)])
+        assert result.successful, result.reason
+        keep_sending(node, (['hinge'], [0.3], [speed]), lambda wanted=g + expected:
+                     heard[-1].data[0] == pytest.approx(wanted))
+    result, = node.node.set_parameters([Parameter('friction', value=False)])
+    assert result.successful
+    keep_sending(node, (['hinge'], [0.3], [2.0]), lambda: heard[-1].data[0] == pytest.approx(g))
