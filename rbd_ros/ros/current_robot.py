@@ -134,9 +134,10 @@ class CurrentRobot:
             return
         if self._is_unwanted():
             return
-        carried = self.robot.payloads() if self.robot is not None else {}
-        lost = carried.keys() - robot.payloads().keys()
-        if lost:
+        if self.robot is not None and (
+                lost := self.robot.payloads().keys() - robot.payloads().keys()):
+            self._log.warning('the new description comes without the loads on '
+                              + listed(sorted(lost)))
             self._log.warning('the new description comes without the loads on '
                               + listed(sorted(lost)))
         if self.robot is not None and self._is_commanding():

@@ -16,6 +16,11 @@ The invariant, for any two consecutive commands:
 4. With ``limit_efforts`` no command exceeds the limits. This is applied last: if a limit is
    lowered below the last command, the next command is at the limit.
 
+The computed efforts have an invariant of their own: friction compensation in them never gives a
+joint more energy than friction takes from it (`rbd_ros.control.friction`). A blend and
+``effort_rate_limit`` delay it like everything else: as long as they last, a joint that has turned
+round may get compensation for the other direction.
+
 """
 
 from collections import deque

@@ -97,6 +97,23 @@ def test_brakes_hold_without_effort_and_then_the_last_command_is_the_effort(robo
     assert states[-1][2] == [-2.0]
 
 
+def test_friction_of_the_urdf_or_a_file_of_drives_holds_what_it_can(robot, tmp_path):
+    path = tmp_path / 'drives.yaml'
+    rbd_ros.model.save_drives(rbd_ros.model.with_friction(arm(), friction={'hinge': 6.0}), path)
+    urdf = ARM.format('continuous', '<dynamics friction="6"/>')
+    # Gravity exerts 9.81 N m * sin(0.5) = 4.7 N m; 6.3 N m with this command, in the end.
+    for parameters in ({'robot_description': urdf}, {'drives': str(path)}):
+        node, states = robot(initial_positions=[0.5], **parameters)
+        for command, moves in ((1.0, False), (1.6, True)):
+            node._on_command(Float64MultiArray(data=[command]))
+            node._simulated_until -= 0.1
+            node._on_timer()
+            assert (states[-1][0] != [0.5]) == moves
+            assert (states[-1][1] != [0.0]) == moves
+    with pytest.raises(rbd_ros.ModelError, match='cannot be read'):
+        robot(drives=str(tmp_path / 'none.yaml'))
+
+
 @pytest.mark.parametrize('parameters, message', [
     ({'initial_positions': [0.1, 0.2]}, 'initial_positions has 2 entries.*hinge'),
     ({'command_joints': ['elbow']}, 'command_joints must name every joint once: hinge'),
@@ -113,5 +130,10 @@ def test_the_demo_says_why_a_robot_fell_or_stayed():
     assert ("'hinge', the fastest, at 0.002 rad/s under 9.8 N m"
             in demo.why_it_stayed(creeping, [math.pi / 2]))
     assert 'stops' in demo.why_it_stayed(arm(), [math.pi / 2])
+    stuck = arm(extra='<dynamics damping="0" friction="9.9"/>')
+    assert 'friction' in demo.why_it_stayed(stuck, [math.pi / 2])
+    # 0.01 N m of 9.81 are left.
+    slow = arm(extra='<dynamics damping="5" friction="9.8"/>')
+    assert "'hinge', the fastest, at 0.002 rad/s" in demo.why_it_stayed(slow, [math.pi / 2])
     weightless = rbd_ros.with_gravity(arm(), (0.0, 0.0, 0.0))
     assert 'gravity loads none of its joints' in demo.why_it_stayed(weightless, [math.pi / 2])
