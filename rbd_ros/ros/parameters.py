@@ -10,7 +10,7 @@ from math import hypot, isfinite
 from typing import Any, NamedTuple, TypeVar
 
 from rbd_ros.texts import listed
-from rbd_ros.workspace_analysis import Factorization
+from rbd_ros.workspace.results import Factorization
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.exceptions import InvalidParameterValueException
 from rclpy.node import Node
