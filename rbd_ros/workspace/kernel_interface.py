@@ -19,6 +19,8 @@ from rbd_ros.model.model import Folding, Model
 from rbd_ros.model.se3 import Ad, inverse
 from rbd_ros.validation import check_model, finite_vector, vector, Wrenches, wrenches
 
+__all__ = ['KernelInterface']
+
 # Sine of the angle between the axes of a joint below which they are in line.
 IN_LINE = 1e-6
 # What a kernel raises on a type that it was not compiled for, on an empty list, and on a kind of

@@ -11,6 +11,8 @@ from rbd_ros.kernels.link_poses import link_poses
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.kernel_interface import KernelInterface, NOT_A_VECTOR
 
+__all__ = ['KinematicsMethods']
+
 
 class KinematicsMethods(KernelInterface):
     """

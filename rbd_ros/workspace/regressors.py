@@ -10,12 +10,15 @@ from rbd_ros.kernels.regressors import (energy_columns, momentum_columns, regres
                                         slotine_li_columns)
 from rbd_ros.model.model import Model
 from rbd_ros.validation import choice, Wrenches
-from rbd_ros.workspace.derivatives import DerivativeMethods
+from rbd_ros.workspace.dynamics import DynamicsMethods
 from rbd_ros.workspace.kernel_interface import KernelInterface
-from rbd_ros.workspace.results import Factorization, FACTORIZATIONS, ParameterDerivatives
+from rbd_ros.workspace.results import (CHRISTOFFEL, Factorization, FACTORIZATIONS,
+                                       ParameterDerivatives)
+
+__all__ = ['moving_links', 'RegressorMethods']
 
 
-class RegressorMethods(DerivativeMethods):
+class RegressorMethods(DynamicsMethods):
     """
     What each inertial parameter of the moving bodies contributes.
 
@@ -41,11 +44,11 @@ class RegressorMethods(DerivativeMethods):
                              a_r: npt.ArrayLike, *,
                              factorization: Factorization = 'christoffel') -> np.ndarray:
         """Return Y with Y pi = M a_r + C v_r + g - armature a_r."""
-        choice('factorization', factorization, FACTORIZATIONS)
+        h = christoffel_share(factorization)
         Y, links = self._result(regressor), self._kept(body_table)
         tree = Y if self._folding is None else self._kept(tree_regressor)
-        self._run(slotine_li_columns, ('q', 'v', 'v_r', 'a_r'), (q, v, v_r, a_r), links,
-                  0.5 if factorization == 'christoffel' else 0.0, tree)
+        self._run(slotine_li_columns, ('q', 'v', 'v_r', 'a_r'), (q, v, v_r, a_r), links, h,
+                  tree)
         return self._folded_regressor(tree, Y)
 
     def _folded_regressor(self, tree: np.ndarray, Y: np.ndarray) -> np.ndarray:
@@ -69,8 +72,8 @@ class RegressorMethods(DerivativeMethods):
             self, q: npt.ArrayLike, v: npt.ArrayLike, *,
             factorization: Factorization = 'christoffel') -> ParameterDerivatives:
         """Return the `ParameterDerivatives`."""
+        h = christoffel_share(factorization)
         M, C, g = self._result(matrices_by_parameters)
-        h = 0.0 if self._skew(factorization) else 0.5
         self._run(parameter_matrices, 'qv', (q, v), self._kept(body_table), h, M, C, g)
         if self._folding is not None:
             # Once along the first axis, once along the second.
@@ -84,6 +87,11 @@ class RegressorMethods(DerivativeMethods):
         a = self.forward_dynamics(q, v, tau, external_wrenches)
         Y = self.torque_regressor(q, v, a)
         return -np.linalg.solve(self.mass_matrix(q), Y)
+
+
+def christoffel_share(factorization: Factorization) -> float:
+    """Return h of the kernels: 1/2 for the Christoffel form of C, 0 for that of the body."""
+    return 0.5 if choice('factorization', factorization, FACTORIZATIONS) == CHRISTOFFEL else 0.0
 
 
 # -- What `RegressorMethods` keeps and hands out. -------------------------------------------------
