@@ -28,7 +28,9 @@ from rbd_ros.kernels.batch import (all_terms_states, forward_derivatives_states,
 from rbd_ros.kernels.compiled import prepare
 from rbd_ros.model.model import Model
 from rbd_ros.validation import mask, rows, whole_number
-from rbd_ros.workspace import Derivatives, DynamicsTerms, name_rows, Workspace
+from rbd_ros.workspace import Workspace
+from rbd_ros.workspace.regressors import moving_links
+from rbd_ros.workspace.results import Derivatives, DynamicsTerms, term_layout
 
 # States in a chunk: enough to make the cost of a call from Python negligible.
 CHUNK = 1024
@@ -179,8 +181,8 @@ def all_terms(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, *, threads: int 
     """
     Q = rows(model, 'Q', Q, positions=True, finite=False)
     blocks = np.zeros((len(Q), 2 * model.nv + 6, max(model.nv, 3)))
-    terms = DynamicsTerms(*(np.moveaxis(part, -1, 0) for part in name_rows(
-        np.moveaxis(blocks, 0, -1), model.nv)))
+    terms = DynamicsTerms(*(np.moveaxis(part, -1, 0) for part in term_layout(model.nv).cut(
+        np.moveaxis(blocks, 0, -1))))
     _compute(model, all_terms_states, {'Q': Q, 'V': V},
              lambda workspace: (), [blocks], terms,
              lambda workspace, *state: workspace.all_terms(*state), threads, progress)
@@ -258,8 +260,7 @@ def forward_dynamics_derivatives(
     derivatives = Derivatives(*np.split(solved, 3, axis=2))
 
     def buffers(workspace: Workspace) -> tuple[np.ndarray, np.ndarray]:
-        jacobians, _, L = workspace.jacobians
-        return jacobians, L
+        return np.zeros((model.nv, 3 * model.nv)), np.zeros((model.nv, model.nv))
 
     def one(workspace: Workspace, q: np.ndarray, v: np.ndarray, _: np.ndarray,
             tau: np.ndarray) -> Derivatives:
@@ -298,9 +299,10 @@ def torque_regressor(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, A: npt.Ar
 
     """
     Q = rows(model, 'Q', Q, positions=True, finite=False)
-    Y = np.zeros((len(Q), model.nv, Workspace(model).regressor[1].shape[1]))
+    links = moving_links(model)
+    Y = np.zeros((len(Q), model.nv, 10 * len(links)))
     _compute(model, torque_regressor_states, {'Q': Q, 'V': V, 'A': A},
-             lambda workspace: (workspace.regressor[0],), [Y], [Y],
+             lambda workspace: (links,), [Y], [Y],
              lambda workspace, *state: [workspace.torque_regressor(*state)], threads, progress)
     return Y
 

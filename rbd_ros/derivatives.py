@@ -11,7 +11,8 @@ in `rbd_ros.analysis.directional_derivatives`.
 import numpy.typing as npt
 from rbd_ros.model.model import Model
 from rbd_ros.validation import Wrenches
-from rbd_ros.workspace import Derivatives, fresh, workspace_of
+from rbd_ros.workspace import workspace_of
+from rbd_ros.workspace.results import Derivatives
 
 
 def inverse_dynamics_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,
@@ -51,8 +52,7 @@ def inverse_dynamics_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLik
     Kim table 5, for all directions at once; O(n depth).
 
     """
-    return fresh(workspace_of(model).inverse_dynamics_derivatives(
-        q, v, a, external_wrenches=external_wrenches))
+    return workspace_of(model).inverse_dynamics_derivatives(q, v, a, external_wrenches)
 
 
 def forward_dynamics_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,
@@ -94,8 +94,7 @@ def forward_dynamics_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLik
     Kim table 6, for all directions at once.
 
     """
-    return fresh(workspace_of(model).forward_dynamics_derivatives(
-        q, v, tau, external_wrenches=external_wrenches))
+    return workspace_of(model).forward_dynamics_derivatives(q, v, tau, external_wrenches)
 
 
 def hybrid_dynamics_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,
@@ -140,6 +139,5 @@ def hybrid_dynamics_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLike
     Kim (33) and table 7, for all directions at once.
 
     """
-    derivatives, _, _ = workspace_of(model).hybrid_dynamics_derivatives(
-        q, v, a, tau, prescribed, external_wrenches=external_wrenches)
-    return fresh(derivatives)
+    return workspace_of(model).hybrid_dynamics_derivatives(
+        q, v, a, tau, prescribed, external_wrenches=external_wrenches)[0]

@@ -15,8 +15,8 @@ from rbd_ros.model.friction import direction, friction
 from rbd_ros.model.model import Model
 
 from rbd_ros.validation import number, one_or_rows, Wrenches
-from rbd_ros.workspace import DynamicsTerms, fresh, workspace_of
-from rbd_ros.workspace_analysis import Factorization
+from rbd_ros.workspace import workspace_of
+from rbd_ros.workspace.results import DynamicsTerms, Factorization
 
 
 def inverse_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, *,
@@ -92,7 +92,7 @@ def bias_torques(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, *,
     Lynch and Park (9.1), b; recursive Newton-Euler, O(n).
 
     """
-    return workspace_of(model).bias_torques(q, v, external_wrenches=external_wrenches).copy()
+    return workspace_of(model).bias_torques(q, v, external_wrenches).copy()
 
 
 def gravity_torques(model: Model, q: npt.ArrayLike) -> np.ndarray:
@@ -240,7 +240,7 @@ def mass_matrix(model: Model, q: npt.ArrayLike) -> np.ndarray:
     Lynch and Park (9.61); Vlasblom (2.17); computed by composite bodies.
 
     """
-    return workspace_of(model).configuration_terms(q).M.copy()
+    return workspace_of(model).mass_matrix(q)
 
 
 def coriolis_matrix(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, *,
@@ -275,7 +275,7 @@ def coriolis_matrix(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, *,
     Lynch and Park (9.87), Vlasblom (1.16); ``'body'``: Garofalo et al. (6b). By composite bodies.
 
     """
-    return workspace_of(model).all_terms(q, v, factorization=factorization).C.copy()
+    return workspace_of(model).coriolis_matrix(q, v, factorization).copy()
 
 
 def all_terms(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, *,
@@ -310,7 +310,7 @@ def all_terms(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, *,
     See `rbd_ros.kernels.composite_bodies`.
 
     """
-    return fresh(workspace_of(model).all_terms(q, v, factorization=factorization))
+    return workspace_of(model).all_terms(q, v, factorization)
 
 
 def friction_torques(model: Model, v: npt.ArrayLike, *, smooth: float = 0.0) -> np.ndarray:

@@ -34,7 +34,7 @@ def forward_kinematics(model: Model, q: npt.ArrayLike) -> np.ndarray:
     Kim (34); Lynch and Park (9.51); Vlasblom (2.3).
 
     """
-    return workspace_of(model).forward_kinematics(q).copy()
+    return workspace_of(model).forward_kinematics(q)
 
 
 def world_jacobian(model: Model, q: npt.ArrayLike, link: str) -> np.ndarray:
@@ -125,7 +125,7 @@ def center_of_mass(model: Model, q: npt.ArrayLike) -> np.ndarray:
         If ``q`` has the wrong shape or a non-finite entry.
 
     """
-    return workspace_of(model).configuration_terms(q).com.copy()
+    return workspace_of(model).center_of_mass(q).copy()
 
 
 def com_jacobian(model: Model, q: npt.ArrayLike) -> np.ndarray:
@@ -154,4 +154,4 @@ def com_jacobian(model: Model, q: npt.ArrayLike) -> np.ndarray:
     Garofalo et al. (7), by composite bodies.
 
     """
-    return workspace_of(model).configuration_terms(q).com_jacobian.copy()
+    return workspace_of(model).com_jacobian(q).copy()

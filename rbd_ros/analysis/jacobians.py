@@ -144,7 +144,7 @@ def jacobian_derivatives(model: Model, q: npt.ArrayLike, link: str) -> np.ndarra
     Vlasblom (1.13), (2.21); Garofalo et al. (30), (31), (33).
 
     """
-    return workspace_of(model).jacobian_derivatives(q, link).copy()
+    return workspace_of(model).jacobian_derivatives(q, link)
 
 
 def jacobian_dot_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,
@@ -180,8 +180,7 @@ def jacobian_dot_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,
     Garofalo et al. (30), (32), (33).
 
     """
-    by_q, by_v = workspace_of(model).jacobian_dot_derivatives(q, v, link)
-    return by_q.copy(), by_v.copy()
+    return workspace_of(model).jacobian_dot_derivatives(q, v, link)
 
 
 def world_jacobian_dot(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, link: str) -> np.ndarray:

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros.model.model import Model
 from rbd_ros.validation import Wrenches
-from rbd_ros.workspace import Workspace, workspace_of
-from rbd_ros.workspace_analysis import Factorization, MatricesDot, ParameterDerivatives
+from rbd_ros.workspace import workspace_of
+from rbd_ros.workspace.results import Factorization, MatricesDot, ParameterDerivatives
 
 __all__ = ['acceleration_parameter_derivatives', 'coriolis_matrix_derivatives',
            'gravity_torques_derivatives', 'mass_matrix_derivatives', 'matrices_dot', 'MatricesDot',
@@ -47,7 +47,7 @@ def mass_matrix_derivatives(model: Model, q: npt.ArrayLike) -> np.ndarray:
     Vlasblom (1.14), (2.22), summed over all bodies; Garofalo et al. (24a).
 
     """
-    return workspace_of(model).mass_matrix_derivatives(q).copy()
+    return workspace_of(model).mass_matrix_derivatives(q)
 
 
 def coriolis_matrix_derivatives(
@@ -84,8 +84,7 @@ def coriolis_matrix_derivatives(
     Garofalo et al. (24b), (24c), with dS/dq.
 
     """
-    by_q, by_v = workspace_of(model).coriolis_matrix_derivatives(q, v, factorization=factorization)
-    return by_q.copy(), by_v.copy()
+    return workspace_of(model).coriolis_matrix_derivatives(q, v, factorization=factorization)
 
 
 def gravity_torques_derivatives(model: Model, q: npt.ArrayLike) -> np.ndarray:
@@ -115,7 +114,7 @@ def gravity_torques_derivatives(model: Model, q: npt.ArrayLike) -> np.ndarray:
     Garofalo et al. (24d).
 
     """
-    return workspace_of(model).gravity_torques_derivatives(q).copy()
+    return workspace_of(model).gravity_torques_derivatives(q)
 
 
 def matrices_dot(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, *,
@@ -152,8 +151,7 @@ def matrices_dot(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayL
     Garofalo et al. (25), with Jddot and the rate of Psi where (25b) has lost their dots.
 
     """
-    rates = workspace_of(model).matrices_dot(q, v, a, factorization=factorization)
-    return MatricesDot(*(x.copy() for x in rates))
+    return workspace_of(model).matrices_dot(q, v, a, factorization=factorization)
 
 
 def parameter_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, *,
@@ -192,9 +190,7 @@ def parameter_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, *,
     Garofalo et al. (13), with Jdot where (13b) has lost its dot.
 
     """
-    # The arrays are large, and nobody else has them: this workspace ends here.
-    # The result is large: it keeps buffers of its own, which would take longer to copy.
-    return Workspace(model).parameter_derivatives(q, v, factorization=factorization)
+    return workspace_of(model).parameter_derivatives(q, v, factorization=factorization)
 
 
 def acceleration_parameter_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,

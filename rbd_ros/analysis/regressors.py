@@ -15,7 +15,7 @@ import numpy.typing as npt
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import ad, skew
 from rbd_ros.workspace import workspace_of
-from rbd_ros.workspace_analysis import Factorization
+from rbd_ros.workspace.results import Factorization
 
 
 def twist_regressor(V: np.ndarray) -> np.ndarray:
@@ -107,7 +107,7 @@ def torque_regressor(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,
     Garofalo et al. (15), (16) with v_r = v and a_r = a; computed by `rbd_ros.kernels.regressors`.
 
     """
-    return workspace_of(model).torque_regressor(q, v, a).copy()
+    return workspace_of(model).torque_regressor(q, v, a)
 
 
 def slotine_li_regressor(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, v_r: npt.ArrayLike,
@@ -145,8 +145,7 @@ def slotine_li_regressor(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, v_r: 
     Garofalo et al. (15), (16); computed by `rbd_ros.kernels.regressors`.
 
     """
-    return workspace_of(model).slotine_li_regressor(q, v, v_r, a_r,
-                                                    factorization=factorization).copy()
+    return workspace_of(model).slotine_li_regressor(q, v, v_r, a_r, factorization=factorization)
 
 
 def momentum_regressor(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> np.ndarray:
@@ -177,7 +176,7 @@ def momentum_regressor(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> np.n
     Garofalo et al. (6a) with (8).
 
     """
-    return workspace_of(model).momentum_regressor(q, v).copy()
+    return workspace_of(model).momentum_regressor(q, v)
 
 
 def energy_regressor(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> np.ndarray:
@@ -210,4 +209,4 @@ def energy_regressor(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> np.nda
     Lynch and Park (9.41) for the kinetic energy, 1/2 V^T G V, with Garofalo et al. (8).
 
     """
-    return workspace_of(model).energy_regressor(q, v).copy()
+    return workspace_of(model).energy_regressor(q, v)

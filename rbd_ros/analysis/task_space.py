@@ -13,7 +13,8 @@ from typing import Any
 import numpy.typing as npt
 from rbd_ros.model.model import Model
 from rbd_ros.workspace import workspace_of
-from rbd_ros.workspace_analysis import characteristic_length, Frame, TaskSpaceDynamics
+from rbd_ros.workspace.results import Frame, TaskSpaceDynamics
+from rbd_ros.workspace.task_space import characteristic_length
 
 __all__ = ['characteristic_length', 'task_space_dynamics', 'TaskSpaceDynamics']
 

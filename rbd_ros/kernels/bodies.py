@@ -29,8 +29,6 @@ that compute several bodies at once. Unused lanes of the last block are zero.
 
 """
 
-import math
-
 import numpy as np
 from rbd_ros.kernels.compiled import helper
 from rbd_ros.kernels.sines import cosines_and_sines
@@ -261,13 +259,27 @@ def screw_motion(robot, screws, i, q):
 
 
 @helper
-def turn_screw(robot, screws, i, q):
-    """Write how far body i turned, as cosine and sine, and slid."""
-    b = place(i)
-    angle, slid = screw_motion(robot, screws, i, q)
-    store(robot, b, COS_, math.cos(angle))
-    store(robot, b, SIN_, math.sin(angle))
-    store(robot, b, SLID_, slid)
+def turn_screws(robot, screws, body, q):
+    """Write how far a body and all that carry it turned, as cosine and sine, and slid."""
+    last, b = -1, body
+    while b > 0:
+        i = number(robot, b)
+        block = b - i % LANES
+        if block != last:
+            for lane in range(block, block + LANES):
+                store(robot, lane, COS_, 0.0)
+            last = block
+        angle, slid = screw_motion(robot, screws, i, q)
+        store(robot, b, COS_, angle)
+        store(robot, b, SLID_, slid)
+        b = parent(robot, b)
+    last, b = -1, body
+    while b > 0:
+        block = b - number(robot, b) % LANES
+        if block != last:
+            cosines_and_sines(robot, block + LANES * COS_, LANES)
+            last = block
+        b = parent(robot, b)
 
 
 @helper
@@ -280,7 +292,7 @@ def screw_pose(robot, b):
 
 @helper
 def joint_pose(robot, screws, i, q):
-    """Return the pose (R, r) of body i in its parent's frame after `turn_screw`."""
+    """Return the pose (R, r) of body i in its parent's frame after `turn_screws`."""
     b = place(i)
     if not has_quaternion(robot, screws, b):
         return screw_pose(robot, b)

@@ -9,20 +9,26 @@ c: these are the columns of the matrix. Their rates follow from
 
     (I S)' = I' S + I S',    I' from V^ P + (V^ P)^T,    S' = ad_V S,    m c' = p of the robot.
 
-Kim (23), (24), (28), (30), summed over all bodies; Garofalo et al. (7).
+Kim (23), (24), (28), (30), summed over all bodies; Garofalo et al. (7). For the centre of mass and
+its Jacobian alone, p over the mass, the first moments of the bodies will do.
 
 """
 
 import math
 
-from rbd_ros.kernels.bodies import (BLOCK, count, end, fits, GROUND, LANES, load3, load33, load6,
-                                    load_inertia, place, SCRATCH, store6)
+from rbd_ros.kernels.bodies import (BLOCK, count, end, fits, GROUND, INERTIA, LANES, load, load3,
+                                    load33, load6, load_inertia, place, R_, r_, SCRATCH, store,
+                                    store3, store6)
 from rbd_ros.kernels.compiled import kernel
-from rbd_ros.kernels.vectors import (add, add6, cross, inertia_rate, inertia_times, scale, sub)
-from rbd_ros.kernels.world_frame import (compose_bodies, G_, K_, move_bodies, p_, S_, SDOT_)
+from rbd_ros.kernels.vectors import (add, add6, add_rotated, cross, inertia_rate, inertia_times,
+                                     scale, sub)
+from rbd_ros.kernels.world_frame import (add_to_parents, compose_bodies, G_, K_, move_bodies, p_,
+                                         S_, SDOT_)
 
 # Columns of `robot`: those of the matrix and of its rate.
 M_, MDOT_, MOMENTUM_COLUMNS = (SCRATCH + k for k in (58, 64, 70))
+# Of the inertia.
+h_, MASS_ = G_ + 6, G_ + 9
 
 
 @kernel
@@ -73,3 +79,35 @@ def centroidal_momentum(robot, screws, q, v, rows):
                 rows[6 + row, j], rows[9 + row, j] = spin[row], push[row]
             total += spin[0] + push[0]
     return math.isfinite(total)
+
+
+@kernel
+def center_of_mass(robot, screws, q, J, com):
+    """
+    Write the centre of mass and its Jacobian, shape (3, nv), and return whether it is finite.
+
+    Nothing is written, and False returned, if q has a wrong length.
+
+    """
+    if not fits(robot, q, None):
+        return False
+    origin = move_bodies(robot, screws, q, None, None, None)
+    for block in range(0, end(robot), BLOCK):
+        for b in range(block, block + LANES):
+            _, h, m = load_inertia(robot, b, INERTIA)
+            store3(robot, b, h_, add_rotated(scale(m, load3(robot, b, r_)),
+                                             load33(robot, b, R_), h))
+            store(robot, b, MASS_, m)
+    add_to_parents(robot, h_, K_)
+    mass = load(robot, GROUND, MASS_)
+    per_mass = 1.0 / mass if mass > 0.0 else 0.0
+    for j in range(count(robot) - 1):
+        b = place(j + 1)
+        z, s = load6(robot, b, S_)
+        push = add(scale(load(robot, b, MASS_), s), cross(z, load3(robot, b, h_)))
+        for row in range(3):
+            J[row, j] = per_mass * push[row]
+    moment = load3(robot, GROUND, h_)
+    for row in range(3):
+        com[row] = per_mass * moment[row] - origin[row]
+    return math.isfinite(moment[0] + moment[1] + moment[2])

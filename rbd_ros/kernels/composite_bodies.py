@@ -151,6 +151,36 @@ def composite_bodies(robot, screws, q, v, terms):
 
 
 @kernel
+def mass_matrix(robot, screws, q, M):
+    """
+    Write M, shape (nv, nv), and return whether it is finite.
+
+    Entries of joints that do not carry each other must be zero already. Nothing is written, and
+    False returned, if q has a wrong length.
+
+    """
+    if not fits(robot, q, None):
+        return False
+    move_bodies(robot, screws, q, None, None, None)
+    compose_bodies(robot, None)
+    for block in range(0, end(robot), BLOCK):
+        for b in range(block, block + LANES):
+            store6(robot, b, F2_, inertia_times(load_inertia(robot, b, G_), load6(robot, b, S_)))
+    total = 0.0
+    for j in range(count(robot) - 1, 0, -1):
+        b = place(j)
+        F2 = load6(robot, b, F2_)
+        M[j - 1, j - 1] = dot6(load6(robot, b, S_), F2) + load(robot, b, ARMATURE)
+        total += M[j - 1, j - 1]
+        b = parent(robot, b)
+        while b > 0:
+            i = number(robot, b)
+            M[i - 1, j - 1] = M[j - 1, i - 1] = dot6(load6(robot, b, S_), F2)
+            b = parent(robot, b)
+    return math.isfinite(total)
+
+
+@kernel
 def use_body_factorization(robot, terms):
     """
     Turn the Christoffel form of C in `terms` into Garofalo's, right after `composite_bodies`.

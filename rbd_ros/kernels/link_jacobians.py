@@ -26,7 +26,7 @@ Garofalo et al. (28)-(33); Vlasblom (1.13), (2.3), (2.13), (2.21).
 import math
 
 from rbd_ros.kernels.bodies import (count, fits, follows, has_quaternion, joint_pose, load, load6,
-                                    number, parent, place, Q, SCRATCH, store6, turn_screw)
+                                    number, parent, place, Q, SCRATCH, store6, turn_screws)
 from rbd_ros.kernels.compiled import helper, kernel
 from rbd_ros.kernels.link_poses import write_pose
 from rbd_ros.kernels.vectors import (ad, add, add6, cross, rotate, row3, row33, scale, scale6,
@@ -77,7 +77,6 @@ def column_of_link(robot, screws, b, R, r):
 @helper
 def step_to_parent(robot, screws, i, q, R, r):
     """Return the pose of a link in the parent of body i from that in body i."""
-    turn_screw(robot, screws, i, q)
     R_i, r_i = joint_pose(robot, screws, i, q)
     return world_pose(R_i, r_i, R, r)
 
@@ -119,6 +118,7 @@ def jacobian_columns(robot, screws, q, link_row, rows):
     total = zero_if_finite(q)
     rows[:6] = 0.0
     body = place(int(link_row[0, 0]))
+    turn_screws(robot, screws, body, q)
     R, r = row33(link_row, 0, 1), row3(link_row, 0, 10)
     b = body
     while b > 0:
@@ -160,6 +160,7 @@ def link_jacobian_rates(robot, screws, q, v, a, link_row, aligned, rows):
         rows[12:18] = 0.0
     zero = (0.0, 0.0, 0.0)
     body = place(int(link_row[0, 0]))
+    turn_screws(robot, screws, body, q)
     R, r = row33(link_row, 0, 1), row3(link_row, 0, 10)
     W = W_with_own = rate = rate_with_own = bias = (zero, zero)
     b = body
@@ -208,6 +209,7 @@ def link_bias(robot, screws, q, v, link_row, aligned, bias):
     total = zero_if_valid(robot, screws, q) + zero_if_finite(v)
     zero = (0.0, 0.0, 0.0)
     b = place(int(link_row[0, 0]))
+    turn_screws(robot, screws, b, q)
     R, r = row33(link_row, 0, 1), row3(link_row, 0, 10)
     W = W_with_own = B = (zero, zero)
     while b > 0:
@@ -251,6 +253,7 @@ def link_jacobian_derivatives(robot, screws, q, v, link_row, of_J, of_rate):
         of_rate[:] = 0.0
     zero = (0.0, 0.0, 0.0)
     body = place(int(link_row[0, 0]))
+    turn_screws(robot, screws, body, q)
     R, r = row33(link_row, 0, 1), row3(link_row, 0, 10)
     W = W_with_own = (zero, zero)
     b = body

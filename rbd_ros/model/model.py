@@ -3,7 +3,8 @@
 """The robot: names, limits and the arrays that the kernels read; it never changes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from threading import local
 from typing import Any
 import warnings
 
@@ -21,6 +22,13 @@ from rbd_ros.texts import listed
 from rbd_ros.validation import check_model, real_array, shown
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+
+
+class OfThread(local):
+    """What each thread keeps for itself; copies hold nothing."""
+
+    def __reduce__(self) -> tuple[type, tuple[()]]:
+        return type(self), ()
 
 
 @dataclass(frozen=True)
@@ -120,12 +128,12 @@ class Model:
     tree: Tree
     folding: Folding | None
     _link_index: dict[str, int] = field(repr=False)
-    # Workspaces of plain functions, by thread: see `rbd_ros.workspace.workspace_of`.
-    _workspaces: dict = field(default_factory=dict, init=False, repr=False)
+    # Where each thread keeps its workspace: see `rbd_ros.workspace.workspace_of`.
+    _of_thread: OfThread = field(default_factory=OfThread, init=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the content of copies: everything but workspaces."""
-        return {**vars(self), '_workspaces': {}}
+        return {**vars(self), '_of_thread': OfThread()}
 
     @property
     def nq(self) -> int:
@@ -305,7 +313,9 @@ def _build(name: str, links: Sequence[Link], joints: Sequence[Joint], gravity: n
         tree=tree,
         folding=folding,
         _link_index={link.name: k for k, link in enumerate(links)})
-    for value in vars(model).values():
+    # Not by vars(), after which Python 3.11 looks all attributes up in a dict.
+    for one in fields(model):
+        value = getattr(model, one.name)
         if isinstance(value, np.ndarray):
             value.flags.writeable = False
     return model

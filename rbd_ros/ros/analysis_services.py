@@ -11,7 +11,7 @@ from rbd_msgs.srv import HybridDynamicsDerivatives, TaskSpaceDynamics, TorqueReg
 from rbd_ros.ros.background_services import BadRequest, Method, Work
 from rbd_ros.ros.messages import TWIST
 from rbd_ros.ros.services import Services
-from rbd_ros.workspace_analysis import Factorization
+from rbd_ros.workspace.results import Factorization
 
 
 def matrix(rows: Iterable[str], columns: Iterable[str], values: np.ndarray) -> Matrix:

@@ -14,7 +14,7 @@ from rbd_ros.model.description import Link
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import log, pose
 from rbd_ros.ros.serialized_messages import Field, numbers, Template
-from rbd_ros.workspace import DynamicsTerms
+from rbd_ros.workspace.results import DynamicsTerms
 from rclpy.serialization import serialize_message
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray

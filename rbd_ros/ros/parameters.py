@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from rbd_ros.model.joints import DRIVE
 from rbd_ros.texts import listed
-from rbd_ros.workspace_analysis import Factorization
+from rbd_ros.workspace.results import Factorization
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.exceptions import InvalidParameterValueException
 from rclpy.node import Node

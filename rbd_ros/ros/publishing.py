@@ -18,8 +18,7 @@ from rbd_ros.ros.messages import (C_RATE, CommandMessages, COMMANDS, RATE_TOPICS
                                   TOPICS, VELOCITY_TOPICS)
 from rbd_ros.ros.report import Report
 from rbd_ros.ros.robot import Robot
-from rbd_ros.workspace import DynamicsTerms
-from rbd_ros.workspace_analysis import Factorization
+from rbd_ros.workspace.results import DynamicsTerms, Factorization
 from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks

@@ -20,7 +20,7 @@ from rbd_ros.ros.log import Log
 from rbd_ros.ros.parameters import NO_GRAVITY
 from rbd_ros.ros.robot import Robot
 from rbd_ros.texts import listed
-from rbd_ros.workspace_analysis import Factorization
+from rbd_ros.workspace.results import Factorization
 from rclpy.parameter import Parameter
 from rclpy.serialization import deserialize_message
 

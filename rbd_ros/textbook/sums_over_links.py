@@ -20,7 +20,7 @@ from rbd_ros.model.inertial import armature_matrix, inertia_matrices
 from rbd_ros.model.joints import joint_pose, joint_subspace, joint_subspace_rate
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, ad, inverse
-from rbd_ros.workspace_analysis import Factorization
+from rbd_ros.workspace.results import Factorization
 
 
 def _fold(model: Model, J: np.ndarray) -> np.ndarray:

@@ -154,29 +154,6 @@ def test_momentum_and_energy_regressors_are_the_sums(make, arguments):
     assert error(analysis.energy_regressor(model, q, v), energies) < ROUNDING
 
 
-@states
-def test_functions_return_copies_and_methods_views(make, arguments):
-    model, q, v, a = make(*arguments)
-    link, workspace = model.link_names[-1], rbd_ros.Workspace(model)
-    for name, state in (('jacobian_dot', (q, v, link)), ('jacobian_ddot', (q, v, a, link)),
-                        ('jacobian_derivatives', (q, link)),
-                        ('jacobian_dot_derivatives', (q, v, link)),
-                        ('centroidal_momentum_matrix_dot', (q, v)),
-                        ('mass_matrix_derivatives', (q,)), ('coriolis_matrix_derivatives', (q, v)),
-                        ('parameter_derivatives', (q, v)), ('momentum_regressor', (q, v)),
-                        ('energy_regressor', (q, v))):
-        call = getattr(analysis, name)
-        first = call(model, *state)
-        before = [np.array(x) for x in np.atleast_1d(first)] if isinstance(
-            first, np.ndarray) else [np.array(x) for x in first]
-        call(model, 0.5 * q, *state[1:])
-        after = np.atleast_1d(first) if isinstance(first, np.ndarray) else first
-        assert all(np.array_equal(x, y) for x, y in zip(before, after))
-    if model.folding is None:
-        assert (workspace.centroidal_momentum_matrix(q).base
-                is workspace.centroidal_momentum_matrix(0.5 * q).base)
-
-
 @pytest.mark.parametrize('seed', [0, 2])
 def test_bad_states_are_refused_by_name(seed):
     model, q, v, a = tree(seed)

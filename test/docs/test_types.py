@@ -41,7 +41,7 @@ reveal_type(rbd_ros.textbook.christoffel_symbols(model, q))  # numpy.ndarray
 reveal_type(normalize(model, q))  # numpy.ndarray
 reveal_type(rbd_ros.__version__)  # str
 workspace = Workspace(model)
-reveal_type(workspace.terms.M)  # numpy.ndarray
+reveal_type(workspace.all_terms(q, v).M)  # numpy.ndarray
 reveal_type(workspace.inverse_dynamics(q, v, v))  # numpy.ndarray
 reveal_type(workspace.task_space_dynamics(q, v, 'tip').damped)  # bool
 rbd_ros.inverse_dynamics(model, q, v, v, external_wrenches={'tip': np.zeros(6)})
@@ -55,7 +55,7 @@ rbd_ros.analysis.kinetic(model, q, v)  # attr-defined
 rbd_ros.coriolis_matrix(model, q, v, factorization='Christoffel')  # arg-type
 rbd_ros.load_urdf('arm.urdf', gravity_vector=(0.0, 0.0, -9.81))  # call-arg
 model.mass = 1.0  # misc
-workspace.terms.m  # attr-defined
+workspace.all_terms(q, v).m  # attr-defined
 """
 
 

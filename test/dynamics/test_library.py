@@ -18,9 +18,10 @@ import weakref
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros import StateError, Workspace
+from rbd_ros import analysis, StateError, Workspace
 from rbd_ros.kernels.bodies import COLUMNS, SCRATCH
 from rbd_ros.kernels.newton_euler import newton_euler
+from rbd_ros.model.joints import KINDS
 from rbd_ros.workspace import workspace_of
 from robots import example_urdf, load_quietly, random_state, random_tree
 
@@ -31,6 +32,12 @@ PACKAGE = pathlib.Path(rbd_ros.__file__).parent
 def model():
     """Return a Panda, whose fingers mimic each other."""
     return load_quietly(example_urdf('panda.urdf'))
+
+
+@pytest.fixture(scope='module')
+def floating():
+    """Return a random tree of all kinds of joints that flies."""
+    return rbd_ros.with_floating_base(random_tree(4, 6, kinds=list(KINDS)))
 
 
 @pytest.fixture(scope='module')
@@ -136,6 +143,9 @@ def test_no_entry_that_is_not_finite_passes(floating):
             ('qv', lambda q, v, a: workspace.all_terms(q, v)),
             ('q', lambda q, v, a: workspace.configuration_terms(q)),
             ('q', lambda q, v, a: workspace.gravity_torques(q)),
+            ('q', lambda q, v, a: workspace.mass_matrix(q)),
+            ('q', lambda q, v, a: workspace.center_of_mass(q)),
+            ('qv', lambda q, v, a: workspace.coriolis_matrix(q, v)),
             ('qva', workspace.inverse_dynamics), ('qva', workspace.forward_dynamics),
             ('qva', lambda q, v, a: workspace.hybrid_dynamics(q, v, a, a, given)),
             ('qva', workspace.matrices_dot), ('qva', workspace.torque_regressor),
@@ -208,6 +218,60 @@ def test_copies_of_a_workspace_are_as_good(tree):
     for again in (copy.deepcopy(workspace), pickle.loads(pickle.dumps(workspace))):
         for x, expected in zip(results(again, 2.0 * q), results(workspace, 2.0 * q)):
             assert np.array_equal(x, expected)
+
+
+def arrays(result):
+    """Return all arrays of a result."""
+    if isinstance(result, tuple):
+        return [x for part in result for x in arrays(part)]
+    return [result] if isinstance(result, np.ndarray) else []
+
+
+@pytest.mark.parametrize('name', ['model', 'tree', 'floating'])
+def test_results_of_functions_belong_to_nobody_else(request, name):
+    robot = request.getfixturevalue(name)
+    link, given = robot.link_names[-1], np.arange(robot.nv) % 2 == 0
+    functions = {
+        'q': ('gravity_torques', 'mass_matrix', 'forward_kinematics', 'center_of_mass',
+              'com_jacobian', 'centroidal_momentum_matrix', 'mass_matrix_derivatives',
+              'gravity_torques_derivatives'),
+        'qv': ('bias_torques', 'coriolis_matrix', 'all_terms', 'com_jacobian_dot',
+               'centroidal_momentum_matrix_dot', 'coriolis_matrix_derivatives',
+               'parameter_derivatives', 'momentum_regressor', 'energy_regressor'),
+        'qva': ('inverse_dynamics', 'forward_dynamics', 'inverse_dynamics_derivatives',
+                'forward_dynamics_derivatives', 'matrices_dot', 'torque_regressor',
+                'acceleration_parameter_derivatives'),
+        'qvaa': ('slotine_li_regressor',),
+        'ql': ('world_jacobian', 'body_jacobian', 'link_com_jacobian', 'jacobian_derivatives'),
+        'qvl': ('jacobian_dot', 'world_jacobian_dot', 'jacobian_dot_derivatives',
+                'task_space_dynamics'),
+        'qval': ('jacobian_ddot',),
+        'qvaap': ('hybrid_dynamics', 'hybrid_dynamics_derivatives'),
+        'qvad': ('inverse_dynamics_derivative', 'forward_dynamics_derivative'),
+        'qvaapd': ('hybrid_dynamics_derivative',)}
+    for letters, names in functions.items():
+        for function in names:
+            call = getattr(rbd_ros, function, None) or getattr(analysis, function)
+            results = []
+            for seed in (0, 1):
+                q, v, a = random_state(robot, seed)
+                arguments = {'q': q, 'v': v, 'a': a, 'l': link, 'p': given,
+                             'd': analysis.Variation(dq=v)}
+                results.append(arrays(call(robot, *(arguments[x] for x in letters))))
+                if seed == 0:
+                    before = [x.copy() for x in results[0]]
+            assert results[0], function
+            assert all(np.array_equal(x, y) for x, y in zip(results[0], before)), function
+            assert not any(itertools.starmap(np.shares_memory, itertools.product(*results)))
+
+
+def test_results_of_a_workspace_are_used_again(tree):
+    workspace, state = Workspace(tree), random_state(tree, 0)
+    for method, count in (('all_terms', 2), ('mass_matrix', 1), ('inverse_dynamics', 3),
+                          ('inverse_dynamics_derivatives', 3), ('forward_kinematics', 1),
+                          ('torque_regressor', 3), ('mass_matrix_derivatives', 1)):
+        first, second = (arrays(getattr(workspace, method)(*state[:count])) for _ in range(2))
+        assert all(np.shares_memory(x, y) for x, y in zip(first, second)), method
 
 
 def test_wrong_wrenches_links_and_options_are_refused_by_name(tree):
@@ -329,6 +393,15 @@ print(repr([np.asarray(x).ravel().tolist() for x in (*terms, tau, acc, *hybrid, 
     for compiled, interpreted in zip(*results):
         # The compiler contracts a b + c to one rounding: a few units in the last place.
         assert np.allclose(compiled, interpreted, rtol=1e-11, atol=1e-11)
+
+
+def test_the_workspace_of_a_thread_ends_with_it():
+    model = random_tree(5, 4)
+    with ThreadPoolExecutor(1) as pool:
+        room = pool.submit(lambda: weakref.ref(workspace_of(model))).result()
+    gc.collect()
+    assert room() is None
+    assert workspace_of(model).model is model
 
 
 def test_plain_functions_use_one_workspace_for_each_thread_which_ends_with_the_robot():

@@ -25,6 +25,7 @@ ROBOTS = (random_tree(1, 9), random_tree(2, 7, kinds=ALL_KINDS),
 METHODS = {
     'all_terms': 'qv', 'configuration_terms': 'q', 'inverse_dynamics': 'qva',
     'bias_torques': 'qv', 'gravity_torques': 'q', 'forward_dynamics': 'qva',
+    'mass_matrix': 'q', 'coriolis_matrix': 'qv', 'center_of_mass': 'q', 'com_jacobian': 'q',
     'inverse_dynamics_derivatives': 'qva',
     'forward_dynamics_derivatives': 'qva', 'torque_regressor': 'qva',
     'slotine_li_regressor': 'qvaa', 'forward_kinematics': 'q', 'centroidal_momentum_matrix': 'q',
@@ -43,8 +44,8 @@ PUSHED = ('inverse_dynamics', 'bias_torques', 'forward_dynamics', 'inverse_dynam
           'forward_dynamics_derivatives', 'hybrid_dynamics', 'hybrid_dynamics_derivatives')
 DIRECTIONAL = {'inverse_dynamics_derivative': 'qva', 'forward_dynamics_derivative': 'qva',
                'hybrid_dynamics_derivative': 'qvaa'}
-FACTORED = ('all_terms', 'slotine_li_regressor', 'coriolis_matrix_derivatives', 'matrices_dot',
-            'parameter_derivatives')
+FACTORED = ('all_terms', 'coriolis_matrix', 'slotine_li_regressor', 'coriolis_matrix_derivatives',
+            'matrices_dot', 'parameter_derivatives')
 # What configuration_terms does not write.
 LEFT_ALONE = {'configuration_terms': (1, 3)}
 

@@ -4,7 +4,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Generic, NoReturn, overload, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from numba.core.errors import NumbaError
 import numpy as np
@@ -19,6 +19,8 @@ from rbd_ros.model.model import Folding, Model
 from rbd_ros.model.se3 import Ad, inverse
 from rbd_ros.validation import check_model, finite_vector, vector, Wrenches, wrenches
 
+__all__ = ['KernelInterface']
+
 # Sine of the angle between the axes of a joint below which they are in line.
 IN_LINE = 1e-6
 # What a kernel raises on a type that it was not compiled for, on an empty list, and on a kind of
@@ -26,39 +28,7 @@ IN_LINE = 1e-6
 NOT_A_VECTOR = (TypeError, ValueError, NumbaError)
 
 
-T = TypeVar('T')
-
-
-class made_at_first_use(Generic[T]):
-    """
-    An attribute that a method makes when it is first asked for.
-
-    `functools.cached_property` does the same by way of the dictionary of the object, after which
-    Python 3.11 takes 50 ns longer for every attribute of it.
-
-    """
-
-    def __init__(self, make: Callable[[Any], T]) -> None:
-        self._make = make
-        self.__doc__ = make.__doc__
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    @overload
-    def __get__(self, instance: None, owner: type) -> 'made_at_first_use[T]':
-        ...
-
-    @overload
-    def __get__(self, instance: object, owner: type | None = None) -> T:
-        ...
-
-    def __get__(self, instance: object, owner: type | None = None) -> 'T | made_at_first_use[T]':
-        if instance is None:
-            return self
-        made = self._make(instance)
-        setattr(instance, self._name, made)
-        return made
+Made = TypeVar('Made')
 
 
 class KernelInterface:
@@ -90,14 +60,17 @@ class KernelInterface:
         end = -(-len(bodies) // LANES) * BLOCK
         self.robot = np.zeros(end + len(bodies) - 1)
         self._tau = self.robot[end:]    # of inverse dynamics
-        self._places = i // LANES * BLOCK + i % LANES
+        self._places = i + i // LANES * (BLOCK - LANES)
         self.robot[self._columns(0, CONSTANTS)] = bodies
         whole = self.robot.view(np.int64)
         whole[self._places + LANES * NUMBER] = i
         whole[self._places + LANES * PARENT] = self._places[bodies[:, PARENT].astype(int)]
         whole[LANES * PARENT] = len(bodies)
         self._screws, self._folding = model.tree.screws, model.folding
+        # Velocities that the kernels count, those of mimicking joints included, and the model's.
+        self._n, self._nv = len(bodies) - 1, model.nv
         self._zeros = np.zeros(model.nv)
+        self._made: dict[Callable[..., Any], Any] = {}
 
     @property
     def model(self) -> Model:
@@ -135,36 +108,34 @@ class KernelInterface:
             prepare(kernel, *arguments)
             return kernel(*arguments)
 
+    # -- Arrays that not every user needs. -------------------------------------------------------
+
+    def _kept(self, make: Callable[..., Made]) -> Made:
+        """Return what a function of the workspace makes, made once."""
+        made = self._made.get(make)
+        if made is None:
+            made = self._made[make] = make(self)
+        return made
+
+    # Arrays to hand out: here those that were handed out before.
+    _result = _kept
+
     # -- Mimicking joints: coordinates of the model to and from those of the tree. ---------------
 
-    @made_at_first_use
+    @property
     def _fold(self) -> Folding:
         """Return the folding of a robot that has one; nobody asks for that of another."""
         assert self._folding is not None
         return self._folding
 
-    @made_at_first_use
-    def _mimics(self) -> tuple[np.ndarray, np.ndarray, int, int]:
-        """Return what the kernels of `rbd_ros.kernels.mimics` know of the joints."""
-        fold = self._fold
-        return (np.column_stack((fold.source, fold.multiplier, fold.offset)), fold.columns,
-                self.model.nq, self.model.nv)
-
-    @made_at_first_use
-    def _expanded(self) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
-        """Return room for q and three velocities of the tree, and its parts."""
-        nq, n = len(self._fold.source), len(self._tau)
-        room = np.zeros(nq + 3 * n)
-        return room, tuple(np.split(room, [nq, nq + n, nq + 2 * n]))
-
     def _expand(self, **vectors: npt.ArrayLike) -> tuple[np.ndarray, ...]:
         """Return q and up to three velocities of the tree, mimicking joints included."""
-        room, parts = self._expanded
+        (room, parts), mimics = self._kept(expanded), self._kept(mimic_table)
         zeros = self._zeros
         try:
-            fine = expand(*self._mimics, *(*vectors.values(), zeros, zeros, zeros)[:4], room)
+            fine = expand(*mimics, *(*vectors.values(), zeros, zeros, zeros)[:4], room)
         except NOT_A_VECTOR:
-            arguments = (*self._mimics, *(*self._convert(**vectors), zeros, zeros, zeros)[:4],
+            arguments = (*mimics, *(*self._convert(**vectors), zeros, zeros, zeros)[:4],
                          room)
             prepare(expand, *arguments)
             fine = expand(*arguments)
@@ -172,14 +143,11 @@ class KernelInterface:
             self.check(**vectors)
         return parts[:len(vectors)]
 
-    @made_at_first_use
-    def _folded_vector(self) -> np.ndarray:
-        return np.zeros(self.model.nv)
-
     def _fold_vector(self, x: np.ndarray) -> np.ndarray:
         """Return torques of the tree folded, in room that is kept."""
-        self._call(fold_vector, self._fold.columns, x, self._folded_vector)
-        return self._folded_vector
+        folded = self._kept(folded_vector)
+        self._call(fold_vector, self._fold.columns, x, folded)
+        return folded
 
     # -- What was wrong. -------------------------------------------------------------------------
 
@@ -236,3 +204,24 @@ class KernelInterface:
             yield
         finally:
             self.robot[self._columns(WRENCH, 6)] = 0.0
+
+
+# -- What `KernelInterface` keeps. ----------------------------------------------------------------
+
+def mimic_table(w: KernelInterface) -> tuple[np.ndarray, np.ndarray, int, int]:
+    """Return what the kernels of `rbd_ros.kernels.mimics` know of the joints."""
+    fold = w._fold
+    return (np.column_stack((fold.source, fold.multiplier, fold.offset)), fold.columns,
+            w.model.nq, w._nv)
+
+
+def expanded(w: KernelInterface) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
+    """Return room for q and three velocities of the tree, and its parts."""
+    nq, n = len(w._fold.source), w._n
+    room = np.zeros(nq + 3 * n)
+    return room, tuple(np.split(room, [nq, nq + n, nq + 2 * n]))
+
+
+def folded_vector(w: KernelInterface) -> np.ndarray:
+    """Return room for torques of the model."""
+    return np.zeros(w._nv)
