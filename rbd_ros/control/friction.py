@@ -1,18 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-<<<<<<< HEAD
-Torques that take friction off a joint's motion, and never drive it.
-
-The velocity that a controller knows is wrong: by noise, by the delay of a filter, and by what it
-changes until the torque acts. As long as it is wrong by no more than the dead band, for each joint
-
-    0 <= (tau - effort_offset) v <= (tau_f(v) - effort_offset) v
-
-with the true velocity v and its friction tau_f: the compensation gives no more energy to the joint
-than friction takes, at any time, whatever the velocities are. So it cannot keep a joint moving by
-itself, and one at rest gets nothing. It is continuous in the velocity.
-=======
 Friction compensation that never drives a joint.
 
 The velocity that a controller knows is wrong: by noise, by the delay of filters, and by its change
@@ -24,7 +12,6 @@ where v is the true velocity and tau_f(v) its friction. So at any time, for any 
 velocities, the compensation gives a joint at most the energy that friction takes from it: it
 cannot keep a joint moving, and a joint at rest gets only its offset. The torques are continuous in
 the velocity.
->>>>>>> w-drives
 
 """
 
@@ -34,22 +21,14 @@ from rbd_ros.model.friction import friction
 from rbd_ros.model.model import Model
 from rbd_ros.validation import number, one_or_rows
 
-<<<<<<< HEAD
-# rad/s or m/s: the noise of velocities from encoders, and some more.
-=======
 # rad/s or m/s; several times the noise of velocities from common encoders.
->>>>>>> w-drives
 DEAD_BAND = 0.02
 
 
 def friction_compensation(model: Model, v: npt.ArrayLike, *,
                           dead_band: float = DEAD_BAND) -> np.ndarray:
     """
-<<<<<<< HEAD
-    Return torques that make up for friction, for velocities that are not exactly known.
-=======
     Return torques that compensate friction, for velocities that are not exactly known.
->>>>>>> w-drives
 
     Parameters
     ----------
@@ -58,26 +37,15 @@ def friction_compensation(model: Model, v: npt.ArrayLike, *,
     v : array_like, shape (model.nv,) or (states, model.nv)
         Measured velocity, rad/s or m/s, of one state or of several.
     dead_band : float
-<<<<<<< HEAD
-        How wrong the velocity may be, rad/s or m/s. Below it there is no compensation but for
-        ``effort_offset``, which is always there; Coulomb friction is made up for in full from
-        twice this speed on. 0: the velocity is exact.
-=======
         Largest error of the velocity, rad/s or m/s; 0: the velocity is exact. Up to this speed the
         result is ``effort_offset`` alone; from twice this speed Coulomb friction is compensated in
         full.
->>>>>>> w-drives
 
     Returns
     -------
     ndarray, of the shape of v
-<<<<<<< HEAD
-        N m or N. Viscous friction is that of the least speed that the joint may have, Stribeck
-        friction that of the greatest.
-=======
         N m or N: viscous friction at the smallest speed that the joint may have, Stribeck friction
         at the largest.
->>>>>>> w-drives
 
     Raises
     ------

@@ -138,8 +138,6 @@ class CurrentRobot:
                 lost := self.robot.payloads().keys() - robot.payloads().keys()):
             self._log.warning('the new description comes without the loads on '
                               + listed(sorted(lost)))
-            self._log.warning('the new description comes without the loads on '
-                              + listed(sorted(lost)))
         if self.robot is not None and self._is_commanding():
             self._log.warning('the robot changes while it is being commanded; model_changes is '
                               f'{self._settings.model_changes}')

@@ -34,13 +34,8 @@ ARGUMENTS = {
     'joint_states': ('joint_states', 'topic of the joint states'),
     'commands': ('', 'topic of the effort commands, of dynamics node and simulated robot alike; '
                  'empty: ~/effort_commands'),
-<<<<<<< HEAD
-    'params': ('', 'parameter file of the dynamics node, or several with : in between, the last '
-               'of which counts most; empty: the defaults'),
-=======
     'params': ('', 'parameter file of the dynamics node; several with : in between, the last '
                'counts most; empty: the defaults'),
->>>>>>> w-drives
     'frame_prefix': ('', 'prefix of the names of links in frame names'),
     'namespace': ('', 'namespace of all nodes'),
     'use_sim_time': ('false', 'whether time comes from /clock'),

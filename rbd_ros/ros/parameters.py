@@ -97,28 +97,6 @@ DESCRIPTIONS: dict[str, tuple[Any, ...]] = {
     'armature_joints': (NAMES, 'Joints with rotor inertia.'),
     'armature': (NUMBERS, 'Rotor inertias of these joints, reflected to the joint side, kg m^2 or '
                  'kg.'),
-<<<<<<< HEAD
-    'drives.joints': (NAMES, 'Joints, those that mimic others included, that the other drives.* '
-                      'are for, in this order.'),
-    'drives.damping': (NUMBERS, 'Viscous friction, N m s/rad or N s/m.'),
-    'drives.damping_asymmetry': (NUMBERS, 'What it is greater by in the positive direction, N m '
-                                 's/rad or N s/m.'),
-    'drives.friction': (NUMBERS, 'Coulomb friction, N m or N.'),
-    'drives.friction_asymmetry': (NUMBERS, 'What it is greater by in the positive direction, N m '
-                                  'or N.'),
-    'drives.stribeck_friction': (NUMBERS, 'What Coulomb friction is greater by near rest, N m or '
-                                 'N.'),
-    'drives.stribeck_velocity': (NUMBERS, 'Speed at which 1/e of that is left, rad/s or m/s.'),
-    'drives.effort_offset': (NUMBERS, 'Effort that it takes to feel none, N m or N.'),
-    'drives.armature': (NUMBERS, 'Rotor inertias, reflected to the joint side, kg m^2 or kg.'),
-    'floating_base': (False, 'Whether the root link floats; its state is read from the topic '
-                      'odom.'),
-    'friction': (False, 'Whether ~/effort_commands bring up friction, and the offset of efforts, '
-                 'too.'),
-    'friction_dead_band': (0.02, 'Error of the velocities that the friction in ~/effort_commands '
-                           'allows for without driving a joint, rad/s or m/s; slower joints get '
-                           'none.', 0.0, 10.0),
-=======
     'drives.joints': (NAMES, 'Joints of the other drives.* parameters, in order; joints that '
                       'mimic others may be among them.'),
     'drives.damping': (NUMBERS, 'Viscous friction, N m s/rad or N s/m.'),
@@ -139,7 +117,6 @@ DESCRIPTIONS: dict[str, tuple[Any, ...]] = {
     'friction_dead_band': (0.02, 'Largest error of velocities, rad/s or m/s, with which friction '
                            'compensation never drives a joint; slower joints get none.', 0.0,
                            10.0),
->>>>>>> w-drives
     'model_changes': ('while_disabled', 'Whether another description is accepted: always '
                       '(accept), unless commands are enabled and have a subscriber '
                       '(while_disabled), or never.'),
@@ -325,11 +302,7 @@ def _check(values: dict[str, Any]) -> None:
         count = len(values[f'drives.{label}'])
         if count not in (0, len(values['drives.joints'])):
             raise BadParameter(f'drives.{label} has {count} entries, drives.joints has '
-<<<<<<< HEAD
-                               f"{len(values['drives.joints'])}: they must be as many")
-=======
                                f"{len(values['drives.joints'])}: the numbers must be equal")
->>>>>>> w-drives
     for numbers, names in (('armature', 'armature_joints'), ('locked_positions', 'locked_joints')):
         if not all(map(isfinite, values[numbers])):
             raise BadParameter(f'{numbers} must be finite numbers, got {list(values[numbers])}')

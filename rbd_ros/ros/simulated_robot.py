@@ -49,11 +49,7 @@ _PARAMETERS: dict[str, tuple[Any, ...]] = {
     'robot_description': ('', 'URDF of the robot; empty: see urdf.'),
     'urdf': ('', 'Path of a URDF file; empty: the demo arm.'),
     'drives': ('', 'Path of a parameter file of drives, as rbd_ros.model.save_drives writes it; '
-<<<<<<< HEAD
-               'empty: those of the URDF.'),
-=======
                'empty: friction and damping of the URDF.'),
->>>>>>> w-drives
     'rate': (500.0, 'Rate of the joint states, Hz.', 1.0, 5000.0),
     'step': (0.001, 'Step of the integration, s.', 1e-6, 0.1),
     'initial_positions': (Parameter.Type.DOUBLE_ARRAY,
