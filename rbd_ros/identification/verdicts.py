@@ -159,14 +159,15 @@ def _delays(samples: tuple[Samples, ...]) -> list[str]:
 
 def _beyond_limits(model: Model, samples: tuple[Samples, ...]) -> list[str]:
     """Look for joints that cannot have been where they were recorded."""
-    margin = MARGIN * (model.upper - model.lower)
-    names = []
-    for k, name in enumerate(model.velocity_names):
-        if np.isfinite(margin[k]) and any(
-                np.mean(np.abs(one.q[:, k] - (model.upper[k] + model.lower[k]) / 2.0)
-                        > (model.upper[k] - model.lower[k]) / 2.0 + margin[k]) > BEYOND
-                for one in samples):
-            names.append(name)
+    # Limits that leave a joint nowhere to go are none.
+    limited = np.isfinite(model.lower) & np.isfinite(model.upper) & (model.upper > model.lower)
+    if model.nq != model.nv or not samples:
+        return []
+    lower, upper = model.lower[limited], model.upper[limited]
+    middle, half = 0.5 * (upper + lower), (0.5 + MARGIN) * (upper - lower)
+    share = np.max([np.mean(np.abs(one.q[:, limited] - middle) > half, axis=0)
+                    for one in samples], axis=0)
+    names = [name for name, x in zip(np.array(model.velocity_names)[limited], share) if x > BEYOND]
     return [f'positions of {listed(names)} lie beyond the limits of the URDF: look whether they '
             'are in degrees, and whether joints have the right names'] if names else []
 

@@ -86,6 +86,14 @@ def test_degrees_are_named(arm):
                                       velocity=np.degrees(recording.velocity))), 'degrees')
 
 
+def test_positions_beyond_the_limits_are_named(arm):
+    model, recording = arm
+    # The first turns about the vertical: torques are the same wherever it is.
+    position = recording.position + np.where(np.arange(6) == 0, 7.0, 0.0)
+    check_reason(judge(model, replace(recording, position=position)),
+                 f'positions of {model.velocity_names[0]} lie beyond the limits')
+
+
 @pytest.mark.parametrize('pair', [(0, 1), (1, 3), (4, 5)])
 def test_exchanged_joints_are_named(arm, pair):
     model, recording = arm
