@@ -5,7 +5,7 @@ Drives as a parameter file of ROS 2: all of their coefficients, also those that 
 
 The dynamics node takes the same file::
 
-    /**:
+    dynamics:
       ros__parameters:
         drives:
           joints: ["shoulder", "elbow"]
