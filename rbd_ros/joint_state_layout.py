@@ -4,6 +4,7 @@
 
 from collections.abc import Sequence
 import struct
+from typing import Any
 
 import numpy as np
 
@@ -85,7 +86,7 @@ class Layout:
         self._expect(COUNT.pack(len(data)), align=4)
         self._expect(data)
 
-    def read(self, raw: bytes) -> tuple | None:
+    def read(self, raw: bytes) -> tuple[Any, ...] | None:
         """
         Return the numbers in a message of the same length.
 

@@ -90,7 +90,7 @@ class GainParameters:
         return self.robot.model
 
     @property
-    def kind(self) -> tuple:
+    def kind(self) -> tuple[str, ...]:
         """Return what is looked for."""
         return ('gains', *self.load.kind, *self.robot.kind)
 

@@ -77,7 +77,7 @@ class RobotParameters:
     columns: tuple[str, ...]
 
     @property
-    def kind(self) -> tuple:
+    def kind(self) -> tuple[str, ...]:
         """Return what is looked for."""
         return ('robot', *self.columns)
 
@@ -143,7 +143,7 @@ class LoadParameters:
     link: str
 
     @property
-    def kind(self) -> tuple:
+    def kind(self) -> tuple[str, ...]:
         """Return what is looked for."""
         return ('load', self.link)
 
@@ -190,7 +190,7 @@ class Parameters(Protocol):
         """Return the robot."""
 
     @property
-    def kind(self) -> tuple:
+    def kind(self) -> tuple[str, ...]:
         """Return what tells these parameters from others."""
 
     @property

@@ -69,7 +69,7 @@ class Partial:
 
     """
 
-    kind: tuple
+    kind: tuple[str, ...]
     names: tuple[str, ...]
     base: BaseParameters
     columns: tuple[np.ndarray, ...]

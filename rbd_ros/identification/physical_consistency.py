@@ -22,6 +22,8 @@ for ever smaller mu.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from rbd_ros.model.inertial import parameters_of_pseudo_inertia, pseudo_inertia_of_parameters
 
@@ -165,7 +167,7 @@ class _Problem:
         C, c = self.barrier_rows(x, mu)
         rows = np.concatenate((np.column_stack((self.A, self.b - self.A @ x)),
                                np.column_stack((C, c))))
-        R = np.linalg.qr(rows, mode='r')
+        R: Any = np.linalg.qr(rows, mode='r')     # of this mode NumPy's types know nothing
         n = len(x)
         step = solve_triangular(R[:n, :n], R[:n, n])
         return step, np.sum(R[:n, n] ** 2)

@@ -59,7 +59,7 @@ class Reading(NamedTuple):
     cutoff: float | None = None
 
 
-def read_samples(model: Model, path: str | os.PathLike, reading: Reading) -> Samples:
+def read_samples(model: Model, path: str | os.PathLike[str], reading: Reading) -> Samples:
     """
     Return samples of a recording.
 

@@ -201,7 +201,7 @@ def near_names(name: str, names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys([*same_end, *get_close_matches(name, names, OFFERED, ALIKE)]))
 
 
-def read_recording(path: str | os.PathLike, *, topic: str | None = None,
+def read_recording(path: str | os.PathLike[str], *, topic: str | None = None,
                    rename: Mapping[str, str] | None = None,
                    scale: Mapping[str, float] | None = None,
                    start: float | None = None, stop: float | None = None,
@@ -325,7 +325,7 @@ def _series_of_table(path: Path) -> tuple[list[JointSeries], list[str]]:
                         columns(VELOCITY), columns(EFFORT))], notes
 
 
-def write_recording(path: str | os.PathLike, recording: Recording) -> None:
+def write_recording(path: str | os.PathLike[str], recording: Recording) -> None:
     """
     Write a recording as a table, which `read_recording` reads.
 

@@ -12,7 +12,7 @@ from rbd_ros.errors import RecordingError
 from rbd_ros.identification.report import Comparison
 
 
-def write_residuals(path: str | os.PathLike, robot: str, joint_names: Sequence[str],
+def write_residuals(path: str | os.PathLike[str], robot: str, joint_names: Sequence[str],
                     comparisons: Sequence[Comparison]) -> None:
     """
     Write measured and computed efforts as Parquet, one row for each joint of each sample.

@@ -51,7 +51,7 @@ def read_table(path: Path) -> tuple[list[str], np.ndarray]:
     return names, data
 
 
-def write_table(path: str | os.PathLike, names: Sequence[str], *columns: np.ndarray) -> None:
+def write_table(path: str | os.PathLike[str], names: Sequence[str], *columns: np.ndarray) -> None:
     """
     Write a table of numbers, completely or not at all.
 
@@ -158,7 +158,7 @@ def _write_csv(path: str, names: list[str], data: np.ndarray) -> None:
             writer.writerows(data[start:start + BLOCK].tolist())
 
 
-def _pyarrow(path: str | os.PathLike) -> tuple[ModuleType, ModuleType]:
+def _pyarrow(path: str | os.PathLike[str]) -> tuple[ModuleType, ModuleType]:
     """Return pyarrow and its Parquet."""
     try:
         import pyarrow

@@ -14,7 +14,9 @@ them). Without the last two, kernels would be compiled when they are first calle
 
 """
 
+from collections.abc import Callable
 import gc
+from typing import Any
 
 import numba
 
@@ -29,7 +31,7 @@ helper = numba.njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=
                     **_OPTIONS)
 
 
-def kernel(function, **options):
+def kernel(function: Callable[..., Any], **options: bool) -> Any:
     """
     Make a kernel: a function that `prepare` compiles for exactly the types of its arguments.
 
@@ -45,12 +47,12 @@ def kernel(function, **options):
     return dispatcher
 
 
-def long_kernel(function):
+def long_kernel(function: Callable[..., Any]) -> Any:
     """Make a kernel that lets other Python threads run while it does."""
     return kernel(function, nogil=True)
 
 
-def prepare(kernel, *arguments):
+def prepare(kernel: Any, *arguments: Any) -> bool:
     """
     Compile a kernel for the types of these arguments, or load it from the cache.
 

@@ -130,7 +130,7 @@ def load_drives(model: Model, path: str | PathLike[str]) -> Model:
         raise ModelError(f'{path}: {error}') from None
 
 
-def _nodes(document: Any, name: str = '') -> Iterator[tuple[str, dict]]:
+def _nodes(document: Any, name: str = '') -> Iterator[tuple[str, dict[str, Any]]]:
     """Return the parameters in a document by the names of their nodes, in any namespace."""
     if isinstance(document, dict):
         for key, value in document.items():
@@ -141,7 +141,7 @@ def _nodes(document: Any, name: str = '') -> Iterator[tuple[str, dict]]:
                 yield from _nodes(value, f'{name}/{key}'.replace('//', '/'))
 
 
-def _drives(parameters: dict) -> dict[str, Any]:
+def _drives(parameters: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters of drives, whose names are nested or have dots."""
     drives = parameters.get('drives')
     return {**(drives if isinstance(drives, dict) else {}),

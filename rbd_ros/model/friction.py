@@ -36,7 +36,7 @@ _SAME_SPEED = 1e-9
 _FASTEST = 40.0
 
 
-def check_drive(where: str, values: dict[str, tuple]) -> None:
+def check_drive(where: str, values: dict[str, tuple[float, ...]]) -> None:
     """
     Refuse coefficients of a joint that no drive can have.
 
