@@ -29,6 +29,7 @@ COMMANDS = {
     'compare': 'print the differences between two robots; exit code 2 if there are any',
     'excite': 'find a motion that excites the parameters of a robot well, to record',
     'identify': 'find masses, friction and rotors from recordings; exit code 2 if not believable',
+    'replay': 'compute the efforts of a model, and external ones, for a recording',
     'warmup': 'compile the kernels, so that nodes and programs start at once',
     'doctor': 'print what is installed, and what is missing',
 }

@@ -6,17 +6,19 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 import numpy as np
 from rbd_ros.cli.parser import UsageError
-from rbd_ros.identification.pipeline import Reading
 from rbd_ros.model.configurations import neutral
 from rbd_ros.model.model import Model
 from rbd_ros.model.modifications import with_locked_joints
 from rbd_ros.model.urdf import load_urdf
 from rbd_ros.texts import listed, printable
 from rbd_ros.validation import finite_vector
+
+if TYPE_CHECKING:
+    from rbd_ros.identification.pipeline import Reading
 
 
 def add_list(parser: argparse.ArgumentParser, *names: str, **more: Any) -> None:
@@ -82,7 +84,7 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     """Add the options that `reading_of` reads."""
     add_list(parser, '--rename', type=two_names, metavar='OLD=NEW',
              help='joints that have other names in the recordings')
-    add_list(parser, '--scale', type=joint_number, metavar='JOINT=FACTOR',
+    add_list(parser, '--scale', type=factor_of_joint, metavar='JOINT=FACTOR',
              help='what efforts are multiplied by, such as the gain of a drive')
     parser.add_argument('--from', dest='start', type=float, metavar='T',
                         help='s from the beginning of each recording; what is before is left out')
@@ -95,6 +97,9 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
 
 def reading_of(options: argparse.Namespace) -> Reading:
     """Return how recordings are read, from the options of `add_reading`."""
+    # Imported here: most commands need no recordings, and start sooner without.
+    from rbd_ros.identification.pipeline import Reading
+
     return Reading(rename=dict(options.rename), scale=dict(options.scale), start=options.start,
                    stop=options.stop, topic=options.topic, cutoff=options.cutoff)
 
@@ -105,6 +110,14 @@ def joint_number(text: str) -> tuple[str, float]:
     """Return joint and number of ``JOINT=NUMBER``, or of ``JOINT``, which means 0."""
     name, mark, number = text.rpartition('=')
     return (name, _number(text, number)) if mark else (number, 0.0)
+
+
+def factor_of_joint(text: str) -> tuple[str, float]:
+    """Return joint and number of ``JOINT=NUMBER``."""
+    name, mark, number = text.rpartition('=')
+    if not name or not mark:
+        raise argparse.ArgumentTypeError(f"'{printable(text, 120)}' is not JOINT=FACTOR")
+    return name, _number(text, number)
 
 
 def number_of_joint(text: str) -> tuple[str | None, float]:

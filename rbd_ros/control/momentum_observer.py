@@ -47,6 +47,9 @@ class MomentumObserver:
     smooth : float
         As for `friction_torques`: the speed over which Coulomb friction changes its sign, rad/s or
         m/s. Larger values tolerate more noise of velocities at standstill.
+    friction : bool
+        Whether to take the friction of the model into account; if not, the torques that are given
+        must be without it.
     longest_gap : float
         s. After a longer pause between samples, nothing is known about the time between: r is
         kept, and continues from the new sample.
@@ -59,13 +62,14 @@ class MomentumObserver:
     """
 
     def __init__(self, model: Model, gain: ArrayLike = 25.0, *, smooth: float = 0.0,
-                 longest_gap: float = 0.1) -> None:
+                 friction: bool = True, longest_gap: float = 0.1) -> None:
         self._workspace = Workspace(model)
         self._model = model
         self._gain = np.broadcast_to(finite_array('gain', gain, (), (model.nv,)), (model.nv,))
         if np.any(self._gain <= 0.0):
             raise StateError(f'gain must be positive, 1/s, got {shown(gain)}')
         self._smooth = number('smooth', smooth, 0.0)
+        self._friction = friction
         self._longest_gap = number('longest_gap', longest_gap, 0.0)
         self.reset()
 
@@ -110,7 +114,9 @@ class MomentumObserver:
             self.reset()
         v = np.asarray(v, float)
         momentum = terms.M @ v
-        rate = tau + v @ terms.C - terms.g - friction_torques(self._model, v, smooth=self._smooth)
+        rate = tau + v @ terms.C - terms.g
+        if self._friction:
+            rate -= friction_torques(self._model, v, smooth=self._smooth)
         step = np.inf if self._time is None else t - self._time
         if 0.0 < step <= self._longest_gap:
             gained = momentum - self._momentum - 0.5 * step * (rate + self._rate)

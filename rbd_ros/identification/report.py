@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""A report on an identification in one HTML file, which needs nothing beside it."""
+"""Reports on identifications and replays in one HTML file, which needs nothing beside it."""
 
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Sequence
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from rbd_ros.errors import RbdError
+from rbd_ros.identification.signals import Samples
 
 # More points of a curve than this cannot be told apart on a screen.
 POINTS = 3000
@@ -131,6 +132,59 @@ def identification_report(title: str, joint_names: Sequence[str], units: Sequenc
     body.append(_table(('parameter', 'unit', 'URDF', 'identified', 'standard deviation'), (
         (row.name, row.unit, f'{row.urdf:.5g}', f'{row.fit:.5g}', f'{row.deviation:.2g}')
         for row in parameters)))
+    return _page(title, body)
+
+
+def replay_report(title: str, joint_names: Sequence[str], units: Sequence[str], samples: Samples,
+                  model: np.ndarray, external: np.ndarray) -> str:
+    """
+    Return a report on what a model makes of a recording as HTML.
+
+    Parameters
+    ----------
+    title : str
+        First heading.
+    joint_names, units : sequence of str
+        Of the entries of an effort.
+    samples : Samples
+        The recording.
+    model, external : ndarray, shape (samples, nv)
+        Efforts of the model, and those exerted from outside, N m or N.
+
+    Returns
+    -------
+    str
+        A page with its plots inside.
+
+    Raises
+    ------
+    RbdError
+        If matplotlib is not installed.
+
+    """
+    figure = _matplotlib()
+
+    def traces(axes: Any, k: int) -> None:
+        every = slice(None, None, max(1, len(samples) // POINTS))
+        for values, color, label in (
+                (samples.tau, '#888', 'measured'), (model, '#0055aa', 'model'),
+                (external, '#a51d1d', 'external')):
+            axes.plot(samples.time[every], values[every, k], color=color, lw=0.9, label=label)
+        axes.set_xlabel('s', fontsize=8)
+
+    rows = []
+    for k, (name, unit) in enumerate(zip(joint_names, units)):
+        use = samples.usable[:, k]
+        if np.any(use):
+            rows.append((name, unit, *(f'{np.sqrt(np.mean(x[use, k] ** 2)):.3g}' for x in (
+                samples.tau, samples.tau - model, external))))
+    return _page(title, [
+        f'<h1>{escape(title)}</h1>', '<h2>While the joint moves, root mean square</h2>',
+        _table(('joint', 'unit', 'measured', 'not explained', 'external'), rows),
+        '<h2>Efforts</h2>', _picture(figure, joint_names, units, traces, columns=1)])
+
+
+def _page(title: str, body: Sequence[str]) -> str:
     return (f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}'
             f'</title><style>{STYLE}</style></head><body>\n' + '\n'.join(body)
             + '\n</body></html>\n')

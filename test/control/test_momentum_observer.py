@@ -84,6 +84,19 @@ def test_nothing_is_found_in_a_motion_of_a_perfect_model(arm, smooth):
         assert errors[0] / errors[1] == pytest.approx(QUARTER, rel=0.1)
 
 
+def test_torques_may_come_without_friction(arm):
+    def torques(t):
+        return rbd_ros.inverse_dynamics(arm, *swing(t))
+
+    def all_torques(t):
+        return torques(t) + rbd_ros.friction_torques(arm, swing(t)[1])
+
+    times = np.arange(0.0, 0.1, 1e-3)
+    without = observe(arm, times, swing, torques, friction=False)
+    assert relative_error(without, observe(arm, times, swing, all_torques)) < 1e-6
+    assert np.max(np.abs(observe(arm, times, swing, torques))) > 1.0
+
+
 def test_a_push_on_a_moving_robot_is_filtered_by_the_first_order(arm):
     def torques(t):
         q, v, a = swing(t)

@@ -1,0 +1,153 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""``rbd_ros replay``: what a model makes of a recording, sample by sample."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+import sys
+from typing import NamedTuple
+
+import numpy as np
+from rbd_ros import batch
+from rbd_ros.cli.options import (add_list, add_reading, add_robot, joint_vector, load_robot,
+                                 number_of_joint, reading_of)
+from rbd_ros.cli.parser import UsageError
+from rbd_ros.cli.progress import progress, Update
+from rbd_ros.control.momentum_observer import MomentumObserver
+from rbd_ros.identification.pipeline import model_torques, read_samples
+from rbd_ros.identification.report import replay_report
+from rbd_ros.identification.signals import Samples
+from rbd_ros.identification.tables import SUFFIXES, write_table
+from rbd_ros.model.drive_files import load_drives
+from rbd_ros.model.model import Model
+from rbd_ros.texts import listed
+from rbd_ros.whole_files import whole_files
+
+# 1/s
+GAIN = 25.0
+MATRICES, VECTORS = ('M', 'C'), ('g', 'Cv', 'friction')
+# Samples between two signs of life.
+PERIOD = 500
+
+
+class Replay(NamedTuple):
+    """Efforts of a model for the samples of a recording, each of the shape (samples, nv)."""
+
+    model: np.ndarray
+    friction: np.ndarray
+    external: np.ndarray
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    add_robot(parser, lock=True)
+    parser.add_argument('recording', metavar='RECORDING',
+                        help='bag (directory, .mcap, .db3) or table (.csv, .parquet)')
+    parser.add_argument('-o', '--output', required=True, metavar='TABLE',
+                        help='.csv or .parquet: for each joint, position, velocity, effort, '
+                             'model_effort and external_effort')
+    parser.add_argument('--params', metavar='FILE',
+                        help='dynamics.param.yaml of the robot: its friction and rotors')
+    add_list(parser, '--terms', metavar='NAME',
+             help=f'further columns, also with commas between: {", ".join(MATRICES + VECTORS)}')
+    add_list(parser, '--gain', type=number_of_joint, metavar='[JOINT=]NUMBER',
+             help='of the momentum observer that finds external efforts, 1/s (default: 25)')
+    parser.add_argument('--plot', nargs='?', const='', metavar='FILE',
+                        help='also write a report with plots (default: the table, as .html)')
+    add_reading(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Compute and write the table; return 2 if the model does not explain the recording at all."""
+    terms = _terms(options.terms)
+    table = Path(options.output)
+    if table.suffix not in SUFFIXES:
+        raise UsageError(f'-o {table}: the name must end in {" or ".join(SUFFIXES)}')
+    plot = None if options.plot is None else Path(options.plot or table.with_suffix('.html'))
+    model = load_robot(options)
+    if options.params is not None:
+        model = load_drives(model, options.params)
+    gain = joint_vector(model, '--gain', options.gain, np.full(model.nv, GAIN))
+    samples = read_samples(model, options.recording, reading_of(options))
+    for note in samples.notes:
+        print(f'note: {note}', file=sys.stderr)
+    with progress('replay') as update:
+        replay = _replay(model, samples, gain, update)
+    units = ['N m' if angular else 'N' for angular in model.angular]
+    with whole_files(table) as (draft,):
+        names, columns = _table(model, samples, replay, terms)
+        write_table(draft, names, *columns)
+    if plot is not None:
+        with whole_files(plot) as (draft,):
+            draft.write_text(replay_report(
+                f'{model.name}: {options.recording}', model.velocity_names, units, samples,
+                replay.model, replay.external), encoding='utf-8')
+    return _tell(model, samples, replay, units)
+
+
+def _terms(given: list[str]) -> list[str]:
+    """Return the names of terms, which may have commas between them."""
+    terms = [term for words in given for term in words.split(',') if term]
+    unknown = [term for term in terms if term not in MATRICES + VECTORS]
+    if unknown:
+        raise UsageError(f"--terms: there is no '{unknown[0]}', only "
+                         + listed(MATRICES + VECTORS))
+    return list(dict.fromkeys(terms))
+
+
+def _replay(model: Model, samples: Samples, gain: np.ndarray, update: Update) -> Replay:
+    """Return the efforts of the model, and those that something outside exerts."""
+    efforts, friction = model_torques(model, samples)
+    # Friction has passed the filter of the efforts; that of the observer's model has not.
+    observer = MomentumObserver(model, gain, friction=False, longest_gap=1.5 / samples.rate)
+    external = np.zeros_like(samples.tau)
+    rigid = samples.tau - friction
+    for k in range(len(samples)):
+        external[k] = observer.update(samples.time[k], samples.q[k], samples.v[k], rigid[k])
+        if k % PERIOD == 0:
+            update(k, len(samples))
+    return Replay(efforts, friction, external)
+
+
+def _table(model: Model, samples: Samples, replay: Replay, terms: list[str]
+           ) -> tuple[list[str], list[np.ndarray]]:
+    """Return the names of all columns, and the columns."""
+    names, columns = ['time'], [samples.time]
+    for label, values in (('position', samples.q), ('velocity', samples.v),
+                          ('effort', samples.tau), ('model_effort', replay.model),
+                          ('external_effort', replay.external)):
+        names += [f'{joint}/{label}' for joint in model.velocity_names]
+        columns.append(values)
+    if terms:
+        found = batch.all_terms(model, samples.q, samples.v)
+        values = {'M': found.M, 'C': found.C, 'g': found.g, 'Cv': found.coriolis_torques,
+                  'friction': replay.friction}
+        for term in terms:
+            names += [f'{joint}/{term}{column}' for joint in model.velocity_names
+                      for column in ([f'/{name}' for name in model.velocity_names]
+                                     if term in MATRICES else [''])]
+            columns.append(values[term].reshape(len(samples), -1))
+    return names, columns
+
+
+def _tell(model: Model, samples: Samples, replay: Replay, units: list[str]) -> int:
+    """Print the errors by joint, and return the exit code."""
+    error, use = samples.tau - replay.model, samples.usable
+    for k, (name, unit) in enumerate(zip(model.velocity_names, units)):
+        if np.any(use[:, k]):
+            measured, left, outside = (np.sqrt(np.mean(x[use[:, k], k] ** 2))
+                                       for x in (samples.tau, error, replay.external))
+            print(f'{name:32s} RMS {measured:9.4g} {unit} measured, {left:9.4g} {unit} not '
+                  f'explained, {outside:9.4g} {unit} external')
+        else:
+            print(f'{name:32s} does not move')
+    whole = np.sum(samples.tau[use] ** 2)
+    relative = np.sqrt(np.sum(error[use] ** 2) / whole) if whole > 0.0 else np.inf
+    print(f'relative error while joints move: {100.0 * relative:.3g} %')
+    if relative < 1.0:
+        return 0
+    print('doubtful: the model explains nothing of the efforts; look at their sign and unit, the '
+          'names of the joints and gravity', file=sys.stderr)
+    return 2

@@ -1,0 +1,191 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""``rbd_ros replay``: efforts of a model and from outside, of a motion that was simulated."""
+
+import re
+
+from command_line import ARM, code_of, one_line
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros import batch
+from rbd_ros.cli.main import main
+from rbd_ros.identification import Recording, write_recording
+from rbd_ros.identification.tables import read_table
+from rbd_ros.model import save_drives, with_friction
+
+RATE, SECONDS = 250.0, 12.0
+# s: what the filter and the observer need after the beginning and before the end.
+EDGE = 1.5
+# Of the largest effort: what the filter takes off slow sines, and the resampling adds.
+FILTERED = 2e-3
+# Exact, after rounding of sums.
+EXACT = 1e-9
+FORCE = np.array([0.5, 0.0, -0.3, 12.0, -8.0, 5.0])
+
+
+@pytest.fixture(scope='module')
+def arm():
+    """Return the demo arm with friction that its URDF lacks, smooth for the filter's sake."""
+    model = rbd_ros.load_urdf(ARM)
+    return with_friction(model, damping=np.full(7, 4.0), effort_offset=np.linspace(-2.0, 2.0, 7))
+
+
+def motion(t):
+    """Return q, v and a of seven joints."""
+    omega = 1.0 + 0.25 * np.arange(7.0)
+    angle = np.outer(t, omega) + np.arange(7.0)
+    return 0.5 * np.sin(angle), 0.5 * omega * np.cos(angle), -0.5 * omega ** 2 * np.sin(angle)
+
+
+@pytest.fixture(scope='module')
+def folder(arm, tmp_path_factory):
+    """Return a folder with recordings, and the parameters of the drives."""
+    path = tmp_path_factory.mktemp('replay')
+    t = np.arange(0.0, SECONDS, 1.0 / RATE)
+    q, v, a = motion(t)
+    efforts = batch.inverse_dynamics(arm, q, v, a) + rbd_ros.friction_torques(arm, v)
+    names = arm.velocity_names
+    write_recording(path / 'free.csv', Recording('free', names, t, q, v, efforts))
+    write_recording(path / 'pushed.csv', Recording(
+        'pushed', names, t, q, v, efforts - external(arm, q)))
+    write_recording(path / 'other.csv', Recording(
+        'other', ('one', *names[1:]), t, q, v, efforts * np.array([0.1] + [1.0] * 6)))
+    write_recording(path / 'wrong.csv', Recording('wrong', names, t, q, v, -efforts))
+    save_drives(arm, path / 'drives.yaml')
+    return path
+
+
+def external(model, q):
+    """Return J^T f of a constant wrench on the tool, at many configurations."""
+    return np.array([rbd_ros.body_jacobian(model, one, 'tool').T @ FORCE for one in q])
+
+
+def replay(folder, recording, *options, code=0):
+    """Return the columns that the command writes, by name, away from both ends."""
+    path = folder / 'replay.csv'
+    assert code_of('replay', ARM, str(folder / recording), '-o', str(path), '--params',
+                   str(folder / 'drives.yaml'), *options) == code
+    names, data = read_table(path)
+    keep = (data[:, 0] > data[0, 0] + EDGE) & (data[:, 0] < data[-1, 0] - EDGE)
+    return dict(zip(names, data[keep].T))
+
+
+def columns(model, table, label):
+    """Return what is in the columns of all joints."""
+    return np.stack([table[f'{joint}/{label}'] for joint in model.velocity_names], axis=1)
+
+
+def test_model_efforts_are_those_of_the_robot_and_nothing_comes_from_outside(arm, folder):
+    table = replay(folder, 'free.csv')
+    q, v, a = motion(table['time'])
+    expected = batch.inverse_dynamics(arm, q, v, a) + rbd_ros.friction_torques(arm, v)
+    size = np.max(np.abs(expected))
+    for label in ('model_effort', 'effort'):
+        assert np.max(np.abs(columns(arm, table, label) - expected)) < FILTERED * size
+    assert np.max(np.abs(columns(arm, table, 'external_effort'))) < FILTERED * size
+    assert np.max(np.abs(columns(arm, table, 'position') - q)) < FILTERED
+    assert np.max(np.abs(columns(arm, table, 'velocity') - v)) < FILTERED
+
+
+def test_external_efforts_follow_the_push_with_the_gain(arm, folder):
+    for gain in (10.0, 50.0):
+        table = replay(folder, 'pushed.csv', '--gain', '3', *(
+            f'{joint}={gain}' for joint in arm.velocity_names))
+        time, found = table['time'], columns(arm, table, 'external_effort')
+        # dr/dt = gain (push - r), from a time so early that its beginning is forgotten.
+        fine = np.arange(0.0, SECONDS, 1e-3)
+        push = external(arm, motion(fine)[0])
+        r = np.zeros_like(push)
+        for k in range(1, len(fine)):
+            mean = 0.5 * (push[k] + push[k - 1])
+            r[k] = mean + (r[k - 1] - mean) * np.exp(-gain * 1e-3)
+        expected = np.array([np.interp(time, fine, column) for column in r.T]).T
+        assert np.max(np.abs(expected)) > 5.0
+        assert np.max(np.abs(found - expected)) < 0.02 * np.max(np.abs(expected))
+
+
+def test_without_the_drives_their_friction_is_external(arm, folder):
+    path = folder / 'rigid.csv'
+    assert main(['replay', ARM, str(folder / 'free.csv'), '-o', str(path)]) == 0
+    names, data = read_table(path)
+    table = dict(zip(names, data[400:-400].T))
+    difference = columns(arm, table, 'effort') - columns(arm, table, 'model_effort')
+    urdf = rbd_ros.load_urdf(ARM)
+    v = motion(table['time'])[1]
+    expected = rbd_ros.friction_torques(arm, v) - rbd_ros.friction_torques(urdf, v)
+    assert np.max(np.abs(difference - expected)) < 0.02 * np.max(np.abs(expected))
+
+
+def test_terms_on_request_are_those_of_the_plain_functions(arm, folder):
+    table = replay(folder, 'free.csv', '--terms', 'M,C', 'g', '--terms', 'Cv,friction')
+    q, v = columns(arm, table, 'position'), columns(arm, table, 'velocity')
+    names = arm.velocity_names
+    for k in (0, 100, -1):
+        terms = rbd_ros.all_terms(arm, q[k], v[k])
+        for term, matrix in (('M', terms.M), ('C', terms.C)):
+            found = [[table[f'{row}/{term}/{column}'][k] for column in names] for row in names]
+            assert np.allclose(found, matrix, atol=EXACT)
+        for term, vector in (('g', terms.g), ('Cv', terms.coriolis_torques)):
+            assert np.allclose([table[f'{name}/{term}'][k] for name in names], vector, atol=EXACT)
+    friction = columns(arm, table, 'friction')
+    assert np.max(np.abs(friction - rbd_ros.friction_torques(arm, v))) < 0.01 * np.max(friction)
+    assert not any('/M' in name or '/g' in name for name in replay(folder, 'free.csv'))
+
+
+def test_joints_are_renamed_efforts_scaled_and_a_part_is_taken(arm, folder):
+    first = arm.velocity_names[0]
+    table = replay(folder, 'other.csv', '--rename', f'one={first}', '--scale', f'{first}=10',
+                   '--from', '2', '--to', '8')
+    assert table['time'][0] >= 2.0 + EDGE and table['time'][-1] <= 8.0 - EDGE
+    assert np.max(np.abs(columns(arm, table, 'external_effort'))) < FILTERED * np.max(
+        np.abs(columns(arm, table, 'effort')))
+
+
+def test_a_report_has_the_plots_inside(arm, folder):
+    replay(folder, 'free.csv', '--plot')
+    page = (folder / 'replay.html').read_text()
+    assert all(joint in page for joint in arm.velocity_names)
+    assert 'data:image/png;base64,' in page and 'src="http' not in page
+    replay(folder, 'free.csv', '--plot', str(folder / 'other.html'))
+    assert (folder / 'other.html').exists()
+
+
+def test_parquet_is_written_too(arm, folder):
+    path = folder / 'replay.parquet'
+    assert code_of('replay', ARM, str(folder / 'free.csv'), '-o', str(path)) == 0
+    names, data = read_table(path)
+    assert names[0] == 'time' and f'{arm.velocity_names[0]}/external_effort' in names
+    assert len(data) > 1000
+
+
+def test_errors_are_printed_by_joint(arm, folder, capsys):
+    replay(folder, 'pushed.csv')
+    *joints, last = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in joints] == list(arm.velocity_names)
+    assert re.match(r'relative error while joints move: [\d.]+ %$', last)
+
+
+def test_a_recording_of_the_wrong_sign_ends_with_exit_code_2(folder, capsys):
+    replay(folder, 'wrong.csv', code=2)
+    assert 'doubtful: the model explains nothing' in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.parametrize('arguments, message', [
+    (['nothing.csv', '-o', 'a.csv'], 'nothing.csv: '),
+    (['free.csv', '-o', 'a.txt'], r'the name must end in \.csv or \.parquet'),
+    (['free.csv'], 'required: -o/--output'),
+    (['free.csv', '-o', 'a.csv', '--terms', 'M,K'], "--terms: there is no 'K', only M, C, g"),
+    (['free.csv', '-o', 'a.csv', '--gain', '0'], 'gain must be positive'),
+    (['free.csv', '-o', 'a.csv', '--scale', 'elbow'], "'elbow' is not JOINT=FACTOR"),
+    (['free.csv', '-o', 'a.csv', '--rename', 'elbow'], "'elbow' is not OLD=NEW"),
+    (['free.csv', '-o', 'a.csv', '--from', '99'], 'no states between'),
+    (['other.csv', '-o', 'a.csv'], "'shoulder_pan', which was not recorded"),
+    (['free.csv', '-o', 'a.csv', '--params', 'none.yaml'], 'none.yaml cannot be read')])
+def test_what_is_refused_leaves_no_file(folder, capsys, monkeypatch, tmp_path, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    for name in ('free.csv', 'other.csv'):
+        (tmp_path / name).symlink_to(folder / name)
+    assert code_of('replay', ARM, *arguments) == 1
+    assert re.search(message, one_line(capsys))
+    assert sorted(file.name for file in tmp_path.iterdir()) == ['free.csv', 'other.csv']
