@@ -127,14 +127,10 @@ class _Search:
             use = np.flatnonzero(samples.usable[rows, j])
             if len(use) <= 2 * columns.shape[2]:
                 continue
-            X = columns[rows[use], j]
-            size = np.linalg.norm(X, axis=0)
-            size[size == 0.0] = 1.0
-            U, sigma, Vt = np.linalg.svd(X / size, full_matrices=False)
+            U, sigma, Vt = np.linalg.svd(columns[rows[use], j], full_matrices=False)
             shown = sigma > SHOWN * sigma[0]
             self.joints.append(_Explained(
-                j, use, U[:, shown], (Vt[shown] / sigma[shown, None] / size).T,
-                rates[rows[use], j]))
+                j, use, U[:, shown], (Vt[shown] / sigma[shown, None]).T, rates[rows[use], j]))
 
     def efforts(self, seconds: float) -> np.ndarray:
         """Return the efforts that were measured some time later."""

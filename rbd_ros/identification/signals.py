@@ -262,8 +262,7 @@ class _Signals:
                 low_pass(x, rate, cutoff, derivative=known),
                 low_pass(x, rate, cutoff, derivative=known + 1),
                 low_pass(stretch.effort, rate, cutoff, lead=lead),
-                _widened(stretch.saturated, int(np.ceil(SMEAR / cutoff * rate))), inner,
-                np.full(len(inner), k)))
+                stretch.saturated, inner, np.full(len(inner), k)))
         time, q, v, a, tau, saturated, inner, segment = [
             np.concatenate(column) for column in zip(*parts)]
         threshold = self._standstill
@@ -274,6 +273,9 @@ class _Signals:
         moving = np.abs(v) > threshold
         # A drive that holds still at a constant effort is not at its limit.
         saturated &= moving
+        for k in range(len(parts)):
+            saturated[segment == k] = _widened(saturated[segment == k],
+                                               int(np.ceil(SMEAR / cutoff * rate)))
         notes = list(self.notes)
         if np.any(saturated):
             share = np.mean(saturated, axis=0)

@@ -88,20 +88,20 @@ def even_stretches(model: Model, recording: Recording) -> tuple[list[Stretch], f
                              'hundreds')
     time, notes = recording.time, []
     steps = np.diff(time)
-    gap = max(GAP_PERIODS * np.median(steps), GAP_SECONDS)
+    usual = np.median(steps)
+    kept = np.flatnonzero(np.concatenate(([True], steps >= CROWDED * usual)))
+    if len(kept) < len(time):
+        notes.append(f'{len(time) - len(kept)} states left out that come less than '
+                     f'{1e3 * CROWDED * usual:.3g} ms after another')
+    steps, gap = np.diff(time[kept]), max(GAP_PERIODS * usual, GAP_SECONDS)
     period = np.mean(steps[steps <= gap])
-    crowded = np.concatenate(([False], steps < CROWDED * period))
-    if np.any(crowded):
-        notes.append(f'{np.sum(crowded)} states left out that come less than '
-                     f'{1e3 * CROWDED * period:.3g} ms after another')
     position = np.array(recording.position)
     for joint, q, _ in model.moving_joints:
         if joint.kind == 'continuous':
             position[:, q] = np.unwrap(position[:, q], axis=0)
     saturated = np.stack([_saturated(x, limit) for x, limit in zip(
         effort.T, model.effort_limit)], axis=1)
-    kept = np.flatnonzero(~crowded)
-    breaks = np.flatnonzero(np.diff(time[kept]) > gap) + 1
+    breaks = np.flatnonzero(steps > gap) + 1
     if len(breaks):
         notes.append(f'{len(breaks)} gaps longer than {1e3 * gap:.3g} ms, the longest '
                      f'{np.max(steps):.3g} s; nothing is put into them')
