@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import rbd_ros
-from rbd_ros import analysis, batch, identification
+from rbd_ros import analysis, batch, control, identification
 from rbd_ros import model as models
 
 # Samples of a recording, and states of a batch
@@ -160,6 +160,8 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
         'analysis.task_space_dynamics': one(analysis.task_space_dynamics, model, q, v, tip),
         'analysis.torque_regressor': one(analysis.torque_regressor, model, q, v, a),
         'analysis.world_jacobian_dot': one(analysis.world_jacobian_dot, model, q, v, tip),
+
+        'control.friction_compensation': one(control.friction_compensation, model, v),
 
         'batch.all_terms': batched(batch.all_terms, *many[:2]),
         'batch.forward_dynamics': batched(batch.forward_dynamics, *many[:3]),
