@@ -14,7 +14,8 @@ import struct
 from builtin_interfaces.msg import Time
 import numpy as np
 from rbd_ros.model.urdf import load_urdf_string
-from rbd_ros.ros.messages import OPTIONAL, Outputs, TOPICS
+from rbd_ros.ros.messages import (C_RATE, CommandMessages, COMMANDS, Outputs, TASK_INERTIA,
+                                  TOPICS)
 from rbd_ros.ros.publishing import QUIETLY
 from rbd_ros.ros.subscriptions import DESCRIPTION_QOS
 import rclpy
@@ -47,18 +48,20 @@ class CopyingNode(Node):
         model = load_urdf_string(message.data)
         n = model.nv
         values = {'q': np.zeros(model.nq), 'com': np.zeros(3), 'com_jacobian': np.zeros((3, n)),
-                  **dict.fromkeys(('v', 'g', 'coriolis_torques', 'g_rate', 'commands'),
-                                  np.zeros(n)),
-                  **dict.fromkeys(('M', 'C', 'M_rate'), np.zeros((n, n)))}
-        outputs = Outputs(model, 1, model.velocity_names)
-        self._messages = {topic: bytearray(outputs.message(topic, Time(), 'world', values))
-                          for topic in TOPICS if topic not in OPTIONAL}
+                  **dict.fromkeys(('v', 'g', 'coriolis_torques', 'g_dot'), np.zeros(n)),
+                  **dict.fromkeys(('M', 'C', 'M_dot'), np.zeros((n, n)))}
+        outputs = Outputs(model, 1)
+        # In their order; what the dynamics node withholds without efforts and a task is left out.
+        self._messages = {COMMANDS: bytearray(CommandMessages().message(values['g']))}
+        self._messages.update(
+            (topic, bytearray(outputs.message(topic, Time(), 'world', values)))
+            for topic in TOPICS if topic not in (COMMANDS, C_RATE, TASK_INERTIA))
         gc.freeze()
 
     def _on_joint_state(self, raw):
         stamp, = STAMP.unpack_from(raw)
         for topic, message in self._messages.items():
-            if topic != '~/effort_commands':
+            if topic != COMMANDS:
                 message[4:12] = stamp
             self._publishers_of[topic].publish(bytes(message))
 

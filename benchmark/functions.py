@@ -162,6 +162,8 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
         'analysis.torque_regressor': one(analysis.torque_regressor, model, q, v, a),
         'analysis.world_jacobian_dot': one(analysis.world_jacobian_dot, model, q, v, tip),
 
+        'control.friction_compensation': one(control.friction_compensation, model, v),
+
         'batch.all_terms': batched(batch.all_terms, *many[:2]),
         'batch.forward_dynamics': batched(batch.forward_dynamics, *many[:3]),
         'batch.forward_dynamics_derivatives': batched(batch.forward_dynamics_derivatives,

@@ -72,7 +72,9 @@ def node(results: dict) -> list[str]:
 def start(results: dict) -> list[str]:
     """Return how long the node takes to start."""
     return [f'From its start to its first output the node takes {median(results["warm"]):.1f} s, '
-            f'and {results["cold"]:.0f} s', 'where its kernels have to be compiled first.']
+            f'and {results["cold"]:.0f} s',
+            'where its kernels have to be compiled first; all kernels of the library take '
+            f'{results["all kernels"]:.0f} s.']
 
 
 def soak(results: dict) -> list[str]:

@@ -3,7 +3,7 @@
 """
 Compiled kernels on disk: whatever state the files are in, the kernels work.
 
-What it gains: kernels are compiled once, not for twenty seconds in every process. numba has a
+What it gains: kernels are compiled once, not for up to a minute in every process. numba has a
 cache of its own, but that ends the program if a file is damaged, the disk is full or no directory
 can be written, and it trusts files whoever wrote them, although pickles are code.
 What guards it: files begin with a digest, and are read only if nobody else can write to them. Any

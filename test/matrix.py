@@ -110,13 +110,16 @@ def try_out(place: Place, options: list[str]) -> Row:
     asked = f'import importlib.metadata as m; print(*map(m.version, {PACKAGES}))'
     versions = subprocess.run([python, '-c', asked], check=True, capture_output=True,
                               text=True).stdout.split()
-    failed = run([python, '-m', 'pytest', '-q', '-p', 'no:cacheprovider',
-                  f'--basetemp={FOLDER / "tmp"}', *options], log)
+    code = run([python, '-m', 'pytest', '-q', '-p', 'no:cacheprovider',
+                f'--basetemp={FOLDER / "tmp"}', *options], log)
     lines = log.read_text(encoding='utf-8').splitlines()
-    if failed:
-        print(*(line for line in lines if line.startswith(('FAILED', 'ERROR', 'E  '))), sep='\n')
-    return Row(f'3.{place.minor}', place.age, tuple(versions), lines[-1].strip('= '),
-               monotonic() - start, not failed)
+    if code:
+        print(*(line for line in lines if line.startswith(('FAILED', 'ERROR test', 'E  '))),
+              sep='\n')
+    # Whoever is killed says nothing in the end.
+    result = lines[-1].strip('= ') if code >= 0 else f'ended by signal {-code}'
+    return Row(f'3.{place.minor}', place.age, tuple(versions), result, monotonic() - start,
+               not code)
 
 
 def main() -> None:

@@ -3,9 +3,12 @@
 """The messages of the node, which are written to in their serialized form."""
 
 from functools import partial
+import gc
+from pathlib import Path
+import runpy
 
 from builtin_interfaces.msg import Time
-from harness import TOPICS
+from harness import ros, TOPICS
 import numpy as np
 import pytest
 from rbd_ros import with_gravity, Workspace
@@ -16,9 +19,10 @@ from rbd_ros.ros.serialized_messages import field, Template
 from rclpy.serialization import deserialize_message, serialize_message
 from robots import random_tree
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, Header
+from std_msgs.msg import Float64MultiArray, Header, String
 from visualization_msgs.msg import Marker, MarkerArray
 
+ROOT = Path(__file__).parents[2]
 VECTORS = {'~/gravity_torques': 'g', '~/coriolis_torques': 'coriolis_torques',
            '~/gravity_torques_rate': 'g_dot'}
 TWIST = ('wx', 'wy', 'wz', 'vx', 'vy', 'vz')
@@ -155,3 +159,17 @@ def test_what_is_left_in_memory_is_not_taken_for_the_numbers():
         filled = template.fill(Time(sec=3), {'effort': [0.5]})
         assert deserialize_message(filled, JointState) == JointState(
             header=Header(stamp=Time(sec=3)), name=['joint'], effort=[0.5])
+
+
+def test_the_node_that_the_benchmark_compares_with_publishes_as_much():
+    copying = runpy.run_path(str(ROOT / 'benchmark/copying_node.py'))
+    arm = (ROOT / 'urdf/demo_arm.urdf').read_text(encoding='utf-8')
+    with ros():
+        node = copying['CopyingNode']()
+        node._on_description(String(data=arm))
+        assert list(node._messages) == [
+            topic for topic in TOPICS if topic not in ('~/coriolis_matrix_rate', '~/task_inertia')]
+        whole = deserialize_message(bytes(node._messages['~/dynamics']), TOPICS['~/dynamics'])
+        assert len(whole.mass_matrix) == 49
+        node.destroy_node()
+    gc.unfreeze()
