@@ -60,7 +60,7 @@ def test_defaults_in_the_readme_are_those_of_the_node():
     assert len(rows) > 20
     checked = 0
     for names, default in rows:
-        first = DESCRIPTIONS[re.search(r'`(\w+)`', names)[1]][0]
+        first = DESCRIPTIONS[re.search(r'`([\w.]+)`', names)[1]][0]
         if isinstance(first, bool) or not re.match(r'[\d.\[]', default):
             continue
         assert [float(x) for x in re.findall(r'-?[\d.]+', default.partition(';')[0])] == list(
