@@ -74,7 +74,7 @@ def test_times_in_the_readme_are_those_of_the_benchmark():
     assert 'in one call' in block and 'the node at 1 kHz' in block
     assert block in RESULTS
     version, = re.findall(r'^\| pin \| ([\d.]+) \|', RESULTS, re.MULTILINE)
-    assert version.startswith(re.search(r'compares with Pinocchio ([\d.]+),', README)[1])
+    assert version.startswith(re.search(r'Pinocchio ([\d.]+), both', README)[1])
 
 
 # -- Every public function has its time. ---------------------------------------------------------
