@@ -102,7 +102,6 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
                                             tau),
         'forward_kinematics': one(rbd_ros.forward_kinematics, model, q),
         'friction_torques': one(rbd_ros.friction_torques, model, v),
-        'control.friction_compensation': one(control.friction_compensation, model, v),
         'gravity_torques': one(rbd_ros.gravity_torques, model, q),
         'hybrid_dynamics': one(rbd_ros.hybrid_dynamics, model, q, v, a, tau, prescribed),
         'hybrid_dynamics_derivatives': one(rbd_ros.hybrid_dynamics_derivatives, model, q, v, a,
