@@ -80,7 +80,7 @@ setup(
             'pyarrow',               # tables in Parquet
             'matplotlib',            # the plots of reports
             'distributed',           # a cluster of two workers, one of which is killed
-            'mujoco>=3',             # physics by others, for recordings of a robot
+            'mujoco>=4; python_version >= "3.11"',   # physics by others, for recordings
             'pin',                   # Pinocchio, the oracle
             'example-robot-data',    # 69 real robots
             'ros-ament-flake8==0.19.2',      # ament's style rules, and what they are made of
