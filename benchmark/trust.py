@@ -84,10 +84,10 @@ CASES: dict[str, tuple[Callable[[Path], tuple[rbd_ros.Model, Recording]], float]
 def evaluate(model: rbd_ros.Model, recording: Recording, share: float) -> Iterator[Result]:
     """Return what is reached with free base parameters, then with a robot that can exist."""
     middle = share * (recording.time[-1] - recording.time[0])
-    # A part alone is too short to tell a delay of milliseconds.
-    used = identification.prepare(model, recording.part(stop=middle), delay=0.0)
-    other = identification.prepare(model, recording.part(start=middle), delay=0.0,
-                                   cutoff=used.cutoff)
+    used = identification.prepare(model, recording.part(stop=middle))
+    # Nothing is fitted to the other part, the delay neither.
+    other = identification.prepare(model, recording.part(start=middle),
+                                   delay=used.delay_removed, cutoff=used.cutoff)
     rest = identification.partial(model, other)
     for consistent in (False, True):
         start = process_time()

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import partial as bound
 import json
 from math import isfinite
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 import warnings
@@ -96,16 +97,21 @@ def run(options: argparse.Namespace) -> int:
                                           reduce=_reduction(options)), paths, progress=update,
                                     **spread))
     reduced = [parts[k] for k in range(len(paths))]
-    answer = _answer(options, model, merge(*(part for part, _ in reduced)),
-                     [excerpt for _, excerpt in reduced])
+    excerpts = [excerpt for _, excerpt in reduced]
+    answer = _answer(options, model, merge(*(part for part, _ in reduced)), excerpts)
+    compare = bound(compare_recording, urdf=model, fit=answer.model)
     with progress('comparing') as update:
-        compared = dict(map_recordings(bound(compare_recording, urdf=model, fit=answer.model,
-                                             reading=reading), paths + kept, progress=update,
+        compared = dict(map_recordings(bound(compare, reading=reading), paths, progress=update,
                                        **spread))
-    errors = [compared[k][0] for k in range(len(paths) + len(kept))]
-    comparisons = [compared[k][1] for k in range(len(paths) + len(kept))]
-    for k in range(len(paths), len(comparisons)):
-        comparisons[k] = comparisons[k]._replace(name=f'{comparisons[k].name} (validation)')
+    if kept:
+        # Nothing is fitted to these, the delay neither.
+        same = reading._replace(delay=float(np.median([one.delay_removed for one in excerpts])))
+        with progress('validating') as update:
+            for k, (error, comparison) in map_recordings(bound(compare, reading=same), kept,
+                                                         progress=update, **spread):
+                compared[len(paths) + k] = error, comparison._replace(
+                    name=f'{comparison.name} (validation)')
+    errors, comparisons = zip(*(one for _, one in sorted(compared.items(), key=itemgetter(0))))
     result = _result(model, answer, paths, kept, errors, comparisons)
     with whole_files(*(Path(options.output, name) for name in FILES)) as drafts:
         with warnings.catch_warnings():

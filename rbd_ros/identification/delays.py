@@ -42,11 +42,14 @@ class Delay(NamedTuple):
         Time by which efforts come later than positions, s.
     deviation : float
         Its standard deviation, s; inf if the motion does not determine it.
+    explains : float
+        Share of the variance that is unexplained without a delay, and explained with it.
 
     """
 
     seconds: float
     deviation: float
+    explains: float
 
 
 def estimate_delay(model: Model, samples: Samples) -> Delay:
@@ -69,22 +72,25 @@ def estimate_delay(model: Model, samples: Samples) -> Delay:
     Returns
     -------
     Delay
-        With the fields ``seconds deviation``.
+        With the fields ``seconds deviation explains``.
 
     """
-    search = _Search(model, samples)
+    search, unknown = _Search(model, samples), Delay(0.0, np.inf, 0.0)
     if not search.joints:
-        return Delay(0.0, np.inf)
+        return unknown
     seconds, is_shown = search.coarse()
     if not is_shown:
-        return Delay(0.0, np.inf)
+        return unknown
     for _ in range(STEPS):
         step = search.evidence(seconds)[0]
         seconds = float(np.clip(seconds + step, -search.largest, search.largest))
         if abs(step) < STEP:
             break
     _, deviation = search.evidence(seconds)
-    return Delay(seconds, deviation) if deviation < search.largest else Delay(0.0, np.inf)
+    if deviation >= search.largest:
+        return unknown
+    explains = -np.expm1(search.cost(seconds) - search.cost(0.0))
+    return Delay(seconds, deviation, float(explains))
 
 
 class _Explained(NamedTuple):
@@ -137,22 +143,27 @@ class _Search:
         return np.concatenate([spline(time + seconds)
                                for spline, time in zip(self._splines, self._times)])
 
+    def cost(self, seconds: float) -> float:
+        """Return the logarithm of the unexplained variance, averaged over the rows."""
+        efforts = self.efforts(seconds)
+        total = 0.0
+        for one in self.joints:
+            y = efforts[one.rows, one.joint]
+            unexplained = y - one.U @ (one.U.T @ y)
+            # Likelihood of noise whose variance is unknown, joint by joint.
+            least = np.finfo(float).eps ** 2 * (y @ y) + np.finfo(float).tiny
+            total += len(y) * np.log(unexplained @ unexplained + least)
+        return float(total / sum(len(one.rows) for one in self.joints))
+
     def coarse(self) -> tuple[float, bool]:
         """Return the delay of a grid that explains the efforts best, and if it is significant."""
         steps = int(self.largest / self._step)
         grid = self._step * np.arange(-steps, steps + 1)
-        cost, weight = np.zeros(len(grid)), sum(len(one.rows) for one in self.joints)
-        for k, seconds in enumerate(grid):
-            efforts = self.efforts(seconds)
-            for one in self.joints:
-                y = efforts[one.rows, one.joint]
-                unexplained = y - one.U @ (one.U.T @ y)
-                # Likelihood of noise whose variance is unknown, joint by joint.
-                least = np.finfo(float).eps ** 2 * (y @ y) + np.finfo(float).tiny
-                cost[k] += len(y) * np.log(unexplained @ unexplained + least) / weight
+        cost = np.array([self.cost(seconds) for seconds in grid])
         good = grid[cost <= np.min(cost) + np.log1p(EQUALS)]
         # Twice the logarithm of a likelihood; two rows count per period of the cut-off.
-        gain = (np.median(cost) - np.min(cost)) * 2.0 * weight / SAMPLES_PER_PERIOD
+        rows = sum(len(one.rows) for one in self.joints)
+        gain = (np.median(cost) - np.min(cost)) * 2.0 * rows / SAMPLES_PER_PERIOD
         columns = sum(one.U.shape[1] for one in self.joints)
         return (float(good[np.argmin(np.abs(good))]),
                 gain > BEYOND_CHANCE * np.sqrt(2.0 * columns))

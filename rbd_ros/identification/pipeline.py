@@ -48,6 +48,8 @@ class Reading(NamedTuple):
         Of bags.
     cutoff : float or None
         Of the filter, Hz; None: found by `motion_cutoff`.
+    delay : float or 'estimate'
+        Of the efforts, s, which is removed.
 
     """
 
@@ -57,6 +59,7 @@ class Reading(NamedTuple):
     stop: float | None = None
     topic: str | None = None
     cutoff: float | None = None
+    delay: float | str = 'estimate'
 
 
 def read_samples(model: Model, path: str | os.PathLike[str], reading: Reading) -> Samples:
@@ -81,7 +84,7 @@ def read_samples(model: Model, path: str | os.PathLike[str], reading: Reading) -
     recording = read_recording(path, topic=reading.topic, rename=reading.rename,
                                scale=reading.scale, start=reading.start, stop=reading.stop,
                                joints=model.velocity_names)
-    return prepare(model, recording, cutoff=reading.cutoff)
+    return prepare(model, recording, cutoff=reading.cutoff, delay=reading.delay)
 
 
 def model_torques(model: Model, samples: Samples) -> tuple[np.ndarray, np.ndarray]:

@@ -31,8 +31,10 @@ DISAGREE, HARDLY = 0.3, 0.05
 # Smallest number of states in a useful stretch.
 FEWEST = 10
 # A delay is removed if it is so many times its deviation, more than this share of the time between
-# samples, and not longer than a drive's, s.
-SIGNIFICANT, NOTICED, LONGEST_DELAY = 3.0, 0.01, 0.1
+# samples, explains this share of what is unexplained without it (what a robot's description lacks
+# can look like some milliseconds of delay, but does not become much smaller by one), and is not
+# longer than a drive's, s.
+SIGNIFICANT, NOTICED, EXPLAINS, LONGEST_DELAY = 3.0, 0.01, 0.25, 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,8 +136,8 @@ def prepare(model: Model, recording: Recording, *, cutoff: float | None = None,
         Cut-off of the filter, Hz; default: that of `motion_cutoff`.
     delay : float or 'estimate'
         Delay of the efforts relative to the positions, s, which is removed. By default it is
-        estimated (see `estimate_delay`), and removed if it is significant and not longer than
-        0.1 s.
+        estimated (see `estimate_delay`), and removed if it is significant, explains a good part of
+        what is unexplained otherwise, and is not longer than 0.1 s.
     standstill : float or array_like of shape (nv,), optional
         Velocities below which joints count as standing, rad/s or m/s; default: 3 % of the largest,
         but at least four standard deviations of the noise.
@@ -171,11 +173,12 @@ def prepare(model: Model, recording: Recording, *, cutoff: float | None = None,
     signals = _Signals(one, stretches, rate, cutoff, standstill, list(one.notes) + notes, model)
     if delay != 'estimate':
         lead = number('delay', delay)
-        return signals.samples(lead, Delay(lead, 0.0))
-    samples = signals.samples(0.0, Delay(0.0, np.inf))
+        return signals.samples(lead, Delay(lead, 0.0, 0.0))
+    samples = signals.samples(0.0, Delay(0.0, np.inf, 0.0))
     found = estimate_delay(model, samples)
     samples = replace(samples, delay=found.seconds, delay_deviation=found.deviation)
-    if abs(found.seconds) <= max(SIGNIFICANT * found.deviation, NOTICED / rate):
+    if (abs(found.seconds) <= max(SIGNIFICANT * found.deviation, NOTICED / rate)
+            or found.explains < EXPLAINS):
         return samples
     if abs(found.seconds) <= LONGEST_DELAY:
         return signals.samples(found.seconds, found)

@@ -46,7 +46,9 @@ def test_delays_are_found_to_a_fraction_of_a_sample(arm, loaded, rate, samples):
     assert abs(got.delay - delay) < 4.0 * got.delay_deviation
     assert got.delay_deviation * rate < PRECISE
     significant = abs(got.delay) > 3.0 * got.delay_deviation
-    assert got.delay_removed == (got.delay if significant else 0.0)
+    assert got.delay_removed in (0.0, got.delay)
+    # Less than a sample explains little, beside the noise.
+    assert (got.delay_removed != 0.0) == (abs(samples) >= 1.0)
     assert significant or samples < 1.0
 
 
