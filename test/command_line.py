@@ -2,7 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command ``rbd_ros``, for tests of what it prints."""
 
+from contextlib import contextmanager
 from pathlib import Path
+import signal
+import subprocess
+import sys
 
 from rbd_ros.cli.main import main
 
@@ -24,3 +28,17 @@ def one_line(capsys):
     assert captured.out == ''
     assert captured.err.count('\n') == 1 and captured.err.endswith('\n'), captured.err
     return captured.err
+
+
+@contextmanager
+def running(*arguments):
+    """Start a Python process that Ctrl-C ends, and kill it if it still runs at the end."""
+    # Shells let their background jobs ignore Ctrl-C, and children inherit that.
+    with subprocess.Popen(
+            [sys.executable, *arguments], cwd=ROOT, text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as process:
+        try:
+            yield process
+        finally:
+            process.kill()

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 
-from command_line import ARM, code_of, one_line, ROOT
+from command_line import ARM, code_of, one_line, ROOT, running
 import pytest
 import rbd_ros
 from rbd_ros.cli import main as command
@@ -114,11 +114,10 @@ def test_ctrl_c_ends_a_running_command_with_one_line():
             '    print("ready", flush=True); time.sleep(60)\n'
             'c.run = run\n'
             'import sys; from rbd_ros.cli.main import main; sys.exit(main(["check", "x"]))')
-    process = subprocess.Popen([sys.executable, '-c', code], cwd=ROOT, text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdout.readline() == 'ready\n'
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    with running('-c', code) as process:
+        assert process.stdout.readline() == 'ready\n'
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert err == 'interrupted; no file was changed\n'
 

@@ -4,10 +4,8 @@
 
 import re
 import signal
-import subprocess
-import sys
 
-from command_line import ARM, code_of, one_line, ROOT
+from command_line import ARM, code_of, one_line, running
 import numpy as np
 import pytest
 import rbd_ros
@@ -106,13 +104,12 @@ def test_what_is_refused_leaves_no_file(tmp_path, capsys, monkeypatch, arguments
 def test_ctrl_c_leaves_the_previous_file_and_nothing_else(tmp_path):
     path = tmp_path / 'a.csv'
     path.write_text('previous')
-    process = subprocess.Popen(
-        [sys.executable, '-m', 'rbd_ros.cli.main', 'excite', ARM, '-o', str(path), '--steps',
-         '100000'], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    while len(list(tmp_path.iterdir())) == 1 and process.poll() is None:
-        pass                        # until it has begun
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    with running('-m', 'rbd_ros.cli.main', 'excite', ARM, '-o', str(path),
+                 '--steps', '100000') as process:
+        while len(list(tmp_path.iterdir())) == 1 and process.poll() is None:
+            pass                    # until it has begun
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert (out, err) == ('', 'interrupted; no file was changed\n')
     assert [file.name for file in tmp_path.iterdir()] == ['a.csv']
