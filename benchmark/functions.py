@@ -159,6 +159,7 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
         'analysis.slotine_li_regressor': one(analysis.slotine_li_regressor, model, q, v, v, a),
         'analysis.task_space_dynamics': one(analysis.task_space_dynamics, model, q, v, tip),
         'analysis.torque_regressor': one(analysis.torque_regressor, model, q, v, a),
+        'analysis.trajectory_efforts': sampled(analysis.trajectory_efforts, model, time, Q, V),
         'analysis.world_jacobian_dot': one(analysis.world_jacobian_dot, model, q, v, tip),
 
         'control.friction_compensation': one(control.friction_compensation, model, v),

@@ -25,5 +25,6 @@ __getattr__, __dir__, __all__ = export(__name__, {
         'energy_regressor', 'momentum_regressor', 'slotine_li_regressor', 'torque_regressor'],
     'simulation': ['Motion', 'simulate', 'Simulator'],
     'task_space': ['task_space_dynamics', 'TaskSpaceDynamics'],
+    'trajectories': ['trajectory_efforts', 'TrajectoryEfforts'],
     'variation': ['Variation'],
 })

@@ -59,4 +59,8 @@ from rbd_ros.analysis.task_space import (
     task_space_dynamics as task_space_dynamics,
     TaskSpaceDynamics as TaskSpaceDynamics,
 )
+from rbd_ros.analysis.trajectories import (
+    trajectory_efforts as trajectory_efforts,
+    TrajectoryEfforts as TrajectoryEfforts,
+)
 from rbd_ros.analysis.variation import Variation as Variation

@@ -6,22 +6,19 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-import json
 from pathlib import Path
 import sys
 
 import numpy as np
 from rbd_ros.batch import inverse_dynamics
 from rbd_ros.cli.options import add_list, add_robot, joint_vector, load_robot, number_of_joint
-from rbd_ros.cli.parser import UsageError
 from rbd_ros.cli.progress import progress
+from rbd_ros.cli.trajectory_files import check_suffix, Trajectory, write_trajectory
 from rbd_ros.dynamics import friction_torques
 from rbd_ros.identification.excitation import Excitation, excitation_limits, excite, Limits
-from rbd_ros.identification.tables import write_table
 from rbd_ros.model.model import Model
 from rbd_ros.whole_files import whole_files
 
-TABLES, MESSAGES = ('.csv', '.parquet'), ('.yaml', '.yml')
 # With a greater condition number some parameters are hardly excited at all.
 DOUBTFUL = 100.0
 
@@ -53,8 +50,7 @@ def run(options: argparse.Namespace) -> int:
     """Search for a motion and write it; return 2 if it excites the parameters badly."""
     paths = [Path(path) for path in options.output]
     for path in paths:
-        if path.suffix not in TABLES + MESSAGES:
-            raise UsageError(f'-o {path}: the name must end in .csv, .parquet or .yaml')
+        check_suffix(path)
     model = load_robot(options)
     limits = _limits(model, options)
     for assumed in limits.assumed:
@@ -65,10 +61,8 @@ def run(options: argparse.Namespace) -> int:
                            seed=options.seed, steps=options.steps, progress=update)
         times = found.motion.times(options.rate)
         for draft in drafts:
-            if draft.suffix in TABLES:
-                _write_table(draft, found, times)
-            else:
-                draft.write_text('\n'.join(_message(found, times)) + '\n', encoding='utf-8')
+            write_trajectory(draft, Trajectory(tuple(found.joint_names), times,
+                                               *found.motion.at(times)))
     print('\n'.join(_report(model, found, times)))
     if found.condition_number < DOUBTFUL:
         return 0
@@ -89,30 +83,6 @@ def _limits(model: Model, options: argparse.Namespace) -> Limits:
                                     limits.acceleration / options.share)
         limits = excitation_limits(model, **given, acceleration=acceleration, share=options.share)
     return limits
-
-
-def _write_table(path: Path, found: Excitation, times: np.ndarray) -> None:
-    """Write time, positions, velocities and accelerations, joint by joint."""
-    names, columns = ['time'], [times]
-    states = found.motion.at(times)
-    for k, joint in enumerate(found.joint_names):
-        names += [f'{joint}/{what}' for what in ('position', 'velocity', 'acceleration')]
-        columns += [state[:, k] for state in states]
-    write_table(path, names, *columns)
-
-
-def _message(found: Excitation, times: np.ndarray) -> Iterator[str]:
-    """Yield the lines of a trajectory_msgs/JointTrajectory in YAML."""
-    yield "header: {stamp: {sec: 0, nanosec: 0}, frame_id: ''}"
-    yield f'joint_names: {json.dumps(found.joint_names)}'
-    yield 'points:'
-    for t, *state in zip(times, *found.motion.at(times)):
-        for k, (label, numbers) in enumerate(zip(('positions', 'velocities', 'accelerations'),
-                                                 state)):
-            row = ', '.join(f'{x:.12e}' for x in numbers)
-            yield f'{" " if k else "-"} {label}: [{row}]'
-        sec, nanosec = divmod(round(t * 1e9), 10 ** 9)
-        yield f'  time_from_start: {{sec: {sec}, nanosec: {nanosec}}}'
 
 
 def _report(model: Model, found: Excitation, times: np.ndarray) -> Iterator[str]:

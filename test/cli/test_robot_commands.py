@@ -9,13 +9,17 @@ import sys
 
 from command_line import ARM, code_of, one_line
 import numpy as np
+import pyarrow.parquet
 import pytest
 import rbd_ros
 from rbd_ros.cli.main import main
 from robots import all_example_urdfs, example_urdf, load_quietly
+import yaml
 
 # Numbers are printed with nine digits.
 PRINTED = 1e-8
+# Files have 13 digits.
+WRITTEN = 1e-11
 XACRO = """<robot name="one" xmlns:xacro="http://www.ros.org/wiki/xacro">
 <xacro:arg name="mass" default="1"/>
 <link name="a"/><link name="b"><inertial><mass value="$(arg mass)"/>
@@ -158,6 +162,111 @@ def test_torques_of_a_floating_base_begin_at_its_neutral_quaternion(capsys):
     assert main(['torques', ARM, '--floating-base']) == 0
     names, numbers, _ = printed_torques(capsys)
     assert numbers[names.index('base_vz')] == pytest.approx(22.7 * 9.81)
+
+
+# -- torques along a trajectory. ------------------------------------------------------------------
+
+def message(path, *, points, names=('shoulder_lift', 'elbow')):
+    """Write a trajectory_msgs/JointTrajectory."""
+    path.write_text(yaml.safe_dump({'joint_names': list(names), 'points': [
+        {**fields, 'time_from_start': {'sec': int(t), 'nanosec': round(t % 1.0 * 1e9)}}
+        for t, fields in points]}))
+    return str(path)
+
+
+LOCKED = ('--lock', 'shoulder_pan', 'upper_arm_roll', 'forearm_roll', 'wrist_pitch', 'flange_roll')
+STATES = [(0.0, [0.1, 0.2], [0.3, 0.0], [1.0, -1.0]), (1.5, [0.3, 0.4], [0.0, -0.2], [2.0, 0.5])]
+POINTS = [(t, {'positions': q, 'velocities': v, 'accelerations': a}) for t, q, v, a in STATES]
+
+
+@pytest.mark.parametrize('end', ['yaml', 'csv', 'parquet'])
+def test_a_trajectory_is_filled_with_its_efforts(tmp_path, capsys, end):
+    path = message(tmp_path / 'way.yaml', points=POINTS)
+    filled = tmp_path / f'filled.{end}'
+    assert main(['torques', ARM, path, '-o', str(filled), *LOCKED]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith('2 points in 1.5 s') and 'shoulder_lift' in out and 'rad/s at' in out
+    arm = rbd_ros.with_locked_joints(rbd_ros.load_urdf(ARM), dict.fromkeys(LOCKED[1:], 0.0))
+    expected = [rbd_ros.inverse_dynamics(arm, q, v, a) for _, q, v, a in STATES]
+    # What is written can be read: the same efforts again, now of the file.
+    for k, effort in enumerate(expected):
+        for joint, x in zip(arm.velocity_names, effort):
+            assert efforts_in(filled, joint)[k] == pytest.approx(x, rel=WRITTEN)
+    again = tmp_path / 'again.yaml'
+    assert main(['torques', ARM, str(filled), '-o', str(again), *LOCKED]) == 0
+    for joint in arm.velocity_names:
+        assert efforts_in(again, joint) == pytest.approx(efforts_in(filled, joint), rel=WRITTEN)
+
+
+def efforts_in(path, joint):
+    """Return the efforts of a joint in a file, by other readers."""
+    if path.suffix == '.yaml':
+        read = yaml.safe_load(path.read_text())
+        column = read['joint_names'].index(joint)
+        return [point['effort'][column] for point in read['points']]
+    if path.suffix == '.parquet':
+        return pyarrow.parquet.read_table(path)[f'{joint}/effort'].to_pylist()
+    names, *rows = (line.split(',') for line in path.read_text().splitlines())
+    return [float(row[names.index(f'{joint}/effort')]) for row in rows]
+
+
+def test_a_trajectory_that_is_too_fast_is_done_but_told(tmp_path, capsys):
+    arm = rbd_ros.load_urdf(ARM)
+    fast = 2.0 * float(arm.velocity_limit[arm.velocity_names.index('elbow')])
+    points = [(t, {'positions': [0.0, 0.0], 'velocities': [0.0, v], 'accelerations': [0.0, 0.0]})
+              for t, v in ((0.0, 0.0), (1.0, fast))]
+    path = message(tmp_path / 'fast.yaml', points=points)
+    assert main(['torques', ARM, path, *LOCKED]) == 2
+    out, error = capsys.readouterr()
+    assert re.search(r'elbow .*!rad/s at 1.000 s', out)
+    assert 'multiply all times by 2,' in error
+
+
+def test_goals_and_what_echo_prints_are_read_too(tmp_path, capsys):
+    path = tmp_path / 'goal.yaml'
+    content = yaml.safe_load(Path(message(path, points=POINTS)).read_text())
+    path.write_text(yaml.safe_dump({'trajectory': content}) + '---\n')
+    assert main(['torques', ARM, str(path), *LOCKED]) == 0
+    assert '2 points' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize('content, error', [
+    ('joint_names: [a, a]\npoints: []', 'joint_names must be a list of different names'),
+    ('joint_names: [elbow]\npoints: []', 'the trajectory has no points'),
+    ('points: []', "lacks 'joint_names'"),
+    ('- 1', 'is no trajectory_msgs/JointTrajectory'),
+    ('{', 'cannot be read'),
+    ('joint_names: [elbow]\npoints: [{time_from_start: {sec: 0, nanosec: 0}}]', 'no positions'),
+    ('joint_names: [elbow]\npoints: [{positions: [1, 2], time_from_start: {sec: 0, nanosec: 0}}]',
+     'positions of point 0 must be 1 numbers'),
+    ('joint_names: [elbow]\npoints: [{positions: [1], time_from_start: {sec: 0, nanosec: 0}}]',
+     'lacks shoulder_lift: give the position with --lock'),
+    ('joint_names: [elbow, shoulder_lift, knee]\n'
+     'points: [{positions: [1, 2, 3], time_from_start: {sec: 0, nanosec: 0}}]',
+     'no joint knee')])
+def test_what_is_no_trajectory_of_the_robot_is_refused(tmp_path, capsys, content, error):
+    path = tmp_path / 'way.yaml'
+    path.write_text(content)
+    assert code_of('torques', ARM, str(path), '-o', str(tmp_path / 'out.yaml'), *LOCKED) == 1
+    assert error in one_line(capsys)
+    assert sorted(tmp_path.iterdir()) == [path]
+
+
+def test_tables_with_some_columns_of_a_kind_are_refused(tmp_path, capsys):
+    path = tmp_path / 'way.csv'
+    path.write_text('time,elbow/position,shoulder_lift/position,elbow/velocity\n0,1,2,3\n')
+    assert code_of('torques', ARM, str(path), *LOCKED) == 1
+    assert "no column 'shoulder_lift/velocity', but has it for other joints" in one_line(capsys)
+
+
+def test_states_and_trajectories_are_not_mixed(tmp_path, capsys):
+    path = message(tmp_path / 'way.yaml', points=POINTS)
+    assert code_of('torques', ARM, path, '--q', 'elbow=1') == 1
+    assert 'a trajectory or a state, not both' in one_line(capsys)
+    assert code_of('torques', ARM, '-o', 'x.yaml') == 1
+    assert 'give a trajectory' in one_line(capsys)
+    assert code_of('torques', ARM, path, '-o', 'x.txt') == 1
+    assert 'must end in .csv, .parquet or .yaml' in one_line(capsys)
 
 
 # -- compare. -------------------------------------------------------------------------------------

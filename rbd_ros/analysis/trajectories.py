@@ -1,0 +1,147 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Efforts along a trajectory, and how much slower it must be for the limits of the robot.
+
+If all durations are multiplied by c, the path stays, velocities are divided by c and accelerations
+by c^2:
+
+    tau(c) = g(q) + (M a + C v) / c^2 + tau_f(v / c)
+
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from rbd_ros import batch
+from rbd_ros.dynamics import friction_torques
+from rbd_ros.errors import ModelError, StateError
+from rbd_ros.model.model import Model
+from rbd_ros.texts import listed
+from rbd_ros.validation import check_model, finite_array, rows
+
+# Slower than this counts as standing still.
+SLOWEST = 1e6
+# Numbers may exceed limits by this share: rounding of files and messages.
+TOLERANCE = 1e-6
+
+
+class TrajectoryEfforts(NamedTuple):
+    """
+    What `trajectory_efforts` computes.
+
+    Attributes
+    ----------
+    velocity, acceleration : ndarray, shape (points, nv)
+        As given or interpolated; rad/s or m/s, rad/s^2 or m/s^2.
+    effort : ndarray, shape (points, nv)
+        N m or N.
+    time_scale : float
+        What durations must be multiplied by so that velocities and efforts are within the limits:
+        1 if they are, inf if efforts are not even at standstill.
+
+    """
+
+    velocity: np.ndarray
+    acceleration: np.ndarray
+    effort: np.ndarray
+    time_scale: float
+
+
+def trajectory_efforts(model: Model, time: ArrayLike, q: ArrayLike, v: ArrayLike | None = None,
+                       a: ArrayLike | None = None, *, friction: bool = True) -> TrajectoryEfforts:
+    """
+    Return the efforts that a robot needs at the points of a trajectory.
+
+    Missing velocities are those of a cubic spline through the positions that begins and ends at
+    rest; missing accelerations are the rates of that spline, or of one through the velocities if
+    these are given.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    time : array_like, shape (points,)
+        Of the points, increasing, s.
+    q : array_like, shape (points, nq)
+        Positions, rad or m.
+    v, a : array_like, shape (points, nv), optional
+        Velocities, rad/s or m/s, and accelerations, rad/s^2 or m/s^2.
+    friction : bool
+        Whether the efforts include damping and friction.
+
+    Returns
+    -------
+    TrajectoryEfforts
+        With the fields ``velocity acceleration effort time_scale``.
+
+    Raises
+    ------
+    StateError
+        If an array has another shape or holds a non-finite number, or times do not increase.
+    ModelError
+        If velocities or accelerations are missing and a joint has several coordinates.
+
+    """
+    check_model(model)
+    time = finite_array('time', time, (None,))
+    q = rows(model, 'q', q, len(time), positions=True)
+    if np.any(np.diff(time) <= 0.0):
+        k = int(np.argmax(np.diff(time) <= 0.0))
+        raise StateError(f'times must increase: point {k + 1} is at {time[k + 1]:g} s, the point '
+                         f'before it at {time[k]:g} s')
+    v, a = _rates(model, time, q, None if v is None else rows(model, 'v', v, len(time)),
+                  None if a is None else rows(model, 'a', a, len(time)))
+    still = np.zeros_like(v)
+    gravity = batch.inverse_dynamics(model, q, still, still)
+    moving = batch.inverse_dynamics(model, q, v, a) - gravity
+
+    def efforts(pace: float) -> np.ndarray:
+        tau = gravity + pace ** 2 * moving
+        return tau + friction_torques(model, pace * v) if friction else tau
+
+    return TrajectoryEfforts(v, a, efforts(1.0), _time_scale(model, v, efforts))
+
+
+def _rates(model: Model, time: np.ndarray, q: np.ndarray, v: np.ndarray | None,
+           a: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return velocities and accelerations, interpolated where they are missing."""
+    if v is not None and a is not None:
+        return v, a
+    if model.nq != model.nv:
+        names = [joint.name for joint, _, _ in model.moving_joints if joint.nq != joint.nv]
+        raise ModelError(f'{listed(names)} has several coordinates, whose rates are not '
+                         'interpolated: give velocities and accelerations')
+    if len(time) < 2:
+        zero = np.zeros((len(time), model.nv))
+        return zero if v is None else v, zero if a is None else a
+    from scipy.interpolate import CubicSpline
+
+    if v is not None:
+        return v, CubicSpline(time, v)(time, 1)
+    spline = CubicSpline(time, q, bc_type='clamped')
+    return spline(time, 1), spline(time, 2) if a is None else a
+
+
+def _time_scale(model: Model, v: np.ndarray, efforts: Callable[[float], np.ndarray]) -> float:
+    """Return the least factor that bisection finds for the limits."""
+    def within(pace: float) -> bool:
+        return bool(np.all(np.abs(efforts(pace)) <= (1.0 + TOLERANCE) * model.effort_limit))
+
+    with np.errstate(divide='ignore', invalid='ignore'):
+        ratios = np.abs(v) / model.velocity_limit
+    fastest = np.max(np.nan_to_num(ratios, nan=0.0), initial=0.0)
+    most = min(1.0, 1.0 / fastest) if fastest > 1.0 + TOLERANCE else 1.0
+    if within(most):
+        return 1.0 / most
+    low, high = 1.0 / SLOWEST, most
+    if not within(low):
+        return np.inf
+    while high > (1.0 + TOLERANCE) * low:
+        middle = np.sqrt(low * high)
+        low, high = (middle, high) if within(middle) else (low, middle)
+    return float(1.0 / low)

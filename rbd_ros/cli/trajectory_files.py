@@ -1,0 +1,167 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Trajectories as files: trajectory_msgs/JointTrajectory in YAML, and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from rbd_ros.cli.parser import UsageError
+from rbd_ros.errors import RecordingError
+from rbd_ros.identification.tables import read_table, SUFFIXES, write_table
+from rbd_ros.texts import listed, printable
+from rbd_ros.validation import real_array
+import yaml
+
+MESSAGES = ('.yaml', '.yml')
+# Fields of a point in messages, and columns of a joint in tables.
+FIELDS = {'positions': 'position', 'velocities': 'velocity', 'accelerations': 'acceleration',
+          'effort': 'effort'}
+
+
+class Trajectory(NamedTuple):
+    """
+    A trajectory of joints.
+
+    Attributes
+    ----------
+    joint_names : tuple of str
+        Order of the columns.
+    time : ndarray, shape (points,)
+        From the start, s.
+    positions, velocities, accelerations, effort : ndarray, shape (points, joints), or None
+        rad or m, and so on; None where they are not known.
+
+    """
+
+    joint_names: tuple[str, ...]
+    time: np.ndarray
+    positions: np.ndarray
+    velocities: np.ndarray | None = None
+    accelerations: np.ndarray | None = None
+    effort: np.ndarray | None = None
+
+
+def check_suffix(path: Path) -> None:
+    """Raise unless a name ends as trajectories do."""
+    if path.suffix not in SUFFIXES + MESSAGES:
+        raise UsageError(f'{printable(str(path))}: the name must end in .csv, .parquet or .yaml')
+
+
+def read_trajectory(path: Path) -> Trajectory:
+    """
+    Return the trajectory in a file.
+
+    Parameters
+    ----------
+    path : Path
+        ``.yaml``: a trajectory_msgs/JointTrajectory, or a message or goal with one as its field
+        ``trajectory``; ``.csv`` or ``.parquet``: columns ``time``, ``<joint>/position`` and, if
+        they are known, ``<joint>/velocity``, ``<joint>/acceleration`` and ``<joint>/effort``.
+
+    Raises
+    ------
+    RecordingError
+        If it holds no trajectory; the message says where.
+
+    """
+    check_suffix(path)
+    return _of_message(path) if path.suffix in MESSAGES else _of_table(path)
+
+
+def write_trajectory(path: Path, trajectory: Trajectory) -> None:
+    """Write a trajectory to a file of the kind that its name says, with all that is known."""
+    check_suffix(path)
+    if path.suffix in MESSAGES:
+        path.write_text('\n'.join(_message(trajectory)) + '\n', encoding='utf-8')
+        return
+    names, columns = ['time'], [trajectory.time]
+    known = [label for label in FIELDS if getattr(trajectory, label) is not None]
+    for k, joint in enumerate(trajectory.joint_names):
+        names += [f'{joint}/{FIELDS[label]}' for label in known]
+        columns += [getattr(trajectory, label)[:, k] for label in known]
+    write_table(path, names, *columns)
+
+
+def _message(trajectory: Trajectory) -> Iterator[str]:
+    """Yield the lines of a trajectory_msgs/JointTrajectory."""
+    yield "header: {stamp: {sec: 0, nanosec: 0}, frame_id: ''}"
+    yield f'joint_names: {json.dumps(trajectory.joint_names, ensure_ascii=False)}'
+    yield 'points:'
+    known = [label for label in FIELDS if getattr(trajectory, label) is not None]
+    for k, t in enumerate(trajectory.time):
+        for label in known:
+            row = ', '.join(f'{x:.12e}' for x in getattr(trajectory, label)[k])
+            yield f'{"-" if label == known[0] else " "} {label}: [{row}]'
+        sec, nanosec = divmod(round(t * 1e9), 10 ** 9)
+        yield f'  time_from_start: {{sec: {sec}, nanosec: {nanosec}}}'
+
+
+def _of_message(path: Path) -> Trajectory:
+    message: Any
+    try:
+        with open(path, encoding='utf-8') as file:
+            # `ros2 topic echo` writes one document a message.
+            message = next(iter(yaml.load_all(file, getattr(yaml, 'CSafeLoader',
+                                                            yaml.SafeLoader))), None)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise RecordingError(f'{path}: the file cannot be read: {error}') from error
+    if isinstance(message, dict) and isinstance(message.get('trajectory'), dict):
+        message = message['trajectory']
+    try:
+        names, points = message['joint_names'], message['points']
+        times = [point['time_from_start']['sec'] + 1e-9 * point['time_from_start']['nanosec']
+                 for point in points]
+    except (TypeError, KeyError) as error:
+        raise RecordingError(f'{path}: the file is no trajectory_msgs/JointTrajectory: it lacks '
+                             f'{error}' if isinstance(error, KeyError) else
+                             f'{path}: the file is no trajectory_msgs/JointTrajectory') from None
+    if (not isinstance(names, list) or not all(isinstance(name, str) for name in names)
+            or len(set(names)) < len(names)):
+        raise RecordingError(f'{path}: joint_names must be a list of different names')
+    if not points:
+        raise RecordingError(f'{path}: the trajectory has no points')
+    fields = {label: _field(path, label, points, len(names)) for label in FIELDS}
+    return Trajectory(tuple(names), np.array(times, float), **_with_positions(path, fields))
+
+
+def _field(path: Path, label: str, points: list[dict[str, Any]], width: int
+           ) -> np.ndarray | None:
+    """Return one field of all points, or None if it is empty in all of them."""
+    given = [point.get(label) or [] for point in points]
+    if not any(given):
+        return None
+    for k, one in enumerate(given):
+        array = real_array(one)
+        if array is None or array.shape != (width,):
+            raise RecordingError(f'{path}: {label} of point {k} must be {width} numbers, one for '
+                                 'each joint')
+    return np.array(given, float)
+
+
+def _of_table(path: Path) -> Trajectory:
+    names, data = read_table(path)
+    column = dict(zip(names, data.T))
+    if 'time' not in column:
+        raise RecordingError(f"{path}: the table has no column 'time', only {listed(names)}")
+    joints = tuple(name.rpartition('/')[0] for name in names if name.endswith('/position'))
+    fields = {}
+    for label, end in FIELDS.items():
+        there = [f'{joint}/{end}' in column for joint in joints]
+        if any(there) and not all(there):
+            missing = joints[there.index(False)]
+            raise RecordingError(f"{path}: the table has no column '{missing}/{end}', but has it "
+                                 'for other joints')
+        fields[label] = (np.stack([column[f'{joint}/{end}'] for joint in joints], axis=1)
+                         if any(there) else None)
+    return Trajectory(joints, column['time'], **_with_positions(path, fields))
+
+
+def _with_positions(path: Path, fields: dict[str, Any]) -> dict[str, Any]:
+    if fields['positions'] is None:
+        raise RecordingError(f'{path}: the trajectory has no positions')
+    return fields

@@ -1,0 +1,130 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Efforts along trajectories, by Pinocchio, and how much slower they must be."""
+
+import numpy as np
+import pinocchio as pin
+import pytest
+import rbd_ros
+from rbd_ros.analysis import trajectory_efforts
+from rbd_ros.model import with_friction
+from robots import example_urdf, load_quietly
+
+URDF = example_urdf('ur5_robot.urdf')
+# N m: rounding of torques of 100 N m.
+ROUNDING = 1e-10
+# Relative: what bisection leaves, and rounding of files.
+FOUND = 3e-6
+
+
+@pytest.fixture(scope='module')
+def arm():
+    """Return a UR5."""
+    return load_quietly(URDF)
+
+
+def motion(nv, time):
+    """Return a cubic motion, which splines repeat exactly, from rest to rest in a second."""
+    start, way = np.linspace(-1.0, 1.0, nv), np.linspace(0.5, 2.0, nv)
+    t = time[:, None]
+    return (start + way * (3.0 * t ** 2 - 2.0 * t ** 3), way * (6.0 * t - 6.0 * t ** 2),
+            way * (6.0 - 12.0 * t))
+
+
+def torques(q, v, a):
+    """Return torques by Pinocchio."""
+    robot = pin.buildModelFromUrdf(str(URDF))
+    data = robot.createData()
+    return np.array([pin.rnea(robot, data, *state) for state in zip(q, v, a)])
+
+
+@pytest.mark.parametrize('given', ['q', 'qv', 'qva', 'qa'])
+def test_efforts_are_those_of_pinocchio_whatever_is_left_out(arm, given):
+    time = np.linspace(0.0, 1.0, 21)
+    q, v, a = motion(arm.nv, time)
+    found = trajectory_efforts(arm, time, q, v if 'v' in given else None,
+                               a if 'a' in given else None)
+    assert np.allclose(found.velocity, v, atol=1e-9)
+    assert np.allclose(found.acceleration, a, atol=1e-7)
+    assert np.allclose(found.effort, torques(q, v, a), atol=1e-6 if given != 'qva' else ROUNDING)
+
+
+def test_friction_is_in_it_unless_left_out(arm):
+    worn = with_friction(arm, damping={'elbow_joint': 2.0}, friction={'elbow_joint': 3.0})
+    time = np.linspace(0.0, 1.0, 21)
+    q, v, a = motion(arm.nv, time)
+    friction = np.zeros_like(v)
+    friction[:, 2] = 2.0 * v[:, 2] + 3.0 * np.sign(v[:, 2])
+    expected = torques(q, v, a)
+    assert np.allclose(trajectory_efforts(worn, time, q, v, a).effort, expected + friction,
+                       atol=ROUNDING)
+    assert np.allclose(trajectory_efforts(worn, time, q, v, a, friction=False).effort, expected,
+                       atol=ROUNDING)
+
+
+def test_one_point_is_a_state_at_rest(arm):
+    q = np.full((1, arm.nv), 0.3)
+    found = trajectory_efforts(arm, [0.0], q)
+    assert not found.velocity.any() and not found.acceleration.any()
+    assert np.allclose(found.effort, torques(q, 0.0 * q, 0.0 * q), atol=ROUNDING)
+
+
+def wheel(axis, **limits):
+    """Return a joint that turns 0.01 kg m^2 and 1.96 kg, 0.5 m away: 0.5 kg m^2 in all."""
+    return (rbd_ros.ModelBuilder('wheel').link('base')
+            .link('arm', 1.96, com=(0.0, 0.5, 0.0), inertia=(0.01, 0.01, 0.01))
+            .joint('j', 'revolute', 'base', 'arm', axis=axis, lower=-9.0, upper=9.0, **limits)
+            .build())
+
+
+def scale(robot, **options):
+    """Return by how much a second of cubic motion by 2 rad must be slower: 3 rad/s, 12 rad/s^2."""
+    time = np.linspace(0.0, 1.0, 201)
+    t = time[:, None]
+    q, v, a = 6.0 * t ** 2 - 4.0 * t ** 3, 12.0 * t - 12.0 * t ** 2, 12.0 - 24.0 * t
+    return trajectory_efforts(robot, time, q, v, a, **options).time_scale
+
+
+@pytest.mark.parametrize('limits, expected', [
+    ({'velocity': 4.0, 'effort': 7.0}, 1.0),
+    ({'velocity': 3.0, 'effort': 6.0}, 1.0),
+    ({'velocity': 2.0, 'effort': 7.0}, 1.5),
+    ({'velocity': 4.0, 'effort': 1.5}, 2.0),
+    ({'velocity': 2.0, 'effort': 1.5}, 2.0),
+    ({'velocity': 1.0, 'effort': 1.5}, 3.0),
+    ({}, 1.0)])
+def test_slower_by_the_ratio_of_velocities_or_the_root_of_that_of_efforts(limits, expected):
+    # About a vertical axis there is no gravity.
+    assert scale(wheel((0.0, 0.0, 1.0), **limits)) == pytest.approx(expected, rel=FOUND)
+
+
+def test_friction_that_grows_with_the_velocity_needs_less_time():
+    # Damping alone, of a wheel that weighs nothing to speak of: efforts go with the velocity.
+    light = (rbd_ros.ModelBuilder('light').link('base')
+             .link('arm', 1e-9, inertia=(1e-9, 1e-9, 1e-9))
+             .joint('j', 'revolute', 'base', 'arm', axis=(0.0, 0.0, 1.0), effort=1.0, damping=2.0)
+             .build())
+    assert scale(light) == pytest.approx(6.0, rel=FOUND)
+    assert scale(light, friction=False) == 1.0
+
+
+def test_gravity_stays_however_slow():
+    weight = 1.96 * 0.5 * 9.81
+    assert scale(wheel((1.0, 0.0, 0.0), effort=weight - 0.1)) == np.inf
+    # At the start, where the arm is level: weight + 6 / c^2. A millionth of the limit is nearly a
+    # ten-thousandth of what it leaves.
+    slow = scale(wheel((1.0, 0.0, 0.0), effort=weight + 0.1))
+    assert slow == pytest.approx(np.sqrt(60.0), rel=1e-4)
+
+
+def test_what_is_wrong_is_named(arm):
+    q = np.zeros((3, 6))
+    with pytest.raises(rbd_ros.StateError, match='times must increase: point 2 is at 1 s'):
+        trajectory_efforts(arm, [0.0, 1.0, 1.0], q)
+    with pytest.raises(rbd_ros.StateError, match='v has the shape'):
+        trajectory_efforts(arm, [0.0, 1.0, 2.0], q, q[:2])
+    with pytest.raises(rbd_ros.StateError, match='a of state 1'):
+        trajectory_efforts(arm, [0.0, 1.0, 2.0], q, q, np.diag([0.0, np.nan, 0.0, 0, 0, 0])[:3])
+    floating = rbd_ros.with_floating_base(arm)
+    with pytest.raises(rbd_ros.ModelError, match='several coordinates'):
+        trajectory_efforts(floating, [0.0], rbd_ros.neutral(floating)[None])
