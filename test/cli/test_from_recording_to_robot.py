@@ -11,6 +11,7 @@ import rbd_ros
 from rbd_ros.identification import write_table
 from rbd_ros.model import load_drives
 from robots import example_urdf, load_quietly
+import yaml
 
 # There are no wheels of version 4 for Python 3.10.
 mujoco = pytest.importorskip('mujoco')
@@ -81,25 +82,55 @@ def recording(tmp_path_factory):
     return path
 
 
-def drift(robot, seconds=2.0):
-    """Return how far MuJoCo's robot moves, rad, held by the gravity torques of a model."""
+@pytest.fixture(scope='module')
+def identified(recording, tmp_path_factory):
+    """Return the folder of what was identified from the recording."""
+    folder = tmp_path_factory.mktemp('identified')
+    assert code_of('identify', str(URDF), str(recording), '-o', str(folder)) == 0
+    return folder
+
+
+def drift(efforts, seconds=2.0, every=1):
+    """Return how far MuJoCo's robot moves, rad, held by efforts, a function of its state."""
     model = physics()
     data = mujoco.MjData(model)
     start = np.array([0.3, -0.9, 1.1, -0.4, 0.6, 0.0])
     data.qpos[:] = start
-    for _ in range(round(seconds / STEP)):
-        data.qfrc_applied[:] = rbd_ros.gravity_torques(robot, data.qpos)
+    for k in range(round(seconds / STEP)):
+        if k % every == 0:
+            data.qfrc_applied[:] = efforts(data.qpos, data.qvel)
         mujoco.mj_step(model, data)
     return np.linalg.norm(data.qpos - start)
 
 
-def test_gravity_torques_of_the_identified_robot_hold_it(recording, tmp_path):
-    assert code_of('identify', str(URDF), str(recording), '-o', str(tmp_path)) == 0
-    robot = load_drives(rbd_ros.load_urdf(tmp_path / 'robot.urdf', strict=True),
-                        tmp_path / 'dynamics.param.yaml')
+def test_gravity_torques_of_the_identified_robot_hold_it(identified):
+    robot = load_drives(rbd_ros.load_urdf(identified / 'robot.urdf', strict=True),
+                        identified / 'dynamics.param.yaml')
     described = load_quietly(URDF)
-    assert drift(described) > BETTER * drift(robot)
+    by_urdf, by_fit = (drift(lambda q, v, model=model: rbd_ros.gravity_torques(model, q))
+                       for model in (described, robot))
+    assert by_urdf > BETTER * by_fit
     assert abs(robot.friction - FRICTION).max() < 0.2
     assert abs(robot.damping - DAMPING).max() < 0.3
-    figures = json.loads((tmp_path / 'identification.json').read_text())
+    figures = json.loads((identified / 'identification.json').read_text())
     assert figures['relative_error']['fit'] < 0.1 * figures['relative_error']['urdf']
+
+
+def test_the_node_holds_it_with_the_files_of_identify(identified):
+    pytest.importorskip('rclpy', reason='the node needs ROS 2')
+    from harness import Harness, ros
+
+    names = rbd_ros.load_urdf(identified / 'robot.urdf').velocity_names
+    files = yaml.safe_load((identified / 'dynamics.param.yaml').read_text())
+    drives = {f'drives.{name}': value
+              for name, value in files['/**']['ros__parameters']['drives'].items()}
+    moved = []
+    for path, parameters in ((URDF, {}), (identified / 'robot.urdf', drives)):
+        with ros():
+            node = Harness(path.read_text(), **parameters)
+            try:
+                moved.append(drift(lambda q, v, node=node: node.answer(
+                    names, q, v, topic='~/effort_commands').data, every=4))
+            finally:
+                node.close()
+    assert moved[0] > BETTER * moved[1]
