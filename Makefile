@@ -39,8 +39,9 @@ setup: $(STAMPS)/package ## everything into .venv, from nothing
 demo: $(STAMPS)/package ## a simulated arm, held by its gravity torques; URDF=, HEADLESS=1
 	@$(BIN)/python -m rbd_ros.ros.demo $(if $(URDF),--urdf "$(URDF)") $(if $(HEADLESS),--headless)
 
+# Matrices are small: threads of BLAS would only get into each other's way.
 test: $(STAMPS)/package $(STAMPS)/test ## the tests; PYTEST_ARGS=
-	$(BIN)/pytest $(PYTEST_ARGS)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest $(PYTEST_ARGS)
 
 # In environments of its own, build/matrix; it needs none of .venv.
 matrix: ## the library's tests with old and new packages; MATRIX_ARGS='ends --quick'
