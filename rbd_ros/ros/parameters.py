@@ -48,8 +48,6 @@ class Parameters:
     joints: tuple[str, ...]
     locked_joints: tuple[str, ...]
     locked_positions: tuple[float, ...]
-    armature_joints: tuple[str, ...]
-    armature: tuple[float, ...]
     drives: dict[str, tuple[Any, ...]]
     floating_base: bool
     friction: bool
@@ -94,9 +92,6 @@ DESCRIPTIONS: dict[str, tuple[Any, ...]] = {
     'joints': (NAMES, 'Joints that move; all others are locked at zero. Empty: all.'),
     'locked_joints': (NAMES, 'Joints that are locked; the masses of their links are kept.'),
     'locked_positions': (NUMBERS, 'Positions of the locked joints, rad or m; empty: zeros.'),
-    'armature_joints': (NAMES, 'Joints with rotor inertia.'),
-    'armature': (NUMBERS, 'Rotor inertias of these joints, reflected to the joint side, kg m^2 or '
-                 'kg.'),
     'drives.joints': (NAMES, 'Joints of the other drives.* parameters, in order; joints that '
                       'mimic others may be among them.'),
     'drives.damping': (NUMBERS, 'Viscous friction, N m s/rad or N s/m.'),
@@ -303,13 +298,8 @@ def _check(values: dict[str, Any]) -> None:
         if count not in (0, len(values['drives.joints'])):
             raise BadParameter(f'drives.{label} has {count} entries, drives.joints has '
                                f"{len(values['drives.joints'])}: the numbers must be equal")
-    for numbers, names in (('armature', 'armature_joints'), ('locked_positions', 'locked_joints')):
-        if not all(map(isfinite, values[numbers])):
-            raise BadParameter(f'{numbers} must be finite numbers, got {list(values[numbers])}')
-        if values[numbers] and not values[names]:
-            raise BadParameter(f'{numbers} is set, but {names} is not')
-    if values['armature_joints'] and values['drives.armature']:
-        raise BadParameter('armature_joints and drives.armature are both set: use one of them')
-    if len(values['armature']) != len(values['armature_joints']):
-        raise BadParameter('armature and armature_joints must have the same number of entries, '
-                           f"got {len(values['armature'])} and {len(values['armature_joints'])}")
+    if not all(map(isfinite, values['locked_positions'])):
+        raise BadParameter('locked_positions must be finite numbers, got '
+                           f"{list(values['locked_positions'])}")
+    if values['locked_positions'] and not values['locked_joints']:
+        raise BadParameter('locked_positions is set, but locked_joints is not')

@@ -14,8 +14,8 @@ from builtin_interfaces.msg import Time
 import numpy as np
 
 from rbd_ros import (
-    load_urdf_string, Model, ModelError, ModelWarning, with_armature, with_floating_base,
-    with_locked_joints, Workspace)
+    load_urdf_string, Model, ModelError, ModelWarning, with_floating_base, with_locked_joints,
+    Workspace)
 from rbd_ros.analysis.task_space import characteristic_length
 from rbd_ros.model import inertial_parameter_names, inertial_parameters, with_free_joints
 from rbd_ros.model.drive_files import with_named_drives
@@ -36,8 +36,6 @@ class RobotSettings(NamedTuple):
     joints: tuple[str, ...]
     locked_joints: tuple[str, ...]
     locked_positions: tuple[float, ...]
-    armature_joints: tuple[str, ...]
-    armature: tuple[float, ...]
     drives: dict[str, tuple[Any, ...]]
     floating_base: bool
     command_joints: tuple[str, ...]
@@ -91,8 +89,6 @@ def read_model(text: str, settings: RobotSettings) -> Model:
         model = with_locked_joints(model, _locked_positions(model, settings))
     if settings.joints:
         model = with_free_joints(model, (*settings.joints, *([base.name] if base else [])))
-    if settings.armature_joints:
-        model = with_armature(model, dict(zip(settings.armature_joints, settings.armature)))
     for joint, _, _ in model.moving_joints:
         if not KINDS[joint.kind].is_screws and joint is not base_joint(model):
             raise ModelError(f"joint '{joint.name}' is {joint.kind}: joint states cannot hold its "

@@ -89,8 +89,8 @@ def test_torque_regressor_times_its_parameters_is_the_torque(arm, model):
 
 
 def test_rotors_are_told_beside_the_regressor(model):
-    harness = Harness(ARM, state_timeout=60.0, armature_joints=['elbow_joint', 'wrist_1_joint'],
-                      armature=[0.7, 0.2])
+    harness = Harness(ARM, state_timeout=60.0, **{
+        'drives.joints': ['elbow_joint', 'wrist_1_joint'], 'drives.armature': [0.7, 0.2]})
     geared = rbd_ros.with_armature(model, {'elbow_joint': 0.7, 'wrist_1_joint': 0.2})
     order, names, q, v, a = shuffled(model, 3)
     got = harness.call(TorqueRegressor, 'torque_regressor', joint_names=names,

@@ -106,9 +106,7 @@ def test_the_file_that_save_drives_writes_is_one_that_the_node_takes(arm, tmp_pa
     (drives(damping=[1.0]), 'drives.damping has 1 entries, drives.joints has 2'),
     ({'drives.friction': [1.0]}, 'drives.friction has 1 entries, drives.joints has 0'),
     (drives(joints=['elbow_joint'] * 2), "drives.joints has 'elbow_joint' twice"),
-    (drives(friction='much'), 'drives.friction must be a list'),
-    (drives(armature=[0.1, 0.1]) | {'armature_joints': ['elbow_joint'], 'armature': [0.1]},
-     'armature_joints and drives.armature are both set')])
+    (drives(friction='much'), 'drives.friction must be a list')])
 def test_drives_that_cannot_be_meant_stop_the_node(harness, parameters, message, capfd):
     node = harness(None, **parameters)
     assert not node.node.configured
@@ -119,6 +117,7 @@ def test_drives_that_cannot_be_meant_stop_the_node(harness, parameters, message,
     (drives(joints=['wrist_1_joint', 'elbow'], damping=[1.0, 1.0]),
      "names 'elbow', which robot 'ur10' does not have, did you mean 'elbow_joint'"),
     (drives(damping=[1.0, -1.0]), "joint 'elbow_joint': its damping must be"),
+    (drives(armature=[1.0, -1.0]), "joint 'elbow_joint': its armature must be"),
     (drives(damping_asymmetry=[1.0, 0.0]), "joint 'wrist_1_joint': its damping_asymmetry")])
 def test_drives_that_the_robot_cannot_have_refuse_its_description(harness, parameters, message):
     node = harness(None, **parameters)

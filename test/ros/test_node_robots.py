@@ -330,8 +330,8 @@ def test_locked_joints_and_a_choice_of_joints_keep_the_mass(harness, arm):
     ({'locked_joints': ['hand']}, "no joint 'hand'"),
     ({'joints': ['hand']}, "no joint 'hand'"),
     ({'locked_joints': ['elbow_joint'], 'locked_positions': [0.1, 0.2]}, 'has 2 entries'),
-    ({'armature_joints': ['hand'], 'armature': [0.1]}, "no joint 'hand'"),
-    ({'armature_joints': ['elbow_joint'], 'armature': [-0.1]}, 'elbow_joint')])
+    ({'drives.joints': ['hand'], 'drives.armature': [0.1]}, "names 'hand'"),
+    ({'drives.joints': ['elbow_joint'], 'drives.armature': [-0.1]}, 'elbow_joint')])
 def test_fault_48_parameters_that_do_not_fit_the_robot_refuse_it_by_name(harness, given, message):
     node = harness(None, **given)
     node.describe(ARM)
@@ -341,7 +341,7 @@ def test_fault_48_parameters_that_do_not_fit_the_robot_refuse_it_by_name(harness
 
 
 def test_armature_is_in_the_mass_matrix(harness, arm):
-    node = harness(ARM, armature_joints=['elbow_joint'], armature=[0.4])
+    node = harness(ARM, **{'drives.joints': ['elbow_joint'], 'drives.armature': [0.4]})
     q, v, _ = random_state(arm, 2)
     got = node.answer(arm.velocity_names, q, v)
     M = rbd_ros.mass_matrix(arm, q)

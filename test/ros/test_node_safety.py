@@ -262,10 +262,9 @@ def test_fault_48_a_rate_that_is_none_is_refused_and_timers_go_on(harness, state
     node.spin_until(lambda: len(heard) > 5)
 
 
-@pytest.mark.parametrize('name', ['command_joints', 'joints', 'locked_joints', 'armature_joints'])
+@pytest.mark.parametrize('name', ['command_joints', 'joints', 'locked_joints', 'drives.joints'])
 def test_fault_48_a_joint_that_stands_twice_in_a_parameter_is_refused(harness, name, capfd):
-    node = harness(None, **{name: ['elbow_joint', 'elbow_joint'],
-                            **({'armature': [0.1, 0.1]} if name == 'armature_joints' else {})})
+    node = harness(None, **{name: ['elbow_joint', 'elbow_joint']})
     assert not node.node.configured
     assert f"{name} has 'elbow_joint' twice" in capfd.readouterr().err
 
@@ -330,7 +329,7 @@ def test_fault_62_all_parameters_have_values_that_can_be_dumped(harness):
     assert 0 not in kinds.values()
     # Empty lists are lists of what they will hold: of texts, of numbers.
     assert kinds['command_joints'] == 9
-    assert kinds['armature'] == 8
+    assert kinds['drives.armature'] == 8
 
 
 def test_the_description_may_come_as_a_parameter(harness, state, model):
