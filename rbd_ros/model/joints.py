@@ -12,8 +12,9 @@ Two families cover them all:
 
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,11 @@ DRIVE = ('damping', 'damping_asymmetry', 'friction', 'friction_asymmetry', 'stri
          'stribeck_velocity', 'effort_offset', 'armature')
 
 
+# The axis through the joint's origin, the angle turned about it and the distance slid along it per
+# unit of the coordinate.
+Screw: TypeAlias = tuple[np.ndarray, float, float]
+
+
 @dataclass(frozen=True)
 class JointKind:
     """
@@ -35,17 +41,20 @@ class JointKind:
     ----------
     position_suffixes, velocity_suffixes : tuple of str
         One for each entry of q and of v; a coordinate's name is the joint's with this suffix.
-    axes : int
-        How many axes the kind takes.
     angular : tuple of bool
         For each entry of v, whether it is a rate in rad/s (otherwise m/s).
+    axes : int
+        How many axes the kind takes.
+    screws : callable or None
+        Returns the screws of a `Joint`, see `joint_screws`; None for ball and free joints.
 
     """
 
     position_suffixes: tuple[str, ...]
     velocity_suffixes: tuple[str, ...]
-    axes: int
     angular: tuple[bool, ...]
+    axes: int = 0
+    screws: Callable[['Joint'], list[Screw]] | None = None
 
     @property
     def nq(self) -> int:
@@ -59,31 +68,60 @@ class JointKind:
 
     @property
     def is_screws(self) -> bool:
-        """Return whether v = dq/dt, that is, whether no quaternion is among the entries of q."""
-        return '_qw' not in self.position_suffixes
+        """Return whether the pose is a product of screws, and v = dq/dt."""
+        return self.screws is not None
 
 
-def _screws(suffixes: tuple[str, ...], axes: int, angular: tuple[bool, ...]) -> JointKind:
-    return JointKind(suffixes, suffixes, axes, angular)
+def plane_axes(normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return two unit vectors x, y with x, y, normal right-handed; X, Y for the normal Z."""
+    x = X - normal * normal[0]
+    if np.linalg.norm(x) < 0.5:
+        x = Z - normal * normal[2]
+    x = x / np.linalg.norm(x)
+    return x, np.cross(normal, x)
+
+
+def _turn(axis: np.ndarray) -> Screw:
+    """Return the screw that turns about an axis."""
+    return axis, 1.0, 0.0
+
+
+def _slide(axis: np.ndarray) -> Screw:
+    """Return the screw that slides along an axis."""
+    return axis, 0.0, 1.0
+
+
+def _screws(suffixes: tuple[str, ...], angular: tuple[bool, ...], axes: int,
+            screws: Callable[['Joint'], list[Screw]]) -> JointKind:
+    """Return a kind with v = dq/dt."""
+    return JointKind(suffixes, suffixes, angular, axes, screws)
 
 
 _TWIST = ('_wx', '_wy', '_wz', '_vx', '_vy', '_vz')
 _QUATERNION = ('_qx', '_qy', '_qz', '_qw')
 
 KINDS = {
-    'fixed': _screws((), 0, ()),
-    'revolute': _screws(('',), 1, (True,)),
-    'continuous': _screws(('',), 1, (True,)),
-    'prismatic': _screws(('',), 1, (False,)),
-    'helical': _screws(('',), 1, (True,)),
-    'cylindrical': _screws(('_turn', '_slide'), 1, (True, False)),
-    'universal': _screws(('_1', '_2'), 2, (True, True)),
-    'planar': _screws(('_x', '_y', '_theta'), 1, (False, False, True)),
-    'euler_zyx': _screws(('_z', '_y', '_x'), 0, (True,) * 3),
-    'free_euler_zyx': _screws(('_x', '_y', '_z', '_rz', '_ry', '_rx'), 0,
-                              (False,) * 3 + (True,) * 3),
-    'spherical': JointKind(_QUATERNION, _TWIST[:3], 0, (True,) * 3),
-    'free': JointKind((*_QUATERNION, '_x', '_y', '_z'), _TWIST, 0, (True,) * 3 + (False,) * 3),
+    'fixed': _screws((), (), 0, lambda joint: []),
+    'revolute': _screws(('',), (True,), 1, lambda joint: [_turn(joint.axis)]),
+    'continuous': _screws(('',), (True,), 1, lambda joint: [_turn(joint.axis)]),
+    'prismatic': _screws(('',), (False,), 1, lambda joint: [_slide(joint.axis)]),
+    'helical': _screws(('',), (True,), 1, lambda joint: [(joint.axis, 1.0, joint.pitch)]),
+    'cylindrical': _screws(
+        ('_turn', '_slide'), (True, False), 1,
+        lambda joint: [_turn(joint.axis), _slide(joint.axis)]),
+    'universal': _screws(
+        ('_1', '_2'), (True, True), 2,
+        lambda joint: [_turn(joint.axis), _turn(joint.second_axis)]),
+    'planar': _screws(
+        ('_x', '_y', '_theta'), (False, False, True), 1,
+        lambda joint: [*map(_slide, plane_axes(joint.axis)), _turn(joint.axis)]),
+    'euler_zyx': _screws(
+        ('_z', '_y', '_x'), (True,) * 3, 0, lambda joint: [_turn(Z), _turn(Y), _turn(X)]),
+    'free_euler_zyx': _screws(
+        ('_x', '_y', '_z', '_rz', '_ry', '_rx'), (False,) * 3 + (True,) * 3, 0,
+        lambda joint: [_slide(X), _slide(Y), _slide(Z), _turn(Z), _turn(Y), _turn(X)]),
+    'spherical': JointKind(_QUATERNION, _TWIST[:3], (True,) * 3),
+    'free': JointKind((*_QUATERNION, '_x', '_y', '_z'), _TWIST, (True,) * 3 + (False,) * 3),
 }
 
 
@@ -166,16 +204,7 @@ class Joint:
         return KINDS[self.kind].nv
 
 
-def plane_axes(normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return two unit vectors x, y with x, y, normal right-handed; X, Y for the normal Z."""
-    x = X - normal * normal[0]
-    if np.linalg.norm(x) < 0.5:
-        x = Z - normal * normal[2]
-    x = x / np.linalg.norm(x)
-    return x, np.cross(normal, x)
-
-
-def joint_screws(joint: Joint) -> list[tuple[np.ndarray, float, float]]:
+def joint_screws(joint: Joint) -> list[Screw]:
     """
     Return the screws of a joint whose pose is a product of screws.
 
@@ -190,24 +219,16 @@ def joint_screws(joint: Joint) -> list[tuple[np.ndarray, float, float]]:
         For each coordinate the axis through the joint's origin (3,), the angle turned about it,
         rad, and the distance slid along it, m, per unit of the coordinate.
 
+    Raises
+    ------
+    ValueError
+        If the joint is spherical or free.
+
     """
-    a, b = joint.axis, joint.second_axis
-    turn, slide = (1.0, 0.0), (0.0, 1.0)
-    if joint.kind == 'planar':
-        x, y = plane_axes(a)
-        return [(x, *slide), (y, *slide), (a, *turn)]
-    return {
-        'fixed': [],
-        'revolute': [(a, *turn)],
-        'continuous': [(a, *turn)],
-        'prismatic': [(a, *slide)],
-        'helical': [(a, 1.0, joint.pitch)],
-        'cylindrical': [(a, *turn), (a, *slide)],
-        'universal': [(a, *turn), (b, *turn)],
-        'euler_zyx': [(Z, *turn), (Y, *turn), (X, *turn)],
-        'free_euler_zyx': [(X, *slide), (Y, *slide), (Z, *slide),
-                           (Z, *turn), (Y, *turn), (X, *turn)],
-    }[joint.kind]
+    screws = KINDS[joint.kind].screws
+    if screws is None:
+        raise ValueError(f"joint '{joint.name}' is {joint.kind}, not made of screws")
+    return screws(joint)
 
 
 def _twists(joint: Joint) -> np.ndarray:

@@ -48,6 +48,13 @@ def moved(joint, q, v, t):
 
 
 @pytest.mark.parametrize('kind', MOVING)
+def test_velocities_are_angular_where_their_columns_turn(kind):
+    joint, q, _ = random_joint(kind, 0)
+    turns = np.any(np.abs(joint_subspace(joint, q)[:3]) > ROUNDING, axis=0)
+    assert tuple(turns) == KINDS[kind].angular
+
+
+@pytest.mark.parametrize('kind', MOVING)
 def test_subspace_is_the_derivative_of_the_pose(kind):
     joint, q, v = random_joint(kind, 1)
     rate = (joint_pose(joint, moved(joint, q, v, STEP))
@@ -169,13 +176,13 @@ def as_chain(model):
     for joint in model.joints:
         parent, placement = joint.parent, joint.placement
         screws = joint_screws(joint) if KINDS[joint.kind].is_screws and joint.nv > 1 else []
-        for k, (axis, turn, _) in enumerate(screws):
+        for k, (axis, turn, slide) in enumerate(screws):
             last = k == len(screws) - 1
             child = joint.child if last else f'{joint.name}.{k}'
             if not last:
                 links.append(Link(child))
-            joints.append(Joint(f'{joint.name}.{k}', 'revolute' if turn else 'prismatic', parent,
-                                child, placement, axis=axis))
+            joints.append(Joint(f'{joint.name}.{k}', 'helical' if turn else 'prismatic', parent,
+                                child, placement, axis=axis, pitch=slide))
             parent, placement = child, np.eye(4)
         if not screws:
             joints.append(joint)
