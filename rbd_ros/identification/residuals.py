@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import os
 
 import numpy as np
-from rbd_ros.errors import RecordingError
 from rbd_ros.identification.report import Comparison
+from rbd_ros.identification.tables import import_pyarrow
 
 
 def write_residuals(path: str | os.PathLike[str], robot: str, joint_names: Sequence[str],
@@ -37,12 +37,7 @@ def write_residuals(path: str | os.PathLike[str], robot: str, joint_names: Seque
         If pyarrow is not installed.
 
     """
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        raise RecordingError(f'{path}: Parquet needs pyarrow, which is not installed: pip install '
-                             "'rbd_ros[recordings]'") from error
+    pyarrow, parquet = import_pyarrow(path)
     texts = ('robot', 'recording', 'joint')
     numbers = ('time', 'velocity', 'measured', 'urdf', 'fit')
     schema = pyarrow.schema([(name, pyarrow.string()) for name in texts]

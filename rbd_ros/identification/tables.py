@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import csv
 import os
 from pathlib import Path
-import tempfile
 from types import ModuleType
 
 import numpy as np
 from rbd_ros.errors import RecordingError
 from rbd_ros.texts import listed, printable
 from rbd_ros.validation import real_array, shown
+from rbd_ros.whole_files import whole_files
 
 SUFFIXES = ('.csv', '.parquet')
 # Number of rows that are written at a time.
@@ -60,7 +60,8 @@ def write_table(path: str | os.PathLike[str], names: Sequence[str], *columns: np
     Parameters
     ----------
     path : path-like
-        ``.csv`` or ``.parquet``, which needs pyarrow. A file that is there is replaced.
+        ``.csv`` or ``.parquet``, which needs pyarrow. A file that is there is replaced, and a
+        folder that is missing is created.
     names : sequence of str
         Names of all columns.
     *columns : array_like, shape (rows,) or (rows, some)
@@ -70,6 +71,8 @@ def write_table(path: str | os.PathLike[str], names: Sequence[str], *columns: np
     ------
     RecordingError
         If names and columns do not fit together, or the file cannot be written.
+    RbdError
+        If something that is not a file has this name.
 
     """
     path = Path(path)
@@ -78,21 +81,11 @@ def write_table(path: str | os.PathLike[str], names: Sequence[str], *columns: np
     if len(set(names)) != len(names) or data.shape[1] != len(names):
         raise RecordingError(f'{path}: {data.shape[1]} columns need as many names, all different; '
                              f'got {listed(names)}')
-    temporary = None
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
-        os.close(handle)
-        write(temporary, list(names), data)
-        # mkstemp lets nobody else read the file; a file opened in the usual way obeys the umask.
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, path)
+        with whole_files(path) as (draft,):
+            write(draft, list(names), data)
     except OSError as error:
         raise RecordingError(f'{path}: the table cannot be written: {error}') from error
-    finally:
-        if temporary is not None and os.path.exists(temporary):
-            os.unlink(temporary)
 
 
 def _suffix(path: Path) -> str:
@@ -150,7 +143,7 @@ def _cell(path: Path, line: int, name: str, text: str) -> float:
                              f'got {shown(text)}') from None
 
 
-def _write_csv(path: str, names: list[str], data: np.ndarray) -> None:
+def _write_csv(path: Path, names: list[str], data: np.ndarray) -> None:
     with open(path, 'w', newline='', encoding='utf-8') as file:
         writer = csv.writer(file, lineterminator='\n')
         writer.writerow(names)
@@ -158,8 +151,8 @@ def _write_csv(path: str, names: list[str], data: np.ndarray) -> None:
             writer.writerows(data[start:start + BLOCK].tolist())
 
 
-def _pyarrow(path: str | os.PathLike[str]) -> tuple[ModuleType, ModuleType]:
-    """Return pyarrow and its Parquet."""
+def import_pyarrow(path: str | os.PathLike[str]) -> tuple[ModuleType, ModuleType]:
+    """Return pyarrow and its Parquet, or raise: the file at a path needs them."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -170,7 +163,7 @@ def _pyarrow(path: str | os.PathLike[str]) -> tuple[ModuleType, ModuleType]:
 
 
 def _read_parquet(path: Path) -> tuple[list[str], np.ndarray]:
-    pyarrow, parquet = _pyarrow(path)
+    pyarrow, parquet = import_pyarrow(path)
     try:
         table = parquet.read_table(path)
     except (OSError, pyarrow.ArrowException) as error:
@@ -185,6 +178,6 @@ def _read_parquet(path: Path) -> tuple[list[str], np.ndarray]:
     return list(table.column_names), (np.stack(columns, axis=1) if columns else np.zeros((0, 0)))
 
 
-def _write_parquet(path: str, names: list[str], data: np.ndarray) -> None:
-    pyarrow, parquet = _pyarrow(path)
+def _write_parquet(path: Path, names: list[str], data: np.ndarray) -> None:
+    pyarrow, parquet = import_pyarrow(path)
     parquet.write_table(pyarrow.table(list(data.T.copy()), names=names), path)

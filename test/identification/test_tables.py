@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
-from rbd_ros import RecordingError
+from rbd_ros import RbdError, RecordingError
 from rbd_ros.identification import read_recording, Recording, tables, write_recording, write_table
 
 SUFFIXES = ('.csv', '.parquet')
@@ -185,9 +185,14 @@ def test_what_fails_halfway_leaves_what_was_there(tmp_path, suffix, monkeypatch)
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_folder_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(RecordingError, match=r'nowhere/table\.csv: the table cannot be written'):
-        write_table(tmp_path / 'nowhere' / 'table.csv', ['time'], [1.0])
+def test_what_cannot_be_a_table_is_named(tmp_path):
+    write_table(tmp_path / 'new' / 'table.csv', ['time'], [1.0])
+    path = tmp_path / 'new' / 'table.csv' / 'in_a_file.csv'
+    with pytest.raises(RecordingError, match=r'in_a_file\.csv: the table cannot be written'):
+        write_table(path, ['time'], [1.0])
+    (tmp_path / 'folder.csv').mkdir()
+    with pytest.raises(RbdError, match=r'folder\.csv is not a file'):
+        write_table(tmp_path / 'folder.csv', ['time'], [1.0])
     with pytest.raises(RecordingError, match=r'tables end in \.csv or \.parquet'):
         write_table(tmp_path / 'table.txt', ['time'], [1.0])
 
