@@ -72,7 +72,7 @@ def jacobian_dot(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, link: str) ->
     Garofalo et al. (28), with dS/dt.
 
     """
-    return workspace_of(model).body_jacobian_dot(q, v, link)[1].copy()
+    return workspace_of(model).jacobian_dot(q, v, link)[1].copy()
 
 
 def jacobian_ddot(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,

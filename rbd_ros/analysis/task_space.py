@@ -56,7 +56,7 @@ def task_space_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, link: 
     Returns
     -------
     TaskSpaceDynamics
-        With the fields ``Lambda eta J J_rate J_bar null_projector condition damped``.
+        With the fields ``Lambda eta J J_dot J_bar null_projector condition damped``.
 
     Raises
     ------

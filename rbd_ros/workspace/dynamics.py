@@ -209,7 +209,7 @@ class DynamicsMethods(KinematicsMethods):
         return a, tau, prescribed
 
     def prescribe(self, prescribed: npt.ArrayLike) -> None:
-        """Say to the articulated bodies which accelerations are given."""
+        """Tell the kernels of articulated bodies which accelerations are given."""
         self.robot[self._places[1:] + LANES * PRESCRIBED] = prescribed
 
     def _articulated(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,

@@ -124,17 +124,17 @@ class KinematicsMethods(KernelInterface):
 
     def _jacobian_dot(self, q: npt.ArrayLike, v: npt.ArrayLike, link: str,
                       aligned: bool) -> tuple[np.ndarray, np.ndarray]:
-        rows, J, J_rate, _ = self._kept(jacobian_rates)
+        rows, J, J_dot, _ = self._kept(jacobian_rates)
         try:
             if self._folding is None and link_jacobian_rates(
                     self.robot, self._screws, q, v, None, self._link_rows[link], aligned, rows):
-                return J, J_rate
+                return J, J_dot
         except (KeyError, *NOT_A_VECTOR):
             pass
         self._run(link_jacobian_rates, 'qv', (q, v), None, self._link_row(link), aligned, rows)
-        return self._fold_columns(J), self._fold_columns(J_rate)
+        return self._fold_columns(J), self._fold_columns(J_dot)
 
-    def body_jacobian_dot(self, q: npt.ArrayLike, v: npt.ArrayLike,
+    def jacobian_dot(self, q: npt.ArrayLike, v: npt.ArrayLike,
                           link: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the Jacobian of a link about its origin, in its own axes, and its rate."""
         return self._jacobian_dot(q, v, link, False)
@@ -156,7 +156,7 @@ class KinematicsMethods(KernelInterface):
         self._run(link_bias, 'qv', (q, v), self._link_row(link), aligned, bias)
         return bias[0]
 
-    def body_jacobian_dot_v(self, q: npt.ArrayLike, v: npt.ArrayLike, link: str) -> np.ndarray:
+    def jacobian_dot_v(self, q: npt.ArrayLike, v: npt.ArrayLike, link: str) -> np.ndarray:
         """Return Jdot v of a link, in its own axes: its acceleration where a is zero."""
         return self._jacobian_dot_v(q, v, link, False)
 
@@ -171,8 +171,8 @@ class KinematicsMethods(KernelInterface):
         if a is None:
             self.check(a=a)         # the kernel has a meaning for it
         self._run(link_jacobian_rates, 'qva', (q, v, a), self._link_row(link), False, rows)
-        J, J_rate, J_second = (self._fold_columns(x) for x in rates)
-        return J, J_rate, J_second
+        J, J_dot, J_second = (self._fold_columns(x) for x in rates)
+        return J, J_dot, J_second
 
     def jacobian_derivatives(self, q: npt.ArrayLike, link: str) -> np.ndarray:
         """Return the derivatives of the body Jacobian of a link by q, shape (6, nv, nv)."""

@@ -73,7 +73,7 @@ class TaskSpaceDynamics(NamedTuple):
         Task-space inertia, kg m^2, kg m and kg; angular first.
     eta : ndarray, shape (6,)
         Coriolis, gravity and centrifugal wrench: moment, N m, and force, N.
-    J, J_rate : ndarray, shape (6, nv)
+    J, J_dot : ndarray, shape (6, nv)
         Jacobian of the link and its rate of change; the link's twist is J v.
     J_bar : ndarray, shape (nv, 6)
         Dynamically consistent inverse of J: the motion of least kinetic energy for a twist. Its
@@ -92,7 +92,7 @@ class TaskSpaceDynamics(NamedTuple):
     Lambda: np.ndarray
     eta: np.ndarray
     J: np.ndarray
-    J_rate: np.ndarray
+    J_dot: np.ndarray
     J_bar: np.ndarray
     null_projector: np.ndarray
     condition: float

@@ -86,13 +86,13 @@ class TaskSpaceMethods(DynamicsMethods):
         if type(condition_limit) is not float or not 1.0 <= condition_limit < np.inf:
             condition_limit = number('condition_limit', condition_limit, 1.0)
         aligned = choice('frame', frame, FRAMES) == 'world-aligned'
-        J, J_rate = self._jacobian_dot(q, v, link, aligned)
+        J, J_dot = self._jacobian_dot(q, v, link, aligned)
         b, M = self.bias_torques(q, v), self.mass_matrix(q)
         if link not in self._lengths:
             self._lengths[link] = characteristic_length(self.model, link)
         out, J_bar, N = self._task(M, b, q, link, self._lengths[link], condition_limit)
         condition = float(out[7, 0])
-        return TaskSpaceDynamics(out[:6], out[6], J, J_rate, J_bar, N, condition,
+        return TaskSpaceDynamics(out[:6], out[6], J, J_dot, J_bar, N, condition,
                                  condition > condition_limit)
 
     def task_inertia(self, M: np.ndarray, q: npt.ArrayLike, link: str, *, condition_limit: float,

@@ -17,10 +17,14 @@ class Workspace(TaskSpaceMethods, DerivativeMethods, DirectionalMethods, Regress
     """
     Buffers for one robot, and the recursions that use them.
 
-    The methods are the functions of the same names in `rbd_ros`, where shapes, units and errors
-    are documented; what they return may be overwritten by the next call of any method. Vectors
-    are taken as they are if they are contiguous float64 arrays, and are converted otherwise, which
-    costs time. A workspace serves one thread.
+    The methods are the functions of the same names in `rbd_ros` and `rbd_ros.analysis`, where
+    shapes, units and errors are documented. Some return, too, what they compute on the way: the
+    Jacobian of a link comes with the link's pose, its rates with the Jacobian, the rate of the
+    centroidal momentum matrix with the matrix, and derivatives of hybrid dynamics with a and tau.
+
+    What methods return may be overwritten by the next call of any method. Vectors are used as they
+    are if they are contiguous float64 arrays, and are converted otherwise, which costs time. A
+    workspace serves one thread.
 
     Parameters
     ----------

@@ -54,10 +54,10 @@ def test_jacobian_dot_is_the_rate_of_the_jacobian(make, arguments):
     for k, link in enumerate(model.link_names):
         assert error(rbd_ros.jacobian_dot(model, q, v, link), J_rate[k]) < ROUNDING
         assert error(rbd_ros.body_jacobian(model, q, link), J[k]) < ROUNDING
-        got, got_rate = workspace.body_jacobian_dot(q, v, link)
+        got, got_rate = workspace.jacobian_dot(q, v, link)
         assert error(got, J[k]) < ROUNDING
         assert error(got_rate @ v, J_rate[k] @ v) < ROUNDING
-        assert error(workspace.body_jacobian_dot_v(q, v, link), J_rate[k] @ v) < ROUNDING
+        assert error(workspace.jacobian_dot_v(q, v, link), J_rate[k] @ v) < ROUNDING
         got, T = workspace.body_jacobian(q, link)
         assert error(got, J[k]) < ROUNDING
         assert error(T, rbd_ros.forward_kinematics(model, q)[k]) < ROUNDING
@@ -307,7 +307,7 @@ def test_wrong_states_and_links_are_refused_by_name():
                  lambda x: analysis.jacobian_dot_derivatives(model, q, x, link),
                  lambda x: analysis.com_jacobian_dot(model, q, x),
                  lambda x: analysis.world_jacobian_dot(model, q, x, link),
-                 lambda x: rbd_ros.Workspace(model).body_jacobian_dot_v(q, x, link)):
+                 lambda x: rbd_ros.Workspace(model).jacobian_dot_v(q, x, link)):
         with pytest.raises(rbd_ros.StateError, match='needs'):
             call(a[:-1])
         with pytest.raises(rbd_ros.StateError, match=model.velocity_names[-1]):
@@ -328,7 +328,7 @@ def test_states_of_joints_that_do_not_carry_the_link_are_checked_too():
     model = (rbd_ros.ModelBuilder('r').link('a').link('b', 1.0).link('c', 1.0)
              .joint('hip', 'spherical', 'a', 'b').joint('knee', 'revolute', 'a', 'c').build())
     workspace, fine, v = rbd_ros.Workspace(model), rbd_ros.neutral(model), np.ones(4)
-    names = ('body_jacobian_dot', 'world_jacobian_dot', 'body_jacobian_dot_v',
+    names = ('jacobian_dot', 'world_jacobian_dot', 'jacobian_dot_v',
              'world_jacobian_dot_v', 'jacobian_dot_derivatives')
     for link in ('a', 'c'):
         for name in names:

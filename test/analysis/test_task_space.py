@@ -76,7 +76,7 @@ def body_twist_rate(model, q, v, a, link, frame):
 def test_task_jacobian_and_its_rate_give_the_acceleration_of_the_link(arm, frame):
     model, link = arm
     for q, v, a, task in regular_states(model, link, frame, 10):
-        assert relative_error(task.J @ a + task.J_rate @ v,
+        assert relative_error(task.J @ a + task.J_dot @ v,
                               body_twist_rate(model, q, v, a, link, frame)) < DIFFERENCES
 
 
@@ -85,7 +85,7 @@ def test_square_arms_have_the_formulas_of_lynch_and_park(ur5):
         M, b = rbd_ros.mass_matrix(ur5, q), rbd_ros.bias_torques(ur5, q, v)
         J_inv = np.linalg.inv(task.J)
         Lambda = J_inv.T @ M @ J_inv                                       # (9.98)
-        eta = J_inv.T @ b - Lambda @ task.J_rate @ J_inv @ (task.J @ v)    # (9.99)
+        eta = J_inv.T @ b - Lambda @ task.J_dot @ J_inv @ (task.J @ v)    # (9.99)
         assert relative_error(task.Lambda, Lambda) < EXACT
         assert relative_error(task.eta, eta) < EXACT
         assert relative_error(task.J_bar, J_inv) < EXACT
@@ -97,7 +97,7 @@ def test_link_accelerates_as_its_equation_of_motion_says(arm, frame):
     model, link = arm
     for q, v, tau, task in regular_states(model, link, frame):
         a = rbd_ros.forward_dynamics(model, q, v, tau)
-        Vdot = task.J @ a + task.J_rate @ v
+        Vdot = task.J @ a + task.J_dot @ v
         assert relative_error(task.Lambda @ Vdot + task.eta, task.J_bar.T @ tau) < EXACT
 
 
@@ -113,7 +113,7 @@ def test_wrench_on_the_link_accelerates_it_by_lambda(arm, frame):
         body = F if frame == 'body' else np.concatenate((R.T @ F[:3], R.T @ F[3:]))
         a = rbd_ros.forward_dynamics(model, q, v, np.zeros(model.nv),
                                      external_wrenches={link: body})
-        assert relative_error(task.Lambda @ (task.J @ a + task.J_rate @ v) + task.eta, F) < EXACT
+        assert relative_error(task.Lambda @ (task.J @ a + task.J_dot @ v) + task.eta, F) < EXACT
 
 
 def test_lambda_changes_frames_by_adjoints(arm):
@@ -154,7 +154,7 @@ def test_equation_of_motion_holds_on_trees_of_all_kinds(seed):
     jacobians = [rbd_ros.body_jacobian(model, q, link) for link in model.link_names]
     link = model.link_names[int(np.argmax([np.linalg.matrix_rank(J) for J in jacobians]))]
     task = task_space_dynamics(model, q, v, link)
-    Vdot = task.J @ rbd_ros.forward_dynamics(model, q, v, tau) + task.J_rate @ v
+    Vdot = task.J @ rbd_ros.forward_dynamics(model, q, v, tau) + task.J_dot @ v
     # Damped or not: Lambda then is that of the damped inverse on both sides.
     terms = np.array([task.Lambda @ Vdot, task.eta, -task.J_bar.T @ tau])
     # Both sides lose as many digits as M has in its condition number.
@@ -197,7 +197,7 @@ def check_definition(model, q, v, link, frame, limit):
     assert relative_error(task.J_bar, J_bar) < rounding
     # Both are differences, which may be much smaller than what is subtracted.
     terms = np.abs(J_bar).max() * np.abs(rbd_ros.bias_torques(model, q, v)).sum()
-    terms += np.abs(Lambda).max() * np.abs(task.J_rate @ v).sum()
+    terms += np.abs(Lambda).max() * np.abs(task.J_dot @ v).sum()
     assert np.max(np.abs(task.eta - eta)) < rounding * terms
     terms = 1.0 + np.abs(J_bar).max() * np.abs(task.J).sum()
     differences = np.eye(model.nv) - J_bar @ task.J - task.null_projector

@@ -36,8 +36,8 @@ METHODS = {
     'energy_regressor': 'qv'}
 # These take the name of a link after them.
 LINK_METHODS = {
-    'world_jacobian': 'q', 'body_jacobian': 'q', 'body_jacobian_dot': 'qv',
-    'world_jacobian_dot': 'qv', 'body_jacobian_dot_v': 'qv', 'world_jacobian_dot_v': 'qv',
+    'world_jacobian': 'q', 'body_jacobian': 'q', 'jacobian_dot': 'qv',
+    'world_jacobian_dot': 'qv', 'jacobian_dot_v': 'qv', 'world_jacobian_dot_v': 'qv',
     'jacobian_ddot': 'qva', 'jacobian_derivatives': 'q', 'jacobian_dot_derivatives': 'qv',
     'task_space_dynamics': 'qv'}
 PUSHED = ('inverse_dynamics', 'bias_torques', 'forward_dynamics', 'inverse_dynamics_derivatives',
