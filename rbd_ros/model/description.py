@@ -1,9 +1,8 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The links and joints of a robot, checked and ordered as a tree."""
+"""The links of a robot, and checks of the numbers of links and joints."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, isfinite, isnan, sqrt
 from typing import Any
@@ -12,7 +11,6 @@ import numpy as np
 from rbd_ros.errors import ModelError
 from rbd_ros.model.friction import check_drive
 from rbd_ros.model.joints import DRIVE, Joint, KINDS
-from rbd_ros.texts import arrows
 from rbd_ros.validation import real_array
 
 # Share of the largest principal moment by which an inertia may violate the triangle inequality,
@@ -258,147 +256,3 @@ def _unit(where: str, axis: np.ndarray) -> np.ndarray:
     x, y, z = x / size, y / size, z / size
     length = sqrt(x * x + y * y + z * z)
     return np.array((x / length, y / length, z / length))
-
-
-def require_unique(what: str, names: Iterable[str]) -> None:
-    """Raise if a name is empty or not unique."""
-    for name, count in Counter(names).items():
-        if not name:
-            raise ModelError(f'a {what} has no name')
-        if count > 1:
-            raise ModelError(f"{count} {what}s are called '{name}'; names must be unique")
-
-
-def order_tree(links: Sequence[Link],
-               joints: Sequence[Joint]) -> tuple[tuple[Link, ...], tuple[Joint, ...]]:
-    """
-    Return links and joints depth-first, children in the order in which their joints are given.
-
-    Parameters
-    ----------
-    links : sequence of Link
-        All of them.
-    joints : sequence of Joint
-        All of them, each joining two of the links.
-
-    Returns
-    -------
-    tuple of Link, tuple of Joint
-        The root comes first; joint k leads to link k + 1.
-
-    Raises
-    ------
-    ModelError
-        Unless the links form one tree; the message names those that don't fit.
-
-    """
-    require_unique('link', [link.name for link in links])
-    require_unique('joint', [joint.name for joint in joints])
-    by_name = {link.name: link for link in links}
-    leading_to: dict[str, Joint] = {}
-    leaving: dict[str, list[Joint]] = {link.name: [] for link in links}
-    for joint in joints:
-        for end in (joint.parent, joint.child):
-            if end not in by_name:
-                raise ModelError(f"joint '{joint.name}' names link '{end}', which is not there")
-        if joint.parent == joint.child:
-            raise ModelError(f"joint '{joint.name}' joins link '{joint.child}' to itself")
-        if joint.child in leading_to:
-            raise ModelError(
-                f"link '{joint.child}' has two parents, '{leading_to[joint.child].parent}' and "
-                f"'{joint.parent}'; closed loops are not supported: cut one of the joints "
-                f"'{leading_to[joint.child].name}' and '{joint.name}'")
-        leading_to[joint.child] = joint
-        leaving[joint.parent].append(joint)
-    roots = [link.name for link in links if link.name not in leading_to]
-    if links and not roots:
-        raise ModelError('there is no root link: every link has a parent; a cycle goes through '
-                         + _cycle(links[0].name, leading_to))
-    if len(roots) > 1:
-        raise ModelError(f'there are {len(roots)} root links, ' + ', '.join(map(repr, roots[:10]))
-                         + '; join them by fixed joints or remove those that are not used')
-
-    ordered, path = [], [iter(leaving[roots[0]])] if roots else []
-    while path:
-        joint = next(path[-1], None)
-        if joint is None:
-            path.pop()
-        else:
-            ordered.append(joint)
-            path.append(iter(leaving[joint.child]))
-    if len(ordered) < len(joints):
-        reached = {joint.child for joint in ordered}
-        lost = next(joint.child for joint in joints if joint.child not in reached)
-        raise ModelError('links form a cycle that the root does not reach: '
-                         + _cycle(lost, leading_to))
-    return (tuple(by_name[name] for name in roots + [joint.child for joint in ordered]),
-            tuple(ordered))
-
-
-def _cycle(name: str, leading_to: Mapping[str, Joint]) -> str:
-    """Return, in words, the cycle that the ancestors of a link end in."""
-    path: dict[str, int] = {}
-    while name not in path:
-        path[name] = len(path)
-        name = leading_to[name].parent
-    cycle = list(path)[path[name]:]
-    return arrows([*reversed(cycle), cycle[-1]])
-
-
-def resolve_mimics(
-        joints: Sequence[Joint]) -> tuple[dict[str, tuple[str, float, float]], list[Joint]]:
-    """
-    Return leader, multiplier and offset of each joint that mimics another.
-
-    Parameters
-    ----------
-    joints : sequence of Joint
-        All joints of the robot.
-
-    Returns
-    -------
-    dict of str to (str, float, float)
-        Leading joint, which mimics none itself and may be fixed, multiplier and offset (rad or m);
-        chains are composed.
-    list of Joint
-        Joints that mimic an unknown joint.
-
-    Raises
-    ------
-    ModelError
-        If joints mimic each other in a circle, or one of them has several velocities.
-
-    """
-    by_name = {joint.name: joint for joint in joints}
-    copies = {joint.name: joint.mimic for joint in joints
-              if joint.mimic and joint.kind != 'fixed'}
-    unknown = [by_name[name] for name, mimic in copies.items() if mimic.joint not in by_name]
-    for joint in unknown:
-        del copies[joint.name]
-    resolved: dict[str, tuple[str, float, float]] = {}
-    for joint in [by_name[name] for name in copies]:
-        # Up to a joint that mimics none or is resolved already, and back.
-        path: dict[str, Joint] = {}
-        while joint.name in copies and joint.name not in resolved:
-            if joint.name in path:
-                raise ModelError('joints mimic each other in a circle: '
-                                 + arrows([*list(path)[list(path).index(joint.name):],
-                                           joint.name]))
-            path[joint.name] = joint
-            joint = by_name[copies[joint.name].joint]
-        name, multiplier, offset = resolved.get(joint.name, (joint.name, 1.0, 0.0))
-        leader = by_name[name]
-        for joint in reversed(path.values()):
-            mimic = copies[joint.name]
-            offset = mimic.multiplier * offset + mimic.offset
-            multiplier = mimic.multiplier * multiplier
-            if not (abs(multiplier) <= LARGEST and abs(offset) <= LARGEST):
-                raise ModelError(f"joint '{joint.name}': its mimic multiplier or offset is not "
-                                 f'finite or beyond {LARGEST:.0e}')
-            for one in (joint, leader):
-                if one.nv > 1:
-                    raise ModelError(f"joint '{joint.name}' mimics '{leader.name}', but "
-                                     f"'{one.name}' is {one.kind}: only joints with one "
-                                     'coordinate can do that')
-            resolved[joint.name] = (name, multiplier, offset)
-    return {name: resolved[name] for name in copies}, unknown

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import load_urdf_string, ModelWarning, UrdfError
-from rbd_ros.model.description import Link, order_tree, resolve_mimics
+from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint, Mimic
+from rbd_ros.model.topology import order_tree, resolve_mimics
 from robots import all_example_urdfs, example_urdf, load_quietly
 
 INERTIAL = ('<inertial><origin xyz="0 0 0.1"/><mass value="1"/>'

@@ -1,0 +1,60 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Screws of unit length: rotations by rad, and translations by m."""
+
+import numpy as np
+import numpy.typing as npt
+from rbd_ros.errors import ModelError
+from rbd_ros.validation import real_array
+
+# Smaller turns and pitches, relative to 1 m, are taken for rounding of zero.
+ROUNDING = 1e-12
+
+
+def unit_screws(screws: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return screws of unit length, and the lengths that they had.
+
+    exp([S] theta) = exp([S / length] (length theta)): with unit screws, coordinates, velocities
+    and accelerations are ``length`` times those of the given screws, and torques are those of the
+    given screws divided by ``length``.
+
+    Parameters
+    ----------
+    screws : array_like, shape (n, 6)
+        (omega, v), angular first.
+
+    Returns
+    -------
+    units : ndarray, shape (n, 6)
+        With omega of unit length, or v where omega is zero.
+    lengths : ndarray, shape (n,)
+        The numbers that the screws were divided by.
+
+    Raises
+    ------
+    ModelError
+        If a screw is zero or not finite.
+
+    References
+    ----------
+    Lynch and Park, section 9.3: screws of any length.
+
+    """
+    screws = _screws(screws)
+    turns, slides = np.linalg.norm(screws[:, :3], axis=1), np.linalg.norm(screws[:, 3:], axis=1)
+    lengths = np.where(turns > ROUNDING * slides, turns, slides)
+    for k, length in enumerate(lengths, 1):
+        if not 0.0 < length < np.inf:
+            raise ModelError(f'screw {k} must be finite and not zero, got {screws[k - 1]}')
+    return screws / lengths[:, None], lengths
+
+
+def _screws(screws: npt.ArrayLike) -> np.ndarray:
+    """Return screws, one per row, checked."""
+    if np.size(screws) == 0:
+        return np.zeros((0, 6))
+    screws = real_array(screws)
+    if screws is None or screws.ndim != 2 or screws.shape[1] != 6:
+        raise ModelError('screws must be real numbers of the shape (any, 6)')
+    return screws
