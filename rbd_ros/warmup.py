@@ -60,6 +60,7 @@ def warm_up(*, floating_base: bool = False, analysis: bool = True) -> Iterator[t
         ('slotine_li_regressor', lambda: workspace.slotine_li_regressor(q, v, v, v)),
         ('forward_kinematics', lambda: workspace.forward_kinematics(q)),
         ('world_jacobian', lambda: workspace.world_jacobian(q, 'link')),
+        ('jacobian_dot_v', lambda: workspace.jacobian_dot_v(q, v, 'link')),
         ('task_space_dynamics', lambda: workspace.task_space_dynamics(q, v, 'link')),
         ('task_inertia', lambda: workspace.task_inertia(
             workspace.configuration_terms(q).M, q, 'link', condition_limit=2e3,
@@ -75,7 +76,6 @@ def warm_up(*, floating_base: bool = False, analysis: bool = True) -> Iterator[t
              lambda: workspace.hybrid_dynamics_derivative(q, v, v, v, prescribed, still)),
             ('body_jacobian', lambda: workspace.body_jacobian(q, 'link')),
             ('jacobian_dot', lambda: workspace.jacobian_dot(q, v, 'link')),
-            ('jacobian_dot_v', lambda: workspace.jacobian_dot_v(q, v, 'link')),
             ('jacobian_ddot', lambda: workspace.jacobian_ddot(q, v, v, 'link')),
             ('jacobian_derivatives', lambda: workspace.jacobian_derivatives(q, 'link')),
             ('jacobian_dot_derivatives',

@@ -11,9 +11,9 @@ from time import monotonic, time_ns
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
 from domain_coordinator import domain_id
-from geometry_msgs.msg import PointStamped
+from geometry_msgs.msg import AccelStamped, PointStamped, PoseStamped
 from nav_msgs.msg import Odometry
-from rbd_msgs.msg import DynamicsStamped, MatrixStamped
+from rbd_msgs.msg import DynamicsStamped, MatrixStamped, TaskDynamicsStamped
 from rbd_ros.ros.dynamics_node import DynamicsNode
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
@@ -40,6 +40,10 @@ TOPICS = {
     '~/mass_matrix_rate': MatrixStamped,
     '~/coriolis_matrix_rate': MatrixStamped,
     '~/gravity_torques_rate': JointState,
+    '~/task_dynamics': TaskDynamicsStamped,
+    '~/task_pose': PoseStamped,
+    '~/task_jacobian': MatrixStamped,
+    '~/task_bias': AccelStamped,
     '~/task_inertia': MatrixStamped,
 }
 

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations on configurations, which are not vectors if joints have quaternions."""
 
+from math import sqrt
+
 import numpy as np
 import numpy.typing as npt
 
@@ -229,6 +231,22 @@ def quaternion_of_turn(rotation: np.ndarray) -> np.ndarray:
     angle = np.linalg.norm(rotation)
     # sin(x / 2) / x, by np.sinc(t) = sin(pi t) / (pi t)
     return np.append(0.5 * np.sinc(0.5 * angle / np.pi) * rotation, np.cos(0.5 * angle))
+
+
+def quaternion_of_matrix(R: np.ndarray) -> np.ndarray:
+    """
+    Return the quaternion (x, y, z, w) of a rotation matrix, w >= 0.
+
+    The largest of the four is a root, the others are quotients by it [Shepperd (1978)].
+
+    """
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R.tolist()
+    squares = 1.0 + xx - yy - zz, 1.0 - xx + yy - zz, 1.0 - xx - yy + zz, 1.0 + xx + yy + zz
+    row = squares.index(max(squares))
+    products = ((squares[0], xy + yx, xz + zx, zy - yz), (xy + yx, squares[1], yz + zy, xz - zx),
+                (xz + zx, yz + zy, squares[2], yx - xy), (zy - yz, xz - zx, yx - xy, squares[3]))
+    quaternion = np.array(products[row]) * (0.5 / sqrt(squares[row]))
+    return -quaternion if quaternion[3] < 0.0 else quaternion
 
 
 def multiply(p: np.ndarray, q: np.ndarray) -> np.ndarray:

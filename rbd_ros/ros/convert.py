@@ -13,6 +13,7 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Inertia, Point, Pose, Twist, Vector3, Wrench, WrenchStamped
 
 import numpy as np
+from rbd_ros.model.configurations import quaternion_of_matrix
 
 
 def vector(message: Vector3 | Point) -> np.ndarray:
@@ -74,6 +75,21 @@ def wrenches(messages: Sequence[WrenchStamped], prefix: str = '') -> dict[str, n
         link = message.header.frame_id.removeprefix(prefix)
         result[link] = result.get(link, 0.0) + wrench(message.wrench)
     return result
+
+
+def parts_of_motion(name: str, motion: np.ndarray) -> dict[str, np.ndarray]:
+    """Return a twist or acceleration as the parts of a geometry_msgs/Twist or Accel, by key."""
+    return {f'{name}.angular': motion[:3], f'{name}.linear': motion[3:]}
+
+
+def parts_of_wrench(name: str, wrench: np.ndarray) -> dict[str, np.ndarray]:
+    """Return a wrench as the parts of a geometry_msgs/Wrench, by key."""
+    return {f'{name}.torque': wrench[:3], f'{name}.force': wrench[3:]}
+
+
+def parts_of_pose(name: str, T: np.ndarray) -> dict[str, np.ndarray]:
+    """Return a pose as the parts of a geometry_msgs/Pose, by key."""
+    return {f'{name}.position': T[:3, 3], f'{name}.orientation': quaternion_of_matrix(T[:3, :3])}
 
 
 def seconds(stamp: Time) -> float:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from builtin_interfaces.msg import Time
 
-from geometry_msgs.msg import PointStamped
+from geometry_msgs.msg import Accel, AccelStamped, PointStamped, Pose, PoseStamped, Twist, Wrench
 import numpy as np
-from rbd_msgs.msg import DynamicsStamped, MatrixStamped
+from rbd_msgs.msg import DynamicsStamped, MatrixStamped, TaskDynamicsStamped
 from rbd_ros.model.model import Model
-from rbd_ros.ros.serialized_messages import field, numbers, Template
+from rbd_ros.ros.serialized_messages import Field, field, numbers, Template
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
@@ -28,12 +28,23 @@ TOPICS = {
     '~/mass_matrix_rate': MatrixStamped,
     '~/coriolis_matrix_rate': MatrixStamped,
     '~/gravity_torques_rate': JointState,
+    '~/task_dynamics': TaskDynamicsStamped,
+    '~/task_pose': PoseStamped,
+    '~/task_jacobian': MatrixStamped,
+    '~/task_bias': AccelStamped,
     '~/task_inertia': MatrixStamped,
 }
-C_RATE, TASK_INERTIA = '~/coriolis_matrix_rate', '~/task_inertia'
+C_RATE = '~/coriolis_matrix_rate'
+# Those of the task link.
+TASK_DYNAMICS, TASK_POSE, TASK_JACOBIAN = '~/task_dynamics', '~/task_pose', '~/task_jacobian'
+TASK_BIAS, TASK_INERTIA = '~/task_bias', '~/task_inertia'
+TASK_TOPICS = (TASK_DYNAMICS, TASK_POSE, TASK_JACOBIAN, TASK_BIAS, TASK_INERTIA)
 # Those that need velocities.
 RATE_TOPICS = ('~/mass_matrix_rate', C_RATE, '~/gravity_torques_rate')
-VELOCITY_TOPICS = ('~/coriolis_torques', '~/coriolis_matrix', '~/dynamics', *RATE_TOPICS)
+VELOCITY_TOPICS = ('~/coriolis_torques', '~/coriolis_matrix', '~/dynamics', *RATE_TOPICS,
+                   TASK_DYNAMICS, TASK_BIAS)
+# Those whose content is in the axes of the task link, which their header names.
+LINK_TOPICS = (TASK_JACOBIAN, TASK_BIAS)
 # The rows and columns of task-space matrices.
 TWIST = ('wx', 'wy', 'wz', 'vx', 'vy', 'vz')
 # The term in each topic with one number per joint.
@@ -44,7 +55,7 @@ MATRICES = {'~/mass_matrix': ('M', None, None), '~/coriolis_matrix': ('C', None,
             '~/com_jacobian': ('com_jacobian', ('x', 'y', 'z'), None),
             '~/mass_matrix_rate': ('M_dot', None, None),
             '~/coriolis_matrix_rate': ('C_dot', None, None),
-            '~/task_inertia': ('Lambda', TWIST, TWIST)}
+            TASK_JACOBIAN: ('J', TWIST, None), TASK_INERTIA: ('Lambda', TWIST, TWIST)}
 
 
 class CommandMessages:
@@ -62,6 +73,13 @@ class CommandMessages:
         return self._template.fill(None, {'commands': efforts})
 
 
+def parts(name: str, message: Accel | Pose | Twist | Wrench) -> dict[str, Field]:
+    """Return the parts of a message as fields for `Template`; `convert` has their values."""
+    return {f'{name}.{part}': numbers(getattr(message, part),
+                                      *getattr(message, part).get_fields_and_field_types())
+            for part in message.get_fields_and_field_types()}
+
+
 class Outputs:
     """
     The messages of one robot, except commands.
@@ -72,11 +90,16 @@ class Outputs:
         The robot.
     model_id : int
         Changes whenever the robot does.
+    task_link : str
+        The link of the topics in `TASK_TOPICS`; empty: none.
+    prefix : str
+        Prefix of the names of links in frame names.
 
     """
 
-    def __init__(self, model: Model, model_id: int) -> None:
+    def __init__(self, model: Model, model_id: int, task_link: str = '', prefix: str = '') -> None:
         self._model, self._model_id = model, model_id
+        self._task_link, self._prefix = task_link, prefix
         self._frame: str | None = None
         self._templates: dict[str, Template] = {}
 
@@ -95,7 +118,7 @@ class Outputs:
             The frame of the centre of mass and its Jacobian.
         values : dict of str to ndarray
             The terms in the topic: ``q``, ``v``, fields of `DynamicsTerms` and `MatricesDot`, and
-            ``Lambda``.
+            what `rbd_ros.ros.task_outputs.task_values` returns.
 
         Returns
         -------
@@ -112,7 +135,8 @@ class Outputs:
         """Return the template of a topic: its message, complete but for the numbers."""
         names, nq, nv = list(self._model.velocity_names), self._model.nq, self._model.nv
         message = TOPICS[topic]()
-        message.header.frame_id = self._frame
+        message.header.frame_id = (self._prefix + self._task_link if topic in LINK_TOPICS
+                                   else self._frame)
         if topic in VECTORS:
             message.name = names
             fields = {VECTORS[topic]: field(message, 'effort', (nv,))}
@@ -123,6 +147,19 @@ class Outputs:
             fields = {term: field(message.matrix, 'data', (len(rows), len(columns)))}
         elif topic == '~/com':
             fields = {'com': numbers(message.point, 'x', 'y', 'z')}
+        elif topic == TASK_POSE:
+            fields = parts('pose', message.pose)
+        elif topic == TASK_BIAS:
+            fields = parts('bias', message.accel)
+        elif topic == TASK_DYNAMICS:
+            message.model_id, message.joint_names = self._model_id, names
+            message.link = self._task_link
+            fields = {**parts('pose', message.pose), **parts('twist', message.twist),
+                      'J': field(message, 'jacobian', (6, nv)),
+                      **parts('bias', message.bias_acceleration),
+                      'Lambda': field(message, 'task_inertia', (6, 6)),
+                      **parts('eta', message.bias_wrench),
+                      'condition': numbers(message, 'condition_number', 'condition_limit')}
         else:
             message.model_id, message.joint_names = self._model_id, names
             message.position_names = list(self._model.position_names)

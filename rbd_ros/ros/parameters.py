@@ -135,8 +135,8 @@ DESCRIPTIONS: dict[str, tuple[Any, ...]] = {
     'marker_rate': (30.0, 'Largest rate of the markers, Hz; 0: no markers.', 0.0, 1000.0),
     'frame_prefix': ('', 'Prefix of the names of links in frame names, as in '
                      'robot_state_publisher.'),
-    'task_link': ('', 'Link of ~/task_inertia, and of ~/task_space_dynamics requests that name '
-                  'none; empty: none.'),
+    'task_link': ('', 'Link of the topics ~/task_*, and of ~/task_space_dynamics requests that '
+                  'name none; empty: none.'),
     'condition_limit': (2e3, 'Condition number of the Jacobian beyond which task inertias are '
                         'damped.', 1.0, 1e7),
     'coriolis_factorization': ('christoffel', 'Factorization of the Coriolis matrix: by '

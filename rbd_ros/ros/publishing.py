@@ -14,10 +14,11 @@ from rbd_ros.ros.clocks import Clocks
 from rbd_ros.ros.current_robot import CurrentRobot
 from rbd_ros.ros.effort_commands import EffortCommands
 from rbd_ros.ros.log import Log
-from rbd_ros.ros.messages import (C_RATE, CommandMessages, COMMANDS, RATE_TOPICS, TASK_INERTIA,
+from rbd_ros.ros.messages import (C_RATE, CommandMessages, COMMANDS, RATE_TOPICS, TASK_TOPICS,
                                   TOPICS, VELOCITY_TOPICS)
 from rbd_ros.ros.report import Report
 from rbd_ros.ros.robot import Robot
+from rbd_ros.ros.task_outputs import task_values
 from rbd_ros.workspace.results import DynamicsTerms, Factorization
 from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
@@ -47,7 +48,6 @@ class PublishingSettings(NamedTuple):
     friction: bool
     friction_dead_band: float
     marker_rate: float
-    task_link: str
     condition_limit: float
     coriolis_factorization: Factorization
 
@@ -220,10 +220,14 @@ class Publishing:
                 self._add_rates(values, robot, q, v)
             if topic == C_RATE and self._why_no_c_rate is not None:
                 return self._why_no_c_rate
-            if topic == TASK_INERTIA:
-                if not self._settings.task_link:
+            if topic in TASK_TOPICS:
+                if not robot.task_link:
                     return 'the parameter task_link is not set'
-                values['Lambda'] = self._task_inertia(robot, q, terms)
+                limit = self._settings.condition_limit
+                found = task_values(topic, robot, q, v, terms, limit)
+                if 'condition' in found and found['condition'][0] > limit:
+                    self._report.count('task inertia damped')
+                values.update(found)
             self._publishers[topic].publish(
                 robot.outputs.message(topic, robot.stamp, robot.frame, values))
             return None
@@ -260,16 +264,6 @@ class Publishing:
             except SingularError as error:
                 self._why_no_c_rate = str(error)
         values.update(robot.workspace.matrices_dot(q, v, a)._asdict())
-
-    def _task_inertia(self, robot: Robot, q: np.ndarray, terms: DynamicsTerms) -> np.ndarray:
-        """Return the inertia of the task link."""
-        limit = float(self._settings.condition_limit)
-        Lambda, condition = robot.workspace.task_inertia(
-            terms.M, q, self._settings.task_link, condition_limit=limit,
-            length=robot.task_length)
-        if condition > limit:
-            self._report.count('task inertia damped')
-        return Lambda
 
     # -- Commands. -------------------------------------------------------------------------------
 

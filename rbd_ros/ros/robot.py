@@ -145,8 +145,10 @@ class Robot:
         The frame of the centre of mass and its Jacobian.
     command_columns : ndarray of int
         Indices of the commanded joints among the velocities of the model.
+    task_link : str
+        The link of the topics of the task; empty: none.
     task_length : float
-        Unit of length for the condition number of the task link's Jacobian, m.
+        Unit of length for the condition number of its Jacobian, m.
 
     """
 
@@ -166,8 +168,9 @@ class Robot:
         first = self.base_joint.nv if self.base_joint else 0
         self.possible_commands = settings.command_joints or model.velocity_names[first:]
         self.command_columns = np.zeros(0, int)
-        self.task_length = (characteristic_length(model, settings.task_link)
-                            if settings.task_link else 1.0)
+        self.task_link = settings.task_link
+        self.task_length = (characteristic_length(model, self.task_link)
+                            if self.task_link else 1.0)
         self.markers = Markers(model, self.prefix)
 
     def become(self, model_id: int, commands: EffortCommands,
@@ -191,8 +194,8 @@ class Robot:
             self.frame, self.stamp, self.state_is_new = (before.frame, before.stamp,
                                                          before.state_is_new)
         self.model_id = model_id
-        self.outputs = Outputs(self.model, model_id)
-        self.service_outputs = Outputs(self.model, model_id)
+        self.outputs, self.service_outputs = (
+            Outputs(self.model, model_id, self.task_link, self.prefix) for _ in range(2))
         columns = {name: k for k, name in enumerate(self.model.velocity_names)}
         limits = self.model.effort_limit
         commands.follow(self.possible_commands,

@@ -15,7 +15,8 @@ AGREEMENT = 1e-9
 # What needs velocities, and what needs more than a state.
 VELOCITY_TOPICS = ('~/coriolis_torques', '~/coriolis_matrix', '~/dynamics', '~/mass_matrix_rate',
                    '~/coriolis_matrix_rate', '~/gravity_torques_rate')
-OPTIONAL = ('~/coriolis_matrix_rate', '~/task_inertia')
+OPTIONAL = ('~/coriolis_matrix_rate', '~/task_dynamics', '~/task_pose', '~/task_jacobian',
+            '~/task_bias', '~/task_inertia')
 ARM = (example_urdf('ur10_robot.urdf')).read_text()
 
 

@@ -4,6 +4,7 @@
 
 from harness import Harness, ros
 import numpy as np
+import pinocchio as pin
 import pytest
 from rbd_msgs.srv import HybridDynamicsDerivatives, TaskSpaceDynamics, TorqueRegressor
 import rbd_ros
@@ -185,3 +186,78 @@ def test_task_inertia_is_that_of_the_task_link(arm, model):
         assert task.damped == damped
         assert relative_error(values(got.matrix), task.Lambda) < AGREEMENT
     assert got.matrix.row_names == ['wx', 'wy', 'wz', 'vx', 'vy', 'vz']
+
+
+def numbers(*parts):
+    """Return the numbers of parts of messages."""
+    return np.array([getattr(part, name) for part in parts
+                     for name in part.get_fields_and_field_types()])
+
+
+@pytest.mark.parametrize('prefix', ['', 'a1/'])
+def test_all_that_a_cartesian_controller_needs_is_as_pinocchio_computes_it(model, prefix):
+    harness = Harness(ARM, state_timeout=60.0, task_link=TOOL, frame_prefix=prefix)
+    robot = pin.buildModelFromUrdf(str(example_urdf('ur10_robot.urdf')))
+    data, frame = robot.createData(), robot.getFrameId(TOOL)
+    for seed in range(3):
+        q, v, a = random_state(model, seed)
+        harness.settle()
+        got = harness.answer(model.velocity_names, q, v, topic='~/task_dynamics')
+        assert (got.link, got.joint_names) == (TOOL, list(model.velocity_names))
+        assert got.header.frame_id == prefix + model.link_names[0]
+        pin.forwardKinematics(robot, data, q, v, np.zeros(6))
+        pin.updateFramePlacements(robot, data)
+        place = data.oMf[frame]
+        assert relative_error(numbers(got.pose.position), place.translation) < AGREEMENT
+        x, y, z, w = numbers(got.pose.orientation)
+        assert relative_error(pin.Quaternion(w, x, y, z).matrix(), place.rotation) < AGREEMENT
+        twist = pin.getFrameVelocity(robot, data, frame)
+        V = np.concatenate((twist.angular, twist.linear))
+        assert relative_error(numbers(got.twist.angular, got.twist.linear), V) < AGREEMENT
+        J = np.reshape(got.jacobian, (6, 6))
+        of_pinocchio = pin.computeFrameJacobian(robot, data, q, frame)
+        assert relative_error(J, np.roll(of_pinocchio, 3, axis=0)) < AGREEMENT
+        # The accelerations of the frame: J a + bias.
+        pin.forwardKinematics(robot, data, q, v, a)
+        rate = pin.getFrameAcceleration(robot, data, frame)
+        bias = numbers(got.bias_acceleration.angular, got.bias_acceleration.linear)
+        assert relative_error(J @ a + bias, np.concatenate((rate.angular, rate.linear))
+                              ) < AGREEMENT
+        # A wrench that balances eta, and gives the inertia an acceleration.
+        Lambda = np.reshape(got.task_inertia, (6, 6))
+        wrench = Lambda @ (J @ a + bias) + numbers(got.bias_wrench.torque, got.bias_wrench.force)
+        assert relative_error(J.T @ wrench, pin.rnea(robot, data, q, v, a)) < AGREEMENT
+        assert got.condition_number < got.condition_limit == 2000.0
+        # The same on the topics of their own.
+        pose = harness.answer(model.velocity_names, q, v, topic='~/task_pose')
+        assert (pose.pose, pose.header.frame_id) == (got.pose, got.header.frame_id)
+        jacobian = harness.answer(model.velocity_names, q, v, topic='~/task_jacobian')
+        assert jacobian.matrix.row_names == ['wx', 'wy', 'wz', 'vx', 'vy', 'vz']
+        assert np.array_equal(values(jacobian.matrix), J)
+        accel = harness.answer(model.velocity_names, q, v, topic='~/task_bias')
+        assert accel.header.frame_id == jacobian.header.frame_id == prefix + TOOL
+        assert relative_error(numbers(accel.accel.angular, accel.accel.linear), bias) < AGREEMENT
+    harness.close()
+
+
+def test_without_velocity_the_task_link_has_a_pose_and_a_jacobian_but_no_motion(arm, model):
+    q, _, _ = random_state(model, 1)
+    arm.answer(model.velocity_names, q, topic='~/task_pose')
+    arm.answer(model.velocity_names, q, topic='~/task_jacobian')
+    arm.settle()
+    assert not arm.heard['~/task_dynamics']
+    assert not arm.heard['~/task_bias']
+
+
+def test_other_topics_hold_their_own_numbers_beside_those_of_the_task(arm, model):
+    """Workspaces reuse their results: what the task link needs must not write over terms."""
+    q, v, _ = random_state(model, 2)
+    whole = arm.answer(model.velocity_names, q, v)
+    arm.settle()
+    terms = rbd_ros.all_terms(model, q, v)
+    assert relative_error(whole.mass_matrix, terms.M.ravel()) < AGREEMENT
+    task = arm.heard['~/task_dynamics'][-1]
+    expected = rbd_ros.task_space_dynamics(model, q, v, TOOL)
+    assert relative_error(task.task_inertia, expected.Lambda.ravel()) < AGREEMENT
+    rate = np.reshape(arm.heard['~/mass_matrix_rate'][-1].matrix.data, (6, 6))
+    assert relative_error(rate, terms.C + terms.C.T) < AGREEMENT

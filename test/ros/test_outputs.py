@@ -31,7 +31,18 @@ MATRICES = {'~/mass_matrix': ('M', None, None), '~/coriolis_matrix': ('C', None,
             '~/com_jacobian': ('com_jacobian', ('x', 'y', 'z'), None),
             '~/mass_matrix_rate': ('M_dot', None, None),
             '~/coriolis_matrix_rate': ('C_dot', None, None),
-            '~/task_inertia': ('Lambda', TWIST, TWIST)}
+            '~/task_jacobian': ('J', TWIST, None), '~/task_inertia': ('Lambda', TWIST, TWIST)}
+# Whose content is in the axes of the task link.
+OF_THE_LINK = ('~/task_jacobian', '~/task_bias')
+# The parts of named six numbers, by key.
+PARTS = {'pose.position': (3,), 'pose.orientation': (4,), 'twist.angular': (3,),
+         'twist.linear': (3,), 'bias.angular': (3,), 'bias.linear': (3,), 'eta.torque': (3,),
+         'eta.force': (3,), 'condition': (2,)}
+
+
+def numbers(part):
+    """Return the numbers of a message."""
+    return [getattr(part, name) for name in part.get_fields_and_field_types()]
 
 
 def values_of(model, seed):
@@ -39,7 +50,8 @@ def values_of(model, seed):
     rng, nv = np.random.default_rng(seed), model.nv
     shapes = {'q': (model.nq,), 'v': (nv,), 'g': (nv,), 'coriolis_torques': (nv,), 'M': (nv, nv),
               'C': (nv, nv), 'com_jacobian': (3, nv), 'com': (3,), 'M_dot': (nv, nv),
-              'C_dot': (nv, nv), 'g_dot': (nv,), 'Lambda': (6, 6), 'commands': (2,)}
+              'C_dot': (nv, nv), 'g_dot': (nv,), 'Lambda': (6, 6), 'J': (6, nv), 'commands': (2,),
+              **PARTS}
     return {name: rng.normal(size=shape) for name, shape in shapes.items()}
 
 
@@ -61,7 +73,7 @@ def deserialize(request, monkeypatch, caplog):
 @pytest.mark.parametrize('count', [1, 2, 9])
 def test_every_message_holds_what_it_is_filled_with(count, deserialize):
     model = with_gravity(random_tree(count, count, kinds=('revolute',)), (0.0, 0.0, -9.81))
-    outputs, commands = Outputs(model, 7), CommandMessages()
+    outputs, commands = Outputs(model, 7, 'tool', 'r1/'), CommandMessages()
     for seed, frame in enumerate(('root', 'root', 'odom')):
         values, stamp = values_of(model, seed), Time(sec=100 + seed, nanosec=5 * seed)
         got = {topic: deserialize(outputs.message(topic, stamp, frame, values), kind)
@@ -70,7 +82,8 @@ def test_every_message_holds_what_it_is_filled_with(count, deserialize):
             message = deserialize(commands.message(efforts), Float64MultiArray)
             assert message.data.tolist() == efforts.tolist()
         for topic in set(TOPICS) - {'~/effort_commands'}:
-            assert (got[topic].header.stamp, got[topic].header.frame_id) == (stamp, frame)
+            assert got[topic].header.stamp == stamp
+            assert got[topic].header.frame_id == ('r1/tool' if topic in OF_THE_LINK else frame)
         for topic, term in VECTORS.items():
             assert tuple(got[topic].name) == model.velocity_names
             assert got[topic].effort.tolist() == values[term].tolist()
@@ -91,6 +104,17 @@ def test_every_message_holds_what_it_is_filled_with(count, deserialize):
                            ('coriolis_matrix', 'C'), ('com_jacobian', 'com_jacobian')):
             assert getattr(whole, name).tolist() == values[term].ravel().tolist()
         assert [whole.com.x, whole.com.y, whole.com.z] == values['com'].tolist()
+        task = got['~/task_dynamics']
+        assert (task.model_id, task.link) == (7, 'tool')
+        assert tuple(task.joint_names) == model.velocity_names
+        assert task.jacobian.tolist() == values['J'].ravel().tolist()
+        assert task.task_inertia.tolist() == values['Lambda'].ravel().tolist()
+        assert [task.condition_number, task.condition_limit] == values['condition'].tolist()
+        for key, part in (('pose', task.pose), ('twist', task.twist),
+                          ('bias', task.bias_acceleration), ('eta', task.bias_wrench),
+                          ('pose', got['~/task_pose'].pose), ('bias', got['~/task_bias'].accel)):
+            for name in part.get_fields_and_field_types():
+                assert numbers(getattr(part, name)) == values[f'{key}.{name}'].tolist()
 
 
 def test_a_robot_without_joints_has_empty_messages():
@@ -168,7 +192,8 @@ def test_the_node_that_the_benchmark_compares_with_publishes_as_much():
         node = copying['CopyingNode']()
         node._on_description(String(data=arm))
         assert list(node._messages) == [
-            topic for topic in TOPICS if topic not in ('~/coriolis_matrix_rate', '~/task_inertia')]
+            topic for topic in TOPICS
+            if topic != '~/coriolis_matrix_rate' and not topic.startswith('~/task_')]
         whole = deserialize_message(bytes(node._messages['~/dynamics']), TOPICS['~/dynamics'])
         assert len(whole.mass_matrix) == 49
         node.destroy_node()
