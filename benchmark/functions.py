@@ -162,6 +162,8 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
         'analysis.trajectory_efforts': sampled(analysis.trajectory_efforts, model, time, Q, V),
         'analysis.world_jacobian_dot': one(analysis.world_jacobian_dot, model, q, v, tip),
 
+        'control.critical_damping': one(control.critical_damping, np.eye(6), np.ones(6), 1.0),
+        'control.external_wrench': one(control.external_wrench, model, q, tau, tip),
         'control.friction_compensation': one(control.friction_compensation, model, v),
 
         'batch.all_terms': batched(batch.all_terms, *many[:2]),

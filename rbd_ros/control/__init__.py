@@ -5,6 +5,18 @@
 from rbd_ros.lazy_names import export
 
 __getattr__, __dir__, __all__ = export(__name__, {
+    'cartesian_impedance': ['CartesianImpedance'],
+    'computed_torque': ['ComputedTorque'],
+    'contact': ['ContactDetector'],
+    'controller': ['Controller', 'critical_damping'],
     'friction': ['friction_compensation'],
+    'gravity': ['Gravity'],
+    'hybrid': ['Hybrid'],
+    'joint_impedance': ['JointImpedance'],
     'momentum_observer': ['MomentumObserver'],
+    'pd_gravity': ['PdGravity'],
+    'references': ['JointReference', 'PoseReference'],
+    'slotine_li': ['SlotineLi'],
+    'trajectories': ['JointTrajectory', 'PoseMotion'],
+    'wrench': ['external_wrench'],
 })

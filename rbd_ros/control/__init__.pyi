@@ -2,5 +2,26 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by `make stubs` from __init__.py, for checkers of types.
 
+from rbd_ros.control.cartesian_impedance import CartesianImpedance as CartesianImpedance
+from rbd_ros.control.computed_torque import ComputedTorque as ComputedTorque
+from rbd_ros.control.contact import ContactDetector as ContactDetector
+from rbd_ros.control.controller import (
+    Controller as Controller,
+    critical_damping as critical_damping,
+)
 from rbd_ros.control.friction import friction_compensation as friction_compensation
+from rbd_ros.control.gravity import Gravity as Gravity
+from rbd_ros.control.hybrid import Hybrid as Hybrid
+from rbd_ros.control.joint_impedance import JointImpedance as JointImpedance
 from rbd_ros.control.momentum_observer import MomentumObserver as MomentumObserver
+from rbd_ros.control.pd_gravity import PdGravity as PdGravity
+from rbd_ros.control.references import (
+    JointReference as JointReference,
+    PoseReference as PoseReference,
+)
+from rbd_ros.control.slotine_li import SlotineLi as SlotineLi
+from rbd_ros.control.trajectories import (
+    JointTrajectory as JointTrajectory,
+    PoseMotion as PoseMotion,
+)
+from rbd_ros.control.wrench import external_wrench as external_wrench

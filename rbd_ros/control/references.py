@@ -1,0 +1,100 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a controller is to do at one time: positions of the joints, or the pose of a link."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from rbd_ros.errors import StateError
+from rbd_ros.model.configurations import normalize
+from rbd_ros.model.model import Model
+from rbd_ros.validation import finite_array, finite_vector
+
+# How far R^T R of a rotation may be from the unit matrix: poses come in text, with six digits.
+ROUNDED = 1e-5
+
+
+class JointReference:
+    """
+    Where the joints are to be, and how they are to move.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : array_like, shape (model.nq,)
+        Configuration; rad for revolute, m for prismatic joints.
+    v, a : array_like, shape (model.nv,), optional
+        Velocity, rad/s or m/s, and acceleration, rad/s^2 or m/s^2; default: at rest.
+    tau : array_like, shape (model.nv,), optional
+        Torques of joints that nobody moves, N m or N; default: none. Only `Hybrid` reads them.
+
+    Attributes
+    ----------
+    q, v, a, tau : ndarray
+        What was given.
+
+    Raises
+    ------
+    StateError
+        If a vector has the wrong shape or a non-finite entry.
+
+    """
+
+    __slots__ = ('a', 'q', 'tau', 'v')
+
+    def __init__(self, model: Model, q: npt.ArrayLike, v: npt.ArrayLike | None = None,
+                 a: npt.ArrayLike | None = None, tau: npt.ArrayLike | None = None) -> None:
+        self.q = normalize(model, q)
+        self.v, self.a, self.tau = (
+            np.zeros(model.nv) if x is None else finite_vector(model, label, x)
+            for label, x in (('v', v), ('a', a), ('tau', tau)))
+
+
+class PoseReference:
+    """
+    Where a link is to be, and how it is to move.
+
+    Parameters
+    ----------
+    T : array_like, shape (4, 4)
+        Pose of the link in the root's frame, m.
+    V : array_like, shape (6,), optional
+        Angular velocity, rad/s, and velocity of the link's origin, m/s, in the root's axes;
+        default: at rest.
+    V_dot : array_like, shape (6,), optional
+        Its derivative by time, rad/s^2 and m/s^2; default: zero.
+
+    Attributes
+    ----------
+    T, V, V_dot : ndarray
+        What was given.
+
+    Raises
+    ------
+    StateError
+        If an array has the wrong shape or a non-finite entry, or T is no pose.
+
+    """
+
+    __slots__ = ('T', 'V', 'V_dot')
+
+    def __init__(self, T: npt.ArrayLike, V: npt.ArrayLike | None = None,
+                 V_dot: npt.ArrayLike | None = None) -> None:
+        self.T = checked_pose('T', T)
+        self.V, self.V_dot = (np.zeros(6) if x is None else finite_array(label, x, (6,))
+                              for label, x in (('V', V), ('V_dot', V_dot)))
+
+
+def checked_pose(label: str, T: npt.ArrayLike) -> np.ndarray:
+    """Return a pose whose rotation is one to the last digit; errors name it by its label."""
+    T = finite_array(label, T, (4, 4))
+    R = T[:3, :3]
+    if (np.abs(R.T @ R - np.eye(3)).max() > ROUNDED or np.linalg.det(R) < 0.0
+            or not np.array_equal(T[3], (0.0, 0.0, 0.0, 1.0))):
+        raise StateError(f'{label} must be a pose: a rotation and a position above the row '
+                         f'(0, 0, 0, 1), got {T.tolist()}')
+    U, _, W = np.linalg.svd(R)
+    T[:3, :3] = U @ W
+    return T

@@ -1,0 +1,171 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Motions from points in time: of the joints, and of a link from one pose to another."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from rbd_ros.control.references import checked_pose, JointReference, PoseReference
+from rbd_ros.errors import StateError
+from rbd_ros.model.model import Model
+from rbd_ros.model.se3 import exp, log, pose
+from rbd_ros.validation import finite_array, number, rows, shown
+
+
+class JointTrajectory:
+    """
+    A motion of the joints through points, as trajectory_msgs/JointTrajectory has them.
+
+    Between two points each joint follows the polynomial that has the values of both: of fifth
+    order where accelerations are given, of third order where velocities are. Where positions alone
+    are, velocities are chosen so that no joint overshoots its points, and the motion begins and
+    ends at rest. Before the first point and after the last the robot rests there.
+
+    Parameters
+    ----------
+    model : Model
+        The robot, without joints that have quaternions.
+    times : array_like, shape (points,)
+        s, increasing.
+    q : array_like, shape (points, model.nq)
+        Positions, rad or m.
+    v, a : array_like, shape (points, model.nv), optional
+        Velocities, rad/s or m/s, and accelerations, rad/s^2 or m/s^2; those without these are
+        refused.
+    tau : array_like, shape (points, model.nv), optional
+        Torques of free joints, N m or N; linear in between.
+
+    Raises
+    ------
+    StateError
+        If the points do not belong together, times do not increase, or the robot has quaternions.
+
+    References
+    ----------
+    Velocities of positions alone: Fritsch and Carlson, SIAM J. Numer. Anal. 17 (1980), by SciPy.
+
+    """
+
+    def __init__(self, model: Model, times: npt.ArrayLike, q: npt.ArrayLike,
+                 v: npt.ArrayLike | None = None, a: npt.ArrayLike | None = None,
+                 tau: npt.ArrayLike | None = None) -> None:
+        # Here, for programs without trajectories need not wait for it.
+        from scipy.interpolate import BPoly, PchipInterpolator
+
+        if model.nq != model.nv:
+            raise StateError(f"'{model.name}' has joints with quaternions, which trajectories of "
+                             'joints do not have')
+        self._model, self.times = model, finite_array('times', times, (None,))
+        if not len(self.times) or np.any(np.diff(self.times) <= 0.0):
+            raise StateError(f'times must be one or more increasing times, got {shown(times)}')
+        if a is not None and v is None:
+            raise StateError('a trajectory with accelerations needs velocities')
+        count = len(self.times)
+        q = rows(model, 'q', q, count)
+        given = [rows(model, label, x, count) for label, x in (('v', v), ('a', a))
+                 if x is not None]
+        self._tau = None if tau is None else rows(model, 'tau', tau, count)
+        self._ends = q[0], q[-1]
+        if count > 1:
+            if not given:
+                given = [PchipInterpolator(self.times, q).derivative()(self.times)]
+                given[0][[0, -1]] = 0.0
+            curve = BPoly.from_derivatives(self.times, np.stack([q, *given], axis=1))
+            self._curves = curve, curve.derivative(), curve.derivative(2)
+
+    def at(self, t: float) -> JointReference:
+        """
+        Return where the robot is to be at a time.
+
+        Parameters
+        ----------
+        t : float
+            s, on the clock of the times of the points.
+
+        Returns
+        -------
+        JointReference
+            At rest before and after the motion.
+
+        Raises
+        ------
+        StateError
+            If ``t`` is not finite.
+
+        """
+        t = number('t', t)
+        tau = None if self._tau is None else np.array(
+            [np.interp(t, self.times, x) for x in self._tau.T])
+        if t < self.times[0] or t >= self.times[-1]:
+            return JointReference(self._model, self._ends[int(t >= self.times[-1])], tau=tau)
+        q, v, a = (curve(t) for curve in self._curves)
+        return JointReference(self._model, q, v, a, tau)
+
+
+class PoseMotion:
+    """
+    The motion of a link from one pose to another, at rest at both ends.
+
+    The origin goes along a line, and the link turns about one axis, by 10 x^3 - 15 x^4 + 6 x^5 of
+    the way at the share x of the time: of all motions with speed and acceleration zero at the ends
+    the one with the least jerk.
+
+    Parameters
+    ----------
+    start, goal : array_like, shape (4, 4)
+        Poses in the root's frame, m.
+    duration : float
+        s, more than zero.
+    begin : float
+        When it begins, s.
+
+    Raises
+    ------
+    StateError
+        If a pose is none, or the duration is not positive.
+
+    References
+    ----------
+    Flash and Hogan, J. Neuroscience 5 (1985); Lynch and Park (9.11), (9.14)-(9.15), decoupled.
+
+    """
+
+    def __init__(self, start: npt.ArrayLike, goal: npt.ArrayLike, duration: float,
+                 begin: float = 0.0) -> None:
+        self._start, goal = checked_pose('start', start), checked_pose('goal', goal)
+        self._duration, self._begin = number('duration', duration, 0.0), number('begin', begin)
+        if not self._duration > 0.0:
+            raise StateError('duration must be more than zero, s')
+        turn = log(pose(goal[:3, :3] @ self._start[:3, :3].T, np.zeros(3)))[:3]
+        # In the root's axes; the axis of the turn stays.
+        self._way = np.concatenate((turn, goal[:3, 3] - self._start[:3, 3]))
+
+    def at(self, t: float) -> PoseReference:
+        """
+        Return where the link is to be at a time.
+
+        Parameters
+        ----------
+        t : float
+            s.
+
+        Returns
+        -------
+        PoseReference
+            At rest before and after the motion.
+
+        Raises
+        ------
+        StateError
+            If ``t`` is not finite.
+
+        """
+        h = self._duration
+        x = min(max((number('t', t) - self._begin) / h, 0.0), 1.0)
+        way = x ** 3 * (10.0 - 15.0 * x + 6.0 * x ** 2)
+        speed = 30.0 * x ** 2 * (1.0 - x) ** 2 / h
+        rise = 60.0 * x * (1.0 - x) * (1.0 - 2.0 * x) / h ** 2
+        T = pose(exp(np.concatenate((way * self._way[:3], np.zeros(3))))[:3, :3]
+                 @ self._start[:3, :3], self._start[:3, 3] + way * self._way[3:])
+        return PoseReference(T, speed * self._way, rise * self._way)

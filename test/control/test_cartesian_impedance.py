@@ -1,0 +1,176 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Cartesian impedance: its stiffness, its energy, its singular poses."""
+
+from control_robots import bare_arm, LINK, POSE, run
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros.control import CartesianImpedance, critical_damping, PoseMotion, PoseReference
+from rbd_ros.control.cartesian_impedance import pose_error
+from rbd_ros.model.se3 import exp, inverse, log
+from robots import example_urdf, load_quietly, random_pose
+
+# Differences over a step of 1e-6: the square of the step, and rounding over the step.
+STEP, BY_DIFFERENCES = 1e-6, 1e-6
+# Anisotropic: N m/rad and N/m
+STIFFNESS = np.array([20.0, 30.0, 40.0, 300.0, 600.0, 900.0])
+
+
+def place(model, q):
+    """Return the pose of the tool."""
+    return rbd_ros.forward_kinematics(model, q)[model.link_index(LINK)].copy()
+
+
+def twisted(T, V, h):
+    """Return a pose after moving with a twist in the root's axes, at its own origin."""
+    result = T.copy()
+    result[:3, :3] = exp(np.concatenate((h * V[:3], np.zeros(3))))[:3, :3] @ T[:3, :3]
+    result[:3, 3] += h * V[3:]
+    return result
+
+
+@pytest.mark.parametrize('seed', range(20))
+def test_rate_of_the_pose_error(seed):
+    rng = np.random.default_rng(seed)
+    T, goal, (V, V_r) = random_pose(rng), random_pose(rng), rng.normal(size=(2, 6))
+    if seed < 5:
+        goal = T @ exp(1e-3 * rng.normal(size=6))
+    reference = PoseReference(goal, V_r)
+    e, B, V_turned, _ = pose_error(T, V, reference)
+    # The error leads to the reference.
+    assert np.allclose(twisted(T, e, 1.0), goal)
+    ahead, behind = (pose_error(twisted(T, V, h), V, PoseReference(twisted(goal, V_r, h), V_r))[0]
+                     for h in (STEP, -STEP))
+    assert np.allclose((ahead - behind) / (2.0 * STEP), B @ (V_turned - V), atol=1e-7)
+
+
+@pytest.mark.parametrize('seed', range(5))
+def test_rate_of_the_turned_twist(seed):
+    rng = np.random.default_rng(seed)
+    T, goal, (V, V_r, V_r_dot) = random_pose(rng), random_pose(rng), rng.normal(size=(3, 6))
+    _, _, _, rate = pose_error(T, V, PoseReference(goal, V_r, V_r_dot))
+    ahead, behind = (pose_error(twisted(T, V, h), V, PoseReference(
+        twisted(goal, V_r, h), V_r + h * V_r_dot))[2] for h in (STEP, -STEP))
+    assert np.allclose((ahead - behind) / (2.0 * STEP), rate, atol=1e-7)
+
+
+@pytest.mark.parametrize('seed', range(8))
+def test_energy_falls_by_what_the_dampers_take(seed):
+    arm, rng = bare_arm(), np.random.default_rng(seed)
+    q, v = POSE + 0.3 * rng.normal(size=7), rng.normal(size=7)
+    goal = PoseReference(place(arm, q) @ exp(rng.normal(scale=0.8, size=6)))
+    law = CartesianImpedance(arm, LINK, STIFFNESS, posture=q, posture_stiffness=0.0,
+                             damping_ratio=0.4)
+    a = rbd_ros.forward_dynamics(arm, q, v, law.update(0.0, q, v, goal))
+
+    def energy(h):
+        e = log(inverse(place(arm, q + h * v)) @ goal.T)[:3]    # its length is that of phi
+        e = np.concatenate((place(arm, q + h * v)[:3, :3] @ e,
+                            goal.T[:3, 3] - place(arm, q + h * v)[:3, 3]))
+        moving = v + h * a
+        return (0.5 * moving @ rbd_ros.mass_matrix(arm, q + h * v) @ moving
+                + 0.5 * STIFFNESS @ e ** 2)
+
+    task = rbd_ros.task_space_dynamics(arm, q, v, LINK, frame='world-aligned')
+    V = task.J @ v
+    lost = V @ critical_damping(task.Lambda, STIFFNESS, 0.4) @ V
+    rate = (energy(STEP) - energy(-STEP)) / (2.0 * STEP)
+    assert rate == pytest.approx(-lost, rel=BY_DIFFERENCES, abs=1e-5)
+
+
+def test_stiffness_is_the_commanded_one():
+    arm = bare_arm()
+    T = place(arm, POSE)
+    law = CartesianImpedance(arm, LINK, STIFFNESS, posture=POSE, posture_stiffness=30.0)
+    wrench = np.array([0.2, -0.3, 0.1, 6.0, -8.0, 10.0])        # small turns: springs are linear
+
+    def push(t):
+        # The arm hardly turns: in the link's axes the wrench is nearly constant.
+        R = state['R']
+        return {LINK: np.concatenate((R.T @ wrench[:3], R.T @ wrench[3:]))}
+
+    state, q, v = {'R': T[:3, :3]}, POSE, np.zeros(7)
+    for _ in range(20):
+        _, qs, vs = run(arm, law, lambda t: PoseReference(T), q, v, 0.15, 1e-3, push)
+        q, v = qs[-1], vs[-1]
+        state['R'] = place(arm, q)[:3, :3]
+    assert np.max(np.abs(v)) < 1e-3
+    e, B, _, _ = pose_error(place(arm, q), np.zeros(6), PoseReference(T))
+    assert np.allclose(-B.T @ (STIFFNESS * e), wrench, rtol=1e-2, atol=2e-2)
+    assert np.allclose(-STIFFNESS * e, wrench, rtol=3e-2, atol=3e-2)
+
+
+def test_the_posture_does_not_accelerate_the_link():
+    arm = bare_arm()
+    q, v = POSE, np.random.default_rng(1).normal(size=7)
+    tau = [CartesianImpedance(arm, LINK, STIFFNESS, posture=POSE + far,
+                              posture_stiffness=30.0).update(
+        0.0, q, v, PoseReference(place(arm, q))) for far in (0.0, 0.5)]
+    a = [rbd_ros.forward_dynamics(arm, q, v, one) for one in tau]
+    J = rbd_ros.world_jacobian(arm, q, LINK)
+    assert np.max(np.abs(a[1] - a[0])) > 1.0
+    assert np.max(np.abs(J @ (a[1] - a[0]))) < 1e-9
+
+
+def test_the_posture_is_reached_where_the_link_stays():
+    arm = bare_arm()
+    T = place(arm, POSE)
+    # Another posture with the same pose of the tool: along the null space.
+    q = POSE.copy()
+    for _ in range(200):
+        task = rbd_ros.task_space_dynamics(arm, q, np.zeros(7), LINK, frame='world-aligned')
+        e = pose_error(place(arm, q), np.zeros(6), PoseReference(T))[0]
+        q = q + task.J_bar @ e + task.null_projector @ np.full(7, 2e-3)
+    assert np.linalg.norm(q - POSE) > 0.1
+    law = CartesianImpedance(arm, LINK, 800.0, posture=POSE, posture_stiffness=40.0)
+    _, qs, _ = run(arm, law, lambda t: PoseReference(T), q, np.zeros(7), 2.0, 1e-3)
+    off = [np.linalg.norm(place(arm, one)[:3, 3] - T[:3, 3]) for one in qs]
+    assert np.max(off) < 4e-3
+    assert np.linalg.norm(qs[-1] - POSE) < 0.3 * np.linalg.norm(q - POSE)
+
+
+def test_a_moving_pose_is_followed():
+    arm = bare_arm()
+    T = place(arm, POSE)
+    motion = PoseMotion(T, T @ exp(np.array([0.3, -0.4, 0.5, 0.05, 0.1, -0.1])), 1.0)
+    law = CartesianImpedance(arm, LINK, STIFFNESS, posture=POSE, posture_stiffness=5.0)
+    t, q, _ = run(arm, law, motion.at, POSE, np.zeros(7), 1.2, 1e-3)
+    errors = np.array([pose_error(place(arm, x), np.zeros(6), motion.at(s))[0]
+                       for s, x in zip(t, q)])
+    assert np.max(np.abs(errors)) < 4e-3        # of motions beside the link
+
+
+def test_torques_stay_finite_in_singular_poses():
+    arm = load_quietly(example_urdf('ur5_robot.urdf'))
+    stretched = np.zeros(6)
+    link = 'tool0'
+    T = rbd_ros.forward_kinematics(arm, stretched)[arm.link_index(link)].copy()
+    T[2, 3] += 0.1
+    law = CartesianImpedance(arm, link, 500.0, posture=stretched)
+    for away in (0.0, 1e-9, 1e-6, 1e-3):
+        q, v = stretched + away, np.full(6, 0.1)
+        tau = law.update(0.0, q, v, PoseReference(T))
+        a = rbd_ros.forward_dynamics(arm, q, v, tau)
+        # 50 N, and dampers of 0.1 m/s
+        assert np.max(np.abs(tau)) < 400.0
+        assert v @ rbd_ros.mass_matrix(arm, q) @ a < 400.0
+
+
+@pytest.mark.parametrize('options, message', [
+    ({'stiffness': [1.0, 2.0]}, 'stiffness has the shape'), ({'posture': np.zeros(3)}, 'q has'),
+    ({'stiffness': -1.0}, 'stiffness must not be negative'),
+    ({'condition_limit': 0.5}, 'condition_limit'), ({'link': 'base_link'}, 'no joint moves it'),
+    ({'link': 'nose'}, "no link 'nose'")])
+def test_wrong_settings_are_refused_by_name(options, message):
+    with pytest.raises((rbd_ros.StateError, rbd_ros.ModelError), match=message):
+        CartesianImpedance(bare_arm(), **{'link': LINK, 'stiffness': 1.0, 'posture': POSE,
+                                          **options})
+
+
+@pytest.mark.parametrize('T, message', [
+    (np.diag([1.0, 1.0, -1.0, 1.0]), 'T must be a pose'), (2.0 * np.eye(4), 'T must be a pose'),
+    (np.eye(3), 'T has the shape'), (np.full((4, 4), np.nan), 'T must be finite')])
+def test_what_is_no_pose_is_refused(T, message):
+    with pytest.raises(rbd_ros.StateError, match=message):
+        PoseReference(T)

@@ -1,0 +1,152 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Contact: thresholds that are learnt, hysteresis, and a machine that drives the detector."""
+
+from control_robots import bare_arm
+from hypothesis import settings, strategies as st
+from hypothesis.stateful import initialize, invariant, rule, RuleBasedStateMachine
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros.control import ContactDetector
+
+PERIOD = 0.01
+# s, whose multiples are exact
+TICK = 2.0 ** -7
+FREE = np.array([1.0, 2.0, 1.0, 0.5, 0.5, 0.2, 0.0])
+LEAST = 0.1
+
+
+def calibrated(**options):
+    """Return a detector that has seen free motion for a second, and the time of its end."""
+    detector = ContactDetector(bare_arm(), calibration_time=1.0, margin=2.0, least=LEAST,
+                               **options)
+    for k in range(110):
+        assert not detector.update(PERIOD * k, FREE * np.sin(0.3 * k))
+    return detector, 1.1
+
+
+def test_thresholds_are_those_of_free_motion_with_a_margin():
+    detector, _ = calibrated()
+    assert np.allclose(detector.threshold, np.maximum(2.0 * FREE, LEAST), rtol=0.01)
+
+
+def test_contact_begins_beyond_the_threshold_and_ends_well_below_it():
+    detector, t = calibrated(release=0.5, hold=0.05)
+    torque = np.zeros(7)
+    for size, contact in ((1.9, False), (2.1, True), (1.9, True), (1.1, True)):
+        torque[0] = -size
+        for _ in range(20):
+            t += PERIOD
+            assert detector.update(t, torque) == contact
+    torque[0] = -0.9
+    answers = []
+    for _ in range(10):
+        t += PERIOD
+        answers.append(detector.update(t, torque))
+    assert answers == [True] * 4 + [False] * 6    # after five hundredths of a second
+
+
+def test_a_touch_in_between_holds_the_contact():
+    detector, t = calibrated(hold=0.05)
+    torque = np.zeros(7)
+    for k in range(40):
+        t += PERIOD
+        torque[1] = 5.0 if k % 5 == 0 else 0.0
+        assert detector.update(t, torque)
+
+
+def test_pauses_calibrate_nothing():
+    detector = ContactDetector(bare_arm(), calibration_time=1.0, longest_gap=0.1)
+    for k in range(100):
+        detector.update(5.0 * k, FREE)
+    assert detector.threshold is None
+    for k in range(13):
+        detector.update(1000.0 + 0.09 * k, FREE)
+    assert detector.threshold is not None
+    detector.calibrate()
+    assert detector.threshold is None and not detector.contact
+
+
+@pytest.mark.parametrize('options, message', [
+    ({'margin': 0.5}, 'margin'), ({'release': 1.5}, 'release'), ({'hold': -1.0}, 'hold'),
+    ({'least': -1.0}, 'least must not be negative'), ({'least': [1.0]}, 'least has the shape')])
+def test_wrong_settings_are_refused_by_name(options, message):
+    with pytest.raises(rbd_ros.StateError, match=message):
+        ContactDetector(bare_arm(), **options)
+
+
+class ContactMachine(RuleBasedStateMachine):
+    """
+    Drive the detector beside a history of all samples, from which the answer is found anew.
+
+    Calibrated, and only then: contact if and only if some joint was beyond its threshold, and
+    since then never all joints were below their release for as long as the hold.
+
+    """
+
+    @initialize()
+    def begin(self):
+        """Begin uncalibrated."""
+        self.detector = ContactDetector(bare_arm(), calibration_time=6 * TICK, margin=1.5,
+                                        least=LEAST, release=0.6, hold=3 * TICK,
+                                        longest_gap=10 * TICK)
+        self.t, self.learnt, self.past = 0.0, None, []
+
+    def sample(self, step, torque):
+        """Take a sample."""
+        self.t += step
+        was = self.detector.threshold
+        assert self.detector.update(self.t, torque) == self.detector.contact
+        if was is not None:
+            counted = step if 0.0 < step <= 10 * TICK else 0.0
+            self.past.append((counted, np.abs(torque)))
+
+    @rule(step=st.sampled_from([-64, 0, 1, 2, 10, 400]), joint=st.integers(0, 6),
+          size=st.sampled_from([0.0, 0.05, 0.5, 0.8, 1.4, 1.6, 3.0]), count=st.integers(1, 4))
+    def push(self, step, joint, size, count):
+        """Push one joint."""
+        for _ in range(count):
+            torque = np.zeros(7)
+            torque[joint] = size * max(FREE[joint], LEAST)
+            self.sample(step * TICK, -torque)
+
+    @rule()
+    def calibrate(self):
+        """Begin anew, and move freely."""
+        self.detector.calibrate()
+        self.past = []
+        for _ in range(7):
+            assert not self.detector.contact
+            self.sample(TICK, FREE)
+        assert np.allclose(self.detector.threshold, np.maximum(1.5 * FREE, LEAST))
+
+    @rule()
+    def refuse(self):
+        """Refuse a sample that is none."""
+        with pytest.raises(rbd_ros.StateError):
+            self.detector.update(self.t + 0.01, np.full(7, np.nan))
+
+    @invariant()
+    def contact_is_what_the_past_says(self):
+        """Find the answer from all samples."""
+        if not hasattr(self, 'detector'):
+            return
+        threshold = self.detector.threshold
+        if threshold is None:
+            assert not self.detector.contact
+            return
+        beyond = [k for k, (_, size) in enumerate(self.past) if np.any(size > threshold)]
+        contact = bool(beyond)
+        quiet = 0.0
+        for counted, size in self.past[beyond[-1] + 1:] if beyond else []:
+            low = np.all(size <= 0.6 * threshold)
+            quiet = quiet + counted if low else 0.0
+            if low and quiet >= 3 * TICK:
+                contact = False
+        assert self.detector.contact == contact
+
+
+TestContactMachine = ContactMachine.TestCase
+TestContactMachine.settings = settings(max_examples=80, stateful_step_count=40, deadline=None,
+                                       derandomize=True, database=None)

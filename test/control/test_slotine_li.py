@@ -1,0 +1,231 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The adaptive controller: its Lyapunov function, what it learns, and bodies that can exist."""
+
+from control_robots import bare_arm, LINK, POSE, random_reference, run, trees, with_drives
+from hypothesis import settings, strategies as st
+from hypothesis.stateful import initialize, invariant, rule, RuleBasedStateMachine
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros.control import JointReference, SlotineLi
+from rbd_ros.control.slotine_li import DUAL, RANGE
+from rbd_ros.model import inconsistent_bodies, inertial_parameters, with_inertial_parameters
+from rbd_ros.model.inertial import pseudo_inertia_of_parameters
+from robots import random_tree
+
+RATE, DAMPING = 5.0, 20.0
+LOAD, PLACE = 1.0, (0.0, 0.02, 0.05)
+# s^T K s is found by differences over steps of 1e-4 and 5e-5.
+STEP = 1e-4
+
+
+def swing(model, t):
+    """Return the reference of a motion of all joints."""
+    w = 1.0 + 0.4 * np.arange(model.nv)
+    return JointReference(model, POSE + 0.4 * np.sin(w * t), 0.4 * w * np.cos(w * t),
+                          -0.4 * w ** 2 * np.sin(w * t))
+
+
+def divergence(true, believed):
+    """Return the sum of D(P | P^) over the bodies."""
+    total = 0.0
+    for one, other in zip(true.reshape(-1, 10), believed.reshape(-1, 10)):
+        A = np.linalg.solve(pseudo_inertia_of_parameters(other), pseudo_inertia_of_parameters(one))
+        total += np.trace(A) - np.linalg.slogdet(A)[1] - 4.0
+    return total
+
+
+def lyapunov(model, controller, adaptation, q, v, reference):
+    """Return V, and s^T K s."""
+    s = v - reference.v - RATE * rbd_ros.difference(model, q, reference.q)
+    return (0.5 * s @ rbd_ros.mass_matrix(model, q) @ s
+            + divergence(inertial_parameters(model), controller.parameters) / adaptation,
+            DAMPING * s @ s)
+
+
+def test_dual_basis():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 10))
+    assert np.trace(np.tensordot(x, DUAL, 1) @ pseudo_inertia_of_parameters(y)) == (
+        pytest.approx(x @ y))
+
+
+@pytest.mark.parametrize('seed', range(6))
+def test_the_lyapunov_function_falls_by_what_the_theorem_says(seed):
+    model = random_tree(seed, 4, kinds=('revolute', 'prismatic', 'continuous', 'helical'))
+    rng = np.random.default_rng(seed)
+    believed = with_inertial_parameters(
+        model, inertial_parameters(model) * np.repeat(rng.uniform(0.5, 2.0, model.nv), 10))
+    q, v, adaptation = rng.normal(size=model.nq), rng.normal(size=model.nv), 0.5
+    reference = random_reference(model, rng, q)
+
+    def moving(t):
+        return JointReference(model, reference.q + t * reference.v + 0.5 * t * t * reference.a,
+                              reference.v + t * reference.a, reference.a)
+
+    errors = []
+    for step in (STEP, 0.5 * STEP):
+        controller = SlotineLi(believed, RATE, DAMPING, adaptation, friction_speed=None)
+        V, lost = lyapunov(model, controller, adaptation, q, v, moving(0.0))
+        t, qs, vs = run(model, controller, moving, q, v, step, step)
+        controller.update(t[-1], qs[-1], vs[-1], moving(t[-1]))
+        later, _ = lyapunov(model, controller, adaptation, qs[-1], vs[-1], moving(t[-1]))
+        errors.append((later - V) / step + lost)
+    assert abs(errors[1]) < 0.05 * lost
+    assert errors[0] / errors[1] == pytest.approx(2.0, rel=0.05)
+
+
+def test_the_lyapunov_function_never_grows_and_the_errors_vanish():
+    arm = bare_arm()
+    heavy, adaptation = rbd_ros.with_payload(arm, LINK, LOAD, PLACE, 2e-3 * np.eye(3)), 3.0
+    controller = SlotineLi(arm, RATE, DAMPING, adaptation, friction_speed=None)
+    q, v, values, errors = POSE, np.zeros(7), [], []
+    for k in range(60):
+        _, qs, vs = run(heavy, controller, lambda t: swing(arm, t), q, v, 0.05, 1e-3,
+                        begin=0.05 * k)
+        q, v = qs[-1], vs[-1]
+        reference = swing(arm, 0.05 * (k + 1))
+        values.append(lyapunov(heavy, controller, adaptation, q, v, reference)[0])
+        errors.append(np.max(np.abs(reference.q - q)))
+    # Torques are held for a millisecond.
+    assert np.max(np.diff(values)) < 2e-3 * values[0]
+    assert values[-1] < 0.9 * values[0]
+    assert np.max(errors[-10:]) < 0.3 * np.max(errors[:10])
+
+
+def test_an_unknown_load_is_learnt_by_the_link_that_carries_it():
+    arm = bare_arm()
+    heavy = rbd_ros.with_payload(arm, LINK, LOAD, PLACE, 2e-3 * np.eye(3))
+    controller = SlotineLi(arm, RATE, DAMPING, 30.0, links=[LINK], friction_speed=None)
+    run(heavy, controller, lambda t: swing(arm, t), POSE, swing(arm, 0.0).v, 5.0, 2e-3)
+    learnt = controller.parameters - inertial_parameters(arm)
+    assert np.all(learnt[:-10] == 0.0)            # the others stay
+    assert learnt[-10] == pytest.approx(LOAD, rel=0.1)
+    controller.reset()
+    assert np.array_equal(controller.parameters, inertial_parameters(arm))
+
+
+def test_without_adaptation_it_is_a_fixed_law():
+    arm = bare_arm()
+    rng = np.random.default_rng(0)
+    reference, v = random_reference(arm, rng, POSE), rng.normal(size=7)
+    controller = SlotineLi(arm, RATE, DAMPING, 0.0)
+    v_ref = reference.v + RATE * (reference.q - POSE)
+    terms = rbd_ros.all_terms(arm, POSE, v)
+    expected = (terms.M @ (reference.a + RATE * (reference.v - v)) + terms.C @ v_ref + terms.g
+                - DAMPING * (v - v_ref))
+    for k in range(3):
+        assert np.allclose(controller.update(0.01 * k, POSE, v, reference), expected)
+
+
+@pytest.mark.parametrize('times, learns', [
+    ((0.0, 0.05), True), ((0.0, 0.0), False), ((0.0, 0.2), False), ((0.0, -0.05), False)])
+def test_nothing_is_learnt_over_gaps_and_backwards(times, learns):
+    arm = bare_arm()
+    controller = SlotineLi(arm, RATE, DAMPING, 1.0)
+    for t in times:
+        controller.update(t, POSE, np.zeros(7), JointReference(arm, POSE + 0.1))
+    assert (controller.parameters != inertial_parameters(arm)).any() == learns
+
+
+def test_what_cannot_adapt_is_refused_by_name():
+    arm = bare_arm()
+    point = rbd_ros.load_urdf_string(
+        '<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/><inertia '
+        'ixx="0" iyy="0" izz="0" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        '<joint name="j" type="continuous"><parent link="a"/><child link="b"/><axis xyz="1 0 0"/>'
+        '</joint></robot>')
+    with pytest.raises(rbd_ros.ModelError, match=r"link 'b'.*no body can have"):
+        SlotineLi(point, 1.0, 1.0, 1.0)
+    with pytest.raises(rbd_ros.ModelError, match="'base_link' is part of the root"):
+        SlotineLi(arm, 1.0, 1.0, 1.0, links=['base_link'])
+    with pytest.raises(rbd_ros.ModelError, match="no link 'nose'"):
+        SlotineLi(arm, 1.0, 1.0, 1.0, links=['nose'])
+    with pytest.raises(rbd_ros.StateError, match='adaptation'):
+        SlotineLi(arm, 1.0, 1.0, -1.0)
+
+
+class AdaptationMachine(RuleBasedStateMachine):
+    """
+    Drive the adaptation with whatever measures and references there may be.
+
+    Whatever happens, every body that adapts is one that can exist, no more than RANGE from what it
+    was, others are as they were, and torques are finite.
+
+    """
+
+    @initialize(links=st.sampled_from([None, [LINK], ['elbow_link', LINK]]),
+                adaptation=st.floats(0.0, 1e6))
+    def begin(self, links, adaptation):
+        """Begin with a robot that adapts all or some links."""
+        self.arm = with_drives(bare_arm(), friction=1.0)
+        self.controller = SlotineLi(self.arm, RATE, DAMPING, adaptation, links=links)
+        self.first, self.t = inertial_parameters(self.arm).reshape(-1, 10), 0.0
+        bodies = {None: range(7), 1: [6], 2: [3, 6]}[links and len(links)]
+        self.adapting = np.isin(np.arange(7), list(bodies))
+
+    @rule(seed=st.integers(0, 2 ** 16), size=st.sampled_from([0.0, 1e-6, 0.1, 10.0, 1e4]),
+          step=st.sampled_from([-1.0, 0.0, 1e-6, 1e-3, 0.1, 5.0]))
+    def sample(self, seed, size, step):
+        """Take a sample, however odd."""
+        rng = np.random.default_rng(seed)
+        self.t += step
+        q, v, *r = size * rng.normal(size=(5, 7))
+        tau = self.controller.update(self.t, q, v, JointReference(self.arm, *r))
+        assert np.all(np.isfinite(tau))
+
+    @rule()
+    def refuse(self):
+        """Refuse a sample, which changes nothing."""
+        before = self.controller.parameters.copy()
+        with pytest.raises(rbd_ros.StateError):
+            self.controller.update(self.t + 0.01, np.full(7, np.nan), POSE,
+                                   JointReference(self.arm, POSE))
+        assert np.array_equal(before, self.controller.parameters)
+
+    @rule()
+    def reset(self):
+        """Forget everything."""
+        self.controller.reset()
+        assert np.array_equal(self.controller.parameters, self.first.ravel())
+
+    @invariant()
+    def bodies_exist(self):
+        """Check all bodies."""
+        if not hasattr(self, 'controller'):
+            return
+        now = self.controller.parameters.reshape(-1, 10)
+        assert np.array_equal(now[~self.adapting], self.first[~self.adapting])
+        for one, first in zip(now[self.adapting], self.first[self.adapting]):
+            L = np.linalg.inv(np.linalg.cholesky(pseudo_inertia_of_parameters(first)))
+            w = np.linalg.eigvalsh(L @ pseudo_inertia_of_parameters(one) @ L.T)
+            # As far as ten numbers, rounded, tell the smallest of eigenvalues.
+            assert w[-1] <= RANGE * (1.0 + 1e-6)
+            assert w[0] >= 1.0 / RANGE - 1e-12 * w[-1]
+
+
+TestAdaptationMachine = AdaptationMachine.TestCase
+TestAdaptationMachine.settings = settings(max_examples=40, stateful_step_count=30, deadline=None,
+                                          derandomize=True, database=None)
+
+
+def test_a_robot_with_what_was_learnt_can_be_made():
+    arm = bare_arm()
+    controller = SlotineLi(arm, RATE, DAMPING, 1.0)
+    for k in range(20):
+        controller.update(0.05 * k, POSE, np.zeros(7), JointReference(arm, POSE + 0.5))
+    learnt = with_inertial_parameters(arm, controller.parameters)
+    assert not inconsistent_bodies(arm, controller.parameters)
+    assert np.allclose(inertial_parameters(learnt), controller.parameters)
+
+
+def test_all_kinds_of_joints_adapt():
+    for k, model in enumerate(trees()):
+        rng = np.random.default_rng(k)
+        q = rbd_ros.random_configuration(model, rng)
+        reference = random_reference(model, rng, q)
+        controller = SlotineLi(model, RATE, DAMPING, 0.1)
+        for step in range(3):
+            tau = controller.update(0.01 * step, q, np.zeros(model.nv), reference)
+        assert np.all(np.isfinite(tau))

@@ -1,0 +1,122 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Motions through points, and from pose to pose."""
+
+from control_robots import bare_arm, POSE
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros.control import JointTrajectory, PoseMotion
+from rbd_ros.model.se3 import exp, inverse, log, pose
+from robots import random_pose, random_tree
+
+# Differences over a step of 1e-5.
+STEP, BY_DIFFERENCES = 1e-5, 1e-5
+TIMES = np.array([1.0, 1.5, 3.0, 3.2])
+
+
+def quintic(t):
+    """Return a polynomial of fifth order and its derivatives, for seven joints."""
+    c = np.random.default_rng(0).normal(size=(6, 7))
+    return [sum(factor * c[k] * t ** (k - order) for k, factor in enumerate(factors) if factor)
+            for order, factors in enumerate(([1] * 6, range(6), [k * (k - 1) for k in range(6)]))]
+
+
+def cubic(t):
+    """Return one of third order."""
+    c = np.random.default_rng(1).normal(size=(4, 7))
+    return [sum(factor * c[k] * t ** (k - order) for k, factor in enumerate(factors) if factor)
+            for order, factors in enumerate(([1] * 4, range(4), [k * (k - 1) for k in range(4)]))]
+
+
+@pytest.mark.parametrize('curve, given', [(quintic, 3), (cubic, 2)])
+def test_polynomials_are_found_again(curve, given):
+    points = [np.array(x) for x in zip(*(curve(t) for t in TIMES))]
+    trajectory = JointTrajectory(bare_arm(), TIMES, *points[:given])
+    for t in np.linspace(TIMES[0], TIMES[-1] - 1e-9, 50):
+        reference = trajectory.at(t)
+        for x, y in zip((reference.q, reference.v, reference.a), curve(t)):
+            assert np.allclose(x, y, rtol=1e-7, atol=1e-7)
+
+
+def test_positions_alone_are_passed_without_overshooting_and_with_rest_at_the_ends():
+    points = POSE + np.array([0.0, 1.0, 1.1, -0.3])[:, None] * np.linspace(-1.0, 1.0, 7)
+    trajectory = JointTrajectory(bare_arm(), TIMES, points)
+    for k, t in enumerate(TIMES):
+        assert np.allclose(trajectory.at(t).q, points[k])
+    for t in (TIMES[0], TIMES[-1] - 1e-9):
+        assert np.allclose(trajectory.at(t).v, 0.0, atol=1e-6)
+    for start, end, first, last in zip(TIMES, TIMES[1:], points, points[1:]):
+        for t in np.linspace(start, end, 40):
+            q = trajectory.at(t).q
+            assert np.all(q >= np.minimum(first, last) - 1e-12)
+            assert np.all(q <= np.maximum(first, last) + 1e-12)
+            # The velocity is that of the positions, and has no jumps.
+            ahead, behind = trajectory.at(t + STEP), trajectory.at(t - STEP)
+            if TIMES[0] < t - STEP and t + STEP < TIMES[-1]:
+                assert np.allclose((ahead.q - behind.q) / (2.0 * STEP), trajectory.at(t).v,
+                                   atol=1e-3)
+
+
+def test_before_and_after_it_rests_and_torques_are_linear():
+    points, torques = np.tile(POSE, (4, 1)) + np.arange(4.0)[:, None], np.ones((4, 7))
+    torques[1] = 3.0
+    trajectory = JointTrajectory(bare_arm(), TIMES, points, np.ones((4, 7)), tau=torques)
+    for t, q, tau in ((-5.0, points[0], 1.0), (9.0, points[-1], 1.0), (3.2, points[-1], 1.0)):
+        reference = trajectory.at(t)
+        assert np.array_equal(reference.q, q) and np.all(reference.tau == tau)
+        assert not reference.v.any() and not reference.a.any()
+    assert np.allclose(trajectory.at(1.25).tau, 2.0)
+    single = JointTrajectory(bare_arm(), [2.0], [POSE])
+    assert all(np.array_equal(single.at(t).q, POSE) for t in (0.0, 2.0, 3.0))
+
+
+@pytest.mark.parametrize('arguments, message', [
+    (([1.0, 1.0], [POSE, POSE]), 'increasing times'), (([], np.zeros((0, 7))), 'increasing times'),
+    (([0.0, np.inf], [POSE, POSE]), 'times must be finite'),
+    (([0.0, 1.0], [POSE]), 'q has the shape'),
+    (([0.0, 1.0], [POSE, POSE], None, np.zeros((2, 7))), 'needs velocities'),
+    (([0.0, 1.0], [POSE, POSE], np.zeros((2, 3))), 'v has the shape'),
+    (([0.0, 1.0], [POSE, np.full(7, np.nan)]), 'q of state 1')])
+def test_points_that_do_not_belong_together_are_refused(arguments, message):
+    with pytest.raises(rbd_ros.StateError, match=message):
+        JointTrajectory(bare_arm(), *arguments)
+
+
+def test_quaternions_are_refused():
+    model = next(m for m in (random_tree(k, 4, kinds=['spherical', 'free']) for k in range(9))
+                 if m.nq != m.nv)
+    with pytest.raises(rbd_ros.StateError, match='quaternions'):
+        JointTrajectory(model, [0.0], [rbd_ros.neutral(model)])
+
+
+@pytest.mark.parametrize('seed', range(6))
+def test_a_pose_motion_leads_from_start_to_goal_with_its_derivatives(seed):
+    rng = np.random.default_rng(seed)
+    start, goal = random_pose(rng), random_pose(rng)
+    motion = PoseMotion(start, goal, 2.0, begin=1.0)
+    for t, T in ((0.0, start), (1.0, start), (3.0, goal), (9.0, goal)):
+        reference = motion.at(t)
+        assert np.allclose(reference.T, T)
+        assert not reference.V.any() and not reference.V_dot.any()
+    for t in (1.3, 2.0, 2.9):
+        ahead, here, behind = (motion.at(x) for x in (t + STEP, t, t - STEP))
+        turn = log(inverse(behind.T) @ ahead.T)[:3] / (2.0 * STEP)
+        assert np.allclose(here.T[:3, :3] @ turn, here.V[:3], atol=BY_DIFFERENCES)
+        shift = (ahead.T[:3, 3] - behind.T[:3, 3]) / (2.0 * STEP)
+        assert np.allclose(shift, here.V[3:], atol=BY_DIFFERENCES)
+        assert np.allclose((ahead.V - behind.V) / (2.0 * STEP), here.V_dot, atol=BY_DIFFERENCES)
+    # It stays on the line, and turns about one axis.
+    way, part = goal[:3, 3] - start[:3, 3], motion.at(1.7).T
+    assert np.linalg.norm(np.cross(way, part[:3, 3] - start[:3, 3])) < 1e-12
+    turn = log(pose(goal[:3, :3] @ start[:3, :3].T, np.zeros(3)))[:3]
+    done = exp(np.concatenate((turn * 0.5, np.zeros(3))))[:3, :3] @ start[:3, :3]
+    assert np.allclose(motion.at(2.0).T[:3, :3], done)
+
+
+@pytest.mark.parametrize('arguments, message', [
+    ((np.eye(4), 2.0 * np.eye(4), 1.0), 'goal must be a pose'),
+    ((np.eye(4), np.eye(4), 0.0), 'duration'), ((np.eye(4), np.eye(4), -1.0), 'duration')])
+def test_motions_that_cannot_be_are_refused(arguments, message):
+    with pytest.raises(rbd_ros.StateError, match=message):
+        PoseMotion(*arguments)
