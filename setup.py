@@ -51,6 +51,9 @@ setup(
             'pyarrow',               # reads and writes Parquet
             'matplotlib',            # the plots of reports
         ],
+        'sim': [
+            'mujoco>=4; python_version >= "3.11"',   # physics by others; no older wheels
+        ],
         'fleet': [
             'distributed',           # reduces recordings on a Dask cluster
         ],

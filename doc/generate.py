@@ -35,6 +35,7 @@ PAGES = {
     'analysis': 'Analysis',
     'identification': 'Identification',
     'control': 'Control laws',
+    'mujoco_robot': 'Robots in MuJoCo',
     'textbook': 'The equations as the texts have them',
     'errors': 'Errors',
     'cli': 'The command',

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.identification import write_table
-from rbd_ros.model import load_drives
+from rbd_ros.model import load_drives, with_friction
+from rbd_ros.mujoco_robot import Load, MujocoRobot
 from robots import example_urdf, load_quietly
 import yaml
 
 # There are no wheels of version 4 for Python 3.10.
-mujoco = pytest.importorskip('mujoco')
+pytest.importorskip('mujoco')
 
 URDF = example_urdf('ur5_robot.urdf')
 LINK = 'wrist_3_link'
@@ -27,26 +28,14 @@ MASS, PLACE = 1.0, np.array([0.0, 0.05, 0.04])
 BETTER = 5.0
 
 
-def physics():
+def physics(q):
     """Return the robot of the URDF in MuJoCo, with friction, rotors and a load."""
-    text = URDF.read_text().replace(
-        '</robot>', '<mujoco><compiler discardvisual="true" fusestatic="false" '
-        'balanceinertia="true" strippath="false"/></mujoco></robot>')
-    # Only inertias matter: meshes are left out.
-    from lxml import etree
-    root = etree.fromstring(text.encode())
-    for element in root.xpath('//visual | //collision'):
-        element.getparent().remove(element)
-    model = mujoco.MjModel.from_xml_string(etree.tostring(root).decode())
-    model.opt.timestep = STEP
-    model.dof_damping[:], model.dof_frictionloss[:] = DAMPING, FRICTION
-    model.dof_armature[:] = ROTORS
-    body = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, LINK)
-    mass = model.body_mass[body]
-    model.body_ipos[body] = (mass * model.body_ipos[body] + MASS * PLACE) / (mass + MASS)
-    model.body_mass[body] = mass + MASS
-    mujoco.mj_setConst(model, mujoco.MjData(model))
-    return model
+    model = load_quietly(URDF)
+    names = model.velocity_names
+    drives = rbd_ros.with_armature(
+        with_friction(model, damping=dict.fromkeys(names, DAMPING),
+                      friction=dict.fromkeys(names, FRICTION)), dict.fromkeys(names, ROTORS))
+    return MujocoRobot(URDF.read_text(), drives, q, step=STEP, load=Load(LINK, MASS, PLACE))
 
 
 def reference(t):
@@ -64,21 +53,18 @@ def reference(t):
 def recording(tmp_path_factory):
     """Return a recording of 40 s, in which a controller without friction follows sines."""
     path = tmp_path_factory.mktemp('mujoco') / 'run.csv'
-    model = physics()
-    data = mujoco.MjData(model)
+    robot = physics(reference(0.0)[0])
     described = rbd_ros.Workspace(load_quietly(URDF))
-    data.qpos[:], data.qvel[:], _ = reference(0.0)
     rows = []
     for k in range(round(40.0 / STEP)):
         q, v, a = reference(k * STEP)
-        wanted = a + STIFFNESS * (q - data.qpos) + DAMPER * (v - data.qvel)
-        data.qfrc_applied[:] = described.inverse_dynamics(data.qpos, data.qvel, wanted)
+        wanted = a + STIFFNESS * (q - robot.q) + DAMPER * (v - robot.v)
+        tau = described.inverse_dynamics(robot.q, robot.v, wanted).copy()
         if k % round(1.0 / STEP / RATE) == 0:
-            rows.append(np.concatenate(([k * STEP], data.qpos, data.qvel, data.qfrc_applied)))
-        mujoco.mj_step(model, data)
-    names = [model.joint(k).name for k in range(model.njnt)]
+            rows.append(np.concatenate(([k * STEP], robot.q, robot.v, tau)))
+        robot.advance(tau)
     write_table(path, ['time', *(f'{name}/{what}' for what in ('position', 'velocity', 'effort')
-                                 for name in names)], np.array(rows))
+                                 for name in described.model.velocity_names)], np.array(rows))
     return path
 
 
@@ -92,15 +78,13 @@ def identified(recording, tmp_path_factory):
 
 def drift(efforts, seconds=2.0, every=1):
     """Return how far MuJoCo's robot moves, rad, held by efforts, a function of its state."""
-    model = physics()
-    data = mujoco.MjData(model)
     start = np.array([0.3, -0.9, 1.1, -0.4, 0.6, 0.0])
-    data.qpos[:] = start
+    robot = physics(start)
     for k in range(round(seconds / STEP)):
         if k % every == 0:
-            data.qfrc_applied[:] = efforts(data.qpos, data.qvel)
-        mujoco.mj_step(model, data)
-    return np.linalg.norm(data.qpos - start)
+            held = efforts(robot.q, robot.v)
+        robot.advance(held)
+    return np.linalg.norm(robot.q - start)
 
 
 def test_gravity_torques_of_the_identified_robot_hold_it(identified):
