@@ -95,7 +95,7 @@ class CartesianImpedance(Controller):
         e, B, V_r, V_r_dot = pose_error(T, V, reference)
         D = critical_damping(task.Lambda, self._stiffness, self._ratio)
         v_r = task.J_bar @ V_r
-        a_r = task.J_bar @ (V_r_dot - task.J_rate @ v_r)
+        a_r = task.J_bar @ (V_r_dot - task.J_dot @ v_r)
         F = B.T @ (self._stiffness * e) + D @ (V_r - V)
         D_0 = critical_damping(terms.M, self._posture_stiffness, self._ratio)
         N = task.null_projector

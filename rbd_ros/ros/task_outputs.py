@@ -52,5 +52,5 @@ def task_values(topic: str, robot: Robot, q: np.ndarray, v: np.ndarray | None,
     task = workspace.task_space_dynamics(q, v, link, condition_limit=limit)
     return {'J': J, 'Lambda': task.Lambda, 'condition': np.array([task.condition, limit]),
             **convert.parts_of_pose('pose', T), **convert.parts_of_motion('twist', J @ v),
-            **convert.parts_of_motion('bias', task.J_rate @ v),
+            **convert.parts_of_motion('bias', task.J_dot @ v),
             **convert.parts_of_wrench('eta', task.eta)}
