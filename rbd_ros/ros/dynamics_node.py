@@ -198,8 +198,8 @@ class DynamicsNode(LifecycleNode):
                                                        log)
             self._parts.append(partial(self.destroy_service, one.service))
         identifying = self.calls['~/identify_payload'] = CollectingService(
-            loads.begin, self, IdentifyPayload, '~/identify_payload', loads.identify, worker,
-            report, log)
+            loads.begin, loads.end, self, IdentifyPayload, '~/identify_payload', loads.identify,
+            worker, report, log)
         self._parts.append(partial(self.destroy_service, identifying.service))
         enable = self.create_service(SetBool, '~/enable_commands', self._enable_commands)
         self._parts.append(partial(self.destroy_service, enable))

@@ -86,6 +86,9 @@ class PayloadIdentification:
     """
     Finds loads: collects states in the thread of the node, and computes in that of the worker.
 
+    The invariant: at most one request is between `begin` and `end`, whatever becomes of it, and
+    its states are of the robot that was there when it began.
+
     Parameters
     ----------
     node : rclpy.node.Node
@@ -162,24 +165,20 @@ class PayloadIdentification:
         if then is not None:
             then()
 
+    def end(self) -> None:
+        """Forget the collected states: the request was answered, in either thread."""
+        self._collected = None
+
     def identify(self, request: IdentifyPayload.Request, response: IdentifyPayload.Response
                  ) -> Work:
         """Find the load that explains the collected efforts best."""
         collected, link = self._collected, request.link
         if collected is None or self._current.robot is not collected.robot:
-            self._collected = None
             raise BadRequest('the robot changed meanwhile: begin again')
 
         robot = collected.robot
 
         def work() -> Finish:
-            try:
-                return solve()
-            except Exception:
-                self._collected = None
-                raise
-
-        def solve() -> Finish:
             recording = collected.recording()
             model = robot.model
             if link in robot.payloads():
@@ -206,7 +205,6 @@ class PayloadIdentification:
             def finish() -> None:
                 if self._current.robot is not robot:
                     raise Again
-                self._collected = None
                 if other is not None:
                     self._current.change(other, robot)
                     self._log.warning(text)
@@ -223,21 +221,27 @@ class CollectingService(BackgroundService):
     ----------
     collect : callable
         Takes a request, and what to call when enough was collected; or raises why not.
+    release : callable
+        Called once, when the answer to a request whose states were collected is complete.
     *arguments
         Of `BackgroundService`.
 
     """
 
-    def __init__(self, collect: Callable[[Any, Callable[[], None]], None], *arguments: Any
-                 ) -> None:
-        self._collect = collect
+    def __init__(self, collect: Callable[[Any, Callable[[], None]], None],
+                 release: Callable[[], None], *arguments: Any) -> None:
+        self._collect, self._release = collect, release
         super().__init__(*arguments)
 
     def _begin(self, response: Any, header: Any) -> None:
         request = self._request
         send = partial(self._send, response, header)
+
+        def complete() -> None:
+            self._release()
+            send()
         try:
-            self._collect(request, lambda: self.answer(request, response, send))
+            self._collect(request, lambda: self.answer(request, response, complete))
         except Exception as error:
             self._refuse(response, error)
             send()
