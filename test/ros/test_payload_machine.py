@@ -63,6 +63,7 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.now, self.timers, self.queue, self.is_full = 100.0, [], [], False
         self.answers, self.asked, self.fed = {}, {}, 0
+        self.wrong = False              # whether a robot was changed that was not there any more
         self.current = SimpleNamespace(robot=Robot(), with_model=lambda robot, model: Robot(),
                                        change=self._change)
         node = SimpleNamespace(
@@ -86,7 +87,7 @@ class Machine(RuleBasedStateMachine):
         self.queue.append((work, then))
 
     def _change(self, other, robot):
-        assert robot is self.current.robot
+        self.wrong |= robot is not self.current.robot
         self.current.robot = other
 
     def _answered(self, response, header):
@@ -136,12 +137,19 @@ class Machine(RuleBasedStateMachine):
         self.current.robot = Robot()
 
     @precondition(lambda self: self.queue)
-    @rule()
-    def work(self):
+    @rule(changes=st.sampled_from([False, False, True]))
+    def work(self, changes):
         """Let the worker do the next piece of work, and the node what is left of it."""
+        header, = (one for one in self.asked if one not in self.answers)
         work, then = self.queue.pop(0)
         finish = work()
+        if changes:
+            self.another_robot()
+        changed = self.asked[header] is not self.current.robot
         then(finish)
+        if changed:
+            # It is told so at once, or when the node has looked again.
+            assert not self.answers[header].success
 
     @rule(full=st.booleans())
     def crowd(self, full):
@@ -161,6 +169,11 @@ class Machine(RuleBasedStateMachine):
         """At most one request is not answered, and one timer runs."""
         open_ = [header for header in self.asked if header not in self.answers]
         assert len(open_) <= 1 and len(self.timers) + len(self.queue) == len(open_)
+
+    @invariant()
+    def robots_change_in_order(self):
+        """A load is set on the robot that carries it."""
+        assert not self.wrong
 
     @invariant()
     def believable_loads_are_right(self):
