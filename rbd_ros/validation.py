@@ -166,7 +166,7 @@ def finite_vector(model: Model, label: str, value: object, *,
     if not np.all(np.isfinite(array)):
         k = np.flatnonzero(~np.isfinite(array))[0]
         name = (model.position_names if positions else model.velocity_names)[k]
-        raise StateError(f"{label} of '{name}' is {array[k]}")
+        raise StateError(f"{label} of '{name}' is {array[k]}; it must be finite")
     return array
 
 

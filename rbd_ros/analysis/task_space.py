@@ -28,15 +28,15 @@ def task_space_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, link: 
     it from outside where there are none. Where J is square and invertible, J_bar is J^-1.
 
     Lambda is (J M^-1 J^T + D)^-1. Lengths are measured in units of `characteristic_length`, in
-    which turns and shifts compare, and J has the singular values sigma_i with the left singular
-    vectors u_i. With sigma_0 the largest of them over ``condition_limit``,
+    which rotations and translations compare; J has the singular values sigma_i with the left
+    singular vectors u_i. With sigma_0 the largest of them over ``condition_limit``,
 
         D = mu sum (sigma_0^2 - sigma_i^2) u_i u_i^T    over all sigma_i < sigma_0
 
     with mu the largest eigenvalue of J M^-1 J^T over the square of the largest sigma. Away from
-    singular poses D is zero, it sets in continuously in q, and it lets directions in which the
-    link cannot be moved at all (too few joints, a singular pose) have a large finite inertia
-    instead of an infinite one; all others then are as they would be without it.
+    singular poses D is zero, and near them it grows continuously in q. It gives directions in
+    which the link cannot be moved at all (too few joints, a singular pose) a large finite inertia
+    instead of an infinite one, and leaves all others as they would be without it.
 
     Parameters
     ----------

@@ -36,8 +36,8 @@ from rbd_ros.model.model import Model
 from rbd_ros.model.modifications import with_payload
 from rbd_ros.model.se3 import inertia_matrix
 
-# Nothing is believed of the parameters beforehand: how many times more each might be than what
-# would explain all efforts alone.
+# The parameters are taken to be unknown beforehand: each may be this many times what would explain
+# all efforts alone.
 WIDE = 1e3
 
 
@@ -64,7 +64,7 @@ class DriveGains(NamedTuple):
 @dataclass(frozen=True)
 class GainParameters:
     """
-    The parameters of a robot, as its drives' gains make them look, and the inverse gains.
+    The parameters of a robot, divided by the gains of its drives, and the inverse gains.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class GainParameters:
 
     @property
     def kind(self) -> tuple[str, ...]:
-        """Return what is looked for."""
+        """Return what is identified."""
         return ('gains', *self.load.kind, *self.robot.kind)
 
     @property

@@ -53,7 +53,7 @@ class Identification:
     relative_error : float
         The square root of the sum of its squares over that of the torques, all joints together.
     correlation : ndarray, shape (nv,)
-        How many samples of each joint count as one, for errors hang together.
+        How many samples of each joint count as one, because errors are correlated in time.
     sigma : ndarray
         How many times better than the model the torques say it, for each direction in the space of
         parameters, the best first.
@@ -264,7 +264,7 @@ def identify(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayL
         Stamps, s; default: neighbours are equally far apart.
     usable : array_like of bool, shape (samples, model.nv), optional
         Which torques to use; default: all. Leave out joints that stand still if they have Coulomb
-        friction: nobody knows where to it acts then. `prepare` finds them.
+        friction: its direction is unknown then. `prepare` finds them.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-What is to be found, and how torques follow from it: tau = known + Y theta.
+The parameters to identify, and how torques follow from them: tau = known + Y theta.
 
 Parameters of a robot are those of its moving bodies, ten for each, and behind them those of its
 drives: friction and rotors. Those of a load are the ten of one body.
@@ -78,7 +78,7 @@ class RobotParameters:
 
     @property
     def kind(self) -> tuple[str, ...]:
-        """Return what is looked for."""
+        """Return what is identified, as `Parameters` says."""
         return ('robot', *self.columns)
 
     @property
@@ -108,7 +108,7 @@ class RobotParameters:
                                drives.reshape(*states.v.shape, nv * count)), axis=2)
 
     def known(self, states: States, threads: int | None = None) -> np.ndarray:
-        """Return the torques of all that is not to be found, shape (states, nv)."""
+        """Return the torques of all that is not identified, shape (states, nv)."""
         found = [COLUMNS[column] for column in self.columns]
         return sum((getattr(self.model, label) * term
                     for label, term in self._drive_terms(states).items() if label not in found),
@@ -144,7 +144,7 @@ class LoadParameters:
 
     @property
     def kind(self) -> tuple[str, ...]:
-        """Return what is looked for."""
+        """Return what is identified, as `Parameters` says."""
         return ('load', self.link)
 
     @property
@@ -154,7 +154,7 @@ class LoadParameters:
 
     @property
     def values(self) -> np.ndarray:
-        """Return those of no load."""
+        """Return the parameters of no load: zeros."""
         return np.zeros(10)
 
     @cached_property
@@ -183,7 +183,7 @@ class LoadParameters:
 
 
 class Parameters(Protocol):
-    """What there is to know about any of them."""
+    """What parameters of robots and of loads have in common."""
 
     @property
     def model(self) -> Model:
@@ -191,7 +191,7 @@ class Parameters(Protocol):
 
     @property
     def kind(self) -> tuple[str, ...]:
-        """Return what tells these parameters from others."""
+        """Return what is identified; results for different kinds cannot be merged."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -255,7 +255,7 @@ def base_parameters(model: Model, *, friction: Sequence[str] = (), rotors: bool 
 
 
 def robot_parameters(model: Model, friction: Sequence[str], rotors: bool) -> RobotParameters:
-    """Return what is to be found of a robot, checked."""
+    """Return the parameters of a robot to identify, checked."""
     check_model(model)
     friction = check_columns(friction)
     for asymmetry, symmetric in ASYMMETRIES.items():

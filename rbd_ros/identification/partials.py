@@ -1,7 +1,7 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-What recordings say of parameters, in constant room: parts that are computed apart and merged.
+What recordings say about parameters, in constant memory: computed in parts, which are merged.
 
 Torques are linear in the parameters, so all that a recording says of them is in the R factors of
 [Y_j, tau_j], one for each joint j, so that joints can be weighed afterwards. Each recording is cut
@@ -28,7 +28,7 @@ from rbd_ros.model.model import Model
 from rbd_ros.validation import check_model, finite_array, rows, shown
 
 # Stretches of time: enough for a variance between them (its deviation is a quarter of it), and
-# long beside the time over which errors of torques hang together. The shortest, s.
+# long compared with the time over which errors of torques are correlated. The shortest, s.
 STRETCHES, SHORTEST = 32, 0.5
 # Numbers in the regressors that are held at once: 32 MB.
 ROOM = 2 ** 22

@@ -124,8 +124,8 @@ def identify_payload(model: Model, link: str, q: ArrayLike, v: ArrayLike, a: Arr
     """
     Return the load on a link that explains recorded torques best, of all that can exist.
 
-    What the torques do not show (the inertia, if the robot stood still) is next to nothing. Where
-    there is no load, the mass is, and the centre of mass means nothing.
+    What the torques do not show (the inertia, if the robot stood still) is almost zero. Without a
+    load, so is the mass, and the centre of mass has no meaning.
 
     Parameters
     ----------

@@ -35,13 +35,13 @@ SHRINK, LAST = 0.03, 1e-8
 # Newton's method ends where the step promises less than this share of mu, for the last mu and for
 # those before, or after so many steps.
 PROMISE, ROUGHLY, STEPS = 1e-4, 0.1, 50
-# How far towards the border of what can exist a step goes at most.
+# The largest step, as a share of the way to the border of what can exist.
 BACK_OFF = 0.9
-# How far inside the conditions the search begins at least, in units of the scale.
+# Least distance to the conditions with which the search begins, in units of the scale.
 INSIDE = 0.01
 # Eigenvalues of a body's P, at least, as a share of its mean: for a sphere of 10 cm, 1 cm.
 LEAST_SHARE = 1e-3
-# Smallest eigenvalue of P, as a share of the largest, that is told from zero.
+# Smallest eigenvalue of P, as a share of the largest, that is distinguished from zero.
 ROUNDING = 1e-13
 
 
@@ -167,14 +167,14 @@ class _Problem:
         C, c = self.barrier_rows(x, mu)
         rows = np.concatenate((np.column_stack((self.A, self.b - self.A @ x)),
                                np.column_stack((C, c))))
-        R: Any = np.linalg.qr(rows, mode='r')     # of this mode NumPy's types know nothing
+        R: Any = np.linalg.qr(rows, mode='r')     # NumPy's type hints lack this mode
         n = len(x)
         step = solve_triangular(R[:n, :n], R[:n, n])
         return step, np.sum(R[:n, n] ** 2)
 
 
 def mended(P: np.ndarray) -> np.ndarray:
-    """Return pseudo-inertias that have no eigenvalues that are next to nothing."""
+    """Return pseudo-inertias with all eigenvalues raised clear of zero."""
     values, vectors = np.linalg.eigh(P)
     mean = np.maximum(values, 0.0).mean(axis=-1, keepdims=True)
     values = np.maximum(values, np.maximum(LEAST_SHARE * mean, LEAST_SHARE))

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Descent within a region that must not be left, whose border the function itself tells."""
+"""Descent within a region outside of which the function is infinite."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def minimize(function: Function, x: np.ndarray, steps: int,
     """
     Return where a function is smaller than at x, after some steps of BFGS.
 
-    SciPy's line searches take infinite values amiss: here a step that leaves the region is halved.
+    SciPy's line searches fail at infinite values; here a step that leaves the region is halved.
 
     Parameters
     ----------

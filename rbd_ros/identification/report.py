@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reports on identifications and replays in one HTML file, which needs nothing beside it."""
+"""Reports on identifications and replays in one HTML file, which needs no other file."""
 
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Sequence

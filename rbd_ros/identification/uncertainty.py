@@ -1,11 +1,11 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-How certain estimates are whose errors hang together in time.
+How certain estimates are whose errors are correlated in time.
 
-Residuals of a real robot are no white noise: a filter, and friction that no model has, make
-neighbours alike, and the deviations of ordinary least squares come out several times too small.
-Here the derivatives of the sum of squares are summed over stretches of time, long beside that. The
+Residuals of a real robot are not white noise: a filter, and friction that no model has, correlate
+neighbours, and the deviations of ordinary least squares come out several times too small. Here the
+derivatives of the sum of squares are summed over stretches that are long compared with that. The
 variance of these sums is taken from how they differ [Liang and Zeger (1986)], with the errors that
 each stretch would have if it had not been used for the estimate: the jackknife over stretches, CR3
 of Bell and McCaffrey (2002).
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-# A stretch that alone decides on a parameter has no residual there: its share counts at most thus.
+# A stretch that alone determines a parameter has no residual there: no share counts as more.
 MOST = 0.99
 
 

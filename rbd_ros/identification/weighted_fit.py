@@ -1,15 +1,15 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Weighted least squares from R factors, near to a guess where torques say nothing.
+Weighted least squares from R factors, kept near a guess where torques say nothing.
 
-Minimized is
+What is minimized is
 
     1/2 sum over joints of |tau_j - Y_j theta|^2 / (noise_j^2 correlation_j) + 1/2 |x|^2,
 
 x = (theta - guess) / spread. Noise is the standard deviation of each joint's residual, and
-correlation by how much too many samples there are, for errors hang together: both come from the
-fit before.
+correlation the number of samples that count as one, because errors are correlated in time: both
+come from the previous fit.
 
 """
 
@@ -21,13 +21,13 @@ import numpy as np
 from rbd_ros.identification.partials import Partial, STRETCHES, triangle
 from rbd_ros.identification.uncertainty import inflation, scatter
 
-# Noise of torques, as a share of their size, that no sensor is below.
+# Noise of torques, as a share of their size, that every sensor has.
 LEAST_NOISE = 1e-6
-# The noise is settled when it changes less than this; and how often it is sought at most.
+# The noise has settled when it changes by less than this; and the largest number of fits for it.
 SETTLED, FITS = 1e-2, 20
-# How often the correlation is taken from the residuals of the fit before.
+# How often the correlation is estimated from the residuals of the previous fit.
 ROUNDS = 2
-# Noise is sought as if the guess were so many times less certain.
+# The noise is estimated as if the guess were this many times less certain.
 WIDE = 1e3
 
 

@@ -101,7 +101,7 @@ def column_trace(robot, b):
 
 @helper
 def add_traces(robot, up, b, r):
-    """Add the traces of a body, moved by r, to those of its parent; bounds will do."""
+    """Add the traces of a body, moved by r, to those of its parent; upper bounds suffice."""
     angular, linear = load(robot, b, TRACES_), load(robot, b, TRACES_ + 1)
     store(robot, up, TRACES_, load(robot, up, TRACES_) + angular + 2.0 * linear * dot(r, r))
     store(robot, up, TRACES_ + 1, load(robot, up, TRACES_ + 1) + linear)

@@ -29,7 +29,7 @@ def write_pose(T, R, r):
 @kernel
 def link_poses(robot, screws, q, links, T):
     """
-    Write the 4x4 poses of links, one behind the other.
+    Write the 4x4 poses of links, one after the other.
 
     Row k of ``links`` is the body that link k belongs to, and its pose in the frame of that body,
     rotation and position. Returns whether the poses are finite; nothing is written, and False

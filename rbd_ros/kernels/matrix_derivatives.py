@@ -10,7 +10,7 @@ a joint j, that is, i carries j or is j, and the composite body beyond j,
     F1 = I dS_j/dt + B S_j,    F2 = I S_j,    F3 = B^T S_j.
 
 A step of q_h moves all that joint h carries rigidly along S_h. In addition, as the velocities
-stay, it changes its twist by S'_h = ad_Vp S_h, V_p the twist of the body that joint h hangs on.
+stay, it changes its twist by S'_h = ad_Vp S_h, V_p the twist of the body that carries joint h.
 By the rigid motion, motions x, forces F and matrices B that take motions to forces change by
 
     ad_Sh x,    -ad_Sh^T F,    -ad_Sh^T B - B ad_Sh,
@@ -47,9 +47,9 @@ from rbd_ros.kernels.world_frame import (A_, add_to_parents, compose_bodies, cop
                                          G_, K_, move_bodies, p_, S_, SDOT_, V_, world_inertia)
 
 # Columns of `robot`: the skew part of B, first of the body, then of the composite body; the twist
-# of what the joint hangs on; and S'.
+# of the body that carries the joint; and S'.
 SKEW_, VP_, FIRST_, MATRIX_COLUMNS = (SCRATCH + k for k in (58, 76, 82, 88))
-# Of `add_factorization_rate`, in the place of what `composite_rates` needs no more.
+# Of `add_factorization_rate`, in the place of what `composite_rates` no longer needs.
 RATE_SKEW_, SKEW_RATE_, SKEW_COLUMNS = (SCRATCH + k for k in (36, 54, 72))
 
 

@@ -29,7 +29,7 @@ def column(velocities, k):
 @kernel
 def expand(positions, velocities, nq, nv, q, x, y, z, tree):
     """
-    Write the tree's q, x, y and z one behind the other to `tree`.
+    Write the tree's q, x, y and z one after the other to `tree`.
 
     x, y and z are velocities or accelerations. Returns whether all have the right lengths; nothing
     is written otherwise.

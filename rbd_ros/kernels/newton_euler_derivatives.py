@@ -4,13 +4,13 @@
 All derivatives of inverse and forward dynamics by state and input, by composite bodies.
 
 World axes and origin, symbols as in `composite_bodies`. A step of q_j moves what joint j carries
-rigidly along S_j, while the body that it hangs on, with twist V_p and acceleration A_p (gravity
+rigidly along S_j, while the body it is mounted on, with twist V_p and acceleration A_p (gravity
 included), stays. Beyond j that is the rigid motion of everything, less that of V_p and A_p:
 
     dV = ad_Sj V + S'_j,    dA = ad_Sj A + S''_j - ad_V S'_j,
     S'_j = ad_Vp S_j,       S''_j = ad_Ap S_j + ad_Vp S'_j,
 
-and so, with 2 B x = -G ad_V x - ad_V^T G x + N(G V) x, whose sums `composite_bodies` knows, and F
+and so, with 2 B x = -G ad_V x - ad_V^T G x + N(G V) x, with sums as in `composite_bodies`, and F
 the force on all that j carries, for joints i and j of which one carries the other:
 
     dtau_i/dq_j = S_i^T (I S''_j + 2 B S'_j)  - S_i^T ad_Sj^T F_j  if i carries j, not j carries i
@@ -38,11 +38,11 @@ from rbd_ros.kernels.vectors import (ad, ad_transposed, add6, dot, dot6, inertia
 from rbd_ros.kernels.world_frame import (A_, against_gravity, copy_from_carriers, G_, K_,
                                          move_bodies, p_, S_, SDOT_, store_moving_inertia, V_)
 
-# Columns of `robot`. VP_ and AP_ are the motion of the body that the joint hangs on; FIRST_,
+# Columns of `robot`. VP_ and AP_ are the motion of the body the joint is mounted on; FIRST_,
 # SECOND_ and RATE_ are S', S'' and S' + dS/dt; F_ is of the composite body, too.
 F_, VP_, AP_, FIRST_, SECOND_, DERIVATIVE_COLUMNS = (SCRATCH + k for k in (58, 64, 70, 76, 82, 88))
 RATE_ = SDOT_
-# And once these are used up:
+# In the place of these, once they are no longer needed:
 CARRIER_ = SCRATCH
 
 
@@ -254,7 +254,7 @@ def forward_dynamics_and_jacobians(robot, screws, q, v, a, tau, jacobians, L, so
     """
     Write the accelerations to `a`, and da/dq, da/dv and da/dtau side by side to `solved`.
 
-    ``jacobians`` and ``L`` are room to work in. Returns whether the results are finite.
+    ``jacobians`` and ``L`` are buffers to work in. Returns whether the results are finite.
 
     """
     return (articulated_bodies(robot, screws, q, v, a, tau)
@@ -268,7 +268,7 @@ def hybrid_dynamics_and_jacobians(robot, screws, q, v, a, tau, prescribed, all_a
     """
     Do `hybrid_dynamics`, and write the derivatives of the unknowns side by side to `solved`.
 
-    ``jacobians`` and ``L`` are room to work in. Returns whether the results are finite.
+    ``jacobians`` and ``L`` are buffers to work in. Returns whether the results are finite.
 
     """
     fine = (take_what_is_given(robot, a, tau, prescribed, all_a, all_tau)

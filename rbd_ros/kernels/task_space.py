@@ -96,7 +96,7 @@ def singular_values(R, turned, vectors, values):
     """
     Write the singular values of R, 6 x 6, and in each row of `vectors` one of R^T's left ones.
 
-    ``turned`` is room for the columns of R, each in a row.
+    ``turned`` is a buffer for the columns of R, each in a row.
 
     """
     for k in range(6):

@@ -120,7 +120,7 @@ def move_bodies(robot, screws, q, v, a, A_0):
 
 @helper
 def copy_from_carriers(robot, screws, motion, k):
-    """Write to column k of each body a motion of the body that its joint hangs on."""
+    """Write to column k of each body a motion of the body that its joint is mounted on."""
     for i in range(1, count(robot)):
         b = place(i)
         up = parent(robot, b)

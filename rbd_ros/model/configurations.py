@@ -98,7 +98,8 @@ def normalize(model: Model, q: npt.ArrayLike, label: str = 'q') -> np.ndarray:
         quaternion = q[i.start:i.start + 4]
         length = np.linalg.norm(quaternion)
         if not 0.0 < length < np.inf:
-            raise StateError(f"the quaternion of joint '{joint.name}' is {quaternion}")
+            raise StateError(f"the quaternion of joint '{joint.name}' is {quaternion}; it must be "
+                             'finite and not zero')
         quaternion /= length
     return q
 

@@ -205,7 +205,7 @@ def check_joint(joint: Joint) -> tuple[Joint, list[str], list[str]]:
     """
     where, nv = f"joint '{joint.name}'", joint.nv if joint.kind in KINDS else 0
     if joint.kind not in KINDS:
-        raise ModelError(f"{where}: its type is '{joint.kind}', expected one of "
+        raise ModelError(f"{where}: its kind is '{joint.kind}', expected one of "
                          + ', '.join(KINDS))
     if not np.abs(joint.placement).max() <= LARGEST:
         raise ModelError(f'{where}: its origin is not finite or beyond {LARGEST:.0e} m')

@@ -265,7 +265,7 @@ def check_parameters(model: Model, pi: npt.ArrayLike) -> np.ndarray:
                          f"'{model.name}', {len(names)} in all")
     if not np.all(np.isfinite(pi)):
         k = np.flatnonzero(~np.isfinite(pi))[0]
-        raise StateError(f"pi of '{names[k]}' is {pi[k]}")
+        raise StateError(f"pi of '{names[k]}' is {pi[k]}; it must be finite")
     return pi
 
 

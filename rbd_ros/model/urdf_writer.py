@@ -4,7 +4,7 @@
 Writes models as URDF.
 
 If the text that the model was read from is given, it is edited: only what differs between that
-robot and this one is written anew; shapes, comments and everything else stay.
+robot and this one is rewritten; shapes, comments and everything else stay.
 
 """
 

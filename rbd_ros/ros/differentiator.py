@@ -50,7 +50,7 @@ class Differentiator:
         filter_time : float
             Time constant of the first-order filter, s.
         timeout : float
-            After a pause longer than this, s, differentiation starts anew.
+            After a pause longer than this, s, differentiation starts again.
 
         """
         step = time - self._times[joints]

@@ -265,7 +265,7 @@ class DynamicsNode(LifecycleNode):
         self._take_down()
         super().destroy_node()
         # rclpy leaves this to the garbage collector; until then the node stays in the graph.
-        self._state_machine = None      # type: ignore[assignment]  # rclpy has no word for that
+        self._state_machine = None      # type: ignore[assignment]  # rclpy's type hints lack None
 
     # -- Events. ---------------------------------------------------------------------------------
 

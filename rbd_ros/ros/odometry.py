@@ -133,7 +133,7 @@ class OdometryStates:
         recent = [state for state in self._history if 0.0 <= now - state.came <= timeout]
         if not recent:
             return None, None
-        # Without a stamp on one of the sides, the time of receipt has to do.
+        # If one of the two has no stamp, the latest state is taken.
         if stamp == 0.0 or recent[-1].stamp == 0.0:
             return recent[-1], None
         best = min(recent, key=lambda state: abs(state.stamp - stamp))

@@ -113,7 +113,7 @@ class Publishing:
         self._stop_timers()
         # Commands first: they must go on even if the other timer cannot be created.
         if self._settings.on_stale != 'stop':
-            # Timers pass over what it returns.
+            # Timers ignore what it returns.
             self._timers.append(self._node.create_timer(
                 COMMAND_PERIOD, self._repeat_command, clock=self._wall))  # type: ignore[arg-type]
         if self._settings.publish_rate > 0.0:

@@ -140,7 +140,7 @@ class DerivativeMethods(DynamicsMethods):
     # -- Of M, C and g. --------------------------------------------------------------------------
 
     def _skew(self, factorization: Factorization) -> int | None:
-        """Return what the kernels take for a factorization of C."""
+        """Return the argument of the kernels for a factorization of C."""
         return 1 if choice('factorization', factorization, FACTORIZATIONS) == 'body' else None
 
     def _fold_all(self, D: np.ndarray) -> np.ndarray:
@@ -183,23 +183,23 @@ class DerivativeMethods(DynamicsMethods):
 
 # For a robot of thousands of joints these are large.
 def of_torques(w: DerivativeMethods) -> tuple[np.ndarray, Derivatives]:
-    """Return room for the derivatives of tau, and its parts."""
+    """Return a buffer for the derivatives of tau, and its parts."""
     rows = np.zeros(w._derivative_layout.shape)
     return rows, tuple.__new__(Derivatives, w._derivative_layout.cut(rows))
 
 
 def of_unknowns(w: DerivativeMethods) -> tuple[np.ndarray, Derivatives]:
-    """Return room for the derivatives of what is not given of a and tau, and its parts."""
+    """Return a buffer for the derivatives of what is not given of a and tau, and its parts."""
     return of_torques(w)
 
 
 def tree_jacobians(w: KernelInterface) -> np.ndarray:
-    """Return room for the derivatives of tau by the coordinates of the tree."""
+    """Return a buffer for the derivatives of tau by the coordinates of the tree."""
     return np.zeros((w._n, 3 * w._n))
 
 
 def jacobians_and_factor(w: KernelInterface) -> tuple[np.ndarray, np.ndarray]:
-    """Return room for derivatives of tau on the way to others, and for a factor of M."""
+    """Return a buffer for derivatives of tau on the way to others, and for a factor of M."""
     return np.zeros((w._nv, 3 * w._nv)), np.zeros((w._nv, w._nv))
 
 
@@ -207,8 +207,8 @@ def everyone_carried(w: KernelInterface) -> tuple[np.ndarray, np.ndarray]:
     """
     Return a table of bodies each of which carries all that follow, one for each velocity.
 
-    To the kernel of the derivatives the mass matrix is then a full one, as mimics make it. With it
-    comes where it is said which accelerations are given.
+    With this table the kernel of the derivatives treats the mass matrix as a full one, as mimics
+    make it. With it comes the place of the marks for the accelerations that are given.
 
     """
     n = w._nv + 1
@@ -223,17 +223,17 @@ def everyone_carried(w: KernelInterface) -> tuple[np.ndarray, np.ndarray]:
 
 # Entries of joints that do not carry each other are never written: they stay zero.
 def cube(w: KernelInterface) -> np.ndarray:
-    """Return room for the derivatives of M by the coordinates of the tree."""
+    """Return a buffer for the derivatives of M by the coordinates of the tree."""
     return np.zeros(3 * (w._n,))
 
 
 def cubes(w: KernelInterface) -> tuple[np.ndarray, np.ndarray]:
-    """Return room for the derivatives of C."""
+    """Return a buffer for the derivatives of C."""
     return np.zeros(3 * (w._n,)), np.zeros(3 * (w._n,))
 
 
 def rates(w: KernelInterface) -> np.ndarray:
-    """Return room for C and the rates of C and g."""
+    """Return a buffer for C and the rates of C and g."""
     return np.zeros((2 * w._nv + 1, w._nv))
 
 

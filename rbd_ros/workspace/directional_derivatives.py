@@ -41,7 +41,7 @@ class DirectionalMethods(DynamicsMethods):
 
     def _read_directions(self, variation: Variation,
                          labels: Iterable[str] = ('dq', 'dv', 'da', 'dtau')) -> None:
-        """Write derivatives of q, v, a and tau to their room, zeros for what is not there."""
+        """Write derivatives of q, v, a and tau to their buffer, zeros where none is given."""
         for label, row in zip(labels, self._kept(directions)[1]):
             x = getattr(variation, label)
             if type(x) is np.ndarray and x.dtype is FLOAT and x.shape == row.shape:
@@ -51,7 +51,7 @@ class DirectionalMethods(DynamicsMethods):
 
     def _check_directions(self, variation: Variation,
                           labels: Iterable[str] = ('dq', 'dv', 'da', 'dtau')) -> None:
-        """Refuse what is no direction."""
+        """Raise if a derivative that was given is not valid."""
         for label in labels:
             check_direction(self.model, label, getattr(variation, label))
 
@@ -130,7 +130,7 @@ class DirectionalMethods(DynamicsMethods):
             self.prescribe(False)
         if not fine:
             a, tau, prescribed = self._given(a, tau, prescribed)
-            # It refuses what is wrong.
+            # It raises if an argument is wrong.
             self.hybrid_dynamics(q, v, a, tau, prescribed)
             self._check_directions(variation)
             q, v = self._convert(q=q, v=v)
@@ -165,20 +165,20 @@ class DirectionalMethods(DynamicsMethods):
 # -- What `DirectionalMethods` keeps. -------------------------------------------------------------
 
 def directions(w: KernelInterface) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
-    """Return room for dq, dv, da and dtau, and its rows."""
+    """Return a buffer for dq, dv, da and dtau, and its rows."""
     room = np.zeros((4, w._nv))
     return room, tuple(room)
 
 
 def directions_found(w: KernelInterface) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
-    """Return two rows to work in and room for da and dtau, and all rows."""
+    """Return a buffer with two rows to work in, da and dtau, and its rows."""
     room = np.zeros((4, w._nv))
     return room, tuple(room)
 
 
 def expanded_directions(
         w: KernelInterface) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, ...]]:
-    """Return a q that nobody reads, room to expand three directions, and these in it."""
+    """Return a q that is not used, a buffer for three expanded directions, and its parts."""
     nq, n = len(w._fold.source), w._n
     room = np.zeros(nq + 3 * n)
     return np.zeros(w.model.nq), room, tuple(room[nq:].reshape(3, n))

@@ -62,7 +62,7 @@ class DynamicsMethods(KinematicsMethods):
         except NOT_A_VECTOR:
             pass
         if v is None:
-            self.check(v=v)         # the kernel has a meaning for it
+            self.check(v=v)         # for the kernel None has a meaning
         tree = rows if self._folding is None else self._kept(tree_terms)[0]
         self._run(composite_bodies, 'qv', (q, v), tree)
         if choice('factorization', factorization, FACTORIZATIONS) != CHRISTOFFEL:
@@ -114,8 +114,8 @@ class DynamicsMethods(KinematicsMethods):
     # -- Inverse dynamics. -----------------------------------------------------------------------
 
     # Inverse and forward dynamics, gravity torques and the Jacobian of a link take so little time
-    # that every check and call would be felt: the kernel is tried with hardly anything around it.
-    # To fill in an argument that must be named takes Python longer.
+    # that every check and call counts: the kernel is tried first, with hardly anything around it,
+    # and arguments need not be named, which takes Python longer.
     def inverse_dynamics(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,
                          external_wrenches: Wrenches | None = None) -> np.ndarray:
         """Return tau."""
@@ -200,7 +200,7 @@ class DynamicsMethods(KinematicsMethods):
 
     def _given(self, a: npt.ArrayLike, tau: npt.ArrayLike,
                prescribed: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return what is given of a and tau, zeros elsewhere, and where a is; or refuse it."""
+        """Return what is given of a and tau, zeros elsewhere, and the mask, all checked."""
         prescribed = mask(self.model, 'prescribed', prescribed)
         a, tau = self._convert(a=a, tau=tau)
         a[~prescribed], tau[prescribed] = 0.0, 0.0
@@ -256,7 +256,7 @@ def is_mask(x: object) -> bool:
 # -- What `DynamicsMethods` keeps and hands out. --------------------------------------------------
 
 def model_terms(w: DynamicsMethods) -> tuple[np.ndarray, DynamicsTerms]:
-    """Return room for the terms by the coordinates of the model, and the terms."""
+    """Return a buffer for the terms by the coordinates of the model, and the terms."""
     rows = np.zeros(w._term_layout.shape)
     return rows, tuple.__new__(DynamicsTerms, w._term_layout.cut(rows))
 
@@ -270,20 +270,20 @@ def tree_terms(w: KernelInterface) -> tuple[np.ndarray, DynamicsTerms]:
 
 # Entries of joints that do not carry each other are never written: they stay zero.
 def square(w: KernelInterface) -> np.ndarray:
-    """Return room for the mass matrix."""
+    """Return a buffer for the mass matrix."""
     return np.zeros((w._nv, w._nv))
 
 
 def tree_square(w: KernelInterface) -> np.ndarray:
-    """Return room for that of the tree."""
+    """Return a buffer for that of the tree."""
     return np.zeros((w._n, w._n))
 
 
 def factor(w: KernelInterface) -> np.ndarray:
-    """Return room for a factor of the mass matrix."""
+    """Return a buffer for a factor of the mass matrix."""
     return np.zeros((w._nv, w._nv))
 
 
 def none_prescribed(w: KernelInterface) -> np.ndarray:
-    """Return that no acceleration is given."""
+    """Return the mask that says that no acceleration is given."""
     return np.zeros(w._nv, bool)

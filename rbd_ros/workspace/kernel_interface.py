@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""How arrays of a user reach the kernels and come back: checks, buffers, and what was wrong."""
+"""How arrays of a user reach the kernels and come back: checks, buffers and errors."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -36,8 +36,8 @@ class KernelInterface:
     The arrays of one robot, and the way into the kernels and out again.
 
     Kernels take float64 vectors only and raise on anything else, and on the first call of all:
-    then the vectors are converted and the kernel is made ready for them. They return False where
-    something is wrong, and only then is it found out what.
+    then the vectors are converted and the kernel is made ready for them. They return False if
+    something is wrong, and only then are the arguments checked.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class KernelInterface:
         return self._model_of()
 
     def __reduce__(self) -> tuple[type, tuple[Model]]:
-        # Of buffers that are views of each other copies would not be.
+        # Copies of buffers that are views of each other would be separate arrays.
         return type(self), (self.model,)
 
     def _columns(self, first: int, number: int, body: slice | int = slice(None)) -> np.ndarray:
@@ -117,14 +117,14 @@ class KernelInterface:
             made = self._made[make] = make(self)
         return made
 
-    # Arrays to hand out: here those that were handed out before.
+    # Arrays to hand out: here the same ones at every call.
     _result = _kept
 
     # -- Mimicking joints: coordinates of the model to and from those of the tree. ---------------
 
     @property
     def _fold(self) -> Folding:
-        """Return the folding of a robot that has one; nobody asks for that of another."""
+        """Return the folding of a robot whose joints mimic others."""
         assert self._folding is not None
         return self._folding
 
@@ -144,12 +144,12 @@ class KernelInterface:
         return parts[:len(vectors)]
 
     def _fold_vector(self, x: np.ndarray) -> np.ndarray:
-        """Return torques of the tree folded, in room that is kept."""
+        """Return torques of the tree folded, in a buffer that is kept."""
         folded = self._kept(folded_vector)
         self._call(fold_vector, self._fold.columns, x, folded)
         return folded
 
-    # -- What was wrong. -------------------------------------------------------------------------
+    # -- Errors. ---------------------------------------------------------------------------------
 
     def _convert(self, **vectors: npt.ArrayLike) -> list[np.ndarray]:
         return [vector(self.model, label, x, positions=label == 'q')
@@ -209,19 +209,19 @@ class KernelInterface:
 # -- What `KernelInterface` keeps. ----------------------------------------------------------------
 
 def mimic_table(w: KernelInterface) -> tuple[np.ndarray, np.ndarray, int, int]:
-    """Return what the kernels of `rbd_ros.kernels.mimics` know of the joints."""
+    """Return what the kernels of `rbd_ros.kernels.mimics` need to know about the joints."""
     fold = w._fold
     return (np.column_stack((fold.source, fold.multiplier, fold.offset)), fold.columns,
             w.model.nq, w._nv)
 
 
 def expanded(w: KernelInterface) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
-    """Return room for q and three velocities of the tree, and its parts."""
+    """Return a buffer for q and three velocities of the tree, and its parts."""
     nq, n = len(w._fold.source), w._n
     room = np.zeros(nq + 3 * n)
     return room, tuple(np.split(room, [nq, nq + n, nq + 2 * n]))
 
 
 def folded_vector(w: KernelInterface) -> np.ndarray:
-    """Return room for torques of the model."""
+    """Return a buffer for torques of the model."""
     return np.zeros(w._nv)

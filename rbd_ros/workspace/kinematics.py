@@ -169,7 +169,7 @@ class KinematicsMethods(KernelInterface):
         """Return the body Jacobian of a link with its first and second rates."""
         rows, *rates = self._kept(jacobian_rates)
         if a is None:
-            self.check(a=a)         # the kernel has a meaning for it
+            self.check(a=a)         # for the kernel None has a meaning
         self._run(link_jacobian_rates, 'qva', (q, v, a), self._link_row(link), False, rows)
         J, J_dot, J_second = (self._fold_columns(x) for x in rates)
         return J, J_dot, J_second
@@ -228,32 +228,32 @@ def link_table(w: KernelInterface) -> np.ndarray:
 
 
 def link_matrices(w: KernelInterface) -> np.ndarray:
-    """Return room for the poses of all links."""
+    """Return a buffer for the poses of all links."""
     return np.empty((len(w._kept(link_table)), 4, 4))
 
 
 def com_rows(w: KernelInterface) -> tuple[np.ndarray, np.ndarray]:
-    """Return room for the Jacobian of the centre of mass, and for that itself."""
+    """Return a buffer for the Jacobian of the centre of mass, and for that itself."""
     return np.zeros((3, w._n)), np.zeros(3)
 
 
 def jacobian_rates(w: KernelInterface) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return room for the Jacobian of a link, its two rates and Jdot v; and the first three."""
+    """Return a buffer for the Jacobian of a link, two rates and Jdot v; and the first three."""
     rows, n = np.zeros((19, max(w._n, 6))), w._n
     return rows, rows[:6, :n], rows[6:12, :n], rows[12:18, :n]
 
 
 def link_acceleration(w: KernelInterface) -> np.ndarray:
-    """Return room for Jdot v of a link."""
+    """Return a buffer for Jdot v of a link."""
     return np.zeros((1, 6))
 
 
 def jacobian_changes(w: KernelInterface) -> tuple[np.ndarray, np.ndarray]:
-    """Return room for the derivatives of a Jacobian and of its rate, the coordinate first."""
+    """Return a buffer for the derivatives of a Jacobian and of its rate, the coordinate first."""
     return np.empty((w._n, 6, w._n)), np.empty((w._n, 6, w._n))
 
 
 def momentum_rows(w: KernelInterface) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return room for the centroidal momentum matrix and its rate, and both."""
+    """Return a buffer for the centroidal momentum matrix and its rate, and both."""
     rows = np.zeros((12, w._n))
     return rows, rows[:6], rows[6:]

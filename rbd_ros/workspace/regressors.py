@@ -110,21 +110,21 @@ def body_table(w: KernelInterface) -> np.ndarray:
 
 # Entries of joints that do not carry a body are never written: they stay zero.
 def regressor(w: KernelInterface) -> np.ndarray:
-    """Return room for a regressor."""
+    """Return a buffer for a regressor."""
     return np.zeros((w._nv, 10 * len(w._kept(body_table))))
 
 
 def tree_regressor(w: KernelInterface) -> np.ndarray:
-    """Return room for one by the coordinates of the tree."""
+    """Return a buffer for one by the coordinates of the tree."""
     return np.zeros((w._n, 10 * len(w._kept(body_table))))
 
 
 def energy_rows(w: KernelInterface) -> np.ndarray:
-    """Return room for the regressors of both energies."""
+    """Return a buffer for the regressors of both energies."""
     return np.zeros((2, 10 * len(w._kept(body_table))))
 
 
 def matrices_by_parameters(w: KernelInterface) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return room for the derivatives of M, C and g."""
+    """Return a buffer for the derivatives of M, C and g."""
     n, parameters = w._n, 10 * len(w._kept(body_table))
     return (np.zeros((n, n, parameters)), np.zeros((n, n, parameters)), np.zeros((n, parameters)))

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""What methods of `Workspace` return under names, and what they can be asked for."""
+"""The results of `Workspace` that have named parts, and the choices of its methods."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -158,7 +158,7 @@ class Layout(NamedTuple):
 
 @lru_cache
 def term_layout(nv: int) -> Layout:
-    """Return how `composite_bodies` writes the `DynamicsTerms` of so many velocities."""
+    """Return how `composite_bodies` writes the `DynamicsTerms` of nv velocities."""
     width = slice(nv)
     return Layout((2 * nv + 6, max(nv, 3)), itemgetter(
         (slice(nv), width), (slice(nv, 2 * nv), width), (2 * nv, width), (2 * nv + 1, width),
@@ -167,6 +167,6 @@ def term_layout(nv: int) -> Layout:
 
 @lru_cache
 def derivative_layout(nv: int) -> Layout:
-    """Return how kernels write `Derivatives` of so many velocities, side by side."""
+    """Return how kernels write `Derivatives` of nv velocities, side by side."""
     return Layout((nv, 3 * nv), itemgetter(*(
         (slice(None), slice(k * nv, (k + 1) * nv)) for k in range(3))))

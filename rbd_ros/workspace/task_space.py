@@ -16,13 +16,13 @@ from rbd_ros.workspace.results import Frame, FRAMES, TaskSpaceDynamics
 
 __all__ = ['characteristic_length', 'TaskSpaceMethods']
 
-# Of the way from the root to a link, for the unit of length.
+# Share of the way from the root to a link that is the unit of length.
 SHARE_OF_WAY = 0.2
 
 
 def characteristic_length(model: Model, link: str) -> float:
     """
-    Return the length with which turns of a link compare with its shifts.
+    Return the unit of length in which rotations and translations of a link compare.
 
     Parameters
     ----------
@@ -122,12 +122,12 @@ class TaskSpaceMethods(DynamicsMethods):
 # -- What `TaskSpaceMethods` keeps and hands out. -------------------------------------------------
 
 def task_work(w: KernelInterface) -> tuple[np.ndarray, np.ndarray]:
-    """Return room that the kernel of task space works in."""
+    """Return buffers that the kernel of task space works in."""
     return np.zeros((w._nv, w._nv)), np.zeros((46 + 2 * w._nv, 6))
 
 
 def task_results(w: KernelInterface) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return room for Lambda, eta and the condition; for J_bar; and for the null projector."""
+    """Return a buffer for Lambda, eta and the condition; for J_bar; and for the null projector."""
     return np.zeros((8, 6)), np.zeros((w._nv, 6)), np.zeros((w._nv, w._nv))
 
 
@@ -139,5 +139,5 @@ def ahead(w: KernelInterface) -> np.ndarray:
 
 
 def folded_jacobian(w: KernelInterface) -> np.ndarray:
-    """Return room for the rows of `jacobian_rates` by the coordinates of the model."""
+    """Return a buffer for the rows of `jacobian_rates` by the coordinates of the model."""
     return np.zeros((19, max(w._nv, 6)))

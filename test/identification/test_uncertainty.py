@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Deviations that know that errors hang together in time: how often the truth is within them."""
+"""Deviations of estimates with errors correlated in time: how often the truth is within them."""
 
 import measured
 import numpy as np
