@@ -91,6 +91,15 @@ def relative_error(got, expected):
         np.max(np.abs(expected), initial=0.0), 1e-12)
 
 
+def fan(order, mass=1.0):
+    """Return the URDF of joints that leave one link in an order, each with another effort."""
+    arms = {name: f'<link name="{name}"><inertial><origin xyz="{k} 0 0"/><mass value="{mass}"/>'
+            '<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>'
+            f'<joint name="{name}" type="continuous"><parent link="base"/><child link="{name}"/>'
+            '<axis xyz="0 1 0"/></joint>' for k, name in enumerate('abcd', 1)}
+    return '<robot name="fan"><link name="base"/>' + ''.join(arms[x] for x in order) + '</robot>'
+
+
 class Oracle:
     """
     The same robot in Pinocchio, its vectors reordered by joint names.

@@ -5,14 +5,14 @@
 from time import monotonic
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from harness import Harness, keep_sending, ros, said
+from harness import keep_sending, said
 import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.ros.dynamics_node import DynamicsNode
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
-from robots import example_urdf, load_quietly, random_state, relative_error
+from robots import example_urdf, relative_error
 from std_srvs.srv import SetBool
 
 # Rounding is a thousandth of it.
@@ -21,38 +21,7 @@ ARM = example_urdf('ur10_robot.urdf').read_text()
 OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
 STALE, ERROR = DiagnosticStatus.STALE, DiagnosticStatus.ERROR
 
-
-@pytest.fixture(scope='module', autouse=True)
-def domain():
-    """Keep this module's nodes among themselves."""
-    with ros():
-        yield
-
-
-@pytest.fixture(scope='module')
-def model():
-    """Return the UR10."""
-    return load_quietly(example_urdf('ur10_robot.urdf'))
-
-
-@pytest.fixture
-def harness():
-    """Return a function that starts a node; it is taken down after the test."""
-    started = []
-
-    def start(description=ARM, **parameters):
-        started.append(Harness(description, **parameters))
-        return started[-1]
-    yield start
-    for one in started:
-        one.close()
-
-
-@pytest.fixture
-def state(model):
-    """Return names, a position and a velocity."""
-    q, v, _ = random_state(model, 7)
-    return model.velocity_names, q, v
+pytestmark = pytest.mark.usefixtures('domain')
 
 
 def gravity(model, state):

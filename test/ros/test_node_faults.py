@@ -7,7 +7,7 @@ from time import monotonic, sleep
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
-from harness import at, Harness, joint_state, keep_sending, ros, said
+from harness import at, joint_state, keep_sending, said
 import numpy as np
 import pytest
 from rbd_msgs.srv import HybridDynamics
@@ -15,7 +15,7 @@ import rbd_ros
 from rbd_ros.ros.subscriptions import Load
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from robots import example_urdf, load_quietly, random_state, relative_error
+from robots import example_urdf, random_state, relative_error
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -26,38 +26,7 @@ ARM = example_urdf('ur10_robot.urdf').read_text()
 OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
 STALE, ERROR = DiagnosticStatus.STALE, DiagnosticStatus.ERROR
 
-
-@pytest.fixture(scope='module', autouse=True)
-def domain():
-    """Keep this module's nodes among themselves."""
-    with ros():
-        yield
-
-
-@pytest.fixture(scope='module')
-def model():
-    """Return the UR10."""
-    return load_quietly(example_urdf('ur10_robot.urdf'))
-
-
-@pytest.fixture
-def harness():
-    """Return a function that starts a node; it is taken down after the test."""
-    started = []
-
-    def start(description=ARM, **parameters):
-        started.append(Harness(description, **parameters))
-        return started[-1]
-    yield start
-    for one in started:
-        one.close()
-
-
-@pytest.fixture
-def state(model):
-    """Return names, a position and a velocity."""
-    q, v, _ = random_state(model, 7)
-    return model.velocity_names, q, v
+pytestmark = pytest.mark.usefixtures('domain')
 
 
 # -- Publishers. ---------------------------------------------------------------------------------

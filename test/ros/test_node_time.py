@@ -1,0 +1,107 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Clocks that begin, jump or stand still, and stamps of other clocks."""
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from harness import at, joint_state, odometry, said
+import pytest
+from rbd_ros.ros.joint_states import JointStates
+from robots import example_urdf, random_state
+from test_node_faults import SimulatedTime
+
+WARN, ERROR = DiagnosticStatus.WARN, DiagnosticStatus.ERROR
+
+pytestmark = pytest.mark.usefixtures('domain')
+
+
+@pytest.mark.parametrize('first', [0.02, 0.3, 5.0])
+def test_fault_56_states_from_before_the_clock_are_forgotten_when_it_begins(harness, state, first):
+    names, q, v = state
+    node = harness(use_sim_time=True, state_timeout=0.2)
+    clock = SimulatedTime(node)
+    node.answer(*state)
+    clock.be(first)
+    # Nothing that was measured by another clock is answered or completed.
+    stamp = divmod(round(first * 1e9), 10 ** 9)
+    assert node.nothing_new(lambda: node.send(names[:3], q[:3], v[:3], stamp=stamp))
+    assert 'ages are now measured by /clock' in node.node.report.last_error
+    node.answer(names[3:], q[3:], v[3:], stamp=stamp)
+    # And grows old as others do.
+    clock.be(first + 0.5)
+    later = divmod(round((first + 0.5) * 1e9), 10 ** 9)
+    assert node.nothing_new(lambda: node.send(names[:3], q[:3], v[:3], stamp=later))
+
+
+def test_fault_56_a_clock_that_is_reset_to_zero_begins_a_new_state(harness, state):
+    names, q, v = state
+    node = harness(use_sim_time=True, state_timeout=60.0)
+    clock = SimulatedTime(node)
+    clock.be(1776.0)
+    node.answer(*state, stamp=(1776, 0))
+    clock.be(0.0)
+    assert node.nothing_new(lambda: node.send(names[:3], q[:3], v[:3], stamp=(0, 0)))
+    node.answer(names[3:], q[3:], v[3:], stamp=(0, 0))
+    clock.be(0.02)
+    assert node.nothing_new(lambda: node.send(names[:3], q[:3], v[:3], stamp=(0, 20_000_000)))
+
+
+def test_fault_56_a_state_of_the_future_is_stale(model):
+    states = JointStates(model)
+    q, _, _ = random_state(model, 0)
+    states.update(joint_state(model.velocity_names, q), 10.0)
+    assert states.missing(10.0, 0.5) == []
+    assert states.missing(10.4, 0.5) == []
+    assert states.missing(10.6, 0.5) == list(model.velocity_names)
+    assert states.missing(9.9, 0.5) == list(model.velocity_names)
+    states.update(joint_state(model.velocity_names[:1], q[:1]), 11.0)
+    assert states.missing(10.4, 0.5) == [model.velocity_names[0]]
+
+
+def test_fault_12_stamps_that_swing_to_and_fro_are_said_now_and_then(harness, state, capfd):
+    node = harness(state_timeout=0.5)
+    for k in range(100):
+        node.send(*state, stamp=at(0.45 if k % 2 else -0.45))
+        node.executor.spin_once(timeout_sec=0.01)
+    node.settle()
+    assert node.node.report.counts['time jumps'] > 20
+    assert capfd.readouterr().err.count('stamps jumped back') < 3
+    assert 'time jumped' in node.diagnosis()[1]
+
+
+DOG = example_urdf('anymal_b_simple_description/robots/anymal.urdf')
+
+
+def dog_states(node, base_stamp, stamp):
+    """Send a base and joints with stamps."""
+    joints = [name for name in node.node.robot.model.velocity_names
+              if not name.startswith('base_')]
+    node.move_base(odometry('base', [0, 0, 0, 1], [0, 0, 0], [0, 0, 0], [0, 0, 0],
+                            stamp=base_stamp))
+    node.send(joints, [0.1] * len(joints), [0.0] * len(joints), stamp=stamp)
+
+
+@pytest.mark.parametrize('stamps', ['odometry has none', 'unchecked'])
+def test_fault_12_odometry_without_a_stamp_that_fits_is_taken_by_its_receipt(harness, stamps):
+    node = harness(DOG.read_text(), floating_base=True, check_stamps=stamps != 'unchecked')
+    for _ in range(3):
+        dog_states(node, (0, 0) if stamps == 'odometry has none' else (12, 0), at())
+    node.spin_until(lambda: node.heard['~/dynamics'])
+
+
+def test_fault_12_odometry_of_another_clock_is_said(harness):
+    node = harness(DOG.read_text(), floating_base=True, state_timeout=2.0)
+    # Each passes the check against the clock, and they are too far apart.
+    dog_states(node, at(-1.9), at(1.9))
+    node.settle()
+    level, text, _ = node.diagnosis()
+    assert level == ERROR
+    assert 'odometry arrives, but its stamps are 3.8 s from those of the joint states' in text
+
+
+def test_fault_15_a_clock_that_stands_still_while_no_states_come_is_said(harness, state):
+    node = harness(use_sim_time=True, state_timeout=0.5)
+    clock = SimulatedTime(node)
+    clock.be(7.0)
+    node.answer(*state, stamp=(7, 0))
+    node.diagnosis()
+    said(node, 'no joint states arrived since the last report', WARN)
