@@ -4,7 +4,7 @@
 
 from time import monotonic
 
-from harness import Harness, keep_sending, PATIENCE, ros
+from harness import Harness, keep_sending, PATIENCE
 import numpy as np
 import pytest
 import rbd_ros
@@ -25,12 +25,7 @@ HINGE = """
     <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
 </robot>"""
 
-
-@pytest.fixture(scope='module', autouse=True)
-def domain():
-    """Keep this module's nodes among themselves."""
-    with ros():
-        yield
+pytestmark = pytest.mark.usefixtures('domain')
 
 
 @pytest.fixture(scope='module')

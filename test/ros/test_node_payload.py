@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The service that identifies a load while the robot moves."""
 
-from harness import at, Harness, ros
+from harness import at, Harness
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -16,12 +16,7 @@ LOAD = pin.Inertia(2.0, np.array([0.03, 0.06, -0.02]), 0.006 * np.eye(3))
 NOISE, MASS, COM = 0.05, 0.02, 0.005
 RATE = 100.0
 
-
-@pytest.fixture(scope='module', autouse=True)
-def domain():
-    """Keep this module's nodes among themselves."""
-    with ros():
-        yield
+pytestmark = pytest.mark.usefixtures('domain')
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Inertia, Vector3, Vector3Stamped
-from harness import at, Harness, odometry, ros
+from harness import at, Harness, odometry
 import numpy as np
 import pinocchio
 import pytest
@@ -31,12 +31,7 @@ FLYER = """
     <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
 </robot>"""
 
-
-@pytest.fixture(scope='module', autouse=True)
-def domain():
-    """Keep this module's nodes among themselves."""
-    with ros():
-        yield
+pytestmark = pytest.mark.usefixtures('domain')
 
 
 @pytest.fixture(scope='module')

@@ -4,7 +4,7 @@
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import WrenchStamped
-from harness import at, Harness, keep_sending, ros
+from harness import at, Harness, keep_sending
 import numpy as np
 import pytest
 from rbd_msgs.srv import DynamicsTerms, ForwardDynamics, HybridDynamics, InverseDynamics
@@ -12,19 +12,14 @@ import rbd_ros
 from rbd_ros.model.joints import quaternion_matrix
 from rbd_ros.ros.markers import Markers
 from rclpy.serialization import deserialize_message
-from robots import example_urdf, load_quietly, random_state, relative_error
+from robots import example_urdf, random_state, relative_error
 from visualization_msgs.msg import Marker, MarkerArray
 
 # Against Pinocchio: rounding is a hundredth of it.
 AGREEMENT = 1e-9
 ARM = (example_urdf('ur10_robot.urdf')).read_text()
 
-
-@pytest.fixture(scope='module', autouse=True)
-def domain():
-    """Keep this module's nodes among themselves."""
-    with ros():
-        yield
+pytestmark = pytest.mark.usefixtures('domain')
 
 
 @pytest.fixture
@@ -33,12 +28,6 @@ def arm():
     harness = Harness(ARM, state_timeout=60.0)
     yield harness
     harness.close()
-
-
-@pytest.fixture(scope='module')
-def model():
-    """Return the UR10."""
-    return load_quietly(example_urdf('ur10_robot.urdf'))
 
 
 def state(model, seed=0):
