@@ -67,7 +67,7 @@ docs-links: $(STAMPS)/package $(STAMPS)/docs ## whether links to other sites wor
 
 bench: $(STAMPS)/package $(STAMPS)/bench ## benchmark/RESULTS.md; BENCH_ARGS=--quick, NODE_SECONDS=60
 	$(BIN)/python benchmark/library.py $(BENCH_ARGS)
-	$(BIN)/python benchmark/functions.py $(BENCH_ARGS)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmark/functions.py $(BENCH_ARGS)
 	$(BIN)/python benchmark/growth.py $(BENCH_ARGS)
 	$(BIN)/python benchmark/batch.py $(BENCH_ARGS)
 	$(BIN)/python benchmark/node.py $(BENCH_ARGS) $(if $(NODE_SECONDS),--seconds $(NODE_SECONDS))

@@ -178,16 +178,19 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
 
         'identification.base_parameters': made(identification.base_parameters, model),
         'identification.estimate_delay': sampled(identification.estimate_delay, model, samples),
-        'identification.identify': sampled(identification.identify, model, Q, V, A, Tau),
+        'identification.identify': made(identification.identify, model, Q, V, A, Tau),
         'identification.excitation_limits': made(identification.excitation_limits, model),
-        'identification.excite': made(identification.excite, model, steps=2),
+        # Friction takes more than all that the motors of Talos' grippers have.
+        'identification.excite': made(
+            identification.excite, model, identification.excitation_limits(
+                model, effort=np.full(model.nv, np.inf)), steps=2),
         'identification.fit': made(identification.fit, model, part),
         'identification.fit_payload': made(identification.fit_payload, model, load_part),
-        'identification.identify_drive_gains': sampled(
+        'identification.identify_drive_gains': made(
             identification.identify_drive_gains, model, tip, 1.0, (0.0, 0.0, 0.1),
             0.01 * np.ones(3), samples, samples),
-        'identification.identify_payload': sampled(identification.identify_payload, model, tip, Q,
-                                                   V, A, Tau),
+        'identification.identify_payload': made(identification.identify_payload, model, tip, Q, V,
+                                                A, Tau),
         'identification.merge': made(identification.merge, part, part),
         'identification.partial': sampled(identification.partial, model, samples),
         'identification.payload_partial': sampled(identification.payload_partial, model, tip,
@@ -244,7 +247,9 @@ def main() -> None:
         for robot in (Robot('Panda', PANDA, 'small', locked=FINGERS),
                       Robot('Talos', TALOS, 'large')):
             for name, call in calls(robot, Path(folder)).items():
-                times = take_turns({name: call.run}, quick=quick)[name]
+                # What is done once for a robot may take many seconds.
+                times = take_turns({name: call.run},
+                                   quick=quick or call.per == 'robot')[name]
                 us = 1e6 * float(np.median(times)) / call.count
                 rows.append({'function': name, 'per': call.per, 'robot': robot.label,
                              'joints': robot.model.nv, 'us': us})
