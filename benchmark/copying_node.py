@@ -14,8 +14,8 @@ import struct
 from builtin_interfaces.msg import Time
 import numpy as np
 from rbd_ros.model.urdf import load_urdf_string
-from rbd_ros.ros.messages import (C_RATE, CommandMessages, COMMANDS, Outputs, TASK_TOPICS,
-                                  TOPICS)
+from rbd_ros.ros.messages import (C_RATE, CommandMessages, COMMANDS, EXTERNAL_TOPICS, Outputs,
+                                  TASK_TOPICS, TOPICS)
 from rbd_ros.ros.publishing import QUIETLY
 from rbd_ros.ros.subscriptions import DESCRIPTION_QOS
 import rclpy
@@ -55,7 +55,7 @@ class CopyingNode(Node):
         self._messages = {COMMANDS: bytearray(CommandMessages().message(values['g']))}
         self._messages.update(
             (topic, bytearray(outputs.message(topic, Time(), 'world', values)))
-            for topic in TOPICS if topic not in (COMMANDS, C_RATE, *TASK_TOPICS))
+            for topic in TOPICS if topic not in (COMMANDS, C_RATE, *TASK_TOPICS, *EXTERNAL_TOPICS))
         gc.freeze()
 
     def _on_joint_state(self, raw):

@@ -11,9 +11,9 @@ from time import monotonic, time_ns
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
 from domain_coordinator import domain_id
-from geometry_msgs.msg import AccelStamped, PointStamped, PoseStamped
+from geometry_msgs.msg import AccelStamped, PointStamped, PoseStamped, WrenchStamped
 from nav_msgs.msg import Odometry
-from rbd_msgs.msg import DynamicsStamped, MatrixStamped, TaskDynamicsStamped
+from rbd_msgs.msg import ContactStamped, DynamicsStamped, MatrixStamped, TaskDynamicsStamped
 from rbd_ros.ros.dynamics_node import DynamicsNode
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
@@ -45,11 +45,14 @@ TOPICS = {
     '~/task_jacobian': MatrixStamped,
     '~/task_bias': AccelStamped,
     '~/task_inertia': MatrixStamped,
+    '~/external_torques': JointState,
+    '~/external_wrench': WrenchStamped,
+    '~/contact': ContactStamped,
 }
 
 # Values of /diagnostics that are no numbers.
 WORDS = ('robot', 'joints', 'command joints', 'commands', 'on_stale', 'model_changes',
-         'last error')
+         'external torques', 'last error')
 
 
 def check_values(report):

@@ -9,6 +9,7 @@ __getattr__, __dir__, __all__ = export(__name__, {
     'computed_torque': ['ComputedTorque'],
     'contact': ['ContactDetector'],
     'controller': ['Controller', 'critical_damping'],
+    'effort_convention': ['EffortConvention'],
     'friction': ['friction_compensation'],
     'gravity': ['Gravity'],
     'hybrid': ['Hybrid'],

@@ -9,6 +9,7 @@ from rbd_ros.control.controller import (
     Controller as Controller,
     critical_damping as critical_damping,
 )
+from rbd_ros.control.effort_convention import EffortConvention as EffortConvention
 from rbd_ros.control.friction import friction_compensation as friction_compensation
 from rbd_ros.control.gravity import Gravity as Gravity
 from rbd_ros.control.hybrid import Hybrid as Hybrid

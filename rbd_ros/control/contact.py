@@ -15,21 +15,24 @@ class ContactDetector:
     """
     Tell contact from the errors of model and sensors, by thresholds learnt in free motion.
 
-    At first it is calibrated: the robot moves freely, as it will later, for ``calibration_time``;
-    the largest external torque of each joint that appears meanwhile, times ``margin``, is the
-    threshold of that joint. Afterwards contact begins when one joint is beyond its threshold, and
-    ends when all of them have been below ``release`` times theirs for ``hold``.
+    Unless thresholds are given, it is calibrated at first: the robot moves freely, as it will
+    later, for ``calibration_time``; the largest external torque of each joint that appears
+    meanwhile, times ``margin``, is the threshold of that joint. Afterwards contact begins when one
+    joint is beyond its threshold, and ends when all of them have been below ``release`` times
+    theirs for ``hold``.
 
-    While calibrated, and only then,
+    While thresholds are known, and only then,
 
         contact:  some joint was beyond its threshold, and since then never all were below
                   release times theirs for as long as hold;
-        free:     since the end of the last contact no joint was beyond its threshold.
+        free:     since the end of the last contact, or a reset, no joint was beyond its threshold.
 
     Parameters
     ----------
     model : Model
         The robot.
+    threshold : array_like, shape () or (model.nv,), optional
+        N m or N; None: learnt by calibration.
     calibration_time : float
         s. What counts is the time that samples cover: pauses longer than ``longest_gap`` do not.
     margin : float
@@ -52,26 +55,44 @@ class ContactDetector:
 
     """
 
-    def __init__(self, model: Model, *, calibration_time: float = 10.0, margin: float = 2.0,
+    def __init__(self, model: Model, *, threshold: npt.ArrayLike | None = None,
+                 calibration_time: float = 10.0, margin: float = 2.0,
                  least: npt.ArrayLike = 0.0, release: float = 0.5, hold: float = 0.05,
                  longest_gap: float = 0.1) -> None:
+        self.threshold: np.ndarray | None
         self._model = model
         self._calibration_time = number('calibration_time', calibration_time, 0.0)
         self._margin = number('margin', margin, 1.0)
-        self._least = finite_vector(model, 'least', np.broadcast_to(least, (model.nv,))
-                                    if np.ndim(least) == 0 else least)
-        if np.any(self._least < 0.0):
-            raise StateError(f'least must not be negative, got {shown(least)}')
+        self._least = self._sizes('least', least)
         self._release = number('release', release, 0.0, 1.0)
         self._hold = number('hold', hold, 0.0)
         self._longest_gap = number('longest_gap', longest_gap, 0.0)
         self.calibrate()
+        if threshold is not None:
+            self.threshold = self._sizes('threshold', threshold)
+
+    def _sizes(self, label: str, values: npt.ArrayLike) -> np.ndarray:
+        """Return a number for each velocity that is not negative."""
+        sizes = finite_vector(self._model, label, np.broadcast_to(values, (self._model.nv,))
+                              if np.ndim(values) == 0 else values)
+        if np.any(sizes < 0.0):
+            raise StateError(f'{label} must not be negative, got {shown(values)}')
+        return sizes
 
     def calibrate(self) -> None:
         """Begin to learn the thresholds anew: from now on the robot moves freely."""
-        self.threshold: np.ndarray | None = None
-        self.contact = False
+        self.threshold = None
         self._largest, self._learnt = np.zeros(self._model.nv), 0.0
+        self.reset()
+
+    @property
+    def calibration_left(self) -> float:
+        """Return how much longer the calibration takes, s; 0 where thresholds are known."""
+        return (self._calibration_time - self._learnt) if self.threshold is None else 0.0
+
+    def reset(self) -> None:
+        """Forget the contact: what comes next does not continue the last sample."""
+        self.contact = False
         self._time: float | None = None
         self._quiet = 0.0
 

@@ -13,7 +13,7 @@ from rbd_ros.ros.effort_commands import EffortCommands
 from rbd_ros.ros.log import Log
 from rbd_ros.ros.parameters import NO_GRAVITY
 from rbd_ros.ros.report import Report
-from rbd_ros.ros.robot import read_model, Robot, RobotSettings
+from rbd_ros.ros.robot import gravity_in_root, read_model, Robot, RobotSettings
 from rbd_ros.ros.worker import Worker
 from rbd_ros.texts import listed
 
@@ -194,7 +194,8 @@ class CurrentRobot:
 
     def follow_gravity(self) -> None:
         """Give the robot the gravity of the settings."""
-        robot, gravity = self.robot, self._robot_settings.gravity
+        robot, settings = self.robot, self._robot_settings
+        gravity = gravity_in_root(settings.gravity, settings.mounting_rpy)
         if robot is None or tuple(robot.model.gravity) == gravity:
             return
 

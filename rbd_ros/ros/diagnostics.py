@@ -12,7 +12,9 @@ import numpy as np
 from rbd_ros.ros.callbacks import guarded
 from rbd_ros.ros.clocks import Clocks
 from rbd_ros.ros.current_robot import CurrentRobot
+from rbd_ros.ros.effort_check import EffortCheck
 from rbd_ros.ros.effort_commands import EffortCommands
+from rbd_ros.ros.external_forces import ExternalForces
 from rbd_ros.ros.log import Log
 from rbd_ros.ros.parameters import NO_GRAVITY
 from rbd_ros.ros.publishing import Publishing
@@ -57,6 +59,10 @@ class Health:
         The subscriptions, whose publishers are checked.
     commands : EffortCommands
         The commands.
+    forces : ExternalForces
+        The observer of external torques.
+    check : EffortCheck
+        Compares measured efforts with their convention.
     report : Report
         What happened.
     log : Log
@@ -66,7 +72,8 @@ class Health:
 
     def __init__(self, node: Node, settings: HealthSettings, clocks: Clocks, current: CurrentRobot,
                  publishing: Publishing, subscriptions: Subscriptions, commands: EffortCommands,
-                 report: Report, log: Log) -> None:
+                 forces: ExternalForces, check: EffortCheck, report: Report, log: Log) -> None:
+        self._forces, self._check = forces, check
         self._node, self._settings, self._clocks = node, settings, clocks
         self._current, self._publishing, self._subscriptions = current, publishing, subscriptions
         self._commands, self._report, self._log = commands, report, log
@@ -106,6 +113,7 @@ class Health:
                  'model_changes': self._settings.model_changes}
         if robot is None:
             return facts
+        facts |= self._forces.facts()
         facts |= {'robot': robot.model.name, 'model id': str(robot.model_id),
                   'joints': listed(robot.model.velocity_names),
                   'command joints': listed(self._commands.joints),
@@ -148,6 +156,8 @@ class Health:
                     'withhold': 'Coriolis terms are withheld', 'zero': 'taken as zero',
                     'differentiate': 'positions are differentiated'}[
                         self._settings.missing_velocity])
+        if self._check.finding:
+            yield WARN, self._check.finding
         for what, text in (
                 ('joint states dropped', 'joint states were dropped'),
                 ('odometry dropped', 'odometry was dropped'),

@@ -20,12 +20,14 @@ from typing import Any, TypeAlias
 from rbd_msgs.srv import IdentifyPayload
 from rbd_ros.ros import parameters
 from rbd_ros.ros.analysis_services import AnalysisServices, AnalysisSettings
-from rbd_ros.ros.background_services import BackgroundService
+from rbd_ros.ros.background_services import BackgroundService, BadRequest
 from rbd_ros.ros.callbacks import guard_services, guarded
 from rbd_ros.ros.clocks import Clocks
 from rbd_ros.ros.current_robot import ChangeSettings, CurrentRobot
 from rbd_ros.ros.diagnostics import Health, HealthSettings
+from rbd_ros.ros.effort_check import EffortCheck
 from rbd_ros.ros.effort_commands import CommandSettings, EffortCommands
+from rbd_ros.ros.external_forces import ExternalForces, ForceSettings
 from rbd_ros.ros.log import Log
 from rbd_ros.ros.payload_identification import CollectingService, PayloadIdentification
 from rbd_ros.ros.publishing import Publishing, PublishingSettings
@@ -39,7 +41,7 @@ from rbd_ros.warmup import warm_up
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
-from std_srvs.srv import SetBool
+from std_srvs.srv import SetBool, Trigger
 
 # s, after which a computing thread gives up the interpreter
 SWITCH_INTERVAL = 2e-4
@@ -180,14 +182,16 @@ class DynamicsNode(LifecycleNode):
             select(ChangeSettings), select(RobotSettings), self.commands, worker, report, log,
             lambda: self.publishing.is_commanding(), self._alone)
         self._parts.append(partial(delattr, self, 'current'))
+        self.forces = ExternalForces(select(ForceSettings), clocks, log)
+        self.effort_check = EffortCheck(log)
         self.publishing = Publishing(self, select(PublishingSettings), clocks, self.current,
-                                     self.commands, report, log)
+                                     self.commands, self.forces, report, log)
         self._parts += [partial(delattr, self, 'publishing'), self.publishing.close]
         loads = PayloadIdentification(self, self.current, report, log)
         self._parts.append(loads.close)
         self.listening = Subscriptions(
             self, select(ListeningSettings), clocks, self.current, self.publishing.answer,
-            loads.note, self._on_jump, report, log)
+            (self.effort_check.note, loads.note, self.forces.note), self._on_jump, report, log)
         self._parts.append(self.listening.close)
         self.answering = Services(select(ServiceSettings), clocks, self.current, log,
                                   self.check_parameters, self.set_parameters)
@@ -201,10 +205,13 @@ class DynamicsNode(LifecycleNode):
             loads.begin, loads.end, self, IdentifyPayload, '~/identify_payload', loads.identify,
             worker, report, log)
         self._parts.append(partial(self.destroy_service, identifying.service))
+        calibrate = self.create_service(Trigger, '~/calibrate_contact', self._calibrate_contact)
+        self._parts.append(partial(self.destroy_service, calibrate))
         enable = self.create_service(SetBool, '~/enable_commands', self._enable_commands)
         self._parts.append(partial(self.destroy_service, enable))
         self.health = Health(self, select(HealthSettings), clocks, self.current, self.publishing,
-                             self.listening, self.commands, report, log)
+                             self.listening, self.commands, self.forces, self.effort_check,
+                             report, log)
         self._parts.append(self.health.close)
         guard_services(self, report, log)
 
@@ -217,6 +224,7 @@ class DynamicsNode(LifecycleNode):
         self.analysing.configure(select(AnalysisSettings))
         self.health.configure(select(HealthSettings))
         self.publishing.configure(select(PublishingSettings))
+        self.forces.configure(select(ForceSettings))
         self.current.configure(select(ChangeSettings), select(RobotSettings))
 
     @transition
@@ -301,6 +309,8 @@ class DynamicsNode(LifecycleNode):
         self.report.fail('time jumps', what)
         self._log.warning(f'{what}: waiting for new states', 'time jumps')
         self.commands.disturb()
+        self.forces.reset()
+        self.effort_check.reset()
         if self.robot is not None:
             self.robot.forget()
 
@@ -317,4 +327,18 @@ class DynamicsNode(LifecycleNode):
         response.success = True
         response.message = 'commands are ' + ('enabled' if request.data else 'disabled')
         self._log.warning(f'~/effort_commands: {response.message}')
+        return response
+
+    def _calibrate_contact(self, request: Trigger.Request,
+                           response: Trigger.Response) -> Trigger.Response:
+        """Begin to learn the thresholds of ~/contact."""
+        try:
+            seconds = self.forces.calibrate(self.robot)
+        except BadRequest as error:
+            response.success, response.message = False, str(error)
+            return response
+        response.success = True
+        response.message = (f'touch nothing for {seconds:g} s, and let the robot move as it will '
+                            'later; the thresholds are logged')
+        self._log.warning(f'~/contact is being calibrated: {response.message}')
         return response

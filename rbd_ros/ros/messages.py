@@ -3,12 +3,14 @@
 """The messages that the dynamics node publishes, serialized once and then updated in place."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from builtin_interfaces.msg import Time
 
-from geometry_msgs.msg import Accel, AccelStamped, PointStamped, Pose, PoseStamped, Twist, Wrench
+from geometry_msgs.msg import (Accel, AccelStamped, PointStamped, Pose, PoseStamped, Twist, Wrench,
+                               WrenchStamped)
 import numpy as np
-from rbd_msgs.msg import DynamicsStamped, MatrixStamped, TaskDynamicsStamped
+from rbd_msgs.msg import ContactStamped, DynamicsStamped, MatrixStamped, TaskDynamicsStamped
 from rbd_ros.model.model import Model
 from rbd_ros.ros.serialized_messages import Field, field, numbers, Template
 from sensor_msgs.msg import JointState
@@ -33,23 +35,29 @@ TOPICS = {
     '~/task_jacobian': MatrixStamped,
     '~/task_bias': AccelStamped,
     '~/task_inertia': MatrixStamped,
+    '~/external_torques': JointState,
+    '~/external_wrench': WrenchStamped,
+    '~/contact': ContactStamped,
 }
 C_RATE = '~/coriolis_matrix_rate'
 # Those of the task link.
 TASK_DYNAMICS, TASK_POSE, TASK_JACOBIAN = '~/task_dynamics', '~/task_pose', '~/task_jacobian'
 TASK_BIAS, TASK_INERTIA = '~/task_bias', '~/task_inertia'
 TASK_TOPICS = (TASK_DYNAMICS, TASK_POSE, TASK_JACOBIAN, TASK_BIAS, TASK_INERTIA)
+# Those of the observer of external torques.
+EXTERNAL_TORQUES, EXTERNAL_WRENCH, CONTACT = EXTERNAL_TOPICS = (
+    '~/external_torques', '~/external_wrench', '~/contact')
 # Those that need velocities.
 RATE_TOPICS = ('~/mass_matrix_rate', C_RATE, '~/gravity_torques_rate')
 VELOCITY_TOPICS = ('~/coriolis_torques', '~/coriolis_matrix', '~/dynamics', *RATE_TOPICS,
                    TASK_DYNAMICS, TASK_BIAS)
 # Those whose content is in the axes of the task link, which their header names.
-LINK_TOPICS = (TASK_JACOBIAN, TASK_BIAS)
+LINK_TOPICS = (TASK_JACOBIAN, TASK_BIAS, EXTERNAL_WRENCH)
 # The rows and columns of task-space matrices.
 TWIST = ('wx', 'wy', 'wz', 'vx', 'vy', 'vz')
 # The term in each topic with one number per joint.
 VECTORS = {'~/gravity_torques': 'g', '~/coriolis_torques': 'coriolis_torques',
-           '~/gravity_torques_rate': 'g_dot'}
+           '~/gravity_torques_rate': 'g_dot', EXTERNAL_TORQUES: 'external_torques'}
 # The term in each topic with a matrix, and the names of rows and columns that are not joints.
 MATRICES = {'~/mass_matrix': ('M', None, None), '~/coriolis_matrix': ('C', None, None),
             '~/com_jacobian': ('com_jacobian', ('x', 'y', 'z'), None),
@@ -101,10 +109,10 @@ class Outputs:
         self._model, self._model_id = model, model_id
         self._task_link, self._prefix = task_link, prefix
         self._frame: str | None = None
-        self._templates: dict[str, Template] = {}
+        self._templates: dict[tuple[str, bool], Template] = {}
 
     def message(self, topic: str, stamp: Time, frame: str,
-                values: Mapping[str, np.ndarray]) -> bytes:
+                values: Mapping[str, Any]) -> bytes:
         """
         Return the serialized message of a topic for one state.
 
@@ -118,7 +126,8 @@ class Outputs:
             The frame of the centre of mass and its Jacobian.
         values : dict of str to ndarray
             The terms in the topic: ``q``, ``v``, fields of `DynamicsTerms` and `MatricesDot`, and
-            what `rbd_ros.ros.task_outputs.task_values` returns.
+            what `rbd_ros.ros.task_outputs.task_values` and
+            `rbd_ros.ros.external_forces.ExternalForces.values` return.
 
         Returns
         -------
@@ -127,11 +136,12 @@ class Outputs:
         """
         if frame != self._frame:
             self._frame, self._templates = frame, {}
-        if topic not in self._templates:
-            self._templates[topic] = self._template(topic)
-        return self._templates[topic].fill(stamp, values)
+        key = topic, topic == CONTACT and values['contact']
+        if key not in self._templates:
+            self._templates[key] = self._template(*key)
+        return self._templates[key].fill(stamp, values)
 
-    def _template(self, topic: str) -> Template:
+    def _template(self, topic: str, contact: bool) -> Template:
         """Return the template of a topic: its message, complete but for the numbers."""
         names, nq, nv = list(self._model.velocity_names), self._model.nq, self._model.nv
         message = TOPICS[topic]()
@@ -147,6 +157,12 @@ class Outputs:
             fields = {term: field(message.matrix, 'data', (len(rows), len(columns)))}
         elif topic == '~/com':
             fields = {'com': numbers(message.point, 'x', 'y', 'z')}
+        elif topic == EXTERNAL_WRENCH:
+            fields = parts('external_wrench', message.wrench)
+        elif topic == CONTACT:
+            message.contact, message.joint_names = contact, names
+            fields = {name: field(message, name, (nv,))
+                      for name in ('external_torques', 'thresholds')}
         elif topic == TASK_POSE:
             fields = parts('pose', message.pose)
         elif topic == TASK_BIAS:

@@ -4,12 +4,14 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields as dataclass_fields
 from difflib import get_close_matches
-from math import hypot, isfinite
+from math import isfinite
 from typing import Any, NamedTuple, TypeVar
 
+from rbd_ros.control.effort_convention import EffortConvention
 from rbd_ros.model.joints import DRIVE
+from rbd_ros.ros.parameter_checks import BadParameter, check, CHOICES
 from rbd_ros.texts import listed
 from rbd_ros.workspace.results import Factorization
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
@@ -17,23 +19,10 @@ from rclpy.exceptions import InvalidParameterValueException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-CHOICES = {
-    'missing_velocity': ('withhold', 'zero', 'differentiate'),
-    'on_stale': ('stop', 'hold', 'ramp_down'),
-    'model_changes': ('accept', 'while_disabled', 'never'),
-    'coriolis_factorization': ('christoffel', 'body'),
-    'executor': ('single', 'events'),
-}
 # m/s^2; less counts as zero gravity
 NO_GRAVITY = 0.01
-# Hz, the lowest rate that is accepted
-LOWEST_RATE = 0.01
 
 Settings = TypeVar('Settings', bound=NamedTuple)
-
-
-class BadParameter(Exception):
-    """A parameter has a value that cannot be used; the message names it and what is accepted."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +38,12 @@ class Parameters:
     locked_joints: tuple[str, ...]
     locked_positions: tuple[float, ...]
     drives: dict[str, tuple[Any, ...]]
+    effort_convention: EffortConvention
+    payload_link: str
+    payload_mass: float
+    payload_com: tuple[float, ...]
+    payload_inertia: tuple[float, ...]
+    mounting_rpy: tuple[float, ...]
     floating_base: bool
     friction: bool
     friction_dead_band: float
@@ -67,6 +62,12 @@ class Parameters:
     frame_prefix: str
     task_link: str
     condition_limit: float
+    observer_joints: tuple[str, ...]
+    observer_gain: tuple[float, ...]
+    contact_threshold: tuple[float, ...]
+    contact_margin: float
+    contact_release: float
+    contact_calibration_time: float
     coriolis_factorization: Factorization
     strict_urdf: bool
     executor: str
@@ -106,6 +107,27 @@ DESCRIPTIONS: dict[str, tuple[Any, ...]] = {
     'drives.stribeck_velocity': (NUMBERS, 'Speed at which 1/e of it is left, rad/s or m/s.'),
     'drives.effort_offset': (NUMBERS, 'Effort of the drive at zero torque, N m or N.'),
     'drives.armature': (NUMBERS, 'Rotor inertias, reflected to the joint side, kg m^2 or kg.'),
+    'effort_convention.states': ('full', 'What efforts in joint states contain: all torques of '
+                                 'the joint, all without the gravity torques, or all without '
+                                 'gravity and Coriolis torques.'),
+    'effort_convention.commands': ('full', 'What the robot expects in effort commands, in the '
+                                   'same words: it adds the rest by itself.'),
+    'effort_convention.joints': (NAMES, 'Joints of the constants, in order.'),
+    'effort_convention.state_constants': (NUMBERS, 'Torque per unit of effort in joint states, '
+                                          'N m/A for currents; negative: the driver counts the '
+                                          'other way. Empty: 1.'),
+    'effort_convention.command_constants': (NUMBERS, 'The same for effort commands, which are '
+                                            'divided by them.'),
+    'effort_convention.states_have_friction': (True, 'Whether efforts in joint states contain the '
+                                               'friction of the joint, as those of motors do; '
+                                               'those of torque sensors do not.'),
+    'payload_link': ('', 'Link that carries a load from the start on; empty: none does.'),
+    'payload_mass': (0.0, 'Mass of that load, kg.', 0.0, 1e6),
+    'payload_com': ([0.0, 0.0, 0.0], 'Its centre of mass in the frame of the link, m.'),
+    'payload_inertia': ([0.0] * 6, 'Its inertia about that centre, in the axes of the link: ixx, '
+                        'iyy, izz, ixy, ixz, iyz, kg m^2; zeros: a point mass.'),
+    'mounting_rpy': ([0.0, 0.0, 0.0], 'Roll, pitch and yaw of the root link in the world, rad, as '
+                     'in URDF; gravity is then in the axes of the world.'),
     'floating_base': (False, 'Whether the root link floats; its state is read from the topic '
                       'odom.'),
     'friction': (False, 'Whether ~/effort_commands compensate friction and effort offsets too.'),
@@ -135,10 +157,22 @@ DESCRIPTIONS: dict[str, tuple[Any, ...]] = {
     'marker_rate': (30.0, 'Largest rate of the markers, Hz; 0: no markers.', 0.0, 1000.0),
     'frame_prefix': ('', 'Prefix of the names of links in frame names, as in '
                      'robot_state_publisher.'),
-    'task_link': ('', 'Link of the topics ~/task_*, and of ~/task_space_dynamics requests that '
-                  'name none; empty: none.'),
+    'task_link': ('', 'Link of the topics ~/task_* and ~/external_wrench, and of '
+                  '~/task_space_dynamics requests that name none; empty: none.'),
     'condition_limit': (2e3, 'Condition number of the Jacobian beyond which task inertias are '
                         'damped.', 1.0, 1e7),
+    'observer_joints': (NAMES, 'All joints of the robot, in the order of observer_gain and '
+                        'contact_threshold where these have several entries.'),
+    'observer_gain': ([25.0], 'Gain of the observer of external torques, 1/s, that is 1 over its '
+                      'time constant: one number, or one for each joint.'),
+    'contact_threshold': (NUMBERS, 'External torque beyond which there is contact, N m or N: one '
+                          'number, or one for each joint, and the least that a calibration finds. '
+                          'Empty: ~/contact needs ~/calibrate_contact.'),
+    'contact_margin': (2.0, 'How many times larger than external torques of the free robot the '
+                       'thresholds are.', 1.0, 1000.0),
+    'contact_release': (0.5, 'Share of the thresholds to which external torques must fall before '
+                        'a contact ends.', 0.0, 1.0),
+    'contact_calibration_time': (10.0, 'Duration of ~/calibrate_contact, s.', 0.1, 600.0),
     'coriolis_factorization': ('christoffel', 'Factorization of the Coriolis matrix: by '
                                'Christoffel symbols, or by body twists (Garofalo et al.). C v is '
                                'the same.'),
@@ -237,9 +271,11 @@ def read(node: Node, changes: Sequence[Parameter] = (),
         if name not in new:
             raise BadParameter(reason)
     values = {name: _typed(name, value) for name, value in {**values, **new}.items()}
-    _check(values)
+    check(values)
     drives = {label: values.pop(f'drives.{label}') for label in ('joints', *DRIVE)}
-    return Parameters(**values, drives=drives)
+    convention = EffortConvention(**{one.name: values.pop(f'effort_convention.{one.name}')
+                                     for one in dataclass_fields(EffortConvention)})
+    return Parameters(**values, drives=drives, effort_convention=convention)
 
 
 def _typed(name: str, value: Any) -> Any:
@@ -276,30 +312,3 @@ def _typed(name: str, value: Any) -> Any:
     if not all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in value):
         raise BadParameter(f'{name} must be a list of numbers, got {list(value)}')
     return tuple(float(one) for one in value)
-
-
-def _check(values: dict[str, Any]) -> None:
-    """Raise if values are out of range or do not fit together."""
-    if 0.0 < values['publish_rate'] < LOWEST_RATE:
-        raise BadParameter(f'publish_rate must be 0 or at least {LOWEST_RATE} Hz, got '
-                           f"{values['publish_rate']}")
-    gravity = values['gravity']
-    if len(gravity) != 3 or not all(map(isfinite, gravity)):
-        raise BadParameter(f'gravity must be three finite numbers, m/s^2, got {list(gravity)}')
-    if hypot(*gravity) > values['gravity_limit']:
-        raise BadParameter(
-            f'gravity is {hypot(*gravity):.4g} m/s^2, more than gravity_limit, '
-            f"{values['gravity_limit']:g}: is the unit m/s^2? If so, raise gravity_limit")
-    for name, choices in CHOICES.items():
-        if values[name] not in choices:
-            raise BadParameter(f"{name} must be one of {', '.join(choices)}, got '{values[name]}'")
-    for label in DRIVE:
-        count = len(values[f'drives.{label}'])
-        if count not in (0, len(values['drives.joints'])):
-            raise BadParameter(f'drives.{label} has {count} entries, drives.joints has '
-                               f"{len(values['drives.joints'])}: the numbers must be equal")
-    if not all(map(isfinite, values['locked_positions'])):
-        raise BadParameter('locked_positions must be finite numbers, got '
-                           f"{list(values['locked_positions'])}")
-    if values['locked_positions'] and not values['locked_joints']:
-        raise BadParameter('locked_positions is set, but locked_joints is not')

@@ -52,7 +52,8 @@ class StateCollection:
         if robot is self.robot and len(self._stamps) < MOST_STATES:
             states = robot.states
             self._stamps.append(convert.seconds(robot.stamp))
-            self._states.append(np.concatenate((states.q, states.v, states.effort)))
+            self._states.append(np.concatenate((states.q, states.v,
+                                                robot.measured_torques(states.v))))
 
     def recording(self) -> Recording:
         """

@@ -8,14 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from rbd_ros import RbdError, SingularError
-from rbd_ros.control import friction_compensation
+from rbd_ros.control import EffortConvention, friction_compensation
 from rbd_ros.ros.callbacks import guarded
 from rbd_ros.ros.clocks import Clocks
 from rbd_ros.ros.current_robot import CurrentRobot
 from rbd_ros.ros.effort_commands import EffortCommands
+from rbd_ros.ros.external_forces import ExternalForces
 from rbd_ros.ros.log import Log
-from rbd_ros.ros.messages import (C_RATE, CommandMessages, COMMANDS, RATE_TOPICS, TASK_TOPICS,
-                                  TOPICS, VELOCITY_TOPICS)
+from rbd_ros.ros.messages import (C_RATE, CommandMessages, COMMANDS, EXTERNAL_TOPICS, RATE_TOPICS,
+                                  TASK_TOPICS, TOPICS, VELOCITY_TOPICS)
 from rbd_ros.ros.report import Report
 from rbd_ros.ros.robot import Robot
 from rbd_ros.ros.task_outputs import task_values
@@ -47,6 +48,7 @@ class PublishingSettings(NamedTuple):
     missing_velocity: str
     friction: bool
     friction_dead_band: float
+    effort_convention: EffortConvention
     marker_rate: float
     condition_limit: float
     coriolis_factorization: Factorization
@@ -68,6 +70,8 @@ class Publishing:
         The robot whose states are answered.
     commands : EffortCommands
         Computes the commands.
+    forces : ExternalForces
+        Observes external torques.
     report : Report
         Counts events.
     log : Log
@@ -81,10 +85,10 @@ class Publishing:
     """
 
     def __init__(self, node: Node, settings: PublishingSettings, clocks: Clocks,
-                 current: CurrentRobot, commands: EffortCommands, report: Report,
-                 log: Log) -> None:
+                 current: CurrentRobot, commands: EffortCommands, forces: ExternalForces,
+                 report: Report, log: Log) -> None:
         self._node, self._settings, self._clocks = node, settings, clocks
-        self._current, self._commands = current, commands
+        self._current, self._commands, self._forces = current, commands, forces
         self._report, self._log = report, log
         self._wall = Clock(clock_type=ClockType.STEADY_TIME)
         self._timers: list[Timer] = []
@@ -162,6 +166,7 @@ class Publishing:
             self._listeners_due = moment + LISTENERS_PERIOD
             self._heard = [topic for topic, publisher in self._publishers.items()
                            if publisher.get_subscription_count()]
+            self._forces.wanted = any(topic in EXTERNAL_TOPICS for topic in self._heard)
             self._markers_heard = self._marker_publisher.get_subscription_count() > 0
             if COMMANDS not in self._heard:
                 self._commands.nobody_listens(moment)
@@ -220,6 +225,11 @@ class Publishing:
                 self._add_rates(values, robot, q, v)
             if topic == C_RATE and self._why_no_c_rate is not None:
                 return self._why_no_c_rate
+            if topic in EXTERNAL_TOPICS:
+                said = self._forces.values(topic, robot, q)
+                if isinstance(said, str):
+                    return said
+                values.update(said)
             if topic in TASK_TOPICS:
                 if not robot.task_link:
                     return 'the parameter task_link is not set'
@@ -253,7 +263,7 @@ class Publishing:
         if there are none, if forward dynamics is singular, or if C is not in Christoffel form.
 
         """
-        effort, a, self._why_no_c_rate = robot.states.effort, np.zeros_like(v), None
+        effort, a, self._why_no_c_rate = robot.measured_torques(v), np.zeros_like(v), None
         if self._settings.coriolis_factorization != 'christoffel':
             self._why_no_c_rate = 'coriolis_factorization is not christoffel'
         elif not isfinite(effort.sum()):
@@ -282,11 +292,16 @@ class Publishing:
             efforts = efforts + friction_compensation(
                 robot.model, np.zeros(robot.model.nv) if v is None else v,
                 dead_band=self._settings.friction_dead_band)
+        # These contain no Coriolis torques: a robot that adds such by itself goes on doing so.
+        efforts = self._settings.effort_convention.without_own(efforts, terms.g,
+                                                               np.zeros_like(terms.g))
         self._publish_command(self._commands.update(efforts[robot.command_columns], self._moment))
         return None
 
     def _publish_command(self, efforts: np.ndarray) -> None:
-        self._publishers[COMMANDS].publish(self._command_messages.message(efforts))
+        """Publish efforts, N m or N, in the units of the drives."""
+        constants = self._settings.effort_convention.constants_of_commands(self._commands.joints)
+        self._publishers[COMMANDS].publish(self._command_messages.message(efforts / constants))
 
     @guarded
     def _repeat_command(self) -> bool:

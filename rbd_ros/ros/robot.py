@@ -15,12 +15,14 @@ import numpy as np
 
 from rbd_ros import (
     load_urdf_string, Model, ModelError, ModelWarning, with_floating_base, with_locked_joints,
-    Workspace)
+    with_payload, Workspace)
 from rbd_ros.analysis.task_space import characteristic_length
+from rbd_ros.control import EffortConvention
 from rbd_ros.model import inertial_parameter_names, inertial_parameters, with_free_joints
 from rbd_ros.model.drive_files import with_named_drives
 from rbd_ros.model.inertial import armature_matrix
 from rbd_ros.model.joints import Joint, KINDS
+from rbd_ros.model.se3 import rotation_from_rpy
 from rbd_ros.ros.effort_commands import EffortCommands
 from rbd_ros.ros.joint_states import JointStates
 from rbd_ros.ros.markers import Markers
@@ -37,12 +39,29 @@ class RobotSettings(NamedTuple):
     locked_joints: tuple[str, ...]
     locked_positions: tuple[float, ...]
     drives: dict[str, tuple[Any, ...]]
+    effort_convention: EffortConvention
+    payload_link: str
+    payload_mass: float
+    payload_com: tuple[float, ...]
+    payload_inertia: tuple[float, ...]
+    mounting_rpy: tuple[float, ...]
+    observer_joints: tuple[str, ...]
     floating_base: bool
     command_joints: tuple[str, ...]
     task_link: str
     frame_prefix: str
     max_joints: int
     strict_urdf: bool
+
+
+def gravity_in_root(gravity: Sequence[float], rpy: Sequence[float]) -> tuple[float, ...]:
+    """Return gravity in the axes of a root link that is mounted like that, m/s^2."""
+    return tuple((rotation_from_rpy(rpy).T @ gravity).tolist()) if any(rpy) else tuple(gravity)
+
+
+def gravity_in_world(gravity: Sequence[float], rpy: Sequence[float]) -> tuple[float, ...]:
+    """Return what `gravity_in_root` makes gravity in the root link of, m/s^2."""
+    return tuple((rotation_from_rpy(rpy) @ gravity).tolist()) if any(rpy) else tuple(gravity)
 
 
 def base_joint(model: Model) -> Joint | None:
@@ -78,8 +97,9 @@ def read_model(text: str, settings: RobotSettings) -> Model:
     """
     with warnings.catch_warnings():
         warnings.simplefilter('ignore', ModelWarning)
-        model = load_urdf_string(text, gravity=settings.gravity, strict=settings.strict_urdf,
-                                 max_joints=settings.max_joints)
+        model = load_urdf_string(
+            text, gravity=gravity_in_root(settings.gravity, settings.mounting_rpy),
+            strict=settings.strict_urdf, max_joints=settings.max_joints)
     if settings.floating_base and base_joint(model) is None:
         model = with_floating_base(model)
     base = base_joint(model) if settings.floating_base else None
@@ -100,10 +120,21 @@ def read_model(text: str, settings: RobotSettings) -> Model:
     task_link = settings.task_link
     if task_link and model.tree.link_body[model.link_index(task_link)] == 0:
         raise ModelError(f"parameter task_link names '{task_link}', which no joint moves")
-    for name in settings.command_joints:
-        if name not in model.velocity_names:
-            raise ModelError(f"parameter command_joints names '{name}'; the joints of "
-                             f"'{model.name}' are {listed(model.velocity_names)}")
+    for label, names in (('command_joints', settings.command_joints),
+                         ('observer_joints', settings.observer_joints),
+                         ('effort_convention.joints', settings.effort_convention.joints)):
+        for name in names:
+            if name not in model.velocity_names:
+                raise ModelError(f"parameter {label} names '{name}'; the joints of "
+                                 f"'{model.name}' are {listed(model.velocity_names)}")
+    own = model.velocity_names[floating.nv if floating else 0:]
+    if settings.observer_joints and set(settings.observer_joints) != set(own):
+        raise ModelError('parameter observer_joints must name every joint; missing: '
+                         + listed(sorted(set(own) - set(settings.observer_joints))))
+    if settings.payload_link:
+        # ixx, iyy, izz, ixy, ixz, iyz
+        model = with_payload(model, settings.payload_link, settings.payload_mass,
+                             settings.payload_com, settings.payload_inertia)
     return model
 
 
@@ -172,6 +203,8 @@ class Robot:
         self.task_length = (characteristic_length(model, self.task_link)
                             if self.task_link else 1.0)
         self.markers = Markers(model, self.prefix)
+        self.convention = settings.effort_convention
+        self._state_constants = self.convention.constants_of_states(model.velocity_names)
 
     def become(self, model_id: int, commands: EffortCommands,
                before: 'Robot | None' = None) -> None:
@@ -295,6 +328,33 @@ class Robot:
             v = self.states.velocity_or(None)
             return v if isfinite(v.sum()) else None
         return None
+
+    def measured_torques(self, v: np.ndarray | None) -> np.ndarray:
+        """
+        Return the torques that the measured efforts stand for, by their convention, N m or N.
+
+        Parameters
+        ----------
+        v : ndarray or None
+            Velocity, rad/s or m/s; None: not known.
+
+        Returns
+        -------
+        ndarray
+            NaN where no effort is measured, and for all joints if a velocity that the convention
+            needs is not known.
+
+        """
+        torques, states = self._state_constants * self.states.effort, self.states
+        if self.convention.states == 'full':
+            return torques
+        g = self.workspace.gravity_torques(states.q).copy()
+        coriolis = np.zeros_like(g)
+        if self.convention.states == 'without_gravity_and_coriolis':
+            if v is None or not isfinite(v.sum()):
+                return np.full_like(g, np.nan)
+            coriolis = self.workspace.bias_torques(states.q, v) - g
+        return torques + self.convention.left_out_of_states(g, coriolis)
 
     def payloads(self) -> dict[str, float]:
         """Return the masses of the loads, kg, by the link that carries them."""

@@ -18,7 +18,7 @@ from rbd_ros.ros.clocks import Clocks
 from rbd_ros.ros.current_robot import CurrentRobot
 from rbd_ros.ros.log import Log
 from rbd_ros.ros.parameters import NO_GRAVITY
-from rbd_ros.ros.robot import Robot
+from rbd_ros.ros.robot import gravity_in_root, gravity_in_world, Robot
 from rbd_ros.texts import listed
 from rbd_ros.workspace.results import Factorization
 from rclpy.parameter import Parameter
@@ -36,6 +36,7 @@ class ServiceSettings(NamedTuple):
     state_timeout: float
     missing_velocity: str
     coriolis_factorization: Factorization
+    mounting_rpy: tuple[float, ...]
 
 
 class Services:
@@ -200,7 +201,8 @@ class Services:
             raise BadRequest(f"gravity must be given in the frame '{robot.frame}', got "
                              f"'{frame}'")
         gravity = convert.vector(request.gravity.vector)
-        changed = Parameter('gravity', value=gravity.tolist())
+        in_world = gravity_in_world(gravity.tolist(), self._settings.mounting_rpy)
+        changed = Parameter('gravity', value=list(in_world))
         if hypot(*gravity) < NO_GRAVITY:
             if not request.allow_zero:
                 raise BadRequest('gravity is zero: commands would no longer hold the robot. Set '
@@ -211,7 +213,9 @@ class Services:
                 raise BadRequest(possible.reason)
 
         def work() -> Finish:
-            other = self._current.with_model(robot, with_gravity(robot.model, gravity))
+            # As the parameter makes it, to the last digit: it is then not changed once more.
+            in_root = gravity_in_root(in_world, self._settings.mounting_rpy)
+            other = self._current.with_model(robot, with_gravity(robot.model, in_root))
 
             def finish() -> None:
                 if self._current.robot is not robot:

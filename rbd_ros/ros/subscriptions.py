@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The subscriptions of the dynamics node: descriptions, joint states and odometry."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from builtin_interfaces.msg import Time
@@ -78,8 +78,8 @@ class Subscriptions:
         The robot that receives descriptions and states.
     answer : callable
         Called with the robot and the time, s, when its state is complete and to be answered.
-    collect : callable
-        Called with the robot whenever its state is complete.
+    collect : sequence of callable
+        Called with the robot, one after the other, whenever its state is complete.
     on_jump : callable
         Called with a short explanation when stamps jump back.
     report : Report
@@ -96,7 +96,7 @@ class Subscriptions:
 
     def __init__(self, node: Node, settings: ListeningSettings, clocks: Clocks,
                  current: CurrentRobot, answer: Callable[[Robot, float], None],
-                 collect: Callable[[Robot], None],
+                 collect: Sequence[Callable[[Robot], None]],
                  on_jump: Callable[[str], None], report: Report, log: Log) -> None:
         self._node, self._settings, self._clocks = node, settings, clocks
         self._current, self._answer_state, self._on_jump = current, answer, on_jump
@@ -232,7 +232,8 @@ class Subscriptions:
             self._log.warning(robot.why_missing(missing), 'missing')
             return
         robot.complete(state.stamp)
-        self._collect(robot)
+        for collect in self._collect:
+            collect(robot)
         if self._settings.publish_rate == 0.0:
             self._answer_state(robot, now)
 

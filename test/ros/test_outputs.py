@@ -24,7 +24,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 ROOT = Path(__file__).parents[2]
 VECTORS = {'~/gravity_torques': 'g', '~/coriolis_torques': 'coriolis_torques',
-           '~/gravity_torques_rate': 'g_dot'}
+           '~/gravity_torques_rate': 'g_dot', '~/external_torques': 'external_torques'}
 TWIST = ('wx', 'wy', 'wz', 'vx', 'vy', 'vz')
 # What is in them, and the names of rows and columns that are not the joints.
 MATRICES = {'~/mass_matrix': ('M', None, None), '~/coriolis_matrix': ('C', None, None),
@@ -33,11 +33,12 @@ MATRICES = {'~/mass_matrix': ('M', None, None), '~/coriolis_matrix': ('C', None,
             '~/coriolis_matrix_rate': ('C_dot', None, None),
             '~/task_jacobian': ('J', TWIST, None), '~/task_inertia': ('Lambda', TWIST, TWIST)}
 # Whose content is in the axes of the task link.
-OF_THE_LINK = ('~/task_jacobian', '~/task_bias')
+OF_THE_LINK = ('~/task_jacobian', '~/task_bias', '~/external_wrench')
 # The parts of named six numbers, by key.
 PARTS = {'pose.position': (3,), 'pose.orientation': (4,), 'twist.angular': (3,),
          'twist.linear': (3,), 'bias.angular': (3,), 'bias.linear': (3,), 'eta.torque': (3,),
-         'eta.force': (3,), 'condition': (2,)}
+         'eta.force': (3,), 'condition': (2,), 'external_wrench.torque': (3,),
+         'external_wrench.force': (3,)}
 
 
 def numbers(part):
@@ -51,8 +52,10 @@ def values_of(model, seed):
     shapes = {'q': (model.nq,), 'v': (nv,), 'g': (nv,), 'coriolis_torques': (nv,), 'M': (nv, nv),
               'C': (nv, nv), 'com_jacobian': (3, nv), 'com': (3,), 'M_dot': (nv, nv),
               'C_dot': (nv, nv), 'g_dot': (nv,), 'Lambda': (6, 6), 'J': (6, nv), 'commands': (2,),
+              'external_torques': (nv,), 'thresholds': (nv,),
               **PARTS}
-    return {name: rng.normal(size=shape) for name, shape in shapes.items()}
+    return {name: rng.normal(size=shape) for name, shape in shapes.items()} | {
+        'contact': seed % 2 == 1}
 
 
 @pytest.fixture(params=['this machine', 'the other way round'])
@@ -104,6 +107,11 @@ def test_every_message_holds_what_it_is_filled_with(count, deserialize):
                            ('coriolis_matrix', 'C'), ('com_jacobian', 'com_jacobian')):
             assert getattr(whole, name).tolist() == values[term].ravel().tolist()
         assert [whole.com.x, whole.com.y, whole.com.z] == values['com'].tolist()
+        touched = got['~/contact']
+        assert touched.contact == values['contact']
+        assert tuple(touched.joint_names) == model.velocity_names
+        assert touched.external_torques.tolist() == values['external_torques'].tolist()
+        assert touched.thresholds.tolist() == values['thresholds'].tolist()
         task = got['~/task_dynamics']
         assert (task.model_id, task.link) == (7, 'tool')
         assert tuple(task.joint_names) == model.velocity_names
@@ -112,7 +120,8 @@ def test_every_message_holds_what_it_is_filled_with(count, deserialize):
         assert [task.condition_number, task.condition_limit] == values['condition'].tolist()
         for key, part in (('pose', task.pose), ('twist', task.twist),
                           ('bias', task.bias_acceleration), ('eta', task.bias_wrench),
-                          ('pose', got['~/task_pose'].pose), ('bias', got['~/task_bias'].accel)):
+                          ('pose', got['~/task_pose'].pose), ('bias', got['~/task_bias'].accel),
+                          ('external_wrench', got['~/external_wrench'].wrench)):
             for name in part.get_fields_and_field_types():
                 assert numbers(getattr(part, name)) == values[f'{key}.{name}'].tolist()
 
@@ -193,7 +202,8 @@ def test_the_node_that_the_benchmark_compares_with_publishes_as_much():
         node._on_description(String(data=arm))
         assert list(node._messages) == [
             topic for topic in TOPICS
-            if topic != '~/coriolis_matrix_rate' and not topic.startswith('~/task_')]
+            if topic not in ('~/coriolis_matrix_rate', '~/contact')
+            and not topic.startswith(('~/task_', '~/external_'))]
         whole = deserialize_message(bytes(node._messages['~/dynamics']), TOPICS['~/dynamics'])
         assert len(whole.mass_matrix) == 49
         node.destroy_node()

@@ -1,0 +1,276 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""External torques, wrenches and contact, on the node in this process."""
+
+from harness import at, Harness, ros
+import numpy as np
+import pinocchio as pin
+import pytest
+from rbd_msgs.srv import SetPayload
+from robots import example_urdf, load_quietly
+from std_srvs.srv import Trigger
+
+URDF = example_urdf('ur10_robot.urdf')
+ARM, MODEL = URDF.read_text(), load_quietly(URDF)
+NAMES = list(MODEL.velocity_names)
+TOOL = 'tool0'
+RATE = 100.0
+# Moment and force on the tool, in its axes.
+PUSH = np.array([0.5, -1.0, 0.8, 10.0, -6.0, 8.0])
+# Five time constants after a push, 0.7 % of it is missing; the rest is what steps of 10 ms leave.
+FOUND = 0.02
+# N m; what steps of 10 ms leave of the torques of a free motion.
+SILENT = 0.3
+
+
+@pytest.fixture(scope='module', autouse=True)
+def domain():
+    """Keep this module's nodes among themselves."""
+    with ros():
+        yield
+
+
+@pytest.fixture
+def harness():
+    """Return a function that makes a node; stamps run faster than its clock."""
+    made = []
+
+    def make(**parameters):
+        made.append(Harness(ARM, state_timeout=60.0, check_stamps=False,
+                            **{'task_link': TOOL, **parameters}))
+        return made[-1]
+    yield make
+    for one in made:
+        one.close()
+
+
+class Motion:
+    """A smooth motion of the arm that a push begins in, by Pinocchio."""
+
+    def __init__(self, push_after=np.inf, speed=1.0):
+        self._robot = pin.buildModelFromUrdf(str(URDF))
+        self._data = self._robot.createData()
+        self._frame = self._robot.getFrameId(TOOL)
+        self._push_after, self._speed = push_after, speed
+        self.start = at()[0]
+
+    def state(self, t):
+        """Return q, v, tau and the torques of the push."""
+        omega = self._speed * np.array([1.0, 1.5, 0.8, 2.0, 1.4, 1.7])
+        phase = np.array([0.4, -1.2, 1.3, 0.2, 0.9, 0.1])
+        q = phase + 0.4 * np.sin(omega * t)
+        v, a = 0.4 * omega * np.cos(omega * t), -0.4 * omega ** 2 * np.sin(omega * t)
+        tau = pin.rnea(self._robot, self._data, q, v, a)
+        J = pin.computeFrameJacobian(self._robot, self._data, q, self._frame)
+        pushed = J.T @ np.roll(PUSH, 3) * (t >= self._push_after)
+        return q, v, tau - pushed, pushed
+
+    def play(self, node, begin, end, *, effort=True, velocity=True, forget=None):
+        """Send the states from one time to another; return the torques of the push at the end."""
+        pushed = np.zeros(6)
+        order = np.random.default_rng(1).permutation(6)
+        names = [NAMES[k] for k in order]
+        counts = node.node.report.counts
+        for t in np.arange(round(begin * RATE), round(end * RATE)) / RATE:
+            q, v, tau, pushed = self.state(t)
+            before = counts['joint states']
+            node.send(names, q[order], v[order] if velocity else (),
+                      tau[order] if effort else (),
+                      stamp=(self.start + int(t), round(1e9 * (t % 1.0))))
+            node.spin_until(lambda: counts['joint states'] != before)       # noqa: B023
+        node.settle()
+        return pushed
+
+
+def wrench_of(message):
+    """Return moment and force."""
+    parts = message.wrench.torque, message.wrench.force
+    return np.array([getattr(part, axis) for part in parts for axis in 'xyz'])
+
+
+def test_a_push_on_the_moving_tool_is_found_with_its_wrench(harness):
+    node, motion = harness(), Motion(push_after=1.0)
+    motion.play(node, 0.0, 1.0)
+    assert np.max(np.abs(node.heard['~/external_torques'][-1].effort)) < SILENT
+    pushed = motion.play(node, 1.0, 1.25)
+    torques = node.heard['~/external_torques'][-1]
+    assert list(torques.name) == NAMES
+    size = np.max(np.abs(pushed))
+    # It lags behind a push that changes as the arm moves, by a time constant.
+    assert np.max(np.abs(np.array(torques.effort) - pushed)) < 3 * FOUND * size
+    message = node.heard['~/external_wrench'][-1]
+    assert message.header.frame_id == TOOL
+    assert message.header.stamp == torques.header.stamp
+    assert np.max(np.abs(wrench_of(message) - PUSH)) < 5 * FOUND * np.max(np.abs(PUSH))
+
+
+def test_a_push_on_a_robot_at_rest_is_found_within_two_hundredths(harness):
+    node, motion = harness(), Motion(push_after=0.5, speed=0.0)
+    pushed = motion.play(node, 0.0, 0.71)
+    got = np.array(node.heard['~/external_torques'][-1].effort)
+    assert np.max(np.abs(got - pushed)) < FOUND * np.max(np.abs(pushed))
+    assert np.max(np.abs(wrench_of(node.heard['~/external_wrench'][-1]) - PUSH)
+                  ) < FOUND * np.max(np.abs(PUSH))
+
+
+def test_nothing_is_said_before_the_observer_has_settled(harness):
+    node, motion = harness(observer_gain=[10.0]), Motion(push_after=0.0, speed=0.0)
+    motion.play(node, 0.0, 0.38)
+    assert not node.heard['~/external_torques']
+    assert node.diagnosis()[2]['external torques'] == 'the observer is settling'
+    motion.play(node, 0.38, 0.45)
+    assert node.heard['~/external_torques']
+    assert node.diagnosis()[2]['external torques'] == 'observed'
+
+
+def test_each_joint_has_its_own_gain(harness):
+    gain = np.array([5.0, 10.0, 20.0, 40.0, 30.0, 15.0])
+    node = harness(observer_joints=NAMES[::-1], observer_gain=gain[::-1].tolist())
+    motion = Motion(push_after=1.0, speed=0.0)
+    motion.play(node, 0.0, 1.0)
+    pushed = motion.play(node, 1.0, 1.1)
+    share = np.array(node.heard['~/external_torques'][-1].effort) / pushed
+    # The last state is 0.09 s after the first one with the push, which counts half.
+    assert np.allclose(share, -np.expm1(-0.095 * gain), atol=0.02)
+
+
+@pytest.mark.parametrize('lost, why', [
+    ({'effort': False}, 'joint states have no efforts of shoulder_pan_joint'),
+    ({'velocity': False}, 'velocities are not measured: shoulder_pan_joint')])
+def test_without_efforts_or_velocities_it_is_withheld_and_says_why(harness, lost, why):
+    node, motion = harness(missing_velocity='zero'), Motion(speed=0.0)
+    motion.play(node, 0.0, 0.3)
+    assert node.heard['~/external_torques']
+    motion.play(node, 0.3, 0.32, **lost)
+    count = len(node.heard['~/external_torques'])
+    assert node.diagnosis()[2]['external torques'].startswith(why)
+    # And not before it has settled again.
+    motion.play(node, 0.32, 0.45)
+    assert len(node.heard['~/external_torques']) == count
+    motion.play(node, 0.45, 0.55)
+    assert len(node.heard['~/external_torques']) > count
+
+
+def test_it_begins_again_after_a_gap_a_jump_and_a_change_of_the_robot(harness):
+    node, motion = harness(), Motion(speed=0.0)
+    motion.play(node, 0.0, 0.3)
+
+    def begins_again(begin):
+        count = len(node.heard['~/external_torques'])
+        motion.play(node, begin, begin + 0.1)
+        assert len(node.heard['~/external_torques']) == count
+        assert node.diagnosis()[2]['external torques'] != 'observed'
+        motion.play(node, begin + 0.1, begin + 0.3)
+        assert len(node.heard['~/external_torques']) > count
+    begins_again(0.6)
+    request = SetPayload.Request(link=TOOL)
+    request.inertia.m = 1.0
+    assert node.call(SetPayload, 'set_payload', link=TOOL, inertia=request.inertia).success
+    begins_again(0.91)
+    # The load is not there: the tool is pushed up.
+    assert wrench_of(node.heard['~/external_wrench'][-1])[3:] @ np.ones(3) != 0.0
+    assert np.linalg.norm(wrench_of(node.heard['~/external_wrench'][-1])[3:]
+                          ) == pytest.approx(9.81, rel=FOUND)
+    node.node._on_jump('a test')
+    begins_again(1.22)
+
+
+def test_velocities_may_be_differentiated(harness):
+    node = harness(missing_velocity='differentiate')
+    motion = Motion(speed=0.0, push_after=0.0)
+    pushed = motion.play(node, 0.0, 0.5, velocity=False)
+    got = np.array(node.heard['~/external_torques'][-1].effort)
+    assert np.max(np.abs(got - pushed)) < FOUND * np.max(np.abs(pushed))
+
+
+def test_without_a_task_link_there_are_torques_but_no_wrench(harness, capfd):
+    node, motion = harness(task_link=''), Motion(speed=0.0)
+    motion.play(node, 0.0, 0.3)
+    assert node.heard['~/external_torques']
+    assert not node.heard['~/external_wrench']
+    assert '~/external_wrench is withheld: the parameter task_link is not set' in (
+        capfd.readouterr().err)
+
+
+# -- Contact. -------------------------------------------------------------------------------------
+
+def test_contact_is_withheld_until_it_is_calibrated_and_then_tells_a_push(harness, capfd):
+    node, motion = harness(contact_calibration_time=1.0, contact_margin=3.0), Motion(1.8)
+    motion.play(node, 0.0, 0.3)
+    assert not node.heard['~/contact']
+    assert 'call ~/calibrate_contact' in capfd.readouterr().err
+    assert node.call(Trigger, 'calibrate_contact').success
+    motion.play(node, 0.3, 1.0)
+    assert not node.heard['~/contact']
+    left = float(node.diagnosis()[2]['contact calibration left, s'])
+    assert 0.2 < left < 0.6
+    motion.play(node, 1.0, 1.8)
+    assert not any(message.contact for message in node.heard['~/contact'])
+    log = capfd.readouterr().err
+    assert f"observer_joints: [{', '.join(NAMES)}] and contact_threshold: [" in log
+    free = node.heard['~/contact'][-1]
+    motion.play(node, 1.8, 2.0)
+    touched = node.heard['~/contact'][-1]
+    assert touched.contact and list(touched.joint_names) == NAMES
+    assert np.array_equal(touched.thresholds, free.thresholds)
+    assert np.any(np.abs(touched.external_torques) > touched.thresholds)
+    assert node.diagnosis()[2]['contact'] == '1'
+
+
+def test_contact_ends_well_below_the_threshold_that_was_given(harness):
+    node = harness(contact_threshold=[3.0], contact_release=0.4)
+    motion = Motion(push_after=0.4, speed=0.0)
+    motion.play(node, 0.0, 0.35)
+    assert not node.heard['~/contact'][-1].contact
+    assert np.all(np.array(node.heard['~/contact'][-1].thresholds) == 3.0)
+    motion.play(node, 0.35, 0.7)
+    assert node.heard['~/contact'][-1].contact
+    motion._push_after = np.inf
+    motion.play(node, 0.7, 1.2)
+    ended = [k for k, message in enumerate(node.heard['~/contact']) if message.contact][-1] + 1
+    largest = [np.max(np.abs(message.external_torques)) for message in node.heard['~/contact']]
+    assert not node.heard['~/contact'][-1].contact
+    assert largest[ended] <= 0.4 * 3.0
+
+
+def test_thresholds_stay_when_a_load_changes_and_go_with_the_description(harness):
+    node, motion = harness(contact_calibration_time=0.2), Motion(speed=0.0)
+    assert node.call(Trigger, 'calibrate_contact').success
+    motion.play(node, 0.0, 0.6)
+    thresholds = node.heard['~/contact'][-1].thresholds
+    request = SetPayload.Request(link=TOOL)
+    request.inertia.m = 0.001
+    assert node.call(SetPayload, 'set_payload', link=TOOL, inertia=request.inertia).success
+    count = len(node.heard['~/contact'])
+    motion.play(node, 0.6, 1.0)
+    assert len(node.heard['~/contact']) > count
+    assert node.heard['~/contact'][-1].thresholds == thresholds
+    node.describe(ARM.replace('name="ur10"', 'name="other"'))
+    node.spin_until(lambda: node.node.robot.model.name == 'other')
+    count = len(node.heard['~/contact'])
+    motion.play(node, 1.0, 1.5)
+    assert len(node.heard['~/contact']) == count
+
+
+def test_a_calibration_without_a_robot_is_refused():
+    node = Harness()
+    got = node.call(Trigger, 'calibrate_contact')
+    assert not got.success
+    assert got.message == 'no robot description has arrived yet'
+    node.close()
+
+
+@pytest.mark.parametrize('parameters, message', [
+    ({'observer_gain': [1.0, 2.0]}, 'observer_gain has 2 entries, observer_joints has 0'),
+    ({'observer_gain': [0.0]}, 'observer_gain must be positive numbers, 1/s'),
+    ({'observer_joints': ['elbow_joint'], 'observer_gain': [1.0]},
+     'observer_joints must name every joint; missing: shoulder_lift_joint'),
+    ({'observer_joints': ['elbow']}, "parameter observer_joints names 'elbow'"),
+    ({'contact_threshold': [-1.0]}, 'contact_threshold must be positive numbers, N m or N')])
+def test_parameters_that_do_not_fit_are_refused_by_name(parameters, message):
+    node = Harness(**parameters)
+    if node.node.configured:
+        node.describe(ARM)
+        node.settle()
+    assert message in node.node.report.last_error
+    node.close()
