@@ -23,6 +23,7 @@ setup(
         ('share/ament_index/resource_index/packages', [f'resource/{name}']),
         (f'share/{name}', ['package.xml']),
         (f'share/{name}/config', glob('config/*.*')),
+        (f'share/{name}/config/robots', glob('config/robots/*.yaml')),
         (f'share/{name}/config/sros2', glob('config/sros2/*.xml')),
         (f'share/{name}/launch', glob('launch/*.launch.py')),
         (f'share/{name}/urdf', glob('urdf/*.urdf')),

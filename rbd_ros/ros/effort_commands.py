@@ -16,6 +16,12 @@ The invariant, for any two consecutive commands:
 4. With ``limit_efforts`` no command exceeds the limits. This is applied last: if a limit is
    lowered below the last command, the next command is at the limit.
 
+What is published are these commands, each number divided by the constant of the joint at its
+place (parameter ``effort_convention.command_constants``). The computed efforts contain nothing
+that the robot adds to commands by itself (``effort_convention.commands``): commands of zero always
+leave the robot to itself, so that blends from zero and ramps to it never take off what the robot
+adds.
+
 The computed efforts have an invariant of their own: friction compensation in them never gives a
 joint more energy than friction takes from it (`rbd_ros.control.friction`). A blend and
 ``effort_rate_limit`` delay it like everything else: as long as they last, a joint that has turned

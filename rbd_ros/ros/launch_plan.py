@@ -36,6 +36,8 @@ ARGUMENTS = {
                  'empty: ~/effort_commands'),
     'params': ('', 'parameter file of the dynamics node; several with : in between, the last '
                'counts most; empty: the defaults'),
+    'robot': ('', 'what efforts of the robot mean: franka, generic, kinova, kuka_fri or ur, files '
+              'in config/robots; what params says counts more; empty: the defaults'),
     'frame_prefix': ('', 'prefix of the names of links in frame names'),
     'namespace': ('', 'namespace of all nodes'),
     'use_sim_time': ('false', 'whether time comes from /clock'),
@@ -170,6 +172,13 @@ def _parameter_files(values: Mapping[str, str]) -> list[str]:
     for path in paths:
         if not path.is_file():
             raise LaunchError(f'params: there is no file {path}')
+    if values['robot']:
+        presets = {path.stem: path for path in sorted(share('config', 'robots').glob('*.yaml'))}
+        if values['robot'] not in presets:
+            raise LaunchError(f"robot: there is no '{values['robot']}', only "
+                              + ', '.join(presets))
+        # The files that come later count more.
+        paths = [presets[values['robot']], *paths]
     return [str(path) for path in paths]
 
 

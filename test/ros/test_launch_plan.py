@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from rbd_ros.ros.launch_plan import _is_installed, ARGUMENTS, LaunchError, plan
+import yaml
 
 HERE = Path(__file__).parents[2]
 ARM = """<robot name="arm"><link name="stand"/><link name="rod"><inertial>
@@ -107,6 +108,25 @@ def test_several_parameter_files_are_given_in_their_order(tmp_path):
     assert len(node.parameters) == 3
     with pytest.raises(LaunchError, match='there is no file /nowhere'):
         start(params=f'{files[0]}:/nowhere')
+
+
+@pytest.mark.parametrize('robot', ['franka', 'generic', 'kinova', 'kuka_fri', 'ur'])
+def test_the_convention_of_a_robot_comes_before_the_files_that_count_more(robot):
+    node = start(robot=robot)['dynamics_node']
+    first, second, _ = node.parameters
+    assert Path(first).parts[-3:] == ('config', 'robots', f'{robot}.yaml')
+    assert Path(second).name == 'dynamics.param.yaml'
+    # The defaults do not take it back.
+    of_robot, defaults = (yaml.safe_load(Path(path).read_text())['/**']['ros__parameters']
+                          for path in (first, second))
+    assert set(of_robot) == {'effort_convention'}
+    assert not any(name.startswith('effort_convention') for name in defaults)
+
+
+def test_a_robot_that_is_not_known_is_refused_with_those_that_are():
+    with pytest.raises(LaunchError, match="there is no 'fanuc', only franka, generic, kinova, "
+                                          'kuka_fri, ur'):
+        start(robot='fanuc')
 
 
 def test_a_home_directory_is_meant_by_its_sign(arm, monkeypatch):

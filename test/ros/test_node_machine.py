@@ -103,8 +103,9 @@ class NodeMachine(RuleBasedStateMachine):
     @initialize(robot=ROBOTS,
                 missing=st.sampled_from(['withhold', 'zero', 'differentiate']),
                 on_stale=st.sampled_from(['stop', 'hold', 'ramp_down']),
-                changes=st.sampled_from(['accept', 'accept', 'while_disabled', 'never']))
-    def start(self, robot, missing, on_stale, changes):
+                changes=st.sampled_from(['accept', 'accept', 'while_disabled', 'never']),
+                commands=st.sampled_from(['full', 'full', 'without_gravity']))
+    def start(self, robot, missing, on_stale, changes, commands):
         """Make a node in simulated time that knows a robot."""
         self.heard, self.watch = [], CommandWatch()
         self.with_friction = False
@@ -113,7 +114,8 @@ class NodeMachine(RuleBasedStateMachine):
         self.node = DynamicsNode(parameter_overrides=[
             Parameter('use_sim_time', value=True), Parameter('state_timeout', value=TIMEOUT),
             Parameter('missing_velocity', value=missing), Parameter('on_stale', value=on_stale),
-            Parameter('model_changes', value=changes), Parameter('ramp_time', value=0.25)])
+            Parameter('model_changes', value=changes), Parameter('ramp_time', value=0.25),
+            Parameter('effort_convention.commands', value=commands)])
         self._listen()
         self.now = 100.0
         self._set_clock()
@@ -415,6 +417,8 @@ class NodeMachine(RuleBasedStateMachine):
         robot, parameters = self.node.robot, self.node.parameters
         q = np.array([self.received[name][2] for name in self.model.velocity_names])
         efforts = rbd_ros.gravity_torques(self.model, q)
+        if parameters.effort_convention.commands == 'without_gravity':
+            efforts = 0.0 * efforts         # the robot adds them
         v = robot.velocity(parameters.missing_velocity) if parameters.friction else None
         if (v is not None) != self.with_friction:
             self.with_friction = v is not None

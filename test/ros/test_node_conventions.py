@@ -1,0 +1,253 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""What efforts mean, loads and mounting as parameters, on the node in this process."""
+
+from geometry_msgs.msg import Vector3, Vector3Stamped
+from harness import at, Harness, ros, said
+import numpy as np
+import pytest
+from rbd_msgs.srv import DynamicsTerms, SetGravity
+import rbd_ros
+from rbd_ros.model.se3 import rotation_from_rpy
+from rbd_ros.ros.report import OK, WARN
+from robots import example_urdf, load_quietly, random_state, relative_error
+
+# The node hands the library's numbers on: rounding alone may differ, where sums are ordered anew.
+AGREEMENT = 1e-9
+URDF = example_urdf('ur10_robot.urdf')
+ARM, MODEL = URDF.read_text(), load_quietly(URDF)
+NAMES = list(MODEL.velocity_names)
+CONVENTIONS = ('full', 'without_gravity', 'without_gravity_and_coriolis')
+TOOL = 'tool0'
+# N m/A, one of a drive that counts the other way.
+CONSTANTS = {'elbow_joint': 12.5, 'wrist_1_joint': -9.0}
+
+
+@pytest.fixture(scope='module', autouse=True)
+def domain():
+    """Keep this module's nodes among themselves."""
+    with ros():
+        yield
+
+
+@pytest.fixture
+def harness():
+    """Return a function that makes a node which has the description of a UR10."""
+    made = []
+
+    def make(description=ARM, **parameters):
+        made.append(Harness(description, **{'state_timeout': 60.0, **parameters}))
+        return made[-1]
+    yield make
+    for one in made:
+        one.close()
+
+
+def convention(**values):
+    """Return parameters of a convention."""
+    return {f'effort_convention.{name}': value for name, value in values.items()}
+
+
+def own(name, q, v):
+    """Return what a robot of a convention adds to commands and takes off efforts by itself."""
+    terms = rbd_ros.all_terms(MODEL, q, v)
+    return {'full': 0.0 * terms.g, 'without_gravity': terms.g,
+            'without_gravity_and_coriolis': terms.g + terms.coriolis_torques}[name]
+
+
+# -- On the way in. -------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('states', CONVENTIONS)
+def test_measured_efforts_are_read_by_their_convention(harness, states):
+    node = harness(**convention(states=states, joints=list(CONSTANTS),
+                                state_constants=list(CONSTANTS.values())))
+    q, v, a = random_state(MODEL, 1)
+    tau = rbd_ros.inverse_dynamics(MODEL, q, v, a)
+    constants = np.array([CONSTANTS.get(name, 1.0) for name in NAMES])
+    effort = (tau - own(states, q, v)) / constants
+    order = np.random.default_rng(2).permutation(6)
+    got = node.answer([NAMES[k] for k in order], q[order], v[order], effort[order],
+                      topic='~/coriolis_matrix_rate')
+    # The rate of C depends on the acceleration, which depends on the torques.
+    expected = rbd_ros.analysis.matrices_dot(MODEL, q, v, a).C_dot
+    assert relative_error(got.matrix.data, expected.ravel()) < AGREEMENT
+
+
+def test_without_velocity_torques_that_lack_coriolis_are_not_known(harness):
+    node = harness(**convention(states='without_gravity_and_coriolis'))
+    q, _, _ = random_state(MODEL, 1)
+    node.answer(NAMES, q, (), np.ones(6), topic='~/gravity_torques')
+    assert np.all(np.isnan(node.node.robot.measured_torques(None)))
+
+
+@pytest.mark.parametrize('states, efforts, level, text', [
+    ('full', 'g', OK, 'publishing'), ('without_gravity', 'zero', OK, 'publishing'),
+    ('full', 'zero', WARN, 'effort_convention.states: without_gravity fits better'),
+    ('without_gravity', 'g', WARN, 'effort_convention.states: full fits better'),
+    ('full', 'minus g', WARN, 'negative effort_convention.state_constants fits better')])
+def test_fault_65_efforts_at_rest_are_compared_with_gravity_at_the_start(
+        harness, states, efforts, level, text, capfd):
+    node = harness(check_stamps=False, **convention(states=states))
+    q = np.array([0.3, -1.0, 1.2, 0.4, -0.6, 0.2])
+    g = rbd_ros.gravity_torques(MODEL, q)
+    effort = {'g': g, 'minus g': -g, 'zero': np.full(6, 0.1)}[efforts]
+    start = at()[0]
+
+    def rest(begin, count, speed=0.0):
+        for k in range(count):
+            seconds = begin + 0.02 * k
+            node.answer(NAMES, q, np.full(6, speed), effort,
+                        stamp=(start + int(seconds), round(1e9 * (seconds % 1.0))))
+    # In motion, and for a moment, nothing is said.
+    rest(0.0, 30, speed=0.1)
+    rest(0.6, 15)
+    rest(0.9, 2, speed=0.1)
+    rest(1.0, 20)
+    assert not node.node.effort_check.finding
+    rest(1.4, 15)
+    said(node, text, level)
+    assert (text in capfd.readouterr().err) == (level == WARN)
+    # Another description is judged anew.
+    if level == WARN:
+        node.describe(ARM.replace('name="ur10"', 'name="other"'))
+        node.spin_until(lambda: node.node.robot.model.name == 'other')
+        rest(2.0, 3)
+        assert not node.node.effort_check.finding
+
+
+def test_brakes_that_hold_without_effort_are_no_fault(harness):
+    node = harness(check_stamps=False)
+    start = at()[0]
+    for k in range(60):
+        seconds = 0.02 * k
+        node.answer(NAMES, np.ones(6), np.zeros(6), np.zeros(6),
+                    stamp=(start + int(seconds), round(1e9 * (seconds % 1.0))))
+    assert not node.node.effort_check.finding
+
+
+# -- On the way out. ------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('friction', [False, True])
+@pytest.mark.parametrize('commands', CONVENTIONS)
+def test_commands_and_what_the_robot_adds_are_the_torques_that_hold_it(harness, commands,
+                                                                       friction):
+    order = np.random.default_rng(3).permutation(6)
+    names = [NAMES[k] for k in order]
+    text = ARM.replace('<dynamics damping="0.0" friction="0.0"/>',
+                       '<dynamics damping="2.0" friction="1.0"/>')
+    assert not friction or text != ARM
+    node = harness(text, command_joints=names, friction=friction,
+                   **convention(commands=commands, joints=list(CONSTANTS),
+                                command_constants=list(CONSTANTS.values())))
+    model = node.node.robot.model
+    q, v, _ = random_state(MODEL, 4)
+    v = 5.0 * v
+    got = np.array(node.answer(NAMES, q, v, topic='~/effort_commands').data)
+    torques = got * [CONSTANTS.get(name, 1.0) for name in names]
+    # A robot that compensates Coriolis torques goes on doing so.
+    held = rbd_ros.gravity_torques(MODEL, q) + friction * (
+        rbd_ros.control.friction_compensation(model, v, dead_band=0.02))
+    if commands == 'without_gravity_and_coriolis':
+        held = held + rbd_ros.all_terms(MODEL, q, v).coriolis_torques
+    assert np.allclose(torques + own(commands, q, v)[order], held[order], rtol=1e-9, atol=1e-9)
+    if commands != 'full' and not friction:
+        # None of our gravity: it would be doubled.
+        assert not got.any()
+
+
+@pytest.mark.parametrize('commands', CONVENTIONS[1:])
+def test_a_blend_never_takes_gravity_off_a_robot_that_adds_it(harness, commands):
+    node = harness(blend_time=1.0, on_stale='ramp_down', **convention(commands=commands))
+    q, v, _ = random_state(MODEL, 4)
+    for _ in range(5):
+        node.answer(NAMES, q, v, topic='~/effort_commands')
+    node.node.current.enable_commands(False)
+    node.settle()
+    assert not any(np.any(message.data) for message in node.heard['~/effort_commands'])
+
+
+@pytest.mark.parametrize('values, message', [
+    ({'states': 'currents'}, 'effort_convention.states must be one of full, without_gravity'),
+    ({'joints': ['elbow_joint'], 'state_constants': [1.0, 2.0]},
+     'effort_convention.state_constants has 2 entries, effort_convention.joints has 1'),
+    ({'joints': ['elbow_joint'], 'command_constants': [0.0]},
+     'effort_convention.command_constants must be finite numbers other than 0'),
+    ({'joints': ['elbow'], 'state_constants': [1.0]},
+     "parameter effort_convention.joints names 'elbow'")])
+def test_conventions_that_cannot_be_are_refused_by_name(values, message):
+    node = Harness(**convention(**values))
+    if node.node.configured:
+        node.describe(ARM)
+        node.settle()
+    assert message in node.node.report.last_error
+    node.close()
+
+
+# -- Load and mounting. ---------------------------------------------------------------------------
+
+RPY = (0.4, 1.1, -0.7)
+
+
+def test_a_load_and_a_mounting_are_there_from_the_start_on(harness):
+    inertia = (0.02, 0.03, 0.04, 0.001, 0.002, 0.003)
+    node = harness(payload_link=TOOL, payload_mass=1.5, payload_com=[0.01, 0.02, 0.06],
+                   payload_inertia=list(inertia), mounting_rpy=list(RPY))
+    R = rotation_from_rpy(RPY)
+    model = rbd_ros.with_payload(
+        rbd_ros.with_gravity(MODEL, R.T @ (0.0, 0.0, -9.81)), TOOL, 1.5, (0.01, 0.02, 0.06),
+        [[0.02, 0.001, 0.002], [0.001, 0.03, 0.003], [0.002, 0.003, 0.04]])
+    q, v, _ = random_state(MODEL, 5)
+    got = node.answer(NAMES, q, v)
+    expected = rbd_ros.all_terms(model, q, v)
+    assert relative_error(got.gravity_torques, expected.g) < AGREEMENT
+    assert relative_error(got.mass_matrix, expected.M.ravel()) < AGREEMENT
+    values = node.diagnosis()[2]
+    assert float(values[f'load on {TOOL}, kg']) == 1.5
+    gravity = [float(values[f'gravity {axis}, m/s^2']) for axis in 'xyz']
+    assert np.allclose(gravity, R.T @ (0.0, 0.0, -9.81), rtol=1e-5)
+    # It stays with another description.
+    node.describe(ARM.replace('name="ur10"', 'name="other"'))
+    node.spin_until(lambda: node.node.robot.model.name == 'other')
+    assert node.node.robot.payloads() == {TOOL: 1.5}
+
+
+def test_a_robot_on_a_wall_bears_its_weight_sideways(harness):
+    """Turned by 90 degrees about y, the root's x axis points down."""
+    node = harness(mounting_rpy=[0.0, np.pi / 2, 0.0])
+    assert np.allclose(node.node.robot.model.gravity, (9.81, 0.0, 0.0), atol=1e-12)
+
+
+def test_gravity_is_set_in_the_root_and_kept_in_the_world(harness):
+    node = harness(mounting_rpy=list(RPY))
+    got = node.call(SetGravity, 'set_gravity', gravity=Vector3Stamped(
+        vector=Vector3(x=1.0, y=-2.0, z=-3.0)))
+    assert got.success, got.message
+    model_id = node.node.robot.model_id
+    assert np.allclose(node.node.robot.model.gravity, (1.0, -2.0, -3.0), atol=1e-12)
+    in_world = node.node.get_parameter('gravity').value
+    assert np.allclose(in_world, rotation_from_rpy(RPY) @ (1.0, -2.0, -3.0))
+    # And it is not changed once more for the last digit.
+    node.settle()
+    assert node.node.robot.model_id == model_id
+    q, v, _ = random_state(MODEL, 6)
+    terms = node.call(DynamicsTerms, 'dynamics_terms', position=q.tolist(), velocity=v.tolist())
+    assert relative_error(terms.dynamics.gravity_torques, rbd_ros.gravity_torques(
+        rbd_ros.with_gravity(MODEL, (1.0, -2.0, -3.0)), q)) < AGREEMENT
+
+
+@pytest.mark.parametrize('parameters, message', [
+    ({'payload_link': TOOL}, 'payload_link and payload_mass belong together'),
+    ({'payload_mass': 1.0}, 'payload_link and payload_mass belong together'),
+    ({'payload_com': [0.0]}, 'payload_com must be 3 finite numbers, x, y and z, m'),
+    ({'payload_inertia': [0.1, 0.1, 0.1]}, 'payload_inertia must be 6 finite numbers'),
+    ({'payload_link': 'hand', 'payload_mass': 1.0}, "no link 'hand'"),
+    ({'mounting_rpy': [np.nan, 0.0, 0.0]}, 'mounting_rpy must be 3 finite numbers'),
+    ({'mounting_rpy': [0.1, 0.0, 0.0], 'floating_base': True},
+     'mounting_rpy is for robots that are fixed')])
+def test_loads_and_mountings_that_cannot_be_are_refused_by_name(parameters, message):
+    node = Harness(**parameters)
+    if node.node.configured:
+        node.describe(ARM)
+        node.settle()
+    assert message in node.node.report.last_error
+    node.close()
