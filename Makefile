@@ -26,12 +26,12 @@ MESSAGE_FILES := $(shell find rbd_msgs -type f)
 PACKAGE_FILES := setup.py setup.cfg pyproject.toml package.xml requirements-ros.txt \
 	$(shell find rbd_ros launch config urdf resource -type f -not -name '*.pyc')
 
-.PHONY: help setup demo test matrix lint stubs docs docs-links bench trust soak clean
+.PHONY: help setup demo test matrix lint stubs docs docs-links bench trust trust-control soak clean
 .PHONY: colcon colcon-test release-tree
 
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) \
-	| while IFS='|' read -r target words; do printf '  make %-12s %s\n' "$$target" "$$words"; done
+	| while IFS='|' read -r target words; do printf '  make %-13s %s\n' "$$target" "$$words"; done
 
 setup: $(STAMPS)/package ## everything into .venv, from nothing
 	@echo "Ready: $(BIN)/dynamics_node, $(BIN)/simulated_robot, and the library rbd_ros."
@@ -77,6 +77,9 @@ bench: $(STAMPS)/package $(STAMPS)/bench ## benchmark/RESULTS.md; BENCH_ARGS=--q
 
 trust: $(STAMPS)/package $(STAMPS)/test ## recordings of real robots, a part held out; DATA=folder
 	@$(BIN)/python benchmark/trust.py "$(DATA)"
+
+trust-control: $(STAMPS)/package $(STAMPS)/bench ## control laws against MuJoCo; TRUST_ARGS=--quick
+	@$(BIN)/python benchmark/trust_control.py $(TRUST_ARGS)
 
 soak: $(STAMPS)/package $(STAMPS)/bench ## ten minutes at 1 kHz; SOAK_ARGS='--seconds 60'
 	$(BIN)/python test/soak.py $(SOAK_ARGS)

@@ -6,11 +6,16 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from rbd_ros.analysis.dry_friction import resting_impulses
+from rbd_ros.analysis.simulation import DIRECTIONS
 from rbd_ros.control.controller import Controller, FRICTION_SPEED
 from rbd_ros.control.references import JointReference
-from rbd_ros.model.friction import direction, friction
+from rbd_ros.model.friction import friction
 from rbd_ros.model.model import Model
 from rbd_ros.validation import mask
+
+# s, within which friction may bring a free joint to rest
+WHILE = 0.01
 
 
 class Hybrid(Controller):
@@ -22,7 +27,8 @@ class Hybrid(Controller):
         a = a_r + kd (v_r - v) + kp (q_r - q)
 
     and the accelerations that the others have under their torques tau_r, less their friction: the
-    motion of the free joints is no disturbance for the others.
+    motion of the free joints is no disturbance for the others. A free joint that its friction can
+    bring to rest within 10 ms, and hold there, does not move for the others.
 
     Parameters
     ----------
@@ -36,7 +42,7 @@ class Hybrid(Controller):
     kd : array_like, shape () or (model.nv,), optional
         1/s; default: 2 sqrt(kp).
     friction_speed : float, optional
-        See `Controller`; that of free joints is the friction of the measured velocity.
+        See `Controller`, for the joints that follow. None: that of free joints is left out, too.
 
     References
     ----------
@@ -72,9 +78,19 @@ class Hybrid(Controller):
         """
         q, v = self._workspace.check(q=q, v=v)
         a = reference.a + self._kd * (reference.v - v) + self._kp * self._error(q, reference)
-        tau = reference.tau
-        if self._friction_speed is not None:
-            tau = tau - friction(self.model, v, direction(v, self._friction_speed), v)
+        if self._friction_speed is None:
+            return self._workspace.hybrid_dynamics(q, v, a, reference.tau, self._prescribed)
+        flowing, forward, backward = friction(self.model, v, DIRECTIONS, v)
+        tau = reference.tau - flowing
+        free = np.flatnonzero(~self._prescribed)
+        if len(free):
+            # Dry friction at the end of a while: of one direction, or what brings joints to rest.
+            M = self._workspace.mass_matrix(q)[np.ix_(free, free)]
+            sliding, _ = self._workspace.hybrid_dynamics(q, v, a, tau, self._prescribed)
+            impulses, _ = resting_impulses(
+                np.linalg.inv(M), (v + WHILE * sliding)[free],
+                WHILE * (flowing - forward)[free], WHILE * (flowing - backward)[free])
+            tau[free] += impulses / WHILE
         return self._workspace.hybrid_dynamics(q, v, a, tau, self._prescribed)
 
     def _torques(self, t: float, q: np.ndarray, v: np.ndarray,

@@ -162,12 +162,30 @@ def test_friction_of_free_joints_does_not_disturb_the_others():
     q, v, reference = state(arm, 4)
     reference.v[:] = v                            # then friction is compensated exactly
     prescribed = np.arange(7) < 4
-    tau = Hybrid(arm, prescribed, 10.0, friction_speed=SPEED).update(0.0, q, v, reference)
-    a = rbd_ros.forward_dynamics(arm, q, v,
-                                 tau - rbd_ros.friction_torques(arm, v, smooth=SPEED))
+    tau = Hybrid(arm, prescribed, 10.0, friction_speed=0.0).update(0.0, q, v, reference)
+    a = rbd_ros.forward_dynamics(arm, q, v, tau - rbd_ros.friction_torques(arm, v))
     wanted = reference.a + 10.0 * (reference.q - q)
     assert np.allclose(a[prescribed], wanted[prescribed])
     assert np.array_equal(tau[~prescribed], reference.tau[~prescribed])
+
+
+@pytest.mark.parametrize('less, moves', [(1.2, False), (1.8, True)])
+def test_a_free_joint_that_friction_holds_is_like_a_locked_one(less, moves):
+    arm, elbow, still = with_drives(bare_arm(), **FRICTION), 3, np.zeros(7)
+    reference = JointReference(arm, POSE, a=np.linspace(-1.0, 1.0, 7))
+    prescribed = np.arange(7) != elbow
+    locked = rbd_ros.hybrid_dynamics(arm, POSE, still, np.where(prescribed, reference.a, 0.0),
+                                     still, np.ones(7, bool))[1]
+    reference.tau[elbow] = locked[elbow] - less
+    a, tau = Hybrid(arm, prescribed, 10.0).solve(POSE, still, reference)
+    assert abs(a[elbow]) < EXACT or moves
+    if moves:
+        assert a[elbow] < -0.05
+        # All of its friction opposes it.
+        assert np.allclose(rbd_ros.inverse_dynamics(arm, POSE, still, a), tau)
+        assert tau[elbow] == pytest.approx(reference.tau[elbow] + FRICTION['friction'])
+    else:
+        assert np.allclose(tau, locked)
 
 
 @pytest.mark.parametrize('name', LAWS[:4])
