@@ -229,6 +229,21 @@ def test_what_is_refused_writes_nothing(found, tmp_path, capsys):
     assert not list(tmp_path.iterdir())
 
 
+def delayed(t, q, v, tau):
+    """Let efforts come 40 ms late, as from a slow filter."""
+    return t[4:], q[4:], v[4:], tau[:-4]
+
+
+def test_validation_takes_the_delay_of_the_fit(tmp_path):
+    robot = true_robot()
+    late, also_late = (record(tmp_path / f'late{seed}.csv', robot, seed, 20.0, delayed)
+                       for seed in (0, 1))
+    early = record(tmp_path / 'early.csv', robot, 1, 20.0)
+    code_of('identify', URDF, late, '--validate', also_late, early, '-o', str(tmp_path / 'out'))
+    error = content(tmp_path / 'out')['relative_error']['validation']
+    assert error[also_late] < 0.5 * ERROR and error[early] > 1.5 * ERROR
+
+
 def test_a_part_of_a_recording_and_a_gain(found, tmp_path):
     _, paths, _ = found
     joints = list(true_robot().names)[1:]
