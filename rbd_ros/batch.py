@@ -14,7 +14,7 @@ called as ``progress(done, states)`` after every chunk.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 import os
 from threading import Lock
 from typing import Any
@@ -28,12 +28,14 @@ from rbd_ros.kernels.batch import (all_terms_states, forward_derivatives_states,
 from rbd_ros.kernels.compiled import prepare
 from rbd_ros.model.model import Model
 from rbd_ros.validation import mask, rows, whole_number
-from rbd_ros.workspace import Workspace
+from rbd_ros.workspace import Workspace, workspace_of
 from rbd_ros.workspace.regressors import moving_links
 from rbd_ros.workspace.results import Derivatives, DynamicsTerms, term_layout
 
 # States in a chunk: enough to make the cost of a call from Python negligible.
 CHUNK = 1024
+# Process, number and pool of the threads that are kept.
+_pool: tuple[int, int, ThreadPoolExecutor] | None = None
 
 
 def inverse_dynamics(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, A: npt.ArrayLike, *,
@@ -354,33 +356,49 @@ def _compute(model: Model, kernel: Callable[..., Any], states: Mapping[str, npt.
                 *buffers(workspace), *(x[chunk] for x in raw))
 
     def work() -> None:
-        workspace = Workspace(model)
-        for chunk in chunks:
-            if model.folding is None:
-                bad = kernel(*arguments(workspace, chunk))
-                if bad >= 0:
-                    compute_one(workspace, chunk.start + bad)
-            else:
-                for k in range(chunk.start, chunk.stop):
-                    for result, value in zip(results, compute_one(workspace, k)):
-                        result[k] = value
-            advance(chunk)
-
-    if count and model.folding is None:
-        # The recursion itself is compiled for one state, then the loop over states.
-        workspace = Workspace(model)
-        compute_one(workspace, 0)
-        prepare(kernel, *arguments(workspace, slice(0, 1)))
-    threads = (os.cpu_count() or 1) if threads is None else whole_number('threads', threads)
-    with ThreadPoolExecutor(threads) as pool:
-        futures = [pool.submit(work) for _ in range(threads)]
+        workspace = workspace_of(model)
         try:
-            wait(futures, return_when=FIRST_EXCEPTION)
+            for chunk in chunks:
+                if model.folding is None:
+                    bad = kernel(*arguments(workspace, chunk))
+                    if bad >= 0:
+                        compute_one(workspace, chunk.start + bad)
+                else:
+                    for k in range(chunk.start, chunk.stop):
+                        for result, value in zip(results, compute_one(workspace, k)):
+                            result[k] = value
+                advance(chunk)
         finally:
             for _ in chunks:
                 pass                # after an error or Ctrl-C, leave nothing for the others
+
+    if count and model.folding is None and not getattr(kernel, 'overloads', True):
+        # The recursion itself is compiled for one state, then the loop over states, in one thread.
+        compute_one(workspace_of(model), 0)
+        prepare(kernel, *arguments(workspace_of(model), slice(0, 1)))
+    threads = None if threads is None else whole_number('threads', threads)
+    if count <= CHUNK or threads == 1:
+        work()
+        return
+    helpers = min(threads or os.cpu_count() or 1, -(-count // CHUNK)) - 1
+    futures = [_helpers(helpers).submit(work) for _ in range(helpers)]
+    try:
+        work()
+    finally:
+        # Helpers that have not begun, because others keep them, find nothing left to do.
+        wait([future for future in futures if not future.cancel()])
     for future in futures:
-        future.result()
+        if not future.cancelled():
+            future.result()
+
+
+def _helpers(count: int) -> ThreadPoolExecutor:
+    """Return threads, at least so many, which are kept, and their workspaces with them."""
+    global _pool
+    if _pool is None or _pool[0] != os.getpid() or _pool[1] < count:
+        # Threads do not survive a fork.
+        _pool = os.getpid(), count, ThreadPoolExecutor(count, 'rbd_ros.batch')
+    return _pool[2]
 
 
 def _checked(model: Model, states: Mapping[str, npt.ArrayLike]) -> dict[str, np.ndarray]:

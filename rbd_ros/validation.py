@@ -200,14 +200,16 @@ def rows(model: Model, label: str, values: object, count: int | None = None, *,
     width = model.nq if positions else model.nv
     array = (values if type(values) is np.ndarray and values.dtype == float
              else real_array(values))
-    if array is None or not _fits(array.shape, (count, width)):
+    if array is None or array.ndim != 2 or array.shape[1] != width or (
+            count is not None and len(array) != count):
         states = 'states' if count is None else count
         raise StateError(f"{_what_is(label, values, array)}, robot '{model.name}' needs "
                          f'({states}, {width})')
     if finite and not np.all(np.isfinite(array)):
         k = np.flatnonzero(~np.all(np.isfinite(array), axis=1))[0]
         raise StateError(f'{label} of state {k} has an entry that is not finite')
-    return np.require(array, float, ['C', 'W'])
+    flags = array.flags
+    return array if flags.c_contiguous and flags.writeable else np.array(array, order='C')
 
 
 def one_or_rows(model: Model, label: str, value: object) -> np.ndarray:

@@ -2,7 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many states at once, against one after the other."""
 
+import gc
+import os
+from pathlib import Path
+import subprocess
+import sys
+import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -11,6 +18,7 @@ from rbd_ros import batch
 from rbd_ros.model.joints import KINDS
 from robots import example_urdf, load_quietly, random_tree
 
+ROOT = Path(__file__).parents[2]
 # The same kernels run on the same numbers; compiled into a loop, their sums may round otherwise.
 ROUNDING = 1e-12
 # More than two chunks of states, the last one not full.
@@ -102,6 +110,51 @@ def test_an_error_in_one_thread_ends_the_others():
     with pytest.raises(KeyboardInterrupt):
         batch.inverse_dynamics(model, Q, Q, Q, threads=2, progress=progress)
     assert len(told) < 50
+
+
+def test_threads_are_kept_and_a_call_within_a_call_is_answered():
+    model = random_tree(1, 3)
+    Q = np.zeros((4 * batch.CHUNK, model.nv))
+    expected = batch.inverse_dynamics(model, Q, Q, Q, threads=1)
+
+    def helpers():
+        return [one for one in threading.enumerate() if one.name.startswith('rbd_ros.batch')]
+
+    batch.inverse_dynamics(model, Q, Q, Q, threads=3)
+    before = helpers()
+    found = []
+    for _ in range(20):
+        batch.inverse_dynamics(model, Q, Q, Q, threads=3, progress=lambda *_: found.append(
+            batch.inverse_dynamics(model, Q, Q, Q, threads=3)))
+    assert helpers() == before and 0 < len(before) <= 3
+    assert len(found) == 80 and all(np.array_equal(one, expected) for one in found)
+
+
+def test_workspaces_that_threads_keep_end_with_the_robot():
+    model = random_tree(1, 3)
+    Q = np.zeros((4 * batch.CHUNK, model.nv))
+    batch.inverse_dynamics(model, Q, Q, Q, threads=3)
+    gone = weakref.ref(model)
+    del model
+    gc.collect()
+    assert gone() is None
+
+
+@pytest.mark.skipif(not hasattr(os, 'fork'), reason='needs fork')
+def test_a_process_that_was_forked_has_threads_of_its_own():
+    code = (
+        'import os, numpy as np, rbd_ros\n'
+        'from rbd_ros import batch\n'
+        'arm = rbd_ros.load_urdf("urdf/demo_arm.urdf")\n'
+        'Q = np.zeros((4 * batch.CHUNK, arm.nv))\n'
+        'tau = batch.inverse_dynamics(arm, Q, Q, Q, threads=3)\n'
+        'child = os.fork()\n'
+        'again = batch.inverse_dynamics(arm, Q, Q, Q, threads=3)\n'
+        'same = np.array_equal(tau, again)\n'
+        'if child == 0:\n'
+        '    os._exit(0 if same else 3)\n'
+        'assert same and os.waitpid(child, 0)[1] == 0\n')
+    subprocess.run([sys.executable, '-W', 'ignore', '-c', code], check=True, cwd=ROOT, timeout=120)
 
 
 def test_progress_is_told_after_every_chunk(states):

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros import analysis, batch, identification, textbook
+from rbd_ros import analysis, batch, control, identification, textbook
 from rbd_ros.texts import arrows, listed, printable
 from rbd_ros.validation import real_array
 from robots import random_tree
@@ -119,6 +119,10 @@ FUNCTIONS = [
     (identification.identify_payload,
      {'link': LINK, 'q': STATES, 'v': STATES, 'a': STATES, 'tau': STATES}),
     (rbd_ros.simulate, {'q0': X, 'v0': X, 'torque': X, 't': np.array([0.0, 0.1])}),
+    (analysis.trajectory_efforts, {'time': np.arange(float(len(STATES))), 'q': STATES,
+                                   'v': STATES, 'a': STATES}),
+    (control.friction_compensation, {'v': X, 'dead_band': 0.1}),
+    (control.external_wrench, {'q': X, 'tau_ext': X, 'link': LINK}),
     (analysis.explicit_euler, {'q': X, 'v': X, 'dt': 0.1}),
     (analysis.semi_implicit_euler, {'q': X, 'v': X, 'dt': 0.1}),
     (analysis.runge_kutta_4, {'q': X, 'v': X, 'dt': 0.1}),
@@ -134,7 +138,8 @@ FUNCTIONS = [
 # Where None stands for a default, and a function or a mask for what it is.
 ALLOWED = {('with_payload', 'inertia', 'None'), ('with_friction', 'damping', 'None'),
            ('with_friction', 'friction', 'None'), ('friction_regressor', 'a', 'None'),
-           ('simulate', 'torque', 'function'),
+           ('simulate', 'torque', 'function'), ('trajectory_efforts', 'v', 'None'),
+           ('trajectory_efforts', 'a', 'None'),
            ('random_configuration', 'rng', 'None'),
            ('hybrid_dynamics', 'prescribed', 'truth values'),
            ('hybrid_dynamics_derivatives', 'prescribed', 'truth values')}
@@ -189,7 +194,7 @@ def test_every_public_function_of_a_robot_and_numbers_is_in_the_list_above():
               'with_floating_base', 'with_free_joints', 'with_locked_joints',
               'without_payload', 'inverse_dynamics_derivative', 'forward_dynamics_derivative',
               'hybrid_dynamics_derivative'}
-    packages = (rbd_ros, rbd_ros.model, analysis, identification, textbook)
+    packages = (rbd_ros, rbd_ros.model, analysis, control, identification, textbook)
     public = {name for package in packages for name in package.__all__
               if isfunction(getattr(package, name))
               and next(iter(signature(getattr(package, name)).parameters)) == 'model'}
