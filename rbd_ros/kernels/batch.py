@@ -12,8 +12,8 @@ from rbd_ros.kernels.bodies import end
 from rbd_ros.kernels.compiled import long_kernel
 from rbd_ros.kernels.composite_bodies import composite_bodies
 from rbd_ros.kernels.newton_euler import newton_euler
-from rbd_ros.kernels.newton_euler_derivatives import (forward_dynamics_and_jacobians,
-                                                      inverse_dynamics_jacobians)
+from rbd_ros.kernels.newton_euler_derivatives import (forward_dynamics_and_derivatives,
+                                                      inverse_dynamics_derivatives)
 from rbd_ros.kernels.regressors import regressor_columns
 
 
@@ -47,20 +47,20 @@ def all_terms_states(robot, screws, Q, V, terms):
 
 
 @long_kernel
-def inverse_derivatives_states(robot, screws, Q, V, A, jacobians):
+def inverse_derivatives_states(robot, screws, Q, V, A, derivatives):
     """Write the derivatives of the torques of every state."""
     for k in range(len(Q)):
-        if not inverse_dynamics_jacobians(robot, screws, Q[k], V[k], A[k], jacobians[k]):
+        if not inverse_dynamics_derivatives(robot, screws, Q[k], V[k], A[k], derivatives[k]):
             return k
     return -1
 
 
 @long_kernel
-def forward_derivatives_states(robot, screws, Q, V, A, Tau, jacobians, L, solved):
+def forward_derivatives_states(robot, screws, Q, V, A, Tau, derivatives, L, solved):
     """Write the accelerations of every state, and their derivatives."""
     for k in range(len(Q)):
-        if not forward_dynamics_and_jacobians(robot, screws, Q[k], V[k], A[k], Tau[k], jacobians,
-                                              L, solved[k]):
+        if not forward_dynamics_and_derivatives(robot, screws, Q[k], V[k], A[k], Tau[k],
+                                                derivatives, L, solved[k]):
             return k
     return -1
 

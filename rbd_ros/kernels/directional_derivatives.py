@@ -92,8 +92,8 @@ def inverse_dynamics_change(robot, screws, q, v, a, dq, dv, da, changes, turning
     Write the derivative of the torques.
 
     ``dq``, ``dv`` and ``da`` have nv entries; ``changes`` and ``turning`` are as
-    `rbd_ros.body_changes` makes them. Returns whether the results are finite; nothing is written,
-    and False returned, if q, v or a has a wrong length.
+    `rbd_ros.workspace.body_changes` makes them. Returns whether the results are finite; nothing is
+    written, and False returned, if q, v or a has a wrong length.
 
     """
     if not (fits(robot, q, v) and fits(robot, q, a)):
@@ -203,7 +203,7 @@ def hybrid_dynamics_change(robot, screws, q, v, a, tau, prescribed, directions, 
     directions : ndarray, shape (4, nv)
         dq, dv, da and dtau; da is read where ``prescribed`` is true, dtau elsewhere.
     changes, turning : ndarray
-        See `rbd_ros.body_changes`.
+        See `rbd_ros.workspace.body_changes`.
     found : ndarray, shape (4, nv)
         Two rows to work in, then da and dtau.
 

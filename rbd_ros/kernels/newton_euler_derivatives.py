@@ -1,7 +1,7 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-All derivatives of inverse and forward dynamics by state and input, by composite bodies.
+All derivatives of inverse, forward and hybrid dynamics by state and input, by composite bodies.
 
 World axes and origin, symbols as in `composite_bodies`. A step of q_j moves what joint j carries
 rigidly along S_j, while the body it is mounted on, with twist V_p and acceleration A_p (gravity
@@ -47,9 +47,9 @@ CARRIER_ = SCRATCH
 
 
 @kernel
-def inverse_dynamics_jacobians(robot, screws, q, v, a, jacobians):
+def inverse_dynamics_derivatives(robot, screws, q, v, a, derivatives):
     """
-    Write dtau/dq, dtau/dv and M side by side to `jacobians`, shape (nv, 3 nv).
+    Write dtau/dq, dtau/dv and M side by side to `derivatives`, shape (nv, 3 nv).
 
     External forces turn with the bodies that they act on. Returns whether the results are finite;
     nothing is written, and False returned, if q, v or a has a wrong length.
@@ -89,10 +89,10 @@ def inverse_dynamics_jacobians(robot, screws, q, v, a, jacobians):
         by_a = inertia_times(G, S)
         turning = scale(2.0, velocity_transposed_times(K, p, S))
         one, two, three = j - 1, nv + j - 1, 2 * nv + j - 1
-        jacobians[j - 1, one] = dot6(S, by_q)
-        jacobians[j - 1, two] = dot6(S, by_v)
-        jacobians[j - 1, three] = dot6(S, by_a) + load(robot, b, ARMATURE)
-        total += jacobians[j - 1, one] + jacobians[j - 1, two] + jacobians[j - 1, three]
+        derivatives[j - 1, one] = dot6(S, by_q)
+        derivatives[j - 1, two] = dot6(S, by_v)
+        derivatives[j - 1, three] = dot6(S, by_a) + load(robot, b, ARMATURE)
+        total += derivatives[j - 1, one] + derivatives[j - 1, two] + derivatives[j - 1, three]
         F = load6(robot, b, F_)
         total += dot6(S, F)
         turned_force = ad_transposed(S, F)
@@ -104,13 +104,13 @@ def inverse_dynamics_jacobians(robot, screws, q, v, a, jacobians):
         while b > 0:
             i = number(robot, b)
             S_i, first_i = load6(robot, b, S_), load6(robot, b, FIRST_)
-            jacobians[i - 1, one] = dot6(S_i, by_q)
-            jacobians[i - 1, two] = dot6(S_i, by_v)
-            jacobians[i - 1, three] = jacobians[j - 1, 2 * nv + i - 1] = dot6(S_i, by_a)
-            jacobians[j - 1, i - 1] = (dot6(load6(robot, b, SECOND_), by_a)
-                                       + dot(first_i[0], turning))
-            jacobians[j - 1, nv + i - 1] = (dot6(load6(robot, b, RATE_), by_a)
-                                            + dot(S_i[0], turning))
+            derivatives[i - 1, one] = dot6(S_i, by_q)
+            derivatives[i - 1, two] = dot6(S_i, by_v)
+            derivatives[i - 1, three] = derivatives[j - 1, 2 * nv + i - 1] = dot6(S_i, by_a)
+            derivatives[j - 1, i - 1] = (dot6(load6(robot, b, SECOND_), by_a)
+                                         + dot(first_i[0], turning))
+            derivatives[j - 1, nv + i - 1] = (dot6(load6(robot, b, RATE_), by_a)
+                                              + dot(S_i[0], turning))
             if same_joint and not follows(robot, screws, b):
                 by_q = sub6(by_q, turned_force)
                 same_joint = False
@@ -157,7 +157,7 @@ def add_row(solved, i, factor, j):
 
 
 @kernel
-def hybrid_dynamics_jacobians(robot, jacobians, L, solved):
+def hybrid_dynamics_derivatives(robot, derivatives, L, solved):
     """
     Write the derivatives of the unknowns by q, v and input side by side to `solved`, (nv, 3 nv).
 
@@ -167,7 +167,7 @@ def hybrid_dynamics_jacobians(robot, jacobians, L, solved):
         M_pp da_p = dtau_p - M_pa da_a - D_p d(q, v),
         dtau_a = M_ap da_p + M_aa da_a + D_a d(q, v).
 
-    ``jacobians`` is as `inverse_dynamics_jacobians` left it. ``L``, shape (nv, nv), receives L
+    ``derivatives`` is as `inverse_dynamics_derivatives` left it. ``L``, shape (nv, nv), receives L
     with M_pp = L^T L, which has entries only where one joint carries the other. Returns whether
     the results are finite.
 
@@ -177,9 +177,9 @@ def hybrid_dynamics_jacobians(robot, jacobians, L, solved):
     some_given = find_carriers(robot)
     for i in range(nv):
         for j in range(i + 1):
-            L[i, j] = jacobians[i, by_a + j]
+            L[i, j] = derivatives[i, by_a + j]
         for j in range(by_a):
-            solved[i, j] = -jacobians[i, j]
+            solved[i, j] = -derivatives[i, j]
         for j in range(by_a, 3 * nv):
             solved[i, j] = 0.0
         solved[i, by_a + i] = 1.0
@@ -187,10 +187,10 @@ def hybrid_dynamics_jacobians(robot, jacobians, L, solved):
         for j in range(nv):
             if is_given(robot, j):
                 for i in range(nv):
-                    solved[i, by_a + j] = -jacobians[i, by_a + j]
+                    solved[i, by_a + j] = -derivatives[i, by_a + j]
         for i in range(nv):
             if is_given(robot, i):
-                solved[i, by_a + i] = -jacobians[i, by_a + i]
+                solved[i, by_a + i] = -derivatives[i, by_a + i]
                 for j in range(3 * nv):
                     solved[i, j] = -solved[i, j]
     # M_pp = L^T L, in place.
@@ -238,9 +238,9 @@ def hybrid_dynamics_jacobians(robot, jacobians, L, solved):
             while b > 0:
                 j = number(robot, b) - 1
                 if is_given(robot, i) and not is_given(robot, j):
-                    add_row(solved, i, jacobians[i, by_a + j], j)
+                    add_row(solved, i, derivatives[i, by_a + j], j)
                 elif is_given(robot, j) and not is_given(robot, i):
-                    add_row(solved, j, jacobians[j, by_a + i], i)
+                    add_row(solved, j, derivatives[j, by_a + i], i)
                 b = parent(robot, b)
     total = 0.0
     for i in range(nv):
@@ -250,30 +250,30 @@ def hybrid_dynamics_jacobians(robot, jacobians, L, solved):
 
 
 @kernel
-def forward_dynamics_and_jacobians(robot, screws, q, v, a, tau, jacobians, L, solved):
+def forward_dynamics_and_derivatives(robot, screws, q, v, a, tau, derivatives, L, solved):
     """
     Write the accelerations to `a`, and da/dq, da/dv and da/dtau side by side to `solved`.
 
-    ``jacobians`` and ``L`` are buffers to work in. Returns whether the results are finite.
+    ``derivatives`` and ``L`` are buffers to work in. Returns whether the results are finite.
 
     """
     return (articulated_bodies(robot, screws, q, v, a, tau)
-            and inverse_dynamics_jacobians(robot, screws, q, v, a, jacobians)
-            and hybrid_dynamics_jacobians(robot, jacobians, L, solved))
+            and inverse_dynamics_derivatives(robot, screws, q, v, a, derivatives)
+            and hybrid_dynamics_derivatives(robot, derivatives, L, solved))
 
 
 @kernel
-def hybrid_dynamics_and_jacobians(robot, screws, q, v, a, tau, prescribed, all_a, all_tau,
-                                  jacobians, L, solved):
+def hybrid_dynamics_and_derivatives(robot, screws, q, v, a, tau, prescribed, all_a, all_tau,
+                                    derivatives, L, solved):
     """
     Do `hybrid_dynamics`, and write the derivatives of the unknowns side by side to `solved`.
 
-    ``jacobians`` and ``L`` are buffers to work in. Returns whether the results are finite.
+    ``derivatives`` and ``L`` are buffers to work in. Returns whether the results are finite.
 
     """
     fine = (take_what_is_given(robot, a, tau, prescribed, all_a, all_tau)
             and articulated_bodies(robot, screws, q, v, all_a, all_tau)
-            and inverse_dynamics_jacobians(robot, screws, q, v, all_a, jacobians)
-            and hybrid_dynamics_jacobians(robot, jacobians, L, solved))
+            and inverse_dynamics_derivatives(robot, screws, q, v, all_a, derivatives)
+            and hybrid_dynamics_derivatives(robot, derivatives, L, solved))
     prescribe_none(robot)
     return fine

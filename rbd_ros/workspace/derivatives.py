@@ -13,10 +13,10 @@ from rbd_ros.kernels.matrix_derivatives import (add_factorization_rate,
                                                 coriolis_matrix_derivatives,
                                                 mass_matrix_derivatives)
 from rbd_ros.kernels.mimics import fold_side_by_side, fold_stacked
-from rbd_ros.kernels.newton_euler_derivatives import (forward_dynamics_and_jacobians,
-                                                      hybrid_dynamics_and_jacobians,
-                                                      hybrid_dynamics_jacobians,
-                                                      inverse_dynamics_jacobians)
+from rbd_ros.kernels.newton_euler_derivatives import (forward_dynamics_and_derivatives,
+                                                      hybrid_dynamics_and_derivatives,
+                                                      hybrid_dynamics_derivatives,
+                                                      inverse_dynamics_derivatives)
 from rbd_ros.model.model import Model
 from rbd_ros.validation import choice, Wrenches
 from rbd_ros.workspace.dynamics import DynamicsMethods, is_mask, none_prescribed
@@ -58,13 +58,13 @@ class DerivativeMethods(DynamicsMethods):
                        rows: np.ndarray) -> None:
         """Write the derivatives of the torques by the coordinates of the model."""
         try:
-            if self._folding is None and inverse_dynamics_jacobians(self.robot, self._screws,
-                                                                    q, v, a, rows):
+            if self._folding is None and inverse_dynamics_derivatives(self.robot, self._screws,
+                                                                      q, v, a, rows):
                 return
         except NOT_A_VECTOR:
             pass
-        tree = rows if self._folding is None else self._kept(tree_jacobians)
-        self._run(inverse_dynamics_jacobians, 'qva', (q, v, a), tree)
+        tree = rows if self._folding is None else self._kept(tree_derivatives)
+        self._run(inverse_dynamics_derivatives, 'qva', (q, v, a), tree)
         if self._folding is not None:
             self._call(fold_side_by_side, self._folding.columns, self._nv, tree, rows)
 
@@ -78,28 +78,28 @@ class DerivativeMethods(DynamicsMethods):
             return self.hybrid_dynamics_derivatives(q, v, self._zeros, tau,
                                                     self._kept(none_prescribed))[0]
         solved, derivatives = self._result(of_unknowns)
-        work = self._kept(jacobians_and_factor)
+        work = self._kept(derivatives_and_factor)
         try:
-            fine = forward_dynamics_and_jacobians(self.robot, self._screws, q, v, self._a, tau,
-                                                  *work, solved)
+            fine = forward_dynamics_and_derivatives(self.robot, self._screws, q, v, self._a, tau,
+                                                    *work, solved)
         except NOT_A_VECTOR:
             q, v, tau = self._convert(q=q, v=v, tau=tau)
             self._articulated(q, v, self._a, tau)
-            self._prepare_jacobians(q, v, self._a, solved)
+            self._prepare_derivatives(q, v, self._a, solved)
             arguments = self._screws, q, v, self._a, tau, *work, solved
-            prepare(forward_dynamics_and_jacobians, self.robot, *arguments)
-            fine = forward_dynamics_and_jacobians(self.robot, *arguments)
+            prepare(forward_dynamics_and_derivatives, self.robot, *arguments)
+            fine = forward_dynamics_and_derivatives(self.robot, *arguments)
         if not fine:
             self._articulated(q, v, self._a, tau)
             self._explain(q=q, v=v, tau=tau)
         return derivatives
 
-    def _prepare_jacobians(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,
-                           solved: np.ndarray) -> None:
+    def _prepare_derivatives(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,
+                             solved: np.ndarray) -> None:
         """Compile the kernels that others call, which must be there before these are."""
-        jacobians, L = self._kept(jacobians_and_factor)
-        self._run(inverse_dynamics_jacobians, 'qva', (q, v, a), jacobians)
-        prepare(hybrid_dynamics_jacobians, self.robot, jacobians, L, solved)
+        derivatives, L = self._kept(derivatives_and_factor)
+        self._run(inverse_dynamics_derivatives, 'qva', (q, v, a), derivatives)
+        prepare(hybrid_dynamics_derivatives, self.robot, derivatives, L, solved)
 
     def hybrid_dynamics_derivatives(
             self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, tau: npt.ArrayLike,
@@ -110,18 +110,18 @@ class DerivativeMethods(DynamicsMethods):
             with self._pushed(external_wrenches):
                 return self.hybrid_dynamics_derivatives(q, v, a, tau, prescribed)
         solved, derivatives = self._result(of_unknowns)
-        work = self._kept(jacobians_and_factor)
+        work = self._kept(derivatives_and_factor)
         if self._folding is not None:
             a, tau = self._dense_hybrid(q, v, a, tau, prescribed)
             self._differentiate(q, v, a, work[0])
             table, places = self._kept(everyone_carried)
             table[places] = prescribed
-            if not self._call(hybrid_dynamics_jacobians, table, *work, solved):
+            if not self._call(hybrid_dynamics_derivatives, table, *work, solved):
                 self._explain(q=q, v=v, a=a, tau=tau)
             return derivatives, a, tau
         found = np.empty(self._nv), np.empty(self._nv)
         try:
-            fine = is_mask(prescribed) and hybrid_dynamics_and_jacobians(
+            fine = is_mask(prescribed) and hybrid_dynamics_and_derivatives(
                 self.robot, self._screws, q, v, a, tau, prescribed, *found, *work, solved)
         except NOT_A_VECTOR:
             fine = False
@@ -130,10 +130,10 @@ class DerivativeMethods(DynamicsMethods):
             a, tau, prescribed = self._given(a, tau, prescribed)
             found = self.hybrid_dynamics(q, v, a, tau, prescribed)
             q, v = self._convert(q=q, v=v)
-            self._prepare_jacobians(q, v, found[0], solved)
+            self._prepare_derivatives(q, v, found[0], solved)
             arguments = (self._screws, q, v, a, tau, prescribed, *found, *work, solved)
-            prepare(hybrid_dynamics_and_jacobians, self.robot, *arguments)
-            if not hybrid_dynamics_and_jacobians(self.robot, *arguments):
+            prepare(hybrid_dynamics_and_derivatives, self.robot, *arguments)
+            if not hybrid_dynamics_and_derivatives(self.robot, *arguments):
                 self._explain(q=q, v=v, a=a, tau=tau)
         return derivatives, *found
 
@@ -193,12 +193,12 @@ def of_unknowns(w: DerivativeMethods) -> tuple[np.ndarray, Derivatives]:
     return of_torques(w)
 
 
-def tree_jacobians(w: KernelInterface) -> np.ndarray:
+def tree_derivatives(w: KernelInterface) -> np.ndarray:
     """Return a buffer for the derivatives of tau by the coordinates of the tree."""
     return np.zeros((w._n, 3 * w._n))
 
 
-def jacobians_and_factor(w: KernelInterface) -> tuple[np.ndarray, np.ndarray]:
+def derivatives_and_factor(w: KernelInterface) -> tuple[np.ndarray, np.ndarray]:
     """Return a buffer for derivatives of tau on the way to others, and for a factor of M."""
     return np.zeros((w._nv, 3 * w._nv)), np.zeros((w._nv, w._nv))
 

@@ -135,7 +135,7 @@ class KinematicsMethods(KernelInterface):
         return self._fold_columns(J), self._fold_columns(J_dot)
 
     def jacobian_dot(self, q: npt.ArrayLike, v: npt.ArrayLike,
-                          link: str) -> tuple[np.ndarray, np.ndarray]:
+                     link: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the Jacobian of a link about its origin, in its own axes, and its rate."""
         return self._jacobian_dot(q, v, link, False)
 
