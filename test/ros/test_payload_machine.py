@@ -172,12 +172,12 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def robots_change_in_order(self):
-        """A load is set on the robot that carries it."""
+        """Check that a load is set on the robot that carries it."""
         assert not self.wrong
 
     @invariant()
     def believable_loads_are_right(self):
-        """What is believed is the load, of the states of one robot."""
+        """Check that what is believed is the load, of the states of one robot."""
         for response in self.answers.values():
             if response is not None and response.success and response.believable:
                 counts['believed'] += 1
