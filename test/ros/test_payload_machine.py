@@ -51,6 +51,10 @@ class Robot:
         self.states = SimpleNamespace(q=np.zeros(ARM.nq), v=np.zeros(ARM.nv),
                                       effort=np.zeros(ARM.nv))
 
+    def measured_torques(self, v):
+        """Return the efforts as they are: they are torques."""
+        return self.states.effort
+
     def payloads(self):
         """Return that there is no load."""
         return {}
