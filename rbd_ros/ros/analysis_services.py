@@ -67,7 +67,7 @@ class AnalysisServices:
             derivatives, a, tau = robot.service_workspace.hybrid_dynamics_derivatives(
                 q, v, order.read('acceleration', request.acceleration),
                 order.read('effort', request.effort),
-                order.read('acceleration_prescribed', request.acceleration_prescribed),
+                order.read_prescribed(request),
                 external_wrenches=self._services.wrenches(robot, request))
             response.joint_names = order.names
             response.acceleration, response.effort = order.write(a), order.write(tau)

@@ -174,13 +174,21 @@ class Order:
         self._target = np.array([index[name] for name in self.names], int)
 
     def read(self, label: str, values: Sequence[float]) -> np.ndarray:
-        """Return the values of a request, one for each velocity, in the order of the model."""
-        if len(values) != len(self.names):
+        """Return the values of a request in the order of the model; zeros if it has none."""
+        if len(values) and len(values) != len(self.names):
             raise BadRequest(f'{label} has {len(values)} entries, expected {len(self.names)}: '
                              + listed(self.names))
-        result = np.zeros(len(values), bool if label == 'acceleration_prescribed' else float)
-        result[self._target] = values
+        result = np.zeros(len(self.names), bool if label == 'acceleration_prescribed' else float)
+        if len(values):
+            result[self._target] = values
         return result
+
+    def read_prescribed(self, request: Any) -> np.ndarray:
+        """Return for which velocities a request prescribes the acceleration; none by default."""
+        if len(request.acceleration) and not len(request.acceleration_prescribed):
+            raise BadRequest('acceleration is given, but acceleration_prescribed is not: it says '
+                             'for which joints it counts')
+        return self.read('acceleration_prescribed', request.acceleration_prescribed)
 
     def read_position(self, values: Sequence[float]) -> np.ndarray:
         """

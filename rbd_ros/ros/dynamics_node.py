@@ -17,7 +17,7 @@ from math import hypot
 from time import perf_counter
 from typing import Any, TypeAlias
 
-from rbd_msgs.srv import IdentifyPayload
+from rbd_msgs.srv import FillEfforts, IdentifyPayload
 from rbd_ros.ros import parameters
 from rbd_ros.ros.analysis_services import AnalysisServices, AnalysisSettings
 from rbd_ros.ros.background_services import BackgroundService, BadRequest
@@ -35,6 +35,7 @@ from rbd_ros.ros.report import Report
 from rbd_ros.ros.robot import Robot, RobotSettings
 from rbd_ros.ros.services import Services, ServiceSettings
 from rbd_ros.ros.subscriptions import ListeningSettings, Subscriptions
+from rbd_ros.ros.trajectory_service import TrajectoryService, TrajectorySettings
 from rbd_ros.ros.usage import usage
 from rbd_ros.ros.worker import Worker
 from rbd_ros.warmup import warm_up
@@ -197,7 +198,9 @@ class DynamicsNode(LifecycleNode):
                                   self.check_parameters, self.set_parameters)
         self.analysing = AnalysisServices(self.answering, select(AnalysisSettings))
         self.calls: dict[str, BackgroundService] = {}
-        for kind, name, method in (*self.answering.methods(), *self.analysing.methods()):
+        self.filling = TrajectoryService(self.answering, select(TrajectorySettings))
+        for kind, name, method in (*self.answering.methods(), *self.analysing.methods(),
+                                   (FillEfforts, '~/fill_efforts', self.filling.fill_efforts)):
             one = self.calls[name] = BackgroundService(self, kind, name, method, worker, report,
                                                        log)
             self._parts.append(partial(self.destroy_service, one.service))
@@ -222,6 +225,7 @@ class DynamicsNode(LifecycleNode):
         self.listening.configure(select(ListeningSettings))
         self.answering.configure(select(ServiceSettings))
         self.analysing.configure(select(AnalysisSettings))
+        self.filling.configure(select(TrajectorySettings))
         self.health.configure(select(HealthSettings))
         self.publishing.configure(select(PublishingSettings))
         self.forces.configure(select(ForceSettings))

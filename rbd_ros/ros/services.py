@@ -164,7 +164,7 @@ class Services:
         robot, order, q, v = self.state(request)
 
         def work() -> None:
-            prescribed = order.read('acceleration_prescribed', request.acceleration_prescribed)
+            prescribed = order.read_prescribed(request)
             a = order.read('acceleration', request.acceleration)
             tau = order.read('effort', request.effort)
             # In the request, the quantities to compute may have any value.
