@@ -134,15 +134,16 @@ def test_velocities_and_accelerations_that_are_left_out_are_filled_in(harness, m
 
 
 def test_limits_and_the_time_that_would_meet_them_are_told(harness, model):
-    node = harness()
-    time, q, v, a = swing(size=2.0)
-    assert np.any(np.abs(v) > FASTEST)
-    got = node.call(FillEfforts, 'fill_efforts', trajectory=trajectory(
-        model.velocity_names, time, q, v, a))
+    order = np.array([3, 0, 4, 5, 2, 1])
+    names = [model.velocity_names[k] for k in order]
+    time, q, v, a = swing(size=0.8)
+    got = harness().call(FillEfforts, 'fill_efforts', trajectory=trajectory(
+        names, time, q[:, order], v[:, order], a[:, order]))
+    # The two joints at the shoulder are slower than the others.
+    assert np.array_equal(np.any(np.abs(v) > FASTEST, axis=0), [True] * 2 + [False] * 4)
     tau = np.array([rnea(*state) for state in zip(q, v, a)])
-    beyond = np.any(np.abs(v) > FASTEST, axis=0) | np.any(np.abs(tau) > STRONGEST, axis=0)
-    assert list(got.beyond_limits) == [
-        name for name, is_beyond in zip(model.velocity_names, beyond) if is_beyond]
+    assert np.all(np.abs(tau) < STRONGEST)
+    assert list(got.beyond_limits) == ['shoulder_pan_joint', 'shoulder_lift_joint']
     c = got.time_scaling
     assert c > 1.0
     slower = [np.max(np.abs(v) / c / FASTEST), np.max(np.abs(
