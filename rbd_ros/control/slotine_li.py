@@ -22,6 +22,8 @@ BASIS = pseudo_inertia_of_parameters(np.eye(10)).reshape(10, 16)
 DUAL = np.linalg.solve(BASIS @ BASIS.T, BASIS).reshape(10, 4, 4)
 # Times that a pseudo-inertia may become larger or smaller in any direction.
 RANGE = 1e5
+# 1/s: no pseudo-inertia grows or shrinks faster.
+FASTEST = 10.0
 # Smallest eigenvalue of a pseudo-inertia, as a share of the largest, that is told from zero.
 ROUNDING = 1e-13
 
@@ -46,7 +48,8 @@ class SlotineLi(Controller):
 
     the errors of the motion vanish, and those of the parameters as far as the motion shows them.
     From one sample to the next, P^ goes along its geodesic, so it stays positive definite for
-    steps of any length; no eigenvalue of P_0^-1 P^ leaves the range of 1e-5 to 1e5.
+    steps of any length. Its speed is limited, for samples cannot follow faster ones: P^ does not
+    change by more than a factor of e in 0.1 s in any direction, nor by more than 1e5 in all.
 
     Parameters
     ----------
@@ -123,10 +126,11 @@ class SlotineLi(Controller):
 
     def _learn(self, step: float) -> None:
         """Go along the geodesic for a step of time."""
-        most = np.log(RANGE)
         C = np.linalg.cholesky(self._X)
         w, U = np.linalg.eigh(C.swapaxes(1, 2) @ self._slope @ C)
-        growth = np.exp(np.clip(-self._adaptation * step * w, -most, most))
+        w *= -self._adaptation
+        growth = np.exp(w * (step / np.maximum(np.abs(w).max(axis=1, keepdims=True) / FASTEST,
+                                               1.0)))
         C = C @ U
         w, U = np.linalg.eigh((C * growth[:, None]) @ C.swapaxes(1, 2))
         self._X = (U * np.clip(w, 1.0 / RANGE, RANGE)[:, None]) @ U.swapaxes(1, 2)

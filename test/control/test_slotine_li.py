@@ -57,7 +57,7 @@ def test_the_lyapunov_function_falls_by_what_the_theorem_says(seed):
     rng = np.random.default_rng(seed)
     believed = with_inertial_parameters(
         model, inertial_parameters(model) * np.repeat(rng.uniform(0.5, 2.0, model.nv), 10))
-    q, v, adaptation = rng.normal(size=model.nq), rng.normal(size=model.nv), 0.5
+    q, v, adaptation = rng.normal(size=model.nq), rng.normal(size=model.nv), 1e-3
     reference = random_reference(model, rng, q)
 
     def moving(t):
@@ -229,3 +229,16 @@ def test_all_kinds_of_joints_adapt():
         for step in range(3):
             tau = controller.update(0.01 * step, q, np.zeros(model.nv), reference)
         assert np.all(np.isfinite(tau))
+
+
+@pytest.mark.parametrize('step', [0.001, 0.1])
+def test_parameters_change_no_faster_than_samples_can_follow(step):
+    arm = bare_arm()
+    controller = SlotineLi(arm, RATE, DAMPING, 1e6)
+    for k in range(3):
+        before = pseudo_inertia_of_parameters(controller.parameters.reshape(-1, 10))
+        controller.update(step * k, POSE, np.zeros(7), JointReference(arm, POSE + 1.0))
+    after = pseudo_inertia_of_parameters(controller.parameters.reshape(-1, 10))
+    w = np.log(np.linalg.eigvals(np.linalg.solve(before, after)).real)
+    # A factor of e in 0.1 s, and some body is at that limit.
+    assert np.max(np.abs(w)) == pytest.approx(10.0 * step, rel=1e-6)
