@@ -62,6 +62,9 @@ def test_pd_gravity_holds_where_springs_balance_the_load():
     q = POSE + load / stiffness
     tau = PdGravity(arm, stiffness, 5.0).update(0.0, q, np.zeros(7), held)
     assert np.max(np.abs(rbd_ros.forward_dynamics(arm, q, np.zeros(7), tau + load))) < EXACT
+    _, v, moving = state(arm, 6)
+    more = PdGravity(arm, 0.0, 5.0).update(0.0, POSE, v, moving)
+    assert np.allclose(more - rbd_ros.gravity_torques(arm, POSE), 5.0 * (moving.v - v))
 
 
 def test_errors_of_computed_torque_are_linear():
