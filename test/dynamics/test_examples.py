@@ -5,6 +5,9 @@
 import pathlib
 import runpy
 
+import numpy as np
+import pytest
+import rbd_ros
 import sympy
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / 'examples'
@@ -37,3 +40,60 @@ def test_two_link_arm_derives_the_equations_of_lynch_and_park(capsys):
     assert 0.0 < arm['largest_difference']() < ROUNDING
     arm['main']()
     assert 'tau2 = ' in capsys.readouterr().out
+
+
+def example(name):
+    """Return the names of a numbered example."""
+    path, = EXAMPLES.glob(f'[0-9][0-9]_{name}.py')
+    return runpy.run_path(str(path))
+
+
+def test_an_arm_on_a_wall_bears_weight_on_its_first_joint():
+    names = example('wall_mounted_arm')
+    on_floor, on_wall = names['main']()
+    assert abs(on_floor[0]) < 1e-9
+    arm = rbd_ros.with_payload(rbd_ros.load_urdf(names['URDF']), 'tool', names['TOOL'],
+                               com=names['PLACE'])
+    # Down is the root's x axis.
+    moment = np.cross(rbd_ros.center_of_mass(arm, names['Q']), (9.81 * arm.mass, 0.0, 0.0))
+    assert on_wall[0] == pytest.approx(-moment[2])
+
+
+def test_the_elbow_falls_and_the_others_hold():
+    names = example('hybrid_question')
+    a, tau = names['main']()
+    arm = rbd_ros.load_urdf(names['URDF'])
+    assert np.flatnonzero(a).tolist() == [3] and tau[3] == 0.0
+    assert np.allclose(rbd_ros.inverse_dynamics(arm, names['Q'], np.zeros(7), a), tau)
+
+
+def test_errors_die_out_as_the_equation_says():
+    names = example('computed_torque')
+    errors, w = names['main'](), names['W']
+    for t, error in zip(names['TIMES'], errors):
+        # Steps of a millisecond, of first order
+        assert np.allclose(error, names['ERROR'] * (1.0 + w * t) * np.exp(-w * t), atol=2e-3)
+
+
+def test_the_tool_presses_on_the_wall_like_a_spring():
+    names = example('impedance_with_contact')
+    forces = names['main']()
+    # Two springs in a row
+    stiffness = 1.0 / (1.0 / names['STIFFNESS'][3] + 1.0 / names['WALL'])
+    assert forces[-1] == pytest.approx(stiffness * names['BEHIND'], rel=1e-2)
+    first = np.flatnonzero(forces)[0]
+    assert np.all(forces[first + 1:] > 0.0)       # it never lets go again
+
+
+def test_the_load_is_learnt():
+    names = example('adaptive_control')
+    rms, mass = names['main']()
+    assert np.max(rms[1:]) < 0.25 * rms[0]
+    assert mass == pytest.approx(names['LOAD'], rel=0.15)
+
+
+def test_feet_hold_the_floating_base():
+    robot, wrenches, tau, a = example('floating_base_stance')['main']()
+    assert np.max(np.abs(a)) < 1e-8
+    assert np.max(np.abs(tau[:6])) < 1e-9         # the base has no motors
+    assert wrenches[5] + wrenches[11] == pytest.approx(9.81 * robot.mass)
