@@ -1,7 +1,7 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-The stance of a floating base: which forces at its feet hold a robot, and which torques?
+The stance of a floating base: the forces at its feet that hold a robot, and its torques.
 
 A table on two legs with feet floats in its coordinates. The six equations of the base have no
 motors: they say which wrenches the ground must exert. The others then say which torques the
