@@ -4,28 +4,29 @@
 Torques, momentum and energy as matrices times the inertial parameters pi of the moving bodies.
 
 All are linear in the parameters m, mc (3), Ixx, Iyy, Izz, Ixy, Ixz, Iyz of a body, in the axes and
-about the origin of the link that its joint leads to. With the body's twist V = (omega, v) and
-acceleration A = (alpha, dv), gravity included, in these axes, the force on it is, with
-d = dv + omega x v,
+about the origin of the link that its joint leads to. With the
+body's twist V = (omega, v), that of the reference V_r = J v_r = (omega_r, v_r), and
+A_r = J a_r + (J v_r)' - gravity = (alpha, a), all in these axes but the derivative taken in those
+of the world, M a_r + C v_r + g is the sum of J^T F with the wrenches
 
-    f = m d + (alpha x + omega x omega x) mc,    n = mc x d + I alpha + omega x I omega.
+    F = G (A_r - h ad_V V_r) - (1 - h) ad_V^T G V_r - h ad_{V_r}^T G V,
 
-Column i of the body's Jacobian, (z, s), makes of that the ten entries of row i of Y:
+h = 1/2 for the Christoffel form of C and 0 for that of the body. Torques are those of v_r = v and
+a_r = a, for any h. F is the product of a matrix of 6 x 10 and the parameters of the body; a column
+(z, s) of J makes of it the ten entries of a row of Y. With K = (1 - h) omega omega_r^T + h omega_r
+omega^T, and with A_r' = A_r - h ad_V V_r = (alpha, a) from here on, these are
 
-    m: s . d,   mc: d x z + s x alpha + omega (omega . s) - s (omega . omega),
-    Ixx: z_x alpha_x + u_x omega_x,   Ixy: z_x alpha_y + z_y alpha_x + u_x omega_y + u_y omega_x,
+    m:   s . d + z . e,   d = a + (1 - h) omega x v_r + h omega_r x v,   e = (1 - 2h) v x v_r
+    mc:  P z + Q s,       Q = K - tr(K) 1 - [alpha],
+         P = [a] + (1 - h)(v omega_r^T - omega v_r^T) + h (v_r omega^T - omega_r v^T)
+             + (1 - 2h)(omega . v_r - omega_r . v) 1
+    I:   z . I alpha + (1 - h)(z x omega) . I omega_r + h (z x omega_r) . I omega
 
-and so on, with u = z x omega. Garofalo et al. (8)-(12), (16).
+Garofalo et al. (8)-(12), (15), (16).
 
-For M a_r + C v_r + g the force is, with V_r = J v_r and A_r = J a_r + (J v_r)' - gravity, the
-derivative taken in the world's axes,
-
-    G (A_r - h ad_V V_r) - (1 - h) ad_V^T G V_r - h ad_{V_r}^T G V,
-
-h = 1/2 for the Christoffel form of C and 0 for that of the body. The momentum M v is the sum of
-J^T G V, the kinetic energy that of 1/2 V^T G V, and the potential energy that of
--gravity . (m r + mc), r the position of the link. All these consist of products x^T G y, with the
-`entries`, x = (z, s) and y = (w, u),
+The momentum M v is the sum of J^T G V, the kinetic energy that of 1/2 V^T G V, and the potential
+energy that of -gravity . (m r + mc), r the position of the link. All these consist of products
+x^T G y, with the `entries`, x = (z, s) and y = (w, u),
 
     m: s . u,   mc: u x z + s x w,   Ixx: z_x w_x,   Ixy: z_x w_y + z_y w_x ...
 
@@ -68,6 +69,64 @@ def entries(x, y):
             z[0] * w[1] + z[1] * w[0], z[0] * w[2] + z[2] * w[0], z[1] * w[2] + z[2] * w[1])
 
 
+@helper
+def wrench_columns(V, V_r, A_r, h):
+    """
+    Return the matrix of the wrench on a body by its parameters, as rows for (z, s).
+
+    That of m in two parts, (e, d); those of mc, P and Q; those of the moments and products of
+    inertia, for z alone. There K stands for the products of z x omega with omega_r, and so on: of
+    Ixx, z_x alpha_x + z_y K_zx - z_z K_yx.
+
+    """
+    (w, v), (w_r, v_r), (alpha, a) = V, V_r, A_r
+    k, rest = 1.0 - h, 1.0 - 2.0 * h
+    K = (add(scale(k * w[0], w_r), scale(h * w_r[0], w)),
+         add(scale(k * w[1], w_r), scale(h * w_r[1], w)),
+         add(scale(k * w[2], w_r), scale(h * w_r[2], w)))
+    d = add(a, add(scale(k, cross(w, v_r)), scale(h, cross(w_r, v))))
+    e = scale(rest, cross(v, v_r))
+    trace, more = K[0][0] + K[1][1] + K[2][2], rest * (dot(w, v_r) - dot(w_r, v))
+    # Rows of v omega_r^T - omega v_r^T and the like.
+    P0 = add(sub(scale(k * v[0], w_r), scale(k * w[0], v_r)),
+             sub(scale(h * v_r[0], w), scale(h * w_r[0], v)))
+    P1 = add(sub(scale(k * v[1], w_r), scale(k * w[1], v_r)),
+             sub(scale(h * v_r[1], w), scale(h * w_r[1], v)))
+    P2 = add(sub(scale(k * v[2], w_r), scale(k * w[2], v_r)),
+             sub(scale(h * v_r[2], w), scale(h * w_r[2], v)))
+    P = ((P0[0] + more, P0[1] - a[2], P0[2] + a[1]),
+         (P1[0] + a[2], P1[1] + more, P1[2] - a[0]),
+         (P2[0] - a[1], P2[1] + a[0], P2[2] + more))
+    Q = ((K[0][0] - trace, K[0][1] + alpha[2], K[0][2] - alpha[1]),
+         (K[1][0] - alpha[2], K[1][1] - trace, K[1][2] + alpha[0]),
+         (K[2][0] + alpha[1], K[2][1] - alpha[0], K[2][2] - trace))
+    moments = ((alpha[0], K[2][0], -K[1][0]),
+               (-K[2][1], alpha[1], K[0][1]),
+               (K[1][2], -K[0][2], alpha[2]))
+    products = ((alpha[1] - K[2][0], alpha[0] + K[2][1], K[0][0] - K[1][1]),
+                (alpha[2] + K[1][0], K[2][2] - K[0][0], alpha[0] - K[1][2]),
+                (K[1][1] - K[2][2], alpha[2] - K[0][1], alpha[1] + K[0][2]))
+    return e, d, P, Q, moments, products
+
+
+@helper
+def write_rows(robot, b, R, r, columns, Y, c):
+    """Write the entries of a body's parameters for all joints that carry it; return their sum."""
+    e, d, P, Q, moments, products = columns
+    total = 0.0
+    while b > 0:
+        i = number(robot, b) - 1
+        z, s = to_child(R, r, load6(robot, b, S_))
+        Y[i, c] = dot(s, d) + dot(z, e)
+        write_row3(Y, i, c + 1, (dot(P[0], z) + dot(Q[0], s), dot(P[1], z) + dot(Q[1], s),
+                                 dot(P[2], z) + dot(Q[2], s)))
+        write_row3(Y, i, c + 4, (dot(moments[0], z), dot(moments[1], z), dot(moments[2], z)))
+        write_row3(Y, i, c + 7, (dot(products[0], z), dot(products[1], z), dot(products[2], z)))
+        total += Y[i, c] + Y[i, c + 1] + Y[i, c + 4]
+        b = parent(robot, b)
+    return total
+
+
 @long_kernel
 def regressor_columns(robot, screws, q, v, a, links, Y):
     """
@@ -79,33 +138,12 @@ def regressor_columns(robot, screws, q, v, a, links, Y):
     if not (fits(robot, q, v) and fits(robot, q, a)):
         return False
     move_bodies(robot, screws, q, v, a, against_gravity(robot))
-    # Each body: the axes of its link, and the column of every joint that carries it.
     total = 0.0
     for k in range(len(links)):
         b, R, r = link_pose(robot, links, k)
-        omega, slide = to_child(R, r, load6(robot, b, V_))
-        alpha, slide_rate = to_child(R, r, load6(robot, b, A_))
-        d = add(slide_rate, cross(omega, slide))
-        square = dot(omega, omega)
-        c = 10 * k
-        while b > 0:
-            i = number(robot, b)
-            z, s = to_child(R, r, load6(robot, b, S_))
-            u = cross(z, omega)
-            Y[i - 1, c] = dot(s, d)
-            write_row3(Y, i - 1, c + 1, add(add(cross(d, z), cross(s, alpha)),
-                                            sub(scale(dot(omega, s), omega), scale(square, s))))
-            Y[i - 1, c + 4] = z[0] * alpha[0] + u[0] * omega[0]
-            Y[i - 1, c + 5] = z[1] * alpha[1] + u[1] * omega[1]
-            Y[i - 1, c + 6] = z[2] * alpha[2] + u[2] * omega[2]
-            Y[i - 1, c + 7] = (z[0] * alpha[1] + z[1] * alpha[0]
-                               + u[0] * omega[1] + u[1] * omega[0])
-            Y[i - 1, c + 8] = (z[0] * alpha[2] + z[2] * alpha[0]
-                               + u[0] * omega[2] + u[2] * omega[0])
-            Y[i - 1, c + 9] = (z[1] * alpha[2] + z[2] * alpha[1]
-                               + u[1] * omega[2] + u[2] * omega[1])
-            total += Y[i - 1, c] + Y[i - 1, c + 1] + Y[i - 1, c + 4]
-            b = parent(robot, b)
+        V = to_child(R, r, load6(robot, b, V_))
+        A = to_child(R, r, load6(robot, b, A_))
+        total += write_rows(robot, b, R, r, wrench_columns(V, V, A, 0.0), Y, 10 * k)
     return math.isfinite(total)
 
 
@@ -131,16 +169,7 @@ def slotine_li_columns(robot, screws, q, v, v_r, a_r, links, h, Y):
         b, R, r = link_pose(robot, links, k)
         V, V_r = to_child(R, r, load6(robot, b, V_)), to_child(R, r, load6(robot, b, VR_))
         A_r = sub6(to_child(R, r, load6(robot, b, A_)), scale6(h, ad(V, V_r)))
-        c = 10 * k
-        while b > 0:
-            i = number(robot, b)
-            S = to_child(R, r, load6(robot, b, S_))
-            x, y = entries(S, A_r), entries(scale6(1.0 - h, ad(V, S)), V_r)
-            z = entries(scale6(h, ad(V_r, S)), V)
-            for p in range(10):
-                Y[i - 1, c + p] = x[p] - y[p] - z[p]
-            total += Y[i - 1, c] + Y[i - 1, c + 1] + Y[i - 1, c + 4]
-            b = parent(robot, b)
+        total += write_rows(robot, b, R, r, wrench_columns(V, V_r, A_r, h), Y, 10 * k)
     return math.isfinite(total)
 
 
