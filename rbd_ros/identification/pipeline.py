@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import as_completed, ProcessPoolExecutor
 from dataclasses import replace
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 import os
+from signal import pthread_sigmask, SIG_BLOCK, SIG_SETMASK, SIGINT
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -223,15 +224,27 @@ def _in_processes(function: Callable[[str], Result], paths: Sequence[str], worke
                   ) -> Iterator[tuple[int, Result]]:
     from concurrent.futures.process import BrokenProcessPool
 
+    others = set(active_children())
     # Threads of numba do not survive a fork.
     pool = ProcessPoolExecutor(workers, mp_context=get_context('spawn'))
     try:
-        futures = {pool.submit(function, path): number for number, path in enumerate(paths)}
+        # Ctrl-C reaches all processes of a terminal: this one ends the others, which inherit what
+        # is blocked while they start.
+        blocked = pthread_sigmask(SIG_BLOCK, {SIGINT})
+        try:
+            futures = {pool.submit(function, path): number for number, path in enumerate(paths)}
+        finally:
+            pthread_sigmask(SIG_SETMASK, blocked)
         for future in as_completed(futures):
             yield futures[future], future.result()
-    except BrokenProcessPool as error:
-        raise RbdError('a worker was killed, perhaps for want of memory: use fewer workers'
-                       ) from error
+    except BaseException as error:
+        # Nobody waits for what the others are still computing.
+        for child in set(active_children()) - others:
+            child.terminate()
+        if isinstance(error, BrokenProcessPool):
+            raise RbdError('a worker was killed, perhaps for want of memory: use fewer workers'
+                           ) from error
+        raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
