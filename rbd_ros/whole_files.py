@@ -34,15 +34,12 @@ def whole_files(*paths: str | os.PathLike[str]) -> Iterator[list[Path]]:
     Raises
     ------
     RbdError
-        If a path exists and is not a file.
+        If a path exists and is not a file, or its directory is none, or cannot be written to.
     OSError
-        If the directory cannot be written to.
+        If writing fails.
 
     """
-    places = [Path(path).expanduser().resolve() for path in paths]
-    for place in places:
-        if place.exists() and not place.is_file():
-            raise RbdError(f'{place} is not a file and will not be replaced; choose another name')
+    places = check_places(*paths)
     directory = places[0].parent
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=directory, prefix='.rbd_ros-') as temporary:
@@ -50,3 +47,35 @@ def whole_files(*paths: str | os.PathLike[str]) -> Iterator[list[Path]]:
         yield drafts
         for draft, place in zip(drafts, places):
             os.replace(draft, place)
+
+
+def check_places(*paths: str | os.PathLike[str]) -> list[Path]:
+    """
+    Return the full paths of files, or refuse them if they cannot be written: before long work.
+
+    Parameters
+    ----------
+    *paths : str or path-like
+        Paths of the files. Missing directories are not created yet.
+
+    Returns
+    -------
+    list of Path
+        The same, from the root.
+
+    Raises
+    ------
+    RbdError
+        If a path exists and is not a file, or its directory is none, or cannot be written to.
+
+    """
+    places = [Path(path).expanduser().resolve() for path in paths]
+    for place in places:
+        if place.exists() and not place.is_file():
+            raise RbdError(f'{place} is not a file and will not be replaced; choose another name')
+        there = next(parent for parent in place.parents if parent.exists())
+        if not there.is_dir():
+            raise RbdError(f'{there} is not a directory; choose another one')
+        if not os.access(there, os.W_OK | os.X_OK):
+            raise RbdError(f'{there} cannot be written to; choose another directory')
+    return places

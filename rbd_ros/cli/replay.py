@@ -22,8 +22,8 @@ from rbd_ros.identification.signals import Samples
 from rbd_ros.identification.tables import SUFFIXES, write_table
 from rbd_ros.model.drive_files import load_drives
 from rbd_ros.model.model import Model
-from rbd_ros.texts import listed
-from rbd_ros.whole_files import whole_files
+from rbd_ros.texts import listed, printable
+from rbd_ros.whole_files import check_places, whole_files
 
 # 1/s
 GAIN = 25.0
@@ -66,13 +66,20 @@ def run(options: argparse.Namespace) -> int:
     if table.suffix not in SUFFIXES:
         raise UsageError(f'-o {table}: the name must end in {" or ".join(SUFFIXES)}')
     plot = None if options.plot is None else Path(options.plot or table.with_suffix('.html'))
+    written = [table] if plot is None else [table, plot]
+    for path in check_places(*written):
+        if path == Path(options.recording).resolve():
+            raise UsageError(f'{path} is the recording and will not be replaced; choose another '
+                             'name')
+    if plot is not None and plot.resolve() == table.resolve():
+        raise UsageError(f'--plot {plot}: this is the table; choose another name')
     model = load_robot(options)
     if options.params is not None:
         model = load_drives(model, options.params)
     gain = joint_vector(model, '--gain', options.gain, np.full(model.nv, GAIN))
     samples = read_samples(model, options.recording, reading_of(options))
     for note in samples.notes:
-        print(f'note: {note}', file=sys.stderr)
+        print(printable(f'note: {note}'), file=sys.stderr)
     with progress('replay') as update:
         replay = _replay(model, samples, gain, update)
     units = ['N m' if angular else 'N' for angular in model.angular]

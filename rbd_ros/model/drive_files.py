@@ -113,7 +113,8 @@ def load_drives(model: Model, path: str | PathLike[str]) -> Model:
     try:
         text = Path(path).read_bytes()
     except (OSError, TypeError, ValueError) as error:
-        raise ModelError(f'{printable(str(path), 300)} cannot be read: {error}') from None
+        why = getattr(error, 'strerror', None) or error
+        raise ModelError(f'{printable(str(path), 300)} cannot be read: {why}') from None
     try:
         found = {node: drives for node, parameters in _nodes(yaml.safe_load(text))
                  if (drives := _drives(parameters))}
