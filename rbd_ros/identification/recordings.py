@@ -190,7 +190,7 @@ class Recording:
             return text + (f"rename one that is alike, as in rename={{'{near[0]}': "
                            f"'{missing[0]}'}} (alike: {listed(near)})")
         return text + (f'recorded are {listed(self.joint_names)}: rename one of them, or lock the '
-                       'joint (with_locked_joints)')
+                       'joint (--lock, with_locked_joints)')
 
 
 def near_names(name: str, names: Iterable[str]) -> list[str]:

@@ -41,6 +41,8 @@ BOUNDED = 0.05
 POSES, SEED = 200, 0
 # A centre of mass is at most so many times as far away as half the distance between joints.
 FAR = 8.0
+# Nor further than so many times as it is in the model: arms with one joint are of any length.
+FURTHER = 2.0
 # Of the mass of the robot, what a load may be uncertain by.
 LIGHT = 0.01
 # Columns that take energy, and how the names of coefficients end that may be negative.
@@ -99,6 +101,9 @@ def verdict(model: Model, part: Partial, found: Identification | Payload,
     if len(still) == model.nv or not np.any(part.counts):
         return Verdict(False, ('the robot stands still: record it while all its joints move',),
                        figures)
+    if not np.any(part.squares):
+        return Verdict(False, ('all efforts are zero: record the torques of the drives, or their '
+                               'currents',), figures)
     figures['relative_error'] = error = _relative_error(part, found)
     if isinstance(found, Payload):
         reasons = _delays(samples) or _of_load(model, found)
@@ -249,8 +254,11 @@ def _of_robot(part: Partial, found: Identification, free: Identification,
             f'parameters, at a condition number of {figures["condition"]:.2g}: move further and '
             'faster, all joints at once')
     pi = found.pi.reshape(-1, 10)
-    far = [name for name, body in zip(body_names(model), pi)
-           if np.linalg.norm(body[1:4]) > FAR * body_size(model) * abs(body[0])]
+    described = found.parameters.values[:pi.size].reshape(-1, 10)
+    far = [name for name, body, before in zip(body_names(model), pi, described)
+           if np.linalg.norm(body[1:4]) > abs(body[0]) * max(
+               FAR * body_size(model), FURTHER * np.linalg.norm(before[1:4])
+               / max(before[0], np.finfo(float).tiny))]
     if far:
         reasons.append(f'the centre of mass of {listed(far)} is further away than a link reaches: '
                        'look whether a load, a cable or a contact pulls there')

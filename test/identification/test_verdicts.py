@@ -194,6 +194,42 @@ def test_parameters_at_their_bounds_are_named(arm):
     check_reason(found, 'a robot that can exist', 'out of bounds', '.armature')
 
 
+def pendulum(length):
+    """Return an arm with one joint, which may be of any length."""
+    return (rbd_ros.ModelBuilder('pendulum').link('base')
+            .link('rod', mass=1.0, com=(0, 0, length), inertia=0.1 * np.eye(3))
+            .joint('swing', 'revolute', 'base', 'rod', axis=(0, 1, 0)).build())
+
+
+def test_centres_of_mass_that_are_further_away_than_any_link_are_named():
+    long = pendulum(1.0)
+    for true in (pendulum(1.1), pendulum(0.9)):
+        assert judge(long, measured.recording(true, 1)).reasons == ()
+    # A robot that can exist has more mass in place of that.
+    short = pendulum(0.1)
+    samples = prepare(short, measured.recording(long, 1))
+    part = identification.partial(short, samples)
+    found = identification.fit(short, part, consistent=False)
+    check_reason(verdict(short, part, found, samples),
+                 'the centre of mass of rod is further away than a link reaches')
+
+
+def test_shares_of_saturation_are_of_the_time_that_joints_move(arm):
+    model, recording = arm
+    samples = prepare(model, recording)
+    part = identification.partial(model, samples)
+    found = identification.fit(model, part)
+    part = replace(part, moving=part.moving // 2, saturated=part.moving // 20)
+    check_reason(verdict(model, part, found, samples), 'drives were at their limits', '(10 %)')
+
+
+def test_efforts_that_are_all_zero_are_named(arm):
+    model, recording = arm
+    found = judge(model, replace(recording, effort=0.0 * recording.effort))
+    check_reason(found, 'all efforts are zero')
+    assert np.all(np.isfinite(list(found.figures.values())))
+
+
 def loads(model, recording, link):
     """Return the load that a recording shows, and what is believed of it."""
     samples = prepare(model, recording)
