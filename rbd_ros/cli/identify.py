@@ -17,6 +17,7 @@ import json
 from math import isfinite
 from operator import itemgetter
 from pathlib import Path
+import sys
 from typing import Any, NamedTuple
 import warnings
 
@@ -34,14 +35,16 @@ from rbd_ros.identification.pipeline import (check_workers, compare_recording, d
 from rbd_ros.identification.report import Comparison, identification_report, Row
 from rbd_ros.identification.residuals import write_residuals
 from rbd_ros.identification.signals import Samples
-from rbd_ros.identification.verdicts import Verdict, verdict
+from rbd_ros.identification.verdicts import BOUNDED, UNEXPLAINED, Verdict, verdict
 from rbd_ros.model.drive_files import load_drives, save_drives
+from rbd_ros.model.drives import COLUMNS
 from rbd_ros.model.inertial import body_names, parameters_of_inertia
 from rbd_ros.model.model import Model
 from rbd_ros.model.modifications import with_payload
 from rbd_ros.model.se3 import inertia_matrix
 from rbd_ros.model.urdf_writer import save_urdf
-from rbd_ros.whole_files import whole_files
+from rbd_ros.texts import listed, printable
+from rbd_ros.whole_files import check_places, whole_files
 
 FILES = ('robot.urdf', 'dynamics.param.yaml', 'identification.json', 'report.html')
 # Done, but not to be believed.
@@ -83,21 +86,30 @@ def run(options: argparse.Namespace) -> int:
     if options.payload is not None and options.params is None:
         raise UsageError('--payload: give --params too, with the friction and rotors of the '
                          'robot; without them the load would be blamed for both')
+    reduce = _reduction(options)
+    check_places(*(Path(options.output, name) for name in FILES))
+    if options.residuals is not None:
+        if Path(options.residuals).suffix != '.parquet':
+            raise UsageError(f'--residuals {options.residuals}: the name must end in .parquet')
+        check_places(options.residuals)
     model = load_robot(options)
     if options.params is not None:
         model = load_drives(model, options.params)
     reading = reading_of(options)
-    paths, kept = list(options.recordings), list(options.validate)
+    paths, kept = _different(options.recordings, options.validate)
     spread: dict[str, Any] = {
         'workers': default_workers(paths + kept) if options.workers is None
         else check_workers(options.workers), 'scheduler': options.scheduler}
 
     with progress('reading recordings') as update:
         parts = dict(map_recordings(bound(reduce_recording, model=model, reading=reading,
-                                          reduce=_reduction(options)), paths, progress=update,
-                                    **spread))
+                                          reduce=reduce), paths, progress=update, **spread))
     reduced = [parts[k] for k in range(len(paths))]
     excerpts = [excerpt for _, excerpt in reduced]
+    notes = {path: list(one.notes) for path, one in zip(paths, excerpts)}
+    for path, told in notes.items():
+        for note in told:
+            print(printable(f'note: {path}: {note}'), file=sys.stderr)
     answer = _answer(options, model, merge(*(part for part, _ in reduced)), excerpts)
     compare = bound(compare_recording, urdf=model, fit=answer.model)
     with progress('comparing') as update:
@@ -112,7 +124,8 @@ def run(options: argparse.Namespace) -> int:
                 compared[len(paths) + k] = error, comparison._replace(
                     name=f'{comparison.name} (validation)')
     errors, comparisons = zip(*(one for _, one in sorted(compared.items(), key=itemgetter(0))))
-    result = _result(model, answer, paths, kept, errors, comparisons)
+    answer = _judged(answer, kept, errors[len(paths):])
+    result = {**_result(model, answer, paths, kept, errors, comparisons), 'notes': notes}
     with whole_files(*(Path(options.output, name) for name in FILES)) as drafts:
         with warnings.catch_warnings():
             # What URDF cannot say is in the second file.
@@ -122,13 +135,33 @@ def run(options: argparse.Namespace) -> int:
         drafts[2].write_text(json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False)
                              + '\n', encoding='utf-8')
         drafts[3].write_text(identification_report(
-            f'{model.name}: identified from {len(paths)} recordings', model.velocity_names,
+            f'{model.name}: identified from '
+            + (paths[0] if len(paths) == 1 else f'{len(paths)} recordings'), model.velocity_names,
             ['N m' if angular else 'N' for angular in model.angular], comparisons, answer.rows,
             answer.verdict.believable, answer.verdict.reasons), encoding='utf-8')
     if options.residuals is not None:
         with whole_files(options.residuals) as drafts:
             write_residuals(drafts[0], model.name, model.velocity_names, comparisons)
     return _tell(result, options.output)
+
+
+def _different(recordings: Sequence[str], validate: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the recordings, each once: twice the same would look twice as certain."""
+    kept = list(dict.fromkeys(validate))
+    by_place: dict[Path, str] = {}
+    for path in recordings:
+        place = Path(path).resolve()
+        if place in by_place:
+            _warn(f'{path} is named twice, and counts once')
+        by_place.setdefault(place, path)
+    for path in kept:
+        if Path(path).resolve() in by_place:
+            _warn(f'{path} is validated by itself, which says little: keep another one back')
+    return list(by_place.values()), kept
+
+
+def _warn(text: str) -> None:
+    print(printable(f'warning: {text}'), file=sys.stderr)
 
 
 class _Answer(NamedTuple):
@@ -144,8 +177,20 @@ def _reduction(options: argparse.Namespace) -> Callable[..., Partial]:
     """Return what is done with the samples of each recording."""
     if options.payload is not None:
         return bound(payload_partial, link=options.payload)
-    friction = () if options.friction == 'none' else tuple(options.friction.split(','))
-    return bound(partial, friction=friction, rotors=not options.no_rotors)
+    return bound(partial, friction=_friction(options.friction), rotors=not options.no_rotors)
+
+
+def _friction(text: str) -> tuple[str, ...]:
+    """Return the names in the option --friction."""
+    if text.strip() == 'none':
+        return ()
+    names, known = [word.strip() for word in text.split(',')], [*COLUMNS]
+    known.remove('rotor')
+    for name in names:
+        if name not in known:
+            raise UsageError(f"--friction: there is no '{printable(name, 100)}', only "
+                             f'{listed(known)}; or none alone')
+    return tuple(dict.fromkeys(names))
 
 
 def _answer(options: argparse.Namespace, model: Model, part: Partial, excerpts: list[Samples]
@@ -170,6 +215,20 @@ def _answer(options: argparse.Namespace, model: Model, part: Partial, excerpts: 
         {'payload': {'link': options.payload, 'mass': load.mass, 'com': load.com.tolist(),
                      'inertia': load.inertia.tolist(),
                      'mass_deviation': float(load.deviation[0])}})
+
+
+def _judged(answer: _Answer, kept: Sequence[str], errors: Sequence[Errors]) -> _Answer:
+    """Return the answer with what recordings that were kept back say against it."""
+    reasons = list(answer.verdict.reasons)
+    for path, one in zip(kept, errors):
+        before, after = one.relative(one.urdf), one.relative(one.fit)
+        if after > UNEXPLAINED or after ** 2 > before ** 2 + BOUNDED ** 2:
+            reasons.append(
+                f'{path} is not explained: {100.0 * after:.3g} % of its torques are left by the '
+                f'identified robot, {100.0 * before:.3g} % by the URDF; look at the sign and unit '
+                'of its efforts, and whether the robot and its load were the same')
+    return answer._replace(verdict=answer.verdict._replace(
+        believable=not reasons, reasons=tuple(reasons)))
 
 
 def _result(model: Model, answer: _Answer, paths: Sequence[str], kept: Sequence[str],

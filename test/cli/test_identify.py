@@ -3,9 +3,13 @@
 """``rbd_ros identify``: from recordings of a robot that Pinocchio simulates to files, and back."""
 
 import json
+import os
+from pathlib import Path
 import re
+import signal
+import time
 
-from command_line import code_of, one_line
+from command_line import code_of, one_line, running
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -181,16 +185,49 @@ def still(t, q, v, tau):
     return t, q[:1] + np.zeros_like(q), 0.0 * v, tau[:1] + np.zeros_like(q)
 
 
+def none(t, q, v, tau):
+    return t, q, v, 0.0 * tau
+
+
 @pytest.mark.parametrize('change, reason', [
-    (negated, 'wrong sign'), (degrees, 'degrees'), (exchanged, 'exchanged'),
-    (late, 's later than positions'), (still, 'stands still')])
+    (none, 'all efforts are zero'), (negated, 'wrong sign'), (degrees, 'degrees'),
+    (exchanged, 'exchanged'), (late, 's later than positions'), (still, 'stands still')])
 def test_mistakes_are_done_but_not_believable(tmp_path, capsys, change, reason):
     path = record(tmp_path / 'run.csv', true_robot(), change=change)
     assert code_of('identify', URDF, path, '-o', str(tmp_path / 'out')) == 2
     reasons = content(tmp_path / 'out')['reasons']
     assert any(reason in one for one in reasons), reasons
+    assert not any('inf' in one or 'nan' in one for one in reasons)
     printed = capsys.readouterr().out
     assert all(f'not believable: {one}' in printed for one in reasons)
+
+
+def test_a_recording_kept_back_that_is_not_explained_is_not_believable(found, tmp_path):
+    _, paths, _ = found
+    other = record(tmp_path / 'other.csv', true_robot(), 5, change=negated)
+    assert code_of('identify', URDF, paths[0], '--validate', paths[2], other,
+                   '-o', str(tmp_path / 'out')) == 2
+    result = content(tmp_path / 'out')
+    assert result['verdict'] == 'not believable'
+    reason, = result['reasons']
+    assert reason.startswith(f'{other} is not explained: 2')
+    assert reason in (tmp_path / 'out' / 'report.html').read_text(encoding='utf-8')
+
+
+def test_a_recording_counts_once_and_notes_are_told(tmp_path, capsys):
+    gap = record(tmp_path / 'gap.csv', true_robot(), change=lambda t, *rest: [
+        x[(t < 10.0) | (t > 11.0)] for x in (t, *rest)])
+    assert code_of('identify', URDF, gap, gap, '--validate', gap, '-o', str(tmp_path / 'a'),
+                   '--workers', '1') == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert {f'warning: {gap} is named twice, and counts once',
+            f'warning: {gap} is validated by itself, which says little: keep another one back'
+            } <= set(lines)
+    result = content(tmp_path / 'a')
+    assert result['recordings'] == [gap]
+    assert result['notes'][gap]
+    assert [line for line in lines if line.startswith('note: ')] == [
+        f'note: {gap}: {note}' for note in result['notes'][gap]]
 
 
 def test_the_load_alone_is_found_when_the_robot_is_known(found, tmp_path):
@@ -218,15 +255,20 @@ def test_a_load_needs_the_drives(found, capsys):
 
 def test_what_is_refused_writes_nothing(found, tmp_path, capsys):
     _, paths, _ = found
+    (tmp_path / 'file').touch()
     for arguments, message in (
+            ((paths[0], '-o', str(tmp_path / 'file')), 'file is not a directory'),
+            ((paths[0], '-o', str(tmp_path / 'file' / 'deeper')), 'file is not a directory'),
+            ((paths[0], '--residuals', 'x.csv'), '.parquet'),
+            ((paths[0], '--friction', 'viscous,none'), "'none'"),
             ((str(tmp_path / 'none.csv'),), 'no such file'),
             ((paths[0], '--friction', 'magic'), 'magic'),
             ((paths[0], '--rename', 'knee=elbow_joint'), 'knee'),
             ((paths[0], '--workers', '0'), 'workers'),
             ((paths[0], '--from', '30', '--to', '10'), 'no states')):
-        assert code_of('identify', URDF, *arguments, '-o', str(tmp_path / 'out')) == 1
+        assert code_of('identify', URDF, '-o', str(tmp_path / 'out'), *arguments) == 1
         assert message in one_line(capsys)
-    assert not list(tmp_path.iterdir())
+    assert list(tmp_path.iterdir()) == [tmp_path / 'file']
 
 
 def delayed(t, q, v, tau):
@@ -267,13 +309,59 @@ def test_a_worker_that_dies_has_its_recordings_done_by_another(tmp_path):
 
 def _die_once(path):
     """Return the last letter of a path; the first process that comes to 3 is killed."""
-    import os
-    import pathlib
-    import signal
-
     if path.endswith('3'):
-        mark = pathlib.Path(path).with_name('died')
+        mark = Path(path).with_name('died')
         if not mark.exists():
             mark.touch()
             os.kill(os.getpid(), signal.SIGKILL)
     return path[-1]
+
+
+LONG_WORK = """
+import pathlib, sys, time
+from rbd_ros.identification.pipeline import map_recordings
+
+def work(path):
+    pathlib.Path(path).touch()
+    time.sleep(600.0)
+
+if __name__ == '__main__':
+    print('ready', flush=True)
+    try:
+        list(map_recordings(work, sys.argv[1:], workers=2))
+    except KeyboardInterrupt:
+        sys.exit(130)
+"""
+
+
+@pytest.mark.parametrize('at_work', [False, True])
+@pytest.mark.parametrize('everyone', [False, True])
+def test_ctrl_c_ends_the_workers_without_a_word(tmp_path, everyone, at_work):
+    """As they start and as they work, whether Ctrl-C reaches all processes or the first alone."""
+    script, marks = tmp_path / 'work.py', [tmp_path / 'a', tmp_path / 'b']
+    script.write_text(LONG_WORK, encoding='utf-8')
+    with running(str(script), *map(str, marks)) as process:
+        assert process.stdout.readline() == 'ready\n'
+        assert wait_for(lambda: len(children(process.pid)) >= 3)        # one watches the others
+        assert not at_work or wait_for(lambda: all(mark.exists() for mark in marks))
+        started = children(process.pid)
+        for one in [*(started if everyone else ()), process.pid]:
+            os.kill(one, signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (130, '')
+    assert wait_for(lambda: not any(Path(f'/proc/{one}').exists() for one in started))
+
+
+def children(pid):
+    """Return the processes that a process has started."""
+    return [int(x) for x in Path(f'/proc/{pid}/task/{pid}/children').read_text('utf-8').split()]
+
+
+def wait_for(condition):
+    """Return whether something happens in a minute."""
+    end = time.monotonic() + 60.0
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
