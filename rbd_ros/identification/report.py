@@ -127,7 +127,8 @@ def identification_report(title: str, joint_names: Sequence[str], units: Sequenc
             [label for unit in units for label in ('samples', f'{unit}/√Hz')],
             partial(_residual, comparison, units), columns=2))
     body.append('<h2>Friction</h2>')
-    body.append(_picture(figure, joint_names, units, partial(_friction, comparisons), columns=3))
+    body.append(_picture(figure, joint_names, units, partial(_friction, comparisons, units),
+                         columns=3))
     body.append('<h2>Parameters</h2>')
     body.append(_table(('parameter', 'unit', 'URDF', 'identified', 'standard deviation'), (
         (row.name, row.unit, f'{row.urdf:.5g}', f'{row.fit:.5g}', f'{row.deviation:.2g}')
@@ -249,7 +250,7 @@ def _picture(figure: Callable[..., Any], names: Sequence[str], units: Sequence[s
 
 def _traces(c: Comparison, axes: Any, k: int) -> None:
     every = slice(None, None, max(1, len(c.time) // POINTS))
-    axes.plot(c.time[every], c.measured[every, k], color='#888', lw=1.6, label='measured')
+    axes.plot(c.time[every], c.measured[every, k], color='#bbb', lw=2.5, label='measured')
     axes.plot(c.time[every], c.urdf[every, k], color='#d08a00', lw=0.8, label='URDF')
     axes.plot(c.time[every], c.fit[every, k], color='#0055aa', lw=0.8, label='identified')
     axes.set_xlabel('s', fontsize=8)
@@ -272,7 +273,7 @@ def _residual(c: Comparison, units: Sequence[str], axes: Any, number: int) -> No
     axes.set_xlabel('Hz', fontsize=8)
 
 
-def _friction(comparisons: Sequence[Comparison], axes: Any, k: int) -> None:
+def _friction(comparisons: Sequence[Comparison], units: Sequence[str], axes: Any, k: int) -> None:
     """Draw efforts less those of the rigid bodies, and the identified friction, over speed."""
     for c in comparisons:
         use = np.flatnonzero(c.usable[:, k])
@@ -281,4 +282,4 @@ def _friction(comparisons: Sequence[Comparison], axes: Any, k: int) -> None:
         axes.plot(speed, (c.measured - c.fit + c.friction)[use, k], '.', ms=1, color='#aaa')
         order = np.argsort(speed)
         axes.plot(speed[order], c.friction[use, k][order], color='#0055aa', lw=1.2)
-    axes.set_xlabel('velocity', fontsize=8)
+    axes.set_xlabel('rad/s' if units[k] == 'N m' else 'm/s', fontsize=8)

@@ -1,0 +1,185 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Reports, tables of residuals and sums of errors: that each number is what it says."""
+
+import re
+
+from matplotlib.figure import Figure
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros import batch
+from rbd_ros.identification import pipeline, prepare, Recording, report
+from rbd_ros.identification.report import Comparison, identification_report, replay_report, Row
+from rbd_ros.identification.residuals import write_residuals
+from rbd_ros.model import with_friction
+from robots import example_urdf, load_quietly
+
+JOINTS, UNITS = ('turns', 'slides'), ('N m', 'N')
+RATE, SECONDS = 100.0, 20.0
+# Hz, of a hum in what is left of the first joint.
+HUM = 7.0
+
+
+@pytest.fixture
+def figures(monkeypatch):
+    """Return the figures that are drawn from now on."""
+    drawn = []
+
+    def draw(**options):
+        drawn.append(Figure(**options))
+        return drawn[-1]
+
+    monkeypatch.setattr(report, '_matplotlib', lambda: draw)
+    return drawn
+
+
+@pytest.fixture(scope='module')
+def comparison():
+    """Return a recording in which every number can be told from every other."""
+    t = np.arange(0.0, SECONDS, 1.0 / RATE)
+    velocity = np.stack((np.cos(t), 0.3 * np.cos(1.7 * t)), axis=1)
+    friction = 2.0 * np.sign(velocity)
+    fit = np.stack((10.0 * np.sin(t), 5.0 * np.sin(2.0 * t)), axis=1) + friction
+    left = np.stack((np.sin(2.0 * np.pi * HUM * t), 0.1 * np.cos(3.0 * t)), axis=1)
+    usable = np.abs(velocity) > (0.5, 0.1)
+    # What is not usable must not count.
+    measured = fit + left + np.where(usable, 0.0, 100.0)
+    return Comparison('run.csv', t, velocity, measured, 0.5 * fit, fit, friction, usable,
+                      np.array([0.5, 0.1]))
+
+
+def cells(text, number=0):
+    """Return the rows of a table."""
+    table = re.findall(r'<table>(.*?)</table>', text)[number]
+    return [re.findall(r'<td>(.*?)</td>', row) for row in re.findall(r'<tr>(.*?)</tr>', table)][1:]
+
+
+def rms(x):
+    return f'{np.sqrt(np.mean(x ** 2)):.3g}'
+
+
+def test_an_identification_is_drawn_as_it_is(figures, comparison):
+    c = comparison
+    text = identification_report('<arm>', JOINTS, UNITS, [c], [Row('a/m', 'kg', 1.0, 2.0, 0.1)],
+                                 False, ['<why>'])
+    assert '<h1>&lt;arm&gt;</h1>' in text and '<li>&lt;why&gt;</li>' in text
+    assert cells(text) == [
+        [joint, 'run.csv', unit, *(rms(x[c.usable[:, k], k]) for x in (
+            c.measured, c.measured - c.urdf, c.measured - c.fit))]
+        for k, (joint, unit) in enumerate(zip(JOINTS, UNITS))]
+    assert cells(text, 1) == [['a/m', 'kg', '1', '2', '0.1']]
+
+    traces, residuals, curves = figures
+    for k, axes in enumerate(traces.axes):
+        drawn = {line.get_label(): line.get_xydata().T for line in axes.lines}
+        assert axes.get_title(loc='left') == JOINTS[k] and axes.get_ylabel() == UNITS[k]
+        for label, x in (('measured', c.measured), ('URDF', c.urdf), ('identified', c.fit)):
+            assert np.array_equal(drawn[label], (c.time, x[:, k]))
+
+    assert [axes.get_title(loc='left') for axes in residuals.axes] == [
+        'turns', 'turns', 'slides', 'slides']
+    for k, (histogram, spectrum) in enumerate(zip(residuals.axes[::2], residuals.axes[1::2])):
+        assert sum(bar.get_height() for bar in histogram.patches) == np.sum(c.usable[:, k])
+        assert histogram.get_xlabel() == UNITS[k]
+        assert spectrum.get_ylabel() == f'{UNITS[k]}/√Hz' and spectrum.get_xlabel() == 'Hz'
+        assert spectrum.lines[0].get_xdata()[-1] == pytest.approx(0.5 * RATE)
+
+    for k, axes in enumerate(curves.axes):
+        dots, curve = axes.lines
+        use = c.usable[:, k]
+        assert np.array_equal(dots.get_xydata(), np.stack((
+            c.velocity[use, k], (c.measured - c.fit + c.friction)[use, k]), axis=1))
+        assert set(map(tuple, curve.get_xydata())) == set(
+            zip(c.velocity[use, k], c.friction[use, k]))
+        assert axes.get_xlabel() == ('rad/s', 'm/s')[k] and axes.get_ylabel() == UNITS[k]
+
+
+def test_a_hum_stands_at_its_frequency(figures, comparison):
+    c = comparison
+    quiet = c._replace(measured=c.fit + np.sin(2.0 * np.pi * HUM * c.time)[:, None])
+    identification_report('arm', JOINTS, UNITS, [quiet], [], True, [])
+    frequency, amplitude = figures[1].axes[1].lines[0].get_data()
+    assert frequency[np.argmax(amplitude)] == pytest.approx(HUM, abs=RATE / report.SEGMENT)
+    # Parseval: its mean square is a half.
+    assert np.sum(amplitude ** 2) * frequency[0] == pytest.approx(0.5, rel=0.02)
+
+
+def test_residuals_are_those_of_their_joints(tmp_path, comparison):
+    from pyarrow import parquet
+
+    c, path = comparison, tmp_path / 'residuals.parquet'
+    write_residuals(path, 'arm', JOINTS, [c, c._replace(name='other')])
+    table = parquet.read_table(path).to_pydict()
+    assert list(table) == ['robot', 'recording', 'joint', 'time', 'velocity', 'measured', 'urdf',
+                           'fit', 'usable']
+    assert set(table['robot']) == {'arm'}
+    for k, joint in enumerate(JOINTS):
+        rows = [n for n, row in enumerate(zip(table['recording'], table['joint']))
+                if row == ('run.csv', joint)]
+        assert np.array_equal(np.array(table['time'])[rows], c.time)
+        for label in ('velocity', 'measured', 'urdf', 'fit', 'usable'):
+            assert np.array_equal(np.array(table[label])[rows], getattr(c, label)[:, k]), label
+
+
+# -- From a recording. ----------------------------------------------------------------------------
+
+@pytest.fixture(scope='module')
+def swing(tmp_path_factory):
+    """Return a robot, the same with friction, its motion and torques, and a table of them."""
+    from rbd_ros.identification import write_table
+
+    model = load_quietly(example_urdf('double_pendulum.urdf'))
+    true = with_friction(model, damping=[0.1, 0.2], friction=[0.3, 0.2])
+    t = np.arange(0.0, SECONDS, 1.0 / RATE)
+    q, v, a = (np.stack([w ** k * np.sin(w * t + 0.5 * np.pi * k) for w in (1.3, 2.1)], axis=1)
+               for k in range(3))
+    tau = batch.inverse_dynamics(true, q, v, a) + rbd_ros.friction_torques(true, v)
+    path = tmp_path_factory.mktemp('swing') / 'swing.csv'
+    names = [f'{joint}/{label}' for label in ('position', 'velocity', 'effort')
+             for joint in model.velocity_names]
+    write_table(path, ['time', *names], t, q, v, tau)
+    return model, true, Recording('swing', model.velocity_names, t, q, v, tau), path
+
+
+def test_errors_are_those_of_the_robot_that_they_name_where_it_moves(swing):
+    model, true, _, path = swing
+    errors, compared = pipeline.compare_recording(str(path), urdf=model, fit=true,
+                                                  reading=pipeline.Reading())
+    use = compared.usable
+    assert not np.all(use)
+    assert np.array_equal(errors.counts, use.sum(axis=0))
+    for k in range(2):
+        one, tau = use[:, k], compared.measured[:, k]
+        assert errors.torque[k] == pytest.approx(np.sum(tau[one] ** 2))
+        assert errors.urdf[k] == pytest.approx(np.sum((tau - compared.urdf[:, k])[one] ** 2))
+        assert errors.fit[k] == pytest.approx(np.sum((tau - compared.fit[:, k])[one] ** 2))
+    # Steps of friction pass the same filter as the efforts: the robot explains itself.
+    assert errors.relative(errors.fit) < 5e-3 < 0.1 < errors.relative(errors.urdf)
+    assert np.allclose(errors.rms(errors.fit), np.sqrt(errors.fit / errors.counts))
+
+
+def test_an_excerpt_is_of_the_middle(swing, monkeypatch):
+    model, _, _, path = swing
+    monkeypatch.setattr(pipeline, 'EXCERPT', 100)
+    reading = pipeline.Reading()
+    whole, excerpt = pipeline.reduce_recording(
+        str(path), model=model, reading=reading, reduce=lambda model, samples: samples)
+    first = (len(whole) - 100) // 2
+    for label in ('time', 'q', 'v', 'a', 'tau', 'usable', 'moving', 'saturated', 'segment'):
+        assert np.array_equal(getattr(excerpt, label), getattr(whole, label)[first:first + 100])
+
+
+def test_a_replay_is_drawn_as_it_is(figures, swing):
+    model, _, recording, _ = swing
+    samples = prepare(model, recording)
+    efforts, external = 0.7 * samples.tau, 0.1 * samples.tau + 1.0
+    text = replay_report('<arm>', JOINTS, UNITS, samples, efforts, external)
+    assert cells(text) == [
+        [joint, unit, *(rms(x[samples.usable[:, k], k]) for x in (
+            samples.tau, samples.tau - efforts, external))]
+        for k, (joint, unit) in enumerate(zip(JOINTS, UNITS))]
+    for k, axes in enumerate(figures[0].axes):
+        drawn = {line.get_label(): line.get_xydata().T for line in axes.lines}
+        for label, x in (('measured', samples.tau), ('model', efforts), ('external', external)):
+            assert np.array_equal(drawn[label], (samples.time, x[:, k]))
