@@ -114,6 +114,15 @@ def test_less_motion_shows_less(arm):
     assert deviation(0.02) > 10.0 * deviation(1.0)
 
 
+def test_joints_that_disagree_make_a_delay_uncertain(arm):
+    one, other = record(arm, noise=0.02), record(arm, 0.02, noise=0.02)
+    mixed = np.where(np.arange(arm.nv) % 2, one.effort, other.effort)
+    got = prepare(arm, replace(one, effort=mixed))
+    assert 0.0 < got.delay < 0.02
+    # Each of them is sure by a small part of a millisecond.
+    assert got.delay_deviation > 0.1 * 0.01
+
+
 def test_what_was_taken_off_is_not_found_again(arm, loaded):
     got = prepare(arm, record(loaded, 0.03, viscous=5.0, noise=0.005))
     assert got.delay_removed > 0.029

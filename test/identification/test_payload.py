@@ -42,6 +42,16 @@ def test_a_load_is_found_again(name, link):
     assert relative_error(same.com, load.com) < RECOVERED
 
 
+def test_what_is_left_is_that_of_the_robot_with_the_load():
+    model = arm()
+    some = measured.samples(rbd_ros.with_payload(model, 'tool0', *LOAD), 4, 3.0, noise=0.05)
+    load = identification.fit_payload(model, identification.payload_partial(model, 'tool0', some))
+    found = rbd_ros.with_payload(model, 'tool0', *load[:3])
+    left = some.tau - measured.efforts(found, some.q, some.v, some.a)
+    expected = [np.sqrt(np.mean(left[use, k] ** 2)) for k, use in enumerate(some.usable.T)]
+    assert relative_error(load.residual, expected) < RECOVERED
+
+
 def test_two_recordings_of_a_load_are_better_than_one():
     model = arm()
     loaded = rbd_ros.with_payload(model, 'tool0', *LOAD)

@@ -136,11 +136,12 @@ def test_a_cutoff_that_is_given_is_taken(arm):
         one.effort)
 
 
-def test_a_delay_that_is_given_is_taken_off(arm):
+@pytest.mark.parametrize('delay', [0.03, 0.8, -0.8])
+def test_a_delay_that_is_given_is_taken_off(arm, delay):
     follow, time = motion(), times()
     late, right = (prepare(arm, recorded(arm, follow, time, delay=x), cutoff=5.0, delay=x)
-                   for x in (0.03, 0.0))
-    assert late.delay == late.delay_removed == 0.03 and late.delay_deviation == 0.0
+                   for x in (delay, 0.0))
+    assert late.delay == late.delay_removed == delay and late.delay_deviation == 0.0
     inner = np.any(late.usable, axis=1)
     assert largest((late.tau - right.tau)[inner]) < EDGES * largest(right.tau)
 
