@@ -209,6 +209,11 @@ def test_a_recording_kept_back_that_is_not_explained_is_not_believable(found, tm
                    '-o', str(tmp_path / 'out')) == 2
     result = content(tmp_path / 'out')
     assert result['verdict'] == 'not believable'
+    error = result['relative_error']
+    assert error['fit'] < 0.05 and error['validation'][paths[2]] < 0.05
+    assert error['validation'][other] > 1.9
+    assert all(joint['fit'] < NOISE < joint['validation'][other]
+               for joint in result['per_joint'].values())
     reason, = result['reasons']
     assert reason.startswith(f'{other} is not explained: 2')
     assert reason in (tmp_path / 'out' / 'report.html').read_text(encoding='utf-8')
@@ -230,7 +235,17 @@ def test_a_recording_counts_once_and_notes_are_told(tmp_path, capsys):
         f'note: {gap}: {note}' for note in result['notes'][gap]]
 
 
-def test_the_load_alone_is_found_when_the_robot_is_known(found, tmp_path):
+def test_a_delay_of_a_recording_kept_back_is_not_fitted(found, tmp_path):
+    _, paths, _ = found
+    behind = record(tmp_path / 'behind.csv', true_robot(), 2, change=lambda t, q, v, tau: (
+        t[8:], q[8:], v[8:], tau[:-8]))
+    assert code_of('identify', URDF, paths[0], '--validate', behind, '--workers', '1',
+                   '-o', str(tmp_path / 'out')) in {0, 2}
+    error = content(tmp_path / 'out')['relative_error']
+    assert error['validation'][behind] > 3.0 * error['fit']
+
+
+def test_the_load_alone_is_found_when_the_robot_is_known(found, tmp_path, capsys):
     home, _, _ = found
     robot = true_robot()
     load = pin.Inertia(1.5, np.array([0.02, 0.05, -0.03]), 0.004 * np.eye(3))
@@ -241,6 +256,9 @@ def test_the_load_alone_is_found_when_the_robot_is_known(found, tmp_path):
                    '-o', str(tmp_path / 'out')) == 0
     found_load = content(tmp_path / 'out')['payload']
     assert abs(found_load['mass'] - 1.5) < 0.05
+    # Two standard deviations are 95 %.
+    assert (f"within {2.0 * found_load['mass_deviation']:.2g} kg (95 %)"
+            in capsys.readouterr().out)
     assert np.allclose(found_load['com'], load.lever, atol=0.01)
     model = rbd_ros.load_urdf(tmp_path / 'out' / 'robot.urdf', strict=True)
     before = rbd_ros.load_urdf(home / 'out' / 'robot.urdf')

@@ -80,6 +80,17 @@ def test_efforts_of_the_wrong_sign_are_named(arm, options):
             assert (name in found.reasons[0]) == (k in wrong)
 
 
+def test_friction_that_drives_a_little_is_no_wrong_sign(arm):
+    model, _ = arm
+    t, q, v, a = measured.swing(model, np.random.default_rng(1), 20.0, 200.0)
+    tau = measured.efforts(model, q, v, a)
+    size = np.sqrt(np.mean(tau ** 2, axis=0) / np.mean(v ** 2, axis=0))
+    for share, wrong in ((0.01, False), (0.2, True)):
+        found = judge(model, identification.Recording(
+            'push', model.velocity_names, t, q, v, tau - share * size * v))
+        assert any('wrong sign' in reason for reason in found.reasons) == wrong
+
+
 def test_degrees_are_named(arm):
     model, recording = arm
     check_reason(judge(model, replace(recording, position=np.degrees(recording.position),
