@@ -62,6 +62,8 @@ class EffortConvention:
         return self._constants(self.command_constants, names)
 
     def _constants(self, constants: Sequence[float], names: Sequence[str]) -> np.ndarray:
+        if not constants:
+            return np.ones(len(names))
         by_name = dict(zip(self.joints, constants))
         return np.array([by_name.get(name, 1.0) for name in names], float)
 

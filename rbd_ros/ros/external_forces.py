@@ -7,7 +7,7 @@ The invariant, after any sequence of calls:
 
 1. What is said is what an observer of the present robot says that was given, since it was last
    reset, complete states alone, each later than the last one and by at most `LONGEST_GAP`, all
-   with efforts and velocities.
+   with efforts and velocities. States that are late by no more than that are left out.
 2. Nothing is said before it has been given `SETTLED` of its time constants of them.
 3. There is a contact only by thresholds that were given, or found by a calibration that was asked
    for and has been completed for a robot of the same description.
@@ -84,6 +84,7 @@ class ExternalForces:
         self._detector: ContactDetector | None = None
         self._torques = np.zeros(0)
         self._contact = False
+        self._origin: int | None = None
         self._start_again('the observer is settling')
 
     def configure(self, settings: ForceSettings) -> None:
@@ -100,7 +101,6 @@ class ExternalForces:
 
     def _start_again(self, why_not: str) -> None:
         self._time: float | None = None
-        self._origin = 0
         self._observed = 0.0
         self._contact = False
         self.why_not = why_not
@@ -168,15 +168,15 @@ class ExternalForces:
         """Return the time of a state, s, small enough for its nanoseconds to count."""
         if not (stamp.sec or stamp.nanosec):
             return self._clocks.age_time()
-        if self._time is None:
+        if self._origin is None:
             self._origin = stamp.sec
         return stamp.sec - self._origin + 1e-9 * stamp.nanosec
 
     def _observe(self, t: float, q: np.ndarray, v: np.ndarray, torques: np.ndarray) -> None:
         step = 0.0 if self._time is None else t - self._time
-        if self._time is not None and step <= 0.0:
+        if self._time is not None and -LONGEST_GAP <= step <= 0.0:
             return          # of other joints, or late
-        if step > LONGEST_GAP:
+        if abs(step) > LONGEST_GAP:
             self._start_again('the observer begins again after a gap in the states')
             step = 0.0
         self._torques = self._observer.update(t, q, v, torques)

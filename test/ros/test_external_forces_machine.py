@@ -90,7 +90,7 @@ class ForceMachine(RuleBasedStateMachine):
             self.thresholds = np.full(self.robot.model.nv, self.given[0]) if self.given else None
 
     @rule(seed=st.integers(0, 99), times=st.sampled_from([1, 3, 30]),
-          pause=st.sampled_from([0, 1, 1, 1, 1, 6, 25, 40, -3]),
+          pause=st.sampled_from([0, 1, 1, 1, 1, 6, 25, 40, -3, -40]),
           lost=st.sampled_from(['none'] * 12 + ['effort', 'velocity']),
           size=st.sampled_from([0.0, 0.0, 30.0, 300.0]))
     def states(self, seed, times, pause, lost, size):
@@ -117,9 +117,10 @@ class ForceMachine(RuleBasedStateMachine):
         if lost != 'none':
             self.accepted, self.touched = [], None
             return
-        if self.accepted and self.now <= self.accepted[-1][0]:
+        step = self.now - self.accepted[-1][0] if self.accepted else 1.0
+        if -GAP <= step <= 0.0:
             return
-        if self.accepted and self.now - self.accepted[-1][0] > GAP:
+        if abs(step) > GAP:
             self.accepted, self.touched = [], None
         self.accepted.append((self.now, q, v, tau))
         if self.accepted[-1][0] - self.accepted[0][0] < SETTLED:

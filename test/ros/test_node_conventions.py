@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What efforts mean, loads and mounting as parameters, on the node in this process."""
 
+from pathlib import Path
+
 from geometry_msgs.msg import Vector3, Vector3Stamped
 from harness import at, Harness, ros, said
 import numpy as np
@@ -11,6 +13,7 @@ import rbd_ros
 from rbd_ros.model.se3 import rotation_from_rpy
 from rbd_ros.ros.report import OK, WARN
 from robots import example_urdf, load_quietly, random_state, relative_error
+import yaml
 
 # The node hands the library's numbers on: rounding alone may differ, where sums are ordered anew.
 AGREEMENT = 1e-9
@@ -181,6 +184,32 @@ def test_conventions_that_cannot_be_are_refused_by_name(values, message):
         node.settle()
     assert message in node.node.report.last_error
     node.close()
+
+
+# What each robot measures and takes, and whether friction is in what it measures; the files say
+# where that is written.
+PRESETS = {'generic': ('full', 'full', True), 'ur': ('without_gravity', 'without_gravity', True),
+           'franka': ('full', 'without_gravity', False),
+           'kuka_fri': ('full', 'without_gravity', False), 'kinova': ('full', 'full', False)}
+
+
+@pytest.mark.parametrize('robot', PRESETS)
+def test_the_node_takes_the_files_of_robots_and_they_name_their_sources(harness, robot):
+    text = (Path(__file__).parents[2] / 'config' / 'robots' / f'{robot}.yaml').read_text()
+    assert 'https://' in text.partition('/**:')[0]
+    given = yaml.safe_load(text)['/**']['ros__parameters']['effort_convention']
+    node = harness(**convention(**given))
+    found = node.node.parameters.effort_convention
+    assert (found.states, found.commands, found.states_have_friction) == PRESETS[robot]
+    q, v, _ = random_state(MODEL, 1)
+    commands = np.array(node.answer(NAMES, q, v, topic='~/effort_commands').data)
+    g = rbd_ros.gravity_torques(MODEL, q)
+    assert np.allclose(commands, g if PRESETS[robot][1] == 'full' else 0.0, rtol=1e-9)
+
+
+def test_every_file_of_a_robot_is_tested():
+    files = (Path(__file__).parents[2] / 'config' / 'robots').glob('*')
+    assert {path.name for path in files} == {f'{robot}.yaml' for robot in PRESETS}
 
 
 # -- Load and mounting. ---------------------------------------------------------------------------
