@@ -73,14 +73,14 @@ class TrajectoryService:
             coriolis = batch.inverse_dynamics(model, q, found.velocity, still) - g
             efforts = (convention.without_own(found.effort, g, coriolis)
                        / convention.constants_of_commands(model.velocity_names))
-            response.trajectory = JointTrajectory(header=trajectory.header,
-                                                  joint_names=order.names, points=[
-                JointTrajectoryPoint(
-                    positions=point.positions, velocities=order.write(velocity),
-                    accelerations=order.write(acceleration), effort=order.write(effort),
-                    time_from_start=point.time_from_start)
+            filled = [JointTrajectoryPoint(
+                positions=point.positions, velocities=order.write(velocity),
+                accelerations=order.write(acceleration), effort=order.write(effort),
+                time_from_start=point.time_from_start)
                 for point, velocity, acceleration, effort in zip(
-                    points, found.velocity, found.acceleration, efforts)])
+                    points, found.velocity, found.acceleration, efforts)]
+            response.trajectory = JointTrajectory(header=trajectory.header,
+                                                  joint_names=order.names, points=filled)
             beyond = (np.any(np.abs(found.effort) > (1.0 + TOLERANCE) * model.effort_limit, axis=0)
                       | np.any(np.abs(found.velocity) > (1.0 + TOLERANCE) * model.velocity_limit,
                                axis=0))
