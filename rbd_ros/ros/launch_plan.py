@@ -142,6 +142,9 @@ def plan(values: Mapping[str, str],
     if _truth(values, 'sim', empty=is_demo):
         if text is None:
             raise LaunchError('sim:=true needs the model that it simulates: model:=robot.urdf')
+        if values['robot']:
+            raise LaunchError('robot: the simulated robot reports and takes full torques, and '
+                              'adds none by itself: leave robot out, or sim:=false')
         start = {'initial_positions': list(DEMO_POSITIONS)} if is_demo else {}
         processes.append(Process(
             'rbd_ros', 'simulated_robot', None, ({**given, **common, **start},),

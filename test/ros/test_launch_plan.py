@@ -112,7 +112,7 @@ def test_several_parameter_files_are_given_in_their_order(tmp_path):
 
 @pytest.mark.parametrize('robot', ['franka', 'generic', 'kinova', 'kuka_fri', 'ur'])
 def test_the_convention_of_a_robot_comes_before_the_files_that_count_more(robot):
-    node = start(robot=robot)['dynamics_node']
+    node = start(robot=robot, sim='false')['dynamics_node']
     first, second, _ = node.parameters
     assert Path(first).parts[-3:] == ('config', 'robots', f'{robot}.yaml')
     assert Path(second).name == 'dynamics.param.yaml'
@@ -121,6 +121,12 @@ def test_the_convention_of_a_robot_comes_before_the_files_that_count_more(robot)
                           for path in (first, second))
     assert set(of_robot) == {'effort_convention'}
     assert not any(name.startswith('effort_convention') for name in defaults)
+
+
+def test_a_simulated_robot_adds_no_gravity_by_itself(arm):
+    with pytest.raises(LaunchError, match='the simulated robot reports and takes full torques'):
+        start(model=str(arm), sim='true', robot='franka')
+    assert start(model=str(arm), robot='franka')
 
 
 def test_a_robot_that_is_not_known_is_refused_with_those_that_are():
