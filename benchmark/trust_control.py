@@ -37,8 +37,10 @@ PUSH = 10.0
 LOAD_MASS, LOAD_PLACE = 1.0, (0.0, 0.02, 0.05)
 # 1/s and 1/J of the adaptive law
 RATE, ADAPTATION = 10.0, 10.0
-# 1/s
-GAIN = 20.0
+# Of the observer: 1/s, and rad/s, so that noise at standstill does not switch its friction
+GAIN, SMOOTH = 20.0, 0.005
+# Least threshold of contact, as a share of friction, which nobody knows better
+LEAST = 0.1
 # s: when the push must have been found, and over which time it is read
 FOUND, READ = 0.2, 0.05
 # s of free motion
@@ -261,8 +263,8 @@ def adaptive(robot: Robot) -> Iterator[Line]:
 def observer(robot: Robot, free: float) -> Iterator[Line]:
     """Find pushes in motion, and none where there is none."""
     model = robot.model
-    observer = control.MomentumObserver(model, GAIN)
-    detector = control.ContactDetector(model, calibration_time=20.0)
+    observer = control.MomentumObserver(model, GAIN, smooth=SMOOTH)
+    detector = control.ContactDetector(model, calibration_time=20.0, least=LEAST * model.friction)
     samples: list[np.ndarray] = []
     contacts = [0, 0]                               # samples in contact, times that it began
 
