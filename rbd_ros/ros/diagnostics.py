@@ -11,6 +11,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
 from rbd_ros.ros.callbacks import guarded
 from rbd_ros.ros.clocks import Clocks
+from rbd_ros.ros.compensation import Law
 from rbd_ros.ros.current_robot import CurrentRobot
 from rbd_ros.ros.effort_check import EffortCheck
 from rbd_ros.ros.effort_commands import EffortCommands
@@ -59,6 +60,8 @@ class Health:
         The subscriptions, whose publishers are checked.
     commands : EffortCommands
         The commands.
+    law : Law
+        Computes their efforts.
     forces : ExternalForces
         The observer of external torques.
     check : EffortCheck
@@ -72,8 +75,9 @@ class Health:
 
     def __init__(self, node: Node, settings: HealthSettings, clocks: Clocks, current: CurrentRobot,
                  publishing: Publishing, subscriptions: Subscriptions, commands: EffortCommands,
-                 forces: ExternalForces, check: EffortCheck, report: Report, log: Log) -> None:
-        self._forces, self._check = forces, check
+                 law: Law, forces: ExternalForces, check: EffortCheck, report: Report,
+                 log: Log) -> None:
+        self._law, self._forces, self._check = law, forces, check
         self._node, self._settings, self._clocks = node, settings, clocks
         self._current, self._publishing, self._subscriptions = current, publishing, subscriptions
         self._commands, self._report, self._log = commands, report, log
@@ -113,7 +117,7 @@ class Health:
                  'model_changes': self._settings.model_changes}
         if robot is None:
             return facts
-        facts |= self._forces.facts()
+        facts |= self._forces.facts() | self._law.facts(robot, self._clocks.age_time())
         facts |= {'robot': robot.model.name, 'model id': str(robot.model_id),
                   'joints': listed(robot.model.velocity_names),
                   'command joints': listed(self._commands.joints),
@@ -181,6 +185,7 @@ class Health:
         if (settings.friction and robot is not None
                 and robot.velocity(settings.missing_velocity) is None):
             yield WARN, 'commands are without friction: velocities are not known'
+        yield from self._law.findings()
         beyond = self._commands.beyond_limits()
         if beyond:
             yield WARN, ('efforts beyond the limits of the URDF, '

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence      # noqa: I100
 from functools import partial, wraps
 from math import hypot
 from time import perf_counter
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from rbd_msgs.srv import FillEfforts, IdentifyPayload
 from rbd_ros.ros import parameters
@@ -23,12 +23,14 @@ from rbd_ros.ros.analysis_services import AnalysisServices, AnalysisSettings
 from rbd_ros.ros.background_services import BackgroundService, BadRequest
 from rbd_ros.ros.callbacks import guard_services, guarded
 from rbd_ros.ros.clocks import Clocks
+from rbd_ros.ros.compensation import Compensation, CompensationSettings, Law
 from rbd_ros.ros.current_robot import ChangeSettings, CurrentRobot
 from rbd_ros.ros.diagnostics import Health, HealthSettings
 from rbd_ros.ros.effort_check import EffortCheck
 from rbd_ros.ros.effort_commands import CommandSettings, EffortCommands
 from rbd_ros.ros.external_forces import ExternalForces, ForceSettings
 from rbd_ros.ros.log import Log
+from rbd_ros.ros.parameters import TABLE, Table
 from rbd_ros.ros.payload_identification import CollectingService, PayloadIdentification
 from rbd_ros.ros.publishing import Publishing, PublishingSettings
 from rbd_ros.ros.report import Report
@@ -96,14 +98,20 @@ class DynamicsNode(LifecycleNode):
 
     # Exceptions whose message alone is shown to a user.
     errors: tuple[type[Exception], ...] = ()
+    # Name of the node and of its executable, and its parameters.
+    title: ClassVar[tuple[str, str]] = 'dynamics', 'dynamics_node'
+    tables: ClassVar[tuple[Table, ...]] = (TABLE,)
 
     def __init__(self, *, alone: bool = False, **options: Any) -> None:
         self._parts: list[Callable[[], object]] = []
-        super().__init__('dynamics', **options)
+        super().__init__(self.title[0], **options)
         self._log, self.report = Log(self.get_logger()), Report()
         self._report = self.report
-        self._refused = parameters.declare(self)
-        for text in parameters.unknown_overrides(self):
+        self._refused: dict[str, str] = {}
+        for table in self.tables:
+            self._refused |= parameters.declare(self, table)
+        known = {name for table in self.tables for name in table.descriptions}
+        for text in parameters.unknown_overrides(self, known):
             self._log.warning(text)
         self.add_on_set_parameters_callback(self.check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
@@ -131,10 +139,11 @@ class DynamicsNode(LifecycleNode):
         """Return whether outputs may flow."""
         return self.configured and self.publishing.active
 
-    @staticmethod
-    def usage() -> str:
-        """Return what `dynamics_node --help` prints."""
-        return usage('dynamics_node', __doc__, parameters.DESCRIPTIONS)
+    @classmethod
+    def usage(cls) -> str:
+        """Return what the executable prints with --help."""
+        return usage(cls.title[1], sys.modules[cls.__module__].__doc__ or '', {
+            name: one for table in cls.tables for name, one in table.descriptions.items()})
 
     def uses_events(self) -> bool:
         """Return whether the events executor is to spin the node."""
@@ -146,7 +155,7 @@ class DynamicsNode(LifecycleNode):
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the parameters, compile the kernels and create all topics and services."""
         try:
-            self.parameters = parameters.read(self, refused=self._refused)
+            self._take_parameters()
         except parameters.BadParameter as error:
             self.report.fail('errors', f'not configured: {error}')
             self._log.error(f'not configured: {error}')
@@ -165,6 +174,22 @@ class DynamicsNode(LifecycleNode):
         else:
             self._log.info('ready: waiting for a robot description')
         return super().on_configure(state)
+
+    def _take_parameters(self) -> bool:
+        """Take over the values of the parameters; return whether any has changed."""
+        before = getattr(self, 'parameters', None)
+        self.parameters = parameters.read(self, refused=self._refused)
+        return self.parameters != before
+
+    def _make_law(self) -> Law:
+        """Return what computes the efforts of commands."""
+        self.compensation = Compensation(self.parameters.select(CompensationSettings),
+                                         self.commands)
+        return self.compensation
+
+    def _configure_law(self) -> None:
+        """Give it the parameters that it uses, after a change."""
+        self.compensation.configure(self.parameters.select(CompensationSettings))
 
     def _make_parts(self) -> None:
         """Create the parts of the node, each with just what it needs."""
@@ -185,8 +210,9 @@ class DynamicsNode(LifecycleNode):
         self._parts.append(partial(delattr, self, 'current'))
         self.forces = ExternalForces(select(ForceSettings), clocks, log)
         self.effort_check = EffortCheck(log)
+        law = self._make_law()
         self.publishing = Publishing(self, select(PublishingSettings), clocks, self.current,
-                                     self.commands, self.forces, report, log)
+                                     self.commands, law, self.forces, report, log)
         self._parts += [partial(delattr, self, 'publishing'), self.publishing.close]
         loads = PayloadIdentification(self, self.current, report, log)
         self._parts.append(loads.close)
@@ -213,8 +239,8 @@ class DynamicsNode(LifecycleNode):
         enable = self.create_service(SetBool, '~/enable_commands', self._enable_commands)
         self._parts.append(partial(self.destroy_service, enable))
         self.health = Health(self, select(HealthSettings), clocks, self.current, self.publishing,
-                             self.listening, self.commands, self.forces, self.effort_check,
-                             report, log)
+                             self.listening, self.commands, law, self.forces,
+                             self.effort_check, report, log)
         self._parts.append(self.health.close)
         guard_services(self, report, log)
 
@@ -229,6 +255,7 @@ class DynamicsNode(LifecycleNode):
         self.health.configure(select(HealthSettings))
         self.publishing.configure(select(PublishingSettings))
         self.forces.configure(select(ForceSettings))
+        self._configure_law()
         self.current.configure(select(ChangeSettings), select(RobotSettings))
 
     @transition
@@ -301,9 +328,7 @@ class DynamicsNode(LifecycleNode):
             self._refused.pop(change.name, None)
         if not self._parts:
             return
-        new = parameters.read(self, refused=self._refused)
-        if new != self.parameters:
-            self.parameters = new
+        if self._take_parameters():
             self._configure_parts()
             self.commands.disturb()
         self.current.follow_gravity()

@@ -227,13 +227,10 @@ class EffortCommands:
         if self._commanded is None:
             self._left, self._disturbed = settings.blend_time, False
         else:
+            step = min(now - self._commanded, max(LONGEST_STEP, self._usual_pause()))
+            self._disturbed |= self._is_gap(now)
             pause = now - self._computed
-            usual = median(self._pauses) if self._pauses else 0.0
-            step = min(now - self._commanded, max(LONGEST_STEP, usual))
-            longest = max(settings.state_timeout, self._wanted_pause())
-            if pause > min(longest, max(SHORTEST_GAP, MANY * usual)):
-                self._disturbed = True
-            if pause <= longest:
+            if pause <= self._longest_pause():
                 self._pauses.append(pause)
         if self._disturbed:
             self._disturbed = False
@@ -283,6 +280,11 @@ class EffortCommands:
         self._ramp_left = max(self._ramp_left - step, 0.0)
         return self._last
 
+    def begins_anew(self, now: float) -> bool:
+        """Return whether a command that is computed at this time, s, begins a blend."""
+        return (self._commanded is None or self._disturbed or self._is_gap(now)
+                or self._is_forgotten(now))
+
     def _approach(self, goal: np.ndarray, step: float, left: float, now: float) -> None:
         """Move the last command towards a goal, by the share of the time left that has passed."""
         settings = self._settings
@@ -302,9 +304,26 @@ class EffortCommands:
             self._unheard = now
 
     def _hear(self, now: float) -> None:
-        if self._unheard is not None and now - self._unheard > FORGOTTEN:
+        if self._is_forgotten(now):
             self._start()
         self._unheard = None
+
+    def _is_forgotten(self, now: float) -> bool:
+        """Return whether whoever listens at this time, s, is another controller."""
+        return self._unheard is not None and now - self._unheard > FORGOTTEN
+
+    def _is_gap(self, now: float) -> bool:
+        """Return whether efforts that are computed at this time, s, come after a gap."""
+        return now - self._computed > min(self._longest_pause(),
+                                          max(SHORTEST_GAP, MANY * self._usual_pause()))
+
+    def _usual_pause(self) -> float:
+        """Return the usual pause between computed efforts, s; 0: not known."""
+        return median(self._pauses) if self._pauses else 0.0
+
+    def _longest_pause(self) -> float:
+        """Return the longest pause between computed efforts that is none of the robot's, s."""
+        return max(self._settings.state_timeout, self._wanted_pause())
 
     def beyond_limits(self) -> list[str]:
         """Return the joints whose efforts have exceeded their limits since the last call."""

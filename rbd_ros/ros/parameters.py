@@ -3,7 +3,7 @@
 """The parameters of the dynamics node: their descriptions, ranges and checks."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields as dataclass_fields
 from difflib import get_close_matches
 from math import isfinite
@@ -190,9 +190,33 @@ CHANGEABLE = ('publish_rate', 'gravity', 'gravity_limit', 'friction', 'friction_
 _OF_RCLPY = ('use_sim_time', 'qos_overrides.', 'start_type_description_service')
 
 
-def declare(node: Node) -> dict[str, str]:
+class Table(NamedTuple):
     """
-    Declare the parameters of a node.
+    Parameters that are declared and read together.
+
+    Attributes
+    ----------
+    descriptions : dict
+        By name: default (the type of an array that is empty by default), description, and limits
+        of a number.
+    changeable : collection of str
+        Those that may be set while the node runs.
+    choices : dict
+        The words that those may be which are one of several.
+
+    """
+
+    descriptions: Mapping[str, tuple[Any, ...]]
+    changeable: Collection[str]
+    choices: Mapping[str, Sequence[str]]
+
+
+TABLE = Table(DESCRIPTIONS, CHANGEABLE, CHOICES)
+
+
+def declare(node: Node, table: Table = TABLE) -> dict[str, str]:
+    """
+    Declare the parameters of a table on a node.
 
     Returns
     -------
@@ -202,25 +226,25 @@ def declare(node: Node) -> dict[str, str]:
 
     """
     refused = {}
-    for name, (default, *_) in DESCRIPTIONS.items():
+    for name, (default, *_) in table.descriptions.items():
         is_empty = isinstance(default, Parameter.Type)
         value = None if is_empty else default
         try:
-            node.declare_parameter(name, value, _descriptor(name))
+            node.declare_parameter(name, value, _descriptor(table, name))
         except InvalidParameterValueException as error:
             refused[name] = str(error)
-            node.declare_parameter(name, value, _descriptor(name), ignore_override=True)
+            node.declare_parameter(name, value, _descriptor(table, name), ignore_override=True)
         if is_empty and node.get_parameter(name).value is None:
             # rclpy cannot infer the type of the entries of an empty list.
             node.set_parameters([Parameter(name, default, [])])
-        if name not in CHANGEABLE:
-            node.set_descriptor(name, _descriptor(name, read_only=True))
+        if name not in table.changeable:
+            node.set_descriptor(name, _descriptor(table, name, read_only=True))
     return refused
 
 
-def _descriptor(name: str, *, read_only: bool = False) -> ParameterDescriptor:
+def _descriptor(table: Table, name: str, *, read_only: bool = False) -> ParameterDescriptor:
     """Return the description of a parameter."""
-    _, description, *limits = DESCRIPTIONS[name]
+    _, description, *limits = table.descriptions[name]
     # Integers are accepted as floats; wrong types are reported in one place, by `read`.
     result = ParameterDescriptor(description=description, dynamic_typing=True,
                                  read_only=read_only)
@@ -229,18 +253,18 @@ def _descriptor(name: str, *, read_only: bool = False) -> ParameterDescriptor:
     elif limits:
         result.floating_point_range = [FloatingPointRange(from_value=limits[0],
                                                           to_value=limits[1])]
-    if name in CHOICES:
-        result.additional_constraints = 'One of ' + ', '.join(CHOICES[name])
+    if name in table.choices:
+        result.additional_constraints = 'One of ' + ', '.join(table.choices[name])
     return result
 
 
-def unknown_overrides(node: Node) -> Iterator[str]:
-    """Yield a sentence for every override that names no parameter of the node."""
+def unknown_overrides(node: Node, known: Collection[str]) -> Iterator[str]:
+    """Yield a sentence for every override that names none of the known parameters."""
     # rclpy has no public way to read the overrides.
     given = getattr(node, '_parameter_overrides', {})
-    for name in sorted(set(given) - set(DESCRIPTIONS)):
+    for name in sorted(set(given) - set(known)):
         if not name.startswith(_OF_RCLPY):
-            near = get_close_matches(name, DESCRIPTIONS, 1)
+            near = get_close_matches(name, known, 1)
             yield (f"there is no parameter '{name}'"
                    + (f", did you mean '{near[0]}'?" if near else '; it has no effect'))
 
@@ -265,12 +289,7 @@ def read(node: Node, changes: Sequence[Parameter] = (),
         If a value cannot be used.
 
     """
-    values = {name: node.get_parameter(name).value for name in DESCRIPTIONS}
-    new = {change.name: change.value for change in changes if change.name in values}
-    for name, reason in (refused or {}).items():
-        if name not in new:
-            raise BadParameter(reason)
-    values = {name: _typed(name, value) for name, value in {**values, **new}.items()}
+    values = typed_values(node, TABLE, changes, refused)
     check(values)
     drives = {label: values.pop(f'drives.{label}') for label in ('joints', *DRIVE)}
     convention = EffortConvention(**{one.name: values.pop(f'effort_convention.{one.name}')
@@ -278,9 +297,20 @@ def read(node: Node, changes: Sequence[Parameter] = (),
     return Parameters(**values, drives=drives, effort_convention=convention)
 
 
-def _typed(name: str, value: Any) -> Any:
+def typed_values(node: Node, table: Table, changes: Sequence[Parameter] = (),
+                 refused: dict[str, str] | None = None) -> dict[str, Any]:
+    """Return the values of the parameters of a table, of the right types; else as `read`."""
+    values = {name: node.get_parameter(name).value for name in table.descriptions}
+    new = {change.name: change.value for change in changes if change.name in values}
+    for name, reason in (refused or {}).items():
+        if name in values and name not in new:
+            raise BadParameter(reason)
+    return {name: _typed(table, name, value) for name, value in {**values, **new}.items()}
+
+
+def _typed(table: Table, name: str, value: Any) -> Any:
     """Return a value converted to the type of its parameter; raise if it does not fit."""
-    default, _, *limits = DESCRIPTIONS[name]
+    default, _, *limits = table.descriptions[name]
     if value is None and not isinstance(default, Parameter.Type):
         raise BadParameter(f'{name} must have a value')
     if isinstance(default, (bool, str)):

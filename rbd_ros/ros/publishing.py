@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from rbd_ros import RbdError, SingularError
-from rbd_ros.control import EffortConvention, friction_compensation
+from rbd_ros.control import EffortConvention
 from rbd_ros.ros.callbacks import guarded
 from rbd_ros.ros.clocks import Clocks
+from rbd_ros.ros.compensation import Law
 from rbd_ros.ros.current_robot import CurrentRobot
 from rbd_ros.ros.effort_commands import EffortCommands
 from rbd_ros.ros.external_forces import ExternalForces
@@ -46,8 +47,6 @@ class PublishingSettings(NamedTuple):
     on_stale: str
     state_timeout: float
     missing_velocity: str
-    friction: bool
-    friction_dead_band: float
     effort_convention: EffortConvention
     marker_rate: float
     condition_limit: float
@@ -69,7 +68,9 @@ class Publishing:
     current : CurrentRobot
         The robot whose states are answered.
     commands : EffortCommands
-        Computes the commands.
+        Makes commands of efforts.
+    law : Law
+        Computes these efforts.
     forces : ExternalForces
         Observes external torques.
     report : Report
@@ -85,10 +86,11 @@ class Publishing:
     """
 
     def __init__(self, node: Node, settings: PublishingSettings, clocks: Clocks,
-                 current: CurrentRobot, commands: EffortCommands, forces: ExternalForces,
-                 report: Report, log: Log) -> None:
+                 current: CurrentRobot, commands: EffortCommands, law: Law,
+                 forces: ExternalForces, report: Report, log: Log) -> None:
         self._node, self._settings, self._clocks = node, settings, clocks
-        self._current, self._commands, self._forces = current, commands, forces
+        self._current, self._commands, self._law = current, commands, law
+        self._forces = forces
         self._report, self._log = report, log
         self._wall = Clock(clock_type=ClockType.STEADY_TIME)
         self._timers: list[Timer] = []
@@ -97,7 +99,6 @@ class Publishing:
         self._markers_due = self._listeners_due = 0.0
         self._heard: list[str] = []
         self._markers_heard = False
-        self._with_friction = False
         self._command_messages = CommandMessages()
         self._publishers = {
             topic: node.create_publisher(kind, topic, 10, event_callbacks=QUIETLY)
@@ -185,7 +186,8 @@ class Publishing:
         """
         settings = self._settings
         robot.note_answered()
-        moment = self._moment = self._clocks.steady_time()
+        moment = self._clocks.steady_time()
+        self._now, self._moment = now, moment
         self._look_who_listens(moment)
         markers_due = (self._markers_heard and moment >= self._markers_due
                        and settings.marker_rate > 0.0)
@@ -278,23 +280,13 @@ class Publishing:
     # -- Commands. -------------------------------------------------------------------------------
 
     def _command(self, robot: Robot, v: np.ndarray | None, terms: DynamicsTerms) -> str | None:
-        """Command gravity and friction torques, or return why not."""
+        """Command the efforts of the law, or return why not."""
         if not self._commands.enabled:
             return 'commands are disabled'
-        efforts = terms.g
-        friction = self._settings.friction and v is not None
-        if friction != self._with_friction:
-            # Gravity and offsets are brought up whether velocities come or not.
-            self._with_friction = friction
-            self._commands.disturb()
-        if self._settings.friction:
-            # At rest, that is the offset of the efforts alone.
-            efforts = efforts + friction_compensation(
-                robot.model, np.zeros(robot.model.nv) if v is None else v,
-                dead_band=self._settings.friction_dead_band)
-        # These contain no Coriolis torques: a robot that adds such by itself goes on doing so.
-        efforts = self._settings.effort_convention.without_own(efforts, terms.g,
-                                                               np.zeros_like(terms.g))
+        efforts = self._law.efforts(robot, v, terms, self._now,
+                                    self._commands.begins_anew(self._moment))
+        if isinstance(efforts, str):
+            return efforts
         self._publish_command(self._commands.update(efforts[robot.command_columns], self._moment))
         return None
 

@@ -113,8 +113,7 @@ def test_parameters_are_described_listed_and_in_the_file_of_defaults(node):
 def test_every_parameter_is_used_and_its_changes_reach_all_parts_that_use_it(node):
     assert set(OTHER_VALUES) == set(CHANGEABLE)
     parts = (node.commands, node.current, node.listening, node.publishing, node.answering,
-             node.analysing, node.health, node.forces,
-             node.filling)
+             node.analysing, node.health, node.forces, node.filling, node.compensation)
 
     def settings():
         return [node.current._robot_settings, *(part._settings for part in parts)]

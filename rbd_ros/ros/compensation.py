@@ -1,0 +1,102 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The efforts that ~/effort_commands are made of: of any law, and of the dynamics node's own."""
+
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from rbd_ros.control import EffortConvention, friction_compensation
+from rbd_ros.ros.effort_commands import EffortCommands
+from rbd_ros.ros.robot import Robot
+from rbd_ros.workspace.results import DynamicsTerms
+
+
+class Law(Protocol):
+    """What computes the efforts of commands."""
+
+    def efforts(self, robot: Robot, v: np.ndarray | None, terms: DynamicsTerms, now: float,
+                anew: bool) -> np.ndarray | str:
+        """
+        Return the efforts for a state, without those that the robot adds by itself.
+
+        Parameters
+        ----------
+        robot : Robot
+            The present robot, whose state is complete.
+        v : ndarray or None
+            Its velocity as outputs use it, rad/s or m/s; None: not known.
+        terms : DynamicsTerms
+            Its dynamics.
+        now : float
+            Time that ages are computed from, s.
+        anew : bool
+            Whether commands begin anew with these: the efforts before are no guide.
+
+        Returns
+        -------
+        ndarray or str
+            For all velocities of the model, N m or N; or why there are none.
+
+        """
+
+    def facts(self, robot: Robot, now: float) -> dict[str, str]:
+        """Return values for /diagnostics, and begin to count anew."""
+
+    def findings(self) -> Iterable[tuple[bytes, str]]:
+        """Return what is wrong, each with its level."""
+
+
+class CompensationSettings(NamedTuple):
+    """The parameters that gravity and friction compensation depend on."""
+
+    friction: bool
+    friction_dead_band: float
+    effort_convention: EffortConvention
+
+
+class Compensation:
+    """
+    Gravity torques, and friction if it is to be compensated.
+
+    Parameters
+    ----------
+    settings : CompensationSettings
+        The parameters that it uses.
+    commands : EffortCommands
+        The commands, which are blended where friction comes or goes.
+
+    """
+
+    def __init__(self, settings: CompensationSettings, commands: EffortCommands) -> None:
+        self._settings, self._commands = settings, commands
+        self._with_friction = False
+
+    def configure(self, settings: CompensationSettings) -> None:
+        """Use other settings from now on."""
+        self._settings = settings
+
+    def efforts(self, robot: Robot, v: np.ndarray | None, terms: DynamicsTerms, now: float,
+                anew: bool) -> np.ndarray | str:
+        """Return gravity and friction torques; see `Law`."""
+        settings, efforts = self._settings, terms.g
+        friction = settings.friction and v is not None
+        if friction != self._with_friction:
+            # Gravity and offsets are brought up whether velocities come or not.
+            self._with_friction = friction
+            self._commands.disturb()
+        if settings.friction:
+            # At rest, that is the offset of the efforts alone.
+            efforts = efforts + friction_compensation(
+                robot.model, np.zeros(robot.model.nv) if v is None else v,
+                dead_band=settings.friction_dead_band)
+        # These contain no Coriolis torques: a robot that adds such by itself goes on doing so.
+        return settings.effort_convention.without_own(efforts, terms.g, np.zeros_like(terms.g))
+
+    def facts(self, robot: Robot, now: float) -> dict[str, str]:
+        """Return nothing: the outputs show all there is."""
+        return {}
+
+    def findings(self) -> Iterable[tuple[bytes, str]]:
+        """Return nothing."""
+        return ()
