@@ -10,7 +10,10 @@ from rbd_ros.control.references import checked_pose, JointReference, PoseReferen
 from rbd_ros.errors import StateError
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import exp, log, pose
-from rbd_ros.validation import finite_array, number, rows, shown
+from rbd_ros.validation import finite_array, finite_vector, number, rows, shown
+
+# s, in which the twist of the motion before dies out
+CARRIED = 0.5
 
 
 class JointTrajectory:
@@ -35,6 +38,9 @@ class JointTrajectory:
         refused.
     tau : array_like, shape (points, model.nv), optional
         Torques of free joints, N m or N; linear in between.
+    first_v : array_like, shape (model.nv,), optional
+        Velocity at the first point of a motion of positions alone, rad/s or m/s; default: at rest.
+        Joints that move there may overshoot their second point.
 
     Raises
     ------
@@ -49,7 +55,8 @@ class JointTrajectory:
 
     def __init__(self, model: Model, times: npt.ArrayLike, q: npt.ArrayLike,
                  v: npt.ArrayLike | None = None, a: npt.ArrayLike | None = None,
-                 tau: npt.ArrayLike | None = None) -> None:
+                 tau: npt.ArrayLike | None = None,
+                 first_v: npt.ArrayLike | None = None) -> None:
         # Here, for programs without trajectories need not wait for it.
         from scipy.interpolate import BPoly, PchipInterpolator
 
@@ -61,6 +68,9 @@ class JointTrajectory:
             raise StateError(f'times must be one or more increasing times, got {shown(times)}')
         if a is not None and v is None:
             raise StateError('a trajectory with accelerations needs velocities')
+        if v is not None and first_v is not None:
+            raise StateError('first_v is for positions alone: v has the first velocity')
+        first_v = 0.0 if first_v is None else finite_vector(model, 'first_v', first_v)
         count = len(self.times)
         q = rows(model, 'q', q, count)
         given = [rows(model, label, x, count) for label, x in (('v', v), ('a', a))
@@ -70,8 +80,9 @@ class JointTrajectory:
         if count > 1:
             if not given:
                 given = [PchipInterpolator(self.times, q).derivative()(self.times)]
-                given[0][[0, -1]] = 0.0
-            curve = BPoly.from_derivatives(self.times, np.stack([q, *given], axis=1))
+                given[0][0], given[0][-1] = first_v, 0.0
+            # As BPoly.from_derivatives, but all pieces at once: robots wait for it.
+            curve = BPoly(bernstein(np.diff(self.times)[:, None], q, *given), self.times)
             self._curves = curve, curve.derivative(), curve.derivative(2)
 
     def at(self, t: float) -> JointReference:
@@ -103,6 +114,34 @@ class JointTrajectory:
         return JointReference(self._model, q, v, a, tau)
 
 
+def bernstein(h: np.ndarray, q: np.ndarray, v: np.ndarray,
+              a: np.ndarray | None = None) -> np.ndarray:
+    """
+    Return the Bernstein coefficients of the polynomials between points.
+
+    Parameters
+    ----------
+    h : ndarray, shape (points - 1, 1)
+        Durations, s.
+    q, v, a : ndarray, shape (points, n)
+        Values and derivatives at the points; without a the polynomials are of third order.
+
+    Returns
+    -------
+    ndarray, shape (4 or 6, points - 1, n)
+
+    References
+    ----------
+    Farin, "Curves and Surfaces for CAGD", 5th edition, 5.3 and 7.5.
+
+    """
+    if a is None:
+        return np.stack((q[:-1], q[:-1] + h * v[:-1] / 3.0, q[1:] - h * v[1:] / 3.0, q[1:]))
+    return np.stack((
+        q[:-1], q[:-1] + h * v[:-1] / 5.0, q[:-1] + 0.4 * h * v[:-1] + h ** 2 * a[:-1] / 20.0,
+        q[1:] - 0.4 * h * v[1:] + h ** 2 * a[1:] / 20.0, q[1:] - h * v[1:] / 5.0, q[1:]))
+
+
 class PoseMotion:
     """
     The motion of a link from one pose to another, at rest at both ends.
@@ -119,6 +158,10 @@ class PoseMotion:
         s, more than zero.
     begin : float
         When it begins, s.
+    twist : array_like, shape (6,), optional
+        Twist that the link has at the start, from another motion: angular velocity, rad/s, and
+        velocity of its origin, m/s, in the root's axes. It dies out within `CARRIED`, or the
+        duration if that is shorter, by t (1 - t/h)^3; default: at rest.
 
     Raises
     ------
@@ -132,11 +175,12 @@ class PoseMotion:
     """
 
     def __init__(self, start: npt.ArrayLike, goal: npt.ArrayLike, duration: float,
-                 begin: float = 0.0) -> None:
+                 begin: float = 0.0, twist: npt.ArrayLike | None = None) -> None:
         self._start, goal = checked_pose('start', start), checked_pose('goal', goal)
         self._duration, self._begin = number('duration', duration, 0.0), number('begin', begin)
         if not self._duration > 0.0:
             raise StateError('duration must be more than zero, s')
+        self._twist = np.zeros(6) if twist is None else finite_array('twist', twist, (6,))
         turn = log(pose(goal[:3, :3] @ self._start[:3, :3].T, np.zeros(3)))[:3]
         # In the root's axes; the axis of the turn stays.
         self._way = np.concatenate((turn, goal[:3, 3] - self._start[:3, 3]))
@@ -161,11 +205,27 @@ class PoseMotion:
             If ``t`` is not finite.
 
         """
-        h = self._duration
-        x = min(max((number('t', t) - self._begin) / h, 0.0), 1.0)
+        h, t = self._duration, number('t', t) - self._begin
+        x = min(max(t / h, 0.0), 1.0)
         way = x ** 3 * (10.0 - 15.0 * x + 6.0 * x ** 2)
         speed = 30.0 * x ** 2 * (1.0 - x) ** 2 / h
         rise = 60.0 * x * (1.0 - x) * (1.0 - 2.0 * x) / h ** 2
         T = pose(exp(np.concatenate((way * self._way[:3], np.zeros(3))))[:3, :3]
                  @ self._start[:3, :3], self._start[:3, 3] + way * self._way[3:])
-        return PoseReference(T, speed * self._way, rise * self._way)
+        V, V_dot = speed * self._way, rise * self._way
+        if not self._twist.any():
+            return PoseReference(T, V, V_dot)
+        # What is left of the first motion, on top: its axis stays, too.
+        h = min(h, CARRIED)
+        x = min(max(t / h, 0.0), 1.0)
+        carried, slope = h * x * (1.0 - x) ** 3, (1.0 - x) ** 2 * (1.0 - 4.0 * x)
+        bend = -6.0 * (1.0 - x) * (1.0 - 2.0 * x) / h if t >= 0.0 else 0.0
+        slope = slope if t >= 0.0 else 0.0
+        omega = self._twist[:3]
+        R = exp(np.concatenate((carried * omega, np.zeros(3))))[:3, :3]
+        T = pose(R @ T[:3, :3], T[:3, 3] + carried * self._twist[3:])
+        turned, rising = R @ V[:3], R @ V_dot[:3]
+        V = np.concatenate((turned, V[3:])) + slope * self._twist
+        V_dot = (np.concatenate((rising + slope * np.cross(omega, turned), V_dot[3:]))
+                 + bend * self._twist)
+        return PoseReference(T, V, V_dot)

@@ -12,6 +12,8 @@ from robots import random_pose, random_tree
 
 # Differences over a step of 1e-5.
 STEP, BY_DIFFERENCES = 1e-5, 1e-5
+# Of numbers around 1, by a hundred operations or so.
+ROUNDING = 1e-12
 TIMES = np.array([1.0, 1.5, 3.0, 3.2])
 
 
@@ -120,3 +122,39 @@ def test_a_pose_motion_leads_from_start_to_goal_with_its_derivatives(seed):
 def test_motions_that_cannot_be_are_refused(arguments, message):
     with pytest.raises(rbd_ros.StateError, match=message):
         PoseMotion(*arguments)
+
+
+def test_a_trajectory_of_positions_may_begin_with_a_velocity():
+    model = random_tree(2, 4, kinds=('revolute', 'prismatic'))
+    times, q = [0.0, 0.5, 1.2], np.random.default_rng(3).normal(size=(3, model.nv))
+    first_v = np.linspace(-1.0, 1.0, model.nv)
+    motion = JointTrajectory(model, times, q, first_v=first_v)
+    at_rest = JointTrajectory(model, times, q)
+    assert np.max(np.abs(motion.at(0.0).v - first_v)) < ROUNDING
+    assert np.max(np.abs(motion.at(0.0).q - q[0])) < ROUNDING
+    for t in (0.5, 0.8, 1.2, 2.0):
+        assert np.max(np.abs(motion.at(t).q - at_rest.at(t).q)) < ROUNDING
+        assert np.max(np.abs(motion.at(t).v - at_rest.at(t).v)) < ROUNDING
+    with pytest.raises(rbd_ros.StateError, match='first_v'):
+        JointTrajectory(model, times, q, q, first_v=first_v)
+
+
+def test_a_motion_of_a_pose_takes_over_a_twist_and_loses_it():
+    rng = np.random.default_rng(4)
+    start, goal = (exp(rng.normal(size=6)) for _ in range(2))
+    twist = rng.normal(size=6)
+    motion, plain = (PoseMotion(start, goal, 1.2, begin=2.0, twist=one) for one in (twist, None))
+    first = motion.at(2.0)
+    assert np.max(np.abs(first.T - start)) < ROUNDING
+    assert np.max(np.abs(first.V - twist)) < ROUNDING
+    for t in (0.0, 2.5, 3.0, 4.0):
+        for label in ('T', 'V', 'V_dot'):
+            assert np.max(np.abs(getattr(motion.at(t), label)
+                                 - getattr(plain.at(t), label))) < ROUNDING
+    for t in (2.1, 2.3, 2.45):
+        before, one, after = (motion.at(t + s) for s in (-1e-5, 0.0, 1e-5))
+        turn = log(pose(after.T[:3, :3] @ before.T[:3, :3].T, np.zeros(3)))[:3]
+        V = np.concatenate((turn, after.T[:3, 3] - before.T[:3, 3])) / 2e-5
+        # Differences over 2e-5 s: 1e-9 of terms of third order, 1e-11 of rounding.
+        assert np.max(np.abs(one.V - V)) < 1e-7
+        assert np.max(np.abs(one.V_dot - (after.V - before.V) / 2e-5)) < 1e-7
