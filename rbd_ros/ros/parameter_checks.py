@@ -17,6 +17,9 @@ CHOICES = {
     'effort_convention.states': CONVENTIONS,
     'effort_convention.commands': CONVENTIONS,
 }
+# Of the torque controller.
+MODES = ('gravity', 'pd_gravity', 'computed_torque', 'joint_impedance', 'cartesian_impedance',
+         'slotine_li', 'hybrid')
 # Hz, the lowest rate that is accepted
 LOWEST_RATE = 0.01
 

@@ -1,0 +1,108 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The parameters that the torque controller has beside those of the dynamics node."""
+
+from collections.abc import Sequence
+from math import isfinite
+from typing import Any, NamedTuple
+
+from rbd_ros.ros.parameter_checks import BadParameter, MODES
+from rbd_ros.ros.parameters import NAMES, NUMBERS, Table, typed_values
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+_EACH = ': one number, or one for each of control_joints'
+DESCRIPTIONS: dict[str, tuple[Any, ...]] = {
+    'mode': ('gravity', 'What the robot does; ~/set_mode sets it, too.'),
+    'control_joints': (NAMES, 'All joints of the robot, in the order of gains that have several '
+                       'entries.'),
+    'gravity_damping': ([0.0], 'Of the mode gravity: damping, N m s/rad or N s/m' + _EACH + '.'),
+    'pd_gravity.stiffness': ([50.0], 'N m/rad or N/m' + _EACH + '.'),
+    'pd_gravity.damping': ([5.0], 'N m s/rad or N s/m' + _EACH + '.'),
+    'computed_torque.kp': ([100.0], 'Acceleration per error of position, 1/s^2' + _EACH + '.'),
+    'computed_torque.kd': (NUMBERS, 'Acceleration per error of velocity, 1/s' + _EACH
+                           + '. Empty: 2 sqrt(kp), for no overshoot.'),
+    'joint_impedance.stiffness': ([50.0], 'N m/rad or N/m' + _EACH + '.'),
+    'joint_impedance.damping_ratio': (1.0, 'Damping ratio of all modes.', 0.0, 10.0),
+    'cartesian_impedance.stiffness': ([30.0, 30.0, 30.0, 300.0, 300.0, 300.0],
+                                      'About x, y and z, N m/rad, and along them, N/m, in the '
+                                      'axes of the root: one number, or six.'),
+    'cartesian_impedance.damping_ratio': (1.0, 'Damping ratio of all modes.', 0.0, 10.0),
+    'cartesian_impedance.posture_stiffness': ([10.0], 'Of motions that do not move task_link, N '
+                                              'm/rad or N/m' + _EACH + '.'),
+    'slotine_li.rate': ([5.0], 'How fast errors of position die out, 1/s' + _EACH + '.'),
+    'slotine_li.damping': ([10.0], 'N m s/rad or N s/m' + _EACH + '.'),
+    'slotine_li.adaptation': (0.0, 'How fast inertial parameters adapt, 1/J; 0: they stay.', 0.0,
+                              1e6),
+    'slotine_li.links': (NAMES, 'Links whose inertial parameters adapt; empty: all that move.'),
+    'hybrid.kp': ([100.0], 'As computed_torque.kp, of the joints that follow' + _EACH + '.'),
+    'hybrid.kd': (NUMBERS, 'As computed_torque.kd.'),
+    'hybrid.free_joints': (NAMES, 'Joints that do not follow, and get the effort of the '
+                           'trajectory, or none.'),
+    'cartesian_speed': (0.1, 'Largest speed of task_link towards ~/pose_target, m/s.', 1e-4, 10.0),
+    'angular_speed': (0.5, 'Largest angular speed of it, rad/s.', 1e-4, 100.0),
+}
+TABLE = Table(DESCRIPTIONS, tuple(DESCRIPTIONS), {'mode': MODES})
+
+
+class Gains(NamedTuple):
+    """The values of these parameters, dots in their names as underscores."""
+
+    mode: str
+    control_joints: tuple[str, ...]
+    gravity_damping: tuple[float, ...]
+    pd_gravity_stiffness: tuple[float, ...]
+    pd_gravity_damping: tuple[float, ...]
+    computed_torque_kp: tuple[float, ...]
+    computed_torque_kd: tuple[float, ...]
+    joint_impedance_stiffness: tuple[float, ...]
+    joint_impedance_damping_ratio: float
+    cartesian_impedance_stiffness: tuple[float, ...]
+    cartesian_impedance_damping_ratio: float
+    cartesian_impedance_posture_stiffness: tuple[float, ...]
+    slotine_li_rate: tuple[float, ...]
+    slotine_li_damping: tuple[float, ...]
+    slotine_li_adaptation: float
+    slotine_li_links: tuple[str, ...]
+    hybrid_kp: tuple[float, ...]
+    hybrid_kd: tuple[float, ...]
+    hybrid_free_joints: tuple[str, ...]
+    cartesian_speed: float
+    angular_speed: float
+
+
+def read(node: Node, changes: Sequence[Parameter] = (),
+         refused: dict[str, str] | None = None) -> Gains:
+    """
+    Return the values of these parameters, checked; as `rbd_ros.ros.parameters.read`.
+
+    Raises
+    ------
+    BadParameter
+        If a value cannot be used.
+
+    """
+    values = typed_values(node, TABLE, changes, refused)
+    if values['mode'] not in MODES:
+        raise BadParameter(f"mode must be one of {', '.join(MODES)}, got '{values['mode']}'")
+    count = len(values['control_joints'])
+    for name, numbers in values.items():
+        default = DESCRIPTIONS[name][0]
+        if isinstance(default, list) or default is NUMBERS:
+            _check_gains(name, numbers, default is NUMBERS, count)
+    return Gains(**{name.replace('.', '_'): value for name, value in values.items()})
+
+
+def _check_gains(name: str, numbers: Sequence[float], may_lack: bool, count: int) -> None:
+    """Raise if gains are of a wrong number, or cannot be."""
+    if name == 'cartesian_impedance.stiffness':
+        if len(numbers) not in (1, 6):
+            raise BadParameter(f'{name} has {len(numbers)} entries: give one number, or six')
+    elif len(numbers) not in (1, count) and (numbers or not may_lack):
+        raise BadParameter(f'{name} has {len(numbers)} entries, control_joints has {count}: '
+                           'give one number, or one for each of control_joints')
+    if not numbers and not may_lack:
+        raise BadParameter(f'{name} must have a value')
+    if not all(isfinite(x) and x >= 0.0 for x in numbers):
+        raise BadParameter(f'{name} must be finite numbers that are not negative, got '
+                           f'{list(numbers)}')
