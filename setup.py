@@ -112,6 +112,7 @@ setup(
             'rbd_ros = rbd_ros.cli.main:main',
             'dynamics_node = rbd_ros.ros.entry_points:dynamics_node',
             'simulated_robot = rbd_ros.ros.entry_points:simulated_robot',
+            'torque_controller = rbd_ros.ros.entry_points:torque_controller',
         ],
     },
     zip_safe=True,

@@ -22,6 +22,7 @@ from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
+from trajectory_msgs.msg import JointTrajectory
 
 # s: discovery takes up to 2.3 s on an idle machine
 PATIENCE = 20.0
@@ -49,10 +50,12 @@ TOPICS = {
     '~/external_wrench': WrenchStamped,
     '~/contact': ContactStamped,
 }
+# What the torque controller publishes beside them.
+CONTROLLER_TOPICS = {'~/effort_trajectory': JointTrajectory}
 
 # Values of /diagnostics that are no numbers.
 WORDS = ('robot', 'joints', 'command joints', 'commands', 'on_stale', 'model_changes',
-         'external torques', 'last error')
+         'external torques', 'last error', 'mode', 'reference')
 
 
 def check_values(report):
@@ -115,26 +118,27 @@ def odometry(child, quaternion, position, angular, linear, frame='odom', stamp=N
 class Harness:
     """The node, a peer that hears all its topics, and an executor for both."""
 
-    def __init__(self, description=None, **parameters):
+    def __init__(self, description=None, kind=DynamicsNode, **parameters):
         # The peer listens to commands, which by default keeps other robots away.
         parameters = {'model_changes': 'accept', **parameters}
-        self.node = DynamicsNode(parameter_overrides=[
+        self.node = kind(parameter_overrides=[
             Parameter(name, value=value) for name, value in parameters.items()])
-        self.peer = Node('peer')
+        self.name, self.peer = f'/{self.node.get_name()}', Node('peer')
+        topics = TOPICS | (CONTROLLER_TOPICS if kind is not DynamicsNode else {})
         self.executor = SingleThreadedExecutor()
         self.executor.add_node(self.node)
         self.executor.add_node(self.peer)
-        self.heard = {topic: [] for topic in (*TOPICS, '/diagnostics')}
-        for topic, kind in (*TOPICS.items(), ('/diagnostics', DiagnosticArray)):
-            self.peer.create_subscription(kind, topic.replace('~', '/dynamics'),
+        self.heard = {topic: [] for topic in (*topics, '/diagnostics')}
+        for topic, kind in (*topics.items(), ('/diagnostics', DiagnosticArray)):
+            self.peer.create_subscription(kind, topic.replace('~', self.name),
                                           self.heard[topic].append, 50)
         self._describe = self.peer.create_publisher(String, 'robot_description', LATCHED)
         self._send = self.peer.create_publisher(JointState, 'joint_states', 10)
         self._send_odometry = self.peer.create_publisher(Odometry, 'odom', 10)
         if self.node.configured:
             self.spin_until(lambda: self._send.get_subscription_count() > 0 and all(
-                self.peer.count_publishers(topic.replace('~', '/dynamics')) > 0
-                for topic in TOPICS))
+                self.peer.count_publishers(topic.replace('~', self.name)) > 0
+                for topic in topics))
         if description is not None:
             self.describe(description)
             self.spin_until(lambda: self.node.robot is not None)
@@ -202,7 +206,7 @@ class Harness:
 
     def call(self, kind, name, **request):
         """Call a service of the node."""
-        client = self.peer.create_client(kind, f'/dynamics/{name}')
+        client = self.peer.create_client(kind, f'{self.name}/{name}')
         self.spin_until(client.service_is_ready)
         future = client.call_async(kind.Request(**request))
         self.spin_until(future.done)
@@ -218,14 +222,14 @@ def said(node, text, level):
     node.spin_until(heard, node.diagnosis)
 
 
-def keep_sending(node, state, done):
-    """Send states, 50 a second, until something is so."""
+def keep_sending(node, state, done, period=0.02):
+    """Send states, one a period, s, until something is so."""
     due = 0.0
 
     def sent_and_done():
         nonlocal due
         if monotonic() > due:
-            due = monotonic() + 0.02
+            due = monotonic() + period
             node.send(*state)
         return done()
     node.spin_until(sent_and_done)

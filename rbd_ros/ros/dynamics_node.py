@@ -30,6 +30,7 @@ from rbd_ros.ros.effort_check import EffortCheck
 from rbd_ros.ros.effort_commands import CommandSettings, EffortCommands
 from rbd_ros.ros.external_forces import ExternalForces, ForceSettings
 from rbd_ros.ros.log import Log
+from rbd_ros.ros.messages import COMMANDS
 from rbd_ros.ros.parameters import TABLE, Table
 from rbd_ros.ros.payload_identification import CollectingService, PayloadIdentification
 from rbd_ros.ros.publishing import Publishing, PublishingSettings
@@ -101,6 +102,7 @@ class DynamicsNode(LifecycleNode):
     # Name of the node and of its executable, and its parameters.
     title: ClassVar[tuple[str, str]] = 'dynamics', 'dynamics_node'
     tables: ClassVar[tuple[Table, ...]] = (TABLE,)
+    command_topics: ClassVar[tuple[str, ...]] = (COMMANDS,)
 
     def __init__(self, *, alone: bool = False, **options: Any) -> None:
         self._parts: list[Callable[[], object]] = []
@@ -212,7 +214,8 @@ class DynamicsNode(LifecycleNode):
         self.effort_check = EffortCheck(log)
         law = self._make_law()
         self.publishing = Publishing(self, select(PublishingSettings), clocks, self.current,
-                                     self.commands, law, self.forces, report, log)
+                                     self.commands, law, self.forces, report, log,
+                                     self.command_topics)
         self._parts += [partial(delattr, self, 'publishing'), self.publishing.close]
         loads = PayloadIdentification(self, self.current, report, log)
         self._parts.append(loads.close)

@@ -158,6 +158,11 @@ def dynamics_node() -> None:
     run('rbd_ros.ros.dynamics_node', 'DynamicsNode')
 
 
+def torque_controller() -> None:
+    """Run the torque controller until a signal ends it."""
+    run('rbd_ros.ros.torque_controller', 'TorqueController')
+
+
 def simulated_robot() -> None:
     """Run the simulated robot until a signal ends it."""
     run('rbd_ros.ros.simulated_robot', 'SimulatedRobot')

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The messages that the dynamics node publishes, serialized once and then updated in place."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from builtin_interfaces.msg import Time
 
@@ -15,8 +15,11 @@ from rbd_ros.model.model import Model
 from rbd_ros.ros.serialized_messages import Field, field, numbers, Template
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 COMMANDS = '~/effort_commands'
+# The same in another type.
+EFFORT_TRAJECTORY = '~/effort_trajectory'
 # In the order in which they are published: what a controller waits for first.
 TOPICS = {
     COMMANDS: Float64MultiArray,
@@ -67,18 +70,31 @@ MATRICES = {'~/mass_matrix': ('M', None, None), '~/coriolis_matrix': ('C', None,
 
 
 class CommandMessages:
-    """Messages of effort commands; the number of joints may change."""
+    """Messages of effort commands, as numbers or as trajectories; the joints may change."""
+
+    # By topic.
+    kinds: ClassVar[dict[str, type]] = {COMMANDS: Float64MultiArray,
+                                        EFFORT_TRAJECTORY: JointTrajectory}
 
     def __init__(self) -> None:
-        self._number: int | None = None
+        self._joints: Sequence[str] | None = None
 
-    def message(self, efforts: np.ndarray) -> bytes:
-        """Return the serialized message with efforts."""
-        if len(efforts) != self._number:
-            self._number, message = len(efforts), TOPICS[COMMANDS]()
-            self._template = Template(message, [], {'commands': field(message, 'data',
-                                                                      (len(efforts),))})
-        return self._template.fill(None, {'commands': efforts})
+    def message(self, topic: str, joints: Sequence[str], efforts: np.ndarray) -> bytes:
+        """Return the serialized message of a topic with efforts."""
+        if joints != self._joints:
+            self._joints = joints
+            self._templates: dict[str, Template] = {}
+        if topic not in self._templates:
+            message = self.kinds[topic]()
+            holder, name = message, 'data'
+            if topic == EFFORT_TRAJECTORY:
+                # A stamp of zero: at once.
+                message.joint_names = list(joints)
+                message.points = [JointTrajectoryPoint()]
+                holder, name = message.points[0], 'effort'
+            self._templates[topic] = Template(
+                message, [], {'commands': field(holder, name, (len(joints),))})
+        return self._templates[topic].fill(None, {'commands': efforts})
 
 
 def parts(name: str, message: Accel | Pose | Twist | Wrench) -> dict[str, Field]:

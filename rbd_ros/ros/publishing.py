@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The outputs of the dynamics node: the dynamics of each state, and effort commands."""
 
+from collections.abc import Sequence
 from math import isfinite
 from time import perf_counter, sleep
 from typing import Any, NamedTuple
@@ -77,6 +78,8 @@ class Publishing:
         Counts events.
     log : Log
         The node's log.
+    command_topics : sequence of str
+        Topics of the commands, of those in `CommandMessages.kinds`.
 
     Attributes
     ----------
@@ -87,7 +90,8 @@ class Publishing:
 
     def __init__(self, node: Node, settings: PublishingSettings, clocks: Clocks,
                  current: CurrentRobot, commands: EffortCommands, law: Law,
-                 forces: ExternalForces, report: Report, log: Log) -> None:
+                 forces: ExternalForces, report: Report, log: Log,
+                 command_topics: Sequence[str] = (COMMANDS,)) -> None:
         self._node, self._settings, self._clocks = node, settings, clocks
         self._current, self._commands, self._law = current, commands, law
         self._forces = forces
@@ -98,11 +102,14 @@ class Publishing:
         self.active = False
         self._markers_due = self._listeners_due = 0.0
         self._heard: list[str] = []
+        self._commands_heard: list[str] = []
         self._markers_heard = False
         self._command_messages = CommandMessages()
         self._publishers = {
             topic: node.create_publisher(kind, topic, 10, event_callbacks=QUIETLY)
-            for topic, kind in TOPICS.items()}
+            for topic, kind in (TOPICS | {one: CommandMessages.kinds[one]
+                                          for one in command_topics}).items()}
+        self._command_publishers = {topic: self._publishers[topic] for topic in command_topics}
         self._marker_publisher = node.create_publisher(MarkerArray, '~/markers', 10,
                                                        event_callbacks=QUIETLY)
         self._start_timers()
@@ -147,8 +154,13 @@ class Publishing:
 
     def is_commanding(self) -> bool:
         """Return whether commands are being sent to a subscriber."""
-        return (self.active and self._commands.enabled
-                and self._publishers[COMMANDS].get_subscription_count() > 0)
+        return self.active and self._commands.enabled and self._look_who_takes_commands()
+
+    def _look_who_takes_commands(self) -> bool:
+        """Look which topics of commands have subscribers; return whether any has."""
+        self._commands_heard = [topic for topic, publisher in self._command_publishers.items()
+                                if publisher.get_subscription_count()]
+        return bool(self._commands_heard)
 
     @guarded
     def _on_timer(self) -> None:
@@ -165,11 +177,14 @@ class Publishing:
         """Look, not too often, which topics have subscribers."""
         if moment >= self._listeners_due:
             self._listeners_due = moment + LISTENERS_PERIOD
-            self._heard = [topic for topic, publisher in self._publishers.items()
-                           if publisher.get_subscription_count()]
+            self._look_who_takes_commands()
+            # All commands are one output.
+            self._heard = [*self._commands_heard[:1], *(
+                topic for topic, publisher in self._publishers.items()
+                if topic not in self._command_publishers and publisher.get_subscription_count())]
             self._forces.wanted = any(topic in EXTERNAL_TOPICS for topic in self._heard)
             self._markers_heard = self._marker_publisher.get_subscription_count() > 0
-            if COMMANDS not in self._heard:
+            if not self._commands_heard:
                 self._commands.nobody_listens(moment)
 
     def answer(self, robot: Robot, now: float) -> None:
@@ -219,7 +234,7 @@ class Publishing:
         """Publish one topic, or return why not; an error does not affect the other topics."""
         q, v = values['q'], values['v']
         try:
-            if topic == COMMANDS:
+            if topic in self._command_publishers:
                 return self._command(robot, v, terms)
             if v is None and topic in VELOCITY_TOPICS:
                 return NO_VELOCITY
@@ -293,7 +308,9 @@ class Publishing:
     def _publish_command(self, efforts: np.ndarray) -> None:
         """Publish efforts, N m or N, in the units of the drives."""
         constants = self._settings.effort_convention.constants_of_commands(self._commands.joints)
-        self._publishers[COMMANDS].publish(self._command_messages.message(efforts / constants))
+        for topic in self._commands_heard:
+            self._publishers[topic].publish(self._command_messages.message(
+                topic, self._commands.joints, efforts / constants))
 
     @guarded
     def _repeat_command(self) -> bool:
@@ -301,7 +318,7 @@ class Publishing:
         if not self.active:
             return False
         moment = self._clocks.steady_time()
-        if not self._publishers[COMMANDS].get_subscription_count():
+        if not self._look_who_takes_commands():
             self._commands.nobody_listens(moment)
             return False
         robot = self._current.robot
@@ -325,5 +342,6 @@ class Publishing:
                 break
             sleep(COMMAND_PERIOD)
         if said:
-            self._publishers[COMMANDS].wait_for_all_acked(Duration(seconds=0.2))
+            for publisher in self._command_publishers.values():
+                publisher.wait_for_all_acked(Duration(seconds=0.2))
         self.active = False
