@@ -18,6 +18,7 @@ import warnings
 from rbd_ros.errors import ModelWarning, RbdError
 from rbd_ros.model.urdf import decode, load_urdf_string
 from rbd_ros.model.xacro_files import expand_xacro, SUFFIX
+from rbd_ros.ros.parameter_checks import MODES
 from rbd_ros.ros.share_directory import share
 
 # rad, where the demo arm begins: bent forward, so that there is a load to hold
@@ -38,6 +39,8 @@ ARGUMENTS = {
                'counts most; empty: the defaults'),
     'robot': ('', 'what efforts of the robot mean: franka, generic, kinova, kuka_fri or ur, files '
               'in config/robots; what params says counts more; empty: the defaults'),
+    'mode': ('', 'what the robot does; with one of its modes the torque controller is started in '
+             'place of the dynamics node'),
     'frame_prefix': ('', 'prefix of the names of links in frame names'),
     'namespace': ('', 'namespace of all nodes'),
     'use_sim_time': ('false', 'whether time comes from /clock'),
@@ -100,7 +103,7 @@ def plan(values: Mapping[str, str],
     Returns
     -------
     list of Process
-        The dynamics node first.
+        The dynamics node, or the torque controller in its place, first.
 
     Raises
     ------
@@ -112,6 +115,8 @@ def plan(values: Mapping[str, str],
     if unknown:
         raise LaunchError(f"there is no argument '{unknown[0]}', only " + ', '.join(ARGUMENTS))
     values = {name: values.get(name, default) for name, (default, _) in ARGUMENTS.items()}
+    if values['mode'] not in ('', *MODES):
+        raise LaunchError(f"mode: there is no '{values['mode']}', only " + ', '.join(MODES))
     for name in ('joint_states', 'commands', 'namespace'):
         if not re.fullmatch(ROS_NAME, values[name]):
             raise LaunchError(f"{name}: '{values[name]}' is not a valid name in ROS: use letters, "
@@ -133,7 +138,11 @@ def plan(values: Mapping[str, str],
     if not publisher:
         own.update(given)
     commands = (('~/effort_commands', values['commands']),) if values['commands'] else ()
-    processes = [Process('rbd_ros', 'dynamics_node', 'dynamics', (*_parameter_files(values), own),
+    executable, name = 'dynamics_node', 'dynamics'
+    if values['mode']:
+        executable = name = 'torque_controller'
+        own['mode'] = values['mode']
+    processes = [Process('rbd_ros', executable, name, (*_parameter_files(values), own),
                          (states, *commands))]
     if publisher:
         processes.append(Process(
@@ -148,11 +157,12 @@ def plan(values: Mapping[str, str],
         start = {'initial_positions': list(DEMO_POSITIONS)} if is_demo else {}
         processes.append(Process(
             'rbd_ros', 'simulated_robot', None, ({**given, **common, **start},),
-            (states, ('~/commands', values['commands'] or 'dynamics/effort_commands'))))
+            (states, ('~/commands', values['commands'] or f'{name}/effort_commands'))))
     if _truth(values, 'rviz'):
         frame = ('-f', values['frame_prefix'] + root) if root else ()
+        markers = (('dynamics/markers', f'{name}/markers'),) if name != 'dynamics' else ()
         # It may be closed while the robot moves.
-        processes.append(Process('rviz2', 'rviz2', None, (common,), (), (
+        processes.append(Process('rviz2', 'rviz2', None, (common,), markers, (
             '-d', str(share('config', 'dynamics.rviz')), *frame), required=False))
     for process in processes:
         if not (find or _is_installed)(process.package, process.executable):
@@ -170,8 +180,11 @@ def _truth(values: Mapping[str, str], name: str, empty: bool | None = None) -> b
 
 def _parameter_files(values: Mapping[str, str]) -> list[str]:
     """Return the paths of the parameter files."""
+    defaults = [share('config', 'dynamics.param.yaml')]
+    if values['mode']:
+        defaults.append(share('config', 'torque_controller.param.yaml'))
     paths = [_expanded(path) for path in values['params'].split(os.pathsep)] if values[
-        'params'] else [share('config', 'dynamics.param.yaml')]
+        'params'] else defaults
     for path in paths:
         if not path.is_file():
             raise LaunchError(f'params: there is no file {path}')

@@ -25,7 +25,8 @@ def everything(package, executable):
 def start(**values):
     """Return what is started, by executable."""
     processes = plan(values, everything)
-    assert processes[0].executable == 'dynamics_node'
+    assert processes[0].executable == ('torque_controller' if 'mode' in values
+                                       else 'dynamics_node')
     return {process.executable: process for process in processes}
 
 
@@ -55,6 +56,19 @@ def test_without_arguments_the_demo_arm_is_simulated_and_held():
     # It hears it from robot_state_publisher.
     assert parameters(nodes['dynamics_node']) == {'use_sim_time': False}
     assert Path(nodes['dynamics_node'].parameters[0]).name == 'dynamics.param.yaml'
+
+
+def test_with_a_mode_the_torque_controller_is_in_place_of_the_node():
+    nodes = start(mode='computed_torque', rviz='true')
+    node = nodes['torque_controller']
+    assert 'dynamics_node' not in nodes
+    assert node.name == 'torque_controller'
+    assert parameters(node) == {'use_sim_time': False, 'mode': 'computed_torque'}
+    assert [Path(path).name for path in node.parameters[:2]] == [
+        'dynamics.param.yaml', 'torque_controller.param.yaml']
+    assert ('~/commands', 'torque_controller/effort_commands') in nodes[
+        'simulated_robot'].remappings
+    assert ('dynamics/markers', 'torque_controller/markers') in nodes['rviz2'].remappings
 
 
 def test_a_robot_of_ones_own_is_not_simulated_unless_asked_for(arm):
@@ -181,6 +195,7 @@ def test_what_xacro_warns_of_does_not_stop_the_launch(tmp_path, capfd):
     ({'model': 'none', 'xacro_args': 'mass:=5'}, 'xacro_args needs a xacro file'),
     ({'namespace': 'a b'}, "namespace: 'a b' is not a valid name"),
     ({'commands': '/efforts!'}, 'commands: '), ({'joint_states': '1x'}, 'joint_states: '),
+    ({'mode': 'fly'}, "mode: there is no 'fly', only gravity, pd_gravity"),
     ({'modle': 'arm.urdf'}, "there is no argument 'modle'")])
 def test_fault_63_a_bad_argument_starts_nothing(values, message):
     with pytest.raises(LaunchError, match=message):

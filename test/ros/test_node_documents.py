@@ -10,10 +10,13 @@ from xml.etree import ElementTree
 
 from harness import ros
 import pytest
+from rbd_ros.ros import control_parameters
 from rbd_ros.ros.dynamics_node import DynamicsNode
 from rbd_ros.ros.parameters import CHANGEABLE, DESCRIPTIONS
+from rbd_ros.ros.torque_controller import TorqueController
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+import yaml
 
 ROOT = Path(__file__).parents[2]
 # In place of what the code puts into a text.
@@ -32,13 +35,24 @@ OTHER_VALUES = {
 
 
 @pytest.fixture
-def node():
-    """Return a node that uses all it can."""
+def start():
+    """Return a function that starts a node of a kind that uses all it can."""
     with ros():
-        node = DynamicsNode(parameter_overrides=[
-            Parameter('floating_base', value=True), Parameter('use_sim_time', value=True)])
-        yield node
-        node.destroy_node()
+        nodes = []
+
+        def make(kind):
+            nodes.append(kind(parameter_overrides=[
+                Parameter('floating_base', value=True), Parameter('use_sim_time', value=True)]))
+            return nodes[0]
+        yield make
+        for node in nodes:
+            node.destroy_node()
+
+
+@pytest.fixture
+def node(start):
+    """Return a dynamics node that uses all it can."""
+    return start(DynamicsNode)
 
 
 def test_every_fault_is_explained_to_an_operator_and_has_a_test():
@@ -74,11 +88,13 @@ def test_messages_on_the_page_of_faults_are_those_of_the_code():
         assert any(quote in text or pattern in text for text in known), quote
 
 
-def test_the_policy_names_exactly_the_topics_and_services_of_the_node(node):
+@pytest.mark.parametrize('kind', [DynamicsNode, TorqueController])
+def test_the_policy_names_exactly_the_topics_and_services_of_the_node(start, kind):
+    name = start(kind).get_name()
     observer = Node('observer')
     sleep(1.0)
-    profile = ElementTree.parse(ROOT / 'config/sros2/dynamics.policy.xml').find('.//profile')
-    assert (profile.get('ns'), profile.get('node')) == ('/', 'dynamics')
+    profile = ElementTree.parse(ROOT / f'config/sros2/{name}.policy.xml').find('.//profile')
+    assert (profile.get('ns'), profile.get('node')) == ('/', name)
 
     def allowed(kind, way):
         return {name.text for name in profile.find(f"{kind}[@{way}='ALLOW']")}
@@ -87,8 +103,8 @@ def test_the_policy_names_exactly_the_topics_and_services_of_the_node(node):
             ('topics', 'publish', observer.get_publisher_names_and_types_by_node),
             ('topics', 'subscribe', observer.get_subscriber_names_and_types_by_node),
             ('services', 'reply', observer.get_service_names_and_types_by_node)):
-        assert allowed(kind, way) == {name for name, _ in used('dynamics', '/')}
-    assert not observer.get_client_names_and_types_by_node('dynamics', '/')
+        assert allowed(kind, way) == {used_name for used_name, _ in used(name, '/')}
+    assert not observer.get_client_names_and_types_by_node(name, '/')
     observer.destroy_node()
 
 
@@ -105,6 +121,24 @@ def test_parameters_are_described_listed_and_in_the_file_of_defaults(node):
         assert ('*' in row) == (name in CHANGEABLE)
         assert re.search(rf'^    (# )?{name}:', defaults, re.MULTILINE), name
         value = node.get_parameter_or(name).value
+        if isinstance(value, float):
+            limits, = descriptor.floating_point_range
+            assert limits.from_value <= value <= limits.to_value
+
+
+def test_parameters_of_the_torque_controller_are_described_listed_and_in_a_file(start):
+    node = start(TorqueController)
+    page = (ROOT / 'doc/how_to/torque_controller.md').read_text()
+    defaults = (ROOT / 'config/torque_controller.param.yaml').read_text()
+    values = yaml.safe_load(defaults)['/**']['ros__parameters']
+    assert set(control_parameters.DESCRIPTIONS) < set(node._parameters)
+    for name in control_parameters.DESCRIPTIONS:
+        descriptor, value = node.describe_parameter(name), node.get_parameter_or(name).value
+        assert descriptor.description and not descriptor.read_only
+        assert f'`{name}`' in page, name
+        assert re.search(rf'^    (# )?{name}:', defaults, re.MULTILINE), name
+        assert name not in values or values[name] == (
+            value if isinstance(value, (str, float)) else list(value)), name
         if isinstance(value, float):
             limits, = descriptor.floating_point_range
             assert limits.from_value <= value <= limits.to_value
