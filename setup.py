@@ -43,6 +43,7 @@ setup(
         'demo': [
             'matplotlib',            # the plot of both phases
             'rich',                  # the live table
+            'mujoco>=4; python_version >= "3.11"',   # physics by others; no older wheels
         ],
         'xacro': [
             'xacro',                 # robots from xacro files
@@ -113,6 +114,7 @@ setup(
             'dynamics_node = rbd_ros.ros.entry_points:dynamics_node',
             'simulated_robot = rbd_ros.ros.entry_points:simulated_robot',
             'torque_controller = rbd_ros.ros.entry_points:torque_controller',
+            'mujoco_robot = rbd_ros.ros.entry_points:mujoco_robot',
         ],
     },
     zip_safe=True,

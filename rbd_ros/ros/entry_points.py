@@ -166,3 +166,8 @@ def torque_controller() -> None:
 def simulated_robot() -> None:
     """Run the simulated robot until a signal ends it."""
     run('rbd_ros.ros.simulated_robot', 'SimulatedRobot')
+
+
+def mujoco_robot() -> None:
+    """Run the robot in MuJoCo until a signal ends it."""
+    run('rbd_ros.ros.mujoco_robot', 'RobotInMujoco')

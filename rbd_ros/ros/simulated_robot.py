@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""A node in place of a robot: forward dynamics, integrated in real time."""
+"""A node in place of a robot: an engine of physics that advances in real time."""
 
 import sys
 
@@ -15,15 +15,17 @@ from dataclasses import replace    # noqa: I100
 from math import isfinite
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, ClassVar, Protocol
 import warnings
 
 import numpy as np
+import numpy.typing as npt
 from rbd_ros import (
     load_urdf_string, Model, ModelWarning, random_configuration, RbdError, StateError)
 from rbd_ros.analysis.simulation import Simulator
 from rbd_ros.model.drive_files import load_drives
 from rbd_ros.model.model import rebuild
+from rbd_ros.mujoco_robot import Measurement
 from rbd_ros.ros.log import Log
 from rbd_ros.ros.share_directory import share
 from rbd_ros.ros.subscriptions import DESCRIPTION_QOS
@@ -64,6 +66,43 @@ _PARAMETERS: dict[str, tuple[Any, ...]] = {
 }
 
 
+class Engine(Protocol):
+    """What computes the motion of a simulated robot; brakes hold it until the first command."""
+
+    step: float
+
+    def advance(self, tau: npt.ArrayLike, steps: int = 1) -> None:
+        """Let steps pass under a command; raise StateError if the motion is not finite then."""
+
+    def brake(self) -> None:
+        """Bring all joints to rest at once, and hold them until the next command."""
+
+    def measure(self) -> Measurement:
+        """Return what sensors say: the state, and the efforts of the drives, 0 under brakes."""
+
+
+class OwnEngine(Simulator):
+    """A `Simulator` with sensors that tell the truth."""
+
+    def __init__(self, model: Model, q: npt.ArrayLike, *, step: float) -> None:
+        super().__init__(model, q, step=step)
+        self._tau = np.zeros(model.nv)
+
+    def advance(self, tau: npt.ArrayLike, steps: int = 1) -> None:
+        """Let steps pass under a command."""
+        super().advance(tau, steps)
+        self._tau = np.array(tau, float)
+
+    def brake(self) -> None:
+        """Bring all joints to rest at once."""
+        super().brake()
+        self._tau = np.zeros(self.model.nv)
+
+    def measure(self) -> Measurement:
+        """Return the state and the last command."""
+        return Measurement(self.time, self.q, self.v, self._tau)
+
+
 class SimulatedRobot(Node):
     """
     Moves the robot of a URDF under the efforts on ~/commands, and publishes its joint states.
@@ -80,19 +119,25 @@ class SimulatedRobot(Node):
 
     # Exceptions whose message alone is shown to a user.
     errors = (RbdError, OSError)
+    # Name of the executable, of the engine, and of parameters with default and description.
+    program: ClassVar[str] = 'simulated_robot'
+    engine: ClassVar[str] = 'rbd_ros'
+    parameters: ClassVar[dict[str, tuple[Any, ...]]] = _PARAMETERS
 
     def __init__(self, *, alone: bool = False, **options: Any) -> None:
-        super().__init__('simulated_robot', **options)
+        super().__init__(self.program, **options)
         self._log = Log(self.get_logger())
-        text, path, drives, rate, step, start, order, delay = (
-            self._declare(name, *description) for name, description in _PARAMETERS.items())
-        self._text = text or (Path(path) if path else share('urdf', 'demo_arm.urdf')).read_text()
+        given = {name: self._declare(name, *description)
+                 for name, description in self.parameters.items()}
+        self._text = given['robot_description'] or (
+            Path(given['urdf']) if given['urdf'] else share('urdf', 'demo_arm.urdf')).read_text()
         with warnings.catch_warnings():
             warnings.simplefilter('ignore', ModelWarning)
             model = load_urdf_string(self._text)
-        if drives:
-            model = load_drives(model, drives)
-        names = list(model.velocity_names)
+        if given['drives']:
+            model = load_drives(model, given['drives'])
+        names, start, order = (list(model.velocity_names), given['initial_positions'],
+                               given['command_joints'])
         if model.nq != model.nv:
             raise StateError(f"'{model.name}' has joints with quaternions: joint states cannot "
                              'hold them, so it cannot be simulated here')
@@ -103,27 +148,32 @@ class SimulatedRobot(Node):
             raise StateError(f'initial_positions has {len(start)} entries, the robot has the '
                              f'joints {listed(names)}')
         q = np.array(start, float) if start else rest_position(model)
-        model = with_damping(model, delay)
-        self._simulator = Simulator(model, q, step=step)
-        # One step compiles the kernels, and shows whether the robot can be simulated at all.
-        Simulator(model, q, step=step).advance(np.zeros(model.nv))
+        model = with_damping(model, given['tolerated_delay'])
+        self._engine = self._make_engine(model, q, given)
         self._tau: np.ndarray | None = None
         self._simulated_until = monotonic()
         self._state = JointState(name=list(model.position_names))
         self._publisher = self.create_publisher(JointState, 'joint_states', 10)
         self.create_subscription(Float64MultiArray, '~/commands', self._on_command, 10)
         wall = Clock(clock_type=ClockType.STEADY_TIME)
-        self.create_timer(1.0 / rate, self._on_timer, clock=wall)
+        self.create_timer(1.0 / given['rate'], self._on_timer, clock=wall)
         self._patience = self.create_timer(PATIENCE, self._describe, clock=wall)
         damping = (f'{model.damping.min():.3g} to {model.damping.max():.3g} N m s/rad or N s/m'
                    if model.nv else 'none')
-        self._log.info(f"simulating '{model.name}': {model.nv} joints, {model.mass:.4g} kg, "
-                       f'damping {damping}; brakes on until the first command')
+        self._log.info(f"simulating '{model.name}' by {self.engine}: {model.nv} joints, "
+                       f'{model.mass:.4g} kg, damping {damping}; brakes on until the first '
+                       'command')
 
-    @staticmethod
-    def usage() -> str:
-        """Return what `simulated_robot --help` prints."""
-        return usage('simulated_robot', __doc__, _PARAMETERS)
+    def _make_engine(self, model: Model, q: np.ndarray, given: dict[str, Any]) -> Engine:
+        """Return what moves a robot that is at q, made with the values of the parameters."""
+        # One step compiles the kernels, and shows whether the robot can be simulated at all.
+        Simulator(model, q, step=given['step']).advance(np.zeros(model.nv))
+        return OwnEngine(model, q, step=given['step'])
+
+    @classmethod
+    def usage(cls) -> str:
+        """Return what `--help` prints."""
+        return usage(cls.program, str(sys.modules[cls.__module__].__doc__), cls.parameters)
 
     def uses_events(self) -> bool:
         """Return whether the events executor is to spin the node."""
@@ -161,27 +211,26 @@ class SimulatedRobot(Node):
             return
         if self._tau is None:
             self._log.info('first command: brakes off')
-            self._tau, self._simulated_until = np.zeros(self._simulator.model.nv), monotonic()
+            self._tau, self._simulated_until = np.zeros(len(efforts)), monotonic()
         self._tau[self._order] = efforts
 
     def _on_timer(self) -> None:
         """Simulate up to now and publish the state."""
-        now = monotonic()
+        now, engine = monotonic(), self._engine
         if self._tau is not None:
             self._simulated_until = max(self._simulated_until, now - LONGEST_CATCH_UP)
-            steps = int((now - self._simulated_until) / self._simulator.step)
-            self._simulated_until += steps * self._simulator.step
+            steps = int((now - self._simulated_until) / engine.step)
+            self._simulated_until += steps * engine.step
             try:
-                self._simulator.advance(self._tau, steps)
+                engine.advance(self._tau, steps)
             except StateError as error:
                 self._log.error(f'the simulation has diverged, brakes on: {error}')
-                self._simulator.brake()
+                engine.brake()
                 self._tau = None
-        state, simulator = self._state, self._simulator
+        state, measured = self._state, engine.measure()
         state.header.stamp = self.get_clock().now().to_msg()
-        state.position, state.velocity = simulator.q.tolist(), simulator.v.tolist()
-        # Brakes hold the robot without effort of the motors.
-        state.effort = [0.0] * len(simulator.v) if self._tau is None else self._tau.tolist()
+        state.position, state.velocity, state.effort = (
+            measured.q.tolist(), measured.v.tolist(), measured.tau.tolist())
         self._publisher.publish(state)
 
 

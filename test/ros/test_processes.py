@@ -108,7 +108,7 @@ def test_shuffled_states_unknown_joints_and_a_model_swap_across_processes(peer, 
     assert end(process, signal.SIGINT) == 0
 
 
-@pytest.mark.parametrize('name', ['dynamics_node', 'simulated_robot'])
+@pytest.mark.parametrize('name', ['dynamics_node', 'simulated_robot', 'mujoco_robot'])
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize('times', [1, 3])
 def test_fault_46_signals_end_every_node_with_exit_code_0(peer, start, name, number, times):

@@ -219,7 +219,7 @@ def test_fault_52_a_process_that_was_stopped_goes_on_without_a_step(peer, start,
     assert node.wait(timeout=5.0) == 0
 
 
-@pytest.mark.parametrize('name', ['dynamics_node', 'simulated_robot'])
+@pytest.mark.parametrize('name', ['dynamics_node', 'simulated_robot', 'mujoco_robot'])
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 def test_fault_57_a_node_that_is_told_to_end_while_it_starts_ends_with_exit_code_0(
         peer, name, number):
@@ -259,7 +259,7 @@ def test_nothing_is_imported_before_signals_are_heard():
     assert run.stdout == '[]\n'
 
 
-@pytest.mark.parametrize('name', ['dynamics_node', 'simulated_robot'])
+@pytest.mark.parametrize('name', ['dynamics_node', 'simulated_robot', 'mujoco_robot'])
 def test_help_is_printed_and_nothing_is_started(name):
     run = subprocess.run([sys.executable, '-m', f'rbd_ros.ros.{name}', '--help'],
                          capture_output=True, text=True, check=False)

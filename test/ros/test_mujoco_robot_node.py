@@ -1,0 +1,102 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The node that simulates in MuJoCo: commands, brakes, delay, noise and a load nobody knows."""
+
+import math
+
+from harness import ros
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros.ros.mujoco_robot import RobotInMujoco
+from rclpy.parameter import Parameter
+from std_msgs.msg import Float64MultiArray
+
+# There are no wheels of version 4 for Python 3.10.
+pytest.importorskip('mujoco')
+
+# A mass of 1 kg on a rod of 1 m that stands on its head at zero, and turns about y.
+ARM = """<robot name="arm"><link name="base"/><link name="rod"><inertial><origin xyz="0 0 1"/>
+ <mass value="1"/><inertia ixx="1e-6" ixy="0" ixz="0" iyy="1e-6" iyz="0" izz="1e-6"/></inertial>
+ </link><joint name="hinge" type="revolute"><parent link="base"/><child link="rod"/>
+ <axis xyz="0 1 0"/><limit lower="-3" upper="3" effort="20" velocity="10"/></joint></robot>"""
+START = 0.5
+HOLDING = -9.81 * math.sin(START)      # N m
+
+
+@pytest.fixture
+def robot():
+    """Return a way to make a robot in MuJoCo, and its states."""
+    with ros():
+        made = []
+
+        def make(**parameters):
+            parameters = {'robot_description': ARM, 'initial_positions': [START],
+                          'tolerated_delay': 0.0, **parameters}
+            made.append(RobotInMujoco(parameter_overrides=[
+                Parameter(name, value=value) for name, value in parameters.items()]))
+            states = []
+            made[-1]._publisher.publish = lambda state: states.append(
+                (*state.position, *state.velocity, *state.effort))
+            return made[-1], states
+        yield make
+        for node in made:
+            node.destroy_node()
+
+
+def command(node, effort, seconds=0.05):
+    """Give a command, and let the node believe that some time has passed since the last state."""
+    node._on_command(Float64MultiArray(data=[effort]))
+    node._simulated_until -= seconds
+    node._on_timer()
+
+
+def test_brakes_hold_until_the_first_command_and_efforts_are_within_limits(robot):
+    node, states = robot()
+    node._on_timer()
+    assert states[-1] == (START, 0.0, 0.0)
+    command(node, -50.0)
+    assert states[-1][0] < START and states[-1][1] < 0.0 and states[-1][2] == -20.0
+    for bad in ([], [1.0, 2.0], [math.nan]):
+        node._on_command(Float64MultiArray(data=bad))
+    node._on_timer()
+    assert states[-1][2] == -20.0
+
+
+@pytest.mark.parametrize('parameters, moves', [
+    ({}, False),
+    ({'payload_link': 'rod', 'payload_mass': 1.0, 'payload_com': [0.0, 0.0, 1.0]}, True)])
+def test_the_load_is_one_that_the_torques_of_the_description_do_not_hold(robot, parameters, moves):
+    node, states = robot(**parameters)
+    command(node, HOLDING)
+    # The load doubles gravity and inertia: 9.81 sin(0.5) / 2 rad/s^2 for at least 0.05 s.
+    least = 0.9 * 0.5 * 9.81 * math.sin(START) * 0.05
+    assert (states[-1][1] > least) if moves else abs(states[-1][1]) < 1e-9
+
+
+def test_commands_act_after_the_delay(robot):
+    node, states = robot(delay=1.0)
+    command(node, 5.0)
+    assert states[-1] == (START, 0.0, 0.0)
+
+
+def test_sensors_are_noisy_as_asked_and_the_same_again_for_a_seed(robot):
+    noise = {'position_noise': 1e-3, 'velocity_noise': 1e-2, 'effort_noise': 0.1, 'seed': 3}
+    first, again = robot(**noise), robot(**noise)
+    for node, _ in (first, again):
+        for _ in range(500):
+            node._on_timer()
+    assert first[1] == again[1]
+    # Deviations of 500 samples are within 10 % of the true one, by three of theirs.
+    assert np.allclose(np.std(first[1], axis=0), (1e-3, 1e-2, 0.1), rtol=0.1)
+    assert np.allclose(np.mean(first[1], axis=0), (START, 0.0, 0.0), atol=(2e-4, 2e-3, 2e-2))
+
+
+@pytest.mark.parametrize('parameters, message', [
+    ({'payload_mass': 1.0}, 'payload_mass needs payload_link'),
+    ({'payload_link': 'nose', 'payload_mass': 1.0}, "no link 'nose'"),
+    ({'payload_link': 'rod', 'payload_inertia': [1.0]}, 'payload_inertia'),
+    ({'command_joints': ['elbow']}, 'command_joints must name every joint once: hinge')])
+def test_what_does_not_fit_is_refused(robot, parameters, message):
+    with pytest.raises(rbd_ros.RbdError, match=message):
+        robot(**parameters)
