@@ -24,7 +24,8 @@ from typing import Any, TypeAlias
 import warnings
 
 import numpy as np
-from rbd_ros import gravity_torques, load_urdf, Model, ModelWarning
+from rbd_ros import gravity_torques, load_urdf, Model, ModelError, ModelWarning
+from rbd_ros.mujoco_robot import MujocoRobot
 from rbd_ros.ros.convert import seconds
 from rbd_ros.ros.share_directory import share
 from rbd_ros.ros.simulated_robot import rest_position
@@ -61,6 +62,46 @@ def heavy_position(model: Model) -> np.ndarray:
     return max(tries, key=lambda q: np.linalg.norm(gravity_torques(model, q)))
 
 
+def chosen_engine(wanted: str, urdf: str, model: Model) -> tuple[str, str]:
+    """
+    Choose what computes the motion.
+
+    Parameters
+    ----------
+    wanted : {'', 'own', 'mujoco'}
+        Empty: MuJoCo if it is installed and takes the robot.
+    urdf : str
+        The URDF, as text.
+    model : Model
+        The robot.
+
+    Returns
+    -------
+    node, line : str
+        The node to start, and what to tell the user.
+
+    Raises
+    ------
+    ModelError
+        If MuJoCo is wanted, and is not installed or refuses the robot.
+
+    """
+    if wanted == 'own':
+        return 'simulated_robot', 'Physics by rbd_ros itself.'
+    try:
+        MujocoRobot(urdf, model)
+    except ModelError as error:
+        if wanted:
+            raise
+        return 'simulated_robot', f'Physics by rbd_ros itself: {error}'
+    return 'mujoco_robot', 'Physics by MuJoCo; ENGINE=own is that of rbd_ros.'
+
+
+def fixed(value: float, form: str) -> str:
+    """Return a number with its sign in some format; what is rounded to zero is positive."""
+    return f'{float(f"{value:{form}}") + 0.0:+{form}}'
+
+
 class Demo:
     """
     The two phases.
@@ -69,18 +110,22 @@ class Demo:
     ----------
     urdf : pathlib.Path
         The robot.
+    engine : {'', 'own', 'mujoco'}
+        What computes its motion; empty: MuJoCo if possible.
     show : callable
         Called with the phase, the time in it and the demo itself a few times a second.
 
     """
 
-    def __init__(self, urdf: Path, show: Show) -> None:
+    def __init__(self, urdf: Path, engine: str, show: Show) -> None:
         self.urdf, self._show = urdf, show
         with warnings.catch_warnings():
             warnings.simplefilter('ignore', ModelWarning)
             self.model = load_urdf(urdf)
         if self.model.nq != self.model.nv or not self.model.nv:
             raise DemoFailed(f"robot '{self.model.name}' needs joints with one coordinate each")
+        self._robot, line = chosen_engine(engine, urdf.read_text(), self.model)
+        print(line, flush=True)
         self.start = heavy_position(self.model)
         self.q: np.ndarray | None = None
         self.torque = np.full(self.model.nv, np.nan)
@@ -171,7 +216,7 @@ class Demo:
             JointState, '/dynamics/gravity_torques', self._on_torque, qos_profile_sensor_data)
         positions = ', '.join(f'{x:.17g}' if '.' in f'{x:.17g}' else f'{x:.1f}'
                               for x in self.start)
-        self._launch('simulated_robot', '-p', f'urdf:={self.urdf}',
+        self._launch(self._robot, '-p', f'urdf:={self.urdf}',
                      '-p', f'initial_positions:=[{positions}]',
                      '-p', f'tolerated_delay:={TOLERATED_DELAY}', '-r', f'~/commands:={COMMANDS}')
         self._wait('joint states', lambda: self.q is not None)
@@ -187,7 +232,7 @@ class Demo:
         self._wait('the robot to listen', lambda: commands.get_subscription_count() > 0)
         commands.publish(Float64MultiArray(data=[0.0] * self.model.nv))
         fall = self._watch('without', RELEASED)
-        self._end('simulated_robot', signal.SIGTERM)
+        self._end(self._robot, signal.SIGTERM)
         return drift, fall, median(self._delays), max(self._delays)
 
 
@@ -251,9 +296,10 @@ def live_table() -> tuple[Show, Any]:
                 demo.history[-1][1] - demo.history[0][1]):
             unit, torque_unit = ('rad', 'N m') if angular else ('m', 'N')
             color = 'green' if abs(drift) < HELD else 'red'
-            table.add_row(name, f'{q:+.4f} {unit}',
-                          f'{torque:+.2f} {torque_unit}' if np.isfinite(torque) else 'none',
-                          f'[{color}]{drift:+.2e} {unit}[/{color}]')
+            table.add_row(name, f'{fixed(q, ".4f")} {unit}',
+                          f'{fixed(torque, ".2f")} {torque_unit}' if np.isfinite(torque)
+                          else 'none',
+                          f'[{color}]{fixed(drift, ".2e")} {unit}[/{color}]')
         live.update(table)
     return show, live
 
@@ -286,6 +332,8 @@ def main() -> int:
     """Run the demo and say how it went."""
     parser = argparse.ArgumentParser(prog='make demo', description=__doc__)
     parser.add_argument('--urdf', type=Path, help='the robot (default: an arm with seven joints)')
+    parser.add_argument('--engine', choices=('', 'own', 'mujoco'), default='',
+                        help='what computes the motion (default: MuJoCo if possible)')
     parser.add_argument('--headless', action='store_true', help='plain lines instead of a table')
     parser.add_argument('--plot', type=Path, default=Path('demo.png'), help='where the plot goes')
     options = parser.parse_args()
@@ -303,7 +351,7 @@ def _main(options: argparse.Namespace) -> int:
     rclpy.init()
     demo = None
     try:
-        demo = Demo(options.urdf or share('urdf', 'demo_arm.urdf'), show)
+        demo = Demo(options.urdf or share('urdf', 'demo_arm.urdf'), options.engine, show)
         with live or nullcontext():
             drift, fall, usual, worst = demo.run()
         print(f'With the gravity torques, {1e3 * usual:.1f} ms late ({1e3 * worst:.1f} ms at the '
