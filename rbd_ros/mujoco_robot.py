@@ -179,12 +179,14 @@ class MujocoRobot:
         Raises
         ------
         StateError
-            If ``tau`` has the wrong shape or is not finite, or the motion is no longer finite.
+            If ``tau`` has the wrong shape or is not finite, or the motion is no longer finite: the
+            robot is then where it was before these steps.
 
         """
         tau = finite_vector(self.model, 'tau', tau)
         self._commands.append((self._steps + self._delay, tau))
         limit, data = self.model.effort_limit, self._data
+        before = data.qpos.copy(), data.qvel.copy()
         for _ in range(whole_number('steps', steps, 0)):
             while self._commands and self._commands[0][0] <= self._steps:
                 self._tau = np.clip(self._commands.popleft()[1], -limit, limit)
@@ -197,8 +199,15 @@ class MujocoRobot:
             for link, wrench in self._pushes.items():
                 self._push(link, wrench)
             self._mujoco.mj_step(self._robot, data)
-        if not np.all(np.isfinite(data.qvel)) or data.warning[
-                self._mujoco.mjtWarning.mjWARN_BADQACC].number:
+        kinds = self._mujoco.mjtWarning
+        warnings = [data.warning[kind] for kind in (
+            kinds.mjWARN_BADQPOS, kinds.mjWARN_BADQVEL, kinds.mjWARN_BADQACC)]
+        if not np.all(np.isfinite(data.qvel)) or any(one.number for one in warnings):
+            for one in warnings:
+                one.number = 0
+            self._mujoco.mj_resetData(self._robot, data)
+            data.qpos[:], data.qvel[:] = before
+            self._mujoco.mj_forward(self._robot, data)
             raise StateError(f'the motion of the robot is no longer finite at {self.time:g} s')
 
     def brake(self) -> None:

@@ -213,3 +213,20 @@ def test_without_mujoco_the_error_names_the_extra(monkeypatch):
     with pytest.raises(rbd_ros.ModelError, match=r"pip install 'rbd_ros\[sim\]'"):
         robot_of('ur10')
     assert '<visual' not in mujoco_urdf(URDFS['ur10'].read_text(), model_of('ur10'))
+
+
+def test_a_motion_that_is_no_longer_finite_is_told_and_the_robot_stays_where_it_was():
+    # A feather that a strong motor turns: in one step beyond all numbers.
+    urdf = """<robot name="feather"><link name="base"/><link name="arm"><inertial>
+        <mass value="1e-9"/><inertia ixx="1e-9" iyy="1e-9" izz="1e-9" ixy="0" ixz="0" iyz="0"/>
+        </inertial></link><joint name="j" type="continuous"><parent link="base"/>
+        <child link="arm"/><axis xyz="0 0 1"/></joint></robot>"""
+    robot = MujocoRobot(urdf, rbd_ros.load_urdf_string(urdf), [0.3])
+    for _ in range(2):
+        with pytest.raises(rbd_ros.StateError, match='no longer finite'):
+            robot.advance([1e9], 20)
+        assert robot.q == 0.3 and robot.v == 0.0
+    # It can go on.
+    robot.brake()
+    robot.advance([1e-9], 2)
+    assert 0.0 < robot.v[0] < 1.0
