@@ -80,7 +80,8 @@ class ModeMachine(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self.now, self.gains, self.settings = 100.0, default_gains(), Settings()
+        self.now, self.settings = 100.0, Settings()
+        self.gains = default_gains()._replace(mode='pd_gravity')
         self.logged = []
         clocks = SimpleNamespace(age_time=lambda: self.now, steady_time=lambda: self.now,
                                  stamp_time=lambda: 1000.0 + self.now)
@@ -210,6 +211,17 @@ class ModeMachine(RuleBasedStateMachine):
         whole[order] = goal
         self.motions = [one for one in self.motions if one.begin < begin]
         self.motions.append(Curve(begin, span, q, v, whole))
+
+    @rule(seeds=st.tuples(st.integers(0, 9), st.integers(0, 9)),
+          delay=st.sampled_from([0.0, 0.3]), mode=st.sampled_from(MODES[1:]))
+    def follow_one_after_the_other(self, seeds, delay, mode):
+        """Ask for a motion while another is going on, as programs do."""
+        self.set_gains(mode, 0.0)
+        self.states(1, STEP, 20, True)
+        for seed in seeds:
+            self.follow(seed, 0.5, delay, None)
+            self.states(2, STEP, 20, True)
+        self.states(3, STEP, 60, True)
 
     def _spoil(self, message, point, wrong):
         if wrong == 'name':

@@ -389,3 +389,21 @@ def test_positions_are_differentiated_with_a_filter():
     assert one.rates[1] == before[1]
     one.update(both[:1], np.array([9.5]), last + 1.0, 0.01, 0.5)
     assert one.rates[0] == pytest.approx(1.25)
+
+
+def test_commands_begin_anew_where_they_are_blended():
+    one = EffortCommands(Settings(state_timeout=60.0))
+    one.follow(['a'], [np.inf])
+    assert one.begins_anew(0.0)
+    for k in range(8):
+        one.update(np.ones(1), 0.5 * k)
+    # States come slowly: neither is a gap.
+    assert not one.begins_anew(4.0)
+    assert not one.begins_anew(5.5)
+    assert one.begins_anew(6.5)
+    one.nobody_listens(3.6)
+    assert not one.begins_anew(4.5)
+    assert one.begins_anew(4.7)
+    one.update(np.ones(1), 4.5)
+    one.disturb()
+    assert one.begins_anew(4.6)

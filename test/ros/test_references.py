@@ -140,6 +140,8 @@ def test_a_motion_of_later_waits_and_one_of_now_is_in_place_of_those_that_wait()
     assert motions.at(11.4) is rests[0].reference
     assert motions.at(99.0) is rests[2].reference
     assert motions.left(12.5) == 0.0
+    for _ in range(20):
+        motions.add(13.0, 15.0, 1.0, rests[3])
     for k in range(20):
         motions.add(20.0 + k, 20.0 + k, 1.0, rests[3])
     with pytest.raises(Refused, match='motions wait'):
