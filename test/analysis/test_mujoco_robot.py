@@ -215,7 +215,9 @@ def test_without_mujoco_the_error_names_the_extra(monkeypatch):
     assert '<visual' not in mujoco_urdf(URDFS['ur10'].read_text(), model_of('ur10'))
 
 
-def test_a_motion_that_is_no_longer_finite_is_told_and_the_robot_stays_where_it_was():
+def test_a_motion_that_is_no_longer_finite_is_told_and_the_robot_stays_where_it_was(
+        tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)         # MuJoCo writes a log where it is
     # A feather that a strong motor turns: in one step beyond all numbers.
     urdf = """<robot name="feather"><link name="base"/><link name="arm"><inertial>
         <mass value="1e-9"/><inertia ixx="1e-9" iyy="1e-9" izz="1e-9" ixy="0" ixz="0" iyz="0"/>
