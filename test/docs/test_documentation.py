@@ -19,7 +19,7 @@ from harness import Harness, keep_sending, ros
 import pytest
 import rbd_ros
 from rbd_ros.cli.main import main as rbd_ros_command
-from rbd_ros.ros import parameters
+from rbd_ros.ros import control_parameters, parameters
 from rbd_ros.ros.launch_plan import ARGUMENTS
 from rclpy.parameter import Parameter
 import yaml
@@ -173,9 +173,11 @@ def test_programs_and_their_parameters_exist(words):
     assert package == 'rbd_ros'
     assert f"'{program} = rbd_ros" in (ROOT / 'setup.py').read_text()
     given = [two.partition(':=') for one, two in pairwise(options) if one == '-p']
-    assert {name for name, _, _ in given} <= set(parameters.DESCRIPTIONS)
+    tables = [parameters.TABLE, *([control_parameters.TABLE] if program == 'torque_controller'
+                                  else [])]
     for name, _, value in given:
-        parameters._typed(name, yaml.safe_load(value))
+        table, = (one for one in tables if name in one.descriptions)
+        parameters._typed(table, name, yaml.safe_load(value))
 
 
 @pytest.mark.parametrize('words', of('ros2', 'launch'))
@@ -211,7 +213,7 @@ def test_parameters_in_files_exist(page, text):
     given = yaml.safe_load(text).get('dynamics', {}).get('ros__parameters', {})
     for name, value in given.items():
         assert name in parameters.DESCRIPTIONS, (page, name)
-        parameters._typed(name, value)
+        parameters._typed(parameters.TABLE, name, value)
 
 
 # -- Links and names. ----------------------------------------------------------------------------
