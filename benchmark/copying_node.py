@@ -52,7 +52,8 @@ class CopyingNode(Node):
                   **dict.fromkeys(('M', 'C', 'M_dot'), np.zeros((n, n)))}
         outputs = Outputs(model, 1)
         # In their order; what the dynamics node withholds without efforts and a task is left out.
-        self._messages = {COMMANDS: bytearray(CommandMessages().message(values['g']))}
+        self._messages = {COMMANDS: bytearray(CommandMessages().message(
+            COMMANDS, model.velocity_names, values['g']))}
         self._messages.update(
             (topic, bytearray(outputs.message(topic, Time(), 'world', values)))
             for topic in TOPICS if topic not in (COMMANDS, C_RATE, *TASK_TOPICS, *EXTERNAL_TOPICS))

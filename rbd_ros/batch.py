@@ -34,6 +34,8 @@ from rbd_ros.workspace.results import Derivatives, DynamicsTerms, term_layout
 
 # States in a chunk: enough to make the cost of a call from Python negligible.
 CHUNK = 1024
+# Kernels that are compiled, each for robots without screws or with.
+_ready: set[tuple[Callable[..., Any], bool]] = set()
 # Process, number and pool of the threads that are kept.
 _pool: tuple[int, int, ThreadPoolExecutor] | None = None
 
@@ -372,10 +374,12 @@ def _compute(model: Model, kernel: Callable[..., Any], states: Mapping[str, npt.
             for _ in chunks:
                 pass                # after an error or Ctrl-C, leave nothing for the others
 
-    if count and model.folding is None and not getattr(kernel, 'overloads', True):
+    kind = kernel, model.tree.screws is None
+    if count and model.folding is None and kind not in _ready:
         # The recursion itself is compiled for one state, then the loop over states, in one thread.
         compute_one(workspace_of(model), 0)
         prepare(kernel, *arguments(workspace_of(model), slice(0, 1)))
+        _ready.add(kind)
     threads = None if threads is None else whole_number('threads', threads)
     if count <= CHUNK or threads == 1:
         work()

@@ -188,7 +188,7 @@ def test_what_fails_halfway_leaves_what_was_there(tmp_path, suffix, monkeypatch)
 def test_what_cannot_be_a_table_is_named(tmp_path):
     write_table(tmp_path / 'new' / 'table.csv', ['time'], [1.0])
     path = tmp_path / 'new' / 'table.csv' / 'in_a_file.csv'
-    with pytest.raises(RecordingError, match=r'in_a_file\.csv: the table cannot be written'):
+    with pytest.raises(RbdError, match=r'table\.csv is not a directory'):
         write_table(path, ['time'], [1.0])
     (tmp_path / 'folder.csv').mkdir()
     with pytest.raises(RbdError, match=r'folder\.csv is not a file'):

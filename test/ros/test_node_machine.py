@@ -125,9 +125,11 @@ class NodeMachine(RuleBasedStateMachine):
         self.describe(robot)
 
     def _listen(self):
-        self.node.publishing._publishers = {topic: Ear(topic, self.heard) for topic in TOPICS}
+        publishing = self.node.publishing
+        publishing._publishers = {topic: Ear(topic, self.heard) for topic in TOPICS}
         self.node.clocks.steady_time = lambda: self.steady
-        self.commands = self.node.publishing._publishers['~/effort_commands']
+        self.commands = publishing._publishers['~/effort_commands']
+        publishing._command_publishers = {'~/effort_commands': self.commands}
         # The witness notices that nobody listens when the node does.
         notice = self.node.commands.nobody_listens
         self.node.commands.nobody_listens = lambda now: (notice(now),

@@ -20,6 +20,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from robots import random_tree
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header, String
+from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import Marker, MarkerArray
 
 ROOT = Path(__file__).parents[2]
@@ -82,8 +83,15 @@ def test_every_message_holds_what_it_is_filled_with(count, deserialize):
         got = {topic: deserialize(outputs.message(topic, stamp, frame, values), kind)
                for topic, kind in TOPICS.items() if topic != '~/effort_commands'}
         for efforts in (values['commands'], values['g']):
-            message = deserialize(commands.message(efforts), Float64MultiArray)
+            joints = tuple(f'{seed} {k}' for k in range(len(efforts)))
+            message = deserialize(commands.message('~/effort_commands', joints, efforts),
+                                  Float64MultiArray)
             assert message.data.tolist() == efforts.tolist()
+            message = deserialize(commands.message('~/effort_trajectory', joints, efforts),
+                                  JointTrajectory)
+            point, = message.points
+            assert tuple(message.joint_names) == joints
+            assert point.effort.tolist() == efforts.tolist() and not len(point.positions)
         for topic in set(TOPICS) - {'~/effort_commands'}:
             assert got[topic].header.stamp == stamp
             assert got[topic].header.frame_id == ('r1/tool' if topic in OF_THE_LINK else frame)
@@ -128,7 +136,8 @@ def test_every_message_holds_what_it_is_filled_with(count, deserialize):
 
 def test_a_robot_without_joints_has_empty_messages():
     outputs, values = Outputs(random_tree(0, 0), 1), values_of(random_tree(0, 0), 0)
-    message = deserialize_message(CommandMessages().message(np.zeros(0)), Float64MultiArray)
+    message = deserialize_message(
+        CommandMessages().message('~/effort_commands', (), np.zeros(0)), Float64MultiArray)
     assert not len(message.data)
     for topic, kind in TOPICS.items():
         if topic == '~/effort_commands':
