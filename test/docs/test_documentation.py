@@ -21,6 +21,8 @@ import rbd_ros
 from rbd_ros.cli.main import main as rbd_ros_command
 from rbd_ros.ros import control_parameters, parameters
 from rbd_ros.ros.launch_plan import ARGUMENTS
+from rbd_ros.ros.mujoco_robot import RobotInMujoco
+from rbd_ros.ros.simulated_robot import SimulatedRobot
 from rclpy.parameter import Parameter
 import yaml
 
@@ -173,6 +175,11 @@ def test_programs_and_their_parameters_exist(words):
     assert package == 'rbd_ros'
     assert f"'{program} = rbd_ros" in (ROOT / 'setup.py').read_text()
     given = [two.partition(':=') for one, two in pairwise(options) if one == '-p']
+    if program in ('simulated_robot', 'mujoco_robot'):
+        kind = {'simulated_robot': SimulatedRobot, 'mujoco_robot': RobotInMujoco}[program]
+        for name, _, value in given:
+            assert isinstance(yaml.safe_load(value), type(kind.parameters[name][0]))
+        return
     tables = [parameters.TABLE, *([control_parameters.TABLE] if program == 'torque_controller'
                                   else [])]
     for name, _, value in given:
