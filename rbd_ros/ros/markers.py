@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Centres of mass, gravity torques, inertias and external wrenches as markers for RViz."""
+"""Centres of mass, torques, inertias and external wrenches as markers for RViz."""
 
 from array import array
 from collections.abc import Hashable, Iterator, Mapping
@@ -31,6 +31,13 @@ ORANGE = ColorRGBA(r=1.0, g=0.6, b=0.1, a=0.9)
 GREY = ColorRGBA(r=0.6, g=0.6, b=0.6, a=0.3)
 GREEN = ColorRGBA(r=0.2, g=0.8, b=0.3, a=0.9)
 VIOLET = ColorRGBA(r=0.6, g=0.3, b=0.8, a=0.9)
+CYAN = ColorRGBA(r=0.1, g=0.7, b=0.8, a=0.9)
+# What can be switched in RViz, one by one.
+COM, LINK_COMS, ELLIPSOIDS, WRENCHES = 'com', 'link_coms', 'ellipsoids', 'wrenches'
+GRAVITY, CORIOLIS, EXTERNAL_TORQUES = 'gravity', 'coriolis', 'external_torques'
+NAMESPACES = (COM, LINK_COMS, GRAVITY, CORIOLIS, EXTERNAL_TORQUES, ELLIPSOIDS, WRENCHES)
+# Color of the arrows of torques, and how far they stand beside the axes of their joints, m.
+TORQUES = {GRAVITY: (ORANGE, 0.0), CORIOLIS: (CYAN, 0.03), EXTERNAL_TORQUES: (RED, -0.03)}
 
 
 class Markers:
@@ -39,8 +46,9 @@ class Markers:
 
     A red ball is the centre of mass of the robot, blue ones are those of its links. Grey
     ellipsoids of uniform density have the links' masses and inertias; they are fixed in the frames
-    of their links and sent once a second. An orange arrow along the axis of each joint is its
-    gravity torque. Green and violet arrows are the external forces and moments of a request.
+    of their links and sent once a second. Arrows along the axis of each joint are its torques, all
+    to one scale: gravity orange, Coriolis cyan, external torques red. Green and violet arrows are
+    the external forces and moments of a request. Each of `NAMESPACES` can be switched in RViz.
 
     Parameters
     ----------
@@ -62,8 +70,12 @@ class Markers:
         self._axes = np.array([joint.axis for _, joint in shown]).reshape(-1, 3)
         self._columns = np.array([model.velocity_names.index(joint.name) for _, joint in shown],
                                  int)
+        # Perpendicular to them, where arrows stand side by side.
+        across = np.cross(self._axes, np.eye(3)[np.argmin(np.abs(self._axes), axis=1)])
+        self._across = across / np.linalg.norm(across, axis=1, keepdims=True)
         self._largest = 1e-9
         self._frame: str | None = None
+        self._shown: tuple[str, ...] = ()
         # A load has no frame of its own: it is drawn in the frame of its link.
         self._ellipsoids = serialize_message(MarkerArray(markers=[
             _ellipsoid(k, model.links[k], prefix + (
@@ -77,24 +89,26 @@ class Markers:
         self._wrenches = {link: wrench for link, wrench in wrenches.items()
                           if link in self._model.link_names}
 
-    def _template(self, frame: str) -> Template:
+    def _template(self, frame: str, torques: tuple[str, ...]) -> Template:
         """Return the markers that every state moves."""
-        com = _marker('com', 0, Marker.SPHERE, RED, COM_DIAMETER)
-        fields: dict[Hashable, Field] = {'com': numbers(com.pose.position, 'x', 'y', 'z')}
-        link_coms = _marker('link_com', 0, Marker.SPHERE_LIST, BLUE, LINK_DIAMETER)
-        fields['link_coms'] = _points(link_coms, len(self._links))
+        com = _marker(COM, 0, Marker.SPHERE, RED, COM_DIAMETER)
+        fields: dict[Hashable, Field] = {COM: numbers(com.pose.position, 'x', 'y', 'z')}
+        link_coms = _marker(LINK_COMS, 0, Marker.SPHERE_LIST, BLUE, LINK_DIAMETER)
+        fields[LINK_COMS] = _points(link_coms, len(self._links))
         markers = [com, link_coms]
-        for k in range(len(self._columns)):
-            arrow = _arrow('gravity_torque', k, ORANGE)
-            fields[k] = _points(arrow, 2)
-            markers.append(arrow)
+        for space in torques:
+            for k in range(len(self._columns)):
+                arrow = _arrow(space, k, TORQUES[space][0])
+                fields[space, k] = _points(arrow, 2)
+                markers.append(arrow)
         for marker in markers:
             marker.header.frame_id = frame
         return Template(MarkerArray(markers=markers), [marker.header for marker in markers],
                         fields)
 
-    def update(self, stamp: Time, frame: str, poses: np.ndarray,
-               terms: DynamicsTerms) -> Iterator[MarkerArray | bytes]:
+    def update(self, stamp: Time, frame: str, poses: np.ndarray, terms: DynamicsTerms,
+               coriolis: np.ndarray | None = None,
+               external: np.ndarray | None = None) -> Iterator[MarkerArray | bytes]:
         """
         Move the markers to a state.
 
@@ -108,27 +122,31 @@ class Markers:
             Poses of all links.
         terms : DynamicsTerms
             The centre of mass and the gravity torques to show.
+        coriolis, external : ndarray, shape (nv,), optional
+            Coriolis and external torques, N m or N; None: not known, and not shown.
 
         Yields
         ------
         bytes or visualization_msgs.msg.MarkerArray
-            Arrays to publish, serialized except for the wrenches of a request and the very first,
-            which deletes the markers of other robots.
+            Arrays to publish, serialized except for the wrenches of a request and those that
+            delete: the very first deletes the markers of other robots, and later ones what is no
+            longer known.
 
         """
-        if self._frame is None:
+        torques = {space: given for space, given in (
+            (GRAVITY, terms.g), (CORIOLIS, coriolis), (EXTERNAL_TORQUES, external))
+            if given is not None}
+        shown = tuple(torques)
+        if set(self._shown) - set(shown) or self._frame is None:
             # Delete those of another robot, or of this one with another load.
             yield MarkerArray(markers=[Marker(action=Marker.DELETEALL)])
-        if frame != self._frame:
-            self._frame, self._moved = frame, self._template(frame)
+            self._ellipsoids_due = 0.0
+        if (frame, shown) != (self._frame, self._shown):
+            self._frame, self._shown = frame, shown
+            self._moved = self._template(frame, shown)
         centres = (poses[self._links] @ self._coms[:, :, None])[:, :3, 0]
-        self._largest = max(self._largest, float(np.max(np.abs(terms.g), initial=0.0)))
-        starts = poses[self._joint_links, :3, 3]
-        lengths = ARROW / self._largest * terms.g[self._columns]
-        axes = (poses[self._joint_links, :3, :3] @ self._axes[:, :, None])[:, :, 0]
-        arrows = np.stack((starts, starts + lengths[:, None] * axes), axis=1)
-        yield self._moved.fill(stamp, {'com': terms.com, 'link_coms': centres,
-                                       **dict(enumerate(arrows))})
+        yield self._moved.fill(stamp, {COM: terms.com, LINK_COMS: centres,
+                                       **self._torque_arrows(poses, torques)})
         if monotonic() >= self._ellipsoids_due:
             self._ellipsoids_due = monotonic() + AGAIN
             yield self._ellipsoids
@@ -136,16 +154,32 @@ class Markers:
         if arrows:
             yield MarkerArray(markers=arrows)
 
+    def _torque_arrows(self, poses: np.ndarray, torques: Mapping[str, np.ndarray]
+                       ) -> dict[Hashable, np.ndarray]:
+        """Return both ends of the arrows of torques, by namespace and joint."""
+        self._largest = max(self._largest, *(float(np.max(np.abs(given), initial=0.0))
+                                             for given in torques.values()))
+        turns = poses[self._joint_links, :3, :3]
+        axes, across = ((turns @ vectors[:, :, None])[:, :, 0]
+                        for vectors in (self._axes, self._across))
+        ends: dict[Hashable, np.ndarray] = {}
+        for space, given in torques.items():
+            starts = poses[self._joint_links, :3, 3] + TORQUES[space][1] * across
+            lengths = ARROW / self._largest * given[self._columns]
+            arrows = np.stack((starts, starts + lengths[:, None] * axes), axis=1)
+            ends.update({(space, k): arrow for k, arrow in enumerate(arrows)})
+        return ends
+
     def _wrench_arrows(self, stamp: Time, frame: str, poses: np.ndarray) -> list[Marker]:
         """Return arrows for the wrenches of the latest request, to be shown once."""
         markers = []
         for link, wrench in self._wrenches.items():
             k = self._model.link_index(link)
-            for space, color, part in (('external_moment', VIOLET, wrench[:3]),
-                                       ('external_force', GREEN, wrench[3:])):
+            for number, color, part in ((2 * k, VIOLET, wrench[:3]),
+                                        (2 * k + 1, GREEN, wrench[3:])):
                 size = np.linalg.norm(part)
                 if size > 0.0:
-                    marker = _arrow(space, k, color)
+                    marker = _arrow(WRENCHES, number, color)
                     marker.header.stamp, marker.header.frame_id = stamp, frame
                     marker.lifetime = Duration(sec=SHOWN)
                     start = poses[k, :3, 3]
@@ -183,7 +217,7 @@ def ellipsoid(link: Link) -> tuple[np.ndarray, np.ndarray]:
 
 def _ellipsoid(number: int, link: Link, frame: str) -> Marker:
     axes, diameters = ellipsoid(link)
-    marker = _marker('inertia', number, Marker.SPHERE, GREY, 0.0)
+    marker = _marker(ELLIPSOIDS, number, Marker.SPHERE, GREY, 0.0)
     # Without a stamp RViz takes the latest transform.
     marker.header.frame_id, marker.frame_locked = frame, True
     _place(marker.scale, diameters)

@@ -17,8 +17,9 @@ from rbd_ros.ros.current_robot import CurrentRobot
 from rbd_ros.ros.effort_commands import EffortCommands
 from rbd_ros.ros.external_forces import ExternalForces
 from rbd_ros.ros.log import Log
-from rbd_ros.ros.messages import (C_RATE, CommandMessages, COMMANDS, EXTERNAL_TOPICS, RATE_TOPICS,
-                                  TASK_TOPICS, TOPICS, VELOCITY_TOPICS)
+from rbd_ros.ros.messages import (C_RATE, CommandMessages, COMMANDS, EXTERNAL_TOPICS,
+                                  EXTERNAL_TORQUES, RATE_TOPICS, TASK_TOPICS, TOPICS,
+                                  VELOCITY_TOPICS)
 from rbd_ros.ros.report import Report
 from rbd_ros.ros.robot import Robot
 from rbd_ros.ros.task_outputs import task_values
@@ -182,8 +183,9 @@ class Publishing:
             self._heard = [*self._commands_heard[:1], *(
                 topic for topic, publisher in self._publishers.items()
                 if topic not in self._command_publishers and publisher.get_subscription_count())]
-            self._forces.wanted = any(topic in EXTERNAL_TOPICS for topic in self._heard)
             self._markers_heard = self._marker_publisher.get_subscription_count() > 0
+            self._forces.wanted = self._markers_heard or any(
+                topic in EXTERNAL_TOPICS for topic in self._heard)
             if not self._commands_heard:
                 self._commands.nobody_listens(moment)
 
@@ -225,8 +227,11 @@ class Publishing:
         self._report.count('outputs')
         if markers_due:
             self._markers_due = moment + 1.0 / settings.marker_rate
-            for message in robot.markers.update(robot.stamp, robot.frame,
-                                                robot.workspace.forward_kinematics(q), terms):
+            said = self._forces.values(EXTERNAL_TORQUES, robot, q)
+            for message in robot.markers.update(
+                    robot.stamp, robot.frame, robot.workspace.forward_kinematics(q), terms,
+                    None if v is None else terms.coriolis_torques,
+                    None if isinstance(said, str) else said['external_torques']):
                 self._marker_publisher.publish(message)
 
     def _publish(self, topic: str, values: dict[str, Any], robot: Robot,

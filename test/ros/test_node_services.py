@@ -59,7 +59,7 @@ def test_markers_show_the_centre_of_mass_and_the_torques(arm, model):
     assert len(markers) == len(heard[1].markers)
     com = markers['com', 0].pose.position
     assert np.allclose([com.x, com.y, com.z], rbd_ros.center_of_mass(model, q))
-    arrows = [marker for key, marker in markers.items() if key[0] == 'gravity_torque']
+    arrows = [marker for key, marker in markers.items() if key[0] == 'gravity']
     lengths = [np.linalg.norm([a.points[1].x - a.points[0].x, a.points[1].y - a.points[0].y,
                                a.points[1].z - a.points[0].z]) for a in arrows]
     g = np.abs(rbd_ros.gravity_torques(model, q))
@@ -80,7 +80,7 @@ def test_markers_show_inertias_in_the_frames_of_the_links(arm, model):
 
     def all_came():
         ellipsoids.update({marker.id: marker for message in heard for marker in message.markers
-                           if marker.ns == 'inertia'})
+                           if marker.ns == 'ellipsoids'})
         return ellipsoids
     # They are sent once a second.
     keep_sending(arm, state(model)[0], all_came)
@@ -105,7 +105,7 @@ def test_the_ellipsoid_of_a_load_is_in_the_frame_of_its_link(model):
         rbd_ros.all_terms(loaded, q, np.zeros(loaded.nv)))
     ellipsoids = [marker for array in arrays
                   for marker in deserialize_message(array, MarkerArray).markers
-                  if marker.ns == 'inertia']
+                  if marker.ns == 'ellipsoids']
     assert len(ellipsoids) == 1 + sum(link.mass > 0.0 for link in model.links)
     # What broadcasts the frames knows of no load.
     assert {marker.header.frame_id for marker in ellipsoids} <= {
@@ -131,15 +131,16 @@ def test_markers_show_the_wrenches_of_the_latest_request(arm, model):
     def external_came():
         markers.update({(marker.ns, marker.id): marker
                         for array in heard for marker in array.markers})
-        return any(space.startswith('external') for space, _ in markers)
+        return any(space == 'wrenches' for space, _ in markers)
     arm.spin_until(external_came)
     poses = rbd_ros.forward_kinematics(model, q)
     tool = model.link_index('tool0')
-    arrow = markers['external_force', tool]
+    # Forces have odd numbers, moments even ones.
+    arrow = markers['wrenches', 2 * tool + 1]
     reach = [arrow.points[1].x - arrow.points[0].x, arrow.points[1].y - arrow.points[0].y,
              arrow.points[1].z - arrow.points[0].z]
     assert np.allclose(reach / np.linalg.norm(reach), poses[tool, :3, :3] @ [0.0, 0.6, 0.8])
-    assert ('external_moment', tool) not in markers
+    assert ('wrenches', 2 * tool) not in markers
     # They are shown once, and RViz lets them fade.
     assert arrow.lifetime.sec > 0
     arm.settle()
@@ -148,7 +149,7 @@ def test_markers_show_the_wrenches_of_the_latest_request(arm, model):
     arm.spin_until(lambda: heard)
     arm.settle()
     assert not [marker for array in heard for marker in array.markers
-                if marker.ns.startswith('external')]
+                if marker.ns == 'wrenches']
 
 
 def test_services_answer_in_the_order_of_the_request(arm, model):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from rbd_ros import with_gravity, Workspace
 from rbd_ros.ros import serialized_messages as module
-from rbd_ros.ros.markers import Markers
+from rbd_ros.ros.markers import Markers, NAMESPACES
 from rbd_ros.ros.messages import CommandMessages, Outputs
 from rbd_ros.ros.serialized_messages import field, Template
 from rclpy.serialization import deserialize_message, serialize_message
@@ -22,6 +22,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header, String
 from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import Marker, MarkerArray
+import yaml
 
 ROOT = Path(__file__).parents[2]
 VECTORS = {'~/gravity_torques': 'g', '~/coriolis_torques': 'coriolis_torques',
@@ -179,6 +180,57 @@ def test_markers_stand_where_the_links_are(count, deserialize):
             assert along * g >= 0.0
 
 
+def ends_of(array, space):
+    """Return the ends of the arrows of a namespace."""
+    return np.array([[[point.x, point.y, point.z] for point in marker.points]
+                     for marker in array.markers if marker.ns == space])
+
+
+def test_torques_that_are_known_stand_side_by_side_to_one_scale_and_go_when_they_are_not():
+    model = random_tree(6, 1)
+    names = list(model.velocity_names)
+    one_axis = [k for k, joint in enumerate(model.joints, 1) if joint.name in names]
+    columns = [names.index(model.joints[k - 1].name) for k in one_axis]
+    markers, q = Markers(model), np.random.default_rng(1).normal(size=model.nq)
+    poses = Workspace(model).forward_kinematics(q).copy()
+    terms = Workspace(model).all_terms(q, np.ones(model.nv))
+    coriolis, external = np.random.default_rng(2).normal(size=(2, model.nv)) * [[3.0], [50.0]]
+    given = {'gravity': terms.g, 'coriolis': coriolis, 'external_torques': external}
+    longest = max(np.abs(torques).max() for torques in given.values())
+
+    def update(*torques):
+        deleting, *others = [], *markers.update(Time(), 'root', poses, terms, *torques)
+        if isinstance(others[0], MarkerArray):
+            deleting = [marker.action for marker in others.pop(0).markers]
+        moved, *rest = (deserialize_message(one, MarkerArray) for one in others)
+        return deleting, moved, rest
+
+    _, moved, _ = update(coriolis, external)
+    for space, torques in given.items():
+        ends = ends_of(moved, space)
+        along = np.einsum('kij,kj->ki', poses[one_axis, :3, :3],
+                          [model.joints[k - 1].axis for k in one_axis])
+        # An arrow of 0.4 m is the largest of all torques.
+        assert np.allclose(ends[:, 1] - ends[:, 0],
+                           0.4 * torques[columns, None] / longest * along, atol=1e-12), space
+        beside = ends[:, 0] - poses[one_axis, :3, 3]
+        assert np.allclose(np.einsum('ki,ki->k', beside, along), 0.0, atol=1e-12)
+    starts = [ends_of(moved, space)[:, 0] for space in given]
+    for k, one in enumerate(starts):
+        for other in starts[:k]:
+            assert np.all(np.linalg.norm(one - other, axis=1) > 0.02)
+    # What is no longer known is not left standing; what never changes is sent again with the rest.
+    deleting, moved, rest = update(coriolis, None)
+    assert deleting == [Marker.DELETEALL]
+    assert {marker.ns for marker in moved.markers} == {'com', 'link_coms', 'gravity', 'coriolis'}
+    assert {marker.ns for array in rest for marker in array.markers} == {'ellipsoids'}
+    deleting, moved, _ = update(None, external)
+    assert deleting == [Marker.DELETEALL]
+    assert {marker.ns for marker in moved.markers} == {'com', 'link_coms', 'gravity',
+                                                       'external_torques'}
+    assert update(coriolis, external)[0] == []
+
+
 @pytest.mark.parametrize('write, effort', [
     # As if they had been left out, or stood elsewhere than they seem to.
     (lambda message, numbers: None, []),
@@ -217,3 +269,12 @@ def test_the_node_that_the_benchmark_compares_with_publishes_as_much():
         assert len(whole.mass_matrix) == 49
         node.destroy_node()
     gc.unfreeze()
+
+
+def test_rviz_lists_every_namespace_of_the_markers_and_hears_all_arrays():
+    path = ROOT / 'config' / 'dynamics.rviz'
+    display = next(one for one in yaml.safe_load(path.read_text())['Visualization Manager'][
+        'Displays'] if one['Class'].endswith('/MarkerArray'))
+    assert list(display['Namespaces']) == list(NAMESPACES)
+    # Deleting, moving, ellipsoids and wrenches come one right after the other.
+    assert display['Topic']['Depth'] >= 4
