@@ -9,6 +9,7 @@ import pytest
 from rbd_msgs.srv import SetPayload
 from robots import example_urdf, load_quietly
 from std_srvs.srv import Trigger
+from visualization_msgs.msg import Marker, MarkerArray
 
 URDF = example_urdf('ur10_robot.urdf')
 ARM, MODEL = URDF.read_text(), load_quietly(URDF)
@@ -181,6 +182,36 @@ def test_velocities_may_be_differentiated(harness):
     pushed = motion.play(node, 0.0, 0.5, velocity=False)
     got = np.array(node.heard['~/external_torques'][-1].effort)
     assert np.max(np.abs(got - pushed)) < FOUND * np.max(np.abs(pushed))
+
+
+def arrows_of(message, space):
+    """Return the way of each arrow in a namespace, m."""
+    return np.array([[getattr(marker.points[1], axis) - getattr(marker.points[0], axis)
+                      for axis in 'xyz'] for marker in message.markers if marker.ns == space])
+
+
+def test_markers_show_external_and_coriolis_torques_only_while_they_are_known(harness):
+    node, motion, heard = harness(), Motion(push_after=0.5), []
+    node.peer.create_subscription(MarkerArray, '/dynamics/markers', heard.append, 100)
+    node.spin_until(lambda: node.node.count_subscribers('/dynamics/markers') == 1)
+    motion.play(node, 0.0, 1.0)
+    message = [one for one in heard if any(marker.ns == 'com' for marker in one.markers)][-1]
+    stamp = message.markers[0].header.stamp
+    _, _, _, pushed = motion.state(stamp.sec - motion.start + 1e-9 * stamp.nanosec)
+    g, Cv = (np.abs(next(one.effort for one in node.heard[topic] if one.header.stamp == stamp))
+             for topic in ('~/gravity_torques', '~/coriolis_torques'))
+    external, coriolis, gravity = (
+        np.linalg.norm(arrows_of(message, space), axis=1)
+        for space in ('external_torques', 'coriolis', 'gravity'))
+    # To one scale: that of the largest gravity torque, which is by far the largest of all.
+    unit = np.max(gravity) / np.max(g)
+    assert np.allclose(gravity, unit * g) and np.allclose(coriolis, unit * Cv)
+    assert np.max(np.abs(external - unit * np.abs(pushed))) < 0.1 * unit * np.max(np.abs(pushed))
+    heard.clear()
+    motion.play(node, 1.0, 1.2, velocity=False)
+    shown = {marker.ns for one in heard for marker in one.markers}
+    assert {'com', 'gravity'} <= shown and not {'coriolis', 'external_torques'} & shown
+    assert any(marker.action == Marker.DELETEALL for one in heard for marker in one.markers)
 
 
 def test_without_a_task_link_there_are_torques_but_no_wrench(harness, capfd):
