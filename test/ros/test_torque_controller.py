@@ -7,8 +7,8 @@ from geometry_msgs.msg import PoseStamped
 from harness import check_values, keep_sending as sending, said
 import numpy as np
 import pytest
-import rbd_ros
 from rbd_msgs.srv import SetMode
+import rbd_ros
 from rbd_ros.control import CartesianImpedance, ComputedTorque, JointReference, PoseReference
 from rbd_ros.ros.torque_controller import TorqueController
 from rclpy.parameter import Parameter
@@ -236,5 +236,3 @@ def test_without_velocities_nothing_is_commanded_and_why_is_said(controller, res
         said(node, 'mode pd_gravity commands nothing: no law without velocities', ERROR)
         node.close()
         node.close = lambda: None
-
-
