@@ -107,6 +107,11 @@ def trajectory_efforts(model: Model, time: ArrayLike, q: ArrayLike, v: ArrayLike
     return TrajectoryEfforts(v, a, efforts(1.0), _time_scale(model, v, efforts))
 
 
+def beyond(values: np.ndarray, limits: np.ndarray) -> np.ndarray:
+    """Return which velocities or efforts exceed the limits of their joints, rounding apart."""
+    return np.abs(values) > (1.0 + TOLERANCE) * limits
+
+
 def _rates(model: Model, time: np.ndarray, q: np.ndarray, v: np.ndarray | None,
            a: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Return velocities and accelerations, interpolated where they are missing."""
@@ -130,7 +135,7 @@ def _rates(model: Model, time: np.ndarray, q: np.ndarray, v: np.ndarray | None,
 def _time_scale(model: Model, v: np.ndarray, efforts: Callable[[float], np.ndarray]) -> float:
     """Return the least factor that bisection finds for the limits."""
     def within(pace: float) -> bool:
-        return bool(np.all(np.abs(efforts(pace)) <= (1.0 + TOLERANCE) * model.effort_limit))
+        return not np.any(beyond(efforts(pace), model.effort_limit))
 
     with np.errstate(divide='ignore', invalid='ignore'):
         ratios = np.abs(v) / model.velocity_limit

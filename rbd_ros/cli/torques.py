@@ -10,7 +10,7 @@ from pathlib import Path
 import sys
 
 import numpy as np
-from rbd_ros.analysis.trajectories import trajectory_efforts, TrajectoryEfforts
+from rbd_ros.analysis.trajectories import beyond, trajectory_efforts, TrajectoryEfforts
 from rbd_ros.cli.options import add_list, add_robot, load_robot, number_of_joint, state_vector
 from rbd_ros.cli.parser import UsageError
 from rbd_ros.cli.trajectory_files import (
@@ -118,7 +118,7 @@ def _report(model: Model, time: np.ndarray, found: TrajectoryEfforts) -> Iterato
         for values, limit, label in ((found.velocity, model.velocity_limit[k], unit),
                                      (found.effort, model.effort_limit[k], force)):
             worst = int(np.argmax(np.abs(values[:, k])))
-            mark = '!' if abs(values[worst, k]) > limit else ' '
+            mark = '!' if beyond(values[worst, k], limit) else ' '
             bound = f'of {limit:g}' if np.isfinite(limit) else 'no limit'
             row += f' {values[worst, k]:10.4g}{mark}{label} at {time[worst]:.3f} s, {bound}'
         yield row

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from rbd_msgs.srv import FillEfforts
 from rbd_ros import batch
-from rbd_ros.analysis import trajectory_efforts
+from rbd_ros.analysis.trajectories import beyond, trajectory_efforts
 from rbd_ros.control import EffortConvention
 from rbd_ros.ros import convert
 from rbd_ros.ros.background_services import BadRequest, Order, Work
@@ -18,8 +18,6 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 # Points at most: 100 s at 1 kHz.
 MOST_POINTS = 100_000
-# By how much limits may be exceeded: rounding.
-TOLERANCE = 1e-6
 
 
 class TrajectorySettings(NamedTuple):
@@ -81,11 +79,10 @@ class TrajectoryService:
                     points, found.velocity, found.acceleration, efforts)]
             response.trajectory = JointTrajectory(header=trajectory.header,
                                                   joint_names=order.names, points=filled)
-            beyond = (np.any(np.abs(found.effort) > (1.0 + TOLERANCE) * model.effort_limit, axis=0)
-                      | np.any(np.abs(found.velocity) > (1.0 + TOLERANCE) * model.velocity_limit,
-                               axis=0))
+            exceeds = np.any(beyond(found.effort, model.effort_limit)
+                             | beyond(found.velocity, model.velocity_limit), axis=0)
             response.beyond_limits = [name for name, is_beyond in zip(
-                order.names, order.arrange(beyond)) if is_beyond]
+                order.names, order.arrange(exceeds)) if is_beyond]
             response.time_scaling = found.time_scale
         return work
 

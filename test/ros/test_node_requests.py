@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests that are wrong, slow or many, beside the stream of states."""
 
+from threading import Event
+
 import pytest
 from rbd_msgs.srv import InverseDynamics
 import rbd_ros
@@ -37,10 +39,8 @@ def test_fault_27_no_request_of_a_life_cycle_or_parameter_service_ends_the_node(
     node.answer(*state)
 
 
-def test_fault_60_states_are_answered_while_a_slow_request_is(harness, state, monkeypatch):
-    from threading import Event
-    node = harness(state_timeout=60.0)
-    node.answer(*state)
+def held_up(node, monkeypatch):
+    """Let requests of inverse dynamics wait; return what lets them go, and what says one waits."""
     go, begun = Event(), Event()
     compute = node.node.robot.service_workspace.inverse_dynamics
 
@@ -49,6 +49,13 @@ def test_fault_60_states_are_answered_while_a_slow_request_is(harness, state, mo
         assert go.wait(30.0)
         return compute(*arguments, **options)
     monkeypatch.setattr(node.node.robot.service_workspace, 'inverse_dynamics', slow)
+    return go, begun
+
+
+def test_fault_60_states_are_answered_while_a_slow_request_is(harness, state, monkeypatch):
+    node = harness(state_timeout=60.0)
+    node.answer(*state)
+    go, begun = held_up(node, monkeypatch)
     client = node.peer.create_client(InverseDynamics, '/dynamics/inverse_dynamics')
     node.spin_until(client.service_is_ready)
     request = InverseDynamics.Request(acceleration=[0.0] * 6)
@@ -73,19 +80,11 @@ def test_fault_60_states_are_answered_while_a_slow_request_is(harness, state, mo
 
 def test_a_request_that_waited_is_answered_for_the_state_that_was_measured_when_it_came(
         harness, model, monkeypatch):
-    from threading import Event
     node = harness(state_timeout=60.0)
     q, v, _ = random_state(model, 1)
     later, _, _ = random_state(model, 2)
     node.answer(model.velocity_names, q, v)
-    go, begun = Event(), Event()
-    compute = node.node.robot.service_workspace.inverse_dynamics
-
-    def slow(*arguments, **options):
-        begun.set()
-        assert go.wait(30.0)
-        return compute(*arguments, **options)
-    monkeypatch.setattr(node.node.robot.service_workspace, 'inverse_dynamics', slow)
+    go, begun = held_up(node, monkeypatch)
     client = node.peer.create_client(InverseDynamics, '/dynamics/inverse_dynamics')
     node.spin_until(client.service_is_ready)
     future = client.call_async(InverseDynamics.Request(acceleration=[0.0] * 6))
