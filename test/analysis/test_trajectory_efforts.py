@@ -77,12 +77,12 @@ def wheel(axis, **limits):
             .build())
 
 
-def scale(robot, **options):
+def scale(robot, sign=1.0, **options):
     """Return by how much a second of cubic motion by 2 rad must be slower: 3 rad/s, 12 rad/s^2."""
     time = np.linspace(0.0, 1.0, 201)
     t = time[:, None]
     q, v, a = 6.0 * t ** 2 - 4.0 * t ** 3, 12.0 * t - 12.0 * t ** 2, 12.0 - 24.0 * t
-    return trajectory_efforts(robot, time, q, v, a, **options).time_scale
+    return trajectory_efforts(robot, time, sign * q, sign * v, sign * a, **options).time_scale
 
 
 @pytest.mark.parametrize('limits, expected', [
@@ -111,6 +111,8 @@ def test_friction_that_grows_with_the_velocity_needs_less_time():
 def test_gravity_stays_however_slow():
     weight = 1.96 * 0.5 * 9.81
     assert scale(wheel((1.0, 0.0, 0.0), effort=weight - 0.1)) == np.inf
+    # The same motion about the opposite axis: all efforts are negative.
+    assert scale(wheel((-1.0, 0.0, 0.0), effort=weight - 0.1), sign=-1.0) == np.inf
     # At the start, where the arm is level: weight + 6 / c^2. A millionth of the limit is nearly a
     # ten-thousandth of what it leaves.
     slow = scale(wheel((1.0, 0.0, 0.0), effort=weight + 0.1))
