@@ -3,8 +3,8 @@
 """
 How the kernels are compiled: the one place for numba's settings and its cache.
 
-With ``NUMBA_DISABLE_JIT=1`` in the environment both decorators return the function itself, so that
-the same source runs interpreted.
+With ``NUMBA_DISABLE_JIT=1`` in the environment the same source runs interpreted; kernels refuse
+what they would refuse compiled.
 
 What it gains: without numba's counting of references a call from Python takes two thirds of the
 time, and a call with another type is an error, not seconds of compiling in a control loop.
@@ -15,16 +15,19 @@ them). Without the last two, kernels would be compiled when they are first calle
 """
 
 from collections.abc import Callable
+from functools import wraps
 import gc
 from typing import Any
 
 import numba
+import numpy as np
 
 from rbd_ros.kernel_cache import cache_directory, Directory, KernelCache
 
 # 'contract' lets a*b + c become one instruction, 'nsz' lets x + 0 become x whatever the sign of a
 # zero; sums are never reordered.
 _OPTIONS = {'fastmath': {'contract', 'nsz'}, 'error_model': 'numpy'}
+_TYPES = np.dtype(float), np.dtype(np.int64), np.dtype(bool)
 _directory = None if numba.config.DISABLE_JIT else Directory(cache_directory())
 
 helper = numba.njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True,
@@ -39,12 +42,25 @@ def kernel(function: Callable[..., Any], **options: bool) -> Any:
     compile itself again. The machine code is kept in the cache directory.
 
     """
+    if numba.config.DISABLE_JIT:
+        return interpreted(function)
     dispatcher = numba.njit(_nrt=False, no_cfunc_wrapper=True, **_OPTIONS, **options)(function)
     if _directory is not None:
         dispatcher._cache = KernelCache(function, _directory)
     # As disable_compile() does, which requires a compiled signature.
     dispatcher._can_compile = False
     return dispatcher
+
+
+def interpreted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a kernel that is not compiled, and raises TypeError where a compiled one does."""
+    @wraps(function)
+    def checked(*arguments: Any) -> Any:
+        for x in arguments:
+            if isinstance(x, list) or (isinstance(x, np.ndarray) and x.dtype not in _TYPES):
+                raise TypeError('kernels take arrays of float64, int64 or bool')
+        return function(*arguments)
+    return checked
 
 
 def long_kernel(function: Callable[..., Any]) -> Any:

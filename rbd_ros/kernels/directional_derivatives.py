@@ -91,12 +91,12 @@ def inverse_dynamics_change(robot, screws, q, v, a, dq, dv, da, changes, turning
     """
     Write the derivative of the torques.
 
-    ``dq``, ``dv`` and ``da`` have nv entries; ``changes`` and ``turning`` are as
-    `rbd_ros.workspace.body_changes` makes them. Returns whether the results are finite; nothing is
-    written, and False returned, if q, v or a has a wrong length.
+    ``changes`` and ``turning`` are as `rbd_ros.workspace.body_changes` makes them. Returns whether
+    the results are finite; nothing is written, and False returned, if a vector has a wrong length.
 
     """
-    if not (fits(robot, q, v) and fits(robot, q, a)):
+    if not (fits(robot, q, v) and fits(robot, q, a) and fits(robot, q, dq) and fits(robot, q, dv)
+            and fits(robot, q, da)):
         return False
     zero = (0.0, 0.0, 0.0)
     n = count(robot)
@@ -191,8 +191,8 @@ def inverse_dynamics_change(robot, screws, q, v, a, dq, dv, da, changes, turning
 
 
 @kernel
-def hybrid_dynamics_change(robot, screws, q, v, a, tau, prescribed, directions, changes, turning,
-                           found):
+def hybrid_dynamics_change(robot, screws, q, v, a, tau, prescribed, dq, dv, given_da, given_dtau,
+                           changes, turning, found):
     """
     Write the derivatives of all accelerations and torques.
 
@@ -200,8 +200,8 @@ def hybrid_dynamics_change(robot, screws, q, v, a, tau, prescribed, directions, 
     ----------
     robot, screws, q, v, a, tau, prescribed
         As for `hybrid_dynamics`.
-    directions : ndarray, shape (4, nv)
-        dq, dv, da and dtau; da is read where ``prescribed`` is true, dtau elsewhere.
+    dq, dv, given_da, given_dtau : ndarray, shape (nv,)
+        Derivatives; ``given_da`` is read where ``prescribed`` is true, ``given_dtau`` elsewhere.
     changes, turning : ndarray
         See `rbd_ros.workspace.body_changes`.
     found : ndarray, shape (4, nv)
@@ -215,25 +215,25 @@ def hybrid_dynamics_change(robot, screws, q, v, a, tau, prescribed, directions, 
 
     """
     x, F, da, dtau = found[0], found[1], found[2], found[3]
-    fine = (take_what_is_given(robot, a, tau, prescribed, x, F)
+    fine = (fits(robot, q, given_da) and fits(robot, q, given_dtau)
+            and take_what_is_given(robot, a, tau, prescribed, x, F)
             and articulated_bodies(robot, screws, q, v, x, F))
     if fine:
         for i in range(len(da)):
-            da[i] = directions[2, i] if prescribed[i] else 0.0
-        fine = inverse_dynamics_change(robot, screws, q, v, x, directions[0], directions[1], da,
-                                       changes, turning, dtau)
+            da[i] = given_da[i] if prescribed[i] else 0.0
+        fine = inverse_dynamics_change(robot, screws, q, v, x, dq, dv, da, changes, turning, dtau)
     if fine:
         # Entries that are not read must be finite, too.
         total = 0.0
         for i in range(len(da)):
-            x[i], F[i] = 0.0, directions[3, i] - dtau[i]
-            total += directions[2, i] + directions[3, i]
+            x[i], F[i] = 0.0, given_dtau[i] - dtau[i]
+            total += given_da[i] + given_dtau[i]
         fine = math.isfinite(total) and articulated_bodies_at_rest(robot, screws, q, x, F)
     if fine:
         for i in range(len(da)):
             if prescribed[i]:
                 dtau[i] += F[i]
             else:
-                da[i], dtau[i] = x[i], directions[3, i]
+                da[i], dtau[i] = x[i], given_dtau[i]
     prescribe_none(robot)
     return fine
