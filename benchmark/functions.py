@@ -5,7 +5,8 @@ Time every public function outside the textbook, as a user calls it.
 
 `library.py` compares the methods of a workspace, for control loops, with other libraries; here
 are the plain functions. Those that take samples or states by the hundred are timed by one of them,
-those that make a robot, or say what can be known of one, by the robot.
+those that make a robot, or say what can be known of one, by the robot. Few rounds suffice: nothing
+is compared here.
 
 """
 
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +27,8 @@ SAMPLES, STATES = 200, 1024
 # s, between two samples and two steps
 PERIOD, STEP = 0.01, 1e-3
 STEPS = 20
+# s, above which a call is timed once, its second
+LONG = 1.0
 
 
 class Call(NamedTuple):
@@ -233,6 +237,13 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
     }
 
 
+def seconds(run: Callable[[], object]) -> float:
+    """Return how long a call takes."""
+    start = perf_counter()
+    run()
+    return perf_counter() - start
+
+
 def main() -> None:
     """Measure, print and save."""
     import warnings
@@ -247,9 +258,10 @@ def main() -> None:
         for robot in (Robot('Panda', PANDA, 'small', locked=FINGERS),
                       Robot('Talos', TALOS, 'large')):
             for name, call in calls(robot, Path(folder)).items():
-                # What is done once for a robot may take many seconds.
-                times = take_turns({name: call.run},
-                                   quick=quick or call.per == 'robot')[name]
+                if seconds(call.run) > LONG:
+                    times = [seconds(call.run)]
+                else:
+                    times = take_turns({name: call.run}, quick=True)[name]
                 us = 1e6 * float(np.median(times)) / call.count
                 rows.append({'function': name, 'per': call.per, 'robot': robot.label,
                              'joints': robot.model.nv, 'us': us})
