@@ -3,7 +3,7 @@
 """The dynamics node in this process; numbers are rows of doc/faults.md."""
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from harness import at, Harness, ros, TOPICS
+from harness import at, Harness, TOPICS
 import numpy as np
 import pytest
 from rbd_msgs.srv import InverseDynamics
@@ -20,12 +20,7 @@ OPTIONAL = ('~/coriolis_matrix_rate', '~/task_dynamics', '~/task_pose', '~/task_
             '~/contact')
 ARM = (example_urdf('ur10_robot.urdf')).read_text()
 
-
-@pytest.fixture(scope='module', autouse=True)
-def domain():
-    """Keep this module's nodes among themselves."""
-    with ros():
-        yield
+pytestmark = pytest.mark.usefixtures('domain')
 
 
 @pytest.fixture
@@ -34,12 +29,6 @@ def arm():
     harness = Harness(ARM, state_timeout=60.0)
     yield harness
     harness.close()
-
-
-@pytest.fixture(scope='module')
-def model():
-    """Return the UR10."""
-    return load_quietly(example_urdf('ur10_robot.urdf'))
 
 
 def state(model, seed=0):

@@ -2,31 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivatives, regressors, task space and rates, on the node in this process."""
 
-from harness import Harness, ros
+from harness import Harness
 import numpy as np
 import pinocchio as pin
 import pytest
 from rbd_msgs.srv import HybridDynamicsDerivatives, TaskSpaceDynamics, TorqueRegressor
 import rbd_ros
-from robots import example_urdf, load_quietly, random_state, relative_error
+from robots import example_urdf, random_state, relative_error
+
+pytestmark = pytest.mark.usefixtures('domain')
 
 # The node hands the library's numbers on: rounding alone may differ, where sums are ordered anew.
 AGREEMENT = 1e-9
 ARM = example_urdf('ur10_robot.urdf').read_text()
 TOOL = 'tool0'
-
-
-@pytest.fixture(scope='module', autouse=True)
-def domain():
-    """Keep this module's nodes among themselves."""
-    with ros():
-        yield
-
-
-@pytest.fixture(scope='module')
-def model():
-    """Return the UR10."""
-    return load_quietly(example_urdf('ur10_robot.urdf'))
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@
 from pathlib import Path
 
 from geometry_msgs.msg import Vector3, Vector3Stamped
-from harness import at, Harness, ros, said
+from harness import at, Harness, said
 import numpy as np
 import pytest
 from rbd_msgs.srv import DynamicsTerms, SetGravity
@@ -14,6 +14,8 @@ from rbd_ros.model.se3 import rotation_from_rpy
 from rbd_ros.ros.report import OK, WARN
 from robots import example_urdf, load_quietly, random_state, relative_error
 import yaml
+
+pytestmark = pytest.mark.usefixtures('domain')
 
 # The node hands the library's numbers on: rounding alone may differ, where sums are ordered anew.
 AGREEMENT = 1e-9
@@ -24,13 +26,6 @@ CONVENTIONS = ('full', 'without_gravity', 'without_gravity_and_coriolis')
 TOOL = 'tool0'
 # N m/A, one of a drive that counts the other way.
 CONSTANTS = {'elbow_joint': 12.5, 'wrist_1_joint': -9.0}
-
-
-@pytest.fixture(scope='module', autouse=True)
-def domain():
-    """Keep this module's nodes among themselves."""
-    with ros():
-        yield
 
 
 @pytest.fixture

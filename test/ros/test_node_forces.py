@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """External torques, wrenches and contact, on the node in this process."""
 
-from harness import at, Harness, ros
+from harness import at, Harness
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -10,6 +10,8 @@ from rbd_msgs.srv import SetPayload
 from robots import example_urdf, load_quietly
 from std_srvs.srv import Trigger
 from visualization_msgs.msg import Marker, MarkerArray
+
+pytestmark = pytest.mark.usefixtures('domain')
 
 URDF = example_urdf('ur10_robot.urdf')
 ARM, MODEL = URDF.read_text(), load_quietly(URDF)
@@ -22,13 +24,6 @@ PUSH = np.array([0.5, -1.0, 0.8, 10.0, -6.0, 8.0])
 FOUND = 0.02
 # N m; what steps of 10 ms leave of the torques of a free motion.
 SILENT = 0.3
-
-
-@pytest.fixture(scope='module', autouse=True)
-def domain():
-    """Keep this module's nodes among themselves."""
-    with ros():
-        yield
 
 
 @pytest.fixture
