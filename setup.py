@@ -24,6 +24,7 @@ setup(
         (f'share/{name}', ['package.xml']),
         (f'share/{name}/config', glob('config/*.*')),
         (f'share/{name}/config/robots', glob('config/robots/*.yaml')),
+        (f'share/{name}/config/ros2_control', glob('config/ros2_control/*.yaml')),
         (f'share/{name}/config/sros2', glob('config/sros2/*.xml')),
         (f'share/{name}/launch', glob('launch/*.launch.py')),
         (f'share/{name}/urdf', glob('urdf/*.urdf')),

@@ -9,10 +9,10 @@ which arguments is decided in `rbd_ros.ros.launch_plan`.
 """
 
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, GroupAction, OpaqueFunction, Shutdown
+from launch.actions import DeclareLaunchArgument, GroupAction, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
-from launch_ros.actions import Node, PushRosNamespace
-from launch_ros.parameter_descriptions import ParameterValue
+from launch_ros.actions import PushRosNamespace
+from rbd_ros.ros.launch_actions import make_node
 from rbd_ros.ros.launch_plan import ARGUMENTS, LaunchError, plan
 
 
@@ -24,20 +24,6 @@ def make_nodes(context):
     except LaunchError as error:
         raise RuntimeError(str(error)) from None
     return [GroupAction([PushRosNamespace(values['namespace']), *map(make_node, processes)])]
-
-
-def make_node(process):
-    """Return the action that starts a node; the end of a required one is that of all."""
-    parameters = [
-        {name: ParameterValue(value, value_type=str) if isinstance(value, str) else value
-         for name, value in one.items()} if isinstance(one, dict) else one
-        for one in process.parameters]
-    options = {'name': process.name} if process.name else {}
-    if process.required:
-        options['on_exit'] = Shutdown(reason=f'{process.executable} has ended')
-    return Node(package=process.package, executable=process.executable, parameters=parameters,
-                remappings=process.remappings, arguments=process.arguments, output='screen',
-                **options)
 
 
 def generate_launch_description():

@@ -50,6 +50,8 @@ PAUSES = 5
 # s without a subscriber, after which the next one is taken for another controller: commands then
 # begin at zero
 FORGOTTEN = 1.0
+# What the node logs, and the bring-up of controllers waits for, when they first are complete.
+COMPLETE = '~/effort_commands have reached their full size'
 
 
 class CommandSettings(NamedTuple):
@@ -95,6 +97,8 @@ class EffortCommands:
         Whether commands may be published.
     mismatch : str
         Why commands ended by themselves; empty if they did not.
+    complete : bool
+        Whether a command has been what was computed, within the limits, since they began.
 
     """
 
@@ -119,6 +123,7 @@ class EffortCommands:
         self._computed = 0.0
         self._disturbed = False         # whether a blend must begin
         self._left = 0.0                # s, left of the blend
+        self.complete = False
         # s, left of the ramp to zero; None: it has not begun.
         self._ramp_left: float | None = None
         self._pauses.clear()
@@ -240,6 +245,8 @@ class EffortCommands:
         self._ramp_left, self._computed = None, now
         self._approach(efforts, step, self._left, now)
         self._left = max(self._left - min(step, MOST_OF_BLEND), 0.0)
+        if not self.complete:
+            self.complete = np.array_equal(self._last, self._limited(efforts))
         return self._last
 
     def repeat(self, now: float, states_come: bool = False) -> np.ndarray | None:
@@ -293,10 +300,14 @@ class EffortCommands:
         if settings.effort_rate_limit > 0.0:
             reach = settings.effort_rate_limit * step
             goal = np.clip(goal, self._last - reach, self._last + reach)
-        if settings.limit_efforts:
-            goal = np.clip(goal, -self._limits, self._limits)
-        self._last[:] = goal
+        self._last[:] = self._limited(goal)
         self._commanded = now
+
+    def _limited(self, efforts: np.ndarray) -> np.ndarray:
+        """Return efforts within the limits, if these are to be kept."""
+        if not self._settings.limit_efforts:
+            return efforts
+        return np.clip(efforts, -self._limits, self._limits)
 
     def nobody_listens(self, now: float) -> None:
         """Record that the commands have no subscriber at this time, s."""

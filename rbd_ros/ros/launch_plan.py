@@ -7,12 +7,12 @@ A launch that failed halfway would leave nodes behind that command a robot.
 
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 import os
 from pathlib import Path
 import re
 import shlex
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 import warnings
 
 from rbd_ros.errors import ModelWarning, RbdError
@@ -26,6 +26,10 @@ DEMO_POSITIONS = (0.0, 0.6, 0.0, 1.0, 0.0, 0.5, 0.0)
 NONE = 'none'
 # Empty, or the name of a topic or namespace.
 ROS_NAME = r'(~?/?([A-Za-z_]\w*/)*[A-Za-z_]\w*)?'
+
+Arguments: TypeAlias = Mapping[str, tuple[str, str]]
+# Given a package and an executable, or None for the package alone, says whether it is there.
+Finder: TypeAlias = Callable[[str, str | None], bool]
 
 # Default and description; booleans are those whose default is true or false, or empty.
 ARGUMENTS = {
@@ -50,7 +54,10 @@ ARGUMENTS = {
     'rviz': ('false', 'whether to start RViz'),
 }
 # Debian names of the packages that may be missing.
-PACKAGES = {'robot_state_publisher': 'robot-state-publisher', 'rviz2': 'rviz2'}
+PACKAGES = {'controller_manager': 'controller-manager',
+            'forward_command_controller': 'forward-command-controller',
+            'joint_state_broadcaster': 'joint-state-broadcaster',
+            'robot_state_publisher': 'robot-state-publisher', 'rviz2': 'rviz2'}
 
 
 class LaunchError(Exception):
@@ -87,8 +94,7 @@ class Process(NamedTuple):
     required: bool = True
 
 
-def plan(values: Mapping[str, str],
-         find: Callable[[str, str], bool] | None = None) -> list[Process]:
+def plan(values: Mapping[str, str], find: Finder | None = None) -> list[Process]:
     """
     Return the nodes to start.
 
@@ -111,25 +117,16 @@ def plan(values: Mapping[str, str],
         If an argument is wrong, a file cannot be read, or a program is missing.
 
     """
-    unknown = sorted(set(values) - set(ARGUMENTS))
-    if unknown:
-        raise LaunchError(f"there is no argument '{unknown[0]}', only " + ', '.join(ARGUMENTS))
-    values = {name: values.get(name, default) for name, (default, _) in ARGUMENTS.items()}
-    if values['mode'] not in ('', *MODES):
-        raise LaunchError(f"mode: there is no '{values['mode']}', only " + ', '.join(MODES))
-    for name in ('joint_states', 'commands', 'namespace'):
-        if not re.fullmatch(ROS_NAME, values[name]):
-            raise LaunchError(f"{name}: '{values[name]}' is not a valid name in ROS: use letters, "
-                              'digits and _, separated by /')
+    values = complete(values, ARGUMENTS)
     if values['model'] == NONE and values['xacro_args']:
         raise LaunchError('xacro_args needs a xacro file: model:=robot.urdf.xacro')
     is_demo = not values['model']
     text, root = None, None
     if values['model'] != NONE:
         text, root = description(values['model'], values['xacro_args'])
-    common: dict[str, Any] = {'use_sim_time': _truth(values, 'use_sim_time')}
+    common: dict[str, Any] = {'use_sim_time': truth(values, 'use_sim_time')}
     given = {} if text is None else {'robot_description': text}
-    publisher = text is not None and _truth(values, 'robot_state_publisher')
+    publisher = text is not None and truth(values, 'robot_state_publisher')
     states = ('joint_states', values['joint_states'])
 
     own = dict(common)
@@ -138,17 +135,13 @@ def plan(values: Mapping[str, str],
     if not publisher:
         own.update(given)
     commands = (('~/effort_commands', values['commands']),) if values['commands'] else ()
-    executable, name = 'dynamics_node', 'dynamics'
-    if values['mode']:
-        executable = name = 'torque_controller'
-        own['mode'] = values['mode']
-    processes = [Process('rbd_ros', executable, name, (*_parameter_files(values), own),
-                         (states, *commands))]
+    processes = [own_node(values, own, (states, *commands))]
+    name = processes[0].name
     if publisher:
         processes.append(Process(
             'robot_state_publisher', 'robot_state_publisher', None,
             ({**given, **common, 'frame_prefix': values['frame_prefix']},), (states,)))
-    if _truth(values, 'sim', empty=is_demo):
+    if truth(values, 'sim', empty=is_demo):
         if text is None:
             raise LaunchError('sim:=true needs the model that it simulates: model:=robot.urdf')
         if values['robot']:
@@ -158,19 +151,44 @@ def plan(values: Mapping[str, str],
         processes.append(Process(
             'rbd_ros', 'simulated_robot', None, ({**given, **common, **start},),
             (states, ('~/commands', values['commands'] or f'{name}/effort_commands'))))
-    if _truth(values, 'rviz'):
+    if truth(values, 'rviz'):
         frame = ('-f', values['frame_prefix'] + root) if root else ()
         markers = (('dynamics/markers', f'{name}/markers'),) if name != 'dynamics' else ()
         # It may be closed while the robot moves.
         processes.append(Process('rviz2', 'rviz2', None, (common,), markers, (
             '-d', str(share('config', 'dynamics.rviz')), *frame), required=False))
-    for process in processes:
-        if not (find or _is_installed)(process.package, process.executable):
-            raise LaunchError(_missing(process))
+    check_installed(processes, find)
     return processes
 
 
-def _truth(values: Mapping[str, str], name: str, empty: bool | None = None) -> bool | None:
+def complete(values: Mapping[str, str], arguments: Arguments) -> dict[str, str]:
+    """Return the values of all arguments, the defaults for those that are left out."""
+    unknown = sorted(set(values) - set(arguments))
+    if unknown:
+        raise LaunchError(f"there is no argument '{unknown[0]}', only " + ', '.join(arguments))
+    values = {name: values.get(name, default) for name, (default, _) in arguments.items()}
+    if values['mode'] not in ('', *MODES):
+        raise LaunchError(f"mode: there is no '{values['mode']}', only " + ', '.join(MODES))
+    for name in ('joint_states', 'commands', 'namespace'):
+        if not re.fullmatch(ROS_NAME, values.get(name, '')):
+            raise LaunchError(f"{name}: '{values[name]}' is not a valid name in ROS: use letters, "
+                              'digits and _, separated by /')
+    return values
+
+
+def own_node(values: Mapping[str, str], parameters: Mapping[str, Any],
+             remappings: tuple[tuple[str, str], ...], defaults: tuple[Path, ...] = ()) -> Process:
+    """Return the dynamics node, or with a mode the torque controller."""
+    given = dict(parameters)
+    executable, name = 'dynamics_node', 'dynamics'
+    if values['mode']:
+        executable = name = 'torque_controller'
+        given['mode'] = values['mode']
+    return Process('rbd_ros', executable, name, (*parameter_files(values, defaults), given),
+                   remappings)
+
+
+def truth(values: Mapping[str, str], name: str, empty: bool | None = None) -> bool | None:
     """Return whether an argument is true."""
     text = values[name].lower()
     if text not in ('true', 'false') and (text or empty is None):
@@ -178,16 +196,14 @@ def _truth(values: Mapping[str, str], name: str, empty: bool | None = None) -> b
     return text == 'true' if text else empty
 
 
-def _parameter_files(values: Mapping[str, str]) -> list[str]:
-    """Return the paths of the parameter files."""
-    defaults = [share('config', 'dynamics.param.yaml')]
-    if values['mode']:
-        defaults.append(share('config', 'torque_controller.param.yaml'))
-    paths = [_expanded(path) for path in values['params'].split(os.pathsep)] if values[
-        'params'] else defaults
-    for path in paths:
-        if not path.is_file():
-            raise LaunchError(f'params: there is no file {path}')
+def parameter_files(values: Mapping[str, str], defaults: tuple[Path, ...]) -> list[str]:
+    """Return the paths of the parameter files; those named here stay whatever `params` is."""
+    if values['params']:
+        paths = [*defaults, *(existing_file('params', path)
+                              for path in values['params'].split(os.pathsep))]
+    else:
+        files = ['dynamics', 'torque_controller'] if values['mode'] else ['dynamics']
+        paths = [*(share('config', f'{name}.param.yaml') for name in files), *defaults]
     if values['robot']:
         presets = {path.stem: path for path in sorted(share('config', 'robots').glob('*.yaml'))}
         if values['robot'] not in presets:
@@ -196,6 +212,14 @@ def _parameter_files(values: Mapping[str, str]) -> list[str]:
         # The files that come later count more.
         paths = [presets[values['robot']], *paths]
     return [str(path) for path in paths]
+
+
+def existing_file(argument: str, path: str) -> Path:
+    """Return the path of a file that an argument names."""
+    found = _expanded(path)
+    if not found.is_file():
+        raise LaunchError(f'{argument}: there is no file {found}')
+    return found
 
 
 def _expanded(path: str) -> Path:
@@ -214,24 +238,40 @@ def _words(text: str) -> list[str]:
         raise LaunchError(f'{text}: {error}') from None
 
 
-def _is_installed(package: str, executable: str) -> bool:
+def check_installed(processes: Iterable[Process], find: Finder | None = None,
+                    plugins: Iterable[str] = (), arguments: Arguments = ARGUMENTS) -> None:
+    """Raise LaunchError if a program, or a package of plugins, is missing."""
+    for process in processes:
+        if not (find or _is_installed)(process.package, process.executable):
+            raise LaunchError(_missing(process, arguments))
+    for package in plugins:
+        if not (find or _is_installed)(package, None):
+            raise LaunchError(f'{package} is not installed: {_apt(package)}')
+
+
+def _is_installed(package: str, executable: str | None) -> bool:
     """Return whether ROS would find an executable."""
     from ament_index_python.packages import get_package_prefix, PackageNotFoundError
     try:
         prefix = get_package_prefix(package)
     except (PackageNotFoundError, LookupError):
         return False
-    return os.access(Path(prefix, 'lib', package, executable), os.X_OK)
+    return executable is None or os.access(Path(prefix, 'lib', package, executable), os.X_OK)
 
 
-def _missing(process: Process) -> str:
+def _missing(process: Process, arguments: Arguments) -> str:
     """Say what to do about a program that is not there."""
     text = f"{process.package} is not installed, or has no executable '{process.executable}'"
     if process.package not in PACKAGES:
         return f'{text}: build the workspace with colcon, and source its install/setup.bash'
     option = 'rviz' if process.package == 'rviz2' else process.package
-    return (f'{text}: sudo apt install ros-$ROS_DISTRO-{PACKAGES[process.package]}, or '
-            f'{option}:=false')
+    return f'{text}: {_apt(process.package)}' + (f', or {option}:=false' if option in arguments
+                                                 else '')
+
+
+def _apt(package: str) -> str:
+    """Return the command that installs a package."""
+    return f'sudo apt install ros-$ROS_DISTRO-{PACKAGES[package]}'
 
 
 # -- The model. -----------------------------------------------------------------------------------

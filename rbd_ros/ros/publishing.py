@@ -14,7 +14,7 @@ from rbd_ros.ros.callbacks import guarded
 from rbd_ros.ros.clocks import Clocks
 from rbd_ros.ros.compensation import Law
 from rbd_ros.ros.current_robot import CurrentRobot
-from rbd_ros.ros.effort_commands import EffortCommands
+from rbd_ros.ros.effort_commands import COMPLETE, EffortCommands
 from rbd_ros.ros.external_forces import ExternalForces
 from rbd_ros.ros.log import Log
 from rbd_ros.ros.messages import (C_RATE, CommandMessages, COMMANDS, EXTERNAL_TOPICS,
@@ -307,7 +307,10 @@ class Publishing:
                                     self._commands.begins_anew(self._moment))
         if isinstance(efforts, str):
             return efforts
+        complete = self._commands.complete
         self._publish_command(self._commands.update(efforts[robot.command_columns], self._moment))
+        if self._commands.complete and not complete:
+            self._log.info(COMPLETE)
         return None
 
     def _publish_command(self, efforts: np.ndarray) -> None:

@@ -106,6 +106,28 @@ def test_the_rate_limit_holds_from_zero_and_at_every_step():
     assert np.all(np.abs(got - last) <= 10.0 * LONGEST_STEP + ROUNDING)
 
 
+@pytest.mark.parametrize('settings, seconds', [
+    (Settings(), 0.0), (Settings(blend_time=2.0), 2.0),
+    # 8 N m at 10 N m/s; and 5 N m, which is all that limits leave of them
+    (Settings(effort_rate_limit=10.0), 0.8),
+    (Settings(effort_rate_limit=10.0, limit_efforts=True), 0.5)])
+def test_commands_are_complete_when_the_blend_and_the_rate_limit_are_over(settings, seconds):
+    one = commands(np.array([5.0, 5.0]))
+    assert not one.complete
+    for k in range(300):
+        update(one, EFFORTS, PERIOD * k, settings)
+        # The step at that time may fall on either side.
+        if abs(PERIOD * k - seconds) > 0.5 * PERIOD or not seconds:
+            assert one.complete == (PERIOD * k >= seconds), k
+    # Other blends do not take it back, another controller does.
+    one.disturb()
+    update(one, EFFORTS, 3.0, settings)
+    assert one.complete
+    one.nobody_listens(3.0)
+    update(one, EFFORTS, 3.0 + FORGOTTEN + PERIOD, Settings(blend_time=2.0))
+    assert not one.complete
+
+
 def test_fault_49_efforts_beyond_the_limits_are_named_and_clamped_if_so_wanted():
     one = commands(np.array([5.0, 5.0]))
     assert near(update(one, EFFORTS, 0.0, Settings()), EFFORTS)

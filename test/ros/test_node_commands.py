@@ -53,6 +53,17 @@ def test_fault_13_without_states_commands_stop_hold_or_go_to_zero(harness, model
         node.close = lambda: None
 
 
+def test_the_log_says_once_when_commands_have_their_full_size(harness, model, state, capfd):
+    node = harness(blend_time=0.3)
+    heard, g = node.heard['~/effort_commands'], gravity(model, state)
+    node.answer(*state, topic='~/effort_commands')
+    assert 'full size' not in capfd.readouterr().err
+    keep_sending(node, state, lambda: np.allclose(heard[-1].data, g))
+    count = len(heard)
+    keep_sending(node, state, lambda: len(heard) > count + 20)
+    assert capfd.readouterr().err.count('~/effort_commands have reached their full size') == 1
+
+
 @pytest.mark.parametrize('policy', ['stop', 'ramp_down'])
 @pytest.mark.parametrize('way', ['disable', 'deactivate', 'shutdown'])
 def test_fault_46_commands_end_as_documented(harness, model, state, policy, way):
