@@ -258,10 +258,10 @@ def check_interfaces(text: str, joints: list[str]) -> None:
         raise LaunchError(str(error)) from None
     for name in joints:
         if name not in found or found[name].find('command_interface[@name="effort"]') is None:
-            raise LaunchError(f"the element ros2_control of the URDF has no command_interface "
+            raise LaunchError('the element ros2_control of the URDF has no command_interface '
                               f"'effort' for the joint '{name}': this hardware cannot be driven "
                               'by torques')
         for interface in ('position', 'velocity'):
             if found[name].find(f'state_interface[@name="{interface}"]') is None:
-                raise LaunchError(f"the element ros2_control of the URDF has no state_interface "
+                raise LaunchError('the element ros2_control of the URDF has no state_interface '
                                   f"'{interface}' for the joint '{name}'")

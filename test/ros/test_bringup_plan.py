@@ -173,6 +173,12 @@ def test_mock_hardware_is_where_joints_can_be_and_the_robot_stays_the_same(arm):
     assert '<!-- kept -->' in text
 
 
+def test_a_robot_of_ones_own_stands_where_its_limits_allow_it(start, arm):
+    joints = ElementTree.fromstring(description(start(model=arm()))).iterfind(
+        'ros2_control/joint')
+    assert [float(joint.findtext('state_interface/param')) for joint in joints] == [1.0, 0.0]
+
+
 def test_hardware_of_ones_own_is_left_alone(start, arm):
     text = ROBOT.replace('</robot>', HARDWARE.format(''.join(
         JOINT.format(name, 'effort', 'velocity') for name in ('zeta', 'alpha'))))

@@ -1,0 +1,121 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The layout for Foxglove: each panel has its place, each path a topic, fields and numbers."""
+
+from importlib import import_module
+import json
+from pathlib import Path
+import re
+
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from harness import TOPICS
+import pytest
+from rbd_ros.ros.markers import NAMESPACES
+from rbd_ros.ros.report import Report
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from visualization_msgs.msg import MarkerArray
+
+LAYOUT = json.loads((Path(__file__).parents[2] / 'config' / 'foxglove_layout.json').read_text())
+PANELS = LAYOUT['configById']
+# Topics as the node `/dynamics`, and what stands beside it, publish them.
+KNOWN = {'/joint_states': JointState, '/robot_description': String,
+         '/diagnostics': DiagnosticArray, '/dynamics/markers': MarkerArray,
+         **{topic.replace('~', '/dynamics'): kind for topic, kind in TOPICS.items()}}
+NUMBERS = {'double', 'float', 'boolean', 'int8', 'octet', 'uint32'}
+
+
+def panels(place):
+    """Return the panels in a part of the layout."""
+    if isinstance(place, str):
+        return [place]
+    assert place['direction'] in ('row', 'column')
+    assert 0 < place['splitPercentage'] < 100
+    return panels(place['first']) + panels(place['second'])
+
+
+def paths():
+    """Return the message paths of all panels."""
+    return [one['value'] for panel in PANELS.values() for one in panel.get('paths', [])]
+
+
+def field(kind, name):
+    """Return the type of a field of a message, and whether it is an array."""
+    text = kind.get_fields_and_field_types()[name]
+    single = re.sub(r'sequence<(.*)>|\[.*\]$', lambda found: found[1] or '', text)
+    if '/' not in single:
+        return single, single != text
+    package, message = single.split('/')
+    return getattr(import_module(f'{package}.msg'), message), single != text
+
+
+def leads_to(path):
+    """Return the type that a message path ends at; every array in it must be indexed."""
+    topic, rest = re.fullmatch(r'(/[a-z_/]+)(.*)', path).groups()
+    kind = KNOWN[topic]
+    parts = re.findall(r'\.(\w+)(\[[\d:]+\])?((?:\{\w+=="[^"]*"\})*)', rest)
+    assert ''.join('.' + ''.join(part) for part in parts) == rest
+    for name, index, filters in parts:
+        kind, is_array = field(kind, name)
+        assert bool(index) == is_array, path
+        for condition in re.findall(r'\{(\w+)==', filters):
+            assert field(kind, condition) == ('string', False)
+    return kind
+
+
+def test_every_panel_has_one_place():
+    assert sorted(panels(LAYOUT['layout'])) == sorted(PANELS)
+    # What Foxglove calls them.
+    assert {name.partition('!')[0] for name in PANELS} == {
+        '3D', 'Plot', 'StateTransitions', 'DiagnosticSummary', 'DiagnosticStatusPanel'}
+    assert set(LAYOUT) == {'configById', 'globalVariables', 'userNodes', 'playbackConfig',
+                           'layout'}
+
+
+@pytest.mark.parametrize('path', paths())
+def test_every_path_leads_to_a_number(path):
+    kind = leads_to(path)
+    # Values of diagnostics are texts, which Foxglove reads as numbers.
+    assert kind in NUMBERS or (path.startswith('/diagnostics') and kind == 'string')
+
+
+def test_no_panel_listens_to_commands():
+    # The node would take it for a controller.
+    assert 'effort_commands' not in json.dumps(LAYOUT)
+
+
+def test_time_on_the_plots_is_that_of_the_states():
+    for panel in PANELS.values():
+        for one in panel.get('paths', []):
+            kind = KNOWN[re.match('[a-z_/]+', one['value'])[0]]
+            assert 'header' in kind.get_fields_and_field_types()
+
+
+def test_diagnostics_have_the_values_that_are_plotted():
+    report = Report()
+    report.took(1e-5)
+    status, = report.message('/dynamics', Time(), [(DiagnosticStatus.OK, 'publishing')],
+                             {}).status
+    plotted = [re.findall('"([^"]*)"', path) for path in paths()
+               if path.startswith('/diagnostics')]
+    assert plotted
+    for name, key in plotted:
+        assert name == status.name
+        assert key in {pair.key for pair in status.values}
+
+
+def test_the_robot_and_its_markers_are_seen_from_wherever_it_stands():
+    panel, = (panel for name, panel in PANELS.items() if name.startswith('3D!'))
+    assert set(panel['topics']) <= set(KNOWN)
+    assert panel['topics']['/robot_description']['visible']
+    assert list(panel['topics']['/dynamics/markers']['namespaces']) == list(NAMESPACES)
+    # No frame is named: Foxglove takes the root of the tree.
+    assert 'followTf' not in panel
+    assert not any('frameId' in layer for layer in panel['layers'].values())
+
+
+def test_diagnostics_are_heard_where_they_are_published():
+    heard = {panel['topicToRender'] for name, panel in PANELS.items()
+             if name.startswith('Diagnostic')}
+    assert {KNOWN[topic] for topic in heard} == {DiagnosticArray}
