@@ -3,6 +3,9 @@
 """
 How far to trust what is identified: recordings of real robots, of which a part was held out.
 
+First the torques that the identified robot does not explain; then what the momentum observer takes
+for external torques, though nothing touched the robot: their mean must be zero.
+
 The recordings are not ours to ship. The folder that is named holds, or some of these:
 `ur10_bags/ur10_exciting_trajectory.db3` from unisa-acg/inverse-dynamics-solver (commit 41e196de,
 BSD-3-Clause), and `panda_gaz/` from marcocognetti/FrankaEmikaPandaDynModel (commit 24d85ce4,
@@ -13,6 +16,7 @@ GPL-3.0).
 import argparse
 from collections.abc import Callable, Iterator
 from pathlib import Path
+import sys
 from time import process_time
 from typing import NamedTuple
 import warnings
@@ -21,11 +25,22 @@ import numpy as np
 import pinocchio
 import rbd_ros
 from rbd_ros import identification
+from rbd_ros.control import MomentumObserver
 from rbd_ros.identification import Recording
 
 URDFS = Path(pinocchio.__file__).parents[4] / 'share' / 'example-robot-data' / 'robots'
 UR10_URDF = URDFS / 'ur_description' / 'urdf' / 'ur10_robot.urdf'
 PANDA_URDF = URDFS / 'panda_description' / 'urdf' / 'panda.urdf'
+
+
+# Of the observer: 1/s, and rad/s, so that noise does not switch the friction of slow joints.
+GAIN, SMOOTH = 25.0, 0.02
+# Time constants that the observer needs to forget a time in which a joint stood.
+FORGOTTEN = 4.0
+# s; errors that are so far apart are taken to be independent
+INDEPENDENT = 1.0
+# A mean is zero if it is below so many standard errors, and below this share of the torques.
+DEVIATIONS, SHARE = 3.0, 0.05
 
 
 class Result(NamedTuple):
@@ -50,6 +65,33 @@ class Result(NamedTuple):
     urdf: identification.TorqueErrors
     believable: bool
     seconds: float
+
+
+class Residual(NamedTuple):
+    """
+    What an observer takes for external torques where there are none, while each joint moves.
+
+    Attributes
+    ----------
+    mean, error : ndarray, shape (nv,)
+        Over time, N m, and its standard error, from sums over stretches of `INDEPENDENT`.
+    deviation : ndarray, shape (nv,)
+        Standard deviation over time, N m.
+    torque : ndarray, shape (nv,)
+        Root mean square of the measured torques, N m.
+
+    """
+
+    mean: np.ndarray
+    error: np.ndarray
+    deviation: np.ndarray
+    torque: np.ndarray
+
+    @property
+    def is_zero(self) -> np.ndarray:
+        """Return for each joint whether the mean is zero, and known well enough to say so."""
+        size = np.abs(self.mean)
+        return (size < DEVIATIONS * self.error) & (size < SHARE * self.torque)
 
 
 def load(path: Path) -> rbd_ros.Model:
@@ -101,33 +143,88 @@ def evaluate(model: rbd_ros.Model, recording: Recording, share: float) -> Iterat
             seconds)
 
 
-def main() -> None:
-    """Print the table."""
+def residuals(model: rbd_ros.Model, recording: Recording,
+              share: float) -> tuple[Residual, Residual]:
+    """Return those of the part held out, of the robot of the URDF and of the one identified."""
+    middle = share * (recording.time[-1] - recording.time[0])
+    used = identification.prepare(model, recording.part(stop=middle))
+    found = identification.fit(model, identification.partial(model, used))
+    rest = recording.part(start=middle).for_robot(model)
+    return observe(model, rest, used.threshold), observe(found.model, rest, used.threshold)
+
+
+def observe(model: rbd_ros.Model, recording: Recording, threshold: np.ndarray) -> Residual:
+    """Return the external torques of a recording, where each joint is faster than a threshold."""
+    observer = MomentumObserver(model, GAIN, smooth=SMOOTH)
+    time, effort = recording.time, recording.effort
+    external = np.array([observer.update(*sample) for sample in zip(
+        time, recording.position, recording.velocity, effort)])
+    # A joint that stands bears anything up to its friction; the observer remembers it for a while.
+    slow = np.abs(recording.velocity) < threshold
+    stood = np.maximum.accumulate(np.where(slow, time[:, None], time[0]))
+    moves = time[:, None] - stood > FORGOTTEN / GAIN
+    return Residual(*np.transpose([
+        (*mean_and_error(time[m], r[m]), r[m].std(), np.sqrt(np.mean(tau ** 2)))
+        for r, m, tau in zip(external.T, moves.T, effort.T)]))
+
+
+def mean_and_error(time: np.ndarray, x: np.ndarray) -> tuple[float, float]:
+    """Return the mean of numbers that are correlated in time, and its standard error."""
+    stretch = ((time - time[0]) // INDEPENDENT).astype(int)
+    sums, counts = np.bincount(stretch, x), np.bincount(stretch)
+    n = np.count_nonzero(counts)
+    spread = np.sum((sums - np.mean(x) * counts) ** 2)
+    return float(np.mean(x)), float(np.sqrt(n / (n - 1) * spread) / len(x))
+
+
+def numbers(x: np.ndarray) -> str:
+    """Return numbers as columns of a table."""
+    return ' '.join(f'{one:6.2f}' for one in x)
+
+
+def main() -> int:
+    """Print the tables; return 1 if an observed mean is not zero."""
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument('data', type=Path, help='folder with the recordings')
     data = parser.parse_args().data
     print('Residuals on the part that was held out: of all torques, in percent of their size, and '
           'of each joint, N m\n')
     print(f'{"":26}{"all":>7}   joints')
-    missing = []
+    missing, robots = [], {}
     for name, (source, share) in CASES.items():
         try:
             model, recording = source(data)
         except (OSError, rbd_ros.RbdError) as error:
             missing.append(f'{name}: {error}')
             continue
+        robots[name] = model, recording, share
         results = list(evaluate(model, recording, share))
         rows = [('URDF', results[0].urdf), ('free', results[0].held_out),
                 ('consistent', results[1].held_out), ('consistent, on its part',
                                                       results[1].fitted)]
         print(f'{name}, first {100 * share:.0f} % used')
         for label, errors in rows:
-            joints = ' '.join(f'{x:6.2f}' for x in errors.rms)
-            print(f'  {label:24}{100 * errors.relative:6.2f} % {joints}')
+            print(f'  {label:24}{100 * errors.relative:6.2f} % {numbers(errors.rms)}')
         print(f'  believable: {results[1].believable}; fitted in {results[1].seconds:.2f} s')
+    print('\nWhat the momentum observer takes for external torques there, while each joint moves, '
+          'N m\n')
+    failed = False
+    for name, case in robots.items():
+        urdf, found = residuals(*case)
+        print(name)
+        for label, x in (('URDF: mean', urdf.mean), ('identified: mean', found.mean),
+                         ('standard error of it', found.error),
+                         ('standard deviation', found.deviation),
+                         ('torques, RMS', found.torque)):
+            print(f'  {label:32} {numbers(x)}')
+        failed |= not found.is_zero.all()
+        print(f'  mean below {DEVIATIONS:g} standard errors and {100 * SHARE:g} % of the torques: '
+              + ('yes' if found.is_zero.all() else 'no, joint ' + ', '.join(
+                  str(k + 1) for k in np.flatnonzero(~found.is_zero))))
     for line in missing:
         print(line)
+    return int(failed)
 
 
 if __name__ == '__main__':
-    main()
+    sys.exit(main())

@@ -21,11 +21,35 @@ from rbd_ros.identification import prepare
 TRUST = runpy.run_path(str(Path(__file__).parents[2] / 'benchmark' / 'trust.py'))
 DATA = Path(os.environ.get('RBD_ROS_DATA', 'data'))
 
-pytestmark = pytest.mark.skipif(
+needs_data = pytest.mark.skipif(
     not (DATA / 'ur10_bags').exists() or not (DATA / 'panda_gaz').exists(),
     reason='recordings of real robots are not there: RBD_ROS_DATA must name their folder')
 
 
+def test_the_error_of_a_mean_allows_for_errors_that_last():
+    # A first-order process that forgets within 0.1 s, 400 s of it.
+    rng, step, share = np.random.default_rng(3), 0.01, np.exp(-0.1)
+    x = np.zeros(40_000)
+    for k in range(1, len(x)):
+        x[k] = share * x[k - 1] + rng.normal()
+    time = step * np.arange(len(x))
+    mean, error = TRUST['mean_and_error'](time, x + 5.0)
+    # The long-run variance of that process, 1 / (1 - share)^2, over the number of samples; and
+    # one in 20 from 400 stretches of a second.
+    expected = 1.0 / (1.0 - share) / np.sqrt(len(x))
+    assert abs(error / expected - 1.0) < 0.15
+    assert abs(mean - 5.0) < 3.0 * expected
+
+
+@pytest.mark.parametrize('mean, error, zero', [
+    (0.1, 0.1, True), (-0.29, 0.1, True), (0.31, 0.1, False), (-0.31, 0.1, False),
+    (0.49, 1.0, True), (-0.51, 1.0, False)])
+def test_a_mean_is_zero_if_it_is_within_its_error_and_small(mean, error, zero):
+    # Of torques of 10 N m, 5 % are 0.5 N m.
+    assert TRUST['Residual'](*np.array([[mean], [error], [1.0], [10.0]])).is_zero == [zero]
+
+
+@needs_data
 def test_ur10_is_known_on_the_half_that_was_held_out():
     free, consistent = TRUST['evaluate'](*TRUST['ur10'](DATA), 0.5)
     # What a plain weighted least squares reaches on this recording, N m.
@@ -35,6 +59,7 @@ def test_ur10_is_known_on_the_half_that_was_held_out():
     assert free.believable and consistent.believable
 
 
+@needs_data
 def test_panda_is_known_on_the_part_that_was_held_out():
     free, consistent = TRUST['evaluate'](*TRUST['panda'](DATA), 0.7)
     assert free.held_out.relative <= 0.014
@@ -43,6 +68,26 @@ def test_panda_is_known_on_the_part_that_was_held_out():
     assert free.believable and consistent.believable
 
 
+@needs_data
+@pytest.mark.parametrize('name', list(TRUST['CASES']))
+def test_nothing_pushes_an_identified_robot_in_the_mean(name):
+    source, share = TRUST['CASES'][name]
+    model, recording = source(DATA)
+    urdf, found = TRUST['residuals'](model, recording, share)
+    assert np.all(np.abs(found.mean) < 3.0 * found.error)
+    assert np.all(np.abs(found.mean) < 0.05 * found.torque)
+    assert found.is_zero.all() and not urdf.is_zero.all()
+    # A constant push on each joint of a tenth of its torques would be noticed.
+    pushed = replace(recording, effort=recording.effort - 0.1 * found.torque)
+    held = pushed.part(start=share * (pushed.time[-1] - pushed.time[0])).for_robot(model)
+    used = prepare(model, recording.part(stop=share * (pushed.time[-1] - pushed.time[0])))
+    robot = identification.fit(model, identification.partial(model, used)).model
+    seen = TRUST['observe'](robot, held, used.threshold)
+    assert not seen.is_zero.any()
+    assert np.all(np.abs(seen.mean - found.mean - 0.1 * found.torque) < 0.02 * found.torque)
+
+
+@needs_data
 @pytest.mark.parametrize('name', list(TRUST['CASES']))
 def test_mistakes_with_real_recordings_are_named(name):
     source, _ = TRUST['CASES'][name]
