@@ -120,7 +120,7 @@ def run(module: str, name: str, args: list[str] | None = None) -> None:
     module, name : str
         Module and name of the node's class. Its method ``finish`` is called at the end, while it
         can still publish; ``uses_events`` says whether it wants the events executor; ``errors``
-        are the exceptions whose message alone is shown to a user.
+        are the exceptions whose message alone is shown to a user, after the name ``program``.
     args : list of str, optional
         Command line; default ``sys.argv``.
 
@@ -140,7 +140,7 @@ def run(module: str, name: str, args: list[str] | None = None) -> None:
         if rclpy.ok():
             node.finish()
     except kind.errors as error:
-        raise SystemExit(f'{name}: {error}') from None
+        raise SystemExit(f'{kind.program}: {error}') from None
     except ExternalShutdownException:
         pass
     except Exception:

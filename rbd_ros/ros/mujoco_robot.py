@@ -25,7 +25,7 @@ _PARAMETERS: dict[str, tuple[Any, ...]] = {
                        1.0),
     'velocity_noise': (0.0, 'Standard deviation of their velocities, rad/s or m/s.', 0.0, 100.0),
     'effort_noise': (0.0, 'Standard deviation of their efforts, N m or N.', 0.0, 1e4),
-    'seed': (0, 'Of the noise.'),
+    'seed': (0, 'Of the noise.', 0, 2**31 - 1),
     'payload_link': ('', 'Link that carries a load which the robot description lacks, so that no '
                      'controller knows it; empty: none does.'),
     'payload_mass': (0.0, 'Mass of that load, kg.', 0.0, 1e6),

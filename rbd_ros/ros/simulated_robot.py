@@ -27,16 +27,16 @@ from rbd_ros.model.drive_files import load_drives
 from rbd_ros.model.model import rebuild
 from rbd_ros.mujoco_robot import Measurement
 from rbd_ros.ros.log import Log
+from rbd_ros.ros.parameter_checks import BadParameter
+from rbd_ros.ros.parameters import (
+    declare, NAMES, NUMBERS, Table, typed_values, unknown_overrides)
 from rbd_ros.ros.share_directory import share
 from rbd_ros.ros.subscriptions import DESCRIPTION_QOS
 from rbd_ros.ros.usage import usage
 from rbd_ros.texts import listed
 from rbd_ros.workspace import Workspace
-from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
 from rclpy.clock import Clock, ClockType
-from rclpy.exceptions import ParameterUninitializedException
 from rclpy.node import Node
-from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
@@ -54,11 +54,9 @@ _PARAMETERS: dict[str, tuple[Any, ...]] = {
                'empty: friction and damping of the URDF.'),
     'rate': (500.0, 'Rate of the joint states, Hz.', 1.0, 5000.0),
     'step': (0.001, 'Step of the integration, s.', 1e-6, 0.1),
-    'initial_positions': (Parameter.Type.DOUBLE_ARRAY,
-                          'Positions of the joints at the start, rad or m, in the order of the '
-                          'model; not set: zero, or the middle of limits that exclude it.'),
-    'command_joints': (Parameter.Type.STRING_ARRAY,
-                       'Order of the commands; not set: that of the model.'),
+    'initial_positions': (NUMBERS, 'Positions of the joints at the start, rad or m, in the order '
+                          'of the model; not set: zero, or the middle of limits that exclude it.'),
+    'command_joints': (NAMES, 'Order of the commands; not set: that of the model.'),
     'tolerated_delay': (0.05, 'Delay of the commands, s, for which the joints get enough viscous '
                         'damping, where the URDF has less. Gravity torques that are late push on '
                         'a robot that falls away from its pose, as an inverted pendulum does. '
@@ -118,7 +116,7 @@ class SimulatedRobot(Node):
     """
 
     # Exceptions whose message alone is shown to a user.
-    errors = (RbdError, OSError)
+    errors = (RbdError, OSError, BadParameter)
     # Name of the executable, of the engine, and of parameters with default and description.
     program: ClassVar[str] = 'simulated_robot'
     engine: ClassVar[str] = 'rbd_ros'
@@ -127,8 +125,11 @@ class SimulatedRobot(Node):
     def __init__(self, *, alone: bool = False, **options: Any) -> None:
         super().__init__(self.program, **options)
         self._log = Log(self.get_logger())
-        given = {name: self._declare(name, *description)
-                 for name, description in self.parameters.items()}
+        table = Table(self.parameters, (), {})
+        refused = declare(self, table)
+        for text in unknown_overrides(self, self.parameters):
+            self._log.warning(text)
+        given = typed_values(self, table, refused=refused)
         self._text = given['robot_description'] or (
             Path(given['urdf']) if given['urdf'] else share('urdf', 'demo_arm.urdf')).read_text()
         with warnings.catch_warnings():
@@ -181,17 +182,6 @@ class SimulatedRobot(Node):
 
     def finish(self) -> None:
         """Do nothing: there is nothing to end before the node does."""
-
-    def _declare(self, name: str, default: Any, description: str, *limits: float) -> Any:
-        descriptor = ParameterDescriptor(description=description, read_only=True)
-        if limits:
-            descriptor.floating_point_range = [FloatingPointRange(from_value=limits[0],
-                                                                  to_value=limits[1])]
-        self.declare_parameter(name, default, descriptor)
-        try:
-            return self.get_parameter(name).value
-        except ParameterUninitializedException:
-            return None
 
     def _describe(self) -> None:
         """Publish the robot's description if nobody else does."""

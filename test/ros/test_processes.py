@@ -8,6 +8,8 @@ import sys
 from time import monotonic, sleep
 
 from harness import at, joint_state, LATCHED, PATIENCE, ros
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
 import numpy as np
 import pytest
 from rbd_msgs.msg import DynamicsStamped
@@ -108,7 +110,8 @@ def test_shuffled_states_unknown_joints_and_a_model_swap_across_processes(peer, 
     assert end(process, signal.SIGINT) == 0
 
 
-@pytest.mark.parametrize('name', ['dynamics_node', 'simulated_robot', 'mujoco_robot'])
+@pytest.mark.parametrize('name', ['dynamics_node', 'torque_controller', 'simulated_robot',
+                                  'mujoco_robot'])
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize('times', [1, 3])
 def test_fault_46_signals_end_every_node_with_exit_code_0(peer, start, name, number, times):
@@ -121,16 +124,16 @@ def test_fault_46_signals_end_every_node_with_exit_code_0(peer, start, name, num
     assert end(process, number) == 0
 
 
-def test_simulated_robot_describes_itself_waits_with_its_brakes_on_and_then_falls(peer, start):
+@pytest.mark.parametrize('name', ['simulated_robot', 'mujoco_robot'])
+def test_robots_describe_themselves_wait_with_their_brakes_on_and_then_fall(peer, start, name):
     path = example_urdf('ur10_robot.urdf')
     model = load_quietly(path)
     start_at = [0.1, -0.5, 0.9, 0.2, 0.3, 0.4]
     states, descriptions = [], []
     peer.create_subscription(JointState, 'joint_states', states.append, 10)
     peer.create_subscription(String, 'robot_description', descriptions.append, LATCHED)
-    commands = peer.create_publisher(Float64MultiArray, '/simulated_robot/commands', 10)
-    process = start('simulated_robot', '-p', f'urdf:={path}', '-p',
-                    f'initial_positions:={start_at}')
+    commands = peer.create_publisher(Float64MultiArray, f'/{name}/commands', 10)
+    process = start(name, '-p', f'urdf:={path}', '-p', f'initial_positions:={start_at}')
     spin_until(peer, lambda: len(states) > 50 and descriptions, START_UP)
     assert descriptions[0].data == path.read_text()
     assert states[-1].name == list(model.velocity_names)
@@ -147,13 +150,94 @@ def test_simulated_robot_describes_itself_waits_with_its_brakes_on_and_then_fall
     assert end(process, signal.SIGTERM) == 0
 
 
-def test_simulated_robot_refuses_what_it_cannot_simulate(start):
-    path = example_urdf('romeo.urdf')
-    process = start('simulated_robot', '-p', f'urdf:={path}')
+@pytest.mark.parametrize('name, value, reason', [
+    ('simulated_robot', f'urdf:={example_urdf("romeo.urdf")}', "'LHand' moves no inertia"),
+    ('simulated_robot', 'rate:=fast', 'rate must be a number'),
+    ('simulated_robot', 'urdf:=/nowhere/arm.urdf', '/nowhere/arm.urdf'),
+    ('mujoco_robot', 'urdf:=/nowhere/arm.urdf', '/nowhere/arm.urdf'),
+    ('mujoco_robot', 'payload_mass:=1.0', 'payload_mass needs payload_link'),
+    ('mujoco_robot', 'payload_link:=nose', "no link 'nose'"),
+    ('mujoco_robot', 'seed:=-1', 'seed out of range')])
+def test_fault_68_robots_say_in_one_line_what_they_cannot_simulate(start, name, value, reason):
+    check_refused(start(name, '-p', value), f'{name}: ', reason)
+
+
+def check_refused(process, *parts):
+    """Check that a process ends with an error, and that it says why in its last line alone."""
     _, errors = process.communicate(timeout=START_UP)
     assert process.returncode == 1
-    assert "'LHand' moves no inertia" in errors
-    process = start('simulated_robot', '-p', 'urdf:=/nowhere/arm.urdf')
-    _, errors = process.communicate(timeout=START_UP)
-    assert process.returncode == 1
-    assert '/nowhere/arm.urdf' in errors
+    *others, last = errors.strip().splitlines()
+    assert 'Traceback' not in errors
+    assert all(part in last for part in parts), errors
+    assert not any('ERROR' in line for line in others)
+
+
+@pytest.mark.parametrize('value, reason', [
+    ('mode:=fly', 'mode must be one of gravity, pd_gravity'),
+    ('computed_torque.kp:=[1.0, 2.0]', 'computed_torque.kp has 2 entries, control_joints has 0'),
+    ('cartesian_speed:=0.0', 'cartesian_speed out of range')])
+def test_fault_48_the_torque_controller_says_in_one_line_what_it_cannot_use(
+        peer, start, value, reason):
+    process = start('torque_controller', '-p', value)
+    spin_until(peer, lambda: 'torque_controller' in peer.get_node_names(), START_UP)
+    # It waits to be configured with another value.
+    assert lifecycle(peer, GetState, 'get_state').current_state.label == 'unconfigured'
+    assert end(process, signal.SIGINT) == 0
+    errors = process.stderr.read()
+    line, = (line for line in errors.splitlines() if 'ERROR' in line)
+    assert 'not configured: ' in line and reason in line
+    assert 'Traceback' not in errors
+
+
+def lifecycle(peer, kind, service, **request):
+    """Call a service of the life cycle of the torque controller."""
+    client = peer.create_client(kind, f'/torque_controller/{service}')
+    assert client.wait_for_service(PATIENCE)
+    if request:
+        request = {'transition': Transition(**request)}
+    future = client.call_async(kind.Request(**request))
+    spin_until(peer, future.done)
+    peer.destroy_client(client)
+    return future.result()
+
+
+def test_the_torque_controller_holds_a_robot_and_follows_its_life_cycle(peer, start):
+    path = example_urdf('ur10_robot.urdf')
+    robot = Robot(peer)
+    model, heard = load_quietly(path), []
+    q, _, _ = random_state(model, 1)
+    peer.create_subscription(Float64MultiArray, '/torque_controller/effort_commands',
+                             heard.append, 1000)
+    process = start('torque_controller', '-p', 'mode:=pd_gravity', '-p', 'on_stale:=ramp_down',
+                    '-p', 'ramp_time:=0.3')
+    robot.descriptions.publish(String(data=path.read_text()))
+    g = rbd_ros.gravity_torques(model, q)
+
+    def holds():
+        robot.states.publish(joint_state(model.velocity_names, q, np.zeros(model.nv)))
+        sleep(0.005)
+        return heard and np.allclose(heard[-1].data, g, rtol=0.0, atol=1e-9)
+
+    def wait(done):
+        spin_until(peer, done, START_UP)
+
+    wait(holds)
+    assert lifecycle(peer, ChangeState, 'change_state',
+                     id=Transition.TRANSITION_DEACTIVATE).success
+    wait(lambda: not np.any(heard[-1].data))
+    heard.clear()
+    finish = monotonic() + 0.5
+    wait(lambda: (holds(), monotonic() > finish)[1])
+    assert not heard
+    for transition in (Transition.TRANSITION_CLEANUP, Transition.TRANSITION_CONFIGURE,
+                       Transition.TRANSITION_ACTIVATE):
+        assert lifecycle(peer, ChangeState, 'change_state', id=transition).success
+    wait(holds)
+    # From where it ended, at zero, and without a step.
+    sizes = [np.linalg.norm(message.data) for message in heard]
+    assert sizes[0] < 0.2 * np.linalg.norm(g)
+    assert np.max(np.abs(np.diff(sizes))) < 0.25 * np.linalg.norm(g)
+    process.send_signal(signal.SIGINT)
+    wait(lambda: process.poll() is not None)
+    assert process.returncode == 0
+    wait(lambda: not np.any(heard[-1].data))

@@ -6,6 +6,7 @@ from collections import deque
 import math
 
 from harness import ros
+import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.analysis.simulation import Simulator
@@ -117,10 +118,36 @@ def test_friction_of_the_urdf_or_a_file_of_drives_holds_what_it_can(robot, tmp_p
 @pytest.mark.parametrize('parameters, message', [
     ({'initial_positions': [0.1, 0.2]}, 'initial_positions has 2 entries.*hinge'),
     ({'command_joints': ['elbow']}, 'command_joints must name every joint once: hinge'),
-    ({'command_joints': ['hinge', 'hinge']}, 'command_joints must name every joint once: hinge')])
+    ({'command_joints': ['hinge', 'hinge']}, "command_joints has 'hinge' twice"),
+    ({'rate': 0.5}, 'rate out of range Min: 1.0'), ({'step': 'short'}, 'step must be a number'),
+    ({'initial_positions': 'up'}, 'initial_positions must be a list')])
 def test_what_does_not_fit_the_robot_is_refused(robot, parameters, message):
-    with pytest.raises(rbd_ros.RbdError, match=message):
+    # The message alone is shown to a user.
+    with pytest.raises(SimulatedRobot.errors, match=message):
         robot(**parameters)
+
+
+def test_fault_69_a_motion_that_diverges_ends_in_the_brakes(robot, capfd):
+    node, states = robot(initial_positions=[0.5])
+    node._on_command(Float64MultiArray(data=[1e300]))
+    node._simulated_until -= 0.05
+    node._on_timer()
+    assert 'the simulation has diverged, brakes on: ' in capfd.readouterr().err
+    assert np.all(np.isfinite(states[-1]))
+    assert states[-1][1:] == ([0.0], [0.0])
+    # The next command takes them off.
+    node._on_command(Float64MultiArray(data=[-2.0]))
+    node._simulated_until -= 0.05
+    node._on_timer()
+    assert states[-1][1] != [0.0]
+
+
+def test_integers_are_numbers_and_a_misspelt_parameter_is_named(robot, capfd):
+    node, states = robot(initial_positions=[1], rate=100, initial_position=[0.5])
+    node._on_timer()
+    assert states[-1] == ([1.0], [0.0], [0.0])
+    assert ("there is no parameter 'initial_position', did you mean 'initial_positions'?"
+            in capfd.readouterr().err)
 
 
 def test_the_demo_says_why_a_robot_fell_or_stayed():
