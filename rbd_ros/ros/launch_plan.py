@@ -48,7 +48,8 @@ ARGUMENTS = {
     'frame_prefix': ('', 'prefix of the names of links in frame names'),
     'namespace': ('', 'namespace of all nodes'),
     'use_sim_time': ('false', 'whether time comes from /clock'),
-    'sim': ('', 'whether to simulate the robot; empty: if it is the demo arm'),
+    'sim': ('', 'whether to simulate the robot: true, false, or mujoco for its motion by MuJoCo; '
+            'empty: true for the demo arm alone'),
     'robot_state_publisher': ('true', 'whether to start robot_state_publisher, which publishes '
                               'the description and the frames that RViz needs'),
     'rviz': ('false', 'whether to start RViz'),
@@ -141,15 +142,18 @@ def plan(values: Mapping[str, str], find: Finder | None = None) -> list[Process]
         processes.append(Process(
             'robot_state_publisher', 'robot_state_publisher', None,
             ({**given, **common, 'frame_prefix': values['frame_prefix']},), (states,)))
-    if truth(values, 'sim', empty=is_demo):
+    mujoco = values['sim'].lower() == 'mujoco'
+    if mujoco or truth(values, 'sim', empty=is_demo, other=' or mujoco'):
         if text is None:
-            raise LaunchError('sim:=true needs the model that it simulates: model:=robot.urdf')
+            raise LaunchError(f"sim:={values['sim']} needs the model that it simulates: "
+                              'model:=robot.urdf')
         if values['robot']:
             raise LaunchError('robot: the simulated robot reports and takes full torques, and '
                               'adds none by itself: leave robot out, or sim:=false')
         start = {'initial_positions': list(DEMO_POSITIONS)} if is_demo else {}
         processes.append(Process(
-            'rbd_ros', 'simulated_robot', None, ({**given, **common, **start},),
+            'rbd_ros', 'mujoco_robot' if mujoco else 'simulated_robot', None,
+            ({**given, **common, **start},),
             (states, ('~/commands', values['commands'] or f'{name}/effort_commands'))))
     if truth(values, 'rviz'):
         frame = ('-f', values['frame_prefix'] + root) if root else ()
@@ -188,11 +192,12 @@ def own_node(values: Mapping[str, str], parameters: Mapping[str, Any],
                    remappings)
 
 
-def truth(values: Mapping[str, str], name: str, empty: bool | None = None) -> bool | None:
-    """Return whether an argument is true."""
+def truth(values: Mapping[str, str], name: str, empty: bool | None = None,
+          other: str = '') -> bool | None:
+    """Return whether an argument is true; `other` is what else it could have been."""
     text = values[name].lower()
     if text not in ('true', 'false') and (text or empty is None):
-        raise LaunchError(f"{name} must be true or false, got '{values[name]}'")
+        raise LaunchError(f"{name} must be true or false{other}, got '{values[name]}'")
     return text == 'true' if text else empty
 
 

@@ -79,6 +79,18 @@ def test_a_robot_of_ones_own_is_not_simulated_unless_asked_for(arm):
     assert 'simulated_robot' not in start(sim='false')
 
 
+def test_a_robot_may_be_simulated_by_mujoco(arm):
+    nodes = start(sim='mujoco', commands='/efforts', joint_states='/states', use_sim_time='true')
+    robot = nodes['mujoco_robot']
+    assert 'simulated_robot' not in nodes
+    assert len(parameters(robot)['initial_positions']) == 7
+    assert parameters(robot)['use_sim_time'] is True
+    assert '<robot name="demo_arm"' in parameters(robot)['robot_description']
+    assert set(robot.remappings) == {('joint_states', '/states'), ('~/commands', '/efforts')}
+    assert robot.required
+    assert 'mujoco_robot' in start(model=str(arm), sim='MuJoCo', mode='gravity')
+
+
 def test_somebody_else_may_publish_the_description():
     nodes = start(model='none')
     assert list(nodes) == ['dynamics_node']
@@ -184,7 +196,9 @@ def test_what_xacro_warns_of_does_not_stop_the_launch(tmp_path, capfd):
 
 @pytest.mark.parametrize('values, message', [
     ({'rviz': 'yes'}, "rviz must be true or false, got 'yes'"),
-    ({'sim': '1'}, "sim must be true or false, got '1'"),
+    ({'sim': '1'}, "sim must be true or false or mujoco, got '1'"),
+    ({'model': 'none', 'sim': 'mujoco'}, 'sim:=mujoco needs the model'),
+    ({'robot': 'ur', 'sim': 'mujoco'}, 'the simulated robot reports and takes full torques'),
     ({'use_sim_time': ''}, 'use_sim_time must be true or false'),
     ({'robot_state_publisher': 'off'}, 'robot_state_publisher must be true or false'),
     ({'model': '/nowhere/arm.urdf'}, 'there is no file /nowhere/arm.urdf'),
