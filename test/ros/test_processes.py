@@ -229,14 +229,16 @@ def test_the_torque_controller_holds_a_robot_and_follows_its_life_cycle(peer, st
     finish = monotonic() + 0.5
     wait(lambda: (holds(), monotonic() > finish)[1])
     assert not heard
-    for transition in (Transition.TRANSITION_CLEANUP, Transition.TRANSITION_CONFIGURE,
-                       Transition.TRANSITION_ACTIVATE):
-        assert lifecycle(peer, ChangeState, 'change_state', id=transition).success
+    assert lifecycle(peer, ChangeState, 'change_state', id=Transition.TRANSITION_ACTIVATE).success
     wait(holds)
     # From where it ended, at zero, and without a step.
-    sizes = [np.linalg.norm(message.data) for message in heard]
-    assert sizes[0] < 0.2 * np.linalg.norm(g)
+    sizes = np.array([0.0, *(np.linalg.norm(message.data) for message in heard)])
     assert np.max(np.abs(np.diff(sizes))) < 0.25 * np.linalg.norm(g)
+    for transition in (Transition.TRANSITION_DEACTIVATE, Transition.TRANSITION_CLEANUP,
+                       Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE):
+        assert lifecycle(peer, ChangeState, 'change_state', id=transition).success
+    heard.clear()
+    wait(holds)
     process.send_signal(signal.SIGINT)
     wait(lambda: process.poll() is not None)
     assert process.returncode == 0
