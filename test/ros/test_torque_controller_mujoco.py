@@ -2,114 +2,83 @@
 # SPDX-License-Identifier: Apache-2.0
 """The torque controller in a loop with physics that others wrote: MuJoCo."""
 
-from harness import Harness, ros
+from geometry_msgs.msg import PoseStamped
+from harness import ros
 import numpy as np
+import pinocchio
 import pytest
 from rbd_msgs.srv import SetMode
-from rbd_ros.mujoco_robot import MujocoRobot
-from rbd_ros.ros.torque_controller import TorqueController
+from rbd_ros.mujoco_robot import Load
 from rclpy.parameter import Parameter
-from robots import example_urdf, load_quietly
-from rosgraph_msgs.msg import Clock
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from robots import example_urdf
+from torque_loop import Loop
+from trajectory_msgs.msg import JointTrajectory
 
 # There are no wheels of version 4 for Python 3.10.
 pytest.importorskip('mujoco')
 
-URDF = example_urdf('ur5_robot.urdf')
-# s, of the physics and between commands.
-STEP, PERIOD = 1e-3, 2e-3
+UR5, PANDA = (example_urdf(name) for name in ('ur5_robot.urdf', 'panda.urdf'))
 START = np.array([0.3, -0.9, 1.1, -0.4, 0.6, 0.0])
 WAY = np.array([0.4, -0.3, 0.3, 0.4, -0.5, 0.6])
+BENT = np.array([0.0, -0.4, 0.0, -2.0, 0.0, 1.6, 0.8])
+HAND, ELBOW, FINGER = 'panda_hand', 'panda_link4', 'panda_finger_joint1'
 # rad: commands stay for 2 ms, kp is 400 1/s^2.
 FOLLOWED = 1e-3
 # N m: a new law needs some 10 N m more or less at once; 2 ms are less than a hundredth of a blend.
 BLENDED = 0.5
 # rad: what friction that is not compensated leaves of the way on which the robot comes to rest.
 HELD = 0.05
-
-
-class Loop:
-    """A torque controller and MuJoCo's robot, in simulated time."""
-
-    def __init__(self, **parameters):
-        self.model = load_quietly(URDF)
-        self.robot = MujocoRobot(URDF.read_text(), self.model, START, step=STEP)
-        self.node = Harness(kind=TorqueController, use_sim_time=True, **parameters)
-        self.time = self.node.peer.create_publisher(Clock, '/clock', 10)
-        self.node.spin_until(lambda: self.time.get_subscription_count() > 0)
-        self.now = 100.0
-        self.commands, self.q = [], []
-        # Pauses of this machine are none of the robot's.
-        self.node.node.clocks.steady_time = lambda: self.now
-        self.tick()
-        self.node.describe(URDF.read_text())
-        self.node.spin_until(lambda: self.node.node.robot is not None)
-        self.trajectories = self.node.peer.create_publisher(
-            JointTrajectory, '/torque_controller/joint_trajectory', 10)
-        self.node.spin_until(lambda: self.trajectories.get_subscription_count() > 0)
-
-    def stamp(self):
-        """Return the time, s and ns."""
-        return divmod(round(1e9 * self.now), 10 ** 9)
-
-    def tick(self):
-        """Let the node know the time."""
-        message = Clock()
-        message.clock.sec, message.clock.nanosec = self.stamp()
-        self.time.publish(message)
-        self.node.spin_until(
-            lambda: abs(self.node.node.clocks.age_time() - self.now) < 1e-6)
-
-    def run(self, seconds):
-        """Let the robot move under the commands of the node."""
-        for _ in range(round(seconds / PERIOD)):
-            self.now += PERIOD
-            self.tick()
-            got = self.node.answer(self.model.velocity_names, self.robot.q, self.robot.v,
-                                   topic='~/effort_commands', stamp=self.stamp())
-            self.commands.append(np.array(got.data))
-            self.q.append(self.robot.q.copy())
-            for _ in range(round(PERIOD / STEP)):
-                self.robot.advance(self.commands[-1])
-
-    def follow(self, goal, seconds):
-        """Ask for a motion, and wait until it is accepted."""
-        point = JointTrajectoryPoint(positions=goal.tolist())
-        point.time_from_start.sec = int(seconds)
-        self.trajectories.publish(JointTrajectory(
-            joint_names=list(self.model.velocity_names), points=[point]))
-        modes = self.node.node.modes
-        self.node.spin_until(lambda: modes._motions.left(self.now) > 0.0,
-                             lambda: self.node.node.report.last_error)
+# N m, of two ways to compute the same from the same state
+AGREEMENT = 1e-7
+# N/m and N: 20 mm
+STIFFNESS, PUSH = 500.0, 10.0
+# Share of a way or torque after one or two seconds, when what moves has all but come to rest
+SETTLED = 0.02
+# m: of 10 cm in 0.94 s, which damping and inertia would make centimetres
+NEAR = 1e-3
 
 
 @pytest.fixture
-def loop():
-    """Return a loop with computed torque, and springs to change to."""
+def start():
+    """Return a function that starts a loop; it is taken down after the test."""
+    started = []
+
+    def make(*arguments, **options):
+        started.append(Loop(*arguments, **options))
+        return started[-1]
     with ros():
-        one = Loop(mode='computed_torque', state_timeout=60.0,
-                   **{'computed_torque.kp': [400.0], 'joint_impedance.stiffness': [20.0]})
-        yield one
-        one.node.close()
+        yield make
+        for one in started:
+            one.close()
 
 
-def test_a_trajectory_is_followed_and_a_change_of_mode_is_no_step(loop):
+def cubic(begin, speed, end, span, t):
+    """Return position, velocity and acceleration on the way to a point, to rest there."""
+    if t >= span:
+        return end, 0.0 * end, 0.0 * end
+    b = 3.0 * (end - begin) / span ** 2 - 2.0 * speed / span
+    c = -2.0 * (end - begin) / span ** 3 + speed / span ** 2
+    return (begin + speed * t + b * t ** 2 + c * t ** 3, speed + 2.0 * b * t + 3.0 * c * t ** 2,
+            2.0 * b + 6.0 * c * t)
+
+
+def test_a_trajectory_is_followed_and_a_change_of_mode_is_no_step(start):
+    loop = start(UR5, START, mode='computed_torque',
+                 **{'computed_torque.kp': [400.0], 'joint_impedance.stiffness': [20.0]})
     # The first command is whole, and those after it hold the robot.
     loop.run(0.2)
     assert np.max(np.abs(loop.robot.q - START)) < FOLLOWED
     first = len(loop.q)
-    loop.follow(START + WAY, 1)
+    assert loop.follow(START + WAY, 1.0)
     loop.run(0.5)
     middle = loop.robot.q.copy()
-    # Of third order, without velocities at the ends.
-    x = (np.arange(len(loop.q) - first) + 1) * PERIOD
-    wanted = START + np.outer(3.0 * x ** 2 - 2.0 * x ** 3, WAY)
+    wanted = [cubic(START, 0.0 * WAY, START + WAY, 1.0, (k + 1) * loop.period)[0]
+              for k in range(len(loop.q) - first)]
     assert np.max(np.abs(np.array(loop.q[first:]) - wanted)) < FOLLOWED
 
     # Another mode in the middle of the motion: the robot is held where it was.
     before, last = len(loop.commands), loop.commands[-1]
-    assert loop.node.call(SetMode, 'set_mode', mode='joint_impedance').success
+    assert loop.harness.call(SetMode, 'set_mode', mode='joint_impedance').success
     loop.run(1.0)
     steps = np.max(np.abs(np.diff([last, *loop.commands[before:]], axis=0)), axis=1)
     assert steps[0] == 0.0
@@ -119,8 +88,185 @@ def test_a_trajectory_is_followed_and_a_change_of_mode_is_no_step(loop):
 
     # The next reference is followed from there.
     held = loop.robot.q.copy()
-    loop.node.node.set_parameters([Parameter('mode', value='computed_torque')])
+    loop.node.set_parameters([Parameter('mode', value='computed_torque')])
     loop.run(0.5)
-    loop.follow(held - 0.5 * WAY, 1)
+    assert loop.follow(held - 0.5 * WAY, 1.0)
     loop.run(1.3)
     assert np.max(np.abs(loop.robot.q - (held - 0.5 * WAY))) < FOLLOWED
+
+
+def test_a_trajectory_in_place_of_another_goes_on_where_and_as_fast_as_that_was(start):
+    loop = start(UR5, START, mode='computed_torque', **{'computed_torque.kp': [400.0]})
+    loop.run(0.1)
+    assert loop.follow(START + WAY, 1.0)
+    loop.run(0.4)
+    # The reference is on the clock, whose last tick was at 0.4 s.
+    q, v, _ = cubic(START, 0.0 * WAY, START + WAY, 1.0, 0.4)
+    first = len(loop.q)
+    assert loop.follow([START[2]], 0.8, [loop.model.velocity_names[2]])
+    loop.run(0.3)
+    # What cannot be followed changes nothing: a joint that is none of this robot's, a stamp that
+    # is too old, and a pose, whatever its frame.
+    assert not loop.follow([0.0], 1.0, ['panda_joint1'])
+    assert "no joint 'panda_joint1'" in loop.node.report.last_error
+    late = JointTrajectory(joint_names=list(loop.model.velocity_names))
+    late.header.stamp.sec, late.header.stamp.nanosec = loop.stamp(-61.0)
+    assert not loop.ask('joint_trajectory', late)
+    assert 'its stamp is 61 s old' in loop.node.report.last_error
+    pose = PoseStamped()
+    pose.header.frame_id = 'camera'
+    assert not loop.ask('pose_target', pose)
+    loop.run(0.7)
+    # All other joints stop where they were, as an hermite polynomial with rest at its end does.
+    goal = q.copy()
+    goal[2] = START[2]
+    wanted = [cubic(q, v, goal, 0.8, (k + 1) * loop.period)[0]
+              for k in range(len(loop.q) - first)]
+    assert np.max(np.abs(np.array(loop.q[first:]) - wanted)) < FOLLOWED
+
+
+class Pinocchio:
+    """The Panda without fingers, by Pinocchio."""
+
+    def __init__(self):
+        whole = pinocchio.buildModelFromUrdf(str(PANDA))
+        fingers = [k for k, name in enumerate(whole.names) if 'finger' in name]
+        self.model = pinocchio.buildReducedModel(whole, fingers, pinocchio.neutral(whole))
+        self.data = self.model.createData()
+        self.hand, self.elbow = (self.model.getFrameId(name) for name in (HAND, ELBOW))
+
+    def pose(self, q):
+        """Return the pose of the hand."""
+        pinocchio.framesForwardKinematics(self.model, self.data, q)
+        return self.data.oMf[self.hand].copy()
+
+    def place(self, q):
+        """Return where the hand is, m."""
+        return self.pose(q).translation
+
+    def jacobian(self, q, frame):
+        """Return the Jacobian in the root's axes, linear first."""
+        return pinocchio.computeFrameJacobian(self.model, self.data, q, frame,
+                                              pinocchio.LOCAL_WORLD_ALIGNED).copy()
+
+    def borne(self, q, force):
+        """Return the wrench, linear first, that the hand feels of a force on the elbow."""
+        J = self.jacobian(q, self.hand)
+        pinocchio.crba(self.model, self.data, q)
+        M = np.triu(self.data.M) + np.triu(self.data.M, 1).T
+        inverse = np.linalg.inv(M)
+        J_bar = inverse @ J.T @ np.linalg.inv(J @ inverse @ J.T)
+        return J_bar.T @ self.jacobian(q, self.elbow)[:3].T @ force
+
+    def g(self, q):
+        """Return gravity torques, N m."""
+        return pinocchio.computeGeneralizedGravity(self.model, self.data, q).copy()
+
+
+def test_the_hand_yields_like_a_spring_and_a_pushed_elbow_returns_to_its_posture(start):
+    loop = start(PANDA, BENT, locked=[FINGER], mode='cartesian_impedance', task_link=HAND, **{
+        'cartesian_impedance.stiffness': [50.0] * 3 + [STIFFNESS] * 3,
+        'cartesian_impedance.posture_stiffness': [20.0], 'cartesian_speed': 0.2})
+    oracle = Pinocchio()
+    loop.run(0.1)
+    home = oracle.place(BENT)
+    assert np.max(np.abs(loop.robot.q - BENT)) < FOLLOWED
+    force = np.array([0.0, PUSH, 0.0])
+    loop.robot.push(HAND, [0.0, 0.0, 0.0, *force])
+    loop.run(1.0)
+    shift = oracle.place(loop.robot.q) - home
+    assert np.max(np.abs(shift - force / STIFFNESS)) < SETTLED * PUSH / STIFFNESS
+    loop.robot.push(HAND, np.zeros(6))
+
+    # The hand bears what of the push on the elbow no motion can avoid that leaves it in place.
+    loop.robot.push(ELBOW, [0.0, 0.0, 0.0, *(2.0 * force)])
+    loop.run(1.5)
+    q = loop.robot.q
+    borne = oracle.borne(q, 2.0 * force)
+    shift = oracle.place(q) - home
+    assert np.max(np.abs(shift - borne[:3] / STIFFNESS)) < SETTLED * np.max(
+        np.abs(borne[:3])) / STIFFNESS
+    moved = np.max(np.abs(q - BENT))
+    assert moved > 0.05
+    loop.robot.push(ELBOW, np.zeros(6))
+    loop.run(2.0)
+    assert np.max(np.abs(loop.robot.q - BENT)) < SETTLED * moved
+
+    # A pose in another frame changes nothing, and to one in the root's the hand goes on a line.
+    message = PoseStamped()
+    message.header.frame_id = 'camera'
+    orientation, position = message.pose.orientation, message.pose.position
+    for name, x in zip('xyzw', pinocchio.Quaternion(oracle.pose(BENT).rotation).coeffs()):
+        setattr(orientation, name, float(x))
+    way = np.array([0.06, 0.0, -0.08])
+    position.x, position.y, position.z = map(float, home + way)
+    assert not loop.ask('pose_target', message)
+    assert "its frame is 'camera'" in loop.node.report.last_error
+    message.header.frame_id = loop.model.link_names[0]
+    first, span = len(loop.q), 1.875 * 0.1 / 0.2
+    assert loop.ask('pose_target', message)
+    loop.run(1.2)
+    for k, q in enumerate(loop.q[first::20]):
+        s = min((20 * k + 1) * loop.period / span, 1.0)
+        wanted = home + (10.0 * s ** 3 - 15.0 * s ** 4 + 6.0 * s ** 5) * way
+        assert np.max(np.abs(oracle.place(q) - wanted)) < NEAR
+
+
+def test_a_load_that_nobody_told_sags_until_it_is_learnt(start):
+    rate, damping = 10.0, np.array([20.0, 20.0, 20.0, 20.0, 4.0, 4.0, 0.5])
+    joints = [f'panda_joint{k}' for k in range(1, 8)]
+    loop = start(PANDA, BENT, locked=[FINGER], load=Load(HAND, 1.0, (0.0, 0.02, 0.05)),
+                 mode='slotine_li', control_joints=joints[::-1], **{
+                     'slotine_li.rate': [rate], 'slotine_li.damping': damping[::-1].tolist(),
+                     'slotine_li.links': [HAND]})
+    loop.run(1.5)
+    # Springs of rate times damping bear the load: MuJoCo's torques, less Pinocchio's.
+    q = loop.robot.q
+    still = np.zeros(7)
+    unknown = loop.robot.inverse_dynamics(q, still, still) - Pinocchio().g(q)
+    assert np.max(np.abs(unknown)) > 4.0
+    assert np.max(np.abs(rate * damping * (BENT - q) - unknown)) < SETTLED * np.max(
+        np.abs(unknown))
+    sag = np.max(np.abs(BENT - q))
+
+    result, = loop.node.set_parameters([Parameter('slotine_li.adaptation', value=30.0)])
+    assert result.successful
+    loop.run(0.3)
+    assert loop.follow(BENT, 0.5)
+    loop.run(1.5)
+    assert np.max(np.abs(loop.robot.q - BENT)) < 0.2 * sag
+
+
+def test_a_free_joint_swings_under_its_effort_and_does_not_disturb_the_others(start):
+    kp, effort, span = 400.0, 0.3, 1.0
+    loop = start(UR5, START, mode='hybrid', **{
+        'hybrid.kp': [kp], 'hybrid.free_joints': ['wrist_1_joint']})
+    free = loop.model.velocity_names.index('wrist_1_joint')
+    follows = np.arange(6) != free
+    n, unlike = 6, []
+    began, goal, last = loop.now, START, 0.0
+
+    def compare(q, v, tau):
+        """Solve MuJoCo's equations of motion for what is unknown."""
+        t = loop.now - began
+        q_r, v_r, a_r = cubic(START, 0.0 * WAY, goal, span, t)
+        a = np.where(follows, a_r + 2.0 * np.sqrt(kp) * (v_r - v) + kp * (q_r - q), 0.0)
+        h = loop.robot.inverse_dynamics(q, v, np.zeros(n))
+        M = np.transpose([loop.robot.inverse_dynamics(q, v, one) - h for one in np.eye(n)])
+        given = last * min(t / span, 1.0)
+        a[free] = (given - h[free] - M[free] @ a) / M[free, free]
+        unlike.append(np.max(np.abs(tau - np.where(follows, M @ a + h, given))))
+
+    loop.run(0.1, compare)
+    began, goal, last = loop.now, START + WAY, effort
+    # Efforts of joints that follow are not read.
+    assert loop.follow(START + WAY, span, effort=[effort if k == free else 50.0
+                                                  for k in range(n)])
+    first = len(loop.q)
+    loop.run(1.2, compare)
+    assert max(unlike) < AGREEMENT
+    q = np.array(loop.q[first:])
+    wanted = [cubic(START, 0.0 * WAY, START + WAY, span, (k + 1) * loop.period)[0]
+              for k in range(len(q))]
+    assert np.max(np.abs(q - wanted)[:, follows]) < FOLLOWED
+    assert np.ptp(q[:, free]) > 0.3
