@@ -10,33 +10,45 @@ commands what `CommandWatch` allows.
 """
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 from builtin_interfaces.msg import Duration
 from command_watch import CommandWatch, LONGEST_STEP, SHORTEST_GAP
+from geometry_msgs.msg import PoseStamped
 from hypothesis import HealthCheck, Phase, settings, strategies as st
 from hypothesis.stateful import invariant, rule, RuleBasedStateMachine
 import numpy as np
+import rbd_ros
 from rbd_ros import all_terms, inverse_dynamics, with_gravity
-from rbd_ros.control import EffortConvention
+from rbd_ros.control import (CartesianImpedance, EffortConvention, Hybrid, JointImpedance,
+                             JointReference, PoseMotion, PoseReference, SlotineLi)
 from rbd_ros.ros.control_modes import ControlModes, LawSettings
 from rbd_ros.ros.control_parameters import DESCRIPTIONS, Gains
 from rbd_ros.ros.effort_commands import EffortCommands
 from rbd_ros.ros.report import Report
 from rclpy.parameter import Parameter
-from robots import random_tree
+from scipy.spatial.transform import Rotation
 from test_effort_commands_machine import Settings
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 # N m in some hundreds, between two laws and two ways to interpolate.
 AGREEMENT = 1e-6
 STEP = 0.01
-MODELS = [with_gravity(random_tree(1, 3, kinds=('revolute',)), gravity)
-          for gravity in ((0.0, 0.0, -9.81), (0.0, 4.0, -8.0))]
+ARM = rbd_ros.load_urdf(Path(__file__).parents[2] / 'urdf' / 'demo_arm.urdf')
+MODELS = [with_gravity(ARM, (0.0, 0.0, -9.81)),
+          rbd_ros.with_payload(with_gravity(ARM, (0.0, 4.0, -8.0)), 'tool', 0.5)]
 MODELS = [replace(model, lower=np.full(model.nv, -3.0), upper=np.full(model.nv, 3.0),
                   velocity_limit=np.full(model.nv, 20.0)) for model in MODELS]
-MODES = ('gravity', 'pd_gravity', 'computed_torque')
-STIFFNESS, DAMPING, KP = 50.0, 5.0, 100.0
+LINK, ROOT, HOME = 'tool', ARM.link_names[0], np.array([0.0, 0.6, 0.0, 1.0, 0.0, 0.5, 0.0])
+MODES = ('gravity', 'pd_gravity', 'computed_torque', 'joint_impedance', 'slotine_li', 'hybrid',
+         'cartesian_impedance')
+STIFFNESS, DAMPING, KP, RATE, ADAPTATION = 50.0, 5.0, 100.0, 4.0, 20.0
+ALONG_AND_ABOUT, POSTURE, FREE = [30.0] * 3 + [300.0] * 3, 10.0, 'elbow'
+# m/s and rad/s; and how much faster than the mean a motion with the least jerk is in its middle
+SPEED, ANGULAR_SPEED, PEAK = 0.2, 1.0, 1.875
+# s, of the shortest motion of a pose, and of one that stops
+SHORTEST, STOP = 0.5, 0.25
 # rad and s: a step of the reference or of its velocity would be hundreds of times larger.
 CONTINUOUS = 1e-3
 MOSTLY = st.sampled_from([True, True, True, False])
@@ -49,30 +61,67 @@ def default_gains():
                     for name, (default, *_) in DESCRIPTIONS.items()})
 
 
+def chosen_gains():
+    """Return gains with which each mode differs from the others."""
+    return default_gains()._replace(
+        mode='pd_gravity', slotine_li_rate=(RATE,), slotine_li_adaptation=ADAPTATION,
+        slotine_li_links=(LINK,), hybrid_free_joints=(FREE,), cartesian_speed=SPEED,
+        angular_speed=ANGULAR_SPEED)
+
+
 class Robot:
     """What the node's robot is to the modes."""
 
     def __init__(self, model):
-        self.model, self.task_link, self.prefix = model, '', ''
+        self.model, self.task_link, self.prefix = model, LINK, ''
+        self.workspace = rbd_ros.Workspace(model)
         self.states = SimpleNamespace(q=np.zeros(model.nv), missing_velocities=lambda: ['joint'])
 
 
 class Curve:
-    """A motion of third order from one point to another, where it rests."""
+    """A motion of third order from one point to another, where it rests; efforts go on a line."""
 
-    def __init__(self, begin, span, q, v, goal):
-        self.begin, self.span, self.q, self.v, self.goal = begin, span, q, v, goal
+    def __init__(self, model, begin, span, start, goal, tau):
+        self.model, self.begin, self.span, self.goal, self.tau = model, begin, span, goal, tau
+        self.q, self.v, self.first = start.q, start.v, start.tau
 
     def at(self, t):
-        """Return position, velocity and acceleration."""
-        s = t - self.begin
-        if s >= self.span:
-            return self.goal, 0.0 * self.v, 0.0 * self.v
+        """Return the reference."""
+        s, h = t - self.begin, self.span
+        if s >= h:
+            return JointReference(self.model, self.goal, tau=self.tau)
         # q + v s + b s^2 + c s^3 with the goal, and rest, at the end.
-        h, way = self.span, self.goal - self.q
+        way = self.goal - self.q
         b, c = 3.0 * way / h ** 2 - 2.0 * self.v / h, -2.0 * way / h ** 3 + self.v / h ** 2
-        return (self.q + self.v * s + b * s ** 2 + c * s ** 3,
-                self.v + 2.0 * b * s + 3.0 * c * s ** 2, 2.0 * b + 6.0 * c * s)
+        return JointReference(
+            self.model, self.q + self.v * s + b * s ** 2 + c * s ** 3,
+            self.v + 2.0 * b * s + 3.0 * c * s ** 2, 2.0 * b + 6.0 * c * s,
+            self.first + s / h * (self.tau - self.first))
+
+
+class Line:
+    """A motion of the task link."""
+
+    def __init__(self, begin, span, start, goal):
+        self.begin = begin
+        self._motion = PoseMotion(start.T, goal, span, begin, start.V)
+
+    def at(self, t):
+        """Return the reference."""
+        return self._motion.at(t)
+
+
+class Rest:
+    """A reference that stays."""
+
+    begin = -np.inf
+
+    def __init__(self, reference):
+        self._reference = reference
+
+    def at(self, t):
+        """Return the reference."""
+        return self._reference
 
 
 class ModeMachine(RuleBasedStateMachine):
@@ -81,7 +130,7 @@ class ModeMachine(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         self.now, self.settings = 100.0, Settings()
-        self.gains = default_gains()._replace(mode='pd_gravity')
+        self.gains = chosen_gains()
         self.logged = []
         clocks = SimpleNamespace(age_time=lambda: self.now, steady_time=lambda: self.now,
                                  stamp_time=lambda: 1000.0 + self.now)
@@ -94,7 +143,7 @@ class ModeMachine(RuleBasedStateMachine):
         self.heard = True
         # The witness: the reference, or None where the next state is it; motions by their
         # beginning.
-        self.motions, self.last = None, None
+        self.motions, self.last, self.law = None, None, None
         self.change_robot(0)
         self.commands.begin()
 
@@ -107,14 +156,34 @@ class ModeMachine(RuleBasedStateMachine):
         """Note that no reference may be left."""
         self.motions = None
 
+    def _begin(self, q):
+        """Note that the robot is held from now on, by a law that knows nothing yet."""
+        model = self.robot.model
+        self.last = None
+        self.motions = [Rest(
+            PoseReference(rbd_ros.forward_kinematics(model, q)[model.link_index(LINK)])
+            if self.gains.mode == 'cartesian_impedance' else JointReference(model, q))]
+        self.law = {
+            'joint_impedance': lambda: JointImpedance(model, STIFFNESS, friction_speed=None),
+            'cartesian_impedance': lambda: CartesianImpedance(
+                model, LINK, ALONG_AND_ABOUT, posture=q, posture_stiffness=POSTURE,
+                friction_speed=None),
+            'slotine_li': lambda: SlotineLi(model, RATE, 2.0 * DAMPING, ADAPTATION, links=[LINK],
+                                            friction_speed=None),
+            'hybrid': lambda: Hybrid(model, [name != FREE for name in model.velocity_names], KP,
+                                     friction_speed=None)}.get(self.gains.mode, lambda: None)()
+
     def _expected(self, q, v):
+        reference = self._reference(self.now)
+        if self.law is not None:
+            return self.law.update(self.now, q, v, reference)
         terms = all_terms(self.robot.model, q, v)
         if self.gains.mode == 'gravity':
             return terms.g - self.gains.gravity_damping[0] * v
-        q_r, v_r, a_r = self._reference(self.now)
+        e, e_dot = reference.q - q, reference.v - v
         if self.gains.mode == 'pd_gravity':
-            return STIFFNESS * (q_r - q) + DAMPING * (v_r - v) + terms.g
-        a = a_r + 2.0 * np.sqrt(KP) * (v_r - v) + KP * (q_r - q)
+            return STIFFNESS * e + DAMPING * e_dot + terms.g
+        a = reference.a + 2.0 * np.sqrt(KP) * e_dot + KP * e
         return inverse_dynamics(self.robot.model, q, v, a)
 
     # -- What happens. ---------------------------------------------------------------------------
@@ -130,6 +199,7 @@ class ModeMachine(RuleBasedStateMachine):
         """Let states come."""
         rng = np.random.default_rng(seed)
         q, v = 0.3 * rng.normal(size=(2, self.robot.model.nv))
+        q += HOME
         for _ in range(times):
             self.now += pause
             if self.motions is not None and self.now - self.computed > SHORTEST_GAP * 0.999:
@@ -151,8 +221,7 @@ class ModeMachine(RuleBasedStateMachine):
             self.watch.disturb()
             return
         if self.motions is None:
-            self.motions = [Curve(-np.inf, 0.0, q, 0.0 * q, q.copy())]
-            self.last = None
+            self._begin(q)
         expected = self._expected(q, v)
         assert np.max(np.abs(efforts - expected)) <= AGREEMENT * (1.0 + np.max(np.abs(expected)))
         self._check_reference()
@@ -169,48 +238,108 @@ class ModeMachine(RuleBasedStateMachine):
         one = self.modes._motions.at(self.now)
         before = self.modes._motions.at(self.now - 1e-6)
         if self.last is not None:
-            assert np.max(np.abs(one.q - before.q)) < CONTINUOUS
-            assert np.max(np.abs(one.v - before.v)) < CONTINUOUS
+            for label in ('q', 'v', 'tau') if isinstance(one, JointReference) else ('T', 'V'):
+                assert np.max(np.abs(getattr(one, label) - getattr(before, label))) < CONTINUOUS
         self.last = one
 
-    @rule(seed=st.integers(0, 9), span=st.sampled_from([0.5, 2.0]),
+    @rule(seed=st.integers(0, 9), span=st.sampled_from([0.5, 2.0]), with_efforts=st.booleans(),
           delay=st.sampled_from([0.0, 0.0, 0.3]), wrong=st.sampled_from([None] * 4 + [
-              'name', 'number', 'times', 'limit', 'size', 'moving', 'fast']))
-    def follow(self, seed, span, delay, wrong):
+              'name', 'number', 'times', 'limit', 'size', 'moving', 'fast', 'late']))
+    def follow(self, seed, span, with_efforts, delay, wrong):
         """Ask for a motion, perhaps one that cannot be."""
         model, rng = self.robot.model, np.random.default_rng(seed)
         names = list(model.velocity_names)
         order = rng.permutation(model.nv)[:rng.integers(1, model.nv + 1)]
-        goal = 0.2 * rng.normal(size=len(order))
+        goal = HOME[order] + 0.2 * rng.normal(size=len(order))
+        efforts = rng.normal(size=len(order))
         message = JointTrajectory(joint_names=[names[k] for k in order])
         point = JointTrajectoryPoint(positions=goal.tolist(), time_from_start=Duration(
             sec=int(span), nanosec=round(1e9 * (span % 1.0))))
+        if with_efforts:
+            point.effort = efforts.tolist()
         message.points = [point]
+        delay = self._stamp(message, -9.0 if wrong == 'late' else delay)
         self._spoil(message, point, wrong)
-        if delay:
-            stamp = 1000.0 + self.now + delay
-            message.header.stamp.sec = int(stamp)
-            message.header.stamp.nanosec = round(1e9 * (stamp % 1.0))
-            delay = (int(stamp) + 1e-9 * message.header.stamp.nanosec) - (1000.0 + self.now)
-        counts = self.report.counts
-        before = counts['references refused'], len(self.logged)
-        sound = (self.heard and self.commands.enabled and self.motions is not None
-                 and not self.commands.begins_anew(self.now) and self.gains.mode != 'gravity')
-        self.modes.follow_trajectory(message)
-        assert not counts['errors'], self.report.last_error
-        if not sound or wrong:
-            assert (counts['references refused'], len(self.logged)) == (before[0] + 1,
-                                                                        before[1] + 1)
-            return
-        if counts['references refused'] > before[0]:
-            assert 'motions wait' in self.report.last_error
+        if not self._ask(self.modes.follow_trajectory, message,
+                         'cartesian_impedance' != self.gains.mode and not wrong):
             return
         begin = self.now + delay
-        q, v, _ = self._reference(begin)
-        whole = q.copy()
+        start = self._reference(begin)
+        whole, tau = start.q.copy(), start.tau.copy()
         whole[order] = goal
-        self.motions = [one for one in self.motions if one.begin < begin]
-        self.motions.append(Curve(begin, span, q, v, whole))
+        if with_efforts and self.gains.mode == 'hybrid':
+            tau[order] = efforts
+        self._note(Curve(model, begin, span, start, whole, tau))
+
+    def _stamp(self, message, delay):
+        """Let a message begin later; return how much, as far as its stamp can say that."""
+        if not delay:
+            return 0.0
+        stamp = 1000.0 + self.now + delay
+        message.header.stamp.sec = int(stamp)
+        message.header.stamp.nanosec = round(1e9 * (stamp % 1.0))
+        return (int(stamp) + 1e-9 * message.header.stamp.nanosec) - (1000.0 + self.now)
+
+    def _ask(self, follow, message, sound):
+        """Send a reference; return whether it is followed, as it must be if it is sound."""
+        counts = self.report.counts
+        before = counts['references refused'], len(self.logged)
+        sound = (sound and self.heard and self.commands.enabled and self.motions is not None
+                 and not self.commands.begins_anew(self.now) and self.gains.mode != 'gravity')
+        follow(message)
+        assert not counts['errors'], self.report.last_error
+        refused = counts['references refused'] - before[0]
+        assert refused == len(self.logged) - before[1]
+        if sound and refused:
+            assert 'motions wait' in self.report.last_error
+        else:
+            assert refused == (not sound)
+        return not refused
+
+    def _note(self, motion):
+        """Note a motion, in place of all that would begin later."""
+        self.motions = [one for one in self.motions if one.begin < motion.begin]
+        self.motions.append(motion)
+
+    @rule(seed=st.integers(0, 9), wrong=st.sampled_from([None] * 4 + [
+        'frame', 'number', 'quaternion']))
+    def follow_pose(self, seed, wrong):
+        """Ask for a pose, perhaps one that cannot be."""
+        rng = np.random.default_rng(seed)
+        turn, shift = rng.normal(scale=0.2, size=3), rng.normal(scale=0.05, size=3)
+        model = self.robot.model
+        T = rbd_ros.forward_kinematics(model, HOME)[model.link_index(LINK)].copy()
+        T[:3, :3], T[:3, 3] = Rotation.from_rotvec(turn).as_matrix() @ T[:3, :3], T[:3, 3] + shift
+        message = PoseStamped()
+        message.header.frame_id = 'camera' if wrong == 'frame' else ROOT
+        # Its stamp is not read.
+        message.header.stamp.sec = 1
+        pose = message.pose
+        pose.position.x, pose.position.y, pose.position.z = map(float, T[:3, 3])
+        for name, x in zip('xyzw', Rotation.from_matrix(T[:3, :3]).as_quat()):
+            setattr(pose.orientation, name, 2.0 * x if wrong == 'quaternion' else float(x))
+        if wrong == 'number':
+            pose.position.y = np.nan
+        if not self._ask(self.modes.follow_pose, message,
+                         'cartesian_impedance' == self.gains.mode and not wrong):
+            return
+        start = self._reference(self.now)
+        angle = Rotation.from_matrix(T[:3, :3] @ start.T[:3, :3].T).magnitude()
+        way = np.linalg.norm(T[:3, 3] - start.T[:3, 3])
+        span = max(SHORTEST, PEAK * way / SPEED, PEAK * angle / ANGULAR_SPEED)
+        self._note(Line(self.now, span, start, T))
+
+    @rule(delay=st.sampled_from([0.0, 0.3]))
+    def stop(self, delay):
+        """Ask the reference to stop."""
+        message = JointTrajectory()
+        delay = self._stamp(message, delay)
+        if not self._ask(self.modes.follow_trajectory, message, True):
+            return
+        begin = self.now + delay
+        start = self._reference(begin)
+        self._note(Line(begin, STOP, start, start.T) if isinstance(start, PoseReference) else
+                   Curve(self.robot.model, begin, STOP, start, start.q, 0.0 * start.tau))
 
     @rule(seeds=st.tuples(st.integers(0, 9), st.integers(0, 9)),
           delay=st.sampled_from([0.0, 0.3]), mode=st.sampled_from(MODES[1:]))
@@ -219,7 +348,10 @@ class ModeMachine(RuleBasedStateMachine):
         self.set_gains(mode, 0.0)
         self.states(1, STEP, 20, True)
         for seed in seeds:
-            self.follow(seed, 0.5, delay, None)
+            if mode == 'cartesian_impedance':
+                self.follow_pose(seed, None)
+            else:
+                self.follow(seed, 0.5, True, delay, None)
             self.states(2, STEP, 20, True)
         self.states(3, STEP, 60, True)
 

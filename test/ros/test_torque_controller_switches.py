@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """From every mode of the torque controller to every other one, measured in its commands."""
 
+from itertools import pairwise
+
 from harness import ros
 import numpy as np
 import pinocchio
@@ -84,7 +86,7 @@ def loop():
 
 def test_every_pair_is_walked():
     modes = list(walk())
-    assert sorted(zip(modes, modes[1:])) == sorted(
+    assert sorted(pairwise(modes)) == sorted(
         (one, other) for one in MODES for other in MODES if one != other)
 
 
