@@ -9,7 +9,8 @@ unread but for its stamp: it is the node that shall be measured. Latency is the 
 of a joint state, taken right before it is sent, to the arrival of the ~/dynamics that belongs to
 it.
 
-For comparison, `copying_node.py` publishes as much and computes nothing.
+For comparison, `copying_node.py` publishes as much and computes nothing. The torque controller,
+which is the dynamics node with another law behind ~/effort_commands, is measured in its modes.
 
 """
 
@@ -34,6 +35,9 @@ from timing import gauge, HERE, options, save
 START = 60.0
 NODES = {'rbd_ros': ('-m', 'rbd_ros.ros.dynamics_node'),
          'copying': (str(HERE / 'copying_node.py'),)}
+# Modes of the torque controller, and what they need besides the name of a link
+CONTROLLER = {'computed_torque': (), 'cartesian_impedance': (), 'slotine_li': (
+    '-p', 'slotine_li.adaptation:=20.0')}
 DYNAMICS = '/dynamics/dynamics'
 # A message begins with four bytes on its encoding; then comes the stamp, s and ns.
 STAMP = struct.Struct('<4xiI')
@@ -105,7 +109,16 @@ def _quality(reliability, durability):
     return QoSProfile(depth=1, reliability=reliability, durability=durability)
 
 
-def run(which, urdf, kind_of_executor, rate, seconds):
+def command_line(which, kind_of_executor, link):
+    """Return the arguments with which Python runs a node, by the name of the dynamics node."""
+    options = ['--ros-args', '-p', f'executor:={kind_of_executor}']
+    if which not in CONTROLLER:
+        return [*NODES[which], *options]
+    return ['-m', 'rbd_ros.ros.torque_controller', *options, '-r', '__node:=dynamics',
+            '-p', f'mode:={which}', '-p', f'task_link:={link}', *CONTROLLER[which]]
+
+
+def run(which, urdf, link, kind_of_executor, rate, seconds):
     """Run one measurement and return what was measured, or how it failed."""
     from rbd_msgs.msg import DynamicsStamped
     import rclpy
@@ -129,8 +142,8 @@ def run(which, urdf, kind_of_executor, rate, seconds):
         executor.spin_until_future_complete(Future(), seconds)
 
     started = monotonic()
-    process = subprocess.Popen([sys.executable, *NODES[which], '--ros-args', '-p',
-                                f'executor:={kind_of_executor}'], stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([sys.executable, *command_line(which, kind_of_executor, link)],
+                               stderr=subprocess.DEVNULL)
     go, sent = multiprocessing.Event(), multiprocessing.Value('i', 0)
     first = multiprocessing.Value('q', 0)
     source = multiprocessing.Process(target=send, args=(urdf, rate, seconds, go, sent, first))
@@ -185,18 +198,18 @@ def main():
     chosen = parser.parse_args()
     seconds = 2.0 if chosen.quick else chosen.seconds
     multiprocessing.set_start_method('spawn')
+    robots = (7, DEMO_ARM, 'tool'), (32, TALOS, 'gripper_left_base_link')
     cases = [('rbd_ros', *case) for case in itertools.product(
-        ((7, DEMO_ARM), (32, TALOS)), ('single', 'events'), (100, 500, 1000))]
+        robots, ('single', 'events'), (100, 500, 1000))]
+    cases += itertools.product(('copying', *CONTROLLER), robots, ('events',), (1000,))
     rows = []
-    for which, (joints, urdf), executor, rate in (
-            *cases, ('copying', (7, DEMO_ARM), 'events', 1000),
-            ('copying', (32, TALOS), 'events', 1000)):
+    for which, (joints, urdf, link), executor, rate in cases:
         gauge.wait_for_calm()
         with domain_id() as domain:
             os.environ.update(ROS_DOMAIN_ID=str(domain),
                               ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST')
             row = {'node': which, 'joints': joints, 'executor': executor, 'rate': rate,
-                   **run(which, str(urdf), executor, rate, seconds)}
+                   **run(which, str(urdf), link, executor, rate, seconds)}
         rows.append(row)
         print(', '.join(f'{label} {x:.2f}' if isinstance(x, float) else f'{label} {x}'
                         for label, x in row.items()), flush=True)

@@ -207,8 +207,8 @@ def node(results):
     rows = []
     for row in results['rows']:
         name = f'{row["joints"]} joints, {row["executor"]}, {row["rate"]} Hz'
-        if row['node'] == 'copying':
-            name += ', *copying only*'
+        if row['node'] != 'rbd_ros':
+            name += ', *copying only*' if row['node'] == 'copying' else f", {row['node']}"
         rows.append((name, row['failed'], *('-' for _ in list(keys)[1:])) if 'failed' in row else
                     (name, *(f'{row[key]:{form}}' for key, form in keys.items())))
     return ['## The node', '',
@@ -220,7 +220,8 @@ def node(results):
             'plain Python took meanwhile: more than 1 where the processors share a core, with '
             'each other or with others. *Copying only* is `copying_node.py`, which publishes as '
             'much for every joint state and computes nothing: the share of rclpy and the '
-            'middleware.', '', '![node](node.png)', '',
+            'middleware. A mode at the end of a line: torque_controller, whose task_link lets the '
+            'topics of the task flow, too.', '', '![node](node.png)', '',
             *table(('node', *keys), rows)]
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from math import sqrt, tan
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from rbd_ros.control.controller import Controller, critical_damping, FRICTION_SPEED, gains
 from rbd_ros.control.references import JointReference, PoseReference
 from rbd_ros.model.model import Model
-from rbd_ros.model.se3 import log, pose, skew
+from rbd_ros.model.se3 import rotation_vector, skew
 from rbd_ros.validation import number
 from rbd_ros.workspace import Workspace
 
@@ -135,13 +136,13 @@ def pose_error(T: np.ndarray, V: np.ndarray, reference: PoseReference
 
     """
     Q = T[:3, :3] @ reference.T[:3, :3].T
-    phi = log(pose(Q.T, np.zeros(3)))[:3]
-    W, angle = skew(phi), float(np.linalg.norm(phi))
+    phi = rotation_vector(Q.T)
+    W, angle = skew(phi), sqrt(phi @ phi)
     c = (1.0 / 12.0 + angle ** 2 / 720.0 if angle < SMALL
-         else 1.0 / angle ** 2 - 0.5 / (angle * np.tan(0.5 * angle)))
+         else 1.0 / angle ** 2 - 0.5 / (angle * tan(0.5 * angle)))
     B = np.eye(6)
     B[:3, :3] += 0.5 * W + c * W @ W
     V_r, V_r_dot = reference.V.copy(), reference.V_dot.copy()
     V_r[:3] = Q @ V_r[:3]
-    V_r_dot[:3] = Q @ V_r_dot[:3] + np.cross(V[:3], V_r[:3])
+    V_r_dot[:3] = Q @ V_r_dot[:3] + skew(V) @ V_r[:3]
     return np.concatenate((phi, reference.T[:3, 3] - T[:3, 3])), B, V_r, V_r_dot

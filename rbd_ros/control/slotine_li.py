@@ -115,12 +115,14 @@ class SlotineLi(Controller):
         a_ref = reference.a + self._rate * (reference.v - v)
         s = v - v_ref
         Y = self._workspace.slotine_li_regressor(q, v, v_ref, a_ref)
-        if self._time is not None and 0.0 < t - self._time <= self._longest_gap:
-            self._learn(t - self._time)
-        # root^T G root, of P^ = root X root^T: dX/dt = -adaptation X slope X.
-        pushed = (s @ Y).reshape(-1, 10)[self._bodies]
-        self._slope = (self._roots.swapaxes(1, 2) @ np.tensordot(pushed, DUAL, 1) @ self._roots)
-        self._time = t
+        if self._adaptation > 0.0:
+            if self._time is not None and 0.0 < t - self._time <= self._longest_gap:
+                self._learn(t - self._time)
+            # root^T G root, of P^ = root X root^T: dX/dt = -adaptation X slope X.
+            pushed = (s @ Y).reshape(-1, 10)[self._bodies]
+            self._slope = (self._roots.swapaxes(1, 2) @ np.tensordot(pushed, DUAL, 1)
+                           @ self._roots)
+            self._time = t
         return (Y @ self.parameters + self.model.armature * a_ref - self._damping * s
                 + self._friction(v_ref))
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from rbd_ros.control.references import checked_pose, JointReference, PoseReference
 from rbd_ros.errors import StateError
 from rbd_ros.model.model import Model
-from rbd_ros.model.se3 import exp, log, pose
+from rbd_ros.model.se3 import exp, pose, rotation_vector
 from rbd_ros.validation import finite_array, finite_vector, number, rows, shown
 
 # s, in which the twist of the motion before dies out
@@ -181,7 +181,7 @@ class PoseMotion:
         if not self._duration > 0.0:
             raise StateError('duration must be more than zero, s')
         self._twist = np.zeros(6) if twist is None else finite_array('twist', twist, (6,))
-        turn = log(pose(goal[:3, :3] @ self._start[:3, :3].T, np.zeros(3)))[:3]
+        turn = rotation_vector(goal[:3, :3] @ self._start[:3, :3].T)
         # In the root's axes; the axis of the turn stays.
         self._way = np.concatenate((turn, goal[:3, 3] - self._start[:3, 3]))
 

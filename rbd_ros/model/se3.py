@@ -10,7 +10,7 @@ uses the tuples of `rbd_ros.kernels.vectors`.
 """
 
 from collections.abc import Iterable
-from math import atan2, cos, sin
+from math import atan2, cos, sin, sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -95,8 +95,8 @@ def _angle_series(angle: float) -> tuple[float, float, float]:
     if angle < SMALL_ANGLE:
         square = angle * angle
         return 1.0 - square / 6.0, 0.5 - square / 24.0, 1.0 / 6.0 - square / 120.0
-    return (np.sin(angle) / angle, (1.0 - np.cos(angle)) / angle ** 2,
-            (angle - np.sin(angle)) / angle ** 3)
+    return (sin(angle) / angle, (1.0 - cos(angle)) / angle ** 2,
+            (angle - sin(angle)) / angle ** 3)
 
 
 def exp(V: np.ndarray) -> np.ndarray:
@@ -122,21 +122,24 @@ def log(T: np.ndarray) -> np.ndarray:
         Rotation vector of at most pi rad, and the linear part, m.
 
     """
-    R = T[:3, :3]
-    axial = 0.5 * np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
-    sine, cosine = np.linalg.norm(axial), 0.5 * (np.trace(R) - 1.0)
-    angle = np.arctan2(sine, cosine)
-    if cosine > 0.0:
-        turn = axial / _angle_series(angle)[0]
-    else:
-        # Close to pi the axis is in the symmetric part, (R + R^T)/2 = cos + (1 - cos) u u^T.
-        outer = (0.5 * (R + R.T) - cosine * np.eye(3)) / (1.0 - cosine)
-        axis = outer[:, np.argmax(np.diag(outer))]
-        axis = axis / np.linalg.norm(axis)
-        turn = angle * (axis if axis @ axial >= 0.0 else -axis)
-    _, b, c = _angle_series(angle)
+    turn = rotation_vector(T[:3, :3])
+    _, b, c = _angle_series(float(np.linalg.norm(turn)))
     W = skew(turn)
     return np.concatenate((turn, np.linalg.solve(np.eye(3) + b * W + c * W @ W, T[:3, 3])))
+
+
+def rotation_vector(R: np.ndarray) -> np.ndarray:
+    """Return the vector, at most pi rad long, about which and by which a rotation turns."""
+    axial = 0.5 * np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    sine, cosine = sqrt(axial @ axial), 0.5 * (R[0, 0] + R[1, 1] + R[2, 2] - 1.0)
+    angle = atan2(sine, cosine)
+    if cosine > 0.0:
+        return axial / _angle_series(angle)[0]
+    # Close to pi the axis is in the symmetric part, (R + R^T)/2 = cos + (1 - cos) u u^T.
+    outer = (0.5 * (R + R.T) - cosine * np.eye(3)) / (1.0 - cosine)
+    axis = outer[:, np.argmax(np.diag(outer))]
+    axis = axis / np.linalg.norm(axis)
+    return angle * (axis if axis @ axial >= 0.0 else -axis)
 
 
 def inertia_matrix(mass: float, com: np.ndarray, inertia: np.ndarray) -> np.ndarray:

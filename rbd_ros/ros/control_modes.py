@@ -18,15 +18,16 @@ That efforts become commands which never step is the invariant of `EffortCommand
 """
 
 from collections.abc import Callable, Iterator
+from math import sqrt
 from typing import Any, NamedTuple
 
 from geometry_msgs.msg import PoseStamped
 import numpy as np
 from rbd_ros import neutral, RbdError
 from rbd_ros.control import EffortConvention, JointReference, PoseReference
-from rbd_ros.control.cartesian_impedance import pose_error
 from rbd_ros.control.controller import Controller
 from rbd_ros.model.configurations import difference
+from rbd_ros.model.se3 import rotation_vector
 from rbd_ros.ros import convert
 from rbd_ros.ros.callbacks import guarded
 from rbd_ros.ros.clocks import Clocks
@@ -93,7 +94,9 @@ class ControlModes:
         self._controller: Controller | None = None
         self._motions: Motions | None = None
         self.why_not = why_not
-        self._errors: dict[str, float] = {}
+        # Largest error of each label since the last report; none before a reference.
+        self._labels: list[str] = []
+        self._errors = np.zeros(0)
 
     def configure(self, settings: LawSettings, gains: Gains) -> None:
         """Use other settings and gains: the node disturbs the commands, which resets the law."""
@@ -148,8 +151,11 @@ class ControlModes:
         self._controller = controller
         if controller.reference_type is JointReference:
             self._motions = Motions(JointReference(robot.model, q))
+            self._labels = [f'error of {name}, rad or m' for name in robot.model.velocity_names]
         elif controller.reference_type is PoseReference:
             self._motions = Motions(PoseReference(self._pose(robot, q)))
+            self._labels = [f'error of {robot.task_link}, {unit}' for unit in ('rad', 'm')]
+        self._errors = np.zeros(len(self._labels))
 
     def _pose(self, robot: Robot, q: np.ndarray) -> np.ndarray:
         """Return the pose of the task link in the root's frame."""
@@ -162,15 +168,15 @@ class ControlModes:
         if reference is None:
             return
         if isinstance(reference, PoseReference):
-            e = pose_error(self._pose(robot, q), np.zeros(6), reference)[0]
-            errors = {f'error of {robot.task_link}, rad': float(np.linalg.norm(e[:3])),
-                      f'error of {robot.task_link}, m': float(np.linalg.norm(e[3:]))}
+            T = self._pose(robot, q)
+            turn = rotation_vector(T[:3, :3].T @ reference.T[:3, :3])
+            way = reference.T[:3, 3] - T[:3, 3]
+            errors = [sqrt(turn @ turn), sqrt(way @ way)]
+        elif robot.model.nq == robot.model.nv:
+            errors = np.abs(reference.q - q)
         else:
-            way = difference(robot.model, q, reference.q)
-            errors = {f'error of {name}, rad or m': abs(float(x))
-                      for name, x in zip(robot.model.velocity_names, way)}
-        for key, x in errors.items():
-            self._errors[key] = max(self._errors.get(key, 0.0), x)
+            errors = np.abs(difference(robot.model, q, reference.q))
+        np.maximum(self._errors, errors, out=self._errors)
 
     # -- References. -----------------------------------------------------------------------------
 
@@ -228,12 +234,12 @@ class ControlModes:
     def facts(self, robot: Robot, now: float) -> dict[str, str]:
         """Return mode, reference and largest errors of position since the last call."""
         left = self._motions.left(now) if self._motions is not None else 0.0
-        errors, self._errors = self._errors, {}
+        errors, self._errors = self._errors, np.zeros_like(self._errors)
         return {'mode': self._gains.mode,
                 'reference': ('none' if self._motions is None else 'moving' if left
                               else 'holding'),
                 'reference, seconds left': f'{left:.3f}',
-                **{key: f'{x:.6g}' for key, x in errors.items()}}
+                **{label: f'{x:.6g}' for label, x in zip(self._labels, errors)}}
 
     def findings(self) -> Iterator[tuple[bytes, str]]:
         """Yield why there is no law, and references that were refused."""

@@ -15,7 +15,7 @@ import numpy as np
 from rbd_ros.control import JointReference, JointTrajectory, PoseMotion, PoseReference
 from rbd_ros.model.joints import quaternion_matrix
 from rbd_ros.model.model import Model
-from rbd_ros.model.se3 import log, pose
+from rbd_ros.model.se3 import pose, rotation_vector
 from rbd_ros.ros import convert
 from rbd_ros.texts import listed
 # A motion that needs it must not wait until it is loaded.
@@ -250,7 +250,7 @@ def read_pose(message: PoseStamped, frame: str, start: PoseReference, speed: flo
         raise Refused('it is no pose: its position is not finite, or the norm of its quaternion '
                       'is not 1')
     goal = pose(quaternion_matrix(quaternion / norm), position)
-    angle = np.linalg.norm(log(pose(goal[:3, :3] @ start.T[:3, :3].T, np.zeros(3)))[:3])
+    angle = np.linalg.norm(rotation_vector(goal[:3, :3] @ start.T[:3, :3].T))
     way = np.linalg.norm(position - start.T[:3, 3])
     duration = max(SHORTEST, PEAK * way / speed, PEAK * angle / angular_speed)
     return PoseMotion(start.T, goal, duration, twist=start.V), float(duration)
