@@ -106,7 +106,7 @@ setup(
             'mypy',                  # types, of the package and in programs of its users
             'xacro',                 # launch files take xacro files
             'catkin-pkg',            # reads package.xml as the tools for releases do
-            'sympy',                 # examples/two_link_arm.py derives its equations
+            'sympy',                 # examples/11_two_link_arm.py derives its equations
         ],
     },
     entry_points={

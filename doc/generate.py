@@ -9,6 +9,7 @@ itself. Nothing here names a function, a topic, a service or a parameter.
 
 """
 
+import ast
 import contextlib
 import importlib
 import inspect
@@ -53,6 +54,23 @@ def main():
     write_reference()
     (GENERATED / 'node.md').write_text(node_page(), encoding='utf-8')
     (GENERATED / 'messages.md').write_text(messages_page(), encoding='utf-8')
+    (GENERATED / 'examples.md').write_text(examples_page(), encoding='utf-8')
+
+
+# -- Examples. -----------------------------------------------------------------------------------
+
+def examples_page():
+    """Return the page of the examples: what each says of itself, and its code."""
+    lines = ['# Examples', '', 'One idea each; they are in `examples/` of the repository.', '']
+    for path in sorted((ROOT / 'examples').glob('[0-9][0-9]_*.py')):
+        first = ast.parse(path.read_text(encoding='utf-8')).body[0]
+        summary, _, rest = inspect.cleandoc(first.value.value).partition('\n\n')
+        title, _, idea = ' '.join(summary.split()).partition(': ')
+        lines += [f'## {int(path.name[:2])}. {title}', '',
+                  f'{idea[:1].upper()}{idea[1:]} {" ".join(rest.split())}'.replace('``', '`'), '',
+                  f'```{{literalinclude}} ../../examples/{path.name}',
+                  f':lines: {first.end_lineno + 2}-', f':caption: examples/{path.name}', '```', '']
+    return '\n'.join(lines)
 
 
 # -- The library. --------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import pathlib
 import runpy
 
 import numpy as np
+import pinocchio
 import pytest
 import rbd_ros
 import sympy
@@ -15,8 +16,19 @@ EXAMPLES = pathlib.Path(__file__).parents[2] / 'examples'
 ROUNDING = 1e-12
 
 
+def example(name):
+    """Return the names of a numbered example."""
+    path, = EXAMPLES.glob(f'[0-9][0-9]_{name}.py')
+    return runpy.run_path(str(path))
+
+
+def test_examples_are_numbered_without_a_gap():
+    names = sorted(path.name for path in EXAMPLES.glob('*.py'))
+    assert [int(name[:2]) for name in names] == list(range(1, len(names) + 1))
+
+
 def test_two_link_arm_derives_the_equations_of_lynch_and_park(capsys):
-    arm = runpy.run_path(str(EXAMPLES / 'two_link_arm.py'))
+    arm = example('two_link_arm')
     m1, m2, L1, L2, g = arm['PARAMETERS']
     (t1, t2), (w1, w2), (a1, a2) = arm['q'], arm['v'], arm['a']
     # L, after (9.8), with its misprints put right.
@@ -40,12 +52,6 @@ def test_two_link_arm_derives_the_equations_of_lynch_and_park(capsys):
     assert 0.0 < arm['largest_difference']() < ROUNDING
     arm['main']()
     assert 'tau2 = ' in capsys.readouterr().out
-
-
-def example(name):
-    """Return the names of a numbered example."""
-    path, = EXAMPLES.glob(f'[0-9][0-9]_{name}.py')
-    return runpy.run_path(str(path))
 
 
 def test_an_arm_on_a_wall_bears_weight_on_its_first_joint():
@@ -97,3 +103,49 @@ def test_feet_hold_the_floating_base():
     assert np.max(np.abs(a)) < 1e-8
     assert np.max(np.abs(tau[:6])) < 1e-9         # the base has no motors
     assert wrenches[5] + wrenches[11] == pytest.approx(9.81 * robot.mass)
+
+
+def test_no_change_of_the_torques_makes_the_motion_cheaper():
+    names = example('ilqr')
+    X, U, costs = names['main']()
+    assert costs == sorted(costs, reverse=True)
+    arm, n = names['arm'], names['n']
+    # Steps of Pinocchio's forward dynamics
+    robot = pinocchio.buildModelFromUrdf(str(names['URDF']))
+    robot.armature[:] = names['ROTORS']
+    data, size = robot.createData(), names['h']
+
+    def motion(U):
+        X = [names['START']]
+        for u in U:
+            q, v = X[-1][:n], X[-1][n:]
+            v = v + size * pinocchio.aba(robot, data, q, v, u)
+            X.append(np.concatenate((q + size * v, v)))
+        return np.array(X)
+
+    assert np.max(np.abs(motion(U) - X)) < ROUNDING * 1e4
+    assert np.max(np.abs(X[-1] - names['GOAL'])) < 0.02
+    assert np.all(np.abs(U) < arm.effort_limit)
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        other = rng.normal(scale=0.01, size=U.shape)
+        here, *both = (names['cost'](motion(V), V) for V in (U, U + other, U - other))
+        # A minimum: the slope is nothing beside the curvature.
+        assert abs(both[0] - both[1]) < 0.1 * (both[0] + both[1] - 2.0 * here)
+
+
+def test_efforts_of_a_trajectory_are_those_of_inverse_dynamics_within_limits():
+    names = example('trajectory_with_efforts')
+    fast, slow = names['main']()
+    arm = rbd_ros.load_urdf(names['URDF'])
+    assert np.any(np.abs(fast.velocity) > arm.velocity_limit)
+    shares = [np.abs(slow.velocity) / arm.velocity_limit, np.abs(slow.effort) / arm.effort_limit]
+    assert np.max(shares) == pytest.approx(1.0, rel=1e-3)
+    robot = pinocchio.buildModelFromUrdf(str(names['URDF']))
+    data = robot.createData()
+    for one in (fast, slow):
+        for q, v, a, tau in zip(names['POINTS'], one.velocity, one.acceleration, one.effort):
+            # With damping and Coulomb friction, as the URDF has them
+            expected = (pinocchio.rnea(robot, data, q, v, a) + arm.damping * v
+                        + arm.friction * np.sign(v))
+            assert np.allclose(tau, expected, atol=1e-9)

@@ -15,7 +15,7 @@ from robots import example_urdf, load_quietly, relative_error
 
 # Torques without noise, from a fit that takes them to have a noise of 1e-6.
 RECOVERED = 1e-5
-EXAMPLE = pathlib.Path(__file__).parents[2] / 'examples' / 'identify_payload.py'
+EXAMPLE = pathlib.Path(__file__).parents[2] / 'examples' / '08_identify_payload.py'
 LOAD = (0.8, np.array([0.03, -0.02, 0.08]),
         np.array([[0.004, 0.0005, 0.0], [0.0005, 0.0035, -0.0004], [0.0, -0.0004, 0.003]]))
 

@@ -62,7 +62,8 @@ def test_what_the_table_names_exists(name):
         source = path_of_test.read_text(encoding='utf-8')
         assert f'\ndef {path[0]}(' in source
     elif file == 'two_link_arm':
-        source = (ROOT / 'examples' / f'{file}.py').read_text(encoding='utf-8')
+        example, = (ROOT / 'examples').glob(f'[0-9][0-9]_{file}.py')
+        source = example.read_text(encoding='utf-8')
         assert f'\ndef {path[0]}(' in source
     else:
         parts = name.split('.')

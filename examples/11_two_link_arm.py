@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-The planar 2R arm of Lynch and Park, section 9.1.1, derived by Lagrange and compared with rbd_ros.
+The planar 2R arm of Lynch and Park, section 9.1.1: derived by Lagrange, compared with rbd_ros.
 
 Two point masses at the ends of two massless links, gravity along -y. Run it with sympy installed:
-``python examples/two_link_arm.py``. What the book prints has four misprints in these equations;
+``python examples/11_two_link_arm.py``. What the book prints has four misprints in these equations;
 `doc/equations.md` lists them.
 
 """

@@ -1,7 +1,7 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-What does the robot carry? Mass, centre and inertia of a load from noisy torques.
+Identification: mass, centre and inertia of a load from noisy torques.
 
 An arm with a load that nobody knows swings all its joints for twenty seconds. Its positions are
 measured, and its velocities, accelerations and torques with noise. What is left of the torques
