@@ -9,7 +9,7 @@ import numpy.typing as npt
 from rbd_ros.control.references import checked_pose, JointReference, PoseReference
 from rbd_ros.errors import StateError
 from rbd_ros.model.model import Model
-from rbd_ros.model.se3 import exp, pose, rotation_vector
+from rbd_ros.model.se3 import pose, rotation, rotation_vector, skew
 from rbd_ros.validation import finite_array, finite_vector, number, rows, shown
 
 # s, in which the twist of the motion before dies out
@@ -106,12 +106,20 @@ class JointTrajectory:
 
         """
         t = number('t', t)
-        tau = None if self._tau is None else np.array(
-            [np.interp(t, self.times, x) for x in self._tau.T])
+        tau = None if self._tau is None else on_lines(t, self.times, self._tau)
         if t < self.times[0] or t >= self.times[-1]:
             return JointReference(self._model, self._ends[int(t >= self.times[-1])], tau=tau)
         q, v, a = (curve(t) for curve in self._curves)
         return JointReference(self._model, q, v, a, tau)
+
+
+def on_lines(t: float, times: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Return what is at a time on the lines between points; before and after them, the ends."""
+    k = int(np.searchsorted(times, t, side='right'))
+    if not 0 < k < len(times):
+        return x[min(k, len(times) - 1)]
+    share = (t - times[k - 1]) / (times[k] - times[k - 1])
+    return x[k - 1] + share * (x[k] - x[k - 1])
 
 
 def bernstein(h: np.ndarray, q: np.ndarray, v: np.ndarray,
@@ -210,8 +218,8 @@ class PoseMotion:
         way = x ** 3 * (10.0 - 15.0 * x + 6.0 * x ** 2)
         speed = 30.0 * x ** 2 * (1.0 - x) ** 2 / h
         rise = 60.0 * x * (1.0 - x) * (1.0 - 2.0 * x) / h ** 2
-        T = pose(exp(np.concatenate((way * self._way[:3], np.zeros(3))))[:3, :3]
-                 @ self._start[:3, :3], self._start[:3, 3] + way * self._way[3:])
+        T = pose(rotation(way * self._way[:3]) @ self._start[:3, :3],
+                 self._start[:3, 3] + way * self._way[3:])
         V, V_dot = speed * self._way, rise * self._way
         if not self._twist.any():
             return PoseReference(T, V, V_dot)
@@ -222,10 +230,10 @@ class PoseMotion:
         bend = -6.0 * (1.0 - x) * (1.0 - 2.0 * x) / h if t >= 0.0 else 0.0
         slope = slope if t >= 0.0 else 0.0
         omega = self._twist[:3]
-        R = exp(np.concatenate((carried * omega, np.zeros(3))))[:3, :3]
+        R = rotation(carried * omega)
         T = pose(R @ T[:3, :3], T[:3, 3] + carried * self._twist[3:])
         turned, rising = R @ V[:3], R @ V_dot[:3]
         V = np.concatenate((turned, V[3:])) + slope * self._twist
-        V_dot = (np.concatenate((rising + slope * np.cross(omega, turned), V_dot[3:]))
+        V_dot = (np.concatenate((rising + slope * (skew(omega) @ turned), V_dot[3:]))
                  + bend * self._twist)
         return PoseReference(T, V, V_dot)

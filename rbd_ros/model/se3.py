@@ -107,6 +107,13 @@ def exp(V: np.ndarray) -> np.ndarray:
     return pose(np.eye(3) + a * W + b * W2, (np.eye(3) + b * W + c * W2) @ V[3:])
 
 
+def rotation(turn: np.ndarray) -> np.ndarray:
+    """Return the rotation about and by a vector, rad: undoes `rotation_vector`."""
+    W = skew(turn)
+    a, b, _ = _angle_series(sqrt(turn @ turn))
+    return np.eye(3) + a * W + b * W @ W
+
+
 def log(T: np.ndarray) -> np.ndarray:
     """
     Return the motion V with exp(V) = T that turns the least.
