@@ -12,6 +12,7 @@ import rbd_ros
 from rbd_ros.control import CartesianImpedance, ComputedTorque, JointReference, PoseReference
 from rbd_ros.ros.torque_controller import TorqueController
 from rclpy.parameter import Parameter
+from scipy.spatial.transform import Rotation
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 # Rounding is a thousandth of it.
@@ -211,18 +212,21 @@ def test_a_pose_target_moves_the_task_link(controller, model, rest):
     message.header.frame_id = 'camera'
     publisher.publish(message)
     keep_sending(node, rest, lambda: node.node.report.counts['references refused'] == 1)
-    T[:3, 3] += [0.05, 0.0, -0.02]
+    T[:3, 3] += [0.03, 0.0, -0.04]
+    T[:3, :3] = Rotation.from_rotvec([0.0, 0.1, 0.0]).as_matrix() @ T[:3, :3]
     message.header.frame_id = model.link_names[0]
     x, y, z = T[:3, 3]
     message.pose.position.x, message.pose.position.y, message.pose.position.z = x, y, z
-    from rbd_ros.model.configurations import quaternion_of_matrix
-    for name, number in zip('xyzw', quaternion_of_matrix(T[:3, :3])):
+    for name, number in zip('xyzw', Rotation.from_matrix(T[:3, :3]).as_quat()):
         setattr(message.pose.orientation, name, float(number))
     publisher.publish(message)
     law = CartesianImpedance(model, 'tool0', [30.0] * 3 + [300.0] * 3, posture=q,
                              friction_speed=None)
     expected = law.update(0.0, q, v, PoseReference(T))
     keep_sending(node, rest, lambda: np.allclose(heard[-1].data, expected, atol=1e-6))
+    _, _, facts = node.diagnosis()
+    assert abs(float(facts['error of tool0, m']) - 0.05) < 1e-6
+    assert abs(float(facts['error of tool0, rad']) - 0.1) < 1e-6
 
 
 def test_without_velocities_nothing_is_commanded_and_why_is_said(controller, rest):
