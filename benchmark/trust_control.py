@@ -3,7 +3,10 @@
 """
 How far to trust the control laws: Panda and UR10 in MuJoCo, with friction and delay.
 
-Each law runs at 1 kHz, its torques act half a millisecond late, and its sensors have noise.
+Each law runs at 1 kHz, its torques act half a millisecond late, and its sensors have noise. Laws
+that follow a motion of the joints know the delay: they compute for the middle of the time in which
+their torques act.
+
 Damping, Coulomb friction and rotors are those that `rbd_ros.identification` finds in the
 recordings of `trust.py`; MuJoCo has them, and the laws know them. What a law must not know, a load
 or a push, MuJoCo alone has. The exit code is 1 if a target is missed.
@@ -20,16 +23,18 @@ import rbd_ros
 from rbd_ros import control
 from rbd_ros.control import JointReference, PoseReference
 from rbd_ros.model import with_friction
-from rbd_ros.mujoco_robot import Load, MujocoRobot
+from rbd_ros.mujoco_robot import Load, Measurement, MujocoRobot
 from trust import load, PANDA_URDF, UR10_URDF
 
 # s
 STEP, DELAY, PERIOD = 5e-4, 5e-4, 1e-3
 LONG_DELAY = 1e-2
+# From a sample to the middle of the time in which the torques for it act
+LEAD = DELAY + 0.5 * PERIOD
 # Noise of the sensors: rad, rad/s
 POSITION_NOISE, VELOCITY_NOISE = 1e-5, 5e-4
-# 1/s^2, and rad/s over which the compensation of dry friction changes its sign
-KP, FRICTION_SPEED = 2500.0, 1e-3
+# rad/s, over which the compensation of dry friction changes its sign
+FRICTION_SPEED = 1e-3
 # N m/rad and N/m, and the push on it, N
 STIFFNESS = np.array([50.0, 50.0, 50.0, 1000.0, 1000.0, 1000.0])
 PUSH = 10.0
@@ -38,7 +43,7 @@ LOAD_MASS, LOAD_PLACE = 1.0, (0.0, 0.02, 0.05)
 # 1/s and 1/J of the adaptive law
 RATE, ADAPTATION = 10.0, 10.0
 # Of the observer: 1/s, and rad/s, so that noise at standstill does not switch its friction
-GAIN, SMOOTH = 20.0, 0.005
+GAIN, SMOOTH = 40.0, 0.005
 # Least threshold of contact, as a share of friction, which nobody knows better
 LEAST = 0.1
 # s: when the push must have been found, and over which time it is read
@@ -63,6 +68,10 @@ class Robot(NamedTuple):
         The link that is pushed and loaded.
     q : ndarray
         The middle of all motions, rad.
+    kp : ndarray
+        Of computed torque, 1/s^2. Wrists that have much friction and little inertia need more than
+        other joints: those that a push drives away stand when they turn round, and a joint that
+        stands hides the push.
     damping : ndarray
         K of the adaptive law, N m s/rad.
     free : tuple of int
@@ -75,6 +84,7 @@ class Robot(NamedTuple):
     urdf: str
     tool: str
     q: np.ndarray
+    kp: np.ndarray
     damping: np.ndarray
     free: tuple[int, ...]
 
@@ -98,12 +108,12 @@ def robots() -> Iterator[Robot]:
         load(PANDA_URDF), [0.009, 0.050, 0.028, 0.051, 0.046, 0.0, 0.023],
         [0.249, 0.212, 0.220, 0.521, 0.262, 0.159, 0.257], [0.0] * 7),
         PANDA_URDF.read_text(), 'panda_hand', np.array([0.0, -0.4, 0.0, -2.0, 0.0, 1.6, 0.8]),
-        np.array([20.0, 20.0, 20.0, 20.0, 4.0, 4.0, 2.0]), (3, 5))
+        np.full(7, 2500.0), np.array([20.0, 20.0, 20.0, 20.0, 4.0, 4.0, 2.0]), (3, 5))
     yield Robot('UR10', with_drives(
         load(UR10_URDF), [18.555, 22.777, 7.922, 3.048, 2.842, 2.946],
         [13.14, 14.679, 9.215, 3.125, 2.574, 3.009], [1.046, 1.347, 0.011, 0.0, 0.0, 0.0]),
         UR10_URDF.read_text(), 'tool0', np.array([0.0, -1.2, 1.4, -0.6, -1.4, 0.3]),
-        np.array([60.0, 60.0, 30.0, 4.0, 4.0, 1.0]), (2, 4))
+        np.repeat([2500.0, 22500.0], 3), np.array([60.0, 60.0, 30.0, 4.0, 4.0, 1.0]), (2, 4))
 
 
 class Progress:
@@ -126,12 +136,13 @@ def run(words: str, physics: MujocoRobot, law: control.Controller,
         ) -> tuple[np.ndarray, np.ndarray]:
     """Return times and positions of a robot under a law; each sample is shown to ``each``."""
     rows, progress = [], Progress(words, seconds)
-    begin = physics.time
+    begin, follows = physics.time, law.reference_type is JointReference
     for _ in range(round(seconds / PERIOD)):
         sample = physics.measure()
         t = sample.t - begin
         progress(t)
-        tau = law.update(sample.t, sample.q, sample.v, reference(t))
+        tau = law.update(*when_it_acts(sample, reference, t) if follows
+                         else (sample.t, sample.q, sample.v, reference(t)))
         each(sample.t, sample.q, sample.v, sample.tau)
         rows.append((t, *physics.q))
         physics.advance(tau, round(PERIOD / STEP))
@@ -139,6 +150,13 @@ def run(words: str, physics: MujocoRobot, law: control.Controller,
         print('\r\033[K', end='', file=sys.stderr)
     rows = np.array(rows)
     return rows[:, 0], rows[:, 1:]
+
+
+def when_it_acts(sample: Measurement, reference: Callable[[float], JointReference], t: float
+                 ) -> tuple[float, np.ndarray, np.ndarray, JointReference]:
+    """Return time, state and reference when the torques for a sample act, if all goes well."""
+    wanted = reference(t + LEAD)
+    return (sample.t + LEAD, sample.q + LEAD * sample.v, sample.v + LEAD * wanted.a, wanted)
 
 
 def sine(robot: Robot, t: float, size: float = 0.3, f: float = 0.5) -> JointReference:
@@ -199,7 +217,7 @@ def gravity(robot: Robot) -> Iterator[Line]:
 
 def computed_torque(robot: Robot) -> Iterator[Line]:
     """Follow a sine of all joints."""
-    law = control.ComputedTorque(robot.model, KP, friction_speed=FRICTION_SPEED)
+    law = control.ComputedTorque(robot.model, robot.kp, friction_speed=FRICTION_SPEED)
     t, q = run(f'{robot.name}, computed torque', robot.physics(sine(robot, 0.0).q), law,
                lambda t: sine(robot, t), 8.0)
     e = errors(robot, t, q, 6.0)
@@ -278,7 +296,7 @@ def observer(robot: Robot, free: float) -> Iterator[Line]:
                 control.external_wrench(model, q, external, robot.tool)[3:], touched))
 
     wrench = np.zeros(6)
-    law = control.ComputedTorque(model, KP, friction_speed=FRICTION_SPEED)
+    law = control.ComputedTorque(model, robot.kp, friction_speed=FRICTION_SPEED)
     physics = robot.physics(sine(robot, 0.0).q)
     run(f'{robot.name}, start', physics, law, lambda t: sine(robot, t), 4.0)
     run(f'{robot.name}, free motion', physics, law, lambda t: sine(robot, t + 4.0), 20.0 + free,
@@ -312,7 +330,7 @@ def hybrid(robot: Robot) -> Iterator[Line]:
     model = robot.model
     prescribed = np.ones(model.nv, bool)
     prescribed[list(robot.free)] = False
-    law = control.Hybrid(model, prescribed, KP, friction_speed=FRICTION_SPEED)
+    law = control.Hybrid(model, prescribed, robot.kp, friction_speed=FRICTION_SPEED)
     physics = robot.physics(sine(robot, 0.0).q)
     worst, unlike = [], []
 
