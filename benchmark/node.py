@@ -35,9 +35,9 @@ from timing import gauge, HERE, options, save
 START = 60.0
 NODES = {'rbd_ros': ('-m', 'rbd_ros.ros.dynamics_node'),
          'copying': (str(HERE / 'copying_node.py'),)}
-# Modes of the torque controller, and what they need besides the name of a link
-CONTROLLER = {'computed_torque': (), 'cartesian_impedance': (), 'slotine_li': (
-    '-p', 'slotine_li.adaptation:=20.0')}
+# Modes of the torque controller, and the parameters that they need
+CONTROLLER = {'computed_torque': (), 'slotine_li': ('slotine_li.adaptation:=20.0',),
+              'cartesian_impedance': ('task_link:={link}',)}
 DYNAMICS = '/dynamics/dynamics'
 # A message begins with four bytes on its encoding; then comes the stamp, s and ns.
 STAMP = struct.Struct('<4xiI')
@@ -114,8 +114,9 @@ def command_line(which, kind_of_executor, link):
     options = ['--ros-args', '-p', f'executor:={kind_of_executor}']
     if which not in CONTROLLER:
         return [*NODES[which], *options]
-    return ['-m', 'rbd_ros.ros.torque_controller', *options, '-r', '__node:=dynamics',
-            '-p', f'mode:={which}', '-p', f'task_link:={link}', *CONTROLLER[which]]
+    for one in (f'mode:={which}', *CONTROLLER[which]):
+        options += ['-p', one.format(link=link)]
+    return ['-m', 'rbd_ros.ros.torque_controller', *options, '-r', '__node:=dynamics']
 
 
 def run(which, urdf, link, kind_of_executor, rate, seconds):

@@ -220,8 +220,8 @@ def node(results):
             'plain Python took meanwhile: more than 1 where the processors share a core, with '
             'each other or with others. *Copying only* is `copying_node.py`, which publishes as '
             'much for every joint state and computes nothing: the share of rclpy and the '
-            'middleware. A mode at the end of a line: torque_controller, whose task_link lets the '
-            'topics of the task flow, too.', '', '![node](node.png)', '',
+            'middleware. A mode at the end of a line: torque_controller; with cartesian_impedance '
+            'the topics of the task flow, too.', '', '![node](node.png)', '',
             *table(('node', *keys), rows)]
 
 
