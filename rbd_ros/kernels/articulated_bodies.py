@@ -13,15 +13,14 @@ joints. The bias B is the force for VDOT_, and the eta of Kim's table vanishes.
 
 """
 
-import math
-
-from rbd_ros.kernels.bodies import (ARMATURE, BLOCK, count, end, fits, GRAVITY, GROUND, INERTIA,
-                                    LANES, load, load3, load33, load6, load_inertia,
-                                    load_symmetric, parent, place, place_in_parents, PRESCRIBED,
-                                    R_, r_, SCRATCH, SLIDE, store, store3, store33, store6,
-                                    store_symmetric, TURN, turned_column, turned_joint_motion,
-                                    WRENCH)
+from rbd_ros.kernels.bodies import (ARMATURE, BLOCK, constant, constant3, constant_inertia, count,
+                                    end, fits, GRAVITY, GROUND, INERTIA, LANES, load, load3,
+                                    load33, load6, load_symmetric, parent, place, place_in_parents,
+                                    PRESCRIBED, R_, r_, SCRATCH, SLIDE, store, store3, store33,
+                                    store6, store_symmetric, TURN, turned_column,
+                                    turned_joint_motion, WRENCH)
 from rbd_ros.kernels.compiled import helper, kernel
+from rbd_ros.kernels.lanes import entry, exceeds, finite, set_entry
 from rbd_ros.kernels.vectors import (ad, ad_transposed, add, add6, add_cross, compose, cross, dot,
                                      dot6, inertia_times, rotate, scale, scale6, shift,
                                      shift_force, sub, sub6, symmetric_times, symmetric_turned,
@@ -87,7 +86,7 @@ def articulated_column(robot, b, I_A, S):
     A, B, D = I_A
     turn, slide = S
     IS = (symmetric_times(A, turn), unrotate(B, turn))
-    if load(robot, b, SLIDE) != 0.0:
+    if constant(robot, b, SLIDE) != 0.0:
         IS = add6(IS, (rotate(B, slide), symmetric_times(D, slide)))
     return IS
 
@@ -95,8 +94,8 @@ def articulated_column(robot, b, I_A, S):
 @helper
 def column_trace(robot, b):
     """Return what S^T I S could be if S were along all three axes, and nothing subtracted."""
-    return (load(robot, b, TURN) ** 2 * load(robot, b, TRACES_)
-            + load(robot, b, SLIDE) ** 2 * load(robot, b, TRACES_ + 1))
+    return (constant(robot, b, TURN) ** 2 * load(robot, b, TRACES_)
+            + constant(robot, b, SLIDE) ** 2 * load(robot, b, TRACES_ + 1))
 
 
 @helper
@@ -162,7 +161,7 @@ def recursion(robot, screws, q, v, a, tau):
     place_in_parents(robot, screws, q)
     place_ground(robot, zero)
     store6(robot, GROUND, V_, (zero, zero))
-    store6(robot, GROUND, VDOT_, (zero, scale(-1.0, load3(robot, GROUND, GRAVITY))))
+    store6(robot, GROUND, VDOT_, (zero, scale(-1.0, constant3(robot, GROUND, GRAVITY))))
     # Root to leaves: rotation, way from the parent's origin, column of the joint, twist and its
     # rate while the joints do not accelerate.
     for i in range(1, n):
@@ -183,7 +182,7 @@ def recursion(robot, screws, q, v, a, tau):
     for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
             R = load33(robot, b, R_)
-            sigma, h, m = load_inertia(robot, b, INERTIA)
+            sigma, h, m = constant_inertia(robot, b, INERTIA)
             G = (symmetric_turned(R, sigma), rotate(R, h), m)
             store_articulated(robot, b, articulated_from_rigid(G))
             store(robot, b, TRACES_, 2.0 * (sigma[0] + sigma[1] + sigma[2]))
@@ -201,17 +200,17 @@ def recursion(robot, screws, q, v, a, tau):
         I_A, B = load_articulated(robot, b), load6(robot, b, B_)
         S = load6(robot, b, S_)
         IS = articulated_column(robot, b, I_A, S)
-        if load(robot, b, PRESCRIBED) != 0.0:
+        if constant(robot, b, PRESCRIBED) != 0.0:
             Pi = I_A
-            beta = add6(B, scale6(a[i - 1], IS))
+            beta = add6(B, scale6(entry(a, i - 1), IS))
             store(robot, b, U_, dot6(S, B))
         else:
-            SIS = dot6(S, IS) + load(robot, b, ARMATURE)
-            if not SIS > SINGULAR * column_trace(robot, b):
+            SIS = dot6(S, IS) + constant(robot, b, ARMATURE)
+            if not exceeds(SIS, SINGULAR * column_trace(robot, b)):
                 store(robot, GROUND, PSI_, i)
                 return False
             psi = 1.0 / SIS
-            u = tau[i - 1] - dot6(S, B)
+            u = entry(tau, i - 1) - dot6(S, B)
             Pi = minus_outer(I_A, psi, IS)
             beta = add6(B, scale6(psi * u, IS))
             store(robot, b, PSI_, psi)
@@ -229,14 +228,16 @@ def recursion(robot, screws, q, v, a, tau):
         b = place(i)
         w = shift(load3(robot, b, r_), load6(robot, parent(robot, b), W_))
         IS = load6(robot, b, IS_)
-        if load(robot, b, PRESCRIBED) == 0.0:
-            a[i - 1] = load(robot, b, PSI_) * (load(robot, b, U_) - dot6(w, IS))
-        w = add6(w, scale6(a[i - 1], load6(robot, b, S_)))
-        if load(robot, b, PRESCRIBED) != 0.0:
-            tau[i - 1] = dot6(w, IS) + load(robot, b, U_) + load(robot, b, ARMATURE) * a[i - 1]
+        if constant(robot, b, PRESCRIBED) == 0.0:
+            set_entry(a, i - 1, load(robot, b, PSI_) * (load(robot, b, U_) - dot6(w, IS)))
+        acceleration = entry(a, i - 1)
+        w = add6(w, scale6(acceleration, load6(robot, b, S_)))
+        if constant(robot, b, PRESCRIBED) != 0.0:
+            set_entry(tau, i - 1, dot6(w, IS) + load(robot, b, U_)
+                      + constant(robot, b, ARMATURE) * acceleration)
         store6(robot, b, W_, w)
-        total += a[i - 1] + tau[i - 1]
-    return math.isfinite(total)
+        total += acceleration + entry(tau, i - 1)
+    return finite(total)
 
 
 @kernel

@@ -27,10 +27,15 @@ behind the blocks there is room for the torques of inverse dynamics, one per vel
 The compiler turns the second form, for steps in which no body needs another, into instructions
 that compute several bodies at once. Unused lanes of the last block are zero.
 
+Where several states are computed side by side, `robot` is a pair: this table, of which only what is
+`constant` is read, and one of the same layout with lanes of states in place of floats, see
+`rbd_ros.kernels.lanes`. The recursions are the same.
+
 """
 
 import numpy as np
 from rbd_ros.kernels.compiled import helper
+from rbd_ros.kernels.lanes import constants_of, entry, set_entry, work_of
 from rbd_ros.kernels.sines import cosines_and_sines
 from rbd_ros.kernels.vectors import (add, add_rotated, compose, cross, quaternion_rotation, rotate,
                                      scale, scale6, turn_z)
@@ -85,26 +90,52 @@ def offset(b, k):
 
 @helper
 def load(robot, b, k):
-    """Return column k of a body."""
-    return robot[offset(b, k)]
+    """Return column k of a body, which differs from state to state."""
+    return entry(work_of(robot), offset(b, k))
+
+
+@helper
+def constant(robot, b, k):
+    """Return column k of a body, which is the same in all states."""
+    return constants_of(robot)[offset(b, k)]
 
 
 @helper
 def load_integer(robot, b, k):
     """Return column k of a body, which holds a whole number."""
-    return np.float64(load(robot, b, k)).view(np.int64)
+    return np.float64(constant(robot, b, k)).view(np.int64)
 
 
 @helper
 def store(robot, b, k, x):
     """Write column k of a body."""
-    robot[offset(b, k)] = x
+    set_entry(work_of(robot), offset(b, k), x)
 
 
 @helper
 def load3(robot, b, k):
     """Return the vector in columns k ... k + 2."""
     return (load(robot, b, k), load(robot, b, k + 1), load(robot, b, k + 2))
+
+
+@helper
+def constant3(robot, b, k):
+    """Return the constant vector in columns k ... k + 2."""
+    return (constant(robot, b, k), constant(robot, b, k + 1), constant(robot, b, k + 2))
+
+
+@helper
+def constant33(robot, b, k):
+    """Return the constant rotation at column k."""
+    return (constant3(robot, b, k), constant3(robot, b, k + 3), constant3(robot, b, k + 6))
+
+
+@helper
+def constant_inertia(robot, b, k):
+    """Return the constant inertia at columns k ... k + 9."""
+    return ((constant(robot, b, k), constant(robot, b, k + 1), constant(robot, b, k + 2),
+             constant(robot, b, k + 3), constant(robot, b, k + 4), constant(robot, b, k + 5)),
+            constant3(robot, b, k + 6), constant(robot, b, k + 9))
 
 
 @helper
@@ -199,25 +230,26 @@ def add_columns(robot, up, b, first, last):
 @helper
 def is_screw(robot, screws, b):
     """Return whether all motion of a body against its parent is about and along its z axis."""
-    return screws is not None or load(robot, b, KIND) == SCREW
+    return screws is not None or constant(robot, b, KIND) == SCREW
 
 
 @helper
 def follows(robot, screws, b):
     """Return whether a body follows the one before it, as a further column of one joint."""
-    return screws is None and load(robot, b, KIND) == FOLLOW
+    return screws is None and constant(robot, b, KIND) == FOLLOW
 
 
 @helper
 def is_free(robot, screws, b):
     """Return whether a free joint moves the body."""
-    return screws is None and load(robot, b, KIND) == FREE
+    return screws is None and constant(robot, b, KIND) == FREE
 
 
 @helper
 def has_quaternion(robot, screws, b):
     """Return whether a ball or a free joint moves the body."""
-    return screws is None and (load(robot, b, KIND) == BALL or load(robot, b, KIND) == FREE)
+    kind = constant(robot, b, KIND)
+    return screws is None and (kind == BALL or kind == FREE)
 
 
 @helper
@@ -225,7 +257,7 @@ def along(robot, screws, b, x, y, z):
     """Return x, y or z, whichever belongs to the axis of the body."""
     if screws is not None:
         return z
-    axis = load(robot, b, AXIS)
+    axis = constant(robot, b, AXIS)
     return x if axis == 0.0 else y if axis == 1.0 else z
 
 
@@ -238,13 +270,13 @@ def count(robot):
 @helper
 def end(robot):
     """Return where the blocks end and the torques begin."""
-    return len(robot) - (count(robot) - 1)
+    return len(work_of(robot)) - (count(robot) - 1)
 
 
 @helper
 def fits(robot, q, v):
     """Return whether q and v (or None) have as many entries as the robot has coordinates."""
-    return len(q) == int(load(robot, GROUND, Q)) and (v is None or len(v) == count(robot) - 1)
+    return len(q) == int(constant(robot, GROUND, Q)) and (v is None or len(v) == count(robot) - 1)
 
 
 # How each body is placed in its parent's frame, T_{lambda(i),i} [K (34)].
@@ -254,8 +286,8 @@ def screw_motion(robot, screws, i, q):
     b = place(i)
     if not is_screw(robot, screws, b):
         return 0.0, 0.0
-    x = q[i - 1 if screws is not None else int(load(robot, b, Q))]
-    return load(robot, b, TURN) * x, load(robot, b, SLIDE) * x
+    x = entry(q, i - 1 if screws is not None else int(constant(robot, b, Q)))
+    return constant(robot, b, TURN) * x, constant(robot, b, SLIDE) * x
 
 
 @helper
@@ -277,7 +309,7 @@ def turn_screws(robot, screws, body, q):
     while b > 0:
         block = b - number(robot, b) % LANES
         if block != last:
-            cosines_and_sines(robot, block + LANES * COS_, LANES)
+            cosines_and_sines(work_of(robot), block + LANES * COS_, LANES)
             last = block
         b = parent(robot, b)
 
@@ -285,8 +317,8 @@ def turn_screws(robot, screws, body, q):
 @helper
 def screw_pose(robot, b):
     """Return the pose (R, r) in the parent's frame of a body that a screw has moved."""
-    R = load33(robot, b, ROTATION)
-    r = add(load3(robot, b, POSITION), scale(load(robot, b, SLID_), R[2]))
+    R = constant33(robot, b, ROTATION)
+    r = add(constant3(robot, b, POSITION), scale(load(robot, b, SLID_), R[2]))
     return turn_z(R, load(robot, b, COS_), load(robot, b, SIN_)), r
 
 
@@ -296,10 +328,12 @@ def joint_pose(robot, screws, i, q):
     b = place(i)
     if not has_quaternion(robot, screws, b):
         return screw_pose(robot, b)
-    R, r, k = load33(robot, b, ROTATION), load3(robot, b, POSITION), int(load(robot, b, Q))
+    R, r = constant33(robot, b, ROTATION), constant3(robot, b, POSITION)
+    k = int(constant(robot, b, Q))
     if is_free(robot, screws, b):
-        r = add_rotated(r, R, (q[k + 4], q[k + 5], q[k + 6]))
-    return compose(R, quaternion_rotation(q[k], q[k + 1], q[k + 2], q[k + 3])), r
+        r = add_rotated(r, R, (entry(q, k + 4), entry(q, k + 5), entry(q, k + 6)))
+    turn = quaternion_rotation(entry(q, k), entry(q, k + 1), entry(q, k + 2), entry(q, k + 3))
+    return compose(R, turn), r
 
 
 @helper
@@ -317,7 +351,7 @@ def place_in_parents(robot, screws, q):
         store(robot, b, COS_, angle)
         store(robot, b, SLID_, slid)
     for block in range(0, end(robot), BLOCK):
-        cosines_and_sines(robot, block + LANES * COS_, LANES)
+        cosines_and_sines(work_of(robot), block + LANES * COS_, LANES)
         for b in range(block, block + LANES):
             R, r = screw_pose(robot, b)
             store33(robot, b, R_, R)
@@ -336,14 +370,14 @@ def place_in_parents(robot, screws, q):
 def turned_column(robot, screws, b, R):
     """Return column S of a body that is turned by R, about its own origin."""
     axis = along(robot, screws, b, R[0], R[1], R[2])
-    return (scale(load(robot, b, TURN), axis), scale(load(robot, b, SLIDE), axis))
+    return (scale(constant(robot, b, TURN), axis), scale(constant(robot, b, SLIDE), axis))
 
 
 @helper
 def turned_joint_motion(robot, screws, i, R, S, v):
     """Return `joint_motion` of a body that is turned by R, about its own origin."""
     if is_screw(robot, screws, place(i)):
-        return scale6(v[i - 1], S)
+        return scale6(entry(v, i - 1), S)
     turn, slide = joint_motion(robot, screws, i, v)
     return (rotate(R, turn), rotate(R, slide))
 
@@ -354,20 +388,20 @@ def joint_motion(robot, screws, i, v):
     """Return S v of the whole joint in the axes of body i; zero at bodies that follow."""
     b = place(i)
     if is_screw(robot, screws, b):
-        return ((0.0, 0.0, load(robot, b, TURN) * v[i - 1]),
-                (0.0, 0.0, load(robot, b, SLIDE) * v[i - 1]))
+        return ((0.0, 0.0, constant(robot, b, TURN) * entry(v, i - 1)),
+                (0.0, 0.0, constant(robot, b, SLIDE) * entry(v, i - 1)))
     turn, slide = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     if not follows(robot, screws, b):
-        turn = (v[i - 1], v[i], v[i + 1])
+        turn = (entry(v, i - 1), entry(v, i), entry(v, i + 1))
     if is_free(robot, screws, b):
-        slide = (v[i + 2], v[i + 3], v[i + 4])
+        slide = (entry(v, i + 2), entry(v, i + 3), entry(v, i + 4))
     return (turn, slide)
 
 
 @helper
 def slides(robot, screws, b):
     """Return whether the origin of a body may move against its parent."""
-    return load(robot, b, SLIDE) != 0.0 or is_free(robot, screws, b)
+    return constant(robot, b, SLIDE) != 0.0 or is_free(robot, screws, b)
 
 
 @helper
@@ -382,5 +416,5 @@ def cross_joint(robot, screws, b, x, y):
 def project(robot, screws, b, F):
     """Return S^T F of the column of a body, both in the axes of the body [K (41)]."""
     moment, force = F
-    return (load(robot, b, TURN) * along(robot, screws, b, moment[0], moment[1], moment[2])
-            + load(robot, b, SLIDE) * along(robot, screws, b, force[0], force[1], force[2]))
+    return (constant(robot, b, TURN) * along(robot, screws, b, moment[0], moment[1], moment[2])
+            + constant(robot, b, SLIDE) * along(robot, screws, b, force[0], force[1], force[2]))

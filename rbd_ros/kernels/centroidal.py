@@ -16,9 +16,9 @@ its Jacobian alone, p over the mass, the first moments of the bodies will do.
 
 import math
 
-from rbd_ros.kernels.bodies import (BLOCK, count, end, fits, GROUND, INERTIA, LANES, load, load3,
-                                    load33, load6, load_inertia, place, R_, r_, SCRATCH, store,
-                                    store3, store6)
+from rbd_ros.kernels.bodies import (BLOCK, constant_inertia, count, end, fits, GROUND, INERTIA,
+                                    LANES, load, load3, load33, load6, load_inertia, place, R_, r_,
+                                    SCRATCH, store, store3, store6)
 from rbd_ros.kernels.compiled import kernel
 from rbd_ros.kernels.vectors import (add, add6, add_rotated, cross, inertia_rate, inertia_times,
                                      scale, sub)
@@ -94,7 +94,7 @@ def center_of_mass(robot, screws, q, J, com):
     origin = move_bodies(robot, screws, q, None, None, None)
     for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
-            _, h, m = load_inertia(robot, b, INERTIA)
+            _, h, m = constant_inertia(robot, b, INERTIA)
             store3(robot, b, h_, add_rotated(scale(m, load3(robot, b, r_)),
                                              load33(robot, b, R_), h))
             store(robot, b, MASS_, m)

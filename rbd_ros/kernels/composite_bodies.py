@@ -23,13 +23,14 @@ another order. Vlasblom (2.17), (1.16), (2.24); Lynch and Park (9.61), (9.87), (
 
 import math
 
-from rbd_ros.kernels.bodies import (add_columns, ARMATURE, BLOCK, count, end, fits, GRAVITY,
-                                    GROUND, is_free, LANES, load, load3, load33, load6,
+from rbd_ros.kernels.bodies import (add_columns, ARMATURE, BLOCK, constant, constant3, count, end,
+                                    fits, GRAVITY, GROUND, is_free, LANES, load3, load33, load6,
                                     load_inertia, number, parent, place, R_, SCRATCH, store3,
                                     store33, store6)
 from rbd_ros.kernels.compiled import helper, kernel
+from rbd_ros.kernels.lanes import element, entry, finite, reciprocal, set_element
 from rbd_ros.kernels.vectors import (add_cross, cross, dot, dot6, inertia_times, scale,
-                                     skew_part, skew_part_times, sub, unrotate, write_row3)
+                                     skew_part, skew_part_times, sub, unrotate)
 from rbd_ros.kernels.world_frame import (compose_bodies, composite_forces, G_, K_, move_bodies, p_,
                                          S_, SDOT_, V_, world_inertia)
 
@@ -43,11 +44,12 @@ Q_, a_, u_, w_, FACTORIZATION_COLUMNS = (SCRATCH + k for k in (58, 67, 70, 73, 7
 def write_pair(terms, v, i, j, mass, upper, lower):
     """Write M_ij, M_ji, C_ij and C_ji, add C_ij v_j to (C v)_i and return C_ji v_i."""
     C, Cv = len(v), 2 * len(v) + 1
-    terms[i - 1, j - 1] = terms[j - 1, i - 1] = mass
-    terms[C + i - 1, j - 1] = upper
-    terms[C + j - 1, i - 1] = lower
-    terms[Cv, i - 1] += upper * v[j - 1]
-    return lower * v[i - 1]
+    set_element(terms, i - 1, j - 1, mass)
+    set_element(terms, j - 1, i - 1, mass)
+    set_element(terms, C + i - 1, j - 1, upper)
+    set_element(terms, C + j - 1, i - 1, lower)
+    set_element(terms, Cv, i - 1, element(terms, Cv, i - 1) + upper * entry(v, j - 1))
+    return lower * entry(v, i - 1)
 
 
 @helper
@@ -75,8 +77,8 @@ def write_base_pairs(robot, terms, v, b, j, F1, F2, F3):
     return coriolis
 
 
-@kernel
-def composite_bodies(robot, screws, q, v, terms):
+@helper
+def composite_recursion(robot, screws, q, v, terms):
     """
     Write M, C, g, C v, J_CoM and the CoM to `terms`, and return whether they are finite.
 
@@ -107,31 +109,35 @@ def composite_bodies(robot, screws, q, v, terms):
                 store3(robot, b, F3_, F3)
     if v is not None:
         for j in range(nv):
-            terms[Cv, j] = 0.0
+            set_element(terms, Cv, j, 0.0)
 
     # Every joint with all those that carry it.
     _, h, mass = load_inertia(robot, GROUND, G_)
-    per_mass = 1.0 / mass if mass > 0.0 else 0.0
+    per_mass = reciprocal(mass)
     base = place(6) if is_free(robot, screws, place(1)) else 0
-    gravity, total = load3(robot, GROUND, GRAVITY), 0.0
+    gravity, total = constant3(robot, GROUND, GRAVITY), 0.0
     for j in range(nv, 0, -1):
         b = place(j)
         S, F1, F2 = load6(robot, b, S_), load6(robot, b, F1_), load6(robot, b, F2_)
         F3 = load3(robot, b, F3_)
-        terms[j - 1, j - 1] = dot6(S, F2) + load(robot, b, ARMATURE)
-        terms[g, j - 1] = -dot(gravity, F2[1])
-        total += terms[j - 1, j - 1] + terms[g, j - 1]
+        inertia, weight = dot6(S, F2) + constant(robot, b, ARMATURE), -dot(gravity, F2[1])
+        set_element(terms, j - 1, j - 1, inertia)
+        set_element(terms, g, j - 1, weight)
+        total += inertia + weight
         for k in range(3):
-            terms[J_com + k, j - 1] = per_mass * F2[1][k]
+            set_element(terms, J_com + k, j - 1, per_mass * F2[1][k])
         b = parent(robot, b)
         if v is None:
             while b > 0:
                 i = number(robot, b)
-                terms[i - 1, j - 1] = terms[j - 1, i - 1] = dot6(load6(robot, b, S_), F2)
+                inertia = dot6(load6(robot, b, S_), F2)
+                set_element(terms, i - 1, j - 1, inertia)
+                set_element(terms, j - 1, i - 1, inertia)
                 b = parent(robot, b)
         else:
-            terms[C + j - 1, j - 1] = dot6(S, F1)
-            coriolis = terms[C + j - 1, j - 1] * v[j - 1]
+            own = dot6(S, F1)
+            set_element(terms, C + j - 1, j - 1, own)
+            coriolis = own * entry(v, j - 1)
             stop = base if b >= base else 0
             while b > stop:
                 S_i = load6(robot, b, S_)
@@ -141,13 +147,22 @@ def composite_bodies(robot, screws, q, v, terms):
                 b = parent(robot, b)
             if b > 0:
                 coriolis += write_base_pairs(robot, terms, v, b, j, F1, F2, F3)
-            terms[Cv, j - 1] += coriolis
-            total += terms[Cv, j - 1]
+            coriolis += element(terms, Cv, j - 1)
+            set_element(terms, Cv, j - 1, coriolis)
+            total += coriolis
 
     # The whole robot is the composite body of the ground.                        [G (7)]
-    write_row3(terms, com, 0, sub(scale(per_mass, h), origin))
-    total += terms[com, 0] + terms[com, 1] + terms[com, 2]
-    return math.isfinite(total)
+    x, y, z = sub(scale(per_mass, h), origin)
+    set_element(terms, com, 0, x)
+    set_element(terms, com, 1, y)
+    set_element(terms, com, 2, z)
+    return finite(total + x + y + z)
+
+
+@kernel
+def composite_bodies(robot, screws, q, v, terms):
+    """Do the `composite_recursion`, and return whether all is finite."""
+    return composite_recursion(robot, screws, q, v, terms)
 
 
 @kernel
@@ -170,7 +185,7 @@ def mass_matrix(robot, screws, q, M):
     for j in range(count(robot) - 1, 0, -1):
         b = place(j)
         F2 = load6(robot, b, F2_)
-        M[j - 1, j - 1] = dot6(load6(robot, b, S_), F2) + load(robot, b, ARMATURE)
+        M[j - 1, j - 1] = dot6(load6(robot, b, S_), F2) + constant(robot, b, ARMATURE)
         total += M[j - 1, j - 1]
         b = parent(robot, b)
         while b > 0:

@@ -17,9 +17,9 @@ Garofalo et al. (25).
 
 import math
 
-from rbd_ros.kernels.bodies import (add_columns, BLOCK, count, end, fits, GRAVITY, GROUND, LANES,
-                                    load3, load33, load6, load_inertia, number, parent, place,
-                                    SCRATCH, store3, store33, store6)
+from rbd_ros.kernels.bodies import (add_columns, BLOCK, constant3, count, end, fits, GRAVITY,
+                                    GROUND, LANES, load3, load33, load6, load_inertia, number,
+                                    parent, place, SCRATCH, store3, store33, store6)
 from rbd_ros.kernels.compiled import kernel
 from rbd_ros.kernels.vectors import (ad, add, add6, dot, dot6, inertia_rate, inertia_times,
                                      velocity_inertia, velocity_times, velocity_transposed_times)
@@ -63,7 +63,7 @@ def composite_rates(robot, screws, q, v, a, terms):
             store3(robot, b, PDOT_, add(p_by_turning, p_by_rate))
 
     # Leaves to root: composite bodies, and with each the entries of the matrices.
-    gravity, total = load3(robot, GROUND, GRAVITY), 0.0
+    gravity, total = constant3(robot, GROUND, GRAVITY), 0.0
     for j in range(nv, 0, -1):
         b = place(j)
         S, S_rate, S_second = load6(robot, b, S_), load6(robot, b, SDOT_), load6(robot, b, SDDOT_)

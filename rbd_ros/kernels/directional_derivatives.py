@@ -30,10 +30,11 @@ import math
 import numpy as np
 from rbd_ros.kernels.articulated_bodies import (articulated_bodies, articulated_bodies_at_rest,
                                                 prescribe_none, take_what_is_given)
-from rbd_ros.kernels.bodies import (ARMATURE, BLOCK, count, end, fits, GRAVITY, GROUND, INERTIA,
-                                    joint_motion, LANES, load, load3, load33, load6, load_inertia,
-                                    parent, place, place_in_parents, project, R_, r_, SCRATCH,
-                                    slides, store, store3, store6, WRENCH)
+from rbd_ros.kernels.bodies import (ARMATURE, BLOCK, constant, constant3, constant_inertia, count,
+                                    end, fits, GRAVITY, GROUND, INERTIA, joint_motion, LANES,
+                                    load3, load33, load6, load_inertia, parent, place,
+                                    place_in_parents, project, R_, r_, SCRATCH, slides, store,
+                                    store3, store6, WRENCH)
 from rbd_ros.kernels.compiled import helper, kernel
 from rbd_ros.kernels.vectors import (acceleration_of_points, add, add6, add_cross, add_to_parent,
                                      cross, inertial_force, row3, scale, sub6, to_child, unrotate)
@@ -106,7 +107,7 @@ def inverse_dynamics_change(robot, screws, q, v, a, dq, dv, da, changes, turning
         write_changes(robot, changes)
     store3(robot, GROUND, OMEGA_, zero)
     store3(robot, GROUND, ALPHA_, zero)
-    store3(robot, GROUND, a_, scale(-1.0, load3(robot, GROUND, GRAVITY)))
+    store3(robot, GROUND, a_, scale(-1.0, constant3(robot, GROUND, GRAVITY)))
     store3(robot, GROUND, DOMEGA_, zero)
     store3(robot, GROUND, DALPHA_, zero)
     store3(robot, GROUND, da_, zero)
@@ -155,7 +156,7 @@ def inverse_dynamics_change(robot, screws, q, v, a, dq, dv, da, changes, turning
     # The force on each body alone.
     for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
-            G, of_origin = load_inertia(robot, b, INERTIA), load3(robot, b, a_)
+            G, of_origin = constant_inertia(robot, b, INERTIA), load3(robot, b, a_)
             omega = load3(robot, b, OMEGA_)
             A = acceleration_of_points(omega, load3(robot, b, ALPHA_))
             dA = acceleration_of_points_change(omega, load3(robot, b, DOMEGA_),
@@ -177,7 +178,7 @@ def inverse_dynamics_change(robot, screws, q, v, a, dq, dv, da, changes, turning
         up = parent(robot, b)
         R, r = load33(robot, b, R_), load3(robot, b, r_)
         F, dF = load6(robot, b, F_), load6(robot, b, DF_)
-        dtau[i - 1] = project(robot, screws, b, dF) + load(robot, b, ARMATURE) * da[i - 1]
+        dtau[i - 1] = project(robot, screws, b, dF) + constant(robot, b, ARMATURE) * da[i - 1]
         total += dtau[i - 1] + (dq[i - 1] + dv[i - 1] + da[i - 1])
         turned, moved = load6(robot, b, DH_)
         moment, force = F

@@ -25,8 +25,8 @@ Garofalo et al. (28)-(33); Vlasblom (1.13), (2.3), (2.13), (2.21).
 
 import math
 
-from rbd_ros.kernels.bodies import (count, fits, follows, has_quaternion, joint_pose, load, load6,
-                                    number, parent, place, Q, SCRATCH, store6, turn_screws)
+from rbd_ros.kernels.bodies import (constant, count, fits, follows, has_quaternion, joint_pose,
+                                    load6, number, parent, place, Q, SCRATCH, store6, turn_screws)
 from rbd_ros.kernels.compiled import helper, kernel
 from rbd_ros.kernels.link_poses import write_pose
 from rbd_ros.kernels.vectors import (ad, add, add6, cross, rotate, row3, row33, scale, scale6,
@@ -54,7 +54,7 @@ def zero_if_valid(robot, screws, q):
         for i in range(1, count(robot)):
             b = place(i)
             if has_quaternion(robot, screws, b):
-                k = int(load(robot, b, Q))
+                k = int(constant(robot, b, Q))
                 total += 0.0 / (q[k] * q[k] + q[k + 1] * q[k + 1] + q[k + 2] * q[k + 2]
                                 + q[k + 3] * q[k + 3])
     return total

@@ -13,13 +13,12 @@ G dV/dt - ad_V^T G V. The velocity v of the origin is then needed nowhere.
 
 """
 
-import math
-
-from rbd_ros.kernels.bodies import (ARMATURE, BLOCK, count, cross_joint, end, fits, GRAVITY,
-                                    GROUND, INERTIA, joint_motion, LANES, load, load3, load33,
-                                    load6, load_inertia, parent, place, place_in_parents, project,
-                                    R_, r_, SCRATCH, slides, store3, store6, WRENCH)
+from rbd_ros.kernels.bodies import (ARMATURE, BLOCK, constant, constant3, constant_inertia, count,
+                                    cross_joint, end, fits, GRAVITY, GROUND, INERTIA, joint_motion,
+                                    LANES, load3, load33, load6, parent, place, place_in_parents,
+                                    project, R_, r_, SCRATCH, slides, store3, store6, WRENCH)
 from rbd_ros.kernels.compiled import helper, kernel
+from rbd_ros.kernels.lanes import entry, finite, set_entry, work_of
 from rbd_ros.kernels.vectors import (acceleration_of_points, add, add_cross, add_to_parent, cross,
                                      inertial_force, scale, sub6, unrotate)
 
@@ -39,11 +38,11 @@ def recursion(robot, screws, q, v, a):
     if not (fits(robot, q, v) and fits(robot, q, a)):
         return False
     zero = (0.0, 0.0, 0.0)
-    n, tau = count(robot), robot[end(robot):]
+    n, tau = count(robot), work_of(robot)[end(robot):]
     place_in_parents(robot, screws, q)
     store3(robot, GROUND, OMEGA_, zero)
     store3(robot, GROUND, ALPHA_, zero)
-    store3(robot, GROUND, a_, scale(-1.0, load3(robot, GROUND, GRAVITY)))
+    store3(robot, GROUND, a_, scale(-1.0, constant3(robot, GROUND, GRAVITY)))
     # Root to leaves: the motion of each body.
     for i in range(1, n):
         b = place(i)
@@ -70,7 +69,7 @@ def recursion(robot, screws, q, v, a):
     # The force on each body alone.
     for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
-            G, of_origin = load_inertia(robot, b, INERTIA), load3(robot, b, a_)
+            G, of_origin = constant_inertia(robot, b, INERTIA), load3(robot, b, a_)
             if v is None:
                 F = (cross(G[1], of_origin), scale(G[2], of_origin))
             else:
@@ -85,14 +84,14 @@ def recursion(robot, screws, q, v, a):
         F = load6(robot, b, F_)
         torque = project(robot, screws, b, F)
         if a is not None:
-            torque += load(robot, b, ARMATURE) * a[i - 1]
-        tau[i - 1] = torque
+            torque += constant(robot, b, ARMATURE) * entry(a, i - 1)
+        set_entry(tau, i - 1, torque)
         total += torque
         store6(robot, up, F_, add_to_parent(load6(robot, up, F_), load33(robot, b, R_),
                                             load3(robot, b, r_), F))
     # A position that is not finite may show only in the moment on the ground.
     moment = load3(robot, GROUND, F_)
-    return math.isfinite(total + moment[0] + moment[1] + moment[2])
+    return finite(total + moment[0] + moment[1] + moment[2])
 
 
 # Two kernels: passing None from Python would take longer than all the rest.

@@ -27,10 +27,10 @@ import math
 import numpy as np
 from rbd_ros.kernels.articulated_bodies import (articulated_bodies, prescribe_none,
                                                 take_what_is_given)
-from rbd_ros.kernels.bodies import (add_columns, ARMATURE, BLOCK, count, end, fits, follows,
-                                    LANES, load, load3, load33, load6, load_inertia, load_integer,
-                                    number, parent, place, PRESCRIBED, R_, r_, SCRATCH, store,
-                                    store6, WRENCH)
+from rbd_ros.kernels.bodies import (add_columns, ARMATURE, BLOCK, constant, count, end, fits,
+                                    follows, LANES, load, load3, load33, load6, load_inertia,
+                                    load_integer, number, parent, place, PRESCRIBED, R_, r_,
+                                    SCRATCH, store, store6, WRENCH)
 from rbd_ros.kernels.compiled import helper, kernel
 from rbd_ros.kernels.vectors import (ad, ad_transposed, add6, dot, dot6, inertia_times, scale,
                                      scale6, sub6, to_parent, velocity_times,
@@ -91,7 +91,7 @@ def inverse_dynamics_derivatives(robot, screws, q, v, a, derivatives):
         one, two, three = j - 1, nv + j - 1, 2 * nv + j - 1
         derivatives[j - 1, one] = dot6(S, by_q)
         derivatives[j - 1, two] = dot6(S, by_v)
-        derivatives[j - 1, three] = dot6(S, by_a) + load(robot, b, ARMATURE)
+        derivatives[j - 1, three] = dot6(S, by_a) + constant(robot, b, ARMATURE)
         total += derivatives[j - 1, one] + derivatives[j - 1, two] + derivatives[j - 1, three]
         F = load6(robot, b, F_)
         total += dot6(S, F)

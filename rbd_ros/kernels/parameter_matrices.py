@@ -16,8 +16,8 @@ products x^T G y, and ``links`` are as in `rbd_ros.kernels.regressors`. Garofalo
 
 import math
 
-from rbd_ros.kernels.bodies import (fits, GRAVITY, GROUND, load3, load6, number, parent, SCRATCH,
-                                    store6)
+from rbd_ros.kernels.bodies import (constant3, fits, GRAVITY, GROUND, load6, number, parent,
+                                    SCRATCH, store6)
 from rbd_ros.kernels.compiled import long_kernel
 from rbd_ros.kernels.regressors import entries, link_pose
 from rbd_ros.kernels.vectors import ad, scale, scale6, sub6, to_child, unrotate
@@ -41,7 +41,7 @@ def parameter_matrices(robot, screws, q, v, links, h, M, C, g):
     if not fits(robot, q, v):
         return False
     move_bodies(robot, screws, q, v, None, None)
-    gravity, total = load3(robot, GROUND, GRAVITY), 0.0
+    gravity, total = constant3(robot, GROUND, GRAVITY), 0.0
     for k in range(len(links)):
         body, R, r = link_pose(robot, links, k)
         V = to_child(R, r, load6(robot, body, V_))

@@ -40,8 +40,8 @@ not carry the body are not written: they must be zero already.
 
 import math
 
-from rbd_ros.kernels.bodies import (count, fits, GRAVITY, GROUND, load3, load33, load6, number,
-                                    parent, place, R_, r_, store6)
+from rbd_ros.kernels.bodies import (constant3, count, fits, GRAVITY, GROUND, load3, load33, load6,
+                                    number, parent, place, R_, r_, store6)
 from rbd_ros.kernels.compiled import helper, long_kernel
 from rbd_ros.kernels.vectors import (ad, add, add6, compose, cross, dot, row33, scale, scale6, sub,
                                      sub6, to_child, unrotate, write_row3)
@@ -210,7 +210,7 @@ def energy_columns(robot, screws, q, v, links, rows):
     if not fits(robot, q, v):
         return False
     origin = move_bodies(robot, screws, q, v, None, None)
-    up, total = scale(-1.0, load3(robot, GROUND, GRAVITY)), 0.0
+    up, total = scale(-1.0, constant3(robot, GROUND, GRAVITY)), 0.0
     for k in range(len(links)):
         b, R, r = link_pose(robot, links, k)
         V = to_child(R, r, load6(robot, b, V_))

@@ -10,12 +10,13 @@ these.
 
 """
 
-from rbd_ros.kernels.bodies import (add_columns, BLOCK, count, end, follows, GRAVITY, GROUND,
-                                    INERTIA, is_free, is_screw, LANES, load3, load33, load6,
-                                    load_inertia, parent, place, place_in_parents, R_, r_,
-                                    SCRATCH, store3, store33, store6, store_inertia,
-                                    turned_column, turned_joint_motion)
+from rbd_ros.kernels.bodies import (add_columns, BLOCK, constant3, constant_inertia, count, end,
+                                    follows, GRAVITY, GROUND, INERTIA, is_free, is_screw, LANES,
+                                    load3, load33, load6, parent, place, place_in_parents, R_, r_,
+                                    SCRATCH, store3, store33, store6, store_inertia, turned_column,
+                                    turned_joint_motion)
 from rbd_ros.kernels.compiled import helper
+from rbd_ros.kernels.lanes import entry
 from rbd_ros.kernels.vectors import (ad, add6, add_cross, add_rotated, compose,
                                      inertia_from_child, inertia_times, scale, scale6,
                                      velocity_inertia, velocity_times, velocity_transposed_times)
@@ -75,7 +76,7 @@ def world_column(robot, screws, b, R, r):
 def world_joint_motion(robot, screws, i, R, r, S, v):
     """Return `turned_joint_motion` about the world's origin, of a body at r."""
     if is_screw(robot, screws, place(i)):
-        return scale6(v[i - 1], S)
+        return scale6(entry(v, i - 1), S)
     turn, slide = turned_joint_motion(robot, screws, i, R, S, v)
     return (turn, add_cross(slide, r, turn))
 
@@ -83,7 +84,7 @@ def world_joint_motion(robot, screws, i, R, r, S, v):
 @helper
 def against_gravity(robot):
     """Return the acceleration of the ground that is equivalent to gravity."""
-    return ((0.0, 0.0, 0.0), scale(-1.0, load3(robot, GROUND, GRAVITY)))
+    return ((0.0, 0.0, 0.0), scale(-1.0, constant3(robot, GROUND, GRAVITY)))
 
 
 @helper
@@ -131,7 +132,7 @@ def copy_from_carriers(robot, screws, motion, k):
 def world_inertia(robot, b):
     """Return the inertia of a body in the axes of the world and about its origin."""
     return inertia_from_child(load33(robot, b, R_), load3(robot, b, r_),
-                              load_inertia(robot, b, INERTIA))
+                              constant_inertia(robot, b, INERTIA))
 
 
 @helper

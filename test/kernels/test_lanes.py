@@ -1,0 +1,119 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers of several states side by side, against NumPy."""
+
+import numba
+import numpy as np
+import pytest
+from rbd_ros.kernels.lanes import (constants_of, element, entry, exceeds, finite, load_column,
+                                   reciprocal, set_element, set_entry, WIDTH, work_of)
+
+needs_compiler = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason='lanes are compiled')
+
+
+def compiled(function):
+    """Compile a function as kernels are, without reordering of sums."""
+    return numba.njit(function)
+
+
+@compiled
+def arithmetic(x, y, s, found):
+    """Write what operators make of two rows of lanes and a number."""
+    a, b = entry(x, 0), entry(y, 0)
+    set_entry(found, 0, a + b)
+    set_entry(found, 1, a - b)
+    set_entry(found, 2, a * b)
+    set_entry(found, 3, a / b)
+    set_entry(found, 4, -a)
+    set_entry(found, 5, s - a)
+    set_entry(found, 6, a / s)
+    set_entry(found, 7, 2 * a)
+    set_entry(found, 8, s)
+    total = 0.0
+    for k in range(3):
+        total += a * k
+        total -= b
+    set_entry(found, 9, total)
+    set_entry(found, 10, reciprocal(b))
+
+
+@pytest.fixture
+def rows():
+    """Return two rows of lanes."""
+    return np.random.default_rng(1).normal(size=(2, 1, WIDTH))
+
+
+@needs_compiler
+def test_operators_work_lane_by_lane(rows):
+    (x, y), s, found = rows, 3.5, np.zeros((11, WIDTH))
+    arithmetic(x, y, s, found)
+    a, b = x[0], y[0]
+    expected = [a + b, a - b, a * b, a / b, -a, s - a, a / s, 2 * a, np.full(WIDTH, s),
+                3.0 * a - 3.0 * b, np.where(b > 0.0, 1.0 / b, 0.0)]
+    # Sums of six terms, and a division that may be one by multiplication: rounding.
+    np.testing.assert_allclose(found, expected, rtol=1e-15, atol=1e-15)
+
+
+@needs_compiler
+@pytest.mark.parametrize('lane', range(WIDTH))
+@pytest.mark.parametrize('bad', [np.nan, np.inf, -np.inf])
+def test_one_lane_that_is_not_finite_is_seen(rows, lane, bad):
+    check = compiled(lambda x: finite(entry(x, 0)))
+    assert check(rows[0])
+    rows[0, 0, lane] = bad
+    assert not check(rows[0])
+
+
+@needs_compiler
+@pytest.mark.parametrize('lane', range(WIDTH))
+@pytest.mark.parametrize('low', [1.0, 0.5, np.nan])
+def test_one_lane_that_is_not_larger_is_seen(lane, low):
+    check = compiled(lambda x, y: exceeds(entry(x, 0), entry(y, 0)))
+    x, y = np.full((1, WIDTH), 2.0), np.full((1, WIDTH), 1.0)
+    assert check(x, y)
+    x[0, lane] = low
+    assert not check(x, y)
+
+
+@compiled
+def copy_matrix(x, to):
+    """Copy a matrix of lanes."""
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            set_element(to, i, j, element(x, i, j))
+
+
+@needs_compiler
+@pytest.mark.parametrize('shape', [(3, 4, WIDTH), (3, 4)])
+def test_entries_of_matrices_are_where_they_belong(shape):
+    x, to = np.random.default_rng(2).normal(size=shape), np.zeros(shape)
+    copy_matrix(x, to)
+    assert np.array_equal(x, to)
+
+
+@compiled
+def columns(X, first, to):
+    """Write all columns of the rows from the first on."""
+    for i in range(X.shape[1]):
+        set_entry(to, i, load_column(X, first, i))
+
+
+@needs_compiler
+@pytest.mark.parametrize('count', [1, WIDTH - 1, WIDTH, 3 * WIDTH])
+def test_rows_become_lanes_and_the_last_fills_those_that_are_left(count):
+    X, to = np.random.default_rng(3).normal(size=(count, 5)), np.zeros((5, WIDTH))
+    for first in range(count):
+        columns(X, first, to)
+        expected = X[np.minimum(first + np.arange(WIDTH), count - 1)].T
+        assert np.array_equal(to, expected)
+
+
+@needs_compiler
+def test_a_robot_is_one_table_or_a_pair():
+    @compiled
+    def first_entries(robot):
+        return constants_of(robot)[0], work_of(robot).size
+
+    one, other = np.array([1.0]), np.zeros((5, WIDTH))
+    assert first_entries(one) == (1.0, 1)
+    assert first_entries((one, other)) == (1.0, 5 * WIDTH)
