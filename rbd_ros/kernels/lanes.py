@@ -35,8 +35,13 @@ def register_width():
     return 8 if features.get('avx512f') else 4 if features.get('avx') else 2
 
 
+def vector_of(width):
+    """Return LLVM's type of so many floats."""
+    return ir.VectorType(ir.DoubleType(), width)
+
+
 WIDTH = register_width()
-VECTOR = ir.VectorType(ir.DoubleType(), WIDTH)
+VECTOR = vector_of(WIDTH)
 
 
 class Lanes(types.Type):

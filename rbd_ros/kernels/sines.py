@@ -19,10 +19,12 @@ import numba
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 import numpy as np
-from rbd_ros.kernels.lanes import VECTOR, WIDTH
+from rbd_ros.kernels.lanes import vector_of, WIDTH
 
 # How libmvec names its functions for registers of that many numbers.
 PREFIXES = {4: '_ZGVdN4v_', 8: '_ZGVeN8v_'}
+# Of one state there are few angles: longer registers, which are slower at first, don't pay.
+OF_ONE_STATE = min(WIDTH, 4)
 
 
 def has_vector_library():
@@ -40,14 +42,15 @@ def has_vector_library():
 VECTOR_LIBRARY = has_vector_library()
 
 
-def of_lanes(builder, name, angles):
-    """Return the cosines or sines of as many angles as a register holds."""
+def of_register(builder, name, angles):
+    """Return the cosines or sines of the angles in a register."""
+    width = angles.type.count
     if VECTOR_LIBRARY:
         function = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(VECTOR, [VECTOR]), PREFIXES[WIDTH] + name)
+            builder.module, ir.FunctionType(angles.type, [angles.type]), PREFIXES[width] + name)
         return builder.call(function, [angles])
     found, function = angles, builder.module.declare_intrinsic(f'llvm.{name}', [ir.DoubleType()])
-    for lane in range(WIDTH):
+    for lane in range(width):
         place = ir.Constant(ir.IntType(32), lane)
         found = builder.insert_element(
             found, builder.call(function, [builder.extract_element(angles, place)]), place)
@@ -66,18 +69,19 @@ else:
         """Replace angles, a multiple of eight, by their cosines; their sines come behind."""
         def generate(context, builder, signature, arguments):
             view = context.make_array(array)(context, builder, arguments[0])
-            step = ir.Constant(arguments[2].type, WIDTH)
             first, count = arguments[1:]
+            step = ir.Constant(count.type, OF_ONE_STATE)
             if array.ndim == 2:
+                step = ir.Constant(count.type, WIDTH)
                 first, count = builder.mul(first, step), builder.mul(count, step)
             zero = ir.Constant(step.type, 0)
             with cgutils.for_range_slice(builder, zero, count, step) as (k, _):
                 place = builder.gep(view.data, [builder.add(first, k)])
-                places = [builder.bitcast(x, VECTOR.as_pointer())
+                places = [builder.bitcast(x, vector_of(step.constant).as_pointer())
                           for x in (place, builder.gep(place, [count]))]
                 angles = builder.load(places[0], align=8)
                 for name, where in zip(('cos', 'sin'), places):
-                    builder.store(of_lanes(builder, name, angles), where, align=8)
+                    builder.store(of_register(builder, name, angles), where, align=8)
             return context.get_dummy_value()
 
         return types.void(array, types.intp, types.intp), generate
