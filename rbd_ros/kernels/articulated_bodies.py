@@ -15,12 +15,13 @@ joints. The bias B is the force for VDOT_, and the eta of Kim's table vanishes.
 
 from rbd_ros.kernels.bodies import (ARMATURE, BLOCK, constant, constant3, constant_inertia, count,
                                     end, fits, GRAVITY, GROUND, INERTIA, LANES, load, load3,
-                                    load33, load6, load_symmetric, parent, place, place_in_parents,
+                                    load33, load6, load_symmetric, parent, place, place_in_parent,
+                                    place_in_parents,
                                     PRESCRIBED, R_, r_, SCRATCH, SLIDE, store, store3, store33,
                                     store6, store_symmetric, TURN, turned_column,
                                     turned_joint_motion, WRENCH)
 from rbd_ros.kernels.compiled import helper, kernel
-from rbd_ros.kernels.lanes import entry, exceeds, finite, set_entry
+from rbd_ros.kernels.lanes import entry, exceeds, finite, set_entry, side_by_side
 from rbd_ros.kernels.vectors import (ad, ad_transposed, add, add6, add_cross, compose, cross, dot,
                                      dot6, inertia_times, rotate, scale, scale6, shift,
                                      shift_force, sub, sub6, symmetric_times, symmetric_turned,
@@ -142,6 +143,47 @@ def articulated_to_parent(r, I_A):
 
 
 @helper
+def move_body(robot, screws, i, v):
+    """
+    Write how body i moves while the joints do not accelerate: R_, r_, S_, V_ and VDOT_.
+
+    Its pose in its parent is known already; r_ becomes the way from the parent's origin.
+
+    """
+    b = place(i)
+    up = parent(robot, b)
+    R_p = load33(robot, up, R_)
+    R, r = compose(R_p, load33(robot, b, R_)), rotate(R_p, load3(robot, b, r_))
+    S = turned_column(robot, screws, b, R)
+    store33(robot, b, R_, R)
+    store3(robot, b, r_, r)
+    store6(robot, b, S_, S)
+    if v is not None:
+        Sv = turned_joint_motion(robot, screws, i, R, S, v)
+        V = add6(shift(r, load6(robot, up, V_)), Sv)
+        store6(robot, b, V_, V)
+        store6(robot, b, VDOT_, add6(shift(r, load6(robot, up, VDOT_)), ad(V, Sv)))
+
+
+@helper
+def begin_body(robot, b, v):
+    """Write the inertia of a body alone, its traces, and the force that moves it so: I_ and B_."""
+    R = load33(robot, b, R_)
+    sigma, h, m = constant_inertia(robot, b, INERTIA)
+    G = (symmetric_turned(R, sigma), rotate(R, h), m)
+    store_articulated(robot, b, articulated_from_rigid(G))
+    store(robot, b, TRACES_, 2.0 * (sigma[0] + sigma[1] + sigma[2]))
+    store(robot, b, TRACES_ + 1, 3.0 * m)
+    if v is None:
+        store6(robot, b, B_, ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0)))
+    else:
+        V, Vdot = load6(robot, b, V_), load6(robot, b, VDOT_)
+        moment, force = load6(robot, b, WRENCH)
+        F = sub6(inertia_times(G, Vdot), ad_transposed(V, inertia_times(G, V)))
+        store6(robot, b, B_, sub6(F, (rotate(R, moment), rotate(R, force))))
+
+
+@helper
 def recursion(robot, screws, q, v, a, tau):
     """
     Complete the accelerations a and the torques tau.
@@ -158,42 +200,24 @@ def recursion(robot, screws, q, v, a, tau):
         return False
     n = count(robot)
     zero = (0.0, 0.0, 0.0)
-    place_in_parents(robot, screws, q)
-    place_ground(robot, zero)
     store6(robot, GROUND, V_, (zero, zero))
     store6(robot, GROUND, VDOT_, (zero, scale(-1.0, constant3(robot, GROUND, GRAVITY))))
-    # Root to leaves: rotation, way from the parent's origin, column of the joint, twist and its
-    # rate while the joints do not accelerate.
-    for i in range(1, n):
-        b = place(i)
-        up = parent(robot, b)
-        R_p = load33(robot, up, R_)
-        R, r = compose(R_p, load33(robot, b, R_)), rotate(R_p, load3(robot, b, r_))
-        S = turned_column(robot, screws, b, R)
-        store33(robot, b, R_, R)
-        store3(robot, b, r_, r)
-        store6(robot, b, S_, S)
-        if v is not None:
-            Sv = turned_joint_motion(robot, screws, i, R, S, v)
-            V = add6(shift(r, load6(robot, up, V_)), Sv)
-            store6(robot, b, V_, V)
-            store6(robot, b, VDOT_, add6(shift(r, load6(robot, up, VDOT_)), ad(V, Sv)))
-    # Each body alone: its inertia, and the force that moves it so.
-    for block in range(0, end(robot), BLOCK):
-        for b in range(block, block + LANES):
-            R = load33(robot, b, R_)
-            sigma, h, m = constant_inertia(robot, b, INERTIA)
-            G = (symmetric_turned(R, sigma), rotate(R, h), m)
-            store_articulated(robot, b, articulated_from_rigid(G))
-            store(robot, b, TRACES_, 2.0 * (sigma[0] + sigma[1] + sigma[2]))
-            store(robot, b, TRACES_ + 1, 3.0 * m)
-            F = (zero, zero)
-            if v is not None:
-                V, Vdot = load6(robot, b, V_), load6(robot, b, VDOT_)
-                moment, force = load6(robot, b, WRENCH)
-                F = sub6(inertia_times(G, Vdot), ad_transposed(V, inertia_times(G, V)))
-                F = sub6(F, (rotate(R, moment), rotate(R, force)))
-            store6(robot, b, B_, F)
+    # Root to leaves: how each body moves, and what it is alone. Of one state, steps in which no
+    # body needs another are done for several bodies at once.
+    if side_by_side(robot):
+        place_ground(robot, zero)
+        for i in range(1, n):
+            place_in_parent(robot, screws, i, q)
+            move_body(robot, screws, i, v)
+            begin_body(robot, place(i), v)
+    else:
+        place_in_parents(robot, screws, q)
+        place_ground(robot, zero)
+        for i in range(1, n):
+            move_body(robot, screws, i, v)
+        for block in range(0, end(robot), BLOCK):
+            for b in range(block, block + LANES):
+                begin_body(robot, b, v)
     # Leaves to root: articulated inertia I and bias B, and their effect on the parent.
     for i in range(n - 1, 0, -1):
         b = place(i)

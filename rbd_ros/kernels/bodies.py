@@ -27,8 +27,8 @@ behind the blocks there is room for the torques of inverse dynamics, one per vel
 The compiler turns the second form, for steps in which no body needs another, into instructions
 that compute several bodies at once. Unused lanes of the last block are zero.
 
-Where several states are computed side by side, `robot` is a pair: this table, of which only what is
-`constant` is read, and one of the same layout with lanes of states in place of floats, see
+Where several states are computed side by side, `robot` is a pair: this table, of which only what
+is `constant` is read, and one of the same layout with lanes of states in place of floats, see
 `rbd_ros.kernels.lanes`. The recursions are the same.
 
 """
@@ -36,7 +36,7 @@ Where several states are computed side by side, `robot` is a pair: this table, o
 import numpy as np
 from rbd_ros.kernels.compiled import helper
 from rbd_ros.kernels.lanes import constants_of, entry, set_entry, work_of
-from rbd_ros.kernels.sines import cosines_and_sines
+from rbd_ros.kernels.sines import cosine_and_sine, cosines_and_sines
 from rbd_ros.kernels.vectors import (add, add_rotated, compose, cross, quaternion_rotation, rotate,
                                      scale, scale6, turn_z)
 
@@ -315,11 +315,17 @@ def turn_screws(robot, screws, body, q):
 
 
 @helper
+def moved_by_screw(robot, b, c, s, slid):
+    """Return the pose (R, r) in the parent's frame of a body that has turned and slid."""
+    R = constant33(robot, b, ROTATION)
+    return turn_z(R, c, s), add(constant3(robot, b, POSITION), scale(slid, R[2]))
+
+
+@helper
 def screw_pose(robot, b):
     """Return the pose (R, r) in the parent's frame of a body that a screw has moved."""
-    R = constant33(robot, b, ROTATION)
-    r = add(constant3(robot, b, POSITION), scale(load(robot, b, SLID_), R[2]))
-    return turn_z(R, load(robot, b, COS_), load(robot, b, SIN_)), r
+    return moved_by_screw(robot, b, load(robot, b, COS_), load(robot, b, SIN_),
+                          load(robot, b, SLID_))
 
 
 @helper
@@ -334,6 +340,19 @@ def joint_pose(robot, screws, i, q):
         r = add_rotated(r, R, (entry(q, k + 4), entry(q, k + 5), entry(q, k + 6)))
     turn = quaternion_rotation(entry(q, k), entry(q, k + 1), entry(q, k + 2), entry(q, k + 3))
     return compose(R, turn), r
+
+
+@helper
+def place_in_parent(robot, screws, i, q):
+    """Write the pose of one body in its parent's frame to the columns R_ and r_."""
+    b = place(i)
+    angle, slid = screw_motion(robot, screws, i, q)
+    c, s = cosine_and_sine(angle)
+    R, r = moved_by_screw(robot, b, c, s, slid)
+    if has_quaternion(robot, screws, b):
+        R, r = joint_pose(robot, screws, i, q)
+    store33(robot, b, R_, R)
+    store3(robot, b, r_, r)
 
 
 @helper

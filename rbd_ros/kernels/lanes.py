@@ -211,6 +211,11 @@ def work_of(robot):
     return robot[1] if isinstance(robot, tuple) else robot
 
 
+def side_by_side(robot):
+    """Return whether several states are computed at once."""
+    return isinstance(robot, tuple)
+
+
 def entry(x, i):
     """Return entry i of a vector."""
     return x[i]
@@ -269,6 +274,13 @@ def part_of_robot(function, k):
 
 part_of_robot(constants_of, 0)
 part_of_robot(work_of, 1)
+
+
+@overload(side_by_side)
+def _side_by_side(robot):
+    if isinstance(robot, types.BaseTuple):
+        return lambda robot: True
+    return lambda robot: False
 
 
 @overload(entry)

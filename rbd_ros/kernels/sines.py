@@ -12,14 +12,15 @@ What breaks it: another processor, another C library. Results then differ in the
 
 """
 
+import math
 import platform
 
 from llvmlite import binding, ir
 import numba
 from numba.core import cgutils, types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 import numpy as np
-from rbd_ros.kernels.lanes import vector_of, WIDTH
+from rbd_ros.kernels.lanes import Lanes, lanes, vector_of, WIDTH
 
 # How libmvec names its functions for registers of that many numbers.
 PREFIXES = {4: '_ZGVdN4v_', 8: '_ZGVeN8v_'}
@@ -85,3 +86,26 @@ else:
             return context.get_dummy_value()
 
         return types.void(array, types.intp, types.intp), generate
+
+
+def cosine_and_sine(angle):
+    """Return the cosine and the sine of an angle, of rows of lanes lane by lane."""
+    return np.cos(angle), np.sin(angle)
+
+
+@intrinsic
+def of_lanes(typing_context, angles):
+    """Return cosines and sines of lanes."""
+    pair = types.UniTuple(lanes, 2)
+
+    def generate(context, builder, signature, arguments):
+        return context.make_tuple(builder, pair, [
+            of_register(builder, name, arguments[0]) for name in ('cos', 'sin')])
+    return pair(lanes), generate
+
+
+@overload(cosine_and_sine)
+def _cosine_and_sine(angle):
+    if isinstance(angle, Lanes):
+        return lambda angle: of_lanes(angle)
+    return lambda angle: (math.cos(angle), math.sin(angle))
