@@ -14,8 +14,8 @@ from rbd_ros.kernels.compiled import prepare
 from rbd_ros.kernels.directional_derivatives import hybrid_dynamics_change, inverse_dynamics_change
 from rbd_ros.kernels.mimics import dense_hybrid_dynamics, expand
 from rbd_ros.validation import mask, Wrenches
-from rbd_ros.workspace.body_changes import (body_changes, check_direction, leaves_bodies,
-                                             NOTHING)
+from rbd_ros.workspace.body_changes import (
+    body_changes, check_direction, leaves_bodies, NOTHING)
 from rbd_ros.workspace.dynamics import (DynamicsMethods, factor, is_mask, model_terms,
                                         none_prescribed)
 from rbd_ros.workspace.kernel_interface import KernelInterface, mimic_table, NOT_A_VECTOR
