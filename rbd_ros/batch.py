@@ -70,7 +70,7 @@ def inverse_dynamics(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, A: npt.Ar
     Q = rows(model, 'Q', Q, positions=True, finite=False)
     Tau = np.zeros((len(Q), model.nv))
     _compute(model, inverse_dynamics_states, {'Q': Q, 'V': V, 'A': A},
-             lambda workspace: workspace._kept(lanes)[:4], [Tau], [Tau],
+             lambda workspace: workspace._kept(_lanes)[:4], [Tau], [Tau],
              lambda workspace, *state: [workspace.inverse_dynamics(*state)], threads, progress)
     return Tau
 
@@ -151,7 +151,7 @@ def hybrid_dynamics(
 
     def buffers(workspace: Workspace) -> tuple[np.ndarray, ...]:
         workspace.prescribe(prescribed)
-        return workspace._kept(lanes)
+        return workspace._kept(_lanes)
 
     _compute(model, hybrid_dynamics_states, states, buffers, [], [states['A'], states['Tau']],
              lambda workspace, *state: workspace.hybrid_dynamics(*state, prescribed), threads,
@@ -189,7 +189,7 @@ def all_terms(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, *, threads: int 
     terms = DynamicsTerms(*(np.moveaxis(part, -1, 0) for part in term_layout(model.nv).cut(
         np.moveaxis(blocks, 0, -1))))
     _compute(model, all_terms_states, {'Q': Q, 'V': V},
-             lambda workspace: (*workspace._kept(lanes)[:3], workspace._kept(lanes_of_terms)),
+             lambda workspace: (*workspace._kept(_lanes)[:3], workspace._kept(_lanes_of_terms)),
              [blocks], terms,
              lambda workspace, *state: workspace.all_terms(*state), threads, progress)
     return terms
@@ -398,14 +398,14 @@ def _compute(model: Model, kernel: Callable[..., Any], states: Mapping[str, npt.
             future.result()
 
 
-def lanes(workspace: Workspace) -> tuple[np.ndarray, ...]:
+def _lanes(workspace: Workspace) -> tuple[np.ndarray, ...]:
     """Return a table of bodies for states side by side, and buffers for q, v, a and tau."""
     model = workspace.model
     v, a, tau = np.zeros((3, model.nv, WIDTH))
     return np.zeros((len(workspace.robot), WIDTH)), np.zeros((model.nq, WIDTH)), v, a, tau
 
 
-def lanes_of_terms(workspace: Workspace) -> np.ndarray:
+def _lanes_of_terms(workspace: Workspace) -> np.ndarray:
     """Return a buffer for the terms of states side by side."""
     return np.zeros((*term_layout(workspace.model.nv).shape, WIDTH))
 
