@@ -36,9 +36,9 @@ help: ## list the targets
 setup: $(STAMPS)/package ## everything into .venv, from nothing
 	@echo "Ready: $(BIN)/dynamics_node, $(BIN)/simulated_robot, $(BIN)/mujoco_robot, and the library rbd_ros."
 
-demo: $(STAMPS)/package ## a simulated arm, held by its gravity torques; URDF=, ENGINE=own, HEADLESS=1
+demo: $(STAMPS)/package ## a simulated arm, held by its gravity torques; MODE=, URDF=, ENGINE=own, HEADLESS=1
 	@$(BIN)/python -m rbd_ros.ros.demo $(if $(URDF),--urdf "$(URDF)") \
-	$(if $(ENGINE),--engine "$(ENGINE)") $(if $(HEADLESS),--headless)
+	$(if $(MODE),--mode "$(MODE)") $(if $(ENGINE),--engine "$(ENGINE)") $(if $(HEADLESS),--headless)
 
 # Matrices are small: threads of BLAS would only get into each other's way.
 test: $(STAMPS)/package $(STAMPS)/test ## the tests; PYTEST_ARGS=

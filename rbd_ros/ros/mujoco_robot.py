@@ -13,10 +13,12 @@ if __name__ == '__main__':
 
 from typing import Any, ClassVar    # noqa: I100
 
+from geometry_msgs.msg import Wrench
 import numpy as np
 from rbd_ros import Model, StateError
 from rbd_ros.model.description import inertia_matrix
 from rbd_ros.mujoco_robot import Load, MujocoRobot
+from rbd_ros.ros import convert
 from rbd_ros.ros.simulated_robot import Engine, SimulatedRobot
 
 _PARAMETERS: dict[str, tuple[Any, ...]] = {
@@ -32,6 +34,8 @@ _PARAMETERS: dict[str, tuple[Any, ...]] = {
     'payload_com': ([0.0, 0.0, 0.0], 'Its centre of mass in the frame of the link, m.'),
     'payload_inertia': ([0.0] * 6, 'Its inertia about that centre, in the axes of the link: ixx, '
                         'iyy, izz, ixy, ixz, iyz, kg m^2; zeros: a point mass.'),
+    'push_link': ('', 'Link that the last wrench on ~/push acts on, at its origin, in the axes of '
+                  'the root link; empty: nothing pushes.'),
 }
 
 
@@ -40,7 +44,7 @@ class RobotInMujoco(SimulatedRobot):
     Moves the robot of a URDF as MuJoCo does, with noise, delay and a load that nobody knows.
 
     Everything else is as for `SimulatedRobot`; efforts in the joint states are those that act,
-    within the limits of the drives.
+    within the limits of the drives. A wrench on ~/push acts until the next one comes.
 
     """
 
@@ -56,7 +60,20 @@ class RobotInMujoco(SimulatedRobot):
                         inertia_matrix('payload_inertia', given['payload_inertia']))
         elif given['payload_mass']:
             raise StateError('payload_mass needs payload_link, the link that carries it')
-        return MujocoRobot(
+        robot = MujocoRobot(
             self._text, model, q, step=given['step'], delay=given['delay'], load=load,
             position_noise=given['position_noise'], velocity_noise=given['velocity_noise'],
             effort_noise=given['effort_noise'], seed=given['seed'])
+        if given['push_link']:
+            self._push_link = given['push_link']
+            robot.push(self._push_link, np.zeros(6))      # whether it is a link that moves
+            self.create_subscription(Wrench, '~/push', self._on_push, 10)
+        return robot
+
+    def _on_push(self, message: Wrench) -> None:
+        """Push the link from now on; ignore what is not finite."""
+        assert isinstance(self._engine, MujocoRobot)
+        try:
+            self._engine.push(self._push_link, convert.wrench(message))
+        except StateError as error:
+            self._log.error(f'push ignored: {error}', 'push')

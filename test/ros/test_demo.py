@@ -1,13 +1,30 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the demo chooses and prints."""
+"""What the demo chooses and refuses, and how it goes with real nodes."""
 
+from itertools import pairwise
+import re
+import signal
 import sys
 
+import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.ros.demo import chosen_engine, fixed
+from rbd_ros.ros.demo import adaptive, computed_torque, gravity, hybrid, impedance, motions
+from rbd_ros.ros.demo.__main__ import cast, main, STORIES
+from rbd_ros.ros.demo.robots import (
+    chosen_engine, DemoFailed, heavy_position, tip, too_weak, with_rotors)
+from rbd_ros.ros.demo.stage import Stage
+from rbd_ros.ros.demo.table import fixed
 from rbd_ros.ros.share_directory import share
+from robots import example_urdf, load_quietly
+
+# A mass of 1 kg on a rod of 1 m, which needs up to 9.81 N m about y.
+ROD = """<robot name="rod"><link name="base"/><link name="rod"><inertial><origin xyz="0 0 1"/>
+ <mass value="1"/><inertia ixx="1e-6" ixy="0" ixz="0" iyy="1e-6" iyz="0" izz="1e-6"/></inertial>
+ </link><joint name="hinge" type="revolute"><parent link="base"/><child link="rod"/>
+ <axis xyz="0 1 0"/><limit lower="-3" upper="3" effort="{effort}" velocity="10"/></joint>
+ </robot>"""
 
 
 @pytest.fixture
@@ -17,21 +34,107 @@ def robot():
     return text, rbd_ros.load_urdf_string(text)
 
 
+# -- What computes the motion. -------------------------------------------------------------------
+
 def test_the_demo_runs_in_mujoco_unless_told_otherwise(robot):
     pytest.importorskip('mujoco')
+    q = heavy_position(robot[1])
     for wanted in ('', 'mujoco'):
-        node, line = chosen_engine(wanted, *robot)
+        node, line = chosen_engine(wanted, *robot, q)
         assert node == 'mujoco_robot' and 'MuJoCo' in line and '\n' not in line
-    node, line = chosen_engine('own', *robot)
+    node, line = chosen_engine('own', *robot, q)
     assert node == 'simulated_robot' and 'MuJoCo' not in line
 
 
 def test_without_mujoco_it_says_which_extra_to_install(robot, monkeypatch):
     monkeypatch.setitem(sys.modules, 'mujoco', None)
-    node, line = chosen_engine('', *robot)
+    q = heavy_position(robot[1])
+    node, line = chosen_engine('', *robot, q)
     assert node == 'simulated_robot' and 'rbd_ros[sim]' in line
     with pytest.raises(rbd_ros.ModelError, match=r'rbd_ros\[sim\]'):
-        chosen_engine('mujoco', *robot)
+        chosen_engine('mujoco', *robot, q)
+
+
+def test_a_robot_that_mujoco_refuses_is_simulated_by_rbd_ros_which_says_why():
+    pytest.importorskip('mujoco')
+    path = example_urdf('hyq_no_sensors.urdf')
+    _, node, line = cast('gravity', path.read_text(), load_quietly(path), '')
+    assert node == 'simulated_robot' and 'MuJoCo refuses' in line
+    with pytest.raises(DemoFailed, match=r'MODE=adaptive needs MuJoCo.*MuJoCo refuses'):
+        cast('adaptive', path.read_text(), load_quietly(path), '')
+
+
+def test_the_hardest_pose_is_one_that_the_drives_can_hold():
+    strong, weak = (rbd_ros.load_urdf_string(ROD.format(effort=effort)) for effort in (100, 5))
+    assert abs(np.sin(heavy_position(strong)[0])) > 0.99
+    load = 9.81 * abs(np.sin(heavy_position(weak)[0]))
+    assert 0.6 * 5.0 < load <= 0.7 * 5.0
+    assert too_weak(weak, heavy_position(weak)) == ''
+
+
+def test_drives_that_can_hold_no_pose_are_named_with_their_limits():
+    pytest.importorskip('mujoco')
+    text = ROD.format(effort=0)
+    model = rbd_ros.load_urdf_string(text)
+    q = heavy_position(model)
+    words = rf"'hinge' needs {9.81 * abs(np.sin(q[0])):.3g} N m, .* at most 0 N m"
+    node, line = chosen_engine('', text, model, q)
+    assert node == 'simulated_robot' and re.search(words, line)
+    assert chosen_engine('mujoco', text, model, q)[0] == 'mujoco_robot'
+    assert re.search(words, gravity.why_it_fell(model, q, 0.001, 0.002))
+
+
+def test_it_fell_because_torques_were_late_or_for_a_reason_nobody_knows(robot):
+    q = heavy_position(robot[1])
+    assert '80 ms late' in gravity.why_it_fell(robot[1], q, 0.002, 0.08)
+    assert 'report' in gravity.why_it_fell(robot[1], q, 0.002, 0.02)
+
+
+# -- Poses and motions. --------------------------------------------------------------------------
+
+@pytest.mark.parametrize('name', ['demo_arm', 'ur10_robot.urdf', 'talos_reduced.urdf'])
+def test_a_free_joint_begins_where_it_hangs_by_itself(name):
+    model = load_quietly(share('urdf', 'demo_arm.urdf') if name == 'demo_arm'
+                         else example_urdf(name))
+    q, k = hybrid.hanging(model)
+    assert abs(rbd_ros.gravity_torques(model, q)[k]) < 1e-9
+    # It is pulled back from both sides.
+    for way in (0.1, -0.1):
+        away = q.copy()
+        away[k] += way
+        assert way * rbd_ros.gravity_torques(model, away)[k] > 0.0
+    assert model.lower[k] < q[k] < model.upper[k]
+
+
+def test_motions_stay_within_all_limits_and_their_derivatives_fit(robot):
+    model = with_rotors(robot[1])
+    q = heavy_position(model)
+    motion = motions.Motion(model, q, 6.0, (2,))
+    message = motion.message(1e9 + 0.25)
+    assert message.joint_names == [name for k, name in enumerate(model.velocity_names) if k != 2]
+    assert (message.header.stamp.sec, message.header.stamp.nanosec) == (10 ** 9, 250_000_000)
+    rows = [np.array([getattr(point, label) for point in message.points])
+            for label in ('positions', 'velocities', 'accelerations')]
+    t = np.array([point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec
+                  for point in message.points])
+    assert t[0] == 1.0 and t[-1] == 7.0
+    for values, rates in pairwise(rows):
+        assert np.max(np.abs(np.gradient(values, t, axis=0)[1:-1] - rates[1:-1])) < 0.02
+    moving = [k for k in range(model.nv) if k != 2]
+    assert np.all(np.ptp(rows[0], axis=0) > 0.1)
+    assert np.allclose(rows[0][[0, -1]], q[moving]) and np.allclose(rows[1][[0, -1]], 0.0)
+    assert np.allclose(motion.at(3.0)[moving], rows[0][150]) and motion.at(3.0)[2] == q[2]
+    assert np.all(np.abs(rows[1]) <= model.velocity_limit[moving])
+
+
+def test_limits_without_room_for_a_motion_are_a_reason_to_stop():
+    model = rbd_ros.load_urdf_string(ROD.format(effort=1e-3))
+    with pytest.raises(DemoFailed, match="limits of 'rod'"):
+        motions.Motion(model, np.array([1.0]), 6.0)
+
+
+def test_the_link_to_push_is_the_last_one():
+    assert tip(load_quietly(example_urdf('ur10_robot.urdf'))) == 'tool0'
 
 
 @pytest.mark.parametrize('value, form, text', [
@@ -39,3 +142,75 @@ def test_without_mujoco_it_says_which_extra_to_install(robot, monkeypatch):
     (1.5, '.4f', '+1.5000'), (-2.5e-4, '.2e', '-2.50e-04')])
 def test_no_number_is_minus_zero(value, form, text):
     assert fixed(value, form) == text
+
+
+# -- The command. --------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('arguments, words', [
+    (['--mode', 'flying'], "MODE 'flying' is none of gravity, computed_torque, hybrid"),
+    (['--engine', 'bullet'], "ENGINE 'bullet' is none of own, mujoco"),
+    (['--mode', 'impedance', '--engine', 'own'], 'MODE=impedance needs MuJoCo'),
+    (['--mode', 'adaptive', '--engine', 'own'], 'MODE=adaptive needs MuJoCo'),
+    (['--urdf', '/nowhere.urdf'], '/nowhere.urdf')])
+def test_what_cannot_be_is_one_line_and_exit_code_1(arguments, words, capfd, monkeypatch):
+    monkeypatch.setenv('ROS_DOMAIN_ID', '0')
+    monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    assert main(['--headless', *arguments]) == 1
+    out, err = capfd.readouterr()
+    assert words in out and out.count('\n') == 1 and err == ''
+
+
+@pytest.mark.parametrize('mode', STORIES)
+def test_each_mode_plays_with_real_nodes_and_the_exit_code_says_what_came_of_it(
+        mode, capfd, monkeypatch, tmp_path):
+    pytest.importorskip('mujoco')
+    monkeypatch.setenv('ROS_DOMAIN_ID', '0')
+    monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    for module, name, seconds in (
+            (gravity, 'COMPENSATED', 1.0), (gravity, 'RELEASED', 1.0),
+            (computed_torque, 'MOTION', 4.0), (hybrid, 'MOTION', 4.0), (impedance, 'FREE', 0.6),
+            (impedance, 'PUSHED', 1.0), (adaptive, 'WITHOUT', 4.0), (adaptive, 'WITH', 4.0),
+            (adaptive, 'COMPARED', 1.0)):
+        monkeypatch.setattr(module, name, seconds)
+    # A machine that is busy may miss what is promised: what is promised is tested elsewhere.
+    monkeypatch.setattr('rbd_ros.ros.demo.stage.TRIES', 1)
+    checks, processes = [], []
+    for story in STORIES.values():
+        play = story.play
+        monkeypatch.setattr(story, 'play', lambda *args, play=play: (
+            checks.extend(play(*args)) or checks))
+    launch = Stage._launch
+    monkeypatch.setattr(Stage, '_launch', lambda stage, name, *args: (
+        launch(stage, name, *args), processes.append(stage._processes[name]))[0])
+    plot = tmp_path / 'demo.png'
+    code = main(['--headless', '--mode', mode, '--plot', str(plot)])
+    out, _ = capfd.readouterr()
+    assert checks and code == int(not all(check.met for check in checks))
+    for check in checks:
+        assert ('' if check.met else 'NOT MET: ') + check.text in out.splitlines()
+    assert 'Physics by MuJoCo' in out and '-0.00' not in out.replace('-0.00e', '')
+    assert plot.read_bytes().startswith(b'\x89PNG')
+    # Whatever came of it, nothing is left behind.
+    assert len(processes) == 2 and all(one.poll() is not None for one in processes)
+
+
+def test_nodes_that_end_by_themselves_or_badly_are_named(robot, monkeypatch):
+    class Ended:
+        returncode = 3
+
+        def send_signal(self, number):
+            assert number == signal.SIGINT
+
+        def wait(self, timeout):
+            return 3
+
+        def poll(self):
+            return 3
+
+    stage = Stage.__new__(Stage)
+    stage._processes, stage._node = {'dynamics_node': Ended()}, None
+    monkeypatch.setattr('rclpy.spin_once', lambda *args, **options: None)
+    with pytest.raises(DemoFailed, match='dynamics_node ended by itself, exit code 3'):
+        stage._wait('joint states', lambda: False)
+    with pytest.raises(DemoFailed, match='dynamics_node ended with the exit code 3'):
+        stage.end('dynamics_node')

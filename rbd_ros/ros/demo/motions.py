@@ -1,0 +1,105 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Motions of the demo: all joints swing, as far as the limits of the robot allow it."""
+
+import numpy as np
+from rbd_ros import inverse_dynamics, Model
+from rbd_ros.control import JointTrajectory
+from rbd_ros.ros.demo.robots import DemoFailed
+from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage, JointTrajectoryPoint
+
+# Hz, and rad or m
+FREQUENCY, SIZE, SIZE_PRISMATIC = 0.5, 0.3, 0.05
+# s: between points; from the beginning of a trajectory to its first point
+SPACING, LEAD = 0.02, 1.0
+# Share of the limits that a motion uses at most, and how often it is halved for that.
+SHARE, HALVED = 0.9, 6
+
+
+class Motion:
+    """
+    A swing of all joints by a sine, which rises and fades within a period each.
+
+    Parameters
+    ----------
+    model : Model
+        The robot, with its load: a motion that its limits do not allow is made smaller.
+    q : ndarray
+        Where it begins and ends, at rest.
+    duration : float
+        s, at least two periods.
+    still : sequence of int
+        Joints that are left out.
+
+    Raises
+    ------
+    DemoFailed
+        If the limits leave no room for a motion.
+
+    """
+
+    def __init__(self, model: Model, q: np.ndarray, duration: float,
+                 still: tuple[int, ...] = ()) -> None:
+        self._model, self._still, self.duration = model, still, duration
+        self._times = np.arange(round(duration / SPACING) + 1) * SPACING
+        size = np.where(model.angular, SIZE, SIZE_PRISMATIC)
+        size = np.minimum(size, SHARE * np.maximum(np.minimum(model.upper - q, q - model.lower),
+                                                   0.0))
+        size[list(still)] = 0.0
+        for _ in range(HALVED):
+            self._q, self._v, self._a = _swing(self._times, q, size)
+            if size.any() and self._allowed():
+                break
+            size *= 0.5
+        else:
+            raise DemoFailed(f"the limits of '{model.name}' leave no room for a motion")
+        self._curve = JointTrajectory(model, self._times, self._q, self._v, self._a)
+
+    def _allowed(self) -> bool:
+        """Return whether velocities and efforts are within a share of their limits."""
+        model = self._model
+        tau = np.array([inverse_dynamics(model, *x) for x in zip(self._q, self._v, self._a)])
+        return bool(np.all(np.abs(self._v) <= SHARE * model.velocity_limit)
+                    and np.all(np.abs(tau) <= SHARE * model.effort_limit))
+
+    def at(self, t: float) -> np.ndarray:
+        """Return where the joints are to be at a time, s."""
+        return self._curve.at(t).q
+
+    def message(self, begin: float) -> TrajectoryMessage:
+        """Return the motion as a message, from a time on, s since the epoch."""
+        moving = [k for k in range(self._model.nv) if k not in self._still]
+        message = TrajectoryMessage(
+            joint_names=[self._model.velocity_names[k] for k in moving])
+        stamp = message.header.stamp
+        stamp.sec, stamp.nanosec = divmod(round(1e9 * begin), 10 ** 9)
+        for t, q, v, a in zip(self._times + LEAD, self._q, self._v, self._a):
+            point = JointTrajectoryPoint(positions=q[moving].tolist(),
+                                         velocities=v[moving].tolist(),
+                                         accelerations=a[moving].tolist())
+            after = point.time_from_start
+            after.sec, after.nanosec = divmod(round(1e9 * t), 10 ** 9)
+            message.points.append(point)
+        return message
+
+
+def _swing(t: np.ndarray, q: np.ndarray, size: np.ndarray
+           ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return positions, velocities and accelerations at some times, one a row."""
+    w, period = 2.0 * np.pi * FREQUENCY, 1.0 / FREQUENCY
+    up, down = _rise(t / period), _rise((t[-1] - t) / period)
+    # The first and the last period are apart: of each product one factor is 1.
+    share = up[0] * down[0]
+    rate = (up[1] - down[1]) / period
+    bend = (up[2] + down[2]) / period ** 2
+    share, rate, bend = (x[:, None] for x in (share, rate, bend))
+    angle = w * t[:, None] + np.arange(len(q))
+    s, c = size * np.sin(angle), size * w * np.cos(angle)
+    return q + share * s, share * c + rate * s, bend * s + 2.0 * rate * c - w * w * share * s
+
+
+def _rise(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return a function that rises smoothly from 0 at 0 to 1 at 1, and its derivatives."""
+    x = np.clip(x, 0.0, 1.0)
+    return (x ** 3 * (10.0 - 15.0 * x + 6.0 * x * x), 30.0 * x * x * (1.0 - x) ** 2,
+            60.0 * x * (1.0 - x) * (1.0 - 2.0 * x))

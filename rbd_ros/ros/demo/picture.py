@@ -1,0 +1,130 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The picture of a demo: the robot, and for each joint its torque and its error over time."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from rbd_ros import forward_kinematics, Model
+from rbd_ros.ros.demo.stage import Stage
+from rbd_ros.ros.demo.story import Story, Strip
+from rbd_ros.ros.demo.table import fixed
+
+GOOD, BAD, PLAIN = '#2e8b57', '#c0392b', '#34495e'
+# Smallest and largest error that are drawn, rad or m; others are at the ends of their strip.
+SMALLEST, LARGEST = 1e-6, 10.0
+# Share of a row that its strip fills.
+HEIGHT = 0.8
+# Smaller numbers are rounding errors, and drawn as zero.
+NOTHING = 1e-9
+# Samples of a line at most.
+MOST = 1500
+# Inches: width, and heights of a strip, of all else and of the whole at least.
+WIDTH, STRIP, REST, LEAST = 12.0, 0.3, 1.1, 5.0
+
+
+def plot(stage: Stage, story: Story, path: Path) -> None:
+    """Save a picture of what happened."""
+    draw(stage, story).savefig(path, dpi=110)
+
+
+def draw(stage: Stage, story: Story) -> Any:
+    """Return a picture of what happened, as a figure of matplotlib."""
+    import matplotlib
+    matplotlib.use('Agg')
+    matplotlib.rcParams.update({'axes.titlesize': 9, 'axes.labelsize': 8})
+    from matplotlib import pyplot
+
+    strips, model = story.strips(stage), stage.model
+    rows = max(model.nv, len(strips))
+    figure: Any = pyplot.figure(figsize=(WIDTH, max(LEAST, STRIP * rows + REST)),
+                                layout='constrained')
+    figure.suptitle(f'{model.name}, {model.nv} joints, {model.mass:.1f} kg: {story.title}')
+    robot, left, right = figure.subplots(1, 3)
+    _draw_robot(robot, model, story.poses(stage), stage.phases[-1].good)
+    torques = np.array([sample.tau for sample in stage.samples])
+    _draw_strips(left, stage, 'torque', [
+        Strip(name, stage.unit(k)[1], column)
+        for k, (name, column) in enumerate(zip(model.velocity_names, torques.T))])
+    _draw_strips(right, stage, stage.word + (
+        f', log scale, red from {stage.bound:g} on' if np.isfinite(stage.bound)
+        else ', and what is asked for, green'), strips)
+    pyplot.close(figure)
+    return figure
+
+
+def _draw_strips(axes: Any, stage: Stage, what: str, strips: list[Strip]) -> None:
+    """Draw quantities below each other, each with its name and its largest value."""
+    time = np.array([sample.t for sample in stage.samples])
+    part = slice(None, None, max(1, len(time) // MOST))
+    ends = [*(time[phase.first] for phase in stage.phases[1:]), time[-1]]
+    for phase, end in zip(stage.phases, ends):
+        axes.axvspan(time[phase.first], end, linewidth=0.0, alpha=0.10,
+                     color=GOOD if phase.good else BAD)
+    largest = []
+    for row, strip in enumerate(strips):
+        values = np.where(np.abs(strip.values) > NOTHING, strip.values, 0.0)
+        if strip.bound is not None:
+            _draw_error(axes, row, time[part], values[part], strip.bound)
+        else:
+            drawn = [values] if strip.asked is None else [values, strip.asked]
+            low, high = min(0.0, np.min(drawn)), max(0.0, np.max(drawn))
+            scale = HEIGHT / max(high - low, NOTHING)
+            places = [row + 0.5 * HEIGHT - scale * (x[part] - low) for x in drawn]
+            for y in places[1:]:
+                axes.plot(time[part], y, color=GOOD, linewidth=3.0, alpha=0.5)
+            axes.plot(time[part], places[0], color=PLAIN, linewidth=0.9)
+        extreme = values[np.argmax(np.abs(values))]
+        largest.append(f'{fixed(extreme, ".3g")} {strip.unit}')
+    axes.set(xlim=(time[0], time[-1]), ylim=(len(strips) - 0.5, -0.5), title=what,
+             xlabel='time, s; at the right the largest value')
+    axes.set_yticks(range(len(strips)), [strip.name for strip in strips])
+    right = axes.secondary_yaxis('right')
+    right.set_yticks(range(len(strips)), largest, color='dimgray')
+    for one in (axes, right):
+        one.tick_params(axis='y', length=0.0, labelsize=8)
+        one.spines[:].set_visible(False)
+    axes.tick_params(axis='x', labelsize=8)
+
+
+def _draw_error(axes: Any, row: int, time: np.ndarray, values: np.ndarray, bound: float) -> None:
+    """Fill below an error on a logarithmic scale, in red where it is not small."""
+    def place(size: npt.ArrayLike) -> np.ndarray:
+        share = np.log(np.clip(size, SMALLEST, LARGEST) / SMALLEST) / np.log(LARGEST / SMALLEST)
+        return row + HEIGHT * (0.5 - share)
+
+    size, floor = np.abs(values), row + 0.5 * HEIGHT
+    axes.fill_between(time, floor, place(size), color=GOOD, linewidth=0.0, alpha=0.8)
+    axes.fill_between(time, floor, place(size), where=size >= bound, color=BAD, linewidth=0.0)
+    axes.axhline(floor, color='gray', linewidth=0.5)
+    axes.axhline(place(bound), color='black', linewidth=0.6, linestyle=':')
+
+
+def _draw_robot(axes: Any, model: Model, poses: list[np.ndarray], good: bool) -> None:
+    """Draw a robot as lines from joint to joint, seen from the side from which it is widest."""
+    up = -model.gravity / np.linalg.norm(model.gravity) if model.gravity.any() else np.eye(3)[2]
+    places = np.array([[T[:3, 3] for T in forward_kinematics(model, q)] for q in poses])
+    flat = (places - places @ up[:, None] * up).reshape(-1, 3)
+    side = np.linalg.svd(flat - flat.mean(axis=0))[2][0]
+    side -= side @ up * up
+    side /= np.linalg.norm(side)
+    seen = np.stack((places @ side, places @ up), axis=-1)
+    index = {name: k for k, name in enumerate(model.link_names)}
+    pairs = [(index[joint.parent], index[joint.child]) for joint in model.joints]
+    color = GOOD if good else BAD
+    for number, points in enumerate(seen):
+        first, last = number == 0, number == len(seen) - 1
+        look = ({'color': PLAIN, 'linewidth': 4.0} if first else
+                {'color': color, 'linewidth': 2.5 if last else 1.2,
+                 'alpha': 1.0 if last else 0.25})
+        for parent, child in pairs:
+            axes.plot(*points[[parent, child]].T, solid_capstyle='round', **look)
+        if first or last:
+            axes.plot(*points.T, 'o', color=look['color'], markersize=4.0)
+    axes.axhline(seen[0, 0, 1], color='dimgray', linewidth=0.8)
+    axes.set_aspect('equal', adjustable='datalim')
+    axes.tick_params(labelsize=8)
+    axes.set(xlabel='m', title='where it begins, dark, and how it '
+             + ('moves' if good else 'falls without torques'))

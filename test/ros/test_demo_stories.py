@@ -1,0 +1,183 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+What each mode of the demo promises, in simulated time, and that no promise is kept by accident.
+
+The stage here has no nodes: a control law and a robot in MuJoCo act one after the other. Each
+fault breaks promises, and only those that it should.
+
+"""
+
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros.control import JointReference, PoseReference
+from rbd_ros.mujoco_robot import Load, MujocoRobot
+from rbd_ros.ros.control_laws import make_controller
+from rbd_ros.ros.control_parameters import DESCRIPTIONS, Gains
+from rbd_ros.ros.demo import adaptive, computed_torque, gravity, hybrid
+from rbd_ros.ros.demo.__main__ import cast
+from rbd_ros.ros.demo.motions import LEAD
+from rbd_ros.ros.demo.stage import Phase, Sample, Stage
+from rbd_ros.ros.parameters import NAMES, NUMBERS
+from rbd_ros.ros.share_directory import share
+
+pytest.importorskip('mujoco')
+
+# s: of the physics, and between commands.
+STEP, PERIOD = 1e-3, 2e-3
+DEFAULTS = {name: () if default in (NAMES, NUMBERS) else
+            tuple(default) if isinstance(default, list) else default
+            for name, (default, *_) in DESCRIPTIONS.items()}
+
+
+class Lockstep(Stage):
+    """A stage in simulated time, which can go wrong."""
+
+    def __init__(self, model, urdf, story, *, fault=''):
+        self.model, self.urdf, self.robot = model, urdf, 'mujoco_robot'
+        self.start, self.bound, self.word, self.note = story.start, story.bound, story.word, ''
+        self.samples, self.phases, self.fault, self.now = [], [], fault, 0.0
+        self._delays, self._show, self._law, self._gravity = [1e-3], lambda stage: None, None, True
+        self.ended, self._processes = [], {}
+
+    def play(self, controller, *, robot=None, parameters=None):
+        robot, self._parameters = dict(robot or {}), dict(parameters or {})
+        load = (Load(robot['payload_link'], robot['payload_mass'], robot['payload_com'])
+                if 'payload_link' in robot else
+                Load(self.model.link_names[-1], 2.0, (0.1, 0.0, 0.0))
+                if self.fault == 'load' else None)
+        self.physics = MujocoRobot(self.urdf.read_text(), self.model, self.start, step=STEP,
+                                   load=load)
+        self._push_link = robot.get('push_link')
+        if controller == 'torque_controller':
+            self._begin()
+
+    def _begin(self):
+        """Begin with a new law, which holds the robot where it is."""
+        given, q = {**DEFAULTS, **self._parameters}, self.physics.q
+        self._task = given.pop('task_link', '')
+        friction = given.pop('friction', False)
+        if self.fault == 'stiffness' and 'cartesian_impedance.stiffness' in self._parameters:
+            given['cartesian_impedance.stiffness'] = [
+                1.07 * x for x in given['cartesian_impedance.stiffness']]
+        gains = Gains(**{name.replace('.', '_'): x for name, x in given.items()})
+        self._law = make_controller(gains, self.model, self._task, q, friction=friction,
+                                    dead_band=0.02)
+        self._reference = (
+            PoseReference(rbd_ros.forward_kinematics(self.model, q)[
+                self.model.link_index(self._task)]) if self._task
+            else JointReference(self.model, q))
+
+    def tune(self, **parameters):
+        if self.fault != 'deaf':
+            self._parameters.update({name.replace('__', '.'): x for name, x in parameters.items()})
+        self._begin()
+
+    def watch(self, name, duration, errors=None, *, good=True, reference=None):
+        errors = errors or (lambda _, q: q - self.start)
+        first = len(self.samples)
+        self.phases.append(Phase(name, good, first))
+        for _ in range(round(duration / PERIOD)):
+            q, v = self.physics.q, self.physics.v
+            if self._law is not None:
+                tau = self._law.update(self.now, q, v, reference(self.now) if reference
+                                       else self._reference)
+                if self.fault == 'driven':
+                    tau[self.free] += 1e-3
+            else:
+                tau = self._gravity * rbd_ros.gravity_torques(self.model, q)
+            if self.fault == 'stuck':
+                self.physics.brake()
+            else:
+                self.physics.advance(tau, round(PERIOD / STEP))
+            self.now += PERIOD
+            self.samples.append(Sample(self.now, q, tau, errors(self.now, q)))
+        return self.samples[first:]
+
+    def _follow(self, name, motion, good):
+        self._reference = JointReference(self.model, motion.at(0.0))
+        self.watch('held where it begins', LEAD, good=good)
+        begin = self.now
+        samples = self.watch(name, motion.duration, lambda t, q: motion.at(t - begin) - q,
+                             good=good, reference=lambda t: motion._curve.at(t - begin))
+        self._reference = JointReference(self.model, motion.at(motion.duration))
+        return samples
+
+    def push(self, force):
+        self.physics.push(self._push_link, [0.0, 0.0, 0.0, *force])
+
+    def release(self):
+        self._gravity = self.fault == 'still held'
+
+    def end(self, name, number=2):
+        self.ended.append(name)
+
+
+def play(mode, fault=''):
+    """Return story, stage and checks of a mode with the demo arm."""
+    urdf = share('urdf', 'demo_arm.urdf')
+    story, _, _ = cast(mode, urdf.read_text(), rbd_ros.load_urdf(urdf), '')
+    stage = Lockstep(story.model, urdf, story, fault=fault)
+    stage.free = getattr(story, 'free', 0)
+    return story, stage, story.play(stage)
+
+
+@pytest.fixture(autouse=True)
+def in_short(monkeypatch):
+    """Shorten what takes long."""
+    for module, name, seconds in ((gravity, 'COMPENSATED', 1.0), (gravity, 'RELEASED', 1.0),
+                                  (computed_torque, 'MOTION', 4.0), (hybrid, 'MOTION', 5.0),
+                                  (adaptive, 'WITHOUT', 5.0), (adaptive, 'WITH', 9.0),
+                                  (adaptive, 'COMPARED', 1.0)):
+        monkeypatch.setattr(module, name, seconds)
+
+
+@pytest.mark.parametrize('mode, fault, kept', [
+    ('gravity', '', [True, True]), ('gravity', 'load', [False, True]),
+    ('gravity', 'still held', [True, False]),
+    ('computed_torque', '', [True, True]), ('computed_torque', 'deaf', [False, False]),
+    ('computed_torque', 'load', [False, False]),
+    ('hybrid', '', [True, True, True]), ('hybrid', 'load', [False, True, True]),
+    ('hybrid', 'driven', [True, True, False]), ('hybrid', 'stuck', [False, False, True]),
+    ('impedance', '', [True, True, True]), ('impedance', 'stiffness', [False, False, False]),
+    ('adaptive', '', [True]), ('adaptive', 'deaf', [False])])
+def test_a_promise_is_kept_unless_something_is_wrong(mode, fault, kept):
+    story, stage, checks = play(mode, fault)
+    assert [check.met for check in checks] == kept, checks
+    # The picture has as many values as there are samples, and poses of this robot.
+    assert all(len(strip.values) == len(stage.samples) for strip in story.strips(stage))
+    assert all(q.shape == (story.model.nq,) for q in story.poses(stage))
+    assert story.why(stage)
+
+
+def test_the_largest_error_is_told_with_its_joint():
+    _, stage, checks = play('gravity', 'load')
+    held = np.abs([sample.error for sample in stage.samples[:stage.phases[1].first]]).max(axis=0)
+    name = stage.model.velocity_names[int(np.argmax(held))]
+    assert f"{held.max():.2g} rad ('{name}')" in checks[0].text
+
+
+def test_what_a_pause_of_the_machine_spoilt_is_done_again(capsys):
+    _, stage, _ = play('gravity')
+    first, pauses = len(stage.samples), iter([0.3, 0.12, 0.05, 0.2])
+
+    def act():
+        stage._delays.append(next(pauses))
+        return stage.watch('again', 0.1)
+
+    samples = stage.without_pause(act)
+    assert stage.samples[first:] == samples and len(samples) == 50
+    assert [phase.name for phase in stage.phases].count('again') == 1
+    assert next(pauses) == 0.2
+    assert capsys.readouterr().out.count('The machine paused for') == 2
+
+
+def test_a_pause_between_states_is_found_wherever_it_is():
+    _, stage, _ = play('gravity')
+    stage._delays.clear()
+    assert stage.longest_pause(0) == pytest.approx(PERIOD)
+    late = [sample._replace(t=sample.t + 0.4) for sample in stage.samples[10:]]
+    stage.samples[10:] = late
+    assert stage.longest_pause(0) == pytest.approx(PERIOD + 0.4)
+    assert stage.longest_pause(10) == pytest.approx(PERIOD)
