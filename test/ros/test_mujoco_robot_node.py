@@ -4,6 +4,7 @@
 
 import math
 
+from geometry_msgs.msg import Vector3, Wrench
 from harness import ros
 import numpy as np
 import pytest
@@ -100,3 +101,28 @@ def test_sensors_are_noisy_as_asked_and_the_same_again_for_a_seed(robot):
 def test_what_does_not_fit_is_refused(robot, parameters, message):
     with pytest.raises(rbd_ros.RbdError, match=message):
         robot(**parameters)
+
+
+def test_a_push_acts_at_the_link_in_the_axes_of_the_root_until_the_next_one(robot):
+    tip = ('<link name="tip"/><joint name="end" type="fixed"><parent link="rod"/>'
+           '<child link="tip"/><origin xyz="0 0 1"/></joint></robot>')
+    node, states = robot(robot_description=ARM.replace('</robot>', tip), push_link='tip')
+    command(node, HOLDING)
+    assert abs(states[-1][1]) < 1e-9
+    node._on_push(Wrench(force=Vector3(x=2.0)))
+    # What is not finite is no push; the one before it goes on.
+    node._on_push(Wrench(force=Vector3(x=math.nan)))
+    command(node, HOLDING)
+    gained = states[-1][1]
+    # 2 N along x on a lever of 1 m cos(0.5) turn 1 kg m^2 for 0.05 s.
+    assert gained == pytest.approx(2.0 * math.cos(START) * 0.05, rel=0.03)
+    node._on_push(Wrench())
+    command(node, HOLDING)
+    assert states[-1][1] == pytest.approx(gained, rel=0.05)
+
+
+def test_what_cannot_be_pushed_is_refused_by_name(robot):
+    with pytest.raises(rbd_ros.ModelError, match='no_link'):
+        robot(push_link='no_link')
+    with pytest.raises(rbd_ros.ModelError, match="'base' is part of the root"):
+        robot(push_link='base')
