@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import random_configuration
-from rbd_ros.ros import (demo, diagnostics, effort_commands, publishing, services, simulated_robot,
+from rbd_ros.ros import (diagnostics, effort_commands, publishing, services, simulated_robot,
                          worker)
+from rbd_ros.ros.demo import adaptive, computed_torque, gravity, hybrid, impedance, stage
 from rbd_ros.ros.parameters import DESCRIPTIONS
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +25,15 @@ PINOCCHIO = runpy.run_path(str(ROOT / 'test/dynamics/test_pinocchio.py'))
 SOAK = runpy.run_path(str(ROOT / 'test/soak.py'))
 # How a sentence puts it, with a group for each figure, and where the figures come from.
 CLAIMS = [
-    ('no joint moved by (.+?) rad in (ten) seconds', (demo.HELD, demo.COMPENSATED)),
+    ('no joint moves by (.+?) rad in (ten) seconds', (gravity.HELD, gravity.COMPENSATED)),
+    (r'error of each joint is less than (\S+) rad, .* at least (five) times as much',
+     (computed_torque.FOLLOWED, computed_torque.TIMES)),
+    (r'do so with less than (\S+) rad RMS', (hybrid.FOLLOWED,)),
+    (r'that was commanded within (\S+) %', (100.0 * impedance.FOUND,)),
+    ('after (ten) seconds of learning the error is at least (five) times less',
+     (adaptive.WITH - adaptive.COMPARED - adaptive.FADES, adaptive.TIMES)),
+    (r'a pause of the machine of (\d+) ms spoilt is done again, up to (five) times',
+     (1e3 * stage.GAP, stage.TRIES)),
     (r'`tolerated_delay` \((\d+) ms\)',
      (1e3 * simulated_robot._PARAMETERS['tolerated_delay'][0],)),
     (r'subscriber is noticed within (\S+) s', (publishing.LISTENERS_PERIOD,)),
@@ -43,7 +52,7 @@ CLAIMS = [
     (r'sends ([\d,]+) states at (1 kHz)', (SOAK['RATE'] * SOAK['LONG'], SOAK['RATE'])),
     (r'memory grows by more than (\S+) MB', (SOAK['GROWTH'] / 2 ** 20,)),
 ]
-WORDS = {'ten': 10, 'eight': 8, 'fifth': 5, 'a second': 1, '1 kHz': 1000}
+WORDS = {'five': 5, 'ten': 10, 'eight': 8, 'fifth': 5, 'a second': 1, '1 kHz': 1000}
 
 
 @pytest.mark.parametrize('sentence, figures', CLAIMS, ids=[one for one, _ in CLAIMS])

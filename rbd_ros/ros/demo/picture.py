@@ -126,5 +126,5 @@ def _draw_robot(axes: Any, model: Model, poses: list[np.ndarray], good: bool) ->
     axes.axhline(seen[0, 0, 1], color='dimgray', linewidth=0.8)
     axes.set_aspect('equal', adjustable='datalim')
     axes.tick_params(labelsize=8)
-    axes.set(xlabel='m', title='where it begins, dark, and how it '
-             + ('moves' if good else 'falls without torques'))
+    axes.set(xlabel='m', title='dark: where it begins; '
+             + ('green: how it moves' if good else 'red: how it falls'))
