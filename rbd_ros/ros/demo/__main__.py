@@ -29,6 +29,7 @@ from rbd_ros.ros.demo.story import Story
 from rbd_ros.ros.demo.table import live_table, plain_lines
 from rbd_ros.ros.share_directory import share
 import rclpy
+from rclpy.executors import ExternalShutdownException
 
 STORIES: dict[str, type[Story]] = {
     'gravity': GravityStory, 'computed_torque': ComputedTorqueStory, 'hybrid': HybridStory,
@@ -107,7 +108,7 @@ def _main(options: argparse.Namespace) -> int:
             print('All of it is as it must be: the demo worked.')
             return 0
         print(f'The demo failed: {story.why(stage)}.')
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, ExternalShutdownException):
         print('Interrupted.')
     except (DemoFailed, ValueError, OSError) as error:
         print(f'The demo failed: {error}')

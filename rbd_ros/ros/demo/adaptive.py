@@ -16,7 +16,7 @@ SMALL = 0.02           # rad or m
 # kg, but not more than this share of the robot; m, in the frame of the link that carries it.
 LOAD, SHARE, PLACE = 1.0, 0.05, (0.0, 0.0, 0.05)
 # 1/s: how fast errors die out, and damping per unit of inertia; 1/J: how fast parameters change.
-RATE, DAMPING, ADAPTATION = 10.0, 20.0, 30.0
+RATE, DAMPING, ADAPTATION = 10.0, 20.0, 100.0
 # s: without and with adaptation; at the end of each what is compared, before the motion fades.
 WITHOUT, WITH, COMPARED, FADES = 8.0, 16.0, 4.0, 2.0
 

@@ -90,10 +90,3 @@ class ImpedanceStory(Story):
                 asked[phase.first:end, 'xyz'.index(phase.name[-1])] = PUSH / STIFFNESS
         return [Strip(f'{self.link}, {axis}', 'mm', 1e3 * x, 1e3 * y)
                 for axis, x, y in zip('xyz', way.T, asked.T)]
-
-    def why(self, stage: Stage) -> str:
-        """Return what may explain a wrong stiffness."""
-        if self.model.friction.any():
-            return ('the URDF gives its joints dry friction, up to '
-                    f'{self.model.friction.max():.3g} N m, which bears a part of the push')
-        return super().why(stage)

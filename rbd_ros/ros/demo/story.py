@@ -109,6 +109,10 @@ class Story:
 
     def why(self, stage: Stage) -> str:
         """Return what may explain that something is not as it must be."""
+        if self.model.friction.any():
+            return ('the URDF gives its joints dry friction, up to '
+                    f'{self.model.friction.max():.3g} N m or N, which holds joints that hardly '
+                    'move, and bears a part of each push')
         return (f'torques were up to {1e3 * stage.delays[1]:.0f} ms late in the last phase. From '
                 '20 ms on control becomes worse, and after 100 ms the controller drops its '
                 'motion: try again on a machine that is less busy')
