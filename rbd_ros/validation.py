@@ -208,8 +208,8 @@ def rows(model: Model, label: str, values: object, count: int | None = None, *,
     if finite and not np.all(np.isfinite(array)):
         k = np.flatnonzero(~np.all(np.isfinite(array), axis=1))[0]
         raise StateError(f'{label} of state {k} has an entry that is not finite')
-    flags = array.flags
-    return array if flags.c_contiguous and flags.writeable else np.array(array, order='C')
+    # Kernels take nothing else: contiguous, aligned, writeable.
+    return array if array.flags.carray else np.array(array, order='C')
 
 
 def one_or_rows(model: Model, label: str, value: object) -> np.ndarray:

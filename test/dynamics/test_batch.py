@@ -226,6 +226,18 @@ def test_lists_and_strided_arrays_are_taken(states):
     assert np.array_equal(got, expected)
 
 
+def test_arrays_that_are_not_aligned_or_cannot_be_written_are_taken():
+    model = random_tree(1, 3)
+    expected = np.random.default_rng(6).normal(size=(20, model.nv))
+    inside = np.frombuffer(bytearray(8 * expected.size + 1), float, offset=1)
+    Q = inside.reshape(expected.shape)
+    Q[:] = expected
+    assert not Q.flags.aligned
+    Q.flags.writeable = False
+    assert np.array_equal(batch.inverse_dynamics(model, Q, Q, Q),
+                          batch.inverse_dynamics(model, expected, expected, expected))
+
+
 def test_no_states_have_no_results(states):
     model = states[0]
     got = batch.inverse_dynamics(model, np.zeros((0, model.nq)), *np.zeros((2, 0, model.nv)))
