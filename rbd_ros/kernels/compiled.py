@@ -17,6 +17,7 @@ them). Without the last two, kernels would be compiled when they are first calle
 from collections.abc import Callable
 from functools import wraps
 import gc
+from threading import RLock
 from typing import Any
 
 import numba
@@ -28,6 +29,7 @@ from rbd_ros.kernel_cache import cache_directory, Directory, KernelCache
 # zero; sums are never reordered.
 _OPTIONS = {'fastmath': {'contract', 'nsz'}, 'error_model': 'numpy'}
 _TYPES = np.dtype(float), np.dtype(np.int64), np.dtype(bool)
+_preparing = RLock()
 _directory = None if numba.config.DISABLE_JIT else Directory(cache_directory())
 
 helper = numba.njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True,
@@ -80,17 +82,19 @@ def prepare(kernel: Any, *arguments: Any) -> bool:
     """
     if numba.config.DISABLE_JIT:
         return False
-    known = len(kernel.overloads)
-    kernel.disable_compile(False)
-    # A quarter of the time would go to the garbage collector, which finds nothing.
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        kernel.compile(tuple(numba.typeof(argument) for argument in arguments))
-    finally:
-        if collecting:
-            gc.enable()
-        # numba requires a signature for that; after an error there is none.
-        if kernel.signatures:
-            kernel.disable_compile()
-    return len(kernel.overloads) > known
+# One at a time: another thread would end the permission to compile.
+    with _preparing:
+        known = len(kernel.overloads)
+        kernel.disable_compile(False)
+        # A quarter of the time would go to the garbage collector, which finds nothing.
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            kernel.compile(tuple(numba.typeof(argument) for argument in arguments))
+        finally:
+            if collecting:
+                gc.enable()
+            # numba requires a signature for that; after an error there is none.
+            if kernel.signatures:
+                kernel.disable_compile()
+        return len(kernel.overloads) > known

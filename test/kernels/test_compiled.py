@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels are compiled when they are prepared, and at no other time."""
 
+from threading import Thread
+from time import sleep
+
 import numba
 import numpy as np
 import pytest
@@ -37,3 +40,35 @@ def test_a_kernel_refuses_what_it_was_not_prepared_for(made, other):
     # Once prepared for another type, it takes both.
     prepare(made, X.astype(np.float32))
     assert made(X.astype(np.float32)) == made(X) == 3.0
+
+
+class SlowKernel:
+    """Stands for a kernel whose compilation takes its time, and fails if it is forbidden."""
+
+    def __init__(self):
+        self.overloads, self.signatures, self.allowed, self.failed = {}, [()], False, False
+
+    def disable_compile(self, disable=True):
+        """Forbid to compile, or allow it."""
+        self.allowed = not disable
+
+    def compile(self, types):
+        """Take ever longer, and notice whether it was allowed all the while."""
+        for _ in range(20 * (1 + len(self.overloads))):
+            sleep(0.002)
+            self.failed |= not self.allowed
+        self.overloads[types] = types
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason='nothing is compiled')
+def test_threads_that_prepare_a_kernel_wait_for_each_other():
+    slow = SlowKernel()
+    threads = [Thread(target=prepare, args=(slow, X.astype(kind)))
+               for kind in (np.float64, np.float32, np.int64)]
+    for thread in threads:
+        thread.start()
+        sleep(0.01)
+    for thread in threads:
+        thread.join()
+    assert len(slow.overloads) == 3
+    assert not slow.failed
