@@ -82,7 +82,7 @@ def prepare(kernel: Any, *arguments: Any) -> bool:
     """
     if numba.config.DISABLE_JIT:
         return False
-# One at a time: another thread would end the permission to compile.
+    # One at a time: another thread would end the permission to compile.
     with _preparing:
         known = len(kernel.overloads)
         kernel.disable_compile(False)

@@ -52,7 +52,7 @@ class SlowKernel:
         """Forbid to compile, or allow it."""
         self.allowed = not disable
 
-    def compile(self, types):
+    def compile(self, types):  # noqa: A003
         """Take ever longer, and notice whether it was allowed all the while."""
         for _ in range(20 * (1 + len(self.overloads))):
             sleep(0.002)
