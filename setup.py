@@ -57,6 +57,11 @@ setup(
         'sim': [
             'mujoco>=4; python_version >= "3.11"',   # physics by others; no older wheels
         ],
+        'view': [
+            'viser>=1.1',            # robots in a browser
+            'trimesh',               # reads meshes ...
+            'pycollada',             # ... and those of COLLADA
+        ],
         'fleet': [
             'distributed',           # reduces recordings on a Dask cluster
         ],
@@ -88,6 +93,10 @@ setup(
             'distributed',           # a cluster of two workers, one of which is killed
             'mujoco>=4; python_version >= "3.11"',   # physics by others, for recordings
             'pin',                   # Pinocchio, the oracle
+            'viser>=1.1',            # robots in a browser, with meshes ...
+            'trimesh',
+            'pycollada',
+            'selenium',              # ... and Chromium, which opens the pages
             'example-robot-data',    # 69 real robots
             'ros-ament-flake8==0.19.2',      # ament's style rules, and what they are made of
             'ros-ament-pep257==0.19.2',

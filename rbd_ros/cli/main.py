@@ -30,6 +30,7 @@ COMMANDS = {
     'excite': 'find a motion that excites the parameters of a robot well, to record',
     'identify': 'find masses, friction and rotors from recordings; exit code 2 if not believable',
     'replay': 'compute the efforts of a model, and external ones, for a recording',
+    'view': 'show a robot and its dynamics in a browser, with sliders',
     'warmup': 'compile the kernels, so that nodes and programs start at once',
     'doctor': 'print what is installed, and what is missing',
 }

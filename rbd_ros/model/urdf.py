@@ -222,7 +222,7 @@ def _check_count(root: etree._Element, max_joints: int | None) -> None:
                         'or raise max_joints')
 
 
-class _Element:
+class Element:
     """
     An element of the document, with its place for messages.
 
@@ -241,16 +241,20 @@ class _Element:
         for child in element:
             self._children.setdefault(child.tag, []).append(child)
 
-    def child(self, tag: str) -> '_Element | None':
+    def child(self, tag: str) -> 'Element | None':
         """Return the only child with a tag, or None."""
         found = self._children.get(tag)
         if found is None:
             return None
         if len(found) > 1:
             raise UrdfError(f'{self.where} has two <{tag}> elements')
-        return _Element(found[0], self.where)
+        return Element(found[0], self.where)
 
-    def required_child(self, tag: str) -> '_Element':
+    def children(self, tag: str) -> 'list[Element]':
+        """Return all children with a tag."""
+        return [Element(found, self.where) for found in self._children.get(tag, [])]
+
+    def required_child(self, tag: str) -> 'Element':
         """Return the one child with a tag, which must be there."""
         found = self.child(tag)
         if found is None:
@@ -311,7 +315,7 @@ _NOWHERE = (0.0, 0.0, 0.0)
 FULL_TURN = 6.3
 
 
-def _placement(element: etree._Element, notes: list[str]) -> np.ndarray:
+def placement(element: Element, notes: list[str]) -> np.ndarray:
     """Return the pose in the <origin> of an element."""
     origin = element.child('origin')
     if origin is None:
@@ -325,12 +329,12 @@ def _placement(element: etree._Element, notes: list[str]) -> np.ndarray:
     return pose(rotation_from_rpy(rpy), origin.vector('xyz', _NOWHERE))
 
 
-def _named(element: etree._Element) -> tuple[_Element, str]:
+def _named(element: etree._Element) -> tuple[Element, str]:
     """Return an element of the document that must have a name, and the name."""
     name = element.get('name')
     if not name:
         raise UrdfError(f'the <{element.tag}> on line {element.sourceline} has no name')
-    result = _Element(element, f"{element.tag} '{name}'")
+    result = Element(element, f"{element.tag} '{name}'")
     return result, result.text('name')
 
 
@@ -339,7 +343,7 @@ def _link(element: etree._Element, notes: list[str]) -> Link:
     inertial = link.child('inertial')
     if inertial is None:
         return Link(name)
-    T, inertia = _placement(inertial, notes), np.zeros((3, 3))
+    T, inertia = placement(inertial, notes), np.zeros((3, 3))
     mass = inertial.required_child('mass')
     moments = inertial.child('inertia')
     if moments is not None:
@@ -377,10 +381,10 @@ def _joint(element: etree._Element, notes: list[str]) -> Joint:
                              'with one coordinate have that')
     return Joint(name, URDF_KINDS[kind], joint.required_child('parent').text('link'),
                  joint.required_child('child').text('link'),
-                 placement=_placement(joint, notes), **extra)
+                 placement=placement(joint, notes), **extra)
 
 
-def _limits(joint: _Element, kind: str, notes: list[str]) -> dict[str, tuple[float]]:
+def _limits(joint: Element, kind: str, notes: list[str]) -> dict[str, tuple[float]]:
     """Return the limits of a joint with one coordinate."""
     limit = joint.child('limit')
     if limit is None:

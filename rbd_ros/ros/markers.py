@@ -14,6 +14,10 @@ from rbd_ros.model.description import Link
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import log, pose
 from rbd_ros.ros.serialized_messages import Field, numbers, Template
+from rbd_ros.view.ellipsoids import inertia_solid
+from rbd_ros.view.layers import (
+    COM, CORIOLIS, ELLIPSOIDS, EXTERNAL_TORQUES, GRAVITY, LAYERS, LINK_COMS, MOMENT_COLOR,
+    WRENCHES)
 from rbd_ros.workspace.results import DynamicsTerms
 from rclpy.serialization import serialize_message
 from std_msgs.msg import ColorRGBA
@@ -22,22 +26,23 @@ from visualization_msgs.msg import Marker, MarkerArray
 ARROW = 0.4                         # m, for the largest torque or force so far
 COM_DIAMETER = 0.06                 # m, of the ball for the whole robot ...
 LINK_DIAMETER = 0.025               # ... and of those for the links
-THINNEST = 1e-3                     # m, of an ellipsoid that can be drawn
 SHOWN = 2                           # s, for which the wrenches of a request are shown
 AGAIN = 1.0                         # s, after which markers that do not change are sent again
-RED = ColorRGBA(r=0.9, g=0.2, b=0.15, a=0.9)
-BLUE = ColorRGBA(r=0.15, g=0.4, b=0.9, a=0.6)
-ORANGE = ColorRGBA(r=1.0, g=0.6, b=0.1, a=0.9)
-GREY = ColorRGBA(r=0.6, g=0.6, b=0.6, a=0.3)
-GREEN = ColorRGBA(r=0.2, g=0.8, b=0.3, a=0.9)
-VIOLET = ColorRGBA(r=0.6, g=0.3, b=0.8, a=0.9)
-CYAN = ColorRGBA(r=0.1, g=0.7, b=0.8, a=0.9)
+
+
+def _color(color: tuple[float, float, float], opacity: float = 0.9) -> ColorRGBA:
+    red, green, blue = color
+    return ColorRGBA(r=red, g=green, b=blue, a=opacity)
+
+
+RED, BLUE = _color(LAYERS[COM].color), _color(LAYERS[LINK_COMS].color, 0.6)
+GREY, GREEN = _color(LAYERS[ELLIPSOIDS].color, 0.3), _color(LAYERS[WRENCHES].color)
+VIOLET = _color(MOMENT_COLOR)
 # What can be switched in RViz, one by one.
-COM, LINK_COMS, ELLIPSOIDS, WRENCHES = 'com', 'link_coms', 'ellipsoids', 'wrenches'
-GRAVITY, CORIOLIS, EXTERNAL_TORQUES = 'gravity', 'coriolis', 'external_torques'
 NAMESPACES = (COM, LINK_COMS, GRAVITY, CORIOLIS, EXTERNAL_TORQUES, ELLIPSOIDS, WRENCHES)
 # Color of the arrows of torques, and how far they stand beside the axes of their joints, m.
-TORQUES = {GRAVITY: (ORANGE, 0.0), CORIOLIS: (CYAN, 0.03), EXTERNAL_TORQUES: (RED, -0.03)}
+TORQUES = {name: (_color(LAYERS[name].color), beside) for name, beside in (
+    (GRAVITY, 0.0), (CORIOLIS, 0.03), (EXTERNAL_TORQUES, -0.03))}
 
 
 class Markers:
@@ -191,32 +196,8 @@ class Markers:
         return markers
 
 
-def ellipsoid(link: Link) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return the ellipsoid of uniform density that has the mass and inertia of a link.
-
-    Parameters
-    ----------
-    link : Link
-        The link, with a positive mass.
-
-    Returns
-    -------
-    axes : ndarray, shape (3, 3)
-        A rotation: its principal axes in the link's axes.
-    diameters : ndarray, shape (3,)
-        m; of a semi-axis a, m a^2 / 5 is the second moment of mass along it.
-
-    """
-    second = 0.5 * np.trace(link.inertia) * np.eye(3) - link.inertia
-    moments, axes = np.linalg.eigh(second)
-    axes[:, 0] *= np.linalg.det(axes)
-    diameters = 2.0 * np.sqrt(5.0 / link.mass * np.maximum(moments, 0.0))
-    return axes, np.maximum(diameters, THINNEST)
-
-
 def _ellipsoid(number: int, link: Link, frame: str) -> Marker:
-    axes, diameters = ellipsoid(link)
+    axes, diameters = inertia_solid(link)
     marker = _marker(ELLIPSOIDS, number, Marker.SPHERE, GREY, 0.0)
     # Without a stamp RViz takes the latest transform.
     marker.header.frame_id, marker.frame_locked = frame, True

@@ -1,0 +1,67 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""``rbd_ros view``: a robot and its dynamics in a browser, moved by sliders."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+import sys
+from time import monotonic
+
+import numpy as np
+from rbd_ros.cli.options import add_list, add_robot, load_robot
+from rbd_ros.kinematics import forward_kinematics
+from rbd_ros.model.model import Model
+from rbd_ros.model.urdf import read_file
+from rbd_ros.texts import printable
+from rbd_ros.view.geometry import load_geometry
+from rbd_ros.view.sliders import Setting, Sliders
+from rbd_ros.view.state import computed_state, State
+from rbd_ros.view.viewer import HOST, PORT, Viewer
+
+# s, after which the page is drawn again if nothing has changed: the plot moves on
+PERIOD = 0.1
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    add_robot(parser, lock=True)
+    add_list(parser, '--package-path', metavar='FOLDER',
+             help='folders that have packages inside, for meshes at package://')
+    parser.add_argument('--port', type=int, default=PORT,
+                        help=f'of the page; 0: any that is free; default: {PORT}')
+    parser.add_argument('--host', default=HOST,
+                        help='address of the page; default: localhost, which only this machine '
+                             'can open; 0.0.0.0: everybody in its network can')
+
+
+def run(options: argparse.Namespace) -> int:
+    """Show the robot until Ctrl-C."""
+    model = load_robot(options)
+    geometry = load_geometry(model, read_file(options.urdf, options.xacro_args),
+                             Path(options.urdf).parent, options.package_path)
+    for note in geometry.notes:
+        print(printable(f'note: {note}', 500), file=sys.stderr)
+    with Viewer(model, geometry, host=options.host, port=options.port) as viewer:
+        sliders = Sliders(viewer.server.gui, model)
+        print(f'{model.name}: {viewer.url}\nOpen this page in a browser on '
+              + ('this machine' if options.host == HOST else 'any machine that can reach it')
+              + '; Ctrl-C ends it.', flush=True)
+        start = monotonic()
+        try:
+            while True:
+                sliders.changed.clear()
+                viewer.show(monotonic() - start, _state(model, sliders.read(), viewer.scene.link))
+                sliders.changed.wait(PERIOD)
+        except KeyboardInterrupt:
+            return 0
+
+
+def _state(model: Model, setting: Setting, link: str) -> State:
+    """Return the state that the sliders are set to, with the force on a link."""
+    wrenches = {}
+    if np.any(setting.force):
+        turn = forward_kinematics(model, setting.q)[model.link_index(link), :3, :3]
+        wrenches[link] = np.concatenate((np.zeros(3), turn.T @ setting.force))
+    return computed_state(model, setting.q, setting.v, wrenches)

@@ -1,0 +1,192 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The shapes of a robot's links, read from its URDF: meshes, primitives, or boxes of inertia."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import os
+from pathlib import Path
+from typing import Any, NamedTuple, TYPE_CHECKING
+
+import numpy as np
+from rbd_ros.errors import RbdError, UrdfError
+from rbd_ros.model.model import Model
+from rbd_ros.model.se3 import pose
+from rbd_ros.model.urdf import decode, Element, parse, placement
+from rbd_ros.texts import listed, printable
+from rbd_ros.view.ellipsoids import BOX, inertia_solid
+from rbd_ros.view.mesh_files import MeshError, MeshFinder
+
+if TYPE_CHECKING:
+    from trimesh import Scene
+
+Color = tuple[float, ...]
+GREY: Color = (0.72, 0.72, 0.75, 1.0)
+# Boxes of inertia are no shapes: they are blue.
+BLUE: Color = (0.35, 0.5, 0.75, 1.0)
+
+
+class Geometry(NamedTuple):
+    """
+    What is drawn of a robot.
+
+    Attributes
+    ----------
+    shapes : dict of int to bytes
+        By the number of the link, in its frame: a binary glTF.
+    notes : tuple of str
+        Which meshes could not be read, and why.
+
+    """
+
+    shapes: dict[int, bytes]
+    notes: tuple[str, ...]
+
+
+def load_geometry(model: Model, text: str | bytes, folder: Path | None = None,
+                  package_path: Sequence[str | os.PathLike[str]] = ()) -> Geometry:
+    """
+    Return the shapes of all links of a robot.
+
+    A link is drawn by its <visual> elements; if one of these has a mesh that cannot be read, by
+    the primitives of its <collision> elements, too; and if this is nothing, by the box of uniform
+    density that has its mass and inertia.
+
+    Parameters
+    ----------
+    model : Model
+        The robot, as read from the text.
+    text : str or bytes
+        Its URDF.
+    folder : Path, optional
+        The folder of the file that has the text: meshes may be given relative to it.
+    package_path : sequence of path-like
+        Folders that have packages inside, for meshes at package://.
+
+    Returns
+    -------
+    Geometry
+
+    Raises
+    ------
+    RbdError
+        If trimesh, which reads meshes, is not installed.
+    UrdfError
+        If the text is not a URDF.
+
+    """
+    trimesh = _trimesh()
+    root = parse(decode(text))
+    elements = {element.get('name'): element for element in root.iterchildren('link')}
+    reader = _Reader(MeshFinder(folder, package_path), root)
+    shapes = {}
+    for k, link in enumerate(model.links):
+        scene = trimesh.Scene()
+        if link.name in elements:
+            reader.add_link(scene, Element(elements[link.name], f"link '{link.name}'"))
+        if not scene.geometry and link.mass > 0.0:
+            axes, size = inertia_solid(link, BOX)
+            _add(scene, trimesh.creation.box(size), pose(axes, link.com), BLUE)
+        if scene.geometry:
+            shapes[k] = scene.export(file_type='glb')
+    return Geometry(shapes, reader.notes())
+
+
+def _trimesh() -> Any:
+    """Return the module that reads meshes."""
+    try:
+        import trimesh
+    except ImportError as error:
+        raise RbdError('shapes of robots need trimesh: pip install "rbd_ros[view]"') from error
+    return trimesh
+
+
+class _Reader:
+    """Reads the shapes of links, and remembers what it could not read."""
+
+    def __init__(self, finder: MeshFinder, root: Any) -> None:
+        self._finder = finder
+        self._materials = {element.get('name'): Element(element, 'a <material>')
+                           for element in root.iterchildren('material')}
+        # Names of meshes, by the reason why they cannot be read.
+        self._unread: dict[str, list[str]] = {}
+
+    def notes(self) -> tuple[str, ...]:
+        return tuple(printable(f'not drawn: {listed(list(dict.fromkeys(names)))}: {reason}')
+                     for reason, names in self._unread.items())
+
+    def add_link(self, scene: Scene, link: Element) -> None:
+        """Add the shapes of a link to a scene."""
+        readable = [self._add_shape(scene, visual) for visual in link.children('visual')]
+        if not all(readable):
+            for collision in link.children('collision'):
+                self._add_shape(scene, collision, meshes=False)
+
+    def _add_shape(self, scene: Scene, element: Element, meshes: bool = True) -> bool:
+        """Add a <visual> or <collision>; return whether that was possible."""
+        name = element.where
+        try:
+            shape = element.required_child('geometry')
+            T, color = placement(element, []), self._color(element.child('material'))
+            mesh = shape.child('mesh')
+            if mesh is None:
+                _add(scene, _primitive(shape), T, color or GREY)
+            elif meshes:
+                name = mesh.text('filename')
+                scale = np.diag([*mesh.vector('scale', (1.0, 1.0, 1.0)), 1.0])
+                for part in _load(self._finder.find(name)):
+                    _add(scene, part, T @ scale, color)
+            return True
+        except (UrdfError, MeshError) as error:
+            self._unread.setdefault(str(error), []).append(name)
+            return False
+
+    def _color(self, material: Element | None) -> Color | None:
+        """Return red, green, blue and opacity of a material, or None."""
+        if material is not None and material.child('color') is None:
+            material = self._materials.get(material.text('name')) if material.has('name') else None
+        color = None if material is None else material.child('color')
+        if color is None:
+            return None
+        try:
+            rgba = tuple(map(float, color.text('rgba').split()))
+        except ValueError:
+            return None
+        return rgba if len(rgba) == 4 and all(0.0 <= x <= 1.0 for x in rgba) else None
+
+
+def _primitive(shape: Element) -> Any:
+    """Return the mesh of a box, cylinder or sphere."""
+    creation = _trimesh().creation
+    makers = {
+        'box': lambda box: creation.box(box.vector('size')),
+        'cylinder': lambda c: creation.cylinder(c.number('radius'), c.number('length')),
+        'sphere': lambda sphere: creation.icosphere(radius=sphere.number('radius')),
+        'capsule': lambda c: creation.capsule(c.number('length'), c.number('radius')),
+    }
+    for tag, make in makers.items():
+        found = shape.child(tag)
+        if found is not None:
+            return make(found)
+    raise MeshError(f'its <geometry> has none of {", ".join(makers)} and mesh')
+
+
+def _load(path: Path) -> list[Any]:
+    """Return the parts of a mesh, in its frame."""
+    try:
+        scene = _trimesh().load_scene(path)
+        # COLLADA says which unit it has, and which way is up; ROS heeds the unit alone.
+        return (scene.convert_units('meters') if scene.units else scene).dump()
+    except Exception as error:
+        raise MeshError(f'{path} is broken, or needs another package: {error}') from error
+
+
+def _add(scene: Scene, mesh: Any, T: np.ndarray, color: Color | None) -> None:
+    """Add a mesh at a pose, in a colour, or None for its own."""
+    if color is not None:
+        material = _trimesh().visual.material.PBRMaterial(
+            baseColorFactor=[round(255.0 * x) for x in color], metallicFactor=0.1,
+            roughnessFactor=0.7, alphaMode='BLEND' if color[3] < 1.0 else None)
+        mesh.visual = _trimesh().visual.TextureVisuals(material=material)
+    scene.add_geometry(mesh, transform=T)

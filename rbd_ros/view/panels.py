@@ -1,0 +1,145 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""What stands beside the scene: torques as numbers and over time, matrices, and switches."""
+
+from __future__ import annotations
+
+from collections import deque
+from functools import partial
+from typing import Any, TYPE_CHECKING
+
+import numpy as np
+from rbd_ros.model.model import Model
+from rbd_ros.view.layers import (
+    CORIOLIS, EXTERNAL_TORQUES, FORCES, GRAVITY, LAYERS, MANIPULABILITY, MASSES)
+from rbd_ros.view.scene import ROBOT, RobotScene, SHOWN
+from rbd_ros.view.state import State
+from rbd_ros.view.tables import heat_map, torque_table
+
+if TYPE_CHECKING:
+    from viser import GuiApi, GuiEvent
+
+# s of the plot, between two of its points, and between two images of it or of the matrices
+SPAN, POINT, IMAGE = 20.0, 0.05, 0.25
+# Pixels.
+WIDTH, PLOT_HEIGHT = 560, 260
+UNITS = {MANIPULABILITY: 'm/s', FORCES: 'N', MASSES: 'kg'}
+
+
+class Panels:
+    """
+    Torques, matrices and switches of one robot.
+
+    Parameters
+    ----------
+    gui : viser.GuiApi
+        Where they are added.
+    model : Model
+        The robot.
+    scene : RobotScene
+        What the switches show and hide.
+    effort : str
+        What the efforts of the states are called.
+
+    """
+
+    def __init__(self, gui: GuiApi, model: Model, scene: RobotScene, effort: str) -> None:
+        self._model, self._scene, self._effort = model, scene, effort
+        self._past: deque[tuple[float, np.ndarray]] = deque(maxlen=round(SPAN / POINT))
+        self._image_due = -np.inf
+        panel = gui.add_panel()
+        with panel.add_tab('Torques'):
+            self._table = gui.add_html('')
+            self._joint = gui.add_dropdown('Plot', model.velocity_names or ('no joint',))
+            self._add_plot(gui)
+        with panel.add_tab('Matrices'):
+            self._matrices = gui.add_html('')
+        with panel.add_tab('Show'):
+            self._add_switches(gui)
+        panel.dock_left()
+        panel.set_width(WIDTH)
+
+    def _add_plot(self, gui: GuiApi) -> None:
+        colors = {name: 'rgb({},{},{})'.format(*(round(255 * x) for x in LAYERS[name].color))
+                  for name in (GRAVITY, CORIOLIS, EXTERNAL_TORQUES)}
+        limit = {'stroke': '#c00', 'dash': [6, 4]}
+        series: list[Any] = [
+            {'label': 's'}, {'label': 'gravity', 'stroke': colors[GRAVITY]},
+            {'label': 'Coriolis', 'stroke': colors[CORIOLIS]},
+            {'label': 'external', 'stroke': colors[EXTERNAL_TORQUES]},
+            {'label': self._effort, 'stroke': '#444'}, {'label': 'limit', **limit},
+            {'label': '-limit', **limit}]
+        empty = tuple(np.zeros(1) for _ in series)
+        self._plot = gui.add_uplot(empty, tuple(series), scales={'x': {'time': False}},
+                                   height=PLOT_HEIGHT)
+
+    def _add_switches(self, gui: GuiApi) -> None:
+        for name, title in ((ROBOT, 'robot'), *((name, layer.title)
+                                                for name, layer in LAYERS.items())):
+            box = gui.add_checkbox(title, name in SHOWN)
+            box.on_update(partial(self._switch, name))
+        links = gui.add_dropdown('Chosen link', self._model.link_names,
+                                 initial_value=self._scene.link)
+        links.on_update(lambda event: self._choose(event.target.value))
+        self._sizes = gui.add_markdown('')
+
+    def _switch(self, layer: str, event: GuiEvent[Any]) -> None:
+        self._scene.set_visible(layer, event.target.value)
+
+    def _choose(self, link: str) -> None:
+        self._scene.link = link
+
+    def remember(self, time: float, state: State) -> None:
+        """
+        Keep the torques of a state for the plot.
+
+        Parameters
+        ----------
+        time : float
+            s; states with an earlier one are of another run, and all before them is forgotten.
+        state : State
+            The state.
+
+        """
+        if self._past and time < self._past[-1][0]:
+            self._past.clear()
+        if not self._past or time >= self._past[-1][0] + POINT:
+            self._past.append((time, np.array([state.gravity, state.coriolis, state.external,
+                                               state.effort])))
+
+    def update(self, time: float, state: State) -> None:
+        """
+        Show a state: numbers at once, plots and matrices a few times a second.
+
+        Parameters
+        ----------
+        time : float
+            s, since any moment.
+        state : State
+            The state.
+
+        """
+        self._table.content = torque_table(self._model, state, self._effort)
+        if self._image_due - IMAGE <= time < self._image_due:
+            return
+        self._image_due = time + IMAGE
+        names = self._model.velocity_names
+        self._matrices.content = (heat_map('Mass matrix M', names, state.M)
+                                  + heat_map('Coriolis matrix C', names, state.C))
+        self._sizes.content = '  \n'.join(
+            f'{LAYERS[name].title}: ' + ', '.join(f'{x:.3g}' for x in found.semi_axes)
+            + f' {UNITS[name]}' for name, found in self._scene.ellipsoids(state).items())
+        self._draw()
+
+    def _draw(self) -> None:
+        """Draw the torques of the chosen joint over time."""
+        if self._joint.value not in self._model.velocity_names or not self._past:
+            return
+        k = self._model.velocity_names.index(self._joint.value)
+        time = np.array([t for t, _ in self._past])
+        limit = self._model.effort_limit[k]
+        limits = np.full(len(time), limit if np.isfinite(limit) else np.nan)
+        torques = np.array([values[:, k] for _, values in self._past])
+        self._plot.data = (time, *torques.T, limits, -limits)
+
+

@@ -1,0 +1,228 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""A robot and its dynamics in a scene of viser."""
+
+from __future__ import annotations
+
+from typing import Any, TYPE_CHECKING
+
+import numpy as np
+from rbd_ros.dynamics import gravity_torques
+from rbd_ros.kinematics import forward_kinematics, world_jacobian
+from rbd_ros.model.configurations import neutral, random_configuration
+from rbd_ros.model.model import Model
+from rbd_ros.view.arcs import JointArcs
+from rbd_ros.view.ellipsoids import (
+    effective_masses, Ellipsoid, force_ellipsoid, inertia_solid, manipulability)
+from rbd_ros.view.geometry import Geometry
+from rbd_ros.view.layers import (
+    COM, CORIOLIS, ELLIPSOIDS, EXTERNAL_TORQUES, FORCES, GRAVITY, LAYERS, LINK_COMS,
+    MANIPULABILITY, MASSES, MOMENT_COLOR, WRENCHES)
+from rbd_ros.view.state import State
+from scipy.spatial.transform import Rotation
+
+if TYPE_CHECKING:
+    from viser import SceneApi
+
+ROBOT = 'robot'
+# Layers that are shown from the beginning on.
+SHOWN = (ROBOT, COM, GRAVITY, EXTERNAL_TORQUES, WRENCHES)
+# Radii of the arcs of torques, side by side round the same axes, as shares of the first.
+RADII = {GRAVITY: 1.0, CORIOLIS: 0.8, EXTERNAL_TORQUES: 1.2}
+# Sizes as shares of the robot's extent, and the least extent, m.
+ARC, ARROW, BALL, ELLIPSOID_SIZE, LINE = 0.12, 0.4, 0.025, 0.2, 0.012
+LEAST_EXTENT = 0.1
+# Configurations among which the largest gravity torque is looked for, and its least value, N m.
+POSES, LEAST_EFFORT = 200, 1e-3
+
+
+class RobotScene:
+    """
+    A robot in a scene, made once and then only moved.
+
+    Parameters
+    ----------
+    scene : viser.SceneApi
+        Where it is drawn.
+    model : Model
+        The robot.
+    geometry : Geometry
+        Its shapes.
+
+    Attributes
+    ----------
+    link : str
+        The chosen link, at which ellipsoids are shown.
+    extent : float
+        Size of the robot, m.
+    middle : ndarray, shape (3,)
+        Its middle, m.
+
+    """
+
+    def __init__(self, scene: SceneApi, model: Model, geometry: Geometry) -> None:
+        self._scene, self._model = scene, model
+        self.link = model.link_names[-1]
+        poses = forward_kinematics(model, neutral(model))
+        corners = poses[:, :3, 3].min(axis=0), poses[:, :3, 3].max(axis=0)
+        self.extent = max(LEAST_EXTENT, float(np.linalg.norm(corners[1] - corners[0])))
+        self.middle = 0.5 * (corners[0] + corners[1])
+        self._layers = {name: scene.add_frame(f'/{name}', show_axes=False, visible=name in SHOWN)
+                        for name in (ROBOT, *LAYERS)}
+        self._links = np.array(sorted(geometry.shapes), int)
+        self._shapes = [scene.add_glb(f'/{ROBOT}/{k}', geometry.shapes[k]) for k in self._links]
+        self._add_inertias()
+        self._arcs = JointArcs(model)
+        self._full = full_efforts(model)
+        self._lines: dict[str, tuple[Any, Any]] = {name: self._add_arrows(name) for name in RADII}
+        self._forces = {part: self._add_arrow(f'/{WRENCHES}/{part}', color) for part, color in (
+            ('moments', MOMENT_COLOR), ('forces', LAYERS[WRENCHES].color))}
+        self._at_link = {name: scene.add_icosphere(
+            f'/{name}/ellipsoid', 1.0, LAYERS[name].color, opacity=0.4, cast_shadow=False)
+            for name in (MANIPULABILITY, FORCES, MASSES)}
+
+    def _add_inertias(self) -> None:
+        """Add balls for centres of mass, and ellipsoids of inertia."""
+        scene, model, ball = self._scene, self._model, BALL * self.extent
+        self._com = scene.add_icosphere(f'/{COM}/ball', ball, LAYERS[COM].color)
+        self._heavy = np.array([k for k, link in enumerate(model.links) if link.mass > 0.0], int)
+        links = [model.links[k] for k in self._heavy]
+        self._coms = np.array([[*link.com, 1.0] for link in links]).reshape(-1, 4)
+        solids = [inertia_solid(link) for link in links]
+        self._turns = np.array([axes for axes, _ in solids]).reshape(-1, 3, 3)
+        sizes = np.array([size for _, size in solids]).reshape(-1, 3)
+        self._batches = []
+        if not links:
+            return
+        from trimesh.creation import icosphere
+        sphere = icosphere(subdivisions=2, radius=0.5)
+        for name, scales, opacity in ((LINK_COMS, np.full(sizes.shape, ball), None),
+                                      (ELLIPSOIDS, sizes, 0.5)):
+            self._batches.append(scene.add_batched_meshes_simple(
+                f'/{name}/batch', sphere.vertices, sphere.faces,
+                np.tile([1.0, 0.0, 0.0, 0.0], (len(links), 1)), np.zeros((len(links), 3)),
+                batched_scales=scales, batched_colors=_bytes(LAYERS[name].color),
+                opacity=opacity, lod='off', cast_shadow=False))
+
+    def _add_arrow(self, name: str, color: tuple[float, float, float]) -> Any:
+        size = LINE * self.extent
+        return self._scene.add_arrows(name, np.zeros((1, 2, 3)), _bytes(color),
+                                      shaft_radius=0.5 * size, head_radius=1.5 * size,
+                                      head_length=3.0 * size, visible=False)
+
+    def _add_arrows(self, name: str) -> tuple[Any, Any]:
+        """Return the lines of arcs, and their heads."""
+        color = LAYERS[name].color
+        lines = self._scene.add_line_segments(
+            f'/{name}/lines', np.zeros((1, 2, 3)), _bytes(color), thickness=LINE * self.extent,
+            visible=False)
+        return lines, self._add_arrow(f'/{name}/heads', color)
+
+    def set_visible(self, layer: str, visible: bool) -> None:
+        """Show or hide a layer, by its name."""
+        self._layers[layer].visible = visible
+
+    def update(self, state: State) -> None:
+        """Move everything to a state."""
+        poses = forward_kinematics(self._model, state.q)
+        for shape, position, quaternion in zip(
+                self._shapes, poses[self._links, :3, 3], _quaternions(poses[self._links, :3, :3])):
+            shape.position, shape.wxyz = position, quaternion
+        if np.all(np.isfinite(state.com)):
+            self._com.position = state.com
+        self._move_inertias(poses)
+        for name, efforts in ((GRAVITY, state.gravity), (CORIOLIS, state.coriolis),
+                              (EXTERNAL_TORQUES, state.external)):
+            self._draw_arcs(name, poses, efforts)
+        self._draw_wrenches(poses, state)
+        self._draw_ellipsoids(poses, state)
+
+    def _move_inertias(self, poses: np.ndarray) -> None:
+        at = poses[self._heavy]
+        centres = (at @ self._coms[:, :, None])[:, :3, 0]
+        for batch in self._batches:
+            batch.batched_positions = centres.astype(np.float32)
+            batch.batched_wxyzs = _quaternions(at[:, :3, :3] @ self._turns).astype(np.float32)
+
+    def _draw_arcs(self, name: str, poses: np.ndarray, efforts: np.ndarray) -> None:
+        points = self._arcs.lines(poses, efforts, self._full, RADII[name] * ARC * self.extent)
+        lines, heads = self._lines[name]
+        pieces = np.stack((points[:, :-1], points[:, 1:]), axis=2).reshape(-1, 2, 3)
+        # The head of an arrow lies along the last piece; the tip is where the arc ends.
+        _place(lines, pieces)
+        ends = points[:, -1]
+        along = ends - points[:, -2]
+        along /= np.linalg.norm(along, axis=1, keepdims=True)
+        size = 3.0 * LINE * self.extent
+        _place(heads, np.stack((ends - 0.01 * size * along, ends + size * along), axis=1))
+
+    def _draw_wrenches(self, poses: np.ndarray, state: State) -> None:
+        """Draw moments and forces, the largest of each as long as `ARROW` says."""
+        links = [self._model.link_index(link) for link in state.wrenches]
+        wrenches = np.array(list(state.wrenches.values())).reshape(-1, 2, 3)
+        turned = np.einsum('kab,kpb->pka', poses[links, :3, :3], wrenches)
+        starts = poses[links, :3, 3]
+        for arrow, vectors in zip(self._forces.values(), turned):
+            sizes = np.linalg.norm(vectors, axis=1)
+            use = sizes > 1e-6
+            length = ARROW * self.extent / max(sizes.max(initial=0.0), 1e-6)
+            _place(arrow, np.stack((starts, starts + length * vectors), axis=1)[use])
+
+    def ellipsoids(self, state: State) -> dict[str, Ellipsoid]:
+        """Return the ellipsoids of the chosen link, by layer."""
+        J = world_jacobian(self._model, state.q, self.link)[3:]
+        return {MANIPULABILITY: manipulability(J), FORCES: force_ellipsoid(J),
+                MASSES: effective_masses(J, state.M)}
+
+    def _draw_ellipsoids(self, poses: np.ndarray, state: State) -> None:
+        """Draw the ellipsoids of the chosen link, each as large as `ELLIPSOID_SIZE` says."""
+        if not any(self._layers[name].visible for name in self._at_link):
+            return
+        position = poses[self._model.link_index(self.link), :3, 3]
+        for name, found in self.ellipsoids(state).items():
+            ball = self._at_link[name]
+            size = ELLIPSOID_SIZE * self.extent / max(found.semi_axes.max(), 1e-12)
+            ball.position, ball.wxyz = position, _quaternions(found.axes[None])[0]
+            ball.scale = tuple(np.maximum(size * found.semi_axes, 1e-4).tolist())
+
+
+def full_efforts(model: Model) -> np.ndarray:
+    """
+    Return the efforts that make the largest arcs, all to one scale.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+
+    Returns
+    -------
+    ndarray, shape (nv,)
+        The largest gravity torque of any joint in some configurations, N m; for joints that slide
+        the largest gravity force, N.
+
+    """
+    rng = np.random.default_rng(0)
+    largest = np.max([np.abs(gravity_torques(model, random_configuration(model, rng)))
+                      for _ in range(POSES)], axis=0, initial=LEAST_EFFORT)
+    return np.where(model.angular, largest[model.angular].max(initial=LEAST_EFFORT),
+                    largest[~model.angular].max(initial=LEAST_EFFORT))
+
+
+def _place(node: Any, points: np.ndarray) -> None:
+    """Give a node its lines or arrows, or hide it if there are none."""
+    node.visible = len(points) > 0
+    if len(points):
+        node.points = points.astype(np.float32)
+
+
+def _quaternions(R: np.ndarray) -> np.ndarray:
+    """Return the quaternions w, x, y, z of rotations."""
+    if not len(R):
+        return np.zeros((0, 4))
+    return np.roll(Rotation.from_matrix(R).as_quat(), 1, axis=1)
+
+
+def _bytes(color: tuple[float, float, float]) -> tuple[int, int, int]:
+    red, green, blue = (round(255.0 * x) for x in color)
+    return red, green, blue

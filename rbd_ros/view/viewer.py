@@ -1,0 +1,144 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""A robot in a browser: a server, and what it shows."""
+
+from __future__ import annotations
+
+from contextlib import redirect_stdout
+from io import StringIO
+import socket
+from types import TracebackType
+from typing import Any, TYPE_CHECKING
+
+import numpy as np
+from rbd_ros.errors import RbdError
+from rbd_ros.model.model import Model
+from rbd_ros.view.geometry import Geometry
+from rbd_ros.view.panels import Panels
+from rbd_ros.view.scene import RobotScene
+from rbd_ros.view.state import State
+
+if TYPE_CHECKING:
+    from viser import ViserServer
+
+HOST, PORT = 'localhost', 8080
+# From where one looks at the robot, in lengths of its extent.
+VIEWPOINT = (0.6, -1.2, 0.4)
+
+
+class Viewer:
+    """
+    A page that shows one robot.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    geometry : Geometry
+        Its shapes.
+    host : str
+        The address that browsers connect to; ``0.0.0.0``: all of this machine, so that everybody
+        in its network can look on.
+    port : int
+        0: any that is free.
+    effort : str
+        What the efforts of the states are called.
+
+    Attributes
+    ----------
+    server : viser.ViserServer
+        The server.
+
+    Raises
+    ------
+    RbdError
+        If viser is not installed, or the port is taken.
+
+    """
+
+    def __init__(self, model: Model, geometry: Geometry, *, host: str = HOST, port: int = PORT,
+                 effort: str = 'needed') -> None:
+        self.server = start_server(host, port, model.name)
+        self._host = host
+        self.scene = RobotScene(self.server.scene, model, geometry)
+        self.panels = Panels(self.server.gui, model, self.scene, effort)
+        extent = self.scene.extent
+        self.server.scene.add_grid('/grid', 4.0 * extent, 4.0 * extent, cell_size=0.25 * extent,
+                                   section_size=extent)
+        camera = self.server.initial_camera
+        camera.position = tuple(self.scene.middle + extent * np.array(VIEWPOINT))
+        camera.look_at = tuple(self.scene.middle)
+
+    def __enter__(self) -> Viewer:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 traceback: TracebackType | None) -> None:
+        self.close()
+
+    @property
+    def url(self) -> str:
+        """Return the address of the page."""
+        host = socket.gethostname() if self._host in ('0.0.0.0', '::') else self._host
+        return f'http://{host}:{self.server.get_port()}'
+
+    def show(self, time: float, state: State) -> None:
+        """
+        Show a state to all browsers; without any, only the plot remembers it.
+
+        Parameters
+        ----------
+        time : float
+            s, since any moment.
+        state : State
+            The state.
+
+        """
+        self.panels.remember(time, state)
+        if self.server.get_clients():
+            with self.server.atomic():
+                self.scene.update(state)
+            self.panels.update(time, state)
+
+    def close(self) -> None:
+        """End the server."""
+        self.server.stop()
+
+
+def start_server(host: str, port: int, title: str) -> ViserServer:
+    """
+    Return a server of pages without content.
+
+    Raises
+    ------
+    RbdError
+        If viser is not installed, or the port is taken.
+
+    """
+    viser = _viser()
+    if port:
+        _check_free(host, port)
+    # viser would announce itself on the terminal.
+    with redirect_stdout(StringIO()):
+        server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
+    # A page of a robot is not to be shared through a server of others.
+    server.gui.configure_theme(show_logo=False, show_share_button=False)
+    return server
+
+
+def _check_free(host: str, port: int) -> None:
+    """Refuse a port that is taken, where viser would take the next one."""
+    try:
+        with socket.create_server((host, port)):
+            pass
+    except OSError as error:
+        raise RbdError(f'port {port} of {host} cannot be used: {error.strerror or error}; choose '
+                       'another one, or 0 for any that is free') from None
+
+
+def _viser() -> Any:
+    try:
+        import viser
+    except ImportError as error:
+        raise RbdError('the viewer needs viser: pip install "rbd_ros[view]"') from error
+    return viser
