@@ -125,6 +125,7 @@ setup(
             'simulated_robot = rbd_ros.ros.entry_points:simulated_robot',
             'torque_controller = rbd_ros.ros.entry_points:torque_controller',
             'mujoco_robot = rbd_ros.ros.entry_points:mujoco_robot',
+            'viewer = rbd_ros.ros.entry_points:viewer',
         ],
     },
     zip_safe=True,

@@ -43,19 +43,25 @@ def run(options: argparse.Namespace) -> int:
                              Path(options.urdf).parent, options.package_path)
     for note in geometry.notes:
         print(printable(f'note: {note}', 500), file=sys.stderr)
-    with Viewer(model, geometry, host=options.host, port=options.port) as viewer:
-        sliders = Sliders(viewer.server.gui, model)
-        print(f'{model.name}: {viewer.url}\nOpen this page in a browser on '
-              + ('this machine' if options.host == HOST else 'any machine that can reach it')
-              + '; Ctrl-C ends it.', flush=True)
-        start = monotonic()
-        try:
-            while True:
-                sliders.changed.clear()
-                viewer.show(monotonic() - start, _state(model, sliders.read(), viewer.scene.link))
-                sliders.changed.wait(PERIOD)
-        except KeyboardInterrupt:
-            return 0
+    try:
+        with Viewer(model, geometry, host=options.host, port=options.port) as viewer:
+            _show(model, viewer)
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+def _show(model: Model, viewer: Viewer) -> None:
+    """Show what the sliders are set to, until Ctrl-C."""
+    sliders = Sliders(viewer.server.gui, model)
+    print(f'{model.name}: {viewer.url}\nOpen this page in a browser on '
+          + ('this machine' if viewer.is_local else 'any machine that can reach it')
+          + '; Ctrl-C ends it.', flush=True)
+    start = monotonic()
+    while True:
+        sliders.changed.clear()
+        viewer.show(monotonic() - start, _state(model, sliders.read(), viewer.scene.link))
+        sliders.changed.wait(PERIOD)
 
 
 def _state(model: Model, setting: Setting, link: str) -> State:

@@ -171,3 +171,8 @@ def simulated_robot() -> None:
 def mujoco_robot() -> None:
     """Run the robot in MuJoCo until a signal ends it."""
     run('rbd_ros.ros.mujoco_robot', 'RobotInMujoco')
+
+
+def viewer() -> None:
+    """Run the viewer until a signal ends it."""
+    run('rbd_ros.ros.viewer', 'ViewerNode')

@@ -177,9 +177,12 @@ def _load(path: Path) -> list[Any]:
     try:
         scene = _trimesh().load_scene(path)
         # COLLADA says which unit it has, and which way is up; ROS heeds the unit alone.
-        return (scene.convert_units('meters') if scene.units else scene).dump()
+        parts: list[Any] = (scene.convert_units('meters') if scene.units else scene).dump()
     except Exception as error:
         raise MeshError(f'{path} is broken, or needs another package: {error}') from error
+    if not any(len(part.vertices) for part in parts):
+        raise MeshError(f'{path} is empty or broken')
+    return parts
 
 
 def _add(scene: Scene, mesh: Any, T: np.ndarray, color: Color | None) -> None:

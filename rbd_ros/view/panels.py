@@ -141,5 +141,3 @@ class Panels:
         limits = np.full(len(time), limit if np.isfinite(limit) else np.nan)
         torques = np.array([values[:, k] for _, values in self._past])
         self._plot.data = (time, *torques.T, limits, -limits)
-
-

@@ -60,6 +60,25 @@ class Viewer:
                  effort: str = 'needed') -> None:
         self.server = start_server(host, port, model.name)
         self._host = host
+        self.draw(model, geometry, effort)
+
+    def draw(self, model: Model, geometry: Geometry, effort: str) -> None:
+        """
+        Show a robot in place of what was there before.
+
+        Parameters
+        ----------
+        model : Model
+            The robot.
+        geometry : Geometry
+            Its shapes.
+        effort : str
+            What the efforts of the states are called.
+
+        """
+        self.server.scene.reset()
+        self.server.gui.reset()
+        self.server.gui.set_panel_label(model.name)
         self.scene = RobotScene(self.server.scene, model, geometry)
         self.panels = Panels(self.server.gui, model, self.scene, effort)
         extent = self.scene.extent
@@ -82,6 +101,11 @@ class Viewer:
         host = socket.gethostname() if self._host in ('0.0.0.0', '::') else self._host
         return f'http://{host}:{self.server.get_port()}'
 
+    @property
+    def is_local(self) -> bool:
+        """Return whether browsers of this machine alone can open the page."""
+        return self._host in ('localhost', '127.0.0.1', '::1')
+
     def show(self, time: float, state: State) -> None:
         """
         Show a state to all browsers; without any, only the plot remembers it.
@@ -102,7 +126,8 @@ class Viewer:
 
     def close(self) -> None:
         """End the server."""
-        self.server.stop()
+        with redirect_stdout(StringIO()):
+            self.server.stop()
 
 
 def start_server(host: str, port: int, title: str) -> ViserServer:

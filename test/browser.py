@@ -1,0 +1,89 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Chromium without a screen, for tests of pages."""
+
+from contextlib import contextmanager
+import os
+import shutil
+import tempfile
+import time
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+
+# s, within which a page has to show something; without a graphics card it is drawn slowly.
+PATIENCE = 60.0
+# Renders without a graphics card, as root, and calls nobody.
+OPTIONS = ('--headless=new', '--no-sandbox', '--disable-gpu', '--use-angle=swiftshader',
+           '--enable-unsafe-swiftshader', '--disable-dev-shm-usage', '--disable-quic',
+           '--no-first-run', '--disable-background-networking', '--disable-component-update',
+           '--disable-sync')
+INSTALL = 'Chromium is missing: sudo apt install chromium chromium-driver'
+
+
+@contextmanager
+def chromium(*more, size=(1100, 700)):
+    """Start a browser; without one the test fails in CI, and is skipped elsewhere."""
+    browser, driver = shutil.which('chromium'), shutil.which('chromedriver')
+    if not (browser and driver):
+        (pytest.fail if os.environ.get('CI') else pytest.skip)(INSTALL)
+    options = webdriver.ChromeOptions()
+    options.binary_location = browser
+    options.set_capability('goog:loggingPrefs', {'browser': 'ALL'})
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        for option in (*OPTIONS, *more, f'--user-data-dir={folder}',
+                       f'--window-size={size[0]},{size[1]}'):
+            options.add_argument(option)
+        page = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+        try:
+            yield page
+        finally:
+            page.quit()
+
+
+def wait_for(condition, what):
+    """Return the first result of a function that is true."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        result = condition()
+        if result:
+            return result
+        time.sleep(0.1)
+    raise AssertionError(f'the page does not show {what} within {PATIENCE} s')
+
+
+def labelled(page, label, number=0):
+    """Return the input of a label; the same label may stand in several places."""
+    labels = wait_for(lambda: page.find_elements(By.XPATH, f"//label[.='{label}']")[number:],
+                      label)
+    return page.find_element(By.ID, labels[0].get_attribute('for'))
+
+
+def drag_slider(page, label, pixels, number=0):
+    """Drag a slider with the mouse, and return its value."""
+    slider = labelled(page, label, number)
+    thumb = slider.find_element(By.CSS_SELECTOR, '[role=slider]')
+    before = thumb.get_attribute('aria-valuenow')
+    ActionChains(page).drag_and_drop_by_offset(thumb, pixels, 0).perform()
+    return float(wait_for(lambda: thumb.get_attribute('aria-valuenow') != before
+                          and thumb.get_attribute('aria-valuenow'), f'another {label}'))
+
+
+def click(page, path):
+    """Click an element."""
+    wait_for(lambda: page.find_elements(By.XPATH, path), path)[-1].click()
+
+
+def table(page):
+    """Return the cells of the first table, by the first cell of each row, without its head."""
+    rows = page.execute_script(
+        "return [...(document.querySelector('.rbd table')?.rows ?? [])]"
+        '.map(row => [...row.cells].map(cell => cell.textContent))')
+    return {row[0]: row[1:] for row in rows[1:]}
+
+
+def complaints(page):
+    """Return errors that the page has met."""
+    return [entry['message'] for entry in page.get_log('browser') if entry['level'] == 'SEVERE']

@@ -1,0 +1,172 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Arcs, ellipsoids, tables and heat maps."""
+
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros.model.description import Link
+from rbd_ros.view.arcs import JointArcs, LARGEST_TURN
+from rbd_ros.view.ellipsoids import (
+    BOX, effective_masses, ELLIPSOID, force_ellipsoid, inertia_solid, manipulability)
+from rbd_ros.view.state import computed_state
+from rbd_ros.view.tables import heat_map, number, torque_table
+from robots import example_urdf, load_quietly, Oracle, random_state, random_tree, relative_error
+
+ROUNDING = 1e-12
+# Numbers have three digits after the point.
+PRINTED = 5.001e-4
+
+
+def two_joints():
+    """Return a robot whose first joint turns about y and whose second slides along x."""
+    return (rbd_ros.ModelBuilder('r').link('base').link('a', mass=1.0).link('b', mass=1.0)
+            .joint('turn', 'revolute', 'base', 'a', axis=(0, 1, 0), xyz=(0, 0, 1))
+            .joint('slide', 'prismatic', 'a', 'b', axis=(1, 0, 0), xyz=(0, 0, 2)).build())
+
+
+# -- Arcs. ----------------------------------------------------------------------------------------
+
+def test_arcs_turn_by_the_right_hand_about_the_axis():
+    model = two_joints()
+    q = np.array([0.5 * np.pi, 0.0])
+    poses = rbd_ros.forward_kinematics(model, q)
+    for share in (1.0, 0.25, -0.5):
+        arc, = JointArcs(model).lines(poses, np.array([10.0 * share, 0.0]), np.full(2, 10.0), 0.3)
+        spokes = arc - [0, 0, 1]
+        np.testing.assert_allclose(np.linalg.norm(spokes, axis=1), 0.3, rtol=ROUNDING)
+        np.testing.assert_allclose(spokes[:, 1], 0.0, atol=ROUNDING)
+        # Each piece turns about +y for a positive torque, and all together by its share.
+        turned = np.arctan2(np.cross(spokes[:-1], spokes[1:])[:, 1],
+                            np.sum(spokes[:-1] * spokes[1:], axis=1))
+        assert np.sum(turned) == pytest.approx(share * LARGEST_TURN)
+
+
+def test_forces_are_straight_and_along_the_axis():
+    model = two_joints()
+    poses = rbd_ros.forward_kinematics(model, np.array([0.5 * np.pi, 0.0]))
+    arrow, = JointArcs(model).lines(poses, np.array([0.0, -5.0]), np.full(2, 10.0), 0.3)
+    # The joint is 2 m along z of a link that was turned by a quarter about y: x is -z there.
+    np.testing.assert_allclose(arrow[0], [2.0, 0.0, 1.0], atol=ROUNDING)
+    np.testing.assert_allclose(arrow[-1], [2.0, 0.0, 1.3], atol=ROUNDING)
+
+
+def test_arcs_end_at_the_largest_and_leave_out_what_is_not_known():
+    model = two_joints()
+    arcs, poses = JointArcs(model), rbd_ros.forward_kinematics(model, np.zeros(2))
+    full = np.full(2, 10.0)
+    np.testing.assert_array_equal(arcs.lines(poses, np.array([50.0, 0.0]), full, 1.0),
+                                  arcs.lines(poses, np.array([10.0, 0.0]), full, 1.0))
+    assert len(arcs.lines(poses, np.array([np.nan, 1e-9]), full, 1.0)) == 0
+
+
+def test_fixed_and_mimicking_joints_have_no_arcs():
+    model = load_quietly(example_urdf('panda.urdf'))
+    poses = rbd_ros.forward_kinematics(model, rbd_ros.neutral(model))
+    lines = JointArcs(model).lines(poses, np.ones(model.nv), np.ones(model.nv), 0.1)
+    assert len(lines) == model.nv == 8
+
+
+# -- Ellipsoids. ----------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('share,moments', [
+    (BOX, lambda a, b, c: (b * b + c * c, a * a + c * c, a * a + b * b)),
+    (ELLIPSOID, lambda a, b, c: (b * b + c * c, a * a + c * c, a * a + b * b))])
+def test_inertia_solids_have_the_inertia(share, moments):
+    sides = np.array([0.2, 0.5, 0.9])
+    # A box: m / 12 (b^2 + c^2); an ellipsoid of these diameters: m / 20 (b^2 + c^2).
+    inertia = 3.0 / (12.0 if share == BOX else 20.0) * np.array(moments(*sides))
+    R = rbd_ros.forward_kinematics(random_tree(3, 2), np.array([0.4] * 2)[:random_tree(3, 2).nq]
+                                   )[-1, :3, :3]
+    axes, size = inertia_solid(Link('a', 3.0, np.zeros(3), R @ np.diag(inertia) @ R.T), share)
+    np.testing.assert_allclose(np.sort(size), sides, rtol=1e-9)
+    assert np.linalg.det(axes) == pytest.approx(1.0)
+    np.testing.assert_allclose(np.abs(axes.T @ R), np.eye(3), atol=1e-7)
+
+
+def test_ellipsoids_of_a_link_match_a_planar_arm():
+    # Two links of 1 m at a right angle: the tip is at (1, 1), J = [[-1, -1], [1, 0]].
+    J = np.array([[-1.0, -1.0], [1.0, 0.0], [0.0, 0.0]])
+    golden = 0.5 * (1.0 + np.sqrt(5.0))
+    np.testing.assert_allclose(manipulability(J).semi_axes[1:], [1.0 / golden, golden])
+    np.testing.assert_allclose(force_ellipsoid(J).semi_axes[1:], [golden, 1.0 / golden])
+    # Point masses of 2 kg and 3 kg at the ends of the links:
+    # M = [[2 + 6, 3], [3, 3]], and (J M^-1 J^T)^-1 of the plane has the eigenvalues below.
+    M = np.array([[8.0, 3.0], [3.0, 3.0]])
+    A = np.linalg.inv(J[:2])
+    expected = np.linalg.eigvalsh(A.T @ M @ A)[::-1]
+    np.testing.assert_allclose(effective_masses(J, M).semi_axes[1:], expected)
+    for found in (manipulability(J), force_ellipsoid(J), effective_masses(J, M)):
+        assert np.linalg.det(found.axes) == pytest.approx(1.0)
+        assert np.all(np.isfinite(found.semi_axes)) and np.all(found.semi_axes > 0.0)
+
+
+def test_a_force_along_an_axis_needs_torques_of_norm_1():
+    path = example_urdf('ur10_robot.urdf')
+    model = load_quietly(path)
+    q, _, _ = random_state(model, 3)
+    oracle = Oracle(path, model)
+    J = oracle.pose(q, 'tool0')[:3, :3] @ oracle.jacobian(q, 'tool0')[3:]
+    found = force_ellipsoid(J)
+    for k in range(3):
+        force = found.semi_axes[k] * found.axes[:, k]
+        assert np.linalg.norm(J.T @ force) == pytest.approx(1.0)
+        pushed = effective_masses(J, oracle.M(q))
+        direction = pushed.axes[:, k]
+        acceleration = J @ np.linalg.solve(oracle.M(q), J.T @ direction)
+        np.testing.assert_allclose(acceleration, direction / pushed.semi_axes[k], atol=1e-9)
+
+
+# -- Numbers. -------------------------------------------------------------------------------------
+
+def test_state_of_sliders_matches_pinocchio():
+    path = example_urdf('ur10_robot.urdf')
+    model = load_quietly(path)
+    oracle = Oracle(path, model)
+    q, v, _ = random_state(model, 5)
+    zero = np.zeros(model.nv)
+    wrench = np.array([0.0, 0.0, 0.0, 3.0, -4.0, 5.0])
+    state = computed_state(model, q, v, {'tool0': wrench})
+    pushed = oracle.jacobian(q, 'tool0').T @ wrench
+    assert relative_error(state.gravity, oracle.tau(q, zero, zero)) < ROUNDING
+    assert relative_error(state.external, pushed) < ROUNDING
+    assert relative_error(state.effort, oracle.tau(q, v, zero) - pushed) < ROUNDING
+    assert relative_error(state.M, oracle.M(q)) < ROUNDING
+
+
+def test_table_names_joints_and_marks_efforts_near_their_limits():
+    model = load_quietly(example_urdf('ur10_robot.urdf'))
+    q, v, _ = random_state(model, 5)
+    state = computed_state(model, q, v, {})
+    near = 0.95 * model.effort_limit
+    text = torque_table(model, type(state)(**{**vars(state), 'effort': near}), 'measured')
+    assert text.count('class="near"') == model.nv
+    for k, name in enumerate(model.velocity_names):
+        row = text[text.index(f'>{name}</td>'):]
+        cells = row[:row.index('</tr>')].split('<td')[1:]
+        cells = [float(cell.split('>')[1].split('<')[0]) for cell in cells]
+        np.testing.assert_allclose(cells, [
+            q[k], state.gravity[k], state.coriolis[k], 0.0, near[k], model.effort_limit[k]],
+            atol=PRINTED)
+    text = torque_table(model, type(state)(**{**vars(state), 'effort': 0.5 * near}), 'measured')
+    assert 'class="near"' not in text
+
+
+def test_numbers_have_no_minus_zero():
+    assert [number(x) for x in (-0.0001, -0.0006, np.nan, 12.0)] == [
+        '0.000', '-0.001', '?', '12.000']
+
+
+def test_heat_maps_are_red_and_blue_by_sign_and_name_every_joint():
+    text = heat_map('M', ['a<b', 'c'], np.array([[2.0, -1.0], [0.0, np.nan]]))
+    assert 'a<b' not in text and 'a&lt;b' in text
+    cells = [
+        part.split('fill="')[1].split('"')[0] for part in text.split('<rect ')[1:]]
+    assert cells == ['rgb(178,24,43)', 'rgb(144,178,214)', 'rgb(255,255,255)',
+                     'rgb(255,255,255)']
+    assert '<title>a&lt;b, c: -1</title>' in text
+    assert 'largest entry 2' in text
+    # A large one has no numbers, but every cell still says what it is.
+    names = [f'j{k}' for k in range(60)]
+    text = heat_map('M', names, np.eye(60))
+    assert text.count('<rect') == 3600 and '<title>j59, j59: 1</title>' in text

@@ -1,0 +1,147 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Pages in a browser: ``rbd_ros view``."""
+
+from contextlib import contextmanager
+from io import BytesIO
+import re
+import signal
+import sys
+
+from browser import chromium, click, complaints, drag_slider, labelled, table, wait_for
+from command_line import ARM, code_of, one_line, running
+import numpy as np
+from PIL import Image
+import pytest
+from rbd_ros.view.geometry import Geometry
+from rbd_ros.view.viewer import Viewer
+from robots import load_quietly, Oracle
+
+# Numbers on the page have three digits after the point.
+PRINTED = 5.001e-4
+JOINT, COLUMN = 'shoulder_lift', 1
+
+
+@contextmanager
+def viewing(*options):
+    """Start the command, and return its process and the address of its page."""
+    with running('-m', 'rbd_ros.cli.main', 'view', ARM, '--port', '0', *options) as process:
+        said = process.stdout.readline()
+        url = re.fullmatch(r'demo_arm: (http://localhost:\d+)\n', said)
+        assert url, said + process.stderr.read()
+        assert 'on this machine; Ctrl-C ends it' in process.stdout.readline()
+        yield process, url.group(1)
+
+
+@pytest.fixture(scope='module')
+def arm():
+    """Return the demo arm, and the same in Pinocchio."""
+    model = load_quietly(ARM)
+    return model, Oracle(ARM, model)
+
+
+def column(model, cells, k):
+    """Return a column of the table of torques."""
+    return np.array([float(cells[name][k]) for name in model.velocity_names])
+
+
+def test_a_slider_changes_the_torques_that_are_shown(arm):
+    model, oracle = arm
+    q, v, zero = np.zeros(model.nv), np.zeros(model.nv), np.zeros(model.nv)
+    with viewing() as (_, url), chromium() as page:
+        page.get(url)
+        before = wait_for(lambda: table(page), 'torques')
+        assert list(before) == list(model.velocity_names)
+        np.testing.assert_allclose(column(model, before, 1), oracle.tau(q, zero, zero),
+                                   atol=PRINTED)
+        q[COLUMN] = drag_slider(page, JOINT, 25)
+        assert abs(q[COLUMN]) > 0.3
+        expected = oracle.tau(q, zero, zero)
+        assert np.max(np.abs(expected)) > 10.0
+        after = wait_for(lambda: abs(float(table(page)[JOINT][1]) - expected[COLUMN]) < PRINTED
+                         and table(page), 'the torque of the new pose')
+        np.testing.assert_allclose(column(model, after, 0), q, atol=PRINTED)
+        for k in (1, 4):
+            np.testing.assert_allclose(column(model, after, k), expected, atol=PRINTED)
+
+        click(page, "//*[.='Velocities (rad/s, m/s)']")
+        wait_for(lambda: len(page.find_elements('xpath', f"//label[.='{JOINT}']")) > 1,
+                 'sliders for velocities')
+        v[COLUMN] = drag_slider(page, JOINT, 20, number=1)
+        v[COLUMN + 1] = drag_slider(page, model.velocity_names[COLUMN + 1], 30, number=1)
+        expected = oracle.tau(q, v, zero) - expected
+        assert np.max(np.abs(expected)) > 10.0 * PRINTED
+        wait_for(lambda: np.allclose(column(model, table(page), 2), expected, rtol=0.0,
+                                     atol=PRINTED), 'Coriolis torques')
+
+        click(page, "//*[@role='tab'][.='Matrices']")
+        titles = wait_for(lambda: page.execute_script(
+            "return [...document.querySelectorAll('.rbd rect title')].map(t => t.textContent)"),
+            'matrices')
+        M, C = np.array([float(t.split(': ')[1]) for t in titles]).reshape(2, model.nv, model.nv)
+        np.testing.assert_allclose(M, oracle.M(q), rtol=1e-4, atol=1e-9)
+        np.testing.assert_allclose(C @ v, expected, atol=1e-4)
+        assert titles[1] == f'{model.velocity_names[0]}, {model.velocity_names[1]}: {M[0, 1]:.5g}'
+        assert not complaints(page)
+
+
+def test_a_force_on_the_chosen_link_makes_external_torques(arm):
+    model, oracle = arm
+    q, zero = np.zeros(model.nv), np.zeros(model.nv)
+    link = model.link_names[-1]
+    with viewing() as (_, url), chromium() as page:
+        page.get(url)
+        q[COLUMN] = drag_slider(page, JOINT, 25)
+        click(page, "//*[.='Force on the chosen link (N)']")
+        force = np.array([drag_slider(page, 'x', 20), 0.0, drag_slider(page, 'z', -25)])
+        turn = oracle.pose(q, link)[:3, :3]
+        pushed = (turn @ oracle.jacobian(q, link)[3:]).T @ force
+        assert np.max(np.abs(pushed)) > 5.0
+        cells = wait_for(lambda: np.allclose(column(model, table(page), 3), pushed, rtol=0.0,
+                                             atol=PRINTED) and table(page), 'external torques')
+        np.testing.assert_allclose(column(model, cells, 4),
+                                   oracle.tau(q, zero, zero) - pushed, atol=PRINTED)
+        click(page, "//button[.='All to zero']")
+        wait_for(lambda: not np.any(column(model, table(page), 3)), 'no force')
+        assert float(table(page)[JOINT][0]) == 0.0
+
+
+def test_switches_show_and_hide_layers(arm):
+    def dark():
+        """Return how much of the scene is as dark as the links of the arm."""
+        image = np.asarray(Image.open(BytesIO(page.get_screenshot_as_png())).convert('RGB'))
+        return np.mean(np.all(image[200:, 600:1040] < 130, axis=2))
+
+    with viewing() as (_, url), chromium(size=(1400, 800)) as page:
+        page.get(url)
+        wait_for(lambda: dark() > 5e-3, 'a robot')
+        click(page, "//*[@role='tab'][.='Show']")
+        box = labelled(page, 'robot')
+        assert box.is_selected()
+        page.execute_script('arguments[0].click()', box)
+        wait_for(lambda: dark() < 1e-3, 'no robot')
+        assert not complaints(page)
+
+
+def test_ctrl_c_ends_it_cleanly():
+    with viewing() as (process, _):
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30.0)
+        assert (process.returncode, out, err) == (0, '', '')
+
+
+def test_a_port_that_is_taken_is_refused(capsys, arm):
+    model, _ = arm
+    with Viewer(model, Geometry({}, ()), port=0) as viewer:
+        assert viewer.url == f'http://localhost:{viewer.server.get_port()}'
+        assert code_of('view', ARM, '--port', str(viewer.server.get_port())) == 1
+    message = one_line(capsys)
+    assert 'port' in message and 'cannot be used' in message and 'choose another one' in message
+
+
+def test_missing_packages_are_named(capsys, monkeypatch):
+    for package in ('viser', 'trimesh'):
+        with monkeypatch.context() as patch:
+            patch.setitem(sys.modules, package, None)
+            assert code_of('view', ARM, '--port', '0') == 1
+        assert f'{package}: pip install "rbd_ros[view]"' in one_line(capsys)
