@@ -119,6 +119,9 @@ class ViewerNode(Node):
                                  port=self._given['port'], effort=EFFORT)
         else:
             self.viewer.draw(model, geometry, EFFORT)
+        self.viewer.server.gui.add_markdown(
+            'Follows `joint_states`, and the topics of `dynamics` if that node runs; otherwise '
+            'torques and matrices are computed here.')
         self._text = text
         self._replace(model)
         self._log.info(f"'{model.name}' is shown at {self.viewer.url}")

@@ -140,4 +140,16 @@ class Panels:
         limit = self._model.effort_limit[k]
         limits = np.full(len(time), limit if np.isfinite(limit) else np.nan)
         torques = np.array([values[:, k] for _, values in self._past])
+        # uPlot finds no range by itself where something is not known.
+        most = plot_range(np.nanmax(np.abs(np.column_stack((torques, limits))), initial=0.0))
+        self._plot.scales = {'x': {'time': False}, 'y': {'range': (-most, most)}}
         self._plot.data = (time, *torques.T, limits, -limits)
+
+
+def plot_range(largest: float) -> float:
+    """Return 1, 2 or 5 times a power of 10 that is larger than a number by at least a tenth."""
+    if not largest > 0.0:
+        return 1.0
+    step = 10.0 ** np.floor(np.log10(1.1 * largest))
+    return float(next(step * share for share in (1.0, 2.0, 5.0, 10.0)
+                      if step * share >= 1.1 * largest))

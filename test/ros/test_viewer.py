@@ -1,0 +1,201 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The viewer node: what it makes of states and of the dynamics node, and its page."""
+
+from pathlib import Path
+import signal
+import subprocess
+import sys
+from time import monotonic, sleep
+
+from browser import chromium, complaints, table, wait_for
+from command_line import ARM
+from geometry_msgs.msg import WrenchStamped
+from harness import at, joint_state, LATCHED, PATIENCE, ros
+import numpy as np
+import pytest
+from rbd_msgs.msg import DynamicsStamped
+from rbd_ros.ros.viewed_robot import DYNAMICS, FRESH, TORQUES, ViewedRobot, WRENCH
+import rclpy
+from robots import example_urdf, load_quietly, Oracle, random_state, relative_error
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+ROUNDING = 1e-12
+# Numbers on the page have three digits after the point.
+PRINTED = 5.001e-4
+
+
+@pytest.fixture
+def peer():
+    """Give the test a ROS domain of its own, and a node in it."""
+    with ros():
+        node = rclpy.create_node('peer')
+        yield node
+        node.destroy_node()
+
+
+@pytest.fixture
+def ur10():
+    """Return the UR10, the same in Pinocchio, and a state of it."""
+    path = example_urdf('ur10_robot.urdf')
+    model = load_quietly(path)
+    return model, Oracle(path, model), *random_state(model, 4)[:2]
+
+
+@pytest.fixture
+def viewed(peer, ur10):
+    """Return a robot that is listened to, and a function that sends until it shows something."""
+    robot = ViewedRobot(peer, ur10[0], 'left/')
+    robot.listen(True)
+    publishers = {}
+
+    def send(topic, message, shows):
+        publisher = publishers.setdefault(topic, peer.create_publisher(type(message), topic, 10))
+        end = monotonic() + PATIENCE
+        while monotonic() < end:
+            publisher.publish(message)
+            sleep(0.02)
+            state = robot.newest()
+            if state is not None and shows(state):
+                return state
+        raise AssertionError(f'{topic} is not shown')
+    return robot, send
+
+
+def test_without_a_dynamics_node_torques_are_computed(viewed, ur10):
+    model, oracle, q, v = ur10
+    robot, send = viewed
+    assert robot.newest() is None
+    zero = np.zeros(model.nv)
+    # In any order, with a joint that nobody knows.
+    order = np.random.default_rng(0).permutation(model.nv)
+    names = [*(model.velocity_names[k] for k in order), 'caster']
+    state = send('joint_states', joint_state(names, [*q[order], 7.0]),
+                 lambda state: np.array_equal(state.q, q))
+    assert np.all(np.isnan(state.coriolis)) and np.all(np.isnan(state.effort))
+    state = send('joint_states', joint_state(names, [*q[order], 7.0], [*v[order], 7.0],
+                                             [*order, 7.0]),
+                 lambda state: np.array_equal(state.v, v))
+    assert relative_error(state.gravity, oracle.tau(q, zero, zero)) < ROUNDING
+    assert relative_error(state.coriolis, oracle.tau(q, v, zero)
+                          - oracle.tau(q, zero, zero)) < 1e-10
+    assert relative_error(state.M, oracle.M(q)) < ROUNDING
+    np.testing.assert_array_equal(state.effort, np.arange(model.nv))
+    assert np.all(np.isnan(state.external)) and not state.wrenches
+
+
+def test_partial_states_are_merged_and_other_numbers_left_out(viewed, ur10):
+    model, _, q, _ = ur10
+    _, send = viewed
+    names = model.velocity_names
+    send('joint_states', joint_state(names[:2], q[:2]), lambda s: s.q[1] == q[1])
+    state = send('joint_states', joint_state(names[2:], q[2:]), lambda s: s.q[2] == q[2])
+    np.testing.assert_array_equal(state.q, q)
+    state = send('joint_states', joint_state(names[:2], [np.nan, 0.25]), lambda s: s.q[1] == 0.25)
+    assert state.q[0] == q[0]
+
+
+def dynamics(names, model_names, values):
+    """Return a message of a dynamics node whose joints are in another order."""
+    order = [model_names.index(name) for name in names]
+    gravity, coriolis, M, C = values
+    message = DynamicsStamped(joint_names=list(names))
+    message.gravity_torques, message.coriolis_torques = gravity[order], coriolis[order]
+    message.mass_matrix = M[np.ix_(order, order)].ravel()
+    message.coriolis_matrix = C[np.ix_(order, order)].ravel()
+    return message
+
+
+def test_what_the_dynamics_node_says_is_shown_while_it_is_new(viewed, ur10):
+    model, oracle, q, _ = ur10
+    robot, send = viewed
+    names, rng = list(model.velocity_names), np.random.default_rng(1)
+    send('joint_states', joint_state(names, q), lambda state: np.array_equal(state.q, q))
+    said = rng.normal(size=6), rng.normal(size=6), rng.normal(size=(6, 6)), rng.normal(size=(6, 6))
+    state = send(DYNAMICS, dynamics(names[::-1], names, said),
+                 lambda state: state.gravity[0] == said[0][0])
+    for shown, expected in zip((state.gravity, state.coriolis, state.M, state.C), said):
+        np.testing.assert_array_equal(shown, expected)
+    external = rng.normal(size=6)
+    state = send(TORQUES, JointState(name=names[::-1], effort=external[::-1]),
+                 lambda state: not np.any(np.isnan(state.external)))
+    np.testing.assert_array_equal(state.external, external)
+    # A node that locks the first joint knows nothing of it; matrices are then those of the robot.
+    state = send(DYNAMICS, dynamics(names[1:], names, said),
+                 lambda state: np.isnan(state.gravity[0]))
+    np.testing.assert_array_equal(state.gravity[1:], said[0][1:])
+    assert relative_error(state.M, oracle.M(q)) < ROUNDING
+    sleep(1.5 * FRESH)
+    state = robot.newest()
+    assert relative_error(state.gravity, oracle.tau(q, 0 * q, 0 * q)) < ROUNDING
+    assert np.all(np.isnan(state.external))
+
+
+def test_external_wrenches_are_those_on_the_link_of_their_frame(viewed, ur10):
+    model, _, q, _ = ur10
+    _, send = viewed
+    send('joint_states', joint_state(model.velocity_names, q), lambda state: True)
+    message = WrenchStamped()
+    message.header.frame_id = 'left/tool0'
+    for part, values in ((message.wrench.torque, (1.0, 2.0, 3.0)),
+                         (message.wrench.force, (4.0, 5.0, 6.0))):
+        part.x, part.y, part.z = values
+    state = send(WRENCH, message, lambda state: state.wrenches)
+    assert list(state.wrenches) == ['tool0']
+    np.testing.assert_array_equal(state.wrenches['tool0'], [1, 2, 3, 4, 5, 6])
+    message.header.frame_id = 'nowhere'
+    send(WRENCH, message, lambda state: not state.wrenches)
+
+
+def test_nobody_is_listened_to_without_a_page(viewed, peer):
+    robot, _ = viewed
+    topics = ('joint_states', DYNAMICS, TORQUES, WRENCH)
+    assert [peer.count_subscribers(topic) for topic in topics] == [1] * 4
+    robot.listen(False)
+    assert [peer.count_subscribers(topic) for topic in topics] == [0] * 4
+    robot.listen(True)
+    robot.listen(True)
+    assert [peer.count_subscribers(topic) for topic in topics] == [1] * 4
+
+
+def test_the_page_follows_a_robot_and_its_dynamics_node(peer):
+    model = load_quietly(ARM)
+    oracle = Oracle(ARM, model)
+    q, v, _ = random_state(model, 2)
+    q *= 0.5
+    zero = np.zeros(model.nv)
+    nodes = [subprocess.Popen([sys.executable, '-m', f'rbd_ros.ros.{name}', '--ros-args', *more],
+                              stderr=subprocess.PIPE, text=True)
+             for name, *more in (
+                 ('dynamics_node', '-p', 'payload_link:=tool', '-p', 'payload_mass:=3.0', '-p',
+                  'payload_com:=[0.0, 0.0, 0.1]'), ('viewer', '-p', 'port:=0'))]
+    try:
+        states = peer.create_publisher(JointState, 'joint_states', 10)
+        peer.create_publisher(String, 'robot_description', LATCHED).publish(
+            String(data=Path(ARM).read_text()))
+        url = next(line.split('shown at ')[1].strip() for line in nodes[1].stderr
+                   if 'shown at ' in line)
+        # The viewer knows no load: these torques can only be those of the dynamics node. They
+        # follow from virtual work: the weight of 3 kg at a point of the tool.
+        T, J = oracle.pose(q, 'tool'), oracle.jacobian(q, 'tool')
+        point = T[:3, :3] @ (J[3:] - np.cross([0.0, 0.0, 0.1], J[:3], axisb=0, axisc=0))
+        gravity = oracle.tau(q, zero, zero) + 3.0 * 9.81 * point[2]
+        with chromium() as page:
+            page.get(url)
+
+            def shown():
+                states.publish(joint_state(model.velocity_names, q, v, zero, stamp=at()))
+                cells = table(page)
+                return cells and all(
+                    abs(float(cells[name][1]) - expected) < PRINTED
+                    for name, expected in zip(model.velocity_names, gravity))
+            wait_for(shown, 'the torques of the dynamics node')
+            assert not complaints(page)
+        for node in reversed(nodes):
+            node.send_signal(signal.SIGINT)
+            assert node.wait(timeout=PATIENCE) == 0
+    finally:
+        for node in nodes:
+            node.kill()
+            node.communicate()
