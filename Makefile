@@ -36,8 +36,10 @@ help: ## list the targets
 setup: $(STAMPS)/package ## everything into .venv, from nothing
 	@echo "Ready: $(BIN)/dynamics_node, $(BIN)/simulated_robot, $(BIN)/mujoco_robot, and the library rbd_ros."
 
-demo: $(STAMPS)/package ## a simulated arm, held by its gravity torques; MODE=, URDF=, ENGINE=own, HEADLESS=1
-	@$(BIN)/python -m rbd_ros.ros.demo $(if $(URDF),--urdf "$(URDF)") \
+demo: $(STAMPS)/package $(if $(VIEW),$(STAMPS)/view) ## a simulated arm, moved by torques; MODE=, URDF=, ENGINE=own, HEADLESS=1, VIEW=1
+	@$(if $(VIEW),echo "The robot is shown at http://localhost:8080"; \
+	$(BIN)/viewer --ros-args -p open:=true --log-level warn & trap "kill $$!" EXIT;) \
+	$(BIN)/python -m rbd_ros.ros.demo $(if $(URDF),--urdf "$(URDF)") \
 	$(if $(MODE),--mode "$(MODE)") $(if $(ENGINE),--engine "$(ENGINE)") $(if $(HEADLESS),--headless)
 
 # Matrices are small: threads of BLAS would only get into each other's way.

@@ -97,6 +97,9 @@ setup(
             'trimesh',
             'pycollada',
             'selenium',              # ... and Chromium, which opens the pages
+            'msgspec',               # what a page plays is packed by these ...
+            'zstandard',
+            'pillow',                # ... and its picture is read by this
             'example-robot-data',    # 69 real robots
             'ros-ament-flake8==0.19.2',      # ament's style rules, and what they are made of
             'ros-ament-pep257==0.19.2',

@@ -38,6 +38,7 @@ PAGES = {
     'control': 'Control laws',
     'mujoco_robot': 'Robots in MuJoCo',
     'textbook': 'The equations as the texts have them',
+    'view': 'Pages in a browser',
     'errors': 'Errors',
     'cli': 'The command',
     'kernels': 'Kernels',

@@ -5,6 +5,7 @@
 from contextlib import contextmanager
 import os
 import shutil
+import sys
 import tempfile
 import time
 
@@ -87,3 +88,27 @@ def table(page):
 def complaints(page):
     """Return errors that the page has met."""
     return [entry['message'] for entry in page.get_log('browser') if entry['level'] == 'SEVERE']
+
+
+def main(folder):
+    """Write the pictures of the documentation."""
+    from command_line import running
+    from robots import example_urdf
+    panda = str(example_urdf('panda.urdf'))
+    with running('-m', 'rbd_ros.cli.main', 'view', panda, '--port', '0') as process, chromium(
+            size=(1500, 1000)) as page:
+        page.get(process.stdout.readline().split()[-1])
+        for joint, pixels in (('panda_joint2', 25), ('panda_joint4', -45), ('panda_joint6', 35)):
+            drag_slider(page, joint, pixels)
+        labelled(page, 'Plot').click()
+        click(page, "//*[@role='option'][.='panda_joint2']")
+        time.sleep(25.0)
+        for button in page.find_elements(By.CSS_SELECTOR, '.mantine-Notification-closeButton'):
+            button.click()
+        drag_slider(page, 'panda_joint2', 12)
+        time.sleep(8.0)
+        page.save_screenshot(f'{folder}/view.png')
+
+
+if __name__ == '__main__':
+    main(*sys.argv[1:])

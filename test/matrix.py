@@ -25,8 +25,9 @@ PACKAGES = ('numba', 'numpy', 'scipy')
 # The oldest of PACKAGES by the second number of Python's version; setup.py has the oldest of all.
 OLDEST = {10: ('0.58', '1.26', '1.11'), 11: ('0.58', '1.26', '1.11'), 12: ('0.59', '1.26', '1.11'),
           13: ('0.61', '2.1', '1.14'), 14: ('0.63', '2.3', '1.16')}
-# What needs no ROS and says nothing about the files of the repository
-TESTS = ('test', '--ignore=test/ros', '--ignore=test/docs', '--ignore=test/cli/test_doctor.py')
+# What needs no ROS and no browser, and says nothing about the files of the repository
+TESTS = ('test', '--ignore=test/ros', '--ignore=test/docs', '--ignore=test/view',
+         '--ignore=test/cli/test_doctor.py')
 # What takes longest: the same tests without numba; and what concerns no kernel
 SLOW = ('--ignore=test/kernels/test_interpreted.py', '--ignore=test/cli')
 

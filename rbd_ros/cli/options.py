@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
+from pathlib import Path
+import sys
 from typing import Any, TYPE_CHECKING
 
 import numpy as np
@@ -13,12 +15,13 @@ from rbd_ros.cli.parser import UsageError
 from rbd_ros.model.configurations import neutral
 from rbd_ros.model.model import Model
 from rbd_ros.model.modifications import with_locked_joints
-from rbd_ros.model.urdf import load_urdf
+from rbd_ros.model.urdf import load_urdf, read_file
 from rbd_ros.texts import listed, printable
 from rbd_ros.validation import finite_vector
 
 if TYPE_CHECKING:
     from rbd_ros.identification.pipeline import Reading
+    from rbd_ros.view.geometry import Geometry
 
 
 def add_list(parser: argparse.ArgumentParser, *names: str, **more: Any) -> None:
@@ -76,6 +79,23 @@ def load_robot(options: argparse.Namespace, **more: Any) -> Model:
                       floating_base=getattr(options, 'floating_base', False), **more)
     lock = getattr(options, 'lock', [])
     return with_locked_joints(model, dict(lock)) if lock else model
+
+
+def add_package_path(parser: argparse.ArgumentParser) -> None:
+    """Add the option that `shapes_of` reads."""
+    add_list(parser, '--package-path', metavar='FOLDER',
+             help='folders that have packages inside, for meshes at package://')
+
+
+def shapes_of(options: argparse.Namespace, model: Model) -> Geometry:
+    """Return the shapes of the robot that the options name, and tell which are missing."""
+    # Imported here: most commands need no shapes.
+    from rbd_ros.view.geometry import load_geometry
+    geometry = load_geometry(model, read_file(options.urdf, options.xacro_args),
+                             Path(options.urdf).parent, options.package_path)
+    for note in geometry.notes:
+        print(printable(f'note: {note}', 500), file=sys.stderr)
+    return geometry
 
 
 # -- Recordings. ----------------------------------------------------------------------------------

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 from rbd_ros import batch
-from rbd_ros.cli.options import (add_list, add_reading, add_robot, joint_vector, load_robot,
-                                 number_of_joint, reading_of)
+from rbd_ros.cli.options import (add_list, add_package_path, add_reading, add_robot, joint_vector,
+                                 load_robot, number_of_joint, reading_of, shapes_of)
 from rbd_ros.cli.parser import UsageError
 from rbd_ros.cli.progress import progress, Update
 from rbd_ros.control.momentum_observer import MomentumObserver
@@ -56,6 +56,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
              help='of the momentum observer that finds external efforts, 1/s (default: 25)')
     parser.add_argument('--plot', nargs='?', const='', metavar='FILE',
                         help='also write a report with plots (default: the table, as .html)')
+    parser.add_argument('--html', metavar='FILE',
+                        help='also write a page that plays the recording, with the robot beside '
+                             'its efforts, and needs no other file')
+    add_package_path(parser)
     add_reading(parser)
 
 
@@ -66,13 +70,17 @@ def run(options: argparse.Namespace) -> int:
     if table.suffix not in SUFFIXES:
         raise UsageError(f'-o {table}: the name must end in {" or ".join(SUFFIXES)}')
     plot = None if options.plot is None else Path(options.plot or table.with_suffix('.html'))
-    written = [table] if plot is None else [table, plot]
+    page = None if options.html is None else Path(options.html)
+    written = [path for path in (table, plot, page) if path is not None]
     for path in check_places(*written):
         if path == Path(options.recording).resolve():
             raise UsageError(f'{path} is the recording and will not be replaced; choose another '
                              'name')
-    if plot is not None and plot.resolve() == table.resolve():
-        raise UsageError(f'--plot {plot}: this is the table; choose another name')
+    for name, path, other, what in (('--plot', plot, table, 'the table'),
+                                    ('--html', page, table, 'the table'),
+                                    ('--html', page, plot, 'the report')):
+        if path is not None and other is not None and path.resolve() == other.resolve():
+            raise UsageError(f'{name} {path}: this is {what}; choose another name')
     model = load_robot(options)
     if options.params is not None:
         model = load_drives(model, options.params)
@@ -91,7 +99,22 @@ def run(options: argparse.Namespace) -> int:
             draft.write_text(replay_report(
                 f'{model.name}: {options.recording}', model.velocity_names, units, samples,
                 replay.model, replay.external), encoding='utf-8')
+    if page is not None:
+        with whole_files(page) as (draft,):
+            draft.write_text(_page(options, model, samples, replay), encoding='utf-8')
     return _tell(model, samples, replay, units)
+
+
+def _page(options: argparse.Namespace, model: Model, samples: Samples, replay: Replay) -> str:
+    """Return the page that plays the recording."""
+    # Imported here: it needs packages that the table does not.
+    from rbd_ros.view.recording import recording_page
+    geometry = shapes_of(options, model)
+    with progress('page') as update:
+        return recording_page(
+            f'{model.name}: {options.recording}', model, geometry, samples.time, samples.q,
+            samples.v, {'measured': samples.tau, 'model': replay.model,
+                        'external': replay.external}, update)
 
 
 def _terms(given: list[str]) -> list[str]:

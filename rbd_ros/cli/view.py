@@ -5,17 +5,12 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
-import sys
 from time import monotonic
 
 import numpy as np
-from rbd_ros.cli.options import add_list, add_robot, load_robot
+from rbd_ros.cli.options import add_package_path, add_robot, load_robot, shapes_of
 from rbd_ros.kinematics import forward_kinematics
 from rbd_ros.model.model import Model
-from rbd_ros.model.urdf import read_file
-from rbd_ros.texts import printable
-from rbd_ros.view.geometry import load_geometry
 from rbd_ros.view.sliders import Setting, Sliders
 from rbd_ros.view.state import computed_state, State
 from rbd_ros.view.viewer import HOST, PORT, Viewer
@@ -27,8 +22,7 @@ PERIOD = 0.1
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add_robot(parser, lock=True)
-    add_list(parser, '--package-path', metavar='FOLDER',
-             help='folders that have packages inside, for meshes at package://')
+    add_package_path(parser)
     parser.add_argument('--port', type=int, default=PORT,
                         help=f'of the page; 0: any that is free; default: {PORT}')
     parser.add_argument('--host', default=HOST,
@@ -39,10 +33,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Show the robot until Ctrl-C."""
     model = load_robot(options)
-    geometry = load_geometry(model, read_file(options.urdf, options.xacro_args),
-                             Path(options.urdf).parent, options.package_path)
-    for note in geometry.notes:
-        print(printable(f'note: {note}', 500), file=sys.stderr)
+    geometry = shapes_of(options, model)
     try:
         with Viewer(model, geometry, host=options.host, port=options.port) as viewer:
             _show(model, viewer)

@@ -53,6 +53,7 @@ ARGUMENTS = {
     'robot_state_publisher': ('true', 'whether to start robot_state_publisher, which publishes '
                               'the description and the frames that RViz needs'),
     'rviz': ('false', 'whether to start RViz'),
+    'view': ('false', 'whether to show the robot in a browser, at http://localhost:8080'),
 }
 # Debian names of the packages that may be missing.
 PACKAGES = {'controller_manager': 'controller-manager',
@@ -161,6 +162,12 @@ def plan(values: Mapping[str, str], find: Finder | None = None) -> list[Process]
         # It may be closed while the robot moves.
         processes.append(Process('rviz2', 'rviz2', None, (common,), markers, (
             '-d', str(share('config', 'dynamics.rviz')), *frame), required=False))
+    if truth(values, 'view'):
+        seen = tuple((f'dynamics/{topic}', f'{name}/{topic}') for topic in (
+            'dynamics', 'external_torques', 'external_wrench')) if name != 'dynamics' else ()
+        processes.append(Process('rbd_ros', 'viewer', None, (
+            {**common, **({} if publisher else given), 'frame_prefix': values['frame_prefix']},),
+            (states, *seen), required=False))
     check_installed(processes, find)
     return processes
 

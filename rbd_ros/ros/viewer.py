@@ -13,8 +13,9 @@ if __name__ == '__main__':
 
 import os    # noqa: I100
 from time import monotonic
-from typing import Any
+from typing import Any, ClassVar
 import warnings
+import webbrowser
 
 from rbd_ros import load_urdf_string, Model, ModelWarning, RbdError
 from rbd_ros.ros.log import Log
@@ -38,6 +39,7 @@ _PARAMETERS: dict[str, tuple[Any, ...]] = {
     'host': (HOST, 'Address of the page; localhost: only this machine can open it; 0.0.0.0: '
              'everybody in its network can.'),
     'port': (PORT, 'Port of the page; 0: any that is free, which is logged.'),
+    'open': (False, 'Open the page in the browser of this machine.'),
     'package_path': (Parameter.Type.STRING_ARRAY,
                      'Folders that have packages inside, for meshes at package://; then come '
                      'those of AMENT_PREFIX_PATH and ROS_PACKAGE_PATH.'),
@@ -62,13 +64,15 @@ class ViewerNode(Node):
 
     # Exceptions whose message alone is shown to a user.
     errors = (RbdError, OSError)
+    # Parameters with default and description.
+    parameters: ClassVar[dict[str, tuple[Any, ...]]] = _PARAMETERS
 
     def __init__(self, *, alone: bool = False, **options: Any) -> None:
         super().__init__('viewer', **options)
         if alone:
             os.nice(NICENESS)
         self._log = Log(self.get_logger())
-        self._given = declare(self, _PARAMETERS)
+        self._given = declare(self, self.parameters)
         self.viewer: Viewer | None = None
         self._robot: ViewedRobot | None = None
         self._text = ''
@@ -85,7 +89,7 @@ class ViewerNode(Node):
     @classmethod
     def usage(cls) -> str:
         """Return what `--help` prints."""
-        return usage('viewer', str(sys.modules[cls.__module__].__doc__), _PARAMETERS)
+        return usage('viewer', str(sys.modules[cls.__module__].__doc__), cls.parameters)
 
     def uses_events(self) -> bool:
         """Return whether the events executor is to spin the node."""
@@ -117,6 +121,9 @@ class ViewerNode(Node):
         if self.viewer is None:
             self.viewer = Viewer(model, geometry, host=self._given['host'],
                                  port=self._given['port'], effort=EFFORT)
+            # Without a screen, a browser in text would take the terminal.
+            if self._given['open'] and {'DISPLAY', 'WAYLAND_DISPLAY'} & set(os.environ):
+                webbrowser.open(self.viewer.url)
         else:
             self.viewer.draw(model, geometry, EFFORT)
         self.viewer.server.gui.add_markdown(

@@ -41,7 +41,7 @@ class JointArcs:
     def lines(self, poses: np.ndarray, efforts: np.ndarray, full: np.ndarray, radius: float
               ) -> np.ndarray:
         """
-        Return arcs as points, from where an effort is zero to its value.
+        Return arcs as points: the joint, then from where an effort is zero to its value.
 
         Parameters
         ----------
@@ -54,7 +54,7 @@ class JointArcs:
 
         Returns
         -------
-        ndarray, shape (efforts that are drawn, PIECES + 1, 3)
+        ndarray, shape (efforts that are drawn, PIECES + 2, 3)
             m; efforts that are too small or not known are left out.
 
         """
@@ -69,5 +69,7 @@ class JointArcs:
         bent = radius * (np.cos(angle) * across[:, None]
                          + np.sin(angle) * np.cross(axes, across)[:, None])
         straight = 2.0 * radius * part * axes[:, None]
-        return poses[links, None, :3, 3] + np.where(
-            self._angular[drawn, None, None], bent, straight)
+        places = np.where(self._angular[drawn, None, None], bent, straight)
+        # A spoke shows whose arc it is.
+        spokes = np.zeros((len(links), 1, 3))
+        return poses[links, None, :3, 3] + np.concatenate((spokes, places), axis=1)

@@ -47,6 +47,7 @@ class Panels:
         self._model, self._scene, self._effort = model, scene, effort
         self._past: deque[tuple[float, np.ndarray]] = deque(maxlen=round(SPAN / POINT))
         self._image_due = -np.inf
+        self._most = np.nan
         panel = gui.add_panel()
         with panel.add_tab('Torques'):
             self._table = gui.add_html('')
@@ -64,14 +65,14 @@ class Panels:
                   for name in (GRAVITY, CORIOLIS, EXTERNAL_TORQUES)}
         limit = {'stroke': '#c00', 'dash': [6, 4]}
         series: list[Any] = [
-            {'label': 's'}, {'label': 'gravity', 'stroke': colors[GRAVITY]},
+            {'label': 's'}, {'label': self._effort, 'stroke': '#bbb', 'width': 3},
+            {'label': 'gravity', 'stroke': colors[GRAVITY]},
             {'label': 'Coriolis', 'stroke': colors[CORIOLIS]},
             {'label': 'external', 'stroke': colors[EXTERNAL_TORQUES]},
-            {'label': self._effort, 'stroke': '#444'}, {'label': 'limit', **limit},
-            {'label': '-limit', **limit}]
+            {'label': 'limit', **limit}, {'label': '-limit', **limit}]
         empty = tuple(np.zeros(1) for _ in series)
         self._plot = gui.add_uplot(empty, tuple(series), scales={'x': {'time': False}},
-                                   height=PLOT_HEIGHT)
+                                   height=PLOT_HEIGHT, padding=(12, 24, 0, 0))
 
     def _add_switches(self, gui: GuiApi) -> None:
         for name, title in ((ROBOT, 'robot'), *((name, layer.title)
@@ -104,8 +105,8 @@ class Panels:
         if self._past and time < self._past[-1][0]:
             self._past.clear()
         if not self._past or time >= self._past[-1][0] + POINT:
-            self._past.append((time, np.array([state.gravity, state.coriolis, state.external,
-                                               state.effort])))
+            self._past.append((time, np.array([state.effort, state.gravity, state.coriolis,
+                                               state.external])))
 
     def update(self, time: float, state: State) -> None:
         """
@@ -142,7 +143,9 @@ class Panels:
         torques = np.array([values[:, k] for _, values in self._past])
         # uPlot finds no range by itself where something is not known.
         most = plot_range(np.nanmax(np.abs(np.column_stack((torques, limits))), initial=0.0))
-        self._plot.scales = {'x': {'time': False}, 'y': {'range': (-most, most)}}
+        if most != self._most:
+            self._most = most
+            self._plot.scales = {'x': {'time': False}, 'y': {'range': (-most, most)}}
         self._plot.data = (time, *torques.T, limits, -limits)
 
 

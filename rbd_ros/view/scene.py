@@ -30,7 +30,7 @@ SHOWN = (ROBOT, COM, GRAVITY, EXTERNAL_TORQUES, WRENCHES)
 # Radii of the arcs of torques, side by side round the same axes, as shares of the first.
 RADII = {GRAVITY: 1.0, CORIOLIS: 0.8, EXTERNAL_TORQUES: 1.2}
 # Sizes as shares of the robot's extent, and the least extent, m.
-ARC, ARROW, BALL, ELLIPSOID_SIZE, LINE = 0.12, 0.4, 0.025, 0.2, 0.012
+ARC, ARROW, BALL, ELLIPSOID_SIZE, LINE = 0.1, 0.4, 0.025, 0.2, 0.012
 LEAST_EXTENT = 0.1
 # Configurations among which the largest gravity torque is looked for, and its least value, N m.
 POSES, LEAST_EFFORT = 200, 1e-3

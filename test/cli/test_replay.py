@@ -183,6 +183,8 @@ def test_a_recording_of_the_wrong_sign_ends_with_exit_code_2(folder, capsys):
     (['free.csv', '-o', './free.csv'], 'free.csv is the recording and will not be replaced'),
     (['free.csv', '-o', 'free.csv/a.csv'], 'free.csv is not a directory'),
     (['free.csv', '-o', 'a.csv', '--plot', './a.csv'], '--plot a.csv: this is the table'),
+    (['free.csv', '-o', 'a.csv', '--html', './a.csv'], '--html a.csv: this is the table'),
+    (['free.csv', '-o', 'a.csv', '--plot', 'b', '--html', './b'], '--html b: this is the report'),
     (['other.csv', '-o', 'a.csv'], "'shoulder_pan', which was not recorded"),
     (['free.csv', '-o', 'a.csv', '--params', 'none.yaml'], 'none.yaml cannot be read: No such')])
 def test_what_is_refused_leaves_no_file(folder, capsys, monkeypatch, tmp_path, arguments, message):

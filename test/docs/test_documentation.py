@@ -22,6 +22,7 @@ from rbd_ros.cli.main import main as rbd_ros_command
 from rbd_ros.ros import bringup_plan, control_parameters, launch_plan, parameters
 from rbd_ros.ros.mujoco_robot import RobotInMujoco
 from rbd_ros.ros.simulated_robot import SimulatedRobot
+from rbd_ros.ros.viewer import ViewerNode
 from rclpy.parameter import Parameter
 import yaml
 
@@ -174,8 +175,10 @@ def test_programs_and_their_parameters_exist(words):
     assert package == 'rbd_ros'
     assert f"'{program} = rbd_ros" in (ROOT / 'setup.py').read_text()
     given = [two.partition(':=') for one, two in pairwise(options) if one == '-p']
-    if program in ('simulated_robot', 'mujoco_robot'):
-        kind = {'simulated_robot': SimulatedRobot, 'mujoco_robot': RobotInMujoco}[program]
+    others = {'simulated_robot': SimulatedRobot, 'mujoco_robot': RobotInMujoco,
+              'viewer': ViewerNode}
+    if program in others:
+        kind = others[program]
         for name, _, value in given:
             assert isinstance(yaml.safe_load(value), type(kind.parameters[name][0]))
         return

@@ -27,10 +27,14 @@ ROSDEP = {'lxml': 'python3-lxml', 'matplotlib': 'python3-matplotlib', 'numba': '
           'pinocchio': None,
           # Extras that read recordings, from PyPI.
           'rosbags': None, 'pyarrow': None, 'distributed': None,
+          # Pages, and tests of them in a browser, from PyPI.
+          'viser': None, 'trimesh': None, 'selenium': None, 'msgspec': None, 'zstandard': None,
+          'PIL': None,
           # Programs that the benchmark compares with.
           'mujoco': None, 'pydrake': None}
 # None: it takes part where somebody has installed it.
-PYPI = {'yaml': 'pyyaml', 'catkin_pkg': 'catkin-pkg', 'pinocchio': 'pin', 'pydrake': None}
+PYPI = {'yaml': 'pyyaml', 'catkin_pkg': 'catkin-pkg', 'pinocchio': 'pin', 'pydrake': None,
+        'PIL': 'pillow'}
 
 
 def imports(*folders, without=()):
@@ -80,9 +84,10 @@ def test_package_xml_names_every_import(folders, tags):
 
 
 @pytest.mark.parametrize('folders, names', [
-    (('rbd_ros',), (None, 'demo', 'xacro', 'recordings', 'fleet', 'sim')),
+    (('rbd_ros',), (None, 'demo', 'xacro', 'recordings', 'fleet', 'sim', 'view')),
     (('rbd_ros', 'test', 'examples'), (None, 'demo', 'test')),
-    (('rbd_ros', 'doc'), (None, 'demo', 'xacro', 'recordings', 'fleet', 'sim', 'docs')),
+    (('rbd_ros', 'doc'), (None, 'demo', 'xacro', 'recordings', 'fleet', 'sim', 'view',
+                          'docs')),
     (('benchmark',), (None, 'bench'))])
 def test_setup_names_every_import_that_ros_does_not_bring(folders, names):
     # test/soak.py belongs to the benchmark: `make soak` brings what that needs.
@@ -103,7 +108,8 @@ def test_package_xml_names_every_program_that_is_started_and_every_extension_of_
 
 def test_every_requirement_has_its_reason():
     lines = (ROOT / 'setup.py').read_text().partition('extras_require')[2].splitlines()
-    for name in ('demo', 'xacro', 'recordings', 'fleet', 'sim', 'docs', 'colcon', 'bench'):
+    for name in ('demo', 'xacro', 'recordings', 'fleet', 'sim', 'view', 'docs', 'colcon',
+                 'bench'):
         start = next(k for k, line in enumerate(lines) if f"'{name}': [" in line)
         count = len(extras()[name])
         assert sum('#' in line for line in lines[start + 1:start + 1 + count]) >= count - 1, name

@@ -44,6 +44,21 @@ def arm(tmp_path):
     return path
 
 
+def test_the_viewer_follows_the_node_that_is_started():
+    assert 'viewer' not in start()
+    viewer = start(view='true', joint_states='/arm/states')['viewer']
+    assert viewer.remappings == (('joint_states', '/arm/states'),) and not viewer.required
+    assert 'robot_description' not in parameters(viewer)
+    viewer = start(view='true', mode='computed_torque', robot_state_publisher='false',
+                   frame_prefix='a1/')['viewer']
+    assert {('dynamics/dynamics', 'torque_controller/dynamics'),
+            ('dynamics/external_torques', 'torque_controller/external_torques'),
+            ('dynamics/external_wrench', 'torque_controller/external_wrench')
+            } == set(viewer.remappings[1:])
+    assert parameters(viewer)['frame_prefix'] == 'a1/'
+    assert parameters(viewer)['robot_description'].startswith('\n<!--')
+
+
 def test_without_arguments_the_demo_arm_is_simulated_and_held():
     nodes = start()
     assert list(nodes) == ['dynamics_node', 'robot_state_publisher', 'simulated_robot']

@@ -7,16 +7,19 @@ import signal
 import subprocess
 import sys
 from time import monotonic, sleep
+from xml.etree import ElementTree
 
 from browser import chromium, complaints, table, wait_for
-from command_line import ARM
+from command_line import ARM, ROOT
 from geometry_msgs.msg import WrenchStamped
 from harness import at, joint_state, LATCHED, PATIENCE, ros
 import numpy as np
 import pytest
 from rbd_msgs.msg import DynamicsStamped
 from rbd_ros.ros.viewed_robot import DYNAMICS, FRESH, TORQUES, ViewedRobot, WRENCH
+from rbd_ros.ros.viewer import ViewerNode
 import rclpy
+from rclpy.parameter import Parameter
 from robots import example_urdf, load_quietly, Oracle, random_state, relative_error
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -24,6 +27,8 @@ from std_msgs.msg import String
 ROUNDING = 1e-12
 # Numbers on the page have three digits after the point.
 PRINTED = 5.001e-4
+ARM_JOINTS = ('shoulder_pan', 'shoulder_lift', 'upper_arm_roll', 'elbow', 'forearm_roll',
+              'wrist_pitch', 'flange_roll')
 
 
 @pytest.fixture
@@ -157,6 +162,50 @@ def test_nobody_is_listened_to_without_a_page(viewed, peer):
     robot.listen(True)
     robot.listen(True)
     assert [peer.count_subscribers(topic) for topic in topics] == [1] * 4
+
+
+def test_the_policy_names_what_the_viewer_uses(peer):
+    node = ViewerNode(parameter_overrides=[
+        Parameter('port', value=0), Parameter('use_sim_time', value=True),
+        Parameter('robot_description', value=Path(ARM).read_text())])
+    described = ViewerNode(parameter_overrides=[Parameter('use_sim_time', value=True)],
+                           namespace='waiting')
+    ViewedRobot(node, load_quietly(ARM), '').listen(True)
+    sleep(1.0)
+    profile = ElementTree.parse(ROOT / 'config/sros2/viewer.policy.xml').find('.//profile')
+    for kind, way, used in (
+            ('topics', 'publish', peer.get_publisher_names_and_types_by_node),
+            ('topics', 'subscribe', peer.get_subscriber_names_and_types_by_node),
+            ('services', 'reply', peer.get_service_names_and_types_by_node)):
+        allowed = {name.text for name in profile.find(f"{kind}[@{way}='ALLOW']")}
+        # It waits for a description only if it was not given one.
+        waiting = {name.removeprefix('/waiting') for name, _ in used('viewer', '/waiting')
+                   if 'description' in name}
+        assert allowed == {name for name, _ in used('viewer', '/')} | waiting
+    node.finish()
+    for one in (node, described):
+        one.destroy_node()
+
+
+def test_descriptions_replace_each_other_unless_they_are_wrong(peer):
+    node = ViewerNode(parameter_overrides=[Parameter('port', value=0)])
+    node._on_timer()
+    assert node.viewer is None
+    arm, one = Path(ARM).read_text(), ('<robot name="one"><link name="a"><inertial>'
+                                       '<mass value="1"/></inertial></link></robot>')
+    for text, expected in ((arm, ARM_JOINTS), ('<robot', ARM_JOINTS), (one, ()),
+                           (arm, ARM_JOINTS)):
+        node._on_description(String(data=text))
+        assert node.viewer.panels._model.velocity_names == expected
+        node._on_timer()
+    node.finish()
+    node.destroy_node()
+
+
+def test_usage_names_every_parameter():
+    text = ViewerNode.usage()
+    for name in ('robot_description', 'host', 'port', 'package_path', 'rate', 'frame_prefix'):
+        assert f'  {name} (default' in text
 
 
 def test_the_page_follows_a_robot_and_its_dynamics_node(peer):

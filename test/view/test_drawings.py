@@ -33,7 +33,8 @@ def test_arcs_turn_by_the_right_hand_about_the_axis():
     poses = rbd_ros.forward_kinematics(model, q)
     for share in (1.0, 0.25, -0.5):
         arc, = JointArcs(model).lines(poses, np.array([10.0 * share, 0.0]), np.full(2, 10.0), 0.3)
-        spokes = arc - [0, 0, 1]
+        np.testing.assert_allclose(arc[0], [0, 0, 1], atol=ROUNDING)
+        spokes = arc[1:] - [0, 0, 1]
         np.testing.assert_allclose(np.linalg.norm(spokes, axis=1), 0.3, rtol=ROUNDING)
         np.testing.assert_allclose(spokes[:, 1], 0.0, atol=ROUNDING)
         # Each piece turns about +y for a positive torque, and all together by its share.

@@ -20,6 +20,8 @@ from robots import load_quietly, Oracle
 # Numbers on the page have three digits after the point.
 PRINTED = 5.001e-4
 JOINT, COLUMN = 'shoulder_lift', 1
+# Of gravity torques and of limits in the plot.
+ORANGE, RED = (255, 153, 26), (204, 0, 0)
 
 
 @contextmanager
@@ -38,6 +40,24 @@ def arm():
     """Return the demo arm, and the same in Pinocchio."""
     model = load_quietly(ARM)
     return model, Oracle(ARM, model)
+
+
+def rows(page, color):
+    """Return the rows of the plot in which a color is."""
+    return page.execute_script("""
+        const canvas = document.querySelector('.uplot canvas'), found = [];
+        if (!canvas) return found;
+        const all = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+        for (let y = 0; y < canvas.height; y++)
+          for (let x = canvas.width / 2; x < canvas.width; x++) {
+            const at = 4 * (y * canvas.width + x);
+            if (all[at + 3] > 200
+                && arguments[0].every((c, k) => Math.abs(all[at + k] - c) < 25)) {
+              found.push(y);
+              break;
+            }
+          }
+        return found;""", color)
 
 
 def column(model, cells, k):
@@ -63,6 +83,17 @@ def test_a_slider_changes_the_torques_that_are_shown(arm):
         np.testing.assert_allclose(column(model, after, 0), q, atol=PRINTED)
         for k in (1, 4):
             np.testing.assert_allclose(column(model, after, k), expected, atol=PRINTED)
+
+        labelled(page, 'Plot').click()
+        click(page, f"//*[@role='option'][.='{JOINT}']")
+        limit = model.effort_limit[COLUMN]
+        # Where the curve and the lines of the limits are, as shares of the height.
+        wait_for(lambda: rows(page, ORANGE) and rows(page, RED), 'a plot')
+        lines = wait_for(lambda: len(set(rows(page, RED))) == 2 and rows(page, RED), 'limits')
+        wait_for(lambda: any(row == pytest.approx(
+            0.5 * (min(lines) + max(lines)) - 0.5 * (max(lines) - min(lines))
+            * expected[COLUMN] / limit, abs=2.0) for row in rows(page, ORANGE)),
+            'gravity in the plot')
 
         click(page, "//*[.='Velocities (rad/s, m/s)']")
         wait_for(lambda: len(page.find_elements('xpath', f"//label[.='{JOINT}']")) > 1,

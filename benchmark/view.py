@@ -1,0 +1,119 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Measure whether the viewer slows the dynamics node, with both on one core.
+
+States are sent at 500 Hz, as benchmark/node.py does, with an open page and without a viewer in
+turns:
+latency of the node, the viewer's share of the core while the page is open, and its messages to the
+page. The page is a program that takes what a browser would, on another core, as a browser is on
+another machine.
+
+"""
+
+import asyncio
+import itertools
+import multiprocessing
+import os
+import re
+import statistics
+import subprocess
+import sys
+from threading import Thread
+from time import monotonic
+
+import node
+import numpy as np
+import psutil
+from timing import gauge, options, save
+
+RATE = 500
+# What a browser says first: where its camera is.
+CAMERA = {
+    'type': 'ViewerCameraMessage', 'wxyz': (1.0, 0.0, 0.0, 0.0), 'position': (1.0, 1.0, 1.0),
+    'fov': 1.0, 'near': 0.01, 'far': 100.0, 'image_height': 600, 'image_width': 800,
+    'look_at': (0.0, 0.0, 0.0), 'up_direction': (0.0, 0.0, 1.0)}
+
+
+def look(url, core, messages):
+    """Take all that a page gets, and count the messages."""
+    import msgspec
+    import viser
+    import websockets
+
+    async def read():
+        async with websockets.connect(url.replace('http', 'ws'), max_size=None,
+                                      subprotocols=[f'viser-v{viser.__version__}']) as socket:
+            await socket.send(msgspec.msgpack.encode(CAMERA))
+            async for _ in socket:
+                messages.value += 1
+
+    os.sched_setaffinity(0, {core})
+    asyncio.run(read())
+
+
+def run(seconds, core, viewed):
+    """Return what benchmark/node.py measures, with what the viewer takes."""
+    from robots import DEMO_ARM
+    if not viewed:
+        return node.run('rbd_ros', str(DEMO_ARM), 'events', RATE, seconds)
+    viewer = subprocess.Popen([sys.executable, '-m', 'rbd_ros.ros.viewer', '--ros-args', '-p',
+                               'port:=0'], stderr=subprocess.PIPE, text=True)
+    messages, watched = multiprocessing.Value('i', 0), psutil.Process(viewer.pid)
+    pages, opened = [], []
+
+    def reading():
+        return monotonic(), sum(watched.cpu_times()[:2]), messages.value
+
+    def open_page():
+        for line in viewer.stderr:
+            found = re.search(r'shown at (\S+)', line)
+            if found:
+                pages.append(multiprocessing.Process(target=look, args=(
+                    found.group(1), core, messages)))
+                pages[0].start()
+                opened.append(reading())
+
+    reader = Thread(target=open_page, daemon=True)
+    reader.start()
+    try:
+        row = node.run('rbd_ros', str(DEMO_ARM), 'events', RATE, seconds)
+        time, cpu, count = np.subtract(reading(), opened[0])
+        return {**row, 'viewer CPU %': 100.0 * cpu / time, 'messages/s': count / time}
+    finally:
+        for page in pages:
+            page.terminate()
+        viewer.terminate()
+        viewer.wait()
+
+
+def main():
+    """Measure, print and save."""
+    from domain_coordinator import domain_id
+    parser = options(__doc__)
+    parser.add_argument('--seconds', type=float, default=10.0, help='of each measurement')
+    parser.add_argument('--rounds', type=int, default=5, help='of both in turns')
+    chosen = parser.parse_args()
+    multiprocessing.set_start_method('spawn')
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, cores[:1])
+    rows = []
+    for _, viewed in itertools.product(range(1 if chosen.quick else chosen.rounds), (False, True)):
+        gauge.wait_for_calm()
+        with domain_id() as domain:
+            os.environ.update(ROS_DOMAIN_ID=str(domain),
+                              ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST')
+            row = {'viewed': viewed, **run(2.0 if chosen.quick else chosen.seconds, cores[-1],
+                                           viewed)}
+        rows.append(row)
+        print(', '.join(f'{label} {x:.2f}' if isinstance(x, float) else f'{label} {x}'
+                        for label, x in row.items()), flush=True)
+    for viewed in (False, True):
+        found = [row['p99 ms'] for row in rows if row['viewed'] == viewed]
+        print(f'{"with" if viewed else "without"} the viewer: p99 {statistics.median(found):.2f} '
+              f'ms, from {min(found):.2f} to {max(found):.2f} ms')
+    save('view', chosen.quick, {'seconds': chosen.seconds, 'rows': rows})
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,149 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""A recording as one page: the robot moves in it, beside its efforts over time."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from html import escape
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+from rbd_ros.errors import RbdError
+from rbd_ros.model.model import Model
+from rbd_ros.view.geometry import Geometry
+from rbd_ros.view.state import computed_state
+from rbd_ros.view.viewer import Viewer
+
+# Poses a second, and all together: longer recordings have fewer a second.
+RATE, POSES = 30.0, 3000
+# More points of a curve than this cannot be told apart on a screen.
+POINTS = 2000
+# Of a plot, inches, and the place of its axes in it, as shares: left, bottom, width, height.
+SIZE, AXES = (6.0, 1.9), (0.12, 0.2, 0.85, 0.65)
+COLORS = ('#888', '#0055aa', '#a51d1d', '#176d2c')
+PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
+body {{ margin: 0; display: flex; height: 100vh; font: 14px/1.4 system-ui, sans-serif }}
+iframe {{ flex: 3; border: 0; height: 100% }}
+main {{ flex: 2; overflow: auto; padding: 0 .6rem; border-left: 1px solid #ddd }}
+h1 {{ font-size: 1.1rem; margin: .6rem 0 .2rem }}
+figure {{ position: relative; margin: 0 }}
+figure img {{ width: 100%; display: block }}
+figure i {{ position: absolute; width: 1px; background: #000; top: {top}%; height: {height}%;
+  left: {left}% }}
+</style></head><body><iframe title="scene" srcdoc="{scene}"></iframe>
+<main><h1>{title}</h1><p>{legend}</p>{plots}</main>
+<script>
+const frame = document.querySelector('iframe'), lines = document.querySelectorAll('figure i');
+function follow() {{
+  const slider = frame.contentDocument && frame.contentDocument.querySelector('[role=slider]');
+  if (slider) {{
+    const share = slider.ariaValueNow / slider.ariaValueMax;
+    for (const line of lines) line.style.left = {left} + {width} * share + '%';
+  }}
+  requestAnimationFrame(follow);
+}}
+follow();
+</script></body></html>
+"""
+
+
+def recording_page(title: str, model: Model, geometry: Geometry, time: np.ndarray, q: np.ndarray,
+                   v: np.ndarray, efforts: Mapping[str, np.ndarray],
+                   progress: Callable[[int, int], None] = lambda done, all_of_it: None) -> str:
+    """
+    Return a page that plays a recording, and needs neither other files nor a network.
+
+    Parameters
+    ----------
+    title : str
+        Its heading.
+    model : Model
+        The robot.
+    geometry : Geometry
+        Its shapes.
+    time : ndarray, shape (samples,)
+        s.
+    q, v : ndarray, shapes (samples, nq) and (samples, nv)
+        Positions and velocities, rad or m, rad/s or m/s.
+    efforts : mapping of str to ndarray, shape (samples, nv)
+        What is plotted, N m or N; ``'external'`` is drawn at the joints, too.
+    progress : callable
+        Is told how many poses are done, and how many there are.
+
+    Returns
+    -------
+    str
+        HTML.
+
+    Raises
+    ------
+    RbdError
+        If viser, trimesh or matplotlib is not installed.
+
+    """
+    figure = _figure()
+    time = time - time[0]
+    shown = _shown(time)
+    external = efforts.get('external')
+    with Viewer(model, geometry, port=0) as viewer:
+        recorder = viewer.server.get_scene_serializer()
+        for done, k in enumerate(shown):
+            state = computed_state(model, q[k], v[k], {})
+            if external is not None:
+                state = replace(state, external=external[k])
+            viewer.scene.update(state)
+            after = time[shown[done + 1]] if done + 1 < len(shown) else time[-1]
+            recorder.insert_sleep(float(after - time[k]))
+            progress(done, len(shown))
+        scene = recorder.as_html()
+    left, bottom, width, height = (100.0 * x for x in AXES)
+    legend = ' '.join(f'<b style="color: {color}">{escape(name)}</b>'
+                      for color, name in zip(COLORS, efforts))
+    plots = ''.join(_plot(figure, model, k, time, efforts) for k in range(model.nv))
+    return PAGE.format(title=escape(title), scene=escape(scene), legend=legend, plots=plots,
+                       left=left, width=width, top=100.0 - bottom - height, height=height)
+
+
+def _shown(time: np.ndarray) -> np.ndarray:
+    """Return the samples whose poses are shown."""
+    count = min(POSES, max(1, int(time[-1] * RATE)))
+    return np.unique(np.searchsorted(time, np.linspace(0.0, time[-1], count, endpoint=False)))
+
+
+def _figure() -> Callable[..., Any]:
+    """Return the maker of figures that need no screen."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise RbdError('plots need matplotlib: pip install "rbd_ros[recordings]"') from error
+    return Figure
+
+
+def _plot(figure: Callable[..., Any], model: Model, k: int, time: np.ndarray,
+          efforts: Mapping[str, np.ndarray]) -> str:
+    """Return the efforts of a joint over time, with a line that stands where the scene is."""
+    page = figure(figsize=SIZE)
+    axes = page.add_axes(AXES)
+    every = slice(None, None, max(1, len(time) // POINTS))
+    largest = 0.0
+    for color, values in zip(COLORS, efforts.values()):
+        axes.plot(time[every], values[every, k], color=color, lw=0.9)
+        largest = max(largest, float(np.nanmax(np.abs(values[:, k]), initial=0.0)))
+    limit = model.effort_limit[k]
+    if limit < 2.0 * largest:
+        for line in (-limit, limit):
+            axes.axhline(line, color='#c00', lw=0.8, ls='--')
+    bound = f', limit {limit:g}' if np.isfinite(limit) else ''
+    unit = 'N m' if model.angular[k] else 'N'
+    axes.set_xlim(0.0, max(time[-1], 1e-9))
+    axes.set_title(f'{model.velocity_names[k]} ({unit}{bound})', fontsize=8, loc='left')
+    axes.tick_params(labelsize=7)
+    image = BytesIO()
+    page.savefig(image, format='png', dpi=110)
+    return ('<figure><img alt="plot" src="data:image/png;base64,'
+            f'{b64encode(image.getvalue()).decode()}"><i></i></figure>')
