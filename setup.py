@@ -70,6 +70,10 @@ setup(
             'example-robot-data',    # real robots
             'psutil',                # CPU time and memory of the node
             'mujoco>=4; python_version >= "3.11"',   # another one; the API is that of version 4
+            'viser>=1.1',            # the viewer ...
+            'trimesh',               # ... with its shapes
+            'msgspec',               # a page without a browser speaks by this ...
+            'websockets',            # ... and this
             'matplotlib',            # the plots of the report
             'pytest',                # benchmark/test_speed.py ...
             'pytest-benchmark',      # ... keeps and compares runs

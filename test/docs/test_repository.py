@@ -29,7 +29,7 @@ ROSDEP = {'lxml': 'python3-lxml', 'matplotlib': 'python3-matplotlib', 'numba': '
           'rosbags': None, 'pyarrow': None, 'distributed': None,
           # Pages, and tests of them in a browser, from PyPI.
           'viser': None, 'trimesh': None, 'selenium': None, 'msgspec': None, 'zstandard': None,
-          'PIL': None,
+          'PIL': None, 'websockets': None,
           # Programs that the benchmark compares with.
           'mujoco': None, 'pydrake': None}
 # None: it takes part where somebody has installed it.
