@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import argparse
-from time import monotonic
+from time import monotonic, sleep
 
 import numpy as np
 from rbd_ros.cli.options import add_package_path, add_robot, load_robot, shapes_of
@@ -15,8 +15,8 @@ from rbd_ros.view.sliders import Setting, Sliders
 from rbd_ros.view.state import computed_state, State
 from rbd_ros.view.viewer import HOST, PORT, Viewer
 
-# s, after which the page is drawn again if nothing has changed: the plot moves on
-PERIOD = 0.1
+# s, between two looks at the sliders
+PERIOD = 0.05
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -50,9 +50,8 @@ def _show(model: Model, viewer: Viewer) -> None:
           + '; Ctrl-C ends it.', flush=True)
     start = monotonic()
     while True:
-        sliders.changed.clear()
         viewer.show(monotonic() - start, _state(model, sliders.read(), viewer.scene.link))
-        sliders.changed.wait(PERIOD)
+        sleep(PERIOD)
 
 
 def _state(model: Model, setting: Setting, link: str) -> State:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from threading import Event
 from typing import Any, NamedTuple, TYPE_CHECKING
 
 import numpy as np
@@ -53,15 +52,9 @@ class Sliders:
     model : Model
         The robot.
 
-    Attributes
-    ----------
-    changed : threading.Event
-        Set when a slider was moved.
-
     """
 
     def __init__(self, gui: GuiApi, model: Model) -> None:
-        self._model, self.changed = model, Event()
         self._start = neutral(model)
         self._q: dict[int, Any] = {}
         with gui.add_folder('Positions (rad, m)'):
@@ -85,14 +78,11 @@ class Sliders:
 
     def _add(self, gui: GuiApi, name: str, lower: float, upper: float, step: float = STEP) -> Any:
         start = min(max(0.0, lower), upper)
-        slider = gui.add_slider(name, lower, upper, step, start)
-        slider.on_update(lambda _: self.changed.set())
-        return slider
+        return gui.add_slider(name, lower, upper, step, start)
 
     def _zero(self) -> None:
         for slider in (*self._q.values(), *self._v, *self._force):
             slider.value = min(max(0.0, slider.min), slider.max)
-        self.changed.set()
 
     def read(self) -> Setting:
         """Return what the sliders are set to."""
