@@ -102,11 +102,11 @@ def main(folder):
             drag_slider(page, joint, pixels)
         labelled(page, 'Plot').click()
         click(page, "//*[@role='option'][.='panda_joint2']")
-        time.sleep(25.0)
+        time.sleep(15.0)
         for button in page.find_elements(By.CSS_SELECTOR, '.mantine-Notification-closeButton'):
             button.click()
         drag_slider(page, 'panda_joint2', 12)
-        time.sleep(8.0)
+        time.sleep(5.0)
         page.save_screenshot(f'{folder}/view.png')
 
 
