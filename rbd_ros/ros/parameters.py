@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from rbd_ros.control.effort_convention import EffortConvention
 from rbd_ros.model.joints import DRIVE
+from rbd_ros.ros.log import Log
 from rbd_ros.ros.parameter_checks import BadParameter, check, CHOICES
 from rbd_ros.texts import listed
 from rbd_ros.workspace.results import Factorization
@@ -256,6 +257,38 @@ def _descriptor(table: Table, name: str, *, read_only: bool = False) -> Paramete
     if name in table.choices:
         result.additional_constraints = 'One of ' + ', '.join(table.choices[name])
     return result
+
+
+def fixed_values(node: Node, descriptions: Mapping[str, tuple[Any, ...]],
+                 log: Log) -> dict[str, Any]:
+    """
+    Declare parameters that cannot be set while a node runs.
+
+    Parameters
+    ----------
+    node : rclpy.node.Node
+        The node.
+    descriptions : dict
+        As those of a `Table`.
+    log : Log
+        Where names that are unknown are reported.
+
+    Returns
+    -------
+    dict of str to any
+        Their values.
+
+    Raises
+    ------
+    BadParameter
+        If a value cannot be used; the message says why.
+
+    """
+    table = Table(descriptions, (), {})
+    refused = declare(node, table)
+    for text in unknown_overrides(node, descriptions):
+        log.warning(text)
+    return typed_values(node, table, refused=refused)
 
 
 def unknown_overrides(node: Node, known: Collection[str]) -> Iterator[str]:

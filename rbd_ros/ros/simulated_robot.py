@@ -28,8 +28,7 @@ from rbd_ros.model.model import rebuild
 from rbd_ros.mujoco_robot import Measurement
 from rbd_ros.ros.log import Log
 from rbd_ros.ros.parameter_checks import BadParameter
-from rbd_ros.ros.parameters import (
-    declare, NAMES, NUMBERS, Table, typed_values, unknown_overrides)
+from rbd_ros.ros.parameters import fixed_values, NAMES, NUMBERS
 from rbd_ros.ros.share_directory import share
 from rbd_ros.ros.subscriptions import DESCRIPTION_QOS
 from rbd_ros.ros.usage import usage
@@ -125,11 +124,7 @@ class SimulatedRobot(Node):
     def __init__(self, *, alone: bool = False, **options: Any) -> None:
         super().__init__(self.program, **options)
         self._log = Log(self.get_logger())
-        table = Table(self.parameters, (), {})
-        refused = declare(self, table)
-        for text in unknown_overrides(self, self.parameters):
-            self._log.warning(text)
-        given = typed_values(self, table, refused=refused)
+        given = fixed_values(self, self.parameters, self._log)
         self._text = given['robot_description'] or (
             Path(given['urdf']) if given['urdf'] else share('urdf', 'demo_arm.urdf')).read_text()
         with warnings.catch_warnings():

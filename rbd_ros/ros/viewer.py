@@ -19,8 +19,10 @@ import webbrowser
 
 from rbd_ros import load_urdf_string, Model, ModelWarning, RbdError
 from rbd_ros.ros.log import Log
+from rbd_ros.ros.parameter_checks import BadParameter
+from rbd_ros.ros.parameters import fixed_values
 from rbd_ros.ros.subscriptions import DESCRIPTION_QOS
-from rbd_ros.ros.usage import declare, usage
+from rbd_ros.ros.usage import usage
 from rbd_ros.ros.viewed_robot import ViewedRobot
 from rbd_ros.view.geometry import load_geometry
 from rbd_ros.view.viewer import HOST, PORT, Viewer
@@ -63,7 +65,7 @@ class ViewerNode(Node):
     """
 
     # Exceptions whose message alone is shown to a user.
-    errors = (RbdError, OSError)
+    errors = (RbdError, OSError, BadParameter)
     # Parameters with default and description.
     parameters: ClassVar[dict[str, tuple[Any, ...]]] = _PARAMETERS
 
@@ -72,7 +74,7 @@ class ViewerNode(Node):
         if alone:
             os.nice(NICENESS)
         self._log = Log(self.get_logger())
-        self._given = declare(self, self.parameters)
+        self._given = fixed_values(self, self.parameters, self._log)
         self.viewer: Viewer | None = None
         self._robot: ViewedRobot | None = None
         self._text = ''
@@ -115,7 +117,7 @@ class ViewerNode(Node):
         with warnings.catch_warnings():
             warnings.simplefilter('ignore', ModelWarning)
             model = load_urdf_string(text)
-        geometry = load_geometry(model, text, None, self._given['package_path'] or ())
+        geometry = load_geometry(model, text, None, self._given['package_path'])
         for note in geometry.notes:
             self._log.warning(note)
         if self.viewer is None:

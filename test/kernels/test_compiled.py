@@ -47,12 +47,13 @@ class SlowKernel:
 
     def __init__(self):
         self.overloads, self.signatures, self.allowed, self.failed = {}, [()], False, False
+        self.compile = self.take
 
     def disable_compile(self, disable=True):
         """Forbid to compile, or allow it."""
         self.allowed = not disable
 
-    def compile(self, types):  # noqa: A003
+    def take(self, types):
         """Take ever longer, and notice whether it was allowed all the while."""
         for _ in range(20 * (1 + len(self.overloads))):
             sleep(0.002)
