@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.analysis.simulation import Simulator
-from rbd_ros.ros import demo
+from rbd_ros.ros.demo import gravity
 from rbd_ros.ros.simulated_robot import rest_position, SimulatedRobot, with_damping
 from rclpy.parameter import Parameter
 from std_msgs.msg import Float64MultiArray
@@ -151,16 +151,19 @@ def test_integers_are_numbers_and_a_misspelt_parameter_is_named(robot, capfd):
 
 
 def test_the_demo_says_why_a_robot_fell_or_stayed():
-    assert 'up to 80 ms late (the median is 2 ms)' in demo.why_it_fell(0.002, 0.08)
-    assert 'never more than 8 ms late, so that is not the reason' in demo.why_it_fell(0.002, 0.008)
+    position = np.array([math.pi / 2])
+    assert ('up to 80 ms late (the median is 2 ms)'
+            in gravity.why_it_fell(arm(), position, 0.002, 0.08))
+    assert ('never more than 8 ms late, so that is not the reason'
+            in gravity.why_it_fell(arm(), position, 0.002, 0.008))
     creeping = arm(extra='<dynamics damping="4905"/>')
     assert ("'hinge', the fastest, at 0.002 rad/s under 9.8 N m"
-            in demo.why_it_stayed(creeping, [math.pi / 2]))
-    assert 'stops' in demo.why_it_stayed(arm(), [math.pi / 2])
+            in gravity.why_it_stayed(creeping, position))
+    assert 'stops' in gravity.why_it_stayed(arm(), position)
     stuck = arm(extra='<dynamics damping="0" friction="9.9"/>')
-    assert 'friction' in demo.why_it_stayed(stuck, [math.pi / 2])
+    assert 'friction' in gravity.why_it_stayed(stuck, position)
     # 0.01 N m of 9.81 are left.
     slow = arm(extra='<dynamics damping="5" friction="9.8"/>')
-    assert "'hinge', the fastest, at 0.002 rad/s" in demo.why_it_stayed(slow, [math.pi / 2])
+    assert "'hinge', the fastest, at 0.002 rad/s" in gravity.why_it_stayed(slow, position)
     weightless = rbd_ros.with_gravity(arm(), (0.0, 0.0, 0.0))
-    assert 'gravity loads none of its joints' in demo.why_it_stayed(weightless, [math.pi / 2])
+    assert 'gravity loads none of its joints' in gravity.why_it_stayed(weightless, position)
