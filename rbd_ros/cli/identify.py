@@ -53,6 +53,8 @@ NOT_BELIEVABLE = 2
 BODY_UNITS = ('kg', *['kg m'] * 3, *['kg m^2'] * 6)
 DRIVE_UNITS = {'armature': ('kg m^2', 'kg'), 'damping': ('N m s/rad', 'N s/m'),
                'damping_asymmetry': ('N m s/rad', 'N s/m')}
+# What is looked for of friction
+FRICTION = 'viscous,coulomb,offset'
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -64,9 +66,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                         help=f'where {", ".join(FILES)} go')
     add_list(parser, '--validate', metavar='RECORDING',
              help='recordings that are kept back, to see how the result does on them')
-    parser.add_argument('--friction', default='viscous,coulomb,offset', metavar='NAMES',
+    parser.add_argument('--friction', metavar='NAMES',
                         help='what to look for of friction, with commas between, or none '
-                             '(default: %(default)s)')
+                             f'(default: {FRICTION})')
     parser.add_argument('--no-rotors', action='store_true',
                         help='take the inertias of rotors as they are')
     parser.add_argument('--payload', metavar='LINK',
@@ -86,6 +88,9 @@ def run(options: argparse.Namespace) -> int:
     if options.payload is not None and options.params is None:
         raise UsageError('--payload: give --params too, with the friction and rotors of the '
                          'robot; without them the load would be blamed for both')
+    if options.payload is not None and (options.friction is not None or options.no_rotors):
+        raise UsageError('--payload: it finds the load alone: leave --friction and '
+                         '--no-rotors out')
     reduce = _reduction(options)
     check_places(*(Path(options.output, name) for name in FILES))
     if options.residuals is not None:
@@ -177,7 +182,8 @@ def _reduction(options: argparse.Namespace) -> Callable[..., Partial]:
     """Return what is done with the samples of each recording."""
     if options.payload is not None:
         return bound(payload_partial, link=options.payload)
-    return bound(partial, friction=_friction(options.friction), rotors=not options.no_rotors)
+    friction = FRICTION if options.friction is None else options.friction
+    return bound(partial, friction=_friction(friction), rotors=not options.no_rotors)
 
 
 def _friction(text: str) -> tuple[str, ...]:

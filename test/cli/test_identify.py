@@ -271,6 +271,14 @@ def test_a_load_needs_the_drives(found, capsys):
     assert '--params' in one_line(capsys)
 
 
+@pytest.mark.parametrize('option', [('--friction', 'none'), ('--no-rotors',)])
+def test_a_load_is_found_without_looking_for_drives(found, capsys, option):
+    home, paths, _ = found
+    assert code_of('identify', URDF, paths[0], '--payload', 'wrist_3_link', '-o', 'out',
+                   '--params', str(home / 'out' / 'dynamics.param.yaml'), *option) == 1
+    assert option[0] in one_line(capsys)
+
+
 def test_what_is_refused_writes_nothing(found, tmp_path, capsys):
     _, paths, _ = found
     (tmp_path / 'file').touch()
