@@ -6,6 +6,7 @@ from itertools import pairwise
 import re
 import signal
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -194,7 +195,7 @@ def test_each_mode_plays_with_real_nodes_and_the_exit_code_says_what_came_of_it(
     assert len(processes) == 2 and all(one.poll() is not None for one in processes)
 
 
-def test_nodes_that_end_by_themselves_or_badly_are_named(robot, monkeypatch):
+def test_nodes_that_end_by_themselves_or_badly_are_named():
     class Ended:
         returncode = 3
 
@@ -208,8 +209,8 @@ def test_nodes_that_end_by_themselves_or_badly_are_named(robot, monkeypatch):
             return 3
 
     stage = Stage.__new__(Stage)
-    stage._processes, stage._node = {'dynamics_node': Ended()}, None
-    monkeypatch.setattr('rclpy.spin_once', lambda *args, **options: None)
+    stage._processes = {'dynamics_node': Ended()}
+    stage._executor = SimpleNamespace(spin_once=lambda **options: None)
     with pytest.raises(DemoFailed, match='dynamics_node ended by itself, exit code 3'):
         stage._wait('joint states', lambda: False)
     with pytest.raises(DemoFailed, match='dynamics_node ended with the exit code 3'):

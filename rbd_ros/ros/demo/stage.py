@@ -20,6 +20,7 @@ from rbd_ros.ros.convert import seconds
 from rbd_ros.ros.demo.motions import LEAD, Motion
 from rbd_ros.ros.demo.robots import DemoFailed
 import rclpy
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from rclpy.parameter_client import AsyncParameterClient
 from rclpy.publisher import Publisher
@@ -140,7 +141,9 @@ class Stage:
         self._trajectories: Publisher | None = None
         self._pushes: Publisher | None = None
         self._folder = TemporaryDirectory()
-        self._node = rclpy.create_node('demo')
+        # Not the executor of rclpy.spin_once, which outlives a shutdown and crashes after it.
+        self._node, self._executor = rclpy.create_node('demo'), SingleThreadedExecutor()
+        self._executor.add_node(self._node)
         self._node.create_subscription(JointState, 'joint_states', self._on_state,
                                        qos_profile_sensor_data)
 
@@ -201,6 +204,8 @@ class Stage:
         for process in self._processes.values():
             process.kill()
             process.wait()
+        self._executor.shutdown()
+        self._node.destroy_node()
         self._folder.cleanup()
 
     def release(self) -> None:
@@ -238,7 +243,7 @@ class Stage:
         print(f'Waiting for {what} ...', flush=True)
         end = monotonic() + START_UP
         while not arrived():
-            rclpy.spin_once(self._node, timeout_sec=0.1)
+            self._executor.spin_once(timeout_sec=0.1)
             for name, process in self._processes.items():
                 if process.poll() is not None:
                     raise DemoFailed(f'{name} ended by itself, exit code {process.returncode}')
@@ -273,7 +278,7 @@ class Stage:
         while (now := monotonic() - begin) < duration:
             self._state, silent = None, monotonic() + SILENCE
             while self._state is None:
-                rclpy.spin_once(self._node, timeout_sec=0.5)
+                self._executor.spin_once(timeout_sec=0.5)
                 if monotonic() > silent:
                     raise DemoFailed('the robot no longer sends joint states')
             self._record(self._state, errors)
