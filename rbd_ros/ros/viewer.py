@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import warnings
 import webbrowser
 
-from rbd_ros import load_urdf_string, Model, ModelWarning, RbdError
+from rbd_ros import load_urdf_string, Model, ModelError, ModelWarning, RbdError
 from rbd_ros.ros.log import Log
 from rbd_ros.ros.parameter_checks import BadParameter
 from rbd_ros.ros.parameters import fixed_values
@@ -40,7 +40,7 @@ _PARAMETERS: dict[str, tuple[Any, ...]] = {
     'robot_description': ('', 'URDF of the robot; empty: it is read from the topic.'),
     'host': (HOST, 'Address of the page; localhost: only this machine can open it; 0.0.0.0: '
              'everybody in its network can.'),
-    'port': (PORT, 'Port of the page; 0: any that is free, which is logged.'),
+    'port': (PORT, 'Port of the page; 0: any that is free, which is logged.', 0, 65535),
     'open': (False, 'Open the page in the browser of this machine.'),
     'package_path': (Parameter.Type.STRING_ARRAY,
                      'Folders that have packages inside, for meshes at package://; then come '
@@ -66,11 +66,12 @@ class ViewerNode(Node):
 
     # Exceptions whose message alone is shown to a user.
     errors = (RbdError, OSError, BadParameter)
+    program: ClassVar[str] = 'viewer'
     # Parameters with default and description.
     parameters: ClassVar[dict[str, tuple[Any, ...]]] = _PARAMETERS
 
     def __init__(self, *, alone: bool = False, **options: Any) -> None:
-        super().__init__('viewer', **options)
+        super().__init__(self.program, **options)
         if alone:
             os.nice(NICENESS)
         self._log = Log(self.get_logger())
@@ -91,7 +92,7 @@ class ViewerNode(Node):
     @classmethod
     def usage(cls) -> str:
         """Return what `--help` prints."""
-        return usage('viewer', str(sys.modules[cls.__module__].__doc__), cls.parameters)
+        return usage(cls.program, str(sys.modules[cls.__module__].__doc__), cls.parameters)
 
     def uses_events(self) -> bool:
         """Return whether the events executor is to spin the node."""
@@ -107,7 +108,8 @@ class ViewerNode(Node):
         try:
             self._describe(message.data)
         except RbdError as error:
-            if self.viewer is None and 'pip install' in str(error):
+            # Without a page there is nothing to do: a port is taken, or a package is missing.
+            if self.viewer is None and not isinstance(error, ModelError):
                 raise
             self._log.error(f'robot description refused: {error}')
 

@@ -3,6 +3,7 @@
 """The nodes as processes of their own, as a user starts them."""
 
 import signal
+import socket
 import subprocess
 import sys
 from time import monotonic, sleep
@@ -160,6 +161,21 @@ def test_robots_describe_themselves_wait_with_their_brakes_on_and_then_fall(peer
     ('mujoco_robot', 'seed:=-1', 'seed out of range')])
 def test_fault_68_robots_say_in_one_line_what_they_cannot_simulate(start, name, value, reason):
     check_refused(start(name, '-p', value), f'{name}: ', reason)
+
+
+@pytest.mark.parametrize('value, reason', [
+    ('rate:=0.0', 'rate out of range'),
+    ('port:=65536', 'port out of range')])
+def test_the_viewer_says_in_one_line_what_it_cannot_use(start, value, reason):
+    check_refused(start('viewer', '-p', value), 'viewer: ', reason)
+
+
+def test_the_viewer_ends_when_its_port_is_taken(peer, start):
+    latched = peer.create_publisher(String, 'robot_description', LATCHED)
+    with socket.create_server(('localhost', 0)) as taken:
+        process = start('viewer', '-p', f'port:={taken.getsockname()[1]}')
+        latched.publish(String(data=example_urdf('ur10_robot.urdf').read_text()))
+        check_refused(process, 'viewer: port ', 'choose another one')
 
 
 def check_refused(process, *parts):
