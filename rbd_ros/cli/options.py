@@ -91,6 +91,9 @@ def shapes_of(options: argparse.Namespace, model: Model) -> Geometry:
     """Return the shapes of the robot that the options name, and tell which are missing."""
     # Imported here: most commands need no shapes.
     from rbd_ros.view.geometry import load_geometry
+    for folder in options.package_path:
+        if not Path(folder).is_dir():
+            raise UsageError(f'--package-path {printable(folder, 300)}: there is no such folder')
     geometry = load_geometry(model, read_file(options.urdf, options.xacro_args),
                              Path(options.urdf).parent, options.package_path)
     for note in geometry.notes:

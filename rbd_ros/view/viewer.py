@@ -156,8 +156,10 @@ def _check_free(host: str, port: int) -> None:
     try:
         with socket.create_server((host, port)):
             pass
-    except OSError as error:
-        raise RbdError(f'port {port} of {host} cannot be used: {error.strerror or error}; choose '
+    except (OSError, OverflowError) as error:
+        # What create_server adds in brackets is the address, which is there already.
+        reason = str(getattr(error, 'strerror', None) or error).partition(' (while')[0]
+        raise RbdError(f'port {port} of {host} cannot be used: {reason}; choose '
                        'another one, or 0 for any that is free') from None
 
 

@@ -170,6 +170,16 @@ def test_a_port_that_is_taken_is_refused(capsys, arm):
     assert 'port' in message and 'cannot be used' in message and 'choose another one' in message
 
 
+@pytest.mark.parametrize('option, value, reason', [
+    ('--port', '99999', 'port 99999 of localhost cannot be used'),
+    ('--host', '192.0.2.1', 'of 192.0.2.1 cannot be used: Cannot assign requested address; '),
+    ('--package-path', '/no/such/folder', '--package-path /no/such/folder: there is no such '),
+])
+def test_what_cannot_be_used_is_refused(capsys, option, value, reason):
+    assert code_of('view', ARM, option, value) == 1
+    assert reason in one_line(capsys)
+
+
 def test_missing_packages_are_named(capsys, monkeypatch):
     for package in ('viser', 'trimesh'):
         with monkeypatch.context() as patch:
