@@ -25,7 +25,7 @@ from rbd_ros.texts import printable
 # the exit code.
 COMMANDS = {
     'check': 'print the content of a URDF; exit code 1 if it is refused',
-    'torques': 'print the torques of a state',
+    'torques': 'print the torques of a state, or those along a trajectory',
     'compare': 'print the differences between two robots; exit code 2 if there are any',
     'excite': 'find a motion that excites the parameters of a robot well, to record',
     'identify': 'find masses, friction and rotors from recordings; exit code 2 if not believable',

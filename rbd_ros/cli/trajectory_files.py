@@ -109,7 +109,8 @@ def _of_message(path: Path) -> Trajectory:
             message = next(iter(yaml.load_all(file, getattr(yaml, 'CSafeLoader',
                                                             yaml.SafeLoader))), None)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise RecordingError(f'{path}: the file cannot be read: {error}') from error
+        reason = getattr(error, 'strerror', None) or error
+        raise RecordingError(f'{path}: the file cannot be read: {reason}') from error
     if isinstance(message, dict) and isinstance(message.get('trajectory'), dict):
         message = message['trajectory']
     try:
@@ -117,9 +118,10 @@ def _of_message(path: Path) -> Trajectory:
         times = [point['time_from_start']['sec'] + 1e-9 * point['time_from_start']['nanosec']
                  for point in points]
     except (TypeError, KeyError) as error:
-        raise RecordingError(f'{path}: the file is no trajectory_msgs/JointTrajectory: it lacks '
-                             f'{error}' if isinstance(error, KeyError) else
-                             f'{path}: the file is no trajectory_msgs/JointTrajectory') from None
+        reason = (f'it lacks {error}' if isinstance(error, KeyError) else
+                  'it needs joint_names and points, with time_from_start: {sec: 0, nanosec: 0}')
+        raise RecordingError(
+            f'{path}: the file is no trajectory_msgs/JointTrajectory: {reason}') from None
     if (not isinstance(names, list) or not all(isinstance(name, str) for name in names)
             or len(set(names)) < len(names)):
         raise RecordingError(f'{path}: joint_names must be a list of different names')
