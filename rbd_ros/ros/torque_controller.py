@@ -95,8 +95,14 @@ class TorqueController(DynamicsNode):
             return response
         result, = self.set_parameters([Parameter('mode', value=request.mode)])
         response.success = result.successful
-        response.message = result.reason if not result.successful else (
-            f'mode is {self.gains.mode}: the robot is held where it is'
-            if self.gains.mode != 'gravity' else 'mode is gravity: nothing holds the robot')
+        response.message = self._mode_now() if result.successful else result.reason
         self._log.warning(f'~/set_mode: {response.message}')
         return response
+
+    def _mode_now(self) -> str:
+        """Return what a new mode means for the robot."""
+        mode = self.gains.mode
+        if self.robot is None:
+            return f'mode is {mode}: it is not checked before there is a robot'
+        return (f'mode is {mode}: the robot is held where it is' if mode != 'gravity'
+                else 'mode is gravity: nothing holds the robot')

@@ -113,6 +113,11 @@ def test_what_the_robot_adds_is_taken_off_once(controller, model, rest, mode, co
     assert np.max(np.abs(efforts[0] - (whole - own))) < AGREEMENT * np.max(np.abs(whole))
 
 
+def test_before_there_is_a_robot_none_is_said_to_be_held(controller):
+    node = controller(mode='gravity', description=None)
+    assert 'there is a robot' in node.call(SetMode, 'set_mode', mode='computed_torque').message
+
+
 def test_a_mode_that_cannot_be_is_refused_and_the_old_one_stays(controller, rest):
     node = controller(mode='pd_gravity', task_link='')
     node.answer(*rest, topic=COMMANDS)
