@@ -210,7 +210,8 @@ class ControlModes:
                 raise Refused('mode gravity follows nothing: set another mode')
             if (robot is None or motions is None or not self._commands.enabled
                     or self._commands.begins_anew(self._clocks.steady_time())):
-                raise Refused('nothing is commanded now, and no reference outlives that')
+                raise Refused('nothing is commanded now, and no reference outlives that; '
+                              'commands need joint states, a subscriber and ~/enable_commands')
             begin = now + (self._delay(convert.seconds(stamp)) if stamp else 0.0)
             motion, duration = read(robot, motions.at(begin))
             motions.add(now, begin, duration, motion)
