@@ -96,7 +96,8 @@ class TorqueController(DynamicsNode):
         result, = self.set_parameters([Parameter('mode', value=request.mode)])
         response.success = result.successful
         response.message = self._mode_now() if result.successful else result.reason
-        self._log.warning(f'~/set_mode: {response.message}')
+        log = self._log.info if result.successful else self._log.warning
+        log(f'~/set_mode: {response.message}')
         return response
 
     def _mode_now(self) -> str:
@@ -105,4 +106,4 @@ class TorqueController(DynamicsNode):
         if self.robot is None:
             return f'mode is {mode}: it is not checked before there is a robot'
         return (f'mode is {mode}: the robot is held where it is' if mode != 'gravity'
-                else 'mode is gravity: nothing holds the robot')
+                else 'mode is gravity: gravity torques alone hold the robot')

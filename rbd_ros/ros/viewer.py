@@ -130,9 +130,10 @@ class ViewerNode(Node):
                 webbrowser.open(self.viewer.url)
         else:
             self.viewer.draw(model, geometry, EFFORT)
+        states, dynamics = map(self.resolve_topic_name, ('joint_states', 'dynamics/dynamics'))
         self.viewer.server.gui.add_markdown(
-            'Follows `joint_states`, and the topics of `dynamics` if that node runs; otherwise '
-            'torques and matrices are computed here.')
+            f'Follows `{states}`, and `{dynamics}` if a node publishes it; otherwise torques and '
+            'matrices are computed here.')
         self._text = text
         self._replace(model)
         self._log.info(f"'{model.name}' is shown at {self.viewer.url}")
