@@ -175,7 +175,8 @@ def _tell(model: Model, samples: Samples, replay: Replay, units: list[str]) -> i
             print(f'{name:32s} does not move')
     whole = np.sum(samples.tau[use] ** 2)
     relative = np.sqrt(np.sum(error[use] ** 2) / whole) if whole > 0.0 else np.inf
-    print(f'relative error while joints move: {100.0 * relative:.3g} %')
+    known = f'{100.0 * relative:.3g} %' if whole > 0.0 else 'unknown, all efforts are zero'
+    print(f'relative error while joints move: {known}')
     if relative < 1.0:
         return 0
     print('doubtful: the model explains nothing of the efforts; look at their sign and unit, the '

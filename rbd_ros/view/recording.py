@@ -141,7 +141,7 @@ def _plot(figure: Callable[..., Any], model: Model, k: int, time: np.ndarray,
     bound = f', limit {limit:g}' if np.isfinite(limit) else ''
     unit = 'N m' if model.angular[k] else 'N'
     axes.set_xlim(0.0, max(time[-1], 1e-9))
-    axes.set_title(f'{model.velocity_names[k]} ({unit}{bound})', fontsize=8, loc='left')
+    axes.set_title(f'{model.velocity_names[k]} ({unit}{bound}); time in s', fontsize=8, loc='left')
     axes.tick_params(labelsize=7)
     image = BytesIO()
     page.savefig(image, format='png', dpi=110)

@@ -166,6 +166,14 @@ def test_errors_are_printed_by_joint(arm, folder, capsys):
     assert re.match(r'relative error while joints move: [\d.]+ %$', last)
 
 
+def test_without_efforts_the_relative_error_is_not_known(folder, capsys):
+    replay(folder, 'free.csv', *(part for name in read_table(folder / 'free.csv')[0]
+                                 if name.endswith('/effort')
+                                 for part in ('--scale', name.removesuffix('/effort') + '=0')),
+           code=2)
+    assert capsys.readouterr().out.endswith('unknown, all efforts are zero\n')
+
+
 def test_a_recording_of_the_wrong_sign_ends_with_exit_code_2(folder, capsys):
     replay(folder, 'wrong.csv', code=2)
     assert 'doubtful: the model explains nothing' in capsys.readouterr().err.splitlines()[-1]
