@@ -1,13 +1,14 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Measure whether the viewer slows the dynamics node, with both on one core.
+Measure whether the viewer slows the dynamics node.
 
-States are sent at 500 Hz, as benchmark/node.py does, with an open page and without a viewer in
-turns:
-latency of the node, the viewer's share of the core while the page is open, and its messages to the
-page. The page is a program that takes what a browser would, on another core, as a browser is on
-another machine.
+States are sent at 500 Hz, as benchmark/node.py does, in turns without a viewer, with an open page
+while the viewer runs on another core, and on the core of the node; and with a loop on the core of
+the node that does nothing, at the lowest priority that there is: what any other process costs.
+Measured are the latency of the node, the viewer's share of a core while the page is open, and its
+messages to the page. The page is a program that takes what a browser would, on the other core, as
+a browser is on another machine.
 
 """
 
@@ -52,13 +53,28 @@ def look(url, core, messages):
     asyncio.run(read())
 
 
-def run(seconds, core, viewed):
-    """Return what benchmark/node.py measures, with what the viewer takes."""
+def run_beside_loop(seconds):
+    """Return what benchmark/node.py measures beside a loop that yields to all others."""
+    loop = subprocess.Popen([sys.executable, '-c', 'while True: pass'])
+    try:
+        os.sched_setscheduler(loop.pid, os.SCHED_IDLE, os.sched_param(0))
+        return run_alone(seconds)
+    finally:
+        loop.kill()
+        loop.wait()
+
+
+def run_alone(seconds):
+    """Return what benchmark/node.py measures."""
     from robots import DEMO_ARM
-    if not viewed:
-        return node.run('rbd_ros', str(DEMO_ARM), 'events', RATE, seconds)
+    return node.run('rbd_ros', str(DEMO_ARM), 'tool', 'events', RATE, seconds)
+
+
+def run_viewed(seconds, cores, core):
+    """Return what benchmark/node.py measures, with what the viewer on a core takes."""
     viewer = subprocess.Popen([sys.executable, '-m', 'rbd_ros.ros.viewer', '--ros-args', '-p',
                                'port:=0'], stderr=subprocess.PIPE, text=True)
+    os.sched_setaffinity(viewer.pid, {core})
     messages, watched = multiprocessing.Value('i', 0), psutil.Process(viewer.pid)
     pages, opened = [], []
 
@@ -70,14 +86,14 @@ def run(seconds, core, viewed):
             found = re.search(r'shown at (\S+)', line)
             if found:
                 pages.append(multiprocessing.Process(target=look, args=(
-                    found.group(1), core, messages)))
+                    found.group(1), cores[-1], messages)))
                 pages[0].start()
                 opened.append(reading())
 
     reader = Thread(target=open_page, daemon=True)
     reader.start()
     try:
-        row = node.run('rbd_ros', str(DEMO_ARM), 'events', RATE, seconds)
+        row = run_alone(seconds)
         time, cpu, count = np.subtract(reading(), opened[0])
         return {**row, 'viewer CPU %': 100.0 * cpu / time, 'messages/s': count / time}
     finally:
@@ -92,27 +108,33 @@ def main():
     from domain_coordinator import domain_id
     parser = options(__doc__)
     parser.add_argument('--seconds', type=float, default=10.0, help='of each measurement')
-    parser.add_argument('--rounds', type=int, default=5, help='of both in turns')
+    parser.add_argument('--rounds', type=int, default=5, help='of all in turns')
     chosen = parser.parse_args()
     multiprocessing.set_start_method('spawn')
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, cores[:1])
+    seconds = 2.0 if chosen.quick else chosen.seconds
+    cases = {
+        'no viewer': lambda: run_alone(seconds),
+        'viewer on another core': lambda: run_viewed(seconds, cores, cores[-1]),
+        'viewer on the same core': lambda: run_viewed(seconds, cores, cores[0]),
+        'loop on the same core': lambda: run_beside_loop(seconds)}
     rows = []
-    for _, viewed in itertools.product(range(1 if chosen.quick else chosen.rounds), (False, True)):
+    for _, (name, measure) in itertools.product(range(1 if chosen.quick else chosen.rounds),
+                                                cases.items()):
         gauge.wait_for_calm()
         with domain_id() as domain:
             os.environ.update(ROS_DOMAIN_ID=str(domain),
                               ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST')
-            row = {'viewed': viewed, **run(2.0 if chosen.quick else chosen.seconds, cores[-1],
-                                           viewed)}
+            row = {'case': name, **measure()}
         rows.append(row)
         print(', '.join(f'{label} {x:.2f}' if isinstance(x, float) else f'{label} {x}'
                         for label, x in row.items()), flush=True)
-    for viewed in (False, True):
-        found = [row['p99 ms'] for row in rows if row['viewed'] == viewed]
-        print(f'{"with" if viewed else "without"} the viewer: p99 {statistics.median(found):.2f} '
-              f'ms, from {min(found):.2f} to {max(found):.2f} ms')
-    save('view', chosen.quick, {'seconds': chosen.seconds, 'rows': rows})
+    for name in cases:
+        found = [row['p99 ms'] for row in rows if row['case'] == name]
+        print(f'{name}: p99 {statistics.median(found):.2f} ms, '
+              f'from {min(found):.2f} to {max(found):.2f} ms')
+    save('view', chosen.quick, {'seconds': seconds, 'rows': rows})
 
 
 if __name__ == '__main__':
