@@ -30,6 +30,7 @@ from rbd_ros.kernels.lanes import WIDTH
 from rbd_ros.model.model import Model
 from rbd_ros.validation import mask, rows, whole_number
 from rbd_ros.workspace import Workspace, workspace_of
+from rbd_ros.workspace.derivatives import derivatives_and_factor
 from rbd_ros.workspace.regressors import moving_links
 from rbd_ros.workspace.results import Derivatives, DynamicsTerms, term_layout
 
@@ -265,16 +266,13 @@ def forward_dynamics_derivatives(
     solved = np.zeros((len(Q), model.nv, 3 * model.nv))
     derivatives = Derivatives(*np.split(solved, 3, axis=2))
 
-    def buffers(workspace: Workspace) -> tuple[np.ndarray, np.ndarray]:
-        return np.zeros((model.nv, 3 * model.nv)), np.zeros((model.nv, model.nv))
-
     def one(workspace: Workspace, q: np.ndarray, v: np.ndarray, _: np.ndarray,
             tau: np.ndarray) -> Derivatives:
         return workspace.forward_dynamics_derivatives(q, v, tau)
 
     states = {'Q': Q, 'V': V, 'A': np.zeros((len(Q), model.nv)), 'Tau': Tau}
-    _compute(model, forward_derivatives_states, states, buffers, [solved], derivatives, one,
-             threads, progress)
+    _compute(model, forward_derivatives_states, states, derivatives_and_factor, [solved],
+             derivatives, one, threads, progress)
     return derivatives
 
 

@@ -112,11 +112,13 @@ def inverse_derivatives_states(robot, screws, Q, V, A, derivatives):
 
 
 @long_kernel
-def forward_derivatives_states(robot, screws, Q, V, A, Tau, derivatives, L, solved):
+def forward_derivatives_states(robot, screws, Q, V, A, Tau, derivatives, L, L_lanes, X, X_lanes,
+                               path, solved):
     """Write the accelerations of every state, and their derivatives."""
     for k in range(len(Q)):
         if not forward_dynamics_and_derivatives(robot, screws, Q[k], V[k], A[k], Tau[k],
-                                                derivatives, L, solved[k]):
+                                                derivatives, L, L_lanes, X, X_lanes, path,
+                                                solved[k]):
             return k
     return -1
 

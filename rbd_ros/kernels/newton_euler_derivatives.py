@@ -24,14 +24,15 @@ Checked against Kim (table 5) applied to every unit vector.
 
 import math
 
-import numpy as np
 from rbd_ros.kernels.articulated_bodies import (articulated_bodies, prescribe_none,
                                                 take_what_is_given)
 from rbd_ros.kernels.bodies import (add_columns, ARMATURE, BLOCK, constant, count, end, fits,
-                                    follows, LANES, load, load3, load33, load6, load_inertia,
-                                    load_integer, number, parent, place, PRESCRIBED, R_, r_,
-                                    SCRATCH, store, store6, WRENCH)
+                                    follows, LANES, load3, load33, load6, load_inertia,
+                                    number, parent, place, R_, r_,
+                                    SCRATCH, store6, WRENCH)
 from rbd_ros.kernels.compiled import helper, kernel
+from rbd_ros.kernels.mass_matrix_factor import (factorize, find_carriers, is_given,
+                                                solve_from_leaves, solve_from_root)
 from rbd_ros.kernels.vectors import (ad, ad_transposed, add6, dot, dot6, inertia_times, scale,
                                      scale6, sub6, to_parent, velocity_times,
                                      velocity_transposed_times)
@@ -42,8 +43,6 @@ from rbd_ros.kernels.world_frame import (A_, against_gravity, copy_from_carriers
 # SECOND_ and RATE_ are S', S'' and S' + dS/dt; F_ is of the composite body, too.
 F_, VP_, AP_, FIRST_, SECOND_, DERIVATIVE_COLUMNS = (SCRATCH + k for k in (58, 64, 70, 76, 82, 88))
 RATE_ = SDOT_
-# In the place of these, once they are no longer needed:
-CARRIER_ = SCRATCH
 
 
 @kernel
@@ -119,37 +118,6 @@ def inverse_dynamics_derivatives(robot, screws, q, v, a, derivatives):
 
 
 @helper
-def is_given(robot, i):
-    """Return whether the acceleration of velocity i is given, rather than its torque."""
-    return load(robot, place(i + 1), PRESCRIBED) != 0.0
-
-
-@helper
-def find_carriers(robot):
-    """
-    Write which velocity carries each body, or -1; those whose acceleration is given are skipped.
-
-    Return whether there are any such.
-
-    """
-    some_given = False
-    for i in range(1, count(robot)):
-        b = place(i)
-        some_given |= load(robot, b, PRESCRIBED) != 0.0
-        up = parent(robot, b)
-        while load(robot, up, PRESCRIBED) != 0.0:
-            up = parent(robot, up)
-        store(robot, b, CARRIER_, np.int64(number(robot, up) - 1).view(np.float64))
-    return some_given
-
-
-@helper
-def carrier(robot, i):
-    """Return the velocity, not given, of the nearest body that carries the one of velocity i."""
-    return load_integer(robot, place(i + 1), CARRIER_)
-
-
-@helper
 def add_row(solved, i, factor, j):
     """Add a multiple of row j to row i."""
     for c in range(solved.shape[1]):
@@ -157,7 +125,7 @@ def add_row(solved, i, factor, j):
 
 
 @kernel
-def hybrid_dynamics_derivatives(robot, derivatives, L, solved):
+def hybrid_dynamics_derivatives(robot, derivatives, L, L_lanes, X, X_lanes, path, solved):
     """
     Write the derivatives of the unknowns by q, v and input side by side to `solved`, (nv, 3 nv).
 
@@ -167,70 +135,38 @@ def hybrid_dynamics_derivatives(robot, derivatives, L, solved):
         M_pp da_p = dtau_p - M_pa da_a - D_p d(q, v),
         dtau_a = M_ap da_p + M_aa da_a + D_a d(q, v).
 
-    ``derivatives`` is as `inverse_dynamics_derivatives` left it. ``L``, shape (nv, nv), receives L
-    with M_pp = L^T L, which has entries only where one joint carries the other. Returns whether
-    the results are finite.
+    ``derivatives`` is as `inverse_dynamics_derivatives` left it. ``L`` and ``X``, as matrices and
+    in lanes, and ``path`` are buffers to work in, see `rbd_ros.kernels.mass_matrix_factor`, for
+    M_pp and for the right-hand sides. Returns whether the results are finite.
 
     """
     nv = count(robot) - 1
     by_a = 2 * nv
     some_given = find_carriers(robot)
     for i in range(nv):
+        given = some_given and is_given(robot, i)
         for j in range(i + 1):
-            L[i, j] = derivatives[i, by_a + j]
+            L[i, j] = 0.0 if given else derivatives[i, by_a + j]
+        # What is in the same lanes as the diagonal.
+        for j in range(i + 1, L.shape[1]):
+            L[i, j] = 0.0
         for j in range(by_a):
-            solved[i, j] = -derivatives[i, j]
+            X[i, j] = -derivatives[i, j]
         for j in range(by_a, 3 * nv):
-            solved[i, j] = 0.0
-        solved[i, by_a + i] = 1.0
+            X[i, j] = 0.0
+        X[i, by_a + i] = 1.0
     if some_given:
         for j in range(nv):
             if is_given(robot, j):
                 for i in range(nv):
-                    solved[i, by_a + j] = -derivatives[i, by_a + j]
-        for i in range(nv):
-            if is_given(robot, i):
-                solved[i, by_a + i] = -derivatives[i, by_a + i]
-                for j in range(3 * nv):
-                    solved[i, j] = -solved[i, j]
-    # M_pp = L^T L, in place.
-    for k in range(nv - 1, -1, -1):
-        if some_given and is_given(robot, k):
-            continue
-        L[k, k] = math.sqrt(L[k, k])
-        inverse = 1.0 / L[k, k]
-        i = carrier(robot, k)
-        while i >= 0:
-            L[k, i] *= inverse
-            i = carrier(robot, i)
-        i = carrier(robot, k)
-        while i >= 0:
-            j = i
-            while j >= 0:
-                L[i, j] -= L[k, i] * L[k, j]
-                j = carrier(robot, j)
-            i = carrier(robot, i)
-    # L^T y = b, then L x = y, for all columns at once.
-    for i in range(nv - 1, -1, -1):
-        if some_given and is_given(robot, i):
-            continue
-        inverse = 1.0 / L[i, i]
-        for c in range(3 * nv):
-            solved[i, c] *= inverse
-        j = carrier(robot, i)
-        while j >= 0:
-            add_row(solved, j, -L[i, j], i)
-            j = carrier(robot, j)
+                    X[i, by_a + j] = -derivatives[i, by_a + j]
+    factorize(robot, L, L_lanes, some_given)
+    solve_from_leaves(robot, L, X_lanes, some_given)
+    solve_from_root(robot, L, X_lanes, some_given, path)
     for i in range(nv):
-        if some_given and is_given(robot, i):
-            continue
-        j = carrier(robot, i)
-        while j >= 0:
-            add_row(solved, i, -L[i, j], j)
-            j = carrier(robot, j)
-        inverse = 1.0 / L[i, i]
-        for c in range(3 * nv):
-            solved[i, c] *= inverse
+        sign = -1.0 if some_given and is_given(robot, i) else 1.0
+        for j in range(3 * nv):
+            solved[i, j] = sign * X[i, j]
     if some_given:
         # The torques depend on the computed accelerations of joints that carry, or are carried.
         for i in range(nv):
@@ -250,30 +186,33 @@ def hybrid_dynamics_derivatives(robot, derivatives, L, solved):
 
 
 @kernel
-def forward_dynamics_and_derivatives(robot, screws, q, v, a, tau, derivatives, L, solved):
+def forward_dynamics_and_derivatives(robot, screws, q, v, a, tau, derivatives, L, L_lanes, X,
+                                     X_lanes, path, solved):
     """
     Write the accelerations to `a`, and da/dq, da/dv and da/dtau side by side to `solved`.
 
-    ``derivatives`` and ``L`` are buffers to work in. Returns whether the results are finite.
+    The six arrays before it are buffers to work in. Returns whether the results are finite.
 
     """
     return (articulated_bodies(robot, screws, q, v, a, tau)
             and inverse_dynamics_derivatives(robot, screws, q, v, a, derivatives)
-            and hybrid_dynamics_derivatives(robot, derivatives, L, solved))
+            and hybrid_dynamics_derivatives(robot, derivatives, L, L_lanes, X, X_lanes, path,
+                                            solved))
 
 
 @kernel
 def hybrid_dynamics_and_derivatives(robot, screws, q, v, a, tau, prescribed, all_a, all_tau,
-                                    derivatives, L, solved):
+                                    derivatives, L, L_lanes, X, X_lanes, path, solved):
     """
     Do `hybrid_dynamics`, and write the derivatives of the unknowns side by side to `solved`.
 
-    ``derivatives`` and ``L`` are buffers to work in. Returns whether the results are finite.
+    The six arrays before it are buffers to work in. Returns whether the results are finite.
 
     """
     fine = (take_what_is_given(robot, a, tau, prescribed, all_a, all_tau)
             and articulated_bodies(robot, screws, q, v, all_a, all_tau)
             and inverse_dynamics_derivatives(robot, screws, q, v, all_a, derivatives)
-            and hybrid_dynamics_derivatives(robot, derivatives, L, solved))
+            and hybrid_dynamics_derivatives(robot, derivatives, L, L_lanes, X, X_lanes, path,
+                                            solved))
     prescribe_none(robot)
     return fine

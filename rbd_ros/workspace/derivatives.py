@@ -9,6 +9,7 @@ import numpy.typing as npt
 from rbd_ros.kernels.bodies import BLOCK, LANES, NUMBER, PARENT, PRESCRIBED
 from rbd_ros.kernels.compiled import prepare
 from rbd_ros.kernels.composite_body_rates import composite_rates
+from rbd_ros.kernels.mass_matrix_factor import lanes_of_columns, TOGETHER
 from rbd_ros.kernels.matrix_derivatives import (add_factorization_rate,
                                                 coriolis_matrix_derivatives,
                                                 mass_matrix_derivatives)
@@ -97,9 +98,9 @@ class DerivativeMethods(DynamicsMethods):
     def _prepare_derivatives(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,
                              solved: np.ndarray) -> None:
         """Compile the kernels that others call, which must be there before these are."""
-        derivatives, L = self._kept(derivatives_and_factor)
-        self._run(inverse_dynamics_derivatives, 'qva', (q, v, a), derivatives)
-        prepare(hybrid_dynamics_derivatives, self.robot, derivatives, L, solved)
+        work = self._kept(derivatives_and_factor)
+        self._run(inverse_dynamics_derivatives, 'qva', (q, v, a), work[0])
+        prepare(hybrid_dynamics_derivatives, self.robot, *work, solved)
 
     def hybrid_dynamics_derivatives(
             self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, tau: npt.ArrayLike,
@@ -198,9 +199,11 @@ def tree_derivatives(w: KernelInterface) -> np.ndarray:
     return np.zeros((w._n, 3 * w._n))
 
 
-def derivatives_and_factor(w: KernelInterface) -> tuple[np.ndarray, np.ndarray]:
-    """Return a buffer for derivatives of tau on the way to others, and for a factor of M."""
-    return np.zeros((w._nv, 3 * w._nv)), np.zeros((w._nv, w._nv))
+def derivatives_and_factor(w: KernelInterface) -> tuple[np.ndarray, ...]:
+    """Return buffers for derivatives of tau on the way to others, and to solve with M."""
+    n = w._nv
+    return (np.zeros((n, 3 * n)), *lanes_of_columns(n, n),
+            *lanes_of_columns(n, 3 * n, TOGETHER), np.zeros(n, np.int64))
 
 
 def everyone_carried(w: KernelInterface) -> tuple[np.ndarray, np.ndarray]:

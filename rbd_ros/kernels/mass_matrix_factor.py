@@ -1,0 +1,157 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+M = L^T L, and M X = B with many columns: Featherstone (2008), section 6.5.
+
+L has entries only where one joint carries the other. Velocities whose acceleration is given, by
+PRESCRIBED of the robot, are left out of M; their rows of X stay as they are.
+
+Several columns of one state are computed side by side, as lanes (`rbd_ros.kernels.lanes`): X is an
+array of these, shape (nv, ..., WIDTH); L is needed both as such and as a matrix.
+
+"""
+
+import math
+
+import numpy as np
+from rbd_ros.kernels.bodies import (count, load, load_integer, number, parent, place, PRESCRIBED,
+                                    SCRATCH, store)
+from rbd_ros.kernels.compiled import helper
+from rbd_ros.kernels.lanes import element, set_element, WIDTH
+
+# Columns of `robot`, in the place of those of other kernels that are no longer needed.
+CARRIER_, LAST_ = SCRATCH, SCRATCH + 1
+# So many lanes of a row of X are in registers at a time.
+TOGETHER = 5
+# Bytes that a cache fetches at a time: lanes that lie in two such pieces take twice as long.
+CACHE_LINE = 64
+
+
+def lanes_of_columns(rows, columns, together=1):
+    """Return a matrix of zeros, with columns to spare in its last lanes, and its lanes."""
+    lanes = -(-columns // (WIDTH * together)) * together
+    size = rows * lanes * WIDTH
+    room = np.zeros(size + CACHE_LINE // 8)
+    first = -room.ctypes.data % CACHE_LINE // 8
+    matrix = room[first:first + size].reshape(rows, lanes * WIDTH)
+    return matrix, matrix.reshape(rows, lanes, WIDTH)
+
+
+@helper
+def is_given(robot, i):
+    """Return whether the acceleration of velocity i is given, rather than its torque."""
+    return load(robot, place(i + 1), PRESCRIBED) != 0.0
+
+
+@helper
+def store_integer(robot, b, k, x):
+    """Write a whole number to column k of a body."""
+    store(robot, b, k, np.int64(x).view(np.float64))
+
+
+@helper
+def find_carriers(robot):
+    """
+    Write which velocity carries each body, or -1; those whose acceleration is given are skipped.
+
+    Write also the last velocity that each one carries. Return whether any acceleration is given.
+
+    """
+    some_given = False
+    for i in range(count(robot) - 1, 0, -1):
+        store_integer(robot, place(i), LAST_, i - 1)
+    for i in range(count(robot) - 1, 0, -1):
+        b = place(i)
+        some_given |= load(robot, b, PRESCRIBED) != 0.0
+        up = parent(robot, b)
+        if up > 0:
+            store_integer(robot, up, LAST_, max(load_integer(robot, up, LAST_),
+                                                load_integer(robot, b, LAST_)))
+        while load(robot, up, PRESCRIBED) != 0.0:
+            up = parent(robot, up)
+        store_integer(robot, b, CARRIER_, number(robot, up) - 1)
+    return some_given
+
+
+@helper
+def carrier(robot, i):
+    """Return the velocity, not given, of the nearest body that carries the one of velocity i."""
+    return load_integer(robot, place(i + 1), CARRIER_)
+
+
+@helper
+def last_carried(robot, i):
+    """Return the last velocity that velocity i carries."""
+    return load_integer(robot, place(i + 1), LAST_)
+
+
+@helper
+def factorize(robot, L, L_lanes, some_given):
+    """Replace M, below the diagonal, by L; its diagonal by the reciprocals of that of L."""
+    for k in range(len(L) - 1, -1, -1):
+        if some_given and is_given(robot, k):
+            continue
+        inverse = 1.0 / math.sqrt(L[k, k])
+        for c in range(k // WIDTH + 1):
+            set_element(L_lanes, k, c, inverse * element(L_lanes, k, c))
+        i = carrier(robot, k)
+        while i >= 0:
+            factor = L[k, i]
+            for c in range(i // WIDTH + 1):
+                set_element(L_lanes, i, c,
+                            element(L_lanes, i, c) - factor * element(L_lanes, k, c))
+            i = carrier(robot, i)
+        L[k, k] = inverse
+
+
+@helper
+def solve_from_leaves(robot, L, X, some_given):
+    """Replace B by X of L^T X = B. Rows of L of velocities that are given must be zero."""
+    for i in range(len(L) - 1, -1, -1):
+        if some_given and is_given(robot, i):
+            continue
+        last, inverse = last_carried(robot, i), L[i, i]
+        for c in range(0, X.shape[1], TOGETHER):
+            x0, x1, x2 = element(X, i, c), element(X, i, c + 1), element(X, i, c + 2)
+            x3, x4 = element(X, i, c + 3), element(X, i, c + 4)
+            for k in range(i + 1, last + 1):
+                factor = L[k, i]
+                x0 = x0 - factor * element(X, k, c)
+                x1 = x1 - factor * element(X, k, c + 1)
+                x2 = x2 - factor * element(X, k, c + 2)
+                x3 = x3 - factor * element(X, k, c + 3)
+                x4 = x4 - factor * element(X, k, c + 4)
+            set_element(X, i, c, inverse * x0)
+            set_element(X, i, c + 1, inverse * x1)
+            set_element(X, i, c + 2, inverse * x2)
+            set_element(X, i, c + 3, inverse * x3)
+            set_element(X, i, c + 4, inverse * x4)
+
+
+@helper
+def solve_from_root(robot, L, X, some_given, path):
+    """Replace B by X of L X = B; ``path`` has room for one whole number per velocity."""
+    for i in range(len(L)):
+        if some_given and is_given(robot, i):
+            continue
+        inverse, length, k = L[i, i], 0, carrier(robot, i)
+        while k >= 0:
+            path[length] = k
+            length += 1
+            k = carrier(robot, k)
+        for c in range(0, X.shape[1], TOGETHER):
+            x0, x1, x2 = element(X, i, c), element(X, i, c + 1), element(X, i, c + 2)
+            x3, x4 = element(X, i, c + 3), element(X, i, c + 4)
+            for e in range(length):
+                k = path[e]
+                factor = L[i, k]
+                x0 = x0 - factor * element(X, k, c)
+                x1 = x1 - factor * element(X, k, c + 1)
+                x2 = x2 - factor * element(X, k, c + 2)
+                x3 = x3 - factor * element(X, k, c + 3)
+                x4 = x4 - factor * element(X, k, c + 4)
+            set_element(X, i, c, inverse * x0)
+            set_element(X, i, c + 1, inverse * x1)
+            set_element(X, i, c + 2, inverse * x2)
+            set_element(X, i, c + 3, inverse * x3)
+            set_element(X, i, c + 4, inverse * x4)
