@@ -157,10 +157,11 @@ class ExternalForces:
         torques = robot.measured_torques(v)
         if robot.base_joint is not None:
             torques[:robot.base_joint.nv] = 0.0
-        if not np.all(np.isfinite(torques)):
-            without = [name for name, x in zip(robot.model.velocity_names, torques)
-                       if not np.isfinite(x)]
-            self._start_again(f'joint states have no efforts of {listed(without)}')
+        unknown = np.flatnonzero(~np.isfinite(torques))
+        if len(unknown):
+            names = robot.model.velocity_names
+            self._start_again('joint states have no efforts of '
+                              + listed([names[k] for k in unknown]))
             return
         self._observe(self._seconds(robot.stamp), robot.states.q, v, torques)
 
