@@ -21,6 +21,7 @@ from time import sleep
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable    # noqa: I300
+    from typing import Any
 
     from rclpy.node import Node
 
@@ -104,11 +105,30 @@ def _start_ros(args: list[str]) -> None:
     try:
         rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     except Exception as error:
-        hint = ''
-        if os.environ.get('ROS_SECURITY_ENABLE') == 'true':
-            hint = ('; ROS_SECURITY_ENABLE is true: is there a keystore with an enclave for this '
-                    'node in ROS_SECURITY_KEYSTORE? See doc/security.md')
-        raise SystemExit(f'ROS does not start: {error}{hint}') from None
+        raise _refusal(error) from None
+
+
+def _made(kind: Any) -> Any:
+    """Create a node, or end the program with the reason why ROS refuses it."""
+    import rclpy
+    from rclpy.impl.implementation_singleton import rclpy_implementation
+    try:
+        return kind(alone=True)
+    except rclpy_implementation.RCLError as error:
+        # The participant of DDS is made with the first node: keys are read here.
+        if rclpy.ok():
+            raise _refusal(error) from None
+        raise
+
+
+def _refusal(error: Exception) -> SystemExit:
+    """Return the end of a program that ROS does not let start, and what to look at."""
+    hint = ''
+    if os.environ.get('ROS_SECURITY_ENABLE') == 'true':
+        hint = ('; ROS_SECURITY_ENABLE is true: is there a keystore with an enclave for this node '
+                'in ROS_SECURITY_KEYSTORE, and has the middleware security? That from PyPI has '
+                'none. See doc/security.md')
+    return SystemExit(f'ROS does not start: {" ".join(str(error).split())}{hint}')
 
 
 def run(module: str, name: str, args: list[str] | None = None) -> None:
@@ -135,7 +155,7 @@ def run(module: str, name: str, args: list[str] | None = None) -> None:
     from rclpy.executors import ExternalShutdownException
     _start_ros(args)
     try:
-        node = kind(alone=True)
+        node = _made(kind)
         _spin(node, node.uses_events(), end)
         if rclpy.ok():
             node.finish()

@@ -170,15 +170,37 @@ def test_fault_46_sigterm_in_the_middle_of_a_long_computation(peer, start):
     assert monotonic() - begin < 5.0
 
 
-def test_fault_50_enforced_security_without_a_keystore_refuses_to_start(start, tmp_path):
-    environment = {**os.environ, 'ROS_SECURITY_ENABLE': 'true',
-                   'ROS_SECURITY_STRATEGY': 'Enforce', 'ROS_SECURITY_KEYSTORE': str(tmp_path)}
-    node = start('-m', 'rbd_ros.ros.dynamics_node', env=environment)
+def secured(keystore, strategy, enclave=None):
+    """Return the environment of a process with security, and its enclave."""
+    if enclave is not None:
+        (keystore / 'enclaves' / enclave).mkdir(parents=True)
+    return {**os.environ, 'ROS_SECURITY_ENABLE': 'true', 'ROS_SECURITY_STRATEGY': strategy,
+            'ROS_SECURITY_KEYSTORE': str(keystore)}
+
+
+@pytest.mark.parametrize('module', ['dynamics_node', 'simulated_robot'])
+@pytest.mark.parametrize('enclave, why', [
+    (None, 'failed to initialize rcl'),
+    # There is a folder, but no keys are in it, and the middleware from PyPI could not use them.
+    ('a', 'error creating node')])
+def test_fault_50_enforced_security_without_keys_refuses_to_start(start, tmp_path, module,
+                                                                  enclave, why):
+    node = start('-m', f'rbd_ros.ros.{module}', '--ros-args', '--enclave', '/a',
+                 env=secured(tmp_path, 'Enforce', enclave))
     _, errors = node.communicate(timeout=START_UP)
     assert node.returncode == 1
-    assert 'ROS does not start' in errors
-    assert 'keystore' in errors
+    last = errors.splitlines()[-1]
+    assert last.startswith('ROS does not start')
+    assert why in last and 'keystore' in last
     assert 'Traceback' not in errors
+
+
+def test_fault_50_permissive_security_without_an_enclave_is_no_security(peer, start, tmp_path):
+    # Whoever misspells the strategy gets this one, too.
+    node = start('-m', 'rbd_ros.ros.dynamics_node', env=secured(tmp_path, 'enforce'))
+    spin_until(peer, lambda: 'dynamics' in peer.get_node_names(), START_UP)
+    node.send_signal(signal.SIGTERM)
+    assert node.wait(timeout=5.0) == 0
 
 
 @pytest.mark.parametrize('executor', ['single', 'events'])
