@@ -12,7 +12,9 @@ from harness import ros
 import pytest
 from rbd_ros.ros import control_parameters
 from rbd_ros.ros.dynamics_node import DynamicsNode
+from rbd_ros.ros.mujoco_robot import RobotInMujoco
 from rbd_ros.ros.parameters import CHANGEABLE, DESCRIPTIONS
+from rbd_ros.ros.simulated_robot import SimulatedRobot
 from rbd_ros.ros.torque_controller import TorqueController
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -32,6 +34,13 @@ OTHER_VALUES = {
     'check_stamps': False, 'missing_velocity': 'zero', 'velocity_filter': 0.1, 'on_stale': 'hold',
     'ramp_time': 2.0, 'blend_time': 2.0, 'effort_rate_limit': 5.0, 'limit_efforts': True,
     'marker_rate': 5.0, 'condition_limit': 50.0, 'coriolis_factorization': 'body'}
+# With what nodes use all that they can.
+ROBOTS_OWN = ['--ros-args', '-r', '~/commands:=/dynamics/effort_commands']
+USED = {
+    DynamicsNode: ([], 'floating_base', True),
+    TorqueController: ([], 'floating_base', True),
+    SimulatedRobot: (ROBOTS_OWN, 'rate', 100.0),
+    RobotInMujoco: (ROBOTS_OWN, 'push_link', 'tool')}
 
 
 @pytest.fixture
@@ -41,8 +50,9 @@ def start():
         nodes = []
 
         def make(kind):
-            nodes.append(kind(parameter_overrides=[
-                Parameter('floating_base', value=True), Parameter('use_sim_time', value=True)]))
+            arguments, name, value = USED[kind]
+            nodes.append(kind(cli_args=arguments, parameter_overrides=[
+                Parameter('use_sim_time', value=True), Parameter(name, value=value)]))
             return nodes[0]
         yield make
         for node in nodes:
@@ -88,9 +98,14 @@ def test_messages_on_the_page_of_faults_are_those_of_the_code():
         assert any(quote in text or pattern in text for text in known), quote
 
 
-@pytest.mark.parametrize('kind', [DynamicsNode, TorqueController])
+@pytest.mark.parametrize('kind', USED)
 def test_the_policy_names_exactly_the_topics_and_services_of_the_node(start, kind):
-    name = start(kind).get_name()
+    if kind is RobotInMujoco:
+        pytest.importorskip('mujoco')       # there are no wheels for Python 3.10
+    node = start(kind)
+    name = node.get_name()
+    if isinstance(node, SimulatedRobot):
+        node._describe()                    # which it does if nobody else has
     observer = Node('observer')
     sleep(1.0)
     profile = ElementTree.parse(ROOT / f'config/sros2/{name}.policy.xml').find('.//profile')
@@ -106,6 +121,12 @@ def test_the_policy_names_exactly_the_topics_and_services_of_the_node(start, kin
         assert allowed(kind, way) == {used_name for used_name, _ in used(name, '/')}
     assert not observer.get_client_names_and_types_by_node(name, '/')
     observer.destroy_node()
+
+
+def test_every_program_with_a_node_has_a_policy():
+    programs = set(re.findall(r"'(\w+) = rbd_ros\.ros\.", (ROOT / 'setup.py').read_text()))
+    files = {path.name.removesuffix('.policy.xml') for path in (ROOT / 'config/sros2').iterdir()}
+    assert files == {name.removesuffix('_node') for name in programs}
 
 
 def test_parameters_are_described_listed_and_in_the_file_of_defaults(node):
