@@ -20,6 +20,8 @@ from rbd_ros.validation import finite_array, finite_vector, number, whole_number
 # How stiff the constraints of dry friction are: a joint that friction holds creeps by the rest of
 # one, and comes to rest in a few steps.
 DRY, STEPS_TO_REST = 0.9999, 2.0
+# The file that MuJoCo writes warnings to, in whatever directory it is started.
+LOG = 'MUJOCO_LOG.TXT'
 # Name of the link that is the load.
 LOAD = 'rbd_ros_load'
 
@@ -397,4 +399,9 @@ def _mujoco() -> Any:
     except ImportError:
         raise ModelError('physics by MuJoCo needs the package mujoco, version 4 or newer: pip '
                          "install 'rbd_ros[sim]', on Python 3.11 or newer") from None
+    # What MuJoCo warns of is an error here. Its log is kept if somebody has given it a name.
+    log = mujoco.MjLogConfig.get()
+    if log.logfile == LOG:
+        log.logto_file = False
+        log.set()
     return mujoco

@@ -215,15 +215,15 @@ def test_without_mujoco_the_error_names_the_extra(monkeypatch):
     assert '<visual' not in mujoco_urdf(URDFS['ur10'].read_text(), model_of('ur10'))
 
 
-def test_a_motion_that_is_no_longer_finite_is_told_and_the_robot_stays_where_it_was(
-        tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)         # MuJoCo writes a log where it is
-    # A feather that a strong motor turns: in one step beyond all numbers.
-    urdf = """<robot name="feather"><link name="base"/><link name="arm"><inertial>
-        <mass value="1e-9"/><inertia ixx="1e-9" iyy="1e-9" izz="1e-9" ixy="0" ixz="0" iyz="0"/>
-        </inertial></link><joint name="j" type="continuous"><parent link="base"/>
-        <child link="arm"/><axis xyz="0 0 1"/></joint></robot>"""
-    robot = MujocoRobot(urdf, rbd_ros.load_urdf_string(urdf), [0.3])
+# A robot that a strong motor turns: in one step beyond all numbers.
+FEATHER = """<robot name="feather"><link name="base"/><link name="arm"><inertial>
+    <mass value="1e-9"/><inertia ixx="1e-9" iyy="1e-9" izz="1e-9" ixy="0" ixz="0" iyz="0"/>
+    </inertial></link><joint name="j" type="continuous"><parent link="base"/>
+    <child link="arm"/><axis xyz="0 0 1"/></joint></robot>"""
+
+
+def test_a_motion_that_is_no_longer_finite_is_told_and_the_robot_stays_where_it_was():
+    robot = MujocoRobot(FEATHER, rbd_ros.load_urdf_string(FEATHER), [0.3])
     for _ in range(2):
         with pytest.raises(rbd_ros.StateError, match='no longer finite'):
             robot.advance([1e9], 20)
@@ -232,3 +232,21 @@ def test_a_motion_that_is_no_longer_finite_is_told_and_the_robot_stays_where_it_
     robot.brake()
     robot.advance([1e-9], 2)
     assert 0.0 < robot.v[0] < 1.0
+
+
+@pytest.mark.parametrize('name, written', [('MUJOCO_LOG.TXT', False), ('mine.txt', True)])
+def test_mujoco_writes_its_log_only_where_somebody_wants_it(tmp_path, monkeypatch, name, written):
+    import mujoco
+    monkeypatch.chdir(tmp_path)
+    log = mujoco.MjLogConfig.get()
+    before = log.logfile, log.logto_file
+    log.logfile, log.logto_file = name, True
+    log.set()
+    try:
+        robot = MujocoRobot(FEATHER, rbd_ros.load_urdf_string(FEATHER))
+        with pytest.raises(rbd_ros.StateError):
+            robot.advance([1e9], 20)
+    finally:
+        log.logfile, log.logto_file = before
+        log.set()
+    assert [path.name for path in tmp_path.iterdir()] == [name] * written
