@@ -158,6 +158,13 @@ def test_the_largest_error_is_told_with_its_joint():
     assert f"{held.max():.2g} rad ('{name}')" in checks[0].text
 
 
+def test_no_error_is_told_as_zero():
+    _, stage, checks = play('gravity')
+    held = np.abs([sample.error for sample in stage.samples[:stage.phases[1].first]])
+    assert held.max() < 1e-9
+    assert 'no joint moved by more than 1e-09 rad' in checks[0].text
+
+
 def test_what_a_pause_of_the_machine_spoilt_is_done_again(capsys):
     _, stage, _ = play('gravity')
     first, pauses = len(stage.samples), iter([0.3, 0.12, 0.05, 0.2])
