@@ -20,7 +20,7 @@ from rbd_ros.errors import RecordingError
 from rbd_ros.model.drive_files import load_drives
 from rbd_ros.model.model import Model
 from rbd_ros.texts import listed
-from rbd_ros.whole_files import whole_files
+from rbd_ros.whole_files import check_places, whole_files
 
 # Done, but the robot cannot follow.
 BEYOND_LIMITS = 2
@@ -72,6 +72,7 @@ def _along(model: Model, options: argparse.Namespace) -> int:
     """Print what a trajectory takes, and write it with its efforts."""
     if options.output is not None:
         check_suffix(Path(options.output))
+        check_places(options.output)
     trajectory = read_trajectory(Path(options.trajectory))
     order = _order(model, options.trajectory, trajectory)
     q = trajectory.positions[:, order]

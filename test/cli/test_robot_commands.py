@@ -254,6 +254,13 @@ def test_what_is_no_trajectory_of_the_robot_is_refused(tmp_path, capsys, content
     assert sorted(tmp_path.iterdir()) == [path]
 
 
+def test_efforts_that_could_not_be_written_are_not_computed(tmp_path, capsys):
+    path = message(tmp_path / 'way.yaml', points=POINTS)
+    assert code_of('torques', ARM, path, '-o', f'{path}/out.yaml', *LOCKED) == 1
+    out, err = capsys.readouterr()
+    assert out == '' and err.endswith('way.yaml is not a directory; choose another one\n')
+
+
 def test_tables_with_some_columns_of_a_kind_are_refused(tmp_path, capsys):
     path = tmp_path / 'way.csv'
     path.write_text('time,elbow/position,shoulder_lift/position,elbow/velocity\n0,1,2,3\n')
