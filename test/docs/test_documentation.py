@@ -61,6 +61,8 @@ PYTHON = {page: blocks(text, 'python') for page, text in PAGES.items()}
 FOR_ROS = [page for page, found in PYTHON.items() if any('rclpy' in code for _, code in found)]
 FOR_THE_LIBRARY = [page for page, found in PYTHON.items() if found and page not in FOR_ROS]
 COMMANDS = commands()
+# A page whose code is one session that does one thing after the other.
+SESSION = 'how_to/without_ros2.md'
 
 
 def compiled(page):
@@ -95,23 +97,48 @@ def node():
             node.close()
 
 
-@pytest.mark.parametrize('page', FOR_ROS)
-def test_python_for_ros_runs_beside_the_node(page, node, tmp_path, monkeypatch):
+@pytest.fixture
+def run_beside(node, tmp_path, monkeypatch):
+    """Return a function that runs the code of a page, as one program, while states arrive."""
     monkeypatch.setattr(harness, 'PATIENCE', PATIENCE)
-    for k, (_, code) in enumerate(PYTHON[page]):
-        script = tmp_path / f'{Path(page).stem}_{k}.py'
-        script.write_text(code, encoding='utf-8')
+
+    def run(page):
+        script = tmp_path / f'{Path(page).stem}.py'
+        script.write_text('\n'.join(code for _, code in PYTHON[page]), encoding='utf-8')
         path = os.pathsep.join([str(ROOT), os.environ.get('PYTHONPATH', '')])
         with subprocess.Popen([sys.executable, str(script)], cwd=ROOT, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True,
                               env={**os.environ, 'PYTHONPATH': path}) as process:
             try:
-                keep_sending(node, STATE, lambda one=process: one.poll() is not None)
+                keep_sending(node, STATE, lambda: process.poll() is not None)
             finally:
                 process.kill()
             output = process.stdout.read()
         assert process.returncode == 0, output
-        assert output.strip()
+        return output
+    return run
+
+
+@pytest.mark.parametrize('page', [page for page in FOR_ROS if page != SESSION])
+def test_python_for_ros_runs_beside_the_node(page, run_beside):
+    assert run_beside(page).strip()
+
+
+def test_the_session_without_the_command_ros2_does_what_the_page_says(node, run_beside):
+    lines = run_beside(SESSION).splitlines()
+    assert {'dynamics', 'me'} <= set(lines[0].split())
+    assert '/dynamics/gravity_torques sensor_msgs/msg/JointState' in lines
+    assert '/dynamics/set_payload rbd_msgs/srv/SetPayload' in lines
+    g = rbd_ros.gravity_torques(rbd_ros.load_urdf_string(ARM), STATE[1])
+    echoed = {line.split()[0]: float(line.split()[1]) for line in lines if line.endswith(' N m')}
+    assert list(echoed) == JOINTS and list(echoed.values()) == pytest.approx(g, abs=0.0051)
+    answer, accepted, refused, value, *states = lines[-6:]
+    answer = ast.literal_eval(answer)
+    assert list(answer) == JOINTS and list(answer.values()) == pytest.approx(g)
+    assert accepted == 'set' and 'marker_rate' in refused
+    assert value == 'marker_rate: 10.0'
+    assert node.node.get_parameter('marker_rate').value == 10.0
+    assert states == ['now inactive', 'now active']
 
 
 # -- Commands of the shell. ----------------------------------------------------------------------
