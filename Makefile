@@ -50,12 +50,13 @@ test: $(STAMPS)/package $(STAMPS)/test ## the tests; PYTEST_ARGS=
 matrix: ## the library's tests with old and new packages; MATRIX_ARGS='ends --quick'
 	$(PYTHON) test/matrix.py $(MATRIX_ARGS)
 
-lint: $(STAMPS)/package $(STAMPS)/test ## ruff, import-linter, mypy, and ament's flake8 and pep257
+lint: $(STAMPS)/package $(STAMPS)/test ## ruff, import-linter, mypy, hadolint, and ament's flake8 and pep257
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 	$(BIN)/ament_flake8 rbd_ros test launch benchmark examples doc setup.py
 	$(BIN)/ament_pep257 rbd_ros launch benchmark examples doc setup.py
+	$(BIN)/hadolint docker/Dockerfile
 
 stubs: ## what checkers of types see of lazy names: rbd_ros/**/__init__.pyi
 	@$(PYTHON) test/stubs.py

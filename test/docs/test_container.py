@@ -1,0 +1,153 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The container: its files fit each other, and its kernels serve a user who can write nothing."""
+
+import os
+from pathlib import Path
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from xml.etree import ElementTree
+
+import pytest
+from rbd_ros.kernel_cache import cache_directory
+import yaml
+
+ROOT = Path(__file__).parents[2]
+# Instructions of the Dockerfile: word and rest.
+IMAGE = [line.split(maxsplit=1) for line in re.sub(
+    r'^#.*\n', '', (ROOT / 'docker/Dockerfile').read_text(), flags=re.MULTILINE).replace(
+        '\\\n', ' ').splitlines() if line]
+SETTINGS = dict(part.split('=') for word, rest in IMAGE if word == 'ENV'
+                for part in shlex.split(rest))
+# A user that no table of users knows.
+NOBODY = 54321
+# A command, by another user: what needs the interpreter's own files is loaded before.
+COMMAND = """
+import os, sys
+import lxml.etree, numba, numpy as np, scipy.linalg
+numba.njit(lambda x: x[0] + 1.0)(np.ones(1))
+os.setuid(int(sys.argv[1]))
+os.chdir('/')
+from rbd_ros.cli.main import main
+sys.exit(main(sys.argv[2:]))
+"""
+# A kernel on a processor that is not this one.
+KERNEL = """
+import sys
+from llvmlite import binding
+if sys.argv[1]:
+    binding.get_host_cpu_name = lambda: sys.argv[1]
+    binding.get_host_cpu_features = lambda: binding.targets.FeatureMap(sse2=True)
+import numpy as np, rbd_ros
+from rbd_ros.kernels.newton_euler import newton_euler_at_rest
+arm = rbd_ros.load_urdf({urdf!r})
+print(rbd_ros.gravity_torques(arm, np.ones(arm.nq)).tolist(),
+      'loaded' if newton_euler_at_rest.stats.cache_hits else 'compiled')
+"""
+
+
+def instruction(word):
+    """Return what follows a word that the Dockerfile has once."""
+    rest, = (rest for found, rest in IMAGE if found == word)
+    return rest
+
+
+def programs():
+    """Return the names of all programs."""
+    return re.findall(r"'(\w+) = rbd_ros\.", (ROOT / 'setup.py').read_text())
+
+
+def test_what_apt_leaves_out_is_what_the_package_names():
+    left_out, = (re.search(r"--skip-keys='([^']*)'", rest) for _, rest in IMAGE
+                 if '--skip-keys' in rest)
+    named = {one.text for one in ElementTree.parse(ROOT / 'package.xml').findall('exec_depend')}
+    assert set(left_out[1].split()) <= named
+
+
+def test_the_image_has_all_files_that_are_installed():
+    kept = set(re.findall(r'^!(\S+)$', (ROOT / 'docker/Dockerfile.dockerignore').read_text(),
+                          re.MULTILINE))
+    assert all((ROOT / name).exists() for name in kept)
+    data = re.search('data_files=.*?python_requires', (ROOT / 'setup.py').read_text(), re.DOTALL)
+    installed = re.findall(r"(?:glob\('|\[f?')(\w[\w.]*)[/']", data[0])
+    assert len(installed) > 5
+    assert {*installed, 'setup.py', 'setup.cfg', 'rbd_ros', 'rbd_msgs', 'docker'} <= kept
+
+
+def test_image_compose_and_page_give_the_same_few_rights():
+    assert int(instruction('USER')) > 0
+    prefix = Path(SETTINGS['NUMBA_CACHE_DIR']).parent
+    assert yaml.safe_load(instruction('ENTRYPOINT')) == [str(prefix / 'entrypoint.sh')]
+    assert ['RUN', f'/src/rbd_ros/docker/install.sh {prefix}'] in IMAGE
+    service, = yaml.safe_load((ROOT / 'docker/compose.yaml').read_text())['services'].values()
+    for command in (service['command'], yaml.safe_load(instruction('CMD'))):
+        assert command[0] in programs()
+    assert (ROOT / 'docker' / service['build']['context'] / service['build']['dockerfile']
+            ).is_file()
+    assert service['read_only'] is True and service['cap_drop'] == ['ALL']
+    written, = service['tmpfs']
+    assert SETTINGS['ROS_LOG_DIR'].startswith(written.partition(':')[0] + '/')
+    page = (ROOT / 'doc/container.md').read_text()
+    rights = [option for option in shlex.split(re.search(r'^docker run (.*)$', page,
+                                                         re.MULTILINE)[1])
+              if option != '--rm'][:-1]
+    assert rights == ['--read-only', '--tmpfs', written, '--network', service['network_mode'],
+                      '--cap-drop', *service['cap_drop'], '--security-opt',
+                      service['security_opt'][0].partition(':')[0]]
+
+
+@pytest.fixture
+def folder():
+    """Return a folder that others can read; pytest's are closed to them."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        yield Path(folder)
+
+
+def run(code, *arguments, **settings):
+    """Run Python as in a container; return what it printed, and its complaints."""
+    kept = {name: value for name, value in os.environ.items()
+            if name not in ('XDG_CACHE_HOME', 'NUMBA_CACHE_DIR', 'NUMBA_CPU_NAME')}
+    result = subprocess.run(
+        [sys.executable, '-c', code, *arguments], capture_output=True, text=True, check=False,
+        env={**kept, 'HOME': '/nonexistent', **{name: str(value)
+                                                for name, value in settings.items()}})
+    assert result.returncode == 0, result.stderr
+    return result.stdout, result.stderr
+
+
+def test_kernels_of_the_image_serve_a_user_without_a_home_who_can_write_nothing(folder):
+    # As docker/install.sh does, but for this processor: most of its kernels are compiled already.
+    cache = folder / 'cache'
+    here = cache_directory()
+    if here is not None and here.is_dir():
+        shutil.copytree(here, cache / 'rbd_ros' / here.name, copy_function=shutil.copy)
+        (cache / 'rbd_ros').chmod(0o755)
+    _, said = run(COMMAND, str(os.geteuid()), 'warmup', NUMBA_CACHE_DIR=cache)
+    assert said == ''
+    for path in (*cache.rglob('*'), cache):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob('*')}
+    user = str(os.geteuid() or NOBODY)
+    out, said = run(COMMAND, user, 'warmup', NUMBA_CACHE_DIR=cache)
+    assert said == '' and str(cache) in out
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob('*')} == before
+    # It would be told if one were not there.
+    for missing in cache.rglob('newton_euler.newton_euler_at_rest-*'):
+        missing.parent.chmod(0o755)
+        missing.unlink()
+        missing.parent.chmod(0o555)
+    _, said = run(COMMAND, user, 'warmup', NUMBA_CACHE_DIR=cache)
+    assert 'compiled kernels are not kept' in said
+
+
+def test_kernels_of_the_image_serve_other_processors_than_that_of_the_builder(folder):
+    code = KERNEL.format(urdf=str(ROOT / 'urdf/demo_arm.urdf'))
+    settings = {**SETTINGS, 'NUMBA_CACHE_DIR': folder}
+    torques, how = run(code, '', **settings)[0].rsplit(maxsplit=1)
+    assert how == 'compiled'
+    assert run(code, 'nehalem', **settings) == (f'{torques} loaded\n', '')
