@@ -21,8 +21,9 @@ from rbd_msgs.srv import FillEfforts, IdentifyPayload
 from rbd_ros.ros import parameters
 from rbd_ros.ros.analysis_services import AnalysisServices, AnalysisSettings
 from rbd_ros.ros.background_services import BackgroundService, BadRequest
-from rbd_ros.ros.callbacks import guard_services, guarded
+from rbd_ros.ros.callbacks import guarded
 from rbd_ros.ros.clocks import Clocks
+from rbd_ros.ros.compat import forget_life_cycle, guard_services
 from rbd_ros.ros.compensation import Compensation, CompensationSettings, Law
 from rbd_ros.ros.current_robot import ChangeSettings, CurrentRobot
 from rbd_ros.ros.diagnostics import Health, HealthSettings
@@ -124,7 +125,7 @@ class DynamicsNode(LifecycleNode):
         if (self.get_parameter('autostart').value is True
                 and self.trigger_configure() == TransitionCallbackReturn.SUCCESS):
             self.trigger_activate()
-        guard_services(self, self.report, self._log)
+        guard_services(self, self._log, self.report)
 
     @property
     def robot(self) -> Robot | None:
@@ -245,7 +246,7 @@ class DynamicsNode(LifecycleNode):
                              self.listening, self.commands, law, self.forces,
                              self.effort_check, report, log)
         self._parts.append(self.health.close)
-        guard_services(self, report, log)
+        guard_services(self, log, report)
 
     def _configure_parts(self) -> None:
         """Give each part the parameters that it uses, after a change."""
@@ -306,8 +307,7 @@ class DynamicsNode(LifecycleNode):
         """Destroy all parts, and the node."""
         self._take_down()
         super().destroy_node()
-        # rclpy leaves this to the garbage collector; until then the node stays in the graph.
-        self._state_machine = None      # type: ignore[assignment]  # rclpy's type hints lack None
+        forget_life_cycle(self)
 
     # -- Events. ---------------------------------------------------------------------------------
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from rclpy.node import Node
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-# s, a wait that is repeated for ever
-FOR_EVER = 3600.0
 # s that a program which does not spin yet has to end by itself once ROS is shut down
 GRACE = 2.0
 
@@ -82,20 +80,13 @@ def _leave_ros() -> None:
 
 def _spin(node: Node, events: bool, end: End) -> None:
     """Spin a node, with rclpy's events executor or its single-threaded one, until the end."""
-    import rclpy
-    from rclpy.executors import SingleThreadedExecutor
+    from rbd_ros.ros.compat import make_executor, spin
     from rclpy.task import Future
-    if events:
-        from rclpy.experimental.events_executor import EventsExecutor
-        executor = EventsExecutor()
-    else:
-        executor = SingleThreadedExecutor()
+    executor = make_executor(events)
     executor.add_node(node)
     asked: Future[None] = Future()
     end.call(lambda: asked.set_result(None) if not asked.done() else None)
-    while rclpy.ok() and not asked.done():
-        # The events executor's spin() keeps a core busy in rclpy 9.1; this does not.
-        executor.spin_until_future_complete(asked, FOR_EVER)
+    spin(executor, asked)
 
 
 def _start_ros(args: list[str]) -> None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from rbd_ros.control.effort_convention import EffortConvention
 from rbd_ros.model.joints import DRIVE
+from rbd_ros.ros.compat import overrides
 from rbd_ros.ros.log import Log
 from rbd_ros.ros.parameter_checks import BadParameter, check, CHOICES
 from rbd_ros.texts import listed
@@ -293,9 +294,7 @@ def fixed_values(node: Node, descriptions: Mapping[str, tuple[Any, ...]],
 
 def unknown_overrides(node: Node, known: Collection[str]) -> Iterator[str]:
     """Yield a sentence for every override that names none of the known parameters."""
-    # rclpy has no public way to read the overrides.
-    given = getattr(node, '_parameter_overrides', {})
-    for name in sorted(set(given) - set(known)):
+    for name in sorted(set(overrides(node)) - set(known)):
         if not name.startswith(_OF_RCLPY):
             near = get_close_matches(name, known, 1)
             yield (f"there is no parameter '{name}'"

@@ -26,6 +26,7 @@ from rbd_ros.analysis.simulation import Simulator
 from rbd_ros.model.drive_files import load_drives
 from rbd_ros.model.model import rebuild
 from rbd_ros.mujoco_robot import Measurement
+from rbd_ros.ros.compat import guard_services
 from rbd_ros.ros.log import Log
 from rbd_ros.ros.parameter_checks import BadParameter
 from rbd_ros.ros.parameters import fixed_values, NAMES, NUMBERS
@@ -124,6 +125,7 @@ class SimulatedRobot(Node):
     def __init__(self, *, alone: bool = False, **options: Any) -> None:
         super().__init__(self.program, **options)
         self._log = Log(self.get_logger())
+        guard_services(self, self._log)
         given = fixed_values(self, self.parameters, self._log)
         self._text = given['robot_description'] or (
             Path(given['urdf']) if given['urdf'] else share('urdf', 'demo_arm.urdf')).read_text()

@@ -19,7 +19,7 @@ from geometry_msgs.msg import PoseStamped
 from rbd_msgs.srv import SetMode
 from rbd_ros.errors import RbdError
 from rbd_ros.ros import control_parameters, parameters
-from rbd_ros.ros.callbacks import guard_services
+from rbd_ros.ros.compat import guard_services
 from rbd_ros.ros.compensation import Law
 from rbd_ros.ros.control_modes import ControlModes, LawSettings
 from rbd_ros.ros.control_parameters import Gains
@@ -73,7 +73,7 @@ class TorqueController(DynamicsNode):
                                        self.create_subscription(kind, topic, follow, 10)))
         mode = self.create_service(SetMode, '~/set_mode', self._set_mode)
         self._parts.append(partial(self.destroy_service, mode))
-        guard_services(self, self.report, self._log)
+        guard_services(self, self._log, self.report)
 
     def check_parameters(self, changes: Sequence[Parameter]) -> SetParametersResult:
         """Return whether parameters may change; if not, the law that there is stays."""

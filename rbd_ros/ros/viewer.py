@@ -18,6 +18,7 @@ import warnings
 import webbrowser
 
 from rbd_ros import load_urdf_string, Model, ModelError, ModelWarning, RbdError
+from rbd_ros.ros.compat import guard_services
 from rbd_ros.ros.log import Log
 from rbd_ros.ros.parameter_checks import BadParameter
 from rbd_ros.ros.parameters import fixed_values
@@ -75,6 +76,7 @@ class ViewerNode(Node):
         if alone:
             os.nice(NICENESS)
         self._log = Log(self.get_logger())
+        guard_services(self, self._log)
         self._given = fixed_values(self, self.parameters, self._log)
         self.viewer: Viewer | None = None
         self._robot: ViewedRobot | None = None

@@ -273,6 +273,19 @@ run.{name}()
 """
 
 
+def test_a_node_says_in_one_line_that_rclpy_has_no_events_executor(peer):
+    # As in rclpy before 7.1.4
+    script = ('import sys; sys.modules["rclpy.experimental.events_executor"] = None; '
+              'from rbd_ros.ros.entry_points import dynamics_node; dynamics_node()')
+    run = subprocess.run(
+        [sys.executable, '-c', script, '--ros-args', '-p', 'executor:=events', '--log-level',
+         'fatal'], capture_output=True, text=True, timeout=START_UP, check=False)
+    assert run.returncode == 1
+    assert run.stderr.count('\n') == 1
+    assert "executor is 'events'" in run.stderr
+    assert '7.1.4' in run.stderr
+
+
 def test_nothing_is_imported_before_signals_are_heard():
     script = ('import sys; from rbd_ros.ros import entry_points; '
               'print([x for x in ("numba", "numpy", "rclpy", "lxml") if x in sys.modules])')

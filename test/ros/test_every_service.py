@@ -1,0 +1,110 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every service of every node answers any request, those that rclpy adds included."""
+
+from importlib import import_module
+from math import nan
+from time import monotonic
+
+from harness import PATIENCE
+import pytest
+from rbd_ros.ros.dynamics_node import DynamicsNode
+from rbd_ros.ros.mujoco_robot import RobotInMujoco
+from rbd_ros.ros.simulated_robot import SimulatedRobot
+from rbd_ros.ros.torque_controller import TorqueController
+from rbd_ros.ros.viewer import ViewerNode
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rosidl_parser.definition import (
+    AbstractGenericString, AbstractNestedType, BasicType, NamespacedType)
+
+pytestmark = pytest.mark.usefixtures('domain')
+
+# As long as a request is, and what is in it: of a parameter that has all its values, and a type
+# of value that does not exist; a transition that does not exist; names that cannot be.
+COUNTS = 0, 2
+
+
+def odd(kind, count):
+    """Return a message with numbers, names and types that mean nothing."""
+    message = kind()
+    for name, slot in zip(kind.get_fields_and_field_types(), kind.SLOT_TYPES):
+        setattr(message, name, odd_value(slot, count, getattr(message, name)))
+    return message
+
+
+def odd_value(slot, count, default):
+    """Return the value of a field of a message."""
+    if isinstance(slot, AbstractNestedType):
+        length = getattr(slot, 'size', count)
+        return [odd_value(slot.value_type, count, None) for _ in range(length)]
+    if isinstance(slot, AbstractGenericString):
+        return '\n no such \u2603'
+    if isinstance(slot, NamespacedType):
+        package, *_, name = *slot.namespaces, slot.name
+        return odd(getattr(import_module(f'{package}.msg'), name), count)
+    assert isinstance(slot, BasicType)
+    if slot.typename in ('float', 'double'):
+        return nan
+    if slot.typename == 'boolean':
+        return True
+    if slot.typename == 'octet':
+        return b'\xff'
+    return 77
+
+
+class Together:
+    """A node, and a peer that calls its services."""
+
+    def __init__(self, node):
+        self.node, self.peer, self.executor = node, Node('peer'), SingleThreadedExecutor()
+        self.executor.add_node(node)
+        self.executor.add_node(self.peer)
+
+    def close(self):
+        """Take both down."""
+        self.executor.shutdown()
+        self.node.destroy_node()
+        self.peer.destroy_node()
+
+    def spin_until(self, done, explain):
+        """Let both work until something is so."""
+        end = monotonic() + PATIENCE
+        while not done():
+            self.executor.spin_once(timeout_sec=0.05)
+            assert monotonic() < end, explain
+
+    def services(self):
+        """Return the services of the node: names and types."""
+        name, space = self.node.get_name(), self.node.get_namespace()
+        return [(service, getattr(import_module(f'{kind[0].split("/")[0]}.srv'),
+                                  kind[0].split('/')[2]))
+                for service, kind in self.peer.get_service_names_and_types_by_node(name, space)]
+
+    def call(self, name, kind, request):
+        """Return the answer to a request."""
+        client = self.peer.create_client(kind, name)
+        self.spin_until(client.service_is_ready, f'{name} does not appear')
+        future = client.call_async(request)
+        self.spin_until(future.done, f'{name} does not answer {request}')
+        self.peer.destroy_client(client)
+        return future.result()
+
+
+@pytest.fixture(params=[DynamicsNode, TorqueController, SimulatedRobot, RobotInMujoco,
+                        ViewerNode], ids=lambda kind: kind.__name__)
+def together(request):
+    """Return each node in turn, with a peer."""
+    both = Together(request.param())
+    yield both
+    both.close()
+
+
+def test_fault_27_every_service_answers_requests_that_mean_nothing(together):
+    expected = {service.service_name for service in together.node.services}
+    together.spin_until(lambda: expected <= {name for name, _ in together.services()},
+                        f'not all of {expected} are there')
+    for name, kind in together.services():
+        for count in COUNTS:
+            request = odd(kind.Request, count)
+            assert isinstance(together.call(name, kind, request), kind.Response)
