@@ -8,6 +8,7 @@ Each part says which version ends it. Jazzy has rclpy 7.1, Kilted 9.1.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from rbd_ros.ros.log import Log
@@ -16,6 +17,7 @@ from rbd_ros.ros.report import Report
 from rcl_interfaces.msg import SetParametersResult
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 import rclpy
+from rclpy.exceptions import InvalidHandle
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
@@ -53,6 +55,17 @@ def spin(executor: Executor, end: 'Future[None]') -> None:
     """
     while rclpy.ok() and not end.done():
         executor.spin_until_future_complete(end, FOR_EVER)
+
+
+def hand_over(executor: Executor, function: Callable[..., object], *arguments: Any) -> None:
+    """
+    Let an executor call a function, unless it has been shut down.
+
+    Ends with rclpy 7.1, whose executors then have no condition any more to wake up.
+
+    """
+    with suppress(AttributeError, InvalidHandle):
+        executor.create_task(function, *arguments)
 
 
 def forget_life_cycle(node: LifecycleNode) -> None:

@@ -4,8 +4,11 @@
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from threading import Condition, Thread
 from typing import Any
+
+from rbd_ros.ros.compat import hand_over
 
 # The largest number of waiting requests.
 MOST_WAITING = 8
@@ -83,7 +86,7 @@ class Worker:
                 work, then = self._waiting.popleft()
             executor = self._executor()
             if executor is not None:
-                self._do(work, then, executor.create_task)
+                self._do(work, then, partial(hand_over, executor))
             del work, then, executor        # now, not when the next piece of work arrives
 
     def _do(self, work: Callable[[], Any], then: Callable[[Any], object] | None,

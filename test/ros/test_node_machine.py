@@ -342,13 +342,16 @@ class NodeMachine(RuleBasedStateMachine):
     def change_state(self, transition):
         """Go through the life cycle."""
         active = self.node.active
+        # Before 8.0, rclpy raises where a transition is impossible.
+        impossible = contextlib.suppress(RuntimeError)
         if transition == 'deactivate':
-            with patch('rbd_ros.ros.publishing.sleep', self._check_ramp):
+            with impossible, patch('rbd_ros.ros.publishing.sleep', self._check_ramp):
                 self.node.trigger_deactivate()
             if active and self.commands.listens:
                 self.watch.on_silence(None, self.limits, self.steady, self.node.parameters)
         else:
-            self.node.trigger_activate()
+            with impossible:
+                self.node.trigger_activate()
         if transition == 'activate' and not active and self.node.commands.enabled:
             self.watch.disturb()
 

@@ -273,7 +273,7 @@ run.{name}()
 """
 
 
-def test_a_node_says_in_one_line_that_rclpy_has_no_events_executor(peer):
+def test_fault_48_a_node_says_in_one_line_that_rclpy_has_no_events_executor(peer):
     # As in rclpy before 7.1.4
     script = ('import sys; sys.modules["rclpy.experimental.events_executor"] = None; '
               'from rbd_ros.ros.entry_points import dynamics_node; dynamics_node()')
