@@ -25,8 +25,11 @@ import platform
 import tempfile
 from typing import Any
 
-import llvmlite
-import numba
+from rbd_ros.compiler import COMPILES
+
+if COMPILES:
+    import llvmlite
+    import numba
 
 UNKNOWN = 'this version of numba cannot serialize compiled kernels as expected'
 # Permissions that let others write.
@@ -51,7 +54,7 @@ def cache_directory() -> Path | None:
     digest = hashlib.sha256()
     for source in sorted((Path(__file__).parent / 'kernels').glob('*.py')):
         digest.update(source.read_bytes())
-    root = numba.config.CACHE_DIR or os.environ.get('XDG_CACHE_HOME', '')
+    root = (numba.config.CACHE_DIR if COMPILES else '') or os.environ.get('XDG_CACHE_HOME', '')
     if not os.path.isabs(root):
         # If the user's number has no account, the home directory remains '~'.
         root = os.path.join(os.path.expanduser('~'), '.cache')

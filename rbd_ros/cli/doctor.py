@@ -23,9 +23,10 @@ import time
 from typing import NamedTuple
 
 import rbd_ros
+from rbd_ros.compiler import COMPILES, OBSTACLE, REQUIREMENT
 from rbd_ros.texts import listed, printable
 
-NEEDED = ('numpy', 'scipy', 'numba', 'llvmlite', 'lxml')
+NEEDED = ('numpy', 'scipy', 'lxml')
 # What some commands need in addition, and for what.
 OPTIONAL = {
     'xacro': 'reads xacro files',
@@ -76,6 +77,7 @@ def findings() -> Iterator[Finding]:
         version, error = _load(name)
         yield Finding(name, version or f'{error}: pip install {name}',
                       FINE if version else MISSING)
+    yield from _compiler()
     for name, purpose in OPTIONAL.items():
         version, error = _load(name)
         absent = f'not there; it {purpose}: pip install {name}'
@@ -111,13 +113,21 @@ def _version(name: str) -> str:
         return ''
 
 
+def _compiler() -> Iterator[Finding]:
+    """Look for numba, without which the library is slow."""
+    if OBSTACLE:
+        yield Finding('numba', f'{OBSTACLE}: dynamics are right, but a thousand times slower: '
+                      f'pip install "{REQUIREMENT}"', DOUBTFUL)
+    else:
+        yield from (Finding(name, _version(name)) for name in ('numba', 'llvmlite'))
+
+
 def _kernels() -> Finding:
     """Look at the directory of the compiled kernels."""
-    try:
-        from rbd_ros.kernel_cache import cache_directory, is_ours
-        path = cache_directory()
-    except ImportError as error:
-        return Finding('kernels', f'cannot be compiled: {error}', MISSING)
+    if not COMPILES:
+        return Finding('kernels', 'interpreted, not compiled', DOUBTFUL if OBSTACLE else FINE)
+    from rbd_ros.kernel_cache import cache_directory, is_ours
+    path = cache_directory()
     if path is None:
         return Finding('kernels', 'compiled in every process anew: there is no home directory; '
                        'set XDG_CACHE_HOME', DOUBTFUL)

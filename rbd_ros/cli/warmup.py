@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 
+from rbd_ros.compiler import COMPILES, OBSTACLE
 from rbd_ros.kernel_cache import cache_directory
 from rbd_ros.warmup import warm_up
 
@@ -16,6 +17,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Compile all kernels, or load them from the cache, and print how long that takes."""
+    if not COMPILES:
+        print(f'There is nothing to compile: {OBSTACLE or "NUMBA_DISABLE_JIT is set"}')
+        return 1
     for floating_base, robots in ((False, 'screws alone'), (True, 'ball and free joints')):
         for name, seconds in warm_up(floating_base=floating_base):
             print(f'{seconds:6.2f} s  {name}, joints: {robots}', flush=True)

@@ -3,8 +3,8 @@
 """
 How the kernels are compiled: the one place for numba's settings and its cache.
 
-With ``NUMBA_DISABLE_JIT=1`` in the environment the same source runs interpreted; kernels refuse
-what they would refuse compiled.
+Without numba, or with ``NUMBA_DISABLE_JIT=1`` in the environment, the same source runs
+interpreted; kernels refuse what they would refuse compiled.
 
 What it gains: without numba's counting of references a call from Python takes two thirds of the
 time, and a call with another type is an error, not seconds of compiling in a control loop.
@@ -20,20 +20,33 @@ import gc
 from threading import RLock
 from typing import Any
 
-import numba
 import numpy as np
-
+from rbd_ros.compiler import COMPILES
 from rbd_ros.kernel_cache import cache_directory, Directory, KernelCache
+
+if COMPILES:
+    import numba
+    # They tell the compiler what it has to know of lanes and of angles.
+    from rbd_ros.kernels import compiled_lanes, compiled_sines    # noqa: F401
 
 # 'contract' lets a*b + c become one instruction, 'nsz' lets x + 0 become x whatever the sign of a
 # zero; sums are never reordered.
 _OPTIONS = {'fastmath': {'contract', 'nsz'}, 'error_model': 'numpy'}
 _TYPES = np.dtype(float), np.dtype(np.int64), np.dtype(bool)
 _preparing = RLock()
-_directory = None if numba.config.DISABLE_JIT else Directory(cache_directory())
+_directory = Directory(cache_directory()) if COMPILES else None
+_NumbaError: type[Exception] = numba.core.errors.NumbaError if COMPILES else TypeError
+# What a kernel raises on a type that it was not compiled for, on an empty list, and on a kind of
+# array that numba does not know.
+NOT_A_VECTOR = (TypeError, ValueError, _NumbaError)
 
-helper = numba.njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True,
-                    **_OPTIONS)
+
+def helper(function: Callable[..., Any]) -> Any:
+    """Make a function that becomes part of the kernels that call it."""
+    if not COMPILES:
+        return function
+    return numba.njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True,
+                      **_OPTIONS)(function)
 
 
 def kernel(function: Callable[..., Any], **options: bool) -> Any:
@@ -44,7 +57,7 @@ def kernel(function: Callable[..., Any], **options: bool) -> Any:
     compile itself again. The machine code is kept in the cache directory.
 
     """
-    if numba.config.DISABLE_JIT:
+    if not COMPILES:
         return interpreted(function)
     dispatcher = numba.njit(_nrt=False, no_cfunc_wrapper=True, **_OPTIONS, **options)(function)
     if _directory is not None:
@@ -61,7 +74,9 @@ def interpreted(function: Callable[..., Any]) -> Callable[..., Any]:
         for x in arguments:
             if isinstance(x, list) or (isinstance(x, np.ndarray) and x.dtype not in _TYPES):
                 raise TypeError('kernels take arrays of float64, int64 or bool')
-        return function(*arguments)
+        # What is not finite is seen in the end, as in compiled kernels.
+        with np.errstate(all='ignore'):
+            return function(*arguments)
     return checked
 
 
@@ -80,7 +95,7 @@ def prepare(kernel: Any, *arguments: Any) -> bool:
         Whether there was something to do.
 
     """
-    if numba.config.DISABLE_JIT:
+    if not COMPILES:
         return False
     # One at a time: another thread would end the permission to compile.
     with _preparing:

@@ -89,6 +89,19 @@ def _spin(node: Node, events: bool, end: End) -> None:
     spin(executor, asked)
 
 
+def _load(module: str, name: str) -> Any:
+    """Return the class of a node, or end the program with what is missing."""
+    try:
+        return getattr(importlib.import_module(module), name)
+    except ImportError as error:
+        if (error.name or '').startswith('rbd_ros'):
+            raise
+        raise SystemExit(
+            f'{module.rpartition(".")[2]}: {error}. Nodes need ROS 2 and rbd_msgs: source the '
+            'setup.bash of the workspace in which both packages are built, or take both from '
+            '`make setup`. The library and the command rbd_ros need neither') from None
+
+
 def _start_ros(args: list[str]) -> None:
     """Initialise ROS, or end the program with the reason why that fails."""
     import rclpy
@@ -138,15 +151,19 @@ def run(module: str, name: str, args: list[str] | None = None) -> None:
     """
     end = End()
     args = sys.argv if args is None else args
-    kind = getattr(importlib.import_module(module), name)
+    kind = _load(module, name)
     if {'-h', '--help'} & set(args[1:]):
         print(kind.usage())
         return
     import rclpy
     from rclpy.executors import ExternalShutdownException
+    from rbd_ros.compiler import warning
+    slow = warning()
     _start_ros(args)
     try:
         node = _made(kind)
+        if slow:
+            node.get_logger().warning(slow)
         _spin(node, node.uses_events(), end)
         if rclpy.ok():
             node.finish()

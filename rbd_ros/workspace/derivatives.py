@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.kernels.bodies import BLOCK, LANES, NUMBER, PARENT, PRESCRIBED
-from rbd_ros.kernels.compiled import prepare
+from rbd_ros.kernels.compiled import NOT_A_VECTOR, prepare
 from rbd_ros.kernels.composite_body_rates import composite_rates
 from rbd_ros.kernels.mass_matrix_factor import lanes_of_columns, TOGETHER
 from rbd_ros.kernels.matrix_derivatives import (add_factorization_rate,
@@ -21,7 +21,7 @@ from rbd_ros.kernels.newton_euler_derivatives import (forward_dynamics_and_deriv
 from rbd_ros.model.model import Model
 from rbd_ros.validation import choice, Wrenches
 from rbd_ros.workspace.dynamics import DynamicsMethods, is_mask, none_prescribed
-from rbd_ros.workspace.kernel_interface import KernelInterface, NOT_A_VECTOR
+from rbd_ros.workspace.kernel_interface import KernelInterface
 from rbd_ros.workspace.results import (derivative_layout, Derivatives, Factorization,
                                        FACTORIZATIONS, MatricesDot)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.kernels.articulated_bodies import articulated_bodies_at_rest
-from rbd_ros.kernels.compiled import prepare
+from rbd_ros.kernels.compiled import NOT_A_VECTOR, prepare
 from rbd_ros.kernels.directional_derivatives import hybrid_dynamics_change, inverse_dynamics_change
 from rbd_ros.kernels.mimics import dense_hybrid_dynamics, expand
 from rbd_ros.validation import mask, Wrenches
@@ -18,7 +18,7 @@ from rbd_ros.workspace.body_changes import (
     body_changes, check_direction, leaves_bodies, NOTHING)
 from rbd_ros.workspace.dynamics import (DynamicsMethods, factor, is_mask, model_terms,
                                         none_prescribed)
-from rbd_ros.workspace.kernel_interface import KernelInterface, mimic_table, NOT_A_VECTOR
+from rbd_ros.workspace.kernel_interface import KernelInterface, mimic_table
 
 if TYPE_CHECKING:
     from rbd_ros.analysis.variation import Variation

@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros.kernels.articulated_bodies import articulated_bodies, hybrid_dynamics, PSI_
 from rbd_ros.kernels.bodies import LANES, PRESCRIBED
-from rbd_ros.kernels.compiled import prepare
+from rbd_ros.kernels.compiled import NOT_A_VECTOR, prepare
 from rbd_ros.kernels.composite_bodies import (composite_bodies, mass_matrix,
                                               use_body_factorization)
 from rbd_ros.kernels.mimics import dense_hybrid_dynamics, fold_side_by_side, fold_stacked
 from rbd_ros.kernels.newton_euler import newton_euler, newton_euler_at_rest
 from rbd_ros.model.model import Model
 from rbd_ros.validation import choice, mask, Wrenches
-from rbd_ros.workspace.kernel_interface import KernelInterface, NOT_A_VECTOR
+from rbd_ros.workspace.kernel_interface import KernelInterface
 from rbd_ros.workspace.kinematics import KinematicsMethods
 from rbd_ros.workspace.results import (CHRISTOFFEL, DynamicsTerms, Factorization, FACTORIZATIONS,
                                        term_layout)

@@ -4,14 +4,15 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+import logging
 from typing import Any, NoReturn, TypeVar
 
-from numba.core.errors import NumbaError
 import numpy as np
 import numpy.typing as npt
+from rbd_ros import compiler
 from rbd_ros.errors import SingularError, StateError
 from rbd_ros.kernels.bodies import BLOCK, CONSTANTS, LANES, NUMBER, PARENT, WRENCH
-from rbd_ros.kernels.compiled import prepare
+from rbd_ros.kernels.compiled import NOT_A_VECTOR, prepare
 from rbd_ros.kernels.mimics import expand, fold_vector
 from rbd_ros.model.configurations import normalize
 from rbd_ros.model.joints import joint_subspace
@@ -23,9 +24,7 @@ __all__ = ['KernelInterface']
 
 # Sine of the angle between the axes of a joint below which they are in line.
 IN_LINE = 1e-6
-# What a kernel raises on a type that it was not compiled for, on an empty list, and on a kind of
-# array that numba does not know.
-NOT_A_VECTOR = (TypeError, ValueError, NumbaError)
+_log = logging.getLogger('rbd_ros')
 
 
 Made = TypeVar('Made')
@@ -53,6 +52,8 @@ class KernelInterface:
 
     def __init__(self, model: Model) -> None:
         check_model(model)
+        if slow := compiler.warning():
+            _log.warning(slow)
         self._model_of: Callable[[], Model] = lambda: model
         bodies = model.tree.robot
         i = np.arange(len(bodies))

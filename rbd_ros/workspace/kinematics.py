@@ -5,11 +5,12 @@
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.kernels.centroidal import center_of_mass, centroidal_momentum
+from rbd_ros.kernels.compiled import NOT_A_VECTOR
 from rbd_ros.kernels.link_jacobians import (jacobian_columns, link_bias, link_jacobian_derivatives,
                                             link_jacobian_rates)
 from rbd_ros.kernels.link_poses import link_poses
 from rbd_ros.model.model import Model
-from rbd_ros.workspace.kernel_interface import KernelInterface, NOT_A_VECTOR
+from rbd_ros.workspace.kernel_interface import KernelInterface
 
 __all__ = ['KinematicsMethods']
 

@@ -3,7 +3,6 @@
 """The kernels of `rbd_ros.analysis` against the sums over links that the texts print."""
 
 from differences import ALL_KINDS, error, leading
-import numba
 import numpy as np
 import pytest
 import rbd_ros
@@ -20,8 +19,7 @@ from robots import example_urdf, load_quietly, random_tree
 # Rounding, over some ten bodies.
 ROUNDING = 1e-11
 FACTORIZATIONS = ('christoffel', 'body')
-# Interpreted, the cosine of infinity is an error of Python's.
-VALUES = (np.nan,) if numba.config.DISABLE_JIT else (np.nan, np.inf)
+VALUES = np.nan, np.inf
 
 
 def tree(seed):

@@ -5,6 +5,7 @@
 import numba
 import numpy as np
 import pytest
+import rbd_ros.kernels.compiled    # noqa: F401   tells numba of lanes
 from rbd_ros.kernels.lanes import (constants_of, element, entry, exceeds, finite, load_column,
                                    reciprocal, set_element, set_entry, WIDTH, work_of)
 

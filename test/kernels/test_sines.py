@@ -10,6 +10,7 @@ import sys
 import numba
 import numpy as np
 import pytest
+import rbd_ros.kernels.compiled    # noqa: F401   tells numba of angles
 from rbd_ros.kernels.lanes import WIDTH
 from rbd_ros.kernels.sines import cosines_and_sines
 
@@ -62,7 +63,8 @@ def test_the_loop_does_the_same():
     environment = {**os.environ, 'NUMBA_CPU_NAME': 'generic'}
     subprocess.run([sys.executable, '-c', """
 import math, numba, numpy as np
-from rbd_ros.kernels.sines import cosines_and_sines, has_vector_library
+from rbd_ros.kernels.compiled_sines import has_vector_library
+from rbd_ros.kernels.sines import cosines_and_sines
 assert not has_vector_library()
 @numba.njit
 def fill(array):

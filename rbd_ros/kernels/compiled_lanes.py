@@ -1,0 +1,273 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""How the compiler sees lanes: as a vector in one register of the processor."""
+
+import math
+import operator
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.imputils import impl_ret_borrowed
+from numba.core.typeconv import Conversion
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.extending import (intrinsic, lower_builtin, lower_cast, models, overload,
+                             register_model)
+from rbd_ros.kernels.lanes import (constants_of, element, entry, exceeds, finite, load_column,
+                                   reciprocal, set_element, set_entry, side_by_side, WIDTH,
+                                   work_of)
+
+
+def vector_of(width):
+    """Return LLVM's type of so many floats."""
+    return ir.VectorType(ir.DoubleType(), width)
+
+
+VECTOR = vector_of(WIDTH)
+
+
+class Lanes(types.Type):
+    """The type of lanes."""
+
+    def __init__(self):
+        super().__init__(f'lanes{WIDTH}')
+
+    def can_convert_from(self, context, other):
+        """Return how a number becomes lanes."""
+        return Conversion.safe if isinstance(other, (types.Float, types.Integer)) else None
+
+    def unify(self, context, other):
+        """Return the type of what may be lanes or a number."""
+        return self if isinstance(other, (types.Float, types.Integer)) else None
+
+
+lanes = Lanes()
+
+
+@register_model(Lanes)
+class LanesModel(models.PrimitiveModel):
+    """How they are kept."""
+
+    def __init__(self, manager, kind):
+        super().__init__(manager, kind, VECTOR)
+
+
+def splat(builder, x):
+    """Return lanes of one number."""
+    one = builder.insert_element(ir.Constant(VECTOR, ir.Undefined), x,
+                                 ir.Constant(ir.IntType(32), 0))
+    return builder.shuffle_vector(one, ir.Constant(VECTOR, ir.Undefined), ir.Constant(
+        ir.VectorType(ir.IntType(32), WIDTH), [0] * WIDTH))
+
+
+@lower_cast(types.Float, Lanes)
+@lower_cast(types.Integer, Lanes)
+def number_to_lanes(context, builder, source, target, x):
+    """Return lanes of one number."""
+    return splat(builder, context.cast(builder, x, source, types.float64))
+
+
+def binary(function, name):
+    """Make an operator work on lanes."""
+    @infer_global(function)
+    class Typing(AbstractTemplate):
+        """Lanes with lanes, or with numbers."""
+
+        def generic(self, arguments, keywords):
+            """Return lanes."""
+            if (len(arguments) == 2 and lanes in arguments and all(
+                    x is lanes or isinstance(x, (types.Float, types.Integer))
+                    for x in arguments)):
+                return signature(lanes, lanes, lanes)
+            return None
+
+    @lower_builtin(function, Lanes, Lanes)
+    def lower(context, builder, signature, arguments):
+        return getattr(builder, name)(*arguments)
+
+
+for functions, instruction in (((operator.add, operator.iadd), 'fadd'),
+                               ((operator.sub, operator.isub), 'fsub'),
+                               ((operator.mul, operator.imul), 'fmul'),
+                               ((operator.truediv, operator.itruediv), 'fdiv')):
+    for operation in functions:
+        binary(operation, instruction)
+
+
+@infer_global(operator.neg)
+class Negation(AbstractTemplate):
+    """-x of lanes."""
+
+    def generic(self, arguments, keywords):
+        """Return lanes."""
+        return signature(lanes, lanes) if arguments == (lanes,) else None
+
+
+@lower_builtin(operator.neg, Lanes)
+def negate(context, builder, signature, arguments):
+    """Return -x."""
+    return builder.fneg(arguments[0])
+
+
+def row(context, builder, kind, array, i):
+    """Return where row i of an array of lanes is."""
+    view = context.make_array(kind)(context, builder, array)
+    place = builder.gep(view.data, [builder.mul(i, ir.Constant(i.type, WIDTH))])
+    return builder.bitcast(place, VECTOR.as_pointer())
+
+
+@intrinsic
+def load_lanes(typing_context, array, i):
+    """Return row i."""
+    def generate(context, builder, signature, arguments):
+        return builder.load(row(context, builder, signature.args[0], *arguments), align=8)
+    return lanes(array, types.uint64), generate
+
+
+@intrinsic
+def store_lanes(typing_context, array, i, x):
+    """Write row i."""
+    def generate(context, builder, signature, arguments):
+        builder.store(arguments[2], row(context, builder, signature.args[0], *arguments[:2]),
+                      align=8)
+        return context.get_dummy_value()
+    return types.void(array, types.uint64, lanes), generate
+
+
+@intrinsic
+def gather_column(typing_context, X, first, i):
+    """Do what `load_column` does."""
+    def generate(context, builder, signature, arguments):
+        view = context.make_array(signature.args[0])(context, builder, arguments[0])
+        _, first, i = arguments
+        rows, columns = cgutils.unpack_tuple(builder, view.shape, 2)
+        last = builder.sub(rows, ir.Constant(rows.type, 1))
+        x = ir.Constant(VECTOR, ir.Undefined)
+        for lane in range(WIDTH):
+            k = builder.add(first, ir.Constant(first.type, lane))
+            k = builder.select(builder.icmp_signed('<', k, last), k, last)
+            place = builder.gep(view.data, [builder.add(builder.mul(k, columns), i)])
+            x = builder.insert_element(x, builder.load(place), ir.Constant(ir.IntType(32), lane))
+        return x
+    return lanes(X, types.intp, types.intp), generate
+
+
+@intrinsic
+def lanes_are_finite(typing_context, x):
+    """Return whether every lane is finite."""
+    def generate(context, builder, signature, arguments):
+        difference = builder.fsub(arguments[0], arguments[0])
+        fine = builder.fcmp_ordered('ord', difference, difference)
+        bits = builder.bitcast(fine, ir.IntType(WIDTH))
+        return builder.icmp_unsigned('==', bits, ir.Constant(bits.type, 2 ** WIDTH - 1))
+    return types.boolean(lanes), generate
+
+
+@intrinsic
+def lanes_exceed(typing_context, x, y):
+    """Return whether x > y in every lane."""
+    def generate(context, builder, signature, arguments):
+        bits = builder.bitcast(builder.fcmp_ordered('>', *arguments), ir.IntType(WIDTH))
+        return builder.icmp_unsigned('==', bits, ir.Constant(bits.type, 2 ** WIDTH - 1))
+    return types.boolean(lanes, lanes), generate
+
+
+@intrinsic
+def lanes_reciprocal(typing_context, x):
+    """Return 1 / x where x > 0, else 0."""
+    def generate(context, builder, signature, arguments):
+        zero, one = (splat(builder, ir.Constant(ir.DoubleType(), k)) for k in (0.0, 1.0))
+        positive = builder.fcmp_ordered('>', arguments[0], zero)
+        return builder.select(positive, builder.fdiv(one, arguments[0]), zero)
+    return lanes(lanes), generate
+
+
+def part_of_robot(function, k):
+    """Make a function that returns part k of a pair, and anything else as it is."""
+    @infer_global(function)
+    class Typing(AbstractTemplate):
+        """The part, or the table."""
+
+        def generic(self, arguments, keywords):
+            """Return its type."""
+            robot, = arguments
+            return signature(robot[k] if isinstance(robot, types.BaseTuple) else robot, robot)
+
+    @lower_builtin(function, types.BaseTuple)
+    def lower(context, builder, signature, arguments):
+        return impl_ret_borrowed(context, builder, signature.return_type,
+                                 builder.extract_value(arguments[0], k))
+
+    @lower_builtin(function, types.Array)
+    def lower_array(context, builder, signature, arguments):
+        return impl_ret_borrowed(context, builder, signature.return_type, arguments[0])
+
+
+part_of_robot(constants_of, 0)
+part_of_robot(work_of, 1)
+
+
+@overload(side_by_side)
+def _side_by_side(robot):
+    if isinstance(robot, types.BaseTuple):
+        return lambda robot: True
+    return lambda robot: False
+
+
+@overload(entry)
+def _entry(x, i):
+    if x.ndim == 2:
+        return lambda x, i: load_lanes(x, i)
+    return lambda x, i: x[i]
+
+
+@overload(set_entry)
+def _set_entry(x, i, value):
+    if x.ndim == 2:
+        return lambda x, i, value: store_lanes(x, i, value)
+
+    def one(x, i, value):
+        x[i] = value
+    return one
+
+
+@overload(element)
+def _element(x, i, j):
+    if x.ndim == 3:
+        return lambda x, i, j: load_lanes(x, i * x.shape[1] + j)
+    return lambda x, i, j: x[i, j]
+
+
+@overload(set_element)
+def _set_element(x, i, j, value):
+    if x.ndim == 3:
+        return lambda x, i, j, value: store_lanes(x, i * x.shape[1] + j, value)
+
+    def one(x, i, j, value):
+        x[i, j] = value
+    return one
+
+
+@overload(exceeds)
+def _exceeds(x, y):
+    if x is lanes:
+        return lambda x, y: lanes_exceed(x, y)
+    return lambda x, y: x > y
+
+
+@overload(reciprocal)
+def _reciprocal(x):
+    if x is lanes:
+        return lambda x: lanes_reciprocal(x)
+    return lambda x: 1.0 / x if x > 0.0 else 0.0
+
+
+@overload(finite)
+def _finite(x):
+    if x is lanes:
+        return lambda x: lanes_are_finite(x)
+    return lambda x: math.isfinite(x)
+
+
+@overload(load_column)
+def _load_column(X, first, i):
+    return lambda X, first, i: gather_column(X, first, i)
