@@ -34,7 +34,7 @@ PACKAGE_FILES := setup.py setup.cfg pyproject.toml package.xml \
 	$(shell find rbd_ros launch config urdf resource -type f -not -name '*.pyc')
 
 .PHONY: help setup demo test matrix lint stubs docs docs-links bench trust trust-control soak clean
-.PHONY: colcon colcon-test release-tree
+.PHONY: colcon colcon-test release-tree dist
 
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) \
@@ -150,6 +150,12 @@ $(STAMPS)/%: setup.py | $(STAMPS)/package
 	@echo "Installing what 'make $*' needs besides"
 	@$(COUNTING) $(PIP) install ".[$*]"
 	@touch $@
+
+dist: $(STAMPS)/package $(STAMPS)/dist ## sdist and wheel of rbd_ros, in dist; checked, and tried without ROS
+	@rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/python test/wheel.py
 
 # ROS wants packages side by side. What serves this repository alone is left out.
 release-tree: ## both packages side by side, as last committed, for a release; OUT=folder

@@ -3,17 +3,27 @@
 """Install rbd_ros, for colcon and for pip."""
 
 from glob import glob
+from pathlib import Path
+import re
 from xml.etree import ElementTree
 
 from setuptools import find_packages, setup
 
 package = ElementTree.parse('package.xml').getroot()
 name = package.findtext('name')
+urls = {url.get('type'): url.text for url in package.findall('url')}
+# Links to files lead to the repository, from wherever the text is read.
+readme = re.sub(r'\]\((?!https?:|#)', f"]({urls['repository']}/blob/main/",
+                Path('README.md').read_text(encoding='utf-8'))
 
 setup(
     name=name,
     version=package.findtext('version'),
     description=' '.join(package.findtext('description').split()),
+    long_description=readme,
+    long_description_content_type='text/markdown',
+    url=urls['website'],
+    project_urls={'Source': urls['repository'], 'Issues': urls['bugtracker']},
     license=package.findtext('license'),
     maintainer=package.findtext('maintainer'),
     maintainer_email=package.find('maintainer').get('email'),
@@ -83,6 +93,10 @@ setup(
             'sphinx',                # makes the site
             'myst-parser',           # its pages are Markdown, which GitHub shows too
             'numpydoc',              # docstrings are in its style
+        ],
+        'dist': [
+            'build',                 # makes sdist and wheel
+            'twine',                 # checks what PyPI would refuse
         ],
         'colcon': [
             'colcon-common-extensions',      # the workspace build of ROS

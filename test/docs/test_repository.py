@@ -11,6 +11,7 @@ import sys
 from xml.etree import ElementTree
 
 import pytest
+import rbd_ros
 from rbd_ros.ros import launch_plan
 import yaml
 
@@ -18,8 +19,10 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = {name: ElementTree.parse(ROOT / name / 'package.xml').getroot()
             for name in ('.', 'rbd_msgs')}
 # How rosdep and PyPI call modules, where it is not as Python does. None: it has no name there.
-ROSDEP = {'lxml': 'python3-lxml', 'matplotlib': 'python3-matplotlib', 'numba': 'python3-numba',
-          'numpy': 'python3-numpy', 'scipy': 'python3-scipy', 'llvmlite': None, 'rich': None,
+ROSDEP = {'lxml': 'python3-lxml', 'matplotlib': 'python3-matplotlib',
+          'numpy': 'python3-numpy', 'scipy': 'python3-scipy', 'rich': None,
+          # Not in every apt; without it the library is slow.
+          'numba': None, 'llvmlite': None,
           'hypothesis': 'python3-hypothesis', 'psutil': 'python3-psutil',
           'pytest': 'python3-pytest', 'sympy': 'python3-sympy', 'yaml': 'python3-yaml',
           'catkin_pkg': 'python3-catkin-pkg',
@@ -108,7 +111,7 @@ def test_package_xml_names_every_program_that_is_started_and_every_extension_of_
 
 def test_every_requirement_has_its_reason():
     lines = (ROOT / 'setup.py').read_text().partition('extras_require')[2].splitlines()
-    for name in ('demo', 'xacro', 'recordings', 'fleet', 'sim', 'view', 'docs', 'colcon',
+    for name in ('demo', 'xacro', 'recordings', 'fleet', 'sim', 'view', 'docs', 'colcon', 'dist',
                  'bench'):
         start = next(k for k, line in enumerate(lines) if f"'{name}': [" in line)
         count = len(extras()[name])
@@ -130,6 +133,7 @@ def test_there_is_one_version():
     version = PACKAGES['.'].findtext('version')
     assert PACKAGES['rbd_msgs'].findtext('version') == version
     assert f'version = "{version}"' in (ROOT / 'rbd_msgs/pyproject.toml').read_text()
+    assert rbd_ros.__version__ == version
     assert yaml.safe_load((ROOT / 'CITATION.cff').read_text())['version'] == version
     for folder in PACKAGES:
         text = (ROOT / folder / 'CHANGELOG.rst').read_text(encoding='utf-8')

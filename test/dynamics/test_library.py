@@ -67,21 +67,6 @@ def test_library_imports_no_ros():
     subprocess.run([sys.executable, '-c', probe], check=True)
 
 
-def test_one_version_everywhere():
-    from xml.etree import ElementTree
-    root = PACKAGE.parent
-    if not (root / 'package.xml').exists():
-        root = pathlib.Path(__file__).parents[2]
-    versions = {ElementTree.parse(root / name).findtext('version')
-                for name in ('package.xml', 'rbd_msgs/package.xml')}
-    declared = [line for line in (root / 'rbd_msgs/pyproject.toml').read_text().splitlines()
-                if line.startswith('version = ')]
-    versions |= {declared[0].split('"')[1], rbd_ros.__version__}
-    changes = (root / 'CHANGELOG.rst').read_text()
-    assert len(versions) == 1
-    assert versions.pop() in changes
-
-
 @pytest.mark.parametrize('convert', [
     list, tuple, lambda x: x.astype(np.float32).astype(float)[::1], lambda x: np.repeat(x, 2)[::2],
     lambda x: np.frombuffer(x.tobytes())])
