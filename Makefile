@@ -50,8 +50,8 @@ demo: $(STAMPS)/package $(if $(VIEW),$(STAMPS)/view) ## a simulated arm, moved b
 	$(if $(MODE),--mode "$(MODE)") $(if $(ENGINE),--engine "$(ENGINE)") $(if $(HEADLESS),--headless)
 
 # Matrices are small: threads of BLAS would only get into each other's way.
-test: $(STAMPS)/package $(STAMPS)/test ## the tests; PYTEST_ARGS=
-	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest $(PYTEST_ARGS)
+test: $(STAMPS)/package $(STAMPS)/test ## the tests, two files at a time; PYTEST_ARGS=
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile $(PYTEST_ARGS)
 
 # In environments of its own, build/matrix; it needs none of .venv.
 matrix: ## the library's tests with old and new packages; MATRIX_ARGS='ends --quick'

@@ -129,6 +129,22 @@ def test_the_oldest_packages_are_those_that_are_tried():
     assert brought.split() == [f'3.{first}', f'3.{last}']
 
 
+def test_messages_are_built_with_the_ros_that_they_run_with():
+    builds = dict(zip(('kilted', 'jazzy'), (ROOT / 'rbd_msgs/pyproject.toml').read_text().split(
+        '[[tool.scikit-build.overrides]]\nif.env.ROS_DISTRO = "^jazzy$"\n')))
+    files = sorted(ROOT.glob('requirements-ros-*.txt'))
+    assert [f'requirements-ros-{name}.txt' for name in sorted(builds)] == [x.name for x in files]
+    for distribution, text in builds.items():
+        lines = (ROOT / f'requirements-ros-{distribution}.txt').read_text().splitlines()
+        run = dict(line.split('==') for line in lines if not line.startswith('#'))
+        build = dict(re.findall('"(ros-.*)==(.*)"', text))
+        assert f'ros-{distribution}-rclpy[fastrtps]' in run
+        common = run.keys() & build.keys()
+        assert {one.text for one in PACKAGES['rbd_msgs'].findall('depend')} <= {
+            name.removeprefix('ros-').replace('-', '_') for name in common}
+        assert {name: run[name] for name in common} == {name: build[name] for name in common}
+
+
 def test_there_is_one_version():
     version = PACKAGES['.'].findtext('version')
     assert PACKAGES['rbd_msgs'].findtext('version') == version
