@@ -30,7 +30,7 @@ from rbd_ros.kernels.lanes import WIDTH
 from rbd_ros.model.model import Model
 from rbd_ros.validation import mask, rows, whole_number
 from rbd_ros.workspace import Workspace, workspace_of
-from rbd_ros.workspace.derivatives import derivatives_and_factor
+from rbd_ros.workspace.derivatives import derivatives_and_factor, of_unknowns
 from rbd_ros.workspace.regressors import moving_links
 from rbd_ros.workspace.results import Derivatives, DynamicsTerms, term_layout
 
@@ -270,9 +270,13 @@ def forward_dynamics_derivatives(
             tau: np.ndarray) -> Derivatives:
         return workspace.forward_dynamics_derivatives(q, v, tau)
 
+    def buffers(workspace: Workspace) -> tuple[np.ndarray, ...]:
+        X, lanes, _ = of_unknowns(workspace)
+        return *derivatives_and_factor(workspace), X, lanes
+
     states = {'Q': Q, 'V': V, 'A': np.zeros((len(Q), model.nv)), 'Tau': Tau}
-    _compute(model, forward_derivatives_states, states, derivatives_and_factor, [solved],
-             derivatives, one, threads, progress)
+    _compute(model, forward_derivatives_states, states, buffers, [solved], derivatives, one,
+             threads, progress)
     return derivatives
 
 

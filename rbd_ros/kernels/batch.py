@@ -112,14 +112,16 @@ def inverse_derivatives_states(robot, screws, Q, V, A, derivatives):
 
 
 @long_kernel
-def forward_derivatives_states(robot, screws, Q, V, A, Tau, derivatives, L, L_lanes, X, X_lanes,
-                               path, solved):
+def forward_derivatives_states(robot, screws, Q, V, A, Tau, derivatives, L, L_lanes, path, X,
+                               X_lanes, solved):
     """Write the accelerations of every state, and their derivatives."""
     for k in range(len(Q)):
         if not forward_dynamics_and_derivatives(robot, screws, Q[k], V[k], A[k], Tau[k],
-                                                derivatives, L, L_lanes, X, X_lanes, path,
-                                                solved[k]):
+                                                derivatives, L, L_lanes, path, X, X_lanes):
             return k
+        for i in range(solved.shape[1]):
+            for j in range(solved.shape[2]):
+                solved[k, i, j] = X[i, j]
     return -1
 
 

@@ -118,16 +118,16 @@ def inverse_dynamics_derivatives(robot, screws, q, v, a, derivatives):
 
 
 @helper
-def add_row(solved, i, factor, j):
+def add_row(X, i, factor, j):
     """Add a multiple of row j to row i."""
-    for c in range(solved.shape[1]):
-        solved[i, c] += factor * solved[j, c]
+    for c in range(X.shape[1]):
+        X[i, c] += factor * X[j, c]
 
 
 @kernel
-def hybrid_dynamics_derivatives(robot, derivatives, L, L_lanes, X, X_lanes, path, solved):
+def hybrid_dynamics_derivatives(robot, derivatives, L, L_lanes, path, X, X_lanes):
     """
-    Write the derivatives of the unknowns by q, v and input side by side to `solved`, (nv, 3 nv).
+    Write the derivatives of the unknowns by q, v and input side by side to `X`.
 
     Let a be the velocities whose acceleration is given, by PRESCRIBED of the robot, and p the
     others. With D = dtau/d(q, v) at the accelerations that solve the problem, Kim (33) changes by
@@ -135,9 +135,9 @@ def hybrid_dynamics_derivatives(robot, derivatives, L, L_lanes, X, X_lanes, path
         M_pp da_p = dtau_p - M_pa da_a - D_p d(q, v),
         dtau_a = M_ap da_p + M_aa da_a + D_a d(q, v).
 
-    ``derivatives`` is as `inverse_dynamics_derivatives` left it. ``L`` and ``X``, as matrices and
-    in lanes, and ``path`` are buffers to work in, see `rbd_ros.kernels.mass_matrix_factor`, for
-    M_pp and for the right-hand sides. Returns whether the results are finite.
+    ``derivatives`` is as `inverse_dynamics_derivatives` left it. ``L`` and ``path`` are buffers to
+    work in, see `rbd_ros.kernels.mass_matrix_factor`; ``L`` and ``X``, shape
+    (nv, 3 nv or more), are given as matrices and in lanes. Returns whether the results are finite.
 
     """
     nv = count(robot) - 1
@@ -163,56 +163,54 @@ def hybrid_dynamics_derivatives(robot, derivatives, L, L_lanes, X, X_lanes, path
     factorize(robot, L, L_lanes, some_given)
     solve_from_leaves(robot, L, X_lanes, some_given)
     solve_from_root(robot, L, X_lanes, some_given, path)
-    for i in range(nv):
-        sign = -1.0 if some_given and is_given(robot, i) else 1.0
-        for j in range(3 * nv):
-            solved[i, j] = sign * X[i, j]
     if some_given:
+        for i in range(nv):
+            if is_given(robot, i):
+                for j in range(3 * nv):
+                    X[i, j] = -X[i, j]
         # The torques depend on the computed accelerations of joints that carry, or are carried.
         for i in range(nv):
             b = parent(robot, place(i + 1))
             while b > 0:
                 j = number(robot, b) - 1
                 if is_given(robot, i) and not is_given(robot, j):
-                    add_row(solved, i, derivatives[i, by_a + j], j)
+                    add_row(X, i, derivatives[i, by_a + j], j)
                 elif is_given(robot, j) and not is_given(robot, i):
-                    add_row(solved, j, derivatives[j, by_a + i], i)
+                    add_row(X, j, derivatives[j, by_a + i], i)
                 b = parent(robot, b)
     total = 0.0
     for i in range(nv):
         # A pivot that is NaN spoils its whole row.
-        total += solved[i, 0] + solved[i, nv] + solved[i, by_a]
+        total += X[i, 0] + X[i, nv] + X[i, by_a]
     return math.isfinite(total)
 
 
 @kernel
-def forward_dynamics_and_derivatives(robot, screws, q, v, a, tau, derivatives, L, L_lanes, X,
-                                     X_lanes, path, solved):
+def forward_dynamics_and_derivatives(robot, screws, q, v, a, tau, derivatives, L, L_lanes,
+                                     path, X, X_lanes):
     """
-    Write the accelerations to `a`, and da/dq, da/dv and da/dtau side by side to `solved`.
+    Write the accelerations to `a`, and da/dq, da/dv and da/dtau side by side to `X`.
 
-    The six arrays before it are buffers to work in. Returns whether the results are finite.
+    What is between the state and X are buffers to work in. Returns whether the results are finite.
 
     """
     return (articulated_bodies(robot, screws, q, v, a, tau)
             and inverse_dynamics_derivatives(robot, screws, q, v, a, derivatives)
-            and hybrid_dynamics_derivatives(robot, derivatives, L, L_lanes, X, X_lanes, path,
-                                            solved))
+            and hybrid_dynamics_derivatives(robot, derivatives, L, L_lanes, path, X, X_lanes))
 
 
 @kernel
 def hybrid_dynamics_and_derivatives(robot, screws, q, v, a, tau, prescribed, all_a, all_tau,
-                                    derivatives, L, L_lanes, X, X_lanes, path, solved):
+                                    derivatives, L, L_lanes, path, X, X_lanes):
     """
-    Do `hybrid_dynamics`, and write the derivatives of the unknowns side by side to `solved`.
+    Do `hybrid_dynamics`, and write the derivatives of the unknowns side by side to `X`.
 
-    The six arrays before it are buffers to work in. Returns whether the results are finite.
+    What is between the state and X are buffers to work in. Returns whether the results are finite.
 
     """
     fine = (take_what_is_given(robot, a, tau, prescribed, all_a, all_tau)
             and articulated_bodies(robot, screws, q, v, all_a, all_tau)
             and inverse_dynamics_derivatives(robot, screws, q, v, all_a, derivatives)
-            and hybrid_dynamics_derivatives(robot, derivatives, L, L_lanes, X, X_lanes, path,
-                                            solved))
+            and hybrid_dynamics_derivatives(robot, derivatives, L, L_lanes, path, X, X_lanes))
     prescribe_none(robot)
     return fine

@@ -78,16 +78,16 @@ class DerivativeMethods(DynamicsMethods):
         if self._folding is not None:
             return self.hybrid_dynamics_derivatives(q, v, self._zeros, tau,
                                                     self._kept(none_prescribed))[0]
-        solved, derivatives = self._result(of_unknowns)
+        X, lanes, derivatives = self._result(of_unknowns)
         work = self._kept(derivatives_and_factor)
         try:
             fine = forward_dynamics_and_derivatives(self.robot, self._screws, q, v, self._a, tau,
-                                                    *work, solved)
+                                                    *work, X, lanes)
         except NOT_A_VECTOR:
             q, v, tau = self._convert(q=q, v=v, tau=tau)
             self._articulated(q, v, self._a, tau)
-            self._prepare_derivatives(q, v, self._a, solved)
-            arguments = self._screws, q, v, self._a, tau, *work, solved
+            self._prepare_derivatives(q, v, self._a, X, lanes)
+            arguments = self._screws, q, v, self._a, tau, *work, X, lanes
             prepare(forward_dynamics_and_derivatives, self.robot, *arguments)
             fine = forward_dynamics_and_derivatives(self.robot, *arguments)
         if not fine:
@@ -96,11 +96,11 @@ class DerivativeMethods(DynamicsMethods):
         return derivatives
 
     def _prepare_derivatives(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,
-                             solved: np.ndarray) -> None:
+                             X: np.ndarray, lanes: np.ndarray) -> None:
         """Compile the kernels that others call, which must be there before these are."""
         work = self._kept(derivatives_and_factor)
         self._run(inverse_dynamics_derivatives, 'qva', (q, v, a), work[0])
-        prepare(hybrid_dynamics_derivatives, self.robot, *work, solved)
+        prepare(hybrid_dynamics_derivatives, self.robot, *work, X, lanes)
 
     def hybrid_dynamics_derivatives(
             self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, tau: npt.ArrayLike,
@@ -110,20 +110,20 @@ class DerivativeMethods(DynamicsMethods):
         if external_wrenches is not None:
             with self._pushed(external_wrenches):
                 return self.hybrid_dynamics_derivatives(q, v, a, tau, prescribed)
-        solved, derivatives = self._result(of_unknowns)
+        X, lanes, derivatives = self._result(of_unknowns)
         work = self._kept(derivatives_and_factor)
         if self._folding is not None:
             a, tau = self._dense_hybrid(q, v, a, tau, prescribed)
             self._differentiate(q, v, a, work[0])
             table, places = self._kept(everyone_carried)
             table[places] = prescribed
-            if not self._call(hybrid_dynamics_derivatives, table, *work, solved):
+            if not self._call(hybrid_dynamics_derivatives, table, *work, X, lanes):
                 self._explain(q=q, v=v, a=a, tau=tau)
             return derivatives, a, tau
         found = np.empty(self._nv), np.empty(self._nv)
         try:
             fine = is_mask(prescribed) and hybrid_dynamics_and_derivatives(
-                self.robot, self._screws, q, v, a, tau, prescribed, *found, *work, solved)
+                self.robot, self._screws, q, v, a, tau, prescribed, *found, *work, X, lanes)
         except NOT_A_VECTOR:
             fine = False
             self.prescribe(False)
@@ -131,8 +131,8 @@ class DerivativeMethods(DynamicsMethods):
             a, tau, prescribed = self._given(a, tau, prescribed)
             found = self.hybrid_dynamics(q, v, a, tau, prescribed)
             q, v = self._convert(q=q, v=v)
-            self._prepare_derivatives(q, v, found[0], solved)
-            arguments = (self._screws, q, v, a, tau, prescribed, *found, *work, solved)
+            self._prepare_derivatives(q, v, found[0], X, lanes)
+            arguments = (self._screws, q, v, a, tau, prescribed, *found, *work, X, lanes)
             prepare(hybrid_dynamics_and_derivatives, self.robot, *arguments)
             if not hybrid_dynamics_and_derivatives(self.robot, *arguments):
                 self._explain(q=q, v=v, a=a, tau=tau)
@@ -189,9 +189,15 @@ def of_torques(w: DerivativeMethods) -> tuple[np.ndarray, Derivatives]:
     return rows, tuple.__new__(Derivatives, w._derivative_layout.cut(rows))
 
 
-def of_unknowns(w: DerivativeMethods) -> tuple[np.ndarray, Derivatives]:
-    """Return a buffer for the derivatives of what is not given of a and tau, and its parts."""
-    return of_torques(w)
+def of_unknowns(w: DerivativeMethods) -> tuple[np.ndarray, np.ndarray, Derivatives]:
+    """
+    Return a buffer for the derivatives of what is not given of a and tau, and its parts.
+
+    The buffer comes as a matrix and in lanes.
+
+    """
+    X, lanes = lanes_of_columns(w._nv, 3 * w._nv, TOGETHER)
+    return X, lanes, tuple.__new__(Derivatives, w._derivative_layout.cut(X))
 
 
 def tree_derivatives(w: KernelInterface) -> np.ndarray:
@@ -200,10 +206,9 @@ def tree_derivatives(w: KernelInterface) -> np.ndarray:
 
 
 def derivatives_and_factor(w: KernelInterface) -> tuple[np.ndarray, ...]:
-    """Return buffers for derivatives of tau on the way to others, and to solve with M."""
+    """Return buffers for derivatives of tau on the way to others, and to factorize M."""
     n = w._nv
-    return (np.zeros((n, 3 * n)), *lanes_of_columns(n, n),
-            *lanes_of_columns(n, 3 * n, TOGETHER), np.zeros(n, np.int64))
+    return np.zeros((n, 3 * n)), *lanes_of_columns(n, n), np.zeros(n, np.int64)
 
 
 def everyone_carried(w: KernelInterface) -> tuple[np.ndarray, np.ndarray]:
