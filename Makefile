@@ -95,10 +95,10 @@ trust-control: $(STAMPS)/package $(STAMPS)/bench ## control laws against MuJoCo;
 soak: $(STAMPS)/package $(STAMPS)/bench ## ten minutes at 1 kHz; SOAK_ARGS='--seconds 60'
 	$(BIN)/python test/soak.py $(SOAK_ARGS)
 
-# colcon does not look inside a package for another one.
-WORKSPACE := --base-paths . rbd_msgs $(if $(filter-out $(NEWEST),$(DISTRO)), \
-	--build-base build/$(DISTRO) --install-base install/$(DISTRO))
-COLCON := PATH="$(abspath $(BIN)):$$PATH" AMENT_PREFIX_PATH="$(abspath $(VENV))" $(BIN)/colcon
+# As README.md says: this repository, and beside it a link to the package within, in which colcon and
+# its like do not look for another one.
+WORKSPACE := build/workspace$(if $(filter-out $(NEWEST),$(DISTRO)),-$(DISTRO))
+COLCON := PATH="$(abspath $(BIN)):$$PATH" AMENT_PREFIX_PATH="$(abspath $(VENV))" $(abspath $(BIN))/colcon
 
 # What the build of the messages requires is written in their pyproject.toml, once.
 colcon: $(STAMPS)/package $(STAMPS)/colcon ## the build of a ROS workspace
@@ -106,10 +106,12 @@ colcon: $(STAMPS)/package $(STAMPS)/colcon ## the build of a ROS workspace
 	"import scikit_build_core.build as b; print(*b.get_requires_for_build_wheel(), sep='\n')" \
 	> "$(abspath $(STAMPS))/message-requirements.txt"
 	@$(COUNTING) $(PIP) install -r $(STAMPS)/message-requirements.txt
-	$(COLCON) build $(WORKSPACE)
+	@test -e $(WORKSPACE)/src || { mkdir -p $(WORKSPACE)/src && cd $(WORKSPACE)/src && \
+	ln -s "$(CURDIR)" rbd_ros && ln -s rbd_ros/rbd_msgs rbd_msgs; }
+	cd $(WORKSPACE) && $(COLCON) build
 
 colcon-test: colcon $(STAMPS)/test ## the tests as colcon runs them; PYTEST_ARGS='test/model ...'
-	$(COLCON) test $(WORKSPACE) --event-handlers console_direct+ \
+	cd $(WORKSPACE) && $(COLCON) test --packages-select rbd_ros --event-handlers console_direct+ \
 	--return-code-on-test-failure $(if $(PYTEST_ARGS),--pytest-args $(PYTEST_ARGS))
 
 $(STAMPS)/system:
@@ -166,6 +168,8 @@ release-tree: ## both packages side by side, as last committed, for a release; O
 	@git archive --prefix=rbd_msgs/ HEAD:rbd_msgs | tar -x -C "$(OUT)"
 	@cp LICENSE "$(OUT)/rbd_msgs/"
 	@echo "$(OUT): $$(ls "$(OUT)" | tr '\n' ' ')"
+	@! grep -qF example.org "$(OUT)"/*/package.xml || \
+	echo "Before a release: example.org in package.xml stands for addresses that are not known yet"
 
 clean: ## remove all environments and all that was built
 	rm -rf .venv .venv-* build install log doc/generated *.egg-info

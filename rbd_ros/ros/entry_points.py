@@ -96,10 +96,11 @@ def _load(module: str, name: str) -> Any:
     except ImportError as error:
         if (error.name or '').startswith('rbd_ros'):
             raise
+        program, reason = module.rpartition('.')[2], str(error).partition('\n')[0]
         raise SystemExit(
-            f'{module.rpartition(".")[2]}: {error}. Nodes need ROS 2 and rbd_msgs: source the '
-            'setup.bash of the workspace in which both packages are built, or take both from '
-            '`make setup`. The library and the command rbd_ros need neither') from None
+            f'{program}: {reason}. Nodes need ROS 2 and rbd_msgs: source the setup.bash of the '
+            'workspace in which both packages are built, or take both from `make setup`. The '
+            'library and the command rbd_ros need neither') from None
 
 
 def _start_ros(args: list[str]) -> None:

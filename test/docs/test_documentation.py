@@ -39,8 +39,8 @@ STATE = JOINTS, [0.0, 0.6, 0.0, 1.0, 0.0, 0.5, 0.0], [0.0] * 7
 # s: a program of its own, which imports ROS first, on a machine that others use
 PATIENCE = 60.0
 # Commands of others, which are not tried.
-OF_OTHERS = ('git', 'mkdir', 'cd', 'source', '.', 'pip', 'python3', 'rosdep', 'colcon', 'export',
-             'docker')
+OF_OTHERS = ('git', 'mkdir', 'cd', 'ln', 'source', '.', 'pip', 'python3', 'rosdep', 'colcon',
+             'export', 'docker', 'bloom-release', '.venv/bin/twine')
 TARGETS = re.findall(r'^([a-z-]+):', (ROOT / 'Makefile').read_text(), re.MULTILINE)
 
 

@@ -3,6 +3,7 @@
 """What `make release-tree` lays out is what the tools for ROS releases expect."""
 
 from pathlib import Path
+import re
 import subprocess
 
 from catkin_pkg.changelog import get_changelog_from_path
@@ -46,6 +47,35 @@ def test_changelogs_and_licences_of_the_release_are_there(tree):
         assert changes.get_date_of_version(package.version)
         assert changes.get_content_of_version(package.version)
         assert (tree / name / 'LICENSE').read_text() == (ROOT / 'LICENSE').read_text()
+
+
+def test_manifests_are_those_of_a_release(tree):
+    # What catkin_prepare_release and bloom look at, and what a user of the package looks for.
+    for name, package in find_packages(str(tree)).items():
+        assert package.name == name == name.lower()
+        assert set(package.get_unconditional_build_types()) <= {'ament_cmake', 'ament_python'}
+        assert {url.type for url in package.urls} == {'website', 'repository', 'bugtracker'}
+        assert all(url.url.startswith('https://') for url in package.urls)
+        assert [person.email for person in package.maintainers]
+        assert package.licenses == ['Apache-2.0'] and package.description
+        assert not package.conflicts and not package.replaces
+
+
+def test_addresses_that_stand_for_others_are_named(tmp_path):
+    said = release_tree(tmp_path / 'tree').stdout
+    texts = [(ROOT / name).read_text() for name in ('package.xml', 'rbd_msgs/package.xml')]
+    assert ('not known yet' in said) is any('example.org' in text for text in texts)
+
+
+def test_a_link_puts_both_packages_side_by_side(tmp_path):
+    # What README.md has one do in a workspace.
+    line, = re.findall(r'^ln -s (\S+) src/(\S+) ', (ROOT / 'README.md').read_text(), re.MULTILINE)
+    (tmp_path / 'rbd_ros').symlink_to(ROOT)
+    assert set(find_packages(str(tmp_path))) == {'rbd_ros'}
+    (tmp_path / line[1]).symlink_to(line[0])
+    warnings = []
+    assert set(find_packages(str(tmp_path), warnings=warnings)) == {'rbd_ros', 'rbd_msgs'}
+    assert warnings == []
 
 
 def test_the_release_has_what_is_installed_and_tested(tree):
