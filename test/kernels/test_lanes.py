@@ -118,3 +118,12 @@ def test_a_robot_is_one_table_or_a_pair():
     one, other = np.array([1.0]), np.zeros((5, WIDTH))
     assert first_entries(one) == (1.0, 1)
     assert first_entries((one, other)) == (1.0, 5 * WIDTH)
+
+
+def test_interpreted_what_is_read_is_a_value():
+    x, y = np.ones((2, WIDTH)), np.ones((2, 2, WIDTH))
+    a, b = entry(x, 1), element(y, 1, 0)
+    set_entry(x, 1, 2.0)
+    set_element(y, 1, 0, 2.0)
+    assert np.all(a == 1.0) and np.all(b == 1.0)
+    assert np.all(entry(x, 1) == 2.0) and np.all(element(y, 1, 0) == 2.0)

@@ -43,6 +43,8 @@ found = dict(
 found['A_back'] = batch.forward_dynamics(arm, Q, V, found['Tau'])
 many = batch.all_terms(arm, Q, V)
 found.update(many_M=many.M, many_g=many.g)
+another = rbd_ros.with_payload(arm, arm.link_names[-1], 1.0)
+rbd_ros.gravity_torques(another, q)
 assert not {{'numba', 'llvmlite'}} & set(sys.modules)
 print({{name: np.asarray(x).tolist() for name, x in found.items()}})
 """
