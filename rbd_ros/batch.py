@@ -375,6 +375,7 @@ def _compute(model: Model, kernel: Callable[..., Any], states: Mapping[str, npt.
                             result[k] = value
                 advance(chunk)
         finally:
+            workspace.prescribe(False)
             for _ in chunks:
                 pass                # after an error or Ctrl-C, leave nothing for the others
 

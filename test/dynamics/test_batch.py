@@ -144,6 +144,20 @@ def test_hybrid_dynamics_is_that_of_single_calls_and_leaves_its_arguments_alone(
             assert np.allclose(one[k], other, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize('bad', [False, True])
+def test_what_is_prescribed_to_a_batch_does_not_outlive_it(bad):
+    model = random_tree(1, 4)
+    Q, V, A, Tau = np.random.default_rng(1).normal(size=(4, 5, model.nv))
+    before = rbd_ros.forward_dynamics(model, Q[0], V[0], Tau[0]).copy()
+    if bad:
+        V[3] = np.nan
+        with pytest.raises(rbd_ros.StateError, match='state 3: '):
+            batch.hybrid_dynamics(model, Q, V, A, Tau, np.ones(model.nv, bool), threads=1)
+    else:
+        batch.hybrid_dynamics(model, Q, V, A, Tau, np.ones(model.nv, bool), threads=1)
+    assert np.array_equal(rbd_ros.forward_dynamics(model, Q[0], V[0], Tau[0]), before)
+
+
 def test_any_number_of_threads_gives_the_same(states):
     model, Q, V, A, _ = states
     one, two, seven = (batch.inverse_dynamics(model, Q, V, A, threads=n) for n in (1, 2, 7))
