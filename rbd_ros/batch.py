@@ -3,48 +3,82 @@
 """
 Dynamics of many states at once, on all cores.
 
-The functions are those of the same names in `rbd_ros`, without external wrenches. Arguments and
-results have one state per row. Threads take the states in chunks and run compiled code; the memory
-needed besides arguments and results does not grow with the number of states. Robots whose joints
-mimic others are computed one state after the other.
+The functions are those of the same names in `rbd_ros`. Arguments and results have one state per
+row. Several states are computed side by side in the registers of the processor, and threads take
+them in chunks; the memory needed besides arguments and results does not grow with the number of
+states.
 
-Every function takes ``threads``, their number (default: one per core), and ``progress``, which is
-called as ``progress(done, states)`` after every chunk.
+Every function takes ``threads``, their number (default: one per core), ``progress``, which is
+called as ``progress(done, states)`` after every chunk, and ``out``: arrays that results are
+written to and that are returned, in place of new ones. They are as an earlier call returned them,
+or of the same shapes, and of float64 or float32. After an error their content is undefined. Of
+``external_wrenches`` each is one moment and force (6,) for all states, or one a state (states, 6).
 
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-import os
-from threading import Lock
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from rbd_ros.errors import RbdError
-from rbd_ros.kernels.batch import (all_terms_states, forward_derivatives_states,
+from rbd_ros.kernels.batch import (all_terms_states, dense_hybrid_dynamics_states,
+                                   forward_derivatives_states, forward_dynamics_states,
                                    hybrid_dynamics_states, inverse_derivatives_states,
                                    inverse_dynamics_states, torque_regressor_states)
-from rbd_ros.kernels.compiled import prepare
 from rbd_ros.kernels.lanes import WIDTH
+from rbd_ros.many_states import (CHUNK, compute, Problem, Progress, Pushes, pushes,
+                                 Quantity, Results, results_of, Room, solve, table_of_lanes)
 from rbd_ros.model.model import Model
-from rbd_ros.validation import mask, rows, whole_number
+from rbd_ros.validation import masks, rows, Wrenches
 from rbd_ros.workspace import Workspace, workspace_of
-from rbd_ros.workspace.derivatives import derivatives_and_factor, of_unknowns
 from rbd_ros.workspace.regressors import moving_links
 from rbd_ros.workspace.results import Derivatives, DynamicsTerms, term_layout
 
-# States in a chunk: enough to make the cost of a call from Python negligible.
-CHUNK = 1024
-# Kernels that are compiled, each for robots without screws or with.
-_ready: set[tuple[Callable[..., Any], bool]] = set()
-# Process, number and pool of the threads that are kept.
-_pool: tuple[int, int, ThreadPoolExecutor] | None = None
+__all__ = ['all_terms', 'CHUNK', 'forward_dynamics', 'forward_dynamics_derivatives',
+           'hybrid_dynamics', 'inverse_dynamics', 'inverse_dynamics_derivatives',
+           'torque_regressor']
+
+# Moment and force by the names of links, (6,) or (states, 6).
+StatesWrenches: TypeAlias = Wrenches
+
+
+def fold_square(G: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """Return G^T X G."""
+    return G.T @ X @ G
+
+
+def cut_terms(blocks: np.ndarray) -> Sequence[np.ndarray]:
+    """Return the `DynamicsTerms` in what kernels write."""
+    n = blocks.shape[1] // 2 - 3
+    return [x.transpose(-1, *range(x.ndim - 1))
+            for x in term_layout(n).cut(blocks.transpose(1, 2, 0))]
+
+
+def fold_terms(G: np.ndarray, blocks: np.ndarray) -> Sequence[np.ndarray]:
+    """Return the `DynamicsTerms` of a robot with mimicking joints."""
+    M, C, *vectors, com = cut_terms(blocks)
+    return [*(fold_square(G, X) for X in (M, C)), *(x @ G for x in vectors), com]
+
+
+def cut_derivatives(blocks: np.ndarray) -> Sequence[np.ndarray]:
+    """Return the `Derivatives` that stand side by side."""
+    n = blocks.shape[1]
+    return [blocks[:, :, :n], blocks[:, :, n:2 * n], blocks[:, :, 2 * n:]]
+
+
+TORQUES = Quantity(lambda n: [(n,)], lambda tau: [tau], lambda G, tau: [tau @ G])
+ACCELERATIONS = TORQUES
+BOTH = Quantity(lambda n: [(n,), (n,)], lambda a, tau: [a, tau],
+                lambda G, a, tau: [a @ G, tau @ G])
+TERMS = Quantity(lambda n: [term_layout(n).shape], cut_terms, fold_terms)
+DERIVATIVES = Quantity(lambda n: [(n, 3 * n)], cut_derivatives, lambda G, blocks: [
+    fold_square(G, X) for X in cut_derivatives(blocks)])
 
 
 def inverse_dynamics(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, A: npt.ArrayLike, *,
-                     threads: int | None = None,
-                     progress: Callable[[int, int], object] | None = None) -> np.ndarray:
+                     external_wrenches: StatesWrenches | None = None,
+                     out: np.ndarray | None = None, threads: int | None = None,
+                     progress: Progress | None = None) -> np.ndarray:
     """
     Return the torques of many states.
 
@@ -54,7 +88,9 @@ def inverse_dynamics(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, A: npt.Ar
         The robot.
     Q, V, A : array_like, shape (states, nq), (states, nv) and (states, nv)
         Configurations, velocities and accelerations; rad or m, per s, per s^2.
-    threads, progress
+    external_wrenches : mapping of str to array_like of shape (6,) or (states, 6), optional
+        Moment and force on links, at their origins and in their axes, N m and N.
+    out, threads, progress
         See the module.
 
     Returns
@@ -68,17 +104,26 @@ def inverse_dynamics(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, A: npt.Ar
         If an array has the wrong shape, or a state has a non-finite entry.
 
     """
-    Q = rows(model, 'Q', Q, positions=True, finite=False)
-    Tau = np.zeros((len(Q), model.nv))
-    _compute(model, inverse_dynamics_states, {'Q': Q, 'V': V, 'A': A},
-             lambda workspace: workspace._kept(_lanes)[:4], [Tau], [Tau],
-             lambda workspace, *state: [workspace.inverse_dynamics(*state)], threads, progress)
-    return Tau
+    states = _rows(model, Q, V=V, A=A)
+    return solve(_of_torques(model, states, pushes(model, external_wrenches, len(states['Q']))),
+                 out, threads, progress)[0]
+
+
+def _of_torques(model: Model, states: dict[str, np.ndarray], pushed: Pushes) -> Problem:
+    """Return the problem of inverse dynamics."""
+    def rest(workspace: Workspace, start: int, stop: int) -> tuple[Any, ...]:
+        return (*pushed.of_chunk(start, stop), *workspace._kept(table_of_lanes)[:4])
+
+    def one(workspace: Workspace, k: int, q: Any, v: Any, a: Any) -> Sequence[np.ndarray]:
+        return [workspace.inverse_dynamics(q, v, a, pushed.of_state(k))]
+
+    return Problem(model, inverse_dynamics_states, states, TORQUES, rest, one, pushed)
 
 
 def forward_dynamics(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, Tau: npt.ArrayLike, *,
-                     threads: int | None = None,
-                     progress: Callable[[int, int], object] | None = None) -> np.ndarray:
+                     external_wrenches: StatesWrenches | None = None,
+                     out: np.ndarray | None = None, threads: int | None = None,
+                     progress: Progress | None = None) -> np.ndarray:
     """
     Return the accelerations of many states.
 
@@ -88,7 +133,9 @@ def forward_dynamics(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, Tau: npt.
         The robot.
     Q, V, Tau : array_like, shape (states, nq), (states, nv) and (states, nv)
         Configurations, velocities and torques; rad or m, per s, N m or N.
-    threads, progress
+    external_wrenches : mapping of str to array_like of shape (6,) or (states, 6), optional
+        Moment and force on links, at their origins and in their axes, N m and N.
+    out, threads, progress
         See the module.
 
     Returns
@@ -104,15 +151,29 @@ def forward_dynamics(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, Tau: npt.
         If a joint moves no inertia.
 
     """
-    Q = rows(model, 'Q', Q, positions=True, finite=False)
-    return hybrid_dynamics(model, Q, V, np.zeros((len(Q), model.nv)), Tau,
-                           np.zeros(model.nv, bool), threads=threads, progress=progress)[0]
+    states = _rows(model, Q, V=V, Tau=Tau)
+    pushed = pushes(model, external_wrenches, len(states['Q']))
+
+    def rest(workspace: Workspace, start: int, stop: int) -> tuple[Any, ...]:
+        return (*pushed.of_chunk(start, stop), *workspace._kept(table_of_lanes))
+
+    def one(workspace: Workspace, k: int, q: Any, v: Any, tau: Any) -> Sequence[np.ndarray]:
+        return [workspace.forward_dynamics(q, v, tau, pushed.of_state(k))]
+
+    problem = Problem(model, forward_dynamics_states, states, ACCELERATIONS, rest, one, pushed)
+    if model.folding is None:
+        return solve(problem, out, threads, progress)[0]
+    given = {**states, 'A': np.zeros_like(states['V'])}
+    arrays = results_of(model, ACCELERATIONS, states, out)[0]
+    _solve_dense(problem, given, np.zeros(model.nv, bool), arrays, threads, progress)
+    return arrays[0]
 
 
 def hybrid_dynamics(
         model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, A: npt.ArrayLike, Tau: npt.ArrayLike,
-        prescribed: npt.ArrayLike, *, threads: int | None = None,
-        progress: Callable[[int, int], object] | None = None) -> tuple[np.ndarray, np.ndarray]:
+        prescribed: npt.ArrayLike, *, external_wrenches: StatesWrenches | None = None,
+        out: tuple[np.ndarray, np.ndarray] | None = None, threads: int | None = None,
+        progress: Progress | None = None) -> tuple[np.ndarray, np.ndarray]:
     """
     Return the accelerations and torques of many states, given one of the two for each joint.
 
@@ -123,10 +184,12 @@ def hybrid_dynamics(
     Q, V, A, Tau : array_like, shape (states, nq), then (states, nv)
         Configurations, velocities, accelerations and torques; entries that are not given are
         ignored.
-    prescribed : array_like of bool, shape (nv,)
-        For each velocity, whether its acceleration is given (true) or its torque (false), in all
-        states alike.
-    threads, progress
+    prescribed : array_like of bool, shape (nv,) or (states, nv)
+        For each velocity, whether its acceleration is given (true) or its torque (false). States
+        are computed side by side with others in which the same is given.
+    external_wrenches : mapping of str to array_like of shape (6,) or (states, 6), optional
+        Moment and force on links, at their origins and in their axes, N m and N.
+    out, threads, progress
         See the module.
 
     Returns
@@ -142,26 +205,90 @@ def hybrid_dynamics(
         If a joint whose torque is given moves no inertia.
 
     """
-    prescribed = mask(model, 'prescribed', prescribed)
-    Q = rows(model, 'Q', Q, positions=True, finite=False)
-    # Results are filled in beside what is given: in copies, not in the arrays of the user.
-    A, Tau = (rows(model, label, x, len(Q), finite=False).copy()
-              for label, x in (('A', A), ('Tau', Tau)))
-    A[:, ~prescribed], Tau[:, prescribed] = 0.0, 0.0
-    states = {'Q': Q, 'V': V, 'A': A, 'Tau': Tau}
+    states = _rows(model, Q, V=V, A=A, Tau=Tau)
+    count = len(states['Q'])
+    prescribed = masks(model, 'prescribed', prescribed, count)
+    pushed = pushes(model, external_wrenches, count)
+    results = results_of(model, BOTH, states, out)
+    if prescribed.ndim == 1:
+        _solve_hybrid(model, states, prescribed, pushed, results, None, threads, progress)
+        return results.arrays[0], results.arrays[1]
+    done = 0
+    kinds, kind = np.unique(prescribed, axis=0, return_inverse=True)
+    for k, given in enumerate(kinds):
+        numbers = np.flatnonzero(kind.reshape(-1) == k)
+        part = {label: x[numbers] for label, x in states.items()}
+        found = results_of(model, BOTH, part, None)
+        told = None if progress is None else (
+            lambda now, _, before=done: progress(before + now, count))
+        _solve_hybrid(model, part, given, pushed.picked(numbers), found, numbers, threads, told)
+        for array, x in zip(results.arrays, found.arrays):
+            array[numbers] = x
+        done += len(numbers)
+    return results.arrays[0], results.arrays[1]
 
-    def buffers(workspace: Workspace) -> tuple[np.ndarray, ...]:
-        workspace.prescribe(prescribed)
-        return workspace._kept(_lanes)
 
-    _compute(model, hybrid_dynamics_states, states, buffers, [], [states['A'], states['Tau']],
-             lambda workspace, *state: workspace.hybrid_dynamics(*state, prescribed), threads,
-             progress)
-    return states['A'], states['Tau']
+def _solve_hybrid(model: Model, states: dict[str, np.ndarray], prescribed: np.ndarray,
+                  pushed: Pushes, results: Results, numbers: np.ndarray | None,
+                  threads: int | None, progress: Progress | None) -> None:
+    """Write the accelerations and torques of states in which the same is given."""
+    def rest(workspace: Workspace, start: int, stop: int) -> tuple[Any, ...]:
+        return (*pushed.of_chunk(start, stop), *workspace._kept(table_of_lanes))
+
+    def one(workspace: Workspace, k: int, q: Any, v: Any, a: Any,
+            tau: Any) -> Sequence[np.ndarray]:
+        return workspace.hybrid_dynamics(q, v, a, tau, prescribed,
+                                         external_wrenches=pushed.of_state(k))
+
+    problem = Problem(model, hybrid_dynamics_states, states, BOTH, rest, one, pushed, prescribed,
+                      numbers)
+    if model.folding is None:
+        compute(len(states['Q']), lambda start, stop: problem.fill(*results, start, stop),
+                threads, progress)
+    else:
+        _solve_dense(problem, states, prescribed, results.arrays, threads, progress)
 
 
-def all_terms(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, *, threads: int | None = None,
-              progress: Callable[[int, int], object] | None = None) -> DynamicsTerms:
+def _solve_dense(problem: Problem, given: dict[str, np.ndarray], prescribed: np.ndarray,
+                 arrays: Sequence[np.ndarray], threads: int | None,
+                 progress: Progress | None) -> None:
+    """Solve the equations of motion as they stand [K (33)]: mimics close loops."""
+    model = problem.model
+    still = np.zeros_like(given['V'])
+    bias = _of_torques(model, {'Q': given['Q'], 'V': given['V'], 'A': still}, problem.pushes)
+    terms = _of_terms(model, {'Q': given['Q'], 'V': still})
+    bias.numbers = terms.numbers = problem.numbers
+    step = min(bias.states_in_piece(), terms.states_in_piece())
+
+    def work(start: int, stop: int) -> None:
+        workspace = workspace_of(model)
+        for first in range(start, max(stop, start + 1), step):
+            last = min(first + step, stop)
+            b, M = bias.piece(first, last)[0], np.ascontiguousarray(terms.piece(first, last)[0])
+            found, k = np.empty((2, last - first, model.nv)), 0
+            while True:
+                bad = workspace._call(
+                    dense_hybrid_dynamics_states, M[k:], b[k:], given['A'][first + k:last],
+                    given['Tau'][first + k:last], prescribed,
+                    workspace._kept(Room('factor', (model.nv, model.nv))), *found[:, k:])
+                if bad < 0:
+                    break
+                k += bad
+                values = problem.alone(workspace, first + k)
+                for x, value in zip(found, values):
+                    x[k] = value
+                k += 1
+                if k == len(b):
+                    break
+            for array, x in zip(arrays, found):
+                array[first:last] = x
+
+    compute(len(still), work, threads, progress)
+
+
+def all_terms(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, *,
+              out: DynamicsTerms | None = None, threads: int | None = None,
+              progress: Progress | None = None) -> DynamicsTerms:
     """
     Return M, C, g, C v, J_CoM and the centre of mass of many states.
 
@@ -171,7 +298,7 @@ def all_terms(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, *, threads: int 
         The robot.
     Q, V : array_like, shape (states, nq) and (states, nv)
         Configurations and velocities; rad or m, per s.
-    threads, progress
+    out, threads, progress
         See the module.
 
     Returns
@@ -185,21 +312,24 @@ def all_terms(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, *, threads: int 
         If an array has the wrong shape, or a state has a non-finite entry.
 
     """
-    Q = rows(model, 'Q', Q, positions=True, finite=False)
-    blocks = np.zeros((len(Q), 2 * model.nv + 6, max(model.nv, 3)))
-    terms = DynamicsTerms(*(np.moveaxis(part, -1, 0) for part in term_layout(model.nv).cut(
-        np.moveaxis(blocks, 0, -1))))
-    _compute(model, all_terms_states, {'Q': Q, 'V': V},
-             lambda workspace: (*workspace._kept(_lanes)[:3], workspace._kept(_lanes_of_terms)),
-             [blocks], terms,
-             lambda workspace, *state: workspace.all_terms(*state), threads, progress)
-    return terms
+    return DynamicsTerms(*solve(_of_terms(model, _rows(model, Q, V=V)), out, threads, progress))
+
+
+def _of_terms(model: Model, states: dict[str, np.ndarray]) -> Problem:
+    """Return the problem of all terms."""
+    def rest(workspace: Workspace, start: int, stop: int) -> tuple[Any, ...]:
+        return (*workspace._kept(table_of_lanes)[:3], _lanes(workspace, TERMS))
+
+    def one(workspace: Workspace, k: int, *state: Any) -> Sequence[np.ndarray]:
+        return workspace.all_terms(*state)
+
+    return Problem(model, all_terms_states, states, TERMS, rest, one)
 
 
 def inverse_dynamics_derivatives(
         model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, A: npt.ArrayLike, *,
-        threads: int | None = None,
-        progress: Callable[[int, int], object] | None = None) -> Derivatives:
+        external_wrenches: StatesWrenches | None = None, out: Derivatives | None = None,
+        threads: int | None = None, progress: Progress | None = None) -> Derivatives:
     """
     Return the derivatives of the torques of many states.
 
@@ -209,7 +339,9 @@ def inverse_dynamics_derivatives(
         The robot.
     Q, V, A : array_like, shape (states, nq), (states, nv) and (states, nv)
         Configurations, velocities and accelerations; rad or m, per s, per s^2.
-    threads, progress
+    external_wrenches : mapping of str to array_like of shape (6,) or (states, 6), optional
+        Moment and force on links, at their origins and in their axes, N m and N.
+    out, threads, progress
         See the module.
 
     Returns
@@ -223,20 +355,24 @@ def inverse_dynamics_derivatives(
         If an array has the wrong shape, or a state has a non-finite entry.
 
     """
-    Q = rows(model, 'Q', Q, positions=True, finite=False)
-    jacobians = np.zeros((len(Q), model.nv, 3 * model.nv))
-    derivatives = Derivatives(*np.split(jacobians, 3, axis=2))
-    _compute(model, inverse_derivatives_states, {'Q': Q, 'V': V, 'A': A},
-             lambda workspace: (), [jacobians], derivatives,
-             lambda workspace, *state: workspace.inverse_dynamics_derivatives(*state), threads,
-             progress)
-    return derivatives
+    states = _rows(model, Q, V=V, A=A)
+    pushed = pushes(model, external_wrenches, len(states['Q']))
+
+    def rest(workspace: Workspace, start: int, stop: int) -> tuple[Any, ...]:
+        return (*pushed.of_chunk(start, stop), *workspace._kept(table_of_lanes)[:4],
+                _lanes(workspace, DERIVATIVES))
+
+    def one(workspace: Workspace, k: int, q: Any, v: Any, a: Any) -> Sequence[np.ndarray]:
+        return workspace.inverse_dynamics_derivatives(q, v, a, pushed.of_state(k))
+
+    return Derivatives(*solve(Problem(model, inverse_derivatives_states, states, DERIVATIVES, rest,
+                                      one, pushed), out, threads, progress))
 
 
 def forward_dynamics_derivatives(
         model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, Tau: npt.ArrayLike, *,
-        threads: int | None = None,
-        progress: Callable[[int, int], object] | None = None) -> Derivatives:
+        external_wrenches: StatesWrenches | None = None, out: Derivatives | None = None,
+        threads: int | None = None, progress: Progress | None = None) -> Derivatives:
     """
     Return the derivatives of the accelerations of many states.
 
@@ -246,7 +382,9 @@ def forward_dynamics_derivatives(
         The robot.
     Q, V, Tau : array_like, shape (states, nq), (states, nv) and (states, nv)
         Configurations, velocities and torques; rad or m, per s, N m or N.
-    threads, progress
+    external_wrenches : mapping of str to array_like of shape (6,) or (states, 6), optional
+        Moment and force on links, at their origins and in their axes, N m and N.
+    out, threads, progress
         See the module.
 
     Returns
@@ -262,27 +400,35 @@ def forward_dynamics_derivatives(
         If a joint moves no inertia.
 
     """
-    Q = rows(model, 'Q', Q, positions=True, finite=False)
-    solved = np.zeros((len(Q), model.nv, 3 * model.nv))
-    derivatives = Derivatives(*np.split(solved, 3, axis=2))
+    states = _rows(model, Q, V=V, Tau=Tau)
+    pushed = pushes(model, external_wrenches, len(states['Q']))
 
-    def one(workspace: Workspace, q: np.ndarray, v: np.ndarray, _: np.ndarray,
-            tau: np.ndarray) -> Derivatives:
-        return workspace.forward_dynamics_derivatives(q, v, tau)
+    def rest(workspace: Workspace, start: int, stop: int) -> tuple[Any, ...]:
+        n = workspace._n
+        return (*pushed.of_chunk(start, stop), *workspace._kept(table_of_lanes),
+                _lanes(workspace, DERIVATIVES), workspace._kept(Room('factor', (n, n, WIDTH))),
+                np.zeros(n, np.int64), workspace._kept(Room('solved', (n, 3 * n, WIDTH))))
 
-    def buffers(workspace: Workspace) -> tuple[np.ndarray, ...]:
-        X, lanes, _ = of_unknowns(workspace)
-        return *derivatives_and_factor(workspace), X, lanes
+    def one(workspace: Workspace, k: int, q: Any, v: Any, tau: Any) -> Sequence[np.ndarray]:
+        return workspace.forward_dynamics_derivatives(q, v, tau, pushed.of_state(k))
 
-    states = {'Q': Q, 'V': V, 'A': np.zeros((len(Q), model.nv)), 'Tau': Tau}
-    _compute(model, forward_derivatives_states, states, buffers, [solved], derivatives, one,
-             threads, progress)
-    return derivatives
+    problem = Problem(model, forward_derivatives_states, states, DERIVATIVES, rest, one, pushed)
+    if model.folding is None:
+        return Derivatives(*solve(problem, out, threads, progress))
+    arrays = results_of(model, DERIVATIVES, states, out).arrays
+
+    def work(start: int, stop: int) -> None:
+        for k in range(start, stop):
+            for array, value in zip(arrays, problem.alone(workspace_of(model), k)):
+                array[k] = value
+
+    compute(len(states['Q']), work, threads, progress)
+    return Derivatives(*arrays)
 
 
 def torque_regressor(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, A: npt.ArrayLike, *,
-                     threads: int | None = None,
-                     progress: Callable[[int, int], object] | None = None) -> np.ndarray:
+                     out: np.ndarray | None = None, threads: int | None = None,
+                     progress: Progress | None = None) -> np.ndarray:
     """
     Return the regressors of many states.
 
@@ -292,7 +438,7 @@ def torque_regressor(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, A: npt.Ar
         The robot.
     Q, V, A : array_like, shape (states, nq), (states, nv) and (states, nv)
         Configurations, velocities and accelerations; rad or m, per s, per s^2.
-    threads, progress
+    out, threads, progress
         See the module.
 
     Returns
@@ -306,124 +452,26 @@ def torque_regressor(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, A: npt.Ar
         If an array has the wrong shape, or a state has a non-finite entry.
 
     """
+    states, links = _rows(model, Q, V=V, A=A), moving_links(model)
+    rows_of = Quantity(lambda n: [(n, 10 * len(links))], lambda Y: [Y], lambda G, Y: [G.T @ Y])
+
+    def rest(workspace: Workspace, start: int, stop: int) -> tuple[Any, ...]:
+        return (links, *workspace._kept(table_of_lanes)[:4], _lanes(workspace, rows_of))
+
+    def one(workspace: Workspace, k: int, *state: Any) -> Sequence[np.ndarray]:
+        return [workspace.torque_regressor(*state)]
+
+    return solve(Problem(model, torque_regressor_states, states, rows_of, rest, one), out, threads,
+                 progress)[0]
+
+
+def _lanes(workspace: Workspace, quantity: Quantity) -> np.ndarray:
+    """Return a buffer for what a kernel computes side by side; never written entries are zero."""
+    return workspace._kept(Room('lanes', (*quantity.shapes(workspace._n)[0], WIDTH)))
+
+
+def _rows(model: Model, Q: npt.ArrayLike, **states: npt.ArrayLike) -> dict[str, np.ndarray]:
+    """Return states as arrays that need no further conversion for the kernels."""
     Q = rows(model, 'Q', Q, positions=True, finite=False)
-    links = moving_links(model)
-    Y = np.zeros((len(Q), model.nv, 10 * len(links)))
-    _compute(model, torque_regressor_states, {'Q': Q, 'V': V, 'A': A},
-             lambda workspace: (links,), [Y], [Y],
-             lambda workspace, *state: [workspace.torque_regressor(*state)], threads, progress)
-    return Y
-
-
-def _compute(model: Model, kernel: Callable[..., Any], states: Mapping[str, npt.ArrayLike],
-             buffers: Callable[[Workspace], tuple[np.ndarray, ...]], raw: Sequence[np.ndarray],
-             results: Sequence[np.ndarray], one: Callable[..., Sequence[np.ndarray]],
-             threads: int | None, progress: Callable[[int, int], object] | None) -> None:
-    """
-    Run a kernel on all states.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    kernel : callable
-        Takes the robot's arrays, the states, the buffers and ``raw``, and writes to the latter.
-    states : dict of str to array_like
-        Arrays of states by name.
-    buffers : callable
-        Given the workspace of a thread, returns the buffers that the kernel needs.
-    raw, results : sequence of ndarray
-        Arrays that the kernel writes, and views of them that the user gets.
-    one : callable
-        Given a workspace and one state, returns the values of ``results``, or raises an error.
-    threads, progress
-        As the user gave them.
-
-    """
-    states = _checked(model, states)
-    count = len(states['Q'])
-    chunks = iter([slice(k, min(k + CHUNK, count)) for k in range(0, count, CHUNK)])
-    done, lock = [0], Lock()
-
-    def advance(chunk: slice) -> None:
-        with lock:
-            done[0] += chunk.stop - chunk.start
-            if progress is not None:
-                progress(done[0], count)
-
-    def compute_one(workspace: Workspace, k: int) -> Sequence[np.ndarray]:
-        try:
-            return one(workspace, *(x[k] for x in states.values()))
-        except RbdError as error:
-            raise type(error)(f'state {k}: {error}') from None
-
-    def arguments(workspace: Workspace, chunk: slice) -> tuple[Any, ...]:
-        return (workspace.robot, model.tree.screws, *(x[chunk] for x in states.values()),
-                *buffers(workspace), *(x[chunk] for x in raw))
-
-    def work() -> None:
-        workspace = workspace_of(model)
-        try:
-            for chunk in chunks:
-                if model.folding is None:
-                    bad = kernel(*arguments(workspace, chunk))
-                    if bad >= 0:
-                        compute_one(workspace, chunk.start + bad)
-                else:
-                    for k in range(chunk.start, chunk.stop):
-                        for result, value in zip(results, compute_one(workspace, k)):
-                            result[k] = value
-                advance(chunk)
-        finally:
-            workspace.prescribe(False)
-            for _ in chunks:
-                pass                # after an error or Ctrl-C, leave nothing for the others
-
-    kind = kernel, model.tree.screws is None
-    if count and model.folding is None and kind not in _ready:
-        # The recursion itself is compiled for one state, then the loop over states, in one thread.
-        compute_one(workspace_of(model), 0)
-        prepare(kernel, *arguments(workspace_of(model), slice(0, 1)))
-        _ready.add(kind)
-    threads = None if threads is None else whole_number('threads', threads)
-    if count <= CHUNK or threads == 1:
-        work()
-        return
-    helpers = min(threads or os.cpu_count() or 1, -(-count // CHUNK)) - 1
-    futures = [_helpers(helpers).submit(work) for _ in range(helpers)]
-    try:
-        work()
-    finally:
-        # Helpers that have not begun, because others keep them, find nothing left to do.
-        wait([future for future in futures if not future.cancel()])
-    for future in futures:
-        if not future.cancelled():
-            future.result()
-
-
-def _lanes(workspace: Workspace) -> tuple[np.ndarray, ...]:
-    """Return a table of bodies for states side by side, and buffers for q, v, a and tau."""
-    model = workspace.model
-    v, a, tau = np.zeros((3, model.nv, WIDTH))
-    return np.zeros((len(workspace.robot), WIDTH)), np.zeros((model.nq, WIDTH)), v, a, tau
-
-
-def _lanes_of_terms(workspace: Workspace) -> np.ndarray:
-    """Return a buffer for the terms of states side by side."""
-    return np.zeros((*term_layout(workspace.model.nv).shape, WIDTH))
-
-
-def _helpers(count: int) -> ThreadPoolExecutor:
-    """Return threads, at least so many, which are kept, and their workspaces with them."""
-    global _pool
-    if _pool is None or _pool[0] != os.getpid() or _pool[1] < count:
-        # Threads do not survive a fork.
-        _pool = os.getpid(), count, ThreadPoolExecutor(count, 'rbd_ros.batch')
-    return _pool[2]
-
-
-def _checked(model: Model, states: Mapping[str, npt.ArrayLike]) -> dict[str, np.ndarray]:
-    """Return the states as arrays that need no further conversion for the kernels."""
-    count = len(np.asarray(states['Q']))
-    return {label: rows(model, label, x, count, positions=label == 'Q', finite=False)
-            for label, x in states.items()}
+    return {'Q': Q, **{label: rows(model, label, x, len(Q), finite=False)
+                       for label, x in states.items()}}

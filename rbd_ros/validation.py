@@ -235,6 +235,20 @@ def mask(model: Model, label: str, value: object) -> np.ndarray:
     return array.astype(bool)
 
 
+def masks(model: Model, label: str, value: object, count: int) -> np.ndarray:
+    """Return a `mask`, or one for each of several states."""
+    try:
+        array = np.asarray(value)
+    except Exception:
+        array = np.zeros(())            # `mask` says what it must be
+    if array.ndim != 2:
+        return mask(model, label, value)
+    if array.shape != (count, model.nv):
+        raise StateError(f'{label} has the shape {array.shape}; it must be ({model.nv},) or '
+                         f'({count}, {model.nv})')
+    return np.array([mask(model, label, one) for one in array], bool).reshape(array.shape)
+
+
 def wrenches(model: Model, values: object,
              label: str = 'external_wrenches') -> dict[int, np.ndarray]:
     """
@@ -270,3 +284,43 @@ def wrenches(model: Model, values: object,
     return {model.link_index(link): finite_array(
         f"{label} on link '{link}' (moment, force)", wrench, (6,))
         for link, wrench in values.items()}
+
+
+def wrenches_of_states(model: Model, values: object, states: int,
+                       label: str = 'external_wrenches') -> dict[str, np.ndarray]:
+    """
+    Return wrenches on links in several states.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    values : mapping of str to array_like of shape (6,) or (states, 6)
+        Moment and force, N m and N, by link; the same in all states, or one a state.
+    states : int
+        How many states there are.
+    label : str
+        Their name in errors.
+
+    Returns
+    -------
+    dict of str to ndarray, shape (1 or states, 6)
+        In the axes of the links.
+
+    Raises
+    ------
+    StateError
+        If a wrench is anything else.
+    ModelError
+        If a wrench names a link that is not there.
+
+    """
+    if not isinstance(values, Mapping):
+        raise StateError(f'{label} must be a dict of wrenches by the names of links, got '
+                         f'{shown(values)}')
+    found = {}
+    for link, wrench in values.items():
+        model.link_index(link)
+        found[link] = np.atleast_2d(finite_array(
+            f"{label} on link '{link}' (moment, force)", wrench, (6,), (states, 6)))
+    return found

@@ -28,14 +28,14 @@ The compiler turns the second form, for steps in which no body needs another, in
 that compute several bodies at once. Unused lanes of the last block are zero.
 
 Where several states are computed side by side, `robot` is a pair: this table, of which only what
-is `constant` is read, and one of the same layout with lanes of states in place of floats, see
-`rbd_ros.kernels.lanes`. The recursions are the same.
+is `constant` is read, and one of the same size with lanes of states in place of floats, in which
+the columns of a body are side by side. See `rbd_ros.kernels.lanes`; the recursions are the same.
 
 """
 
 import numpy as np
 from rbd_ros.kernels.compiled import helper
-from rbd_ros.kernels.lanes import constants_of, entry, set_entry, work_of
+from rbd_ros.kernels.lanes import constants_of, entry, set_entry, side_by_side, work_of
 from rbd_ros.kernels.sines import cosine_and_sine, cosines_and_sines
 from rbd_ros.kernels.vectors import (add, add_rotated, compose, cross, quaternion_rotation, rotate,
                                      scale, scale6, turn_z)
@@ -89,9 +89,18 @@ def offset(b, k):
 
 
 @helper
+def work_offset(robot, b, k):
+    """Return where column k of a body is in the table of what differs from state to state."""
+    if side_by_side(robot):
+        return (np.uint64(b) // np.uint64(BLOCK) * np.uint64(LANES)
+                + np.uint64(b) % np.uint64(BLOCK)) * np.uint64(COLUMNS) + np.uint64(k)
+    return offset(b, k)
+
+
+@helper
 def load(robot, b, k):
     """Return column k of a body, which differs from state to state."""
-    return entry(work_of(robot), offset(b, k))
+    return entry(work_of(robot), work_offset(robot, b, k))
 
 
 @helper
@@ -107,9 +116,15 @@ def load_integer(robot, b, k):
 
 
 @helper
+def store_integer(robot, b, k, x):
+    """Write a whole number, the same in all states, to column k of a body."""
+    constants_of(robot)[offset(b, k)] = np.int64(x).view(np.float64)
+
+
+@helper
 def store(robot, b, k, x):
     """Write column k of a body."""
-    set_entry(work_of(robot), offset(b, k), x)
+    set_entry(work_of(robot), work_offset(robot, b, k), x)
 
 
 @helper
@@ -274,6 +289,14 @@ def end(robot):
 
 
 @helper
+def block_end(robot, block):
+    """Return where the bodies of a block end; of one state, unused lanes count as bodies."""
+    if side_by_side(robot):
+        return block + min(LANES, count(robot) - block // BLOCK * LANES)
+    return block + LANES
+
+
+@helper
 def fits(robot, q, v):
     """Return whether q and v (or None) have as many entries as the robot has coordinates."""
     return len(q) == int(constant(robot, GROUND, Q)) and (v is None or len(v) == count(robot) - 1)
@@ -364,6 +387,10 @@ def place_in_parents(robot, screws, q):
 
     """
     n = count(robot)
+    if side_by_side(robot):
+        for i in range(1, n):
+            place_in_parent(robot, screws, i, q)
+        return
     for i in range(1, n):
         b = place(i)
         angle, slid = screw_motion(robot, screws, i, q)

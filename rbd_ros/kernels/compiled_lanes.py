@@ -12,9 +12,9 @@ from numba.core.typeconv import Conversion
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import (intrinsic, lower_builtin, lower_cast, models, overload,
                              register_model)
-from rbd_ros.kernels.lanes import (constants_of, element, entry, exceeds, finite, load_column,
-                                   reciprocal, set_element, set_entry, side_by_side, WIDTH,
-                                   work_of)
+from rbd_ros.kernels.lanes import (constants_of, element, entry, exceeds, finite, gather,
+                                   reciprocal, scatter, set_element, set_entry, side_by_side,
+                                   square_root, WIDTH, work_of)
 
 
 def vector_of(width):
@@ -133,22 +133,136 @@ def store_lanes(typing_context, array, i, x):
     return types.void(array, types.uint64, lanes), generate
 
 
-@intrinsic
-def gather_column(typing_context, X, first, i):
-    """Do what `load_column` does."""
-    def generate(context, builder, signature, arguments):
-        view = context.make_array(signature.args[0])(context, builder, arguments[0])
-        _, first, i = arguments
-        rows, columns = cgutils.unpack_tuple(builder, view.shape, 2)
-        last = builder.sub(rows, ir.Constant(rows.type, 1))
-        x = ir.Constant(VECTOR, ir.Undefined)
+# Between arrays of states and lanes: squares of WIDTH entries of WIDTH states. What a square has
+# of one state is read and written at once, in half of the time that its entries take one by one.
+def whole(k):
+    """Return a constant index."""
+    return ir.Constant(ir.IntType(64), k)
+
+
+def smaller(builder, k, limit):
+    """Return the smaller of two indices."""
+    return builder.select(builder.icmp_signed('<', k, limit), k, limit)
+
+
+def transposed(builder, square):
+    """Return the columns of a square, given by its rows."""
+    rows, step = list(square), 1
+    while step < WIDTH:
+        for i in range(WIDTH):
+            if not i & step:
+                pair = rows[i], rows[i + step]
+                # In each of the two: entries of the first row, and of the second from WIDTH on.
+                for row, places in ((i, [k + WIDTH - step if k & step else k
+                                         for k in range(WIDTH)]),
+                                    (i + step, [k + WIDTH if k & step else k + step
+                                                for k in range(WIDTH)])):
+                    rows[row] = builder.shuffle_vector(*pair, ir.Constant(
+                        ir.VectorType(ir.IntType(32), WIDTH), places))
+        step *= 2
+    return rows
+
+
+class States:
+    """
+    An array of states, the first axis; all others are taken as one.
+
+    Parameters
+    ----------
+    context, builder, kind, array
+        As numba passes them.
+
+    """
+
+    def __init__(self, context, builder, kind, array):
+        view = context.make_array(kind)(context, builder, array)
+        self.builder, self.data = builder, view.data
+        self.count, *shape = cgutils.unpack_tuple(builder, view.shape, kind.ndim)
+        self.width = whole(1)
+        for size in shape:
+            self.width = builder.mul(self.width, size)
+        self.single = kind.dtype is types.float32
+        self.vector = (ir.VectorType(ir.FloatType(), WIDTH) if self.single else VECTOR)
+
+    def squares(self):
+        """Go through the squares of some states: yield their first column."""
+        return cgutils.for_range_slice(self.builder, whole(0), self.width, whole(WIDTH))
+
+    def _move(self, name, result, *arguments):
+        """Call LLVM's load or store of some of the entries of a register."""
+        suffix = f'v{WIDTH}f{32 if self.single else 64}.p0'
+        function = cgutils.get_or_insert_function(self.builder.module, ir.FunctionType(
+            result, [x.type for x in arguments]), f'llvm.masked.{name}.{suffix}')
+        return self.builder.call(function, arguments)
+
+    def _where(self, state, column):
+        """Return where a row of a square begins, its alignment, and which entries it has."""
+        builder = self.builder
+        place = builder.gep(self.data, [builder.add(builder.mul(state, self.width), column)])
+        left = ir.Constant(ir.VectorType(ir.IntType(64), WIDTH), ir.Undefined)
         for lane in range(WIDTH):
-            k = builder.add(first, ir.Constant(first.type, lane))
-            k = builder.select(builder.icmp_signed('<', k, last), k, last)
-            place = builder.gep(view.data, [builder.add(builder.mul(k, columns), i)])
-            x = builder.insert_element(x, builder.load(place), ir.Constant(ir.IntType(32), lane))
-        return x
-    return lanes(X, types.intp, types.intp), generate
+            left = builder.insert_element(left, builder.sub(self.width, column),
+                                          ir.Constant(ir.IntType(32), lane))
+        there = builder.icmp_signed('<', ir.Constant(left.type, list(range(WIDTH))), left)
+        return (builder.bitcast(place, self.vector.as_pointer()),
+                ir.Constant(ir.IntType(32), 4 if self.single else 8), there)
+
+    def load(self, state, column):
+        """Return the row of a square."""
+        row = self._move('load', self.vector, *self._where(state, column),
+                         ir.Constant(self.vector, ir.Undefined))
+        return self.builder.fpext(row, VECTOR) if self.single else row
+
+    def store(self, state, column, row):
+        """Write the row of a square."""
+        if self.single:
+            row = self.builder.fptrunc(row, self.vector)
+        self._move('store', ir.VoidType(), row, *self._where(state, column))
+
+
+@intrinsic
+def load_states(typing_context, X, first, x):
+    """Write states from the first on to lanes."""
+    if X.layout != 'C' or x.layout != 'C':
+        return None
+
+    def generate(context, builder, signature, arguments):
+        array, first, x = arguments
+        states = States(context, builder, signature.args[0], array)
+        last = builder.sub(states.count, whole(1))
+        with states.squares() as (column, _):
+            square = [states.load(smaller(builder, builder.add(first, whole(lane)), last), column)
+                      for lane in range(WIDTH)]
+            for k, entries in enumerate(transposed(builder, square)):
+                i = builder.add(column, whole(k))
+                with builder.if_then(builder.icmp_signed('<', i, states.width)):
+                    builder.store(entries, row(context, builder, signature.args[2], x, i),
+                                  align=8)
+        return context.get_dummy_value()
+    return types.void(X, types.intp, x), generate
+
+
+@intrinsic
+def store_states(typing_context, x, first, X):
+    """Write lanes to states from the first on."""
+    if X.layout != 'C' or x.layout != 'C':
+        return None
+
+    def generate(context, builder, signature, arguments):
+        x, first, array = arguments
+        states = States(context, builder, signature.args[2], array)
+        last = builder.sub(states.width, whole(1))
+        with states.squares() as (column, _):
+            square = [builder.load(
+                row(context, builder, signature.args[0], x,
+                    smaller(builder, builder.add(column, whole(k)), last)), align=8)
+                for k in range(WIDTH)]
+            for lane, entries in enumerate(transposed(builder, square)):
+                state = builder.add(first, whole(lane))
+                with builder.if_then(builder.icmp_signed('<', state, states.count)):
+                    states.store(state, column, entries)
+        return context.get_dummy_value()
+    return types.void(x, types.intp, X), generate
 
 
 @intrinsic
@@ -178,6 +292,16 @@ def lanes_reciprocal(typing_context, x):
         zero, one = (splat(builder, ir.Constant(ir.DoubleType(), k)) for k in (0.0, 1.0))
         positive = builder.fcmp_ordered('>', arguments[0], zero)
         return builder.select(positive, builder.fdiv(one, arguments[0]), zero)
+    return lanes(lanes), generate
+
+
+@intrinsic
+def lanes_square_root(typing_context, x):
+    """Return the roots."""
+    def generate(context, builder, signature, arguments):
+        function = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(VECTOR, [VECTOR]), f'llvm.sqrt.v{WIDTH}f64')
+        return builder.call(function, arguments)
     return lanes(lanes), generate
 
 
@@ -247,6 +371,16 @@ def _set_element(x, i, j, value):
     return one
 
 
+@overload(gather)
+def _gather(X, first, x):
+    return lambda X, first, x: load_states(X, first, x)
+
+
+@overload(scatter)
+def _scatter(x, first, X):
+    return lambda x, first, X: store_states(x, first, X)
+
+
 @overload(exceeds)
 def _exceeds(x, y):
     if x is lanes:
@@ -261,13 +395,15 @@ def _reciprocal(x):
     return lambda x: 1.0 / x if x > 0.0 else 0.0
 
 
+@overload(square_root)
+def _square_root(x):
+    if x is lanes:
+        return lambda x: lanes_square_root(x)
+    return lambda x: math.sqrt(x)
+
+
 @overload(finite)
 def _finite(x):
     if x is lanes:
         return lambda x: lanes_are_finite(x)
     return lambda x: math.isfinite(x)
-
-
-@overload(load_column)
-def _load_column(X, first, i):
-    return lambda X, first, i: gather_column(X, first, i)

@@ -23,8 +23,9 @@ another order. Vlasblom (2.17), (1.16), (2.24); Lynch and Park (9.61), (9.87), (
 
 import math
 
-from rbd_ros.kernels.bodies import (add_columns, ARMATURE, BLOCK, constant, constant3, count, end,
-                                    fits, GRAVITY, GROUND, is_free, LANES, load3, load33, load6,
+from rbd_ros.kernels.bodies import (add_columns, ARMATURE, BLOCK, block_end, constant, constant3,
+                                    count, end, fits, GRAVITY, GROUND, is_free, LANES, load3,
+                                    load33, load6,
                                     load_inertia, number, parent, place, R_, SCRATCH, store3,
                                     store33, store6)
 from rbd_ros.kernels.compiled import helper, kernel
@@ -97,7 +98,7 @@ def composite_recursion(robot, screws, q, v, terms):
 
     # Each composite body with the column of its joint.
     for block in range(0, end(robot), BLOCK):
-        for b in range(block, block + LANES):
+        for b in range(block, block_end(robot, block)):
             S, G = load6(robot, b, S_), load_inertia(robot, b, G_)
             if v is None:
                 store6(robot, b, F2_, inertia_times(G, S))

@@ -72,6 +72,18 @@ def set_element(x, i, j, value):
     x[i, j] = value
 
 
+def gather(X, first, x):
+    """Write states from the first on to lanes; the last state fills the lanes that are left."""
+    states = X[np.minimum(first + np.arange(WIDTH), len(X) - 1)]
+    x[:] = np.moveaxis(states, 0, -1).reshape(x.shape)
+
+
+def scatter(x, first, X):
+    """Write lanes to states from the first on."""
+    states = X[first:first + WIDTH]
+    states[:] = np.moveaxis(x, -1, 0)[:len(states)].reshape(states.shape)
+
+
 def exceeds(x, y):
     """Return whether x > y, in all lanes."""
     return bool(np.all(x > y))
@@ -82,11 +94,11 @@ def reciprocal(x):
     return np.divide(1.0, x, out=np.zeros_like(x), where=x > 0.0)
 
 
+def square_root(x):
+    """Return the root of a number, NaN where it is negative."""
+    return np.sqrt(x)
+
+
 def finite(x):
     """Return whether a number is finite, in all lanes."""
     return bool(np.all(np.isfinite(x)))
-
-
-def load_column(X, first, i):
-    """Return entry i of the rows from the first on; the last row is there as often as needed."""
-    return X[np.minimum(np.arange(first, first + WIDTH), len(X) - 1), i]

@@ -6,18 +6,17 @@ M = L^T L, and M X = B with many columns: Featherstone (2008), section 6.5.
 L has entries only where one joint carries the other. Velocities whose acceleration is given, by
 PRESCRIBED of the robot, are left out of M; their rows of X stay as they are.
 
-Several columns of one state are computed side by side, as lanes (`rbd_ros.kernels.lanes`): X is an
-array of these, shape (nv, ..., WIDTH); L is needed both as such and as a matrix.
+Of one state, several columns are computed side by side, in lanes (see `rbd_ros.kernels.lanes`): L
+and X are matrices, and L_lanes and X_lanes, shape (nv, ..., WIDTH), the same memory. Of several
+states, both are the same arrays of lanes, and columns are computed one by one.
 
 """
 
-import math
-
 import numpy as np
-from rbd_ros.kernels.bodies import (count, load, load_integer, number, parent, place, PRESCRIBED,
-                                    SCRATCH, store)
+from rbd_ros.kernels.bodies import (constant, count, load_integer, number, parent, place,
+                                    PRESCRIBED, SCRATCH, store_integer)
 from rbd_ros.kernels.compiled import helper
-from rbd_ros.kernels.lanes import element, set_element, WIDTH
+from rbd_ros.kernels.lanes import element, set_element, side_by_side, square_root, WIDTH
 
 # Columns of `robot`, in the place of those of other kernels that are no longer needed.
 CARRIER_, LAST_ = SCRATCH, SCRATCH + 1
@@ -40,13 +39,7 @@ def lanes_of_columns(rows, columns, together=1):
 @helper
 def is_given(robot, i):
     """Return whether the acceleration of velocity i is given, rather than its torque."""
-    return load(robot, place(i + 1), PRESCRIBED) != 0.0
-
-
-@helper
-def store_integer(robot, b, k, x):
-    """Write a whole number to column k of a body."""
-    store(robot, b, k, np.int64(x).view(np.float64))
+    return constant(robot, place(i + 1), PRESCRIBED) != 0.0
 
 
 @helper
@@ -62,12 +55,12 @@ def find_carriers(robot):
         store_integer(robot, place(i), LAST_, i - 1)
     for i in range(count(robot) - 1, 0, -1):
         b = place(i)
-        some_given |= load(robot, b, PRESCRIBED) != 0.0
+        some_given |= constant(robot, b, PRESCRIBED) != 0.0
         up = parent(robot, b)
         if up > 0:
             store_integer(robot, up, LAST_, max(load_integer(robot, up, LAST_),
                                                 load_integer(robot, b, LAST_)))
-        while load(robot, up, PRESCRIBED) != 0.0:
+        while constant(robot, up, PRESCRIBED) != 0.0:
             up = parent(robot, up)
         store_integer(robot, b, CARRIER_, number(robot, up) - 1)
     return some_given
@@ -86,22 +79,28 @@ def last_carried(robot, i):
 
 
 @helper
+def pieces(robot, j):
+    """Return how many lanes a row has up to column j."""
+    return j + 1 if side_by_side(robot) else j // WIDTH + 1
+
+
+@helper
 def factorize(robot, L, L_lanes, some_given):
     """Replace M, below the diagonal, by L; its diagonal by the reciprocals of that of L."""
     for k in range(len(L) - 1, -1, -1):
         if some_given and is_given(robot, k):
             continue
-        inverse = 1.0 / math.sqrt(L[k, k])
-        for c in range(k // WIDTH + 1):
+        inverse = 1.0 / square_root(element(L, k, k))
+        for c in range(pieces(robot, k)):
             set_element(L_lanes, k, c, inverse * element(L_lanes, k, c))
         i = carrier(robot, k)
         while i >= 0:
-            factor = L[k, i]
-            for c in range(i // WIDTH + 1):
+            factor = element(L, k, i)
+            for c in range(pieces(robot, i)):
                 set_element(L_lanes, i, c,
                             element(L_lanes, i, c) - factor * element(L_lanes, k, c))
             i = carrier(robot, i)
-        L[k, k] = inverse
+        set_element(L, k, k, inverse)
 
 
 @helper
@@ -110,12 +109,19 @@ def solve_from_leaves(robot, L, X, some_given):
     for i in range(len(L) - 1, -1, -1):
         if some_given and is_given(robot, i):
             continue
-        last, inverse = last_carried(robot, i), L[i, i]
+        last, inverse = last_carried(robot, i), element(L, i, i)
+        if side_by_side(robot):
+            for c in range(X.shape[1]):
+                x = element(X, i, c)
+                for k in range(i + 1, last + 1):
+                    x = x - element(L, k, i) * element(X, k, c)
+                set_element(X, i, c, inverse * x)
+            continue
         for c in range(0, X.shape[1], TOGETHER):
             x0, x1, x2 = element(X, i, c), element(X, i, c + 1), element(X, i, c + 2)
             x3, x4 = element(X, i, c + 3), element(X, i, c + 4)
             for k in range(i + 1, last + 1):
-                factor = L[k, i]
+                factor = element(L, k, i)
                 x0 = x0 - factor * element(X, k, c)
                 x1 = x1 - factor * element(X, k, c + 1)
                 x2 = x2 - factor * element(X, k, c + 2)
@@ -134,17 +140,24 @@ def solve_from_root(robot, L, X, some_given, path):
     for i in range(len(L)):
         if some_given and is_given(robot, i):
             continue
-        inverse, length, k = L[i, i], 0, carrier(robot, i)
+        inverse, length, k = element(L, i, i), 0, carrier(robot, i)
         while k >= 0:
             path[length] = k
             length += 1
             k = carrier(robot, k)
+        if side_by_side(robot):
+            for c in range(X.shape[1]):
+                x = element(X, i, c)
+                for e in range(length):
+                    x = x - element(L, i, path[e]) * element(X, path[e], c)
+                set_element(X, i, c, inverse * x)
+            continue
         for c in range(0, X.shape[1], TOGETHER):
             x0, x1, x2 = element(X, i, c), element(X, i, c + 1), element(X, i, c + 2)
             x3, x4 = element(X, i, c + 3), element(X, i, c + 4)
             for e in range(length):
                 k = path[e]
-                factor = L[i, k]
+                factor = element(L, i, k)
                 x0 = x0 - factor * element(X, k, c)
                 x1 = x1 - factor * element(X, k, c + 1)
                 x2 = x2 - factor * element(X, k, c + 2)

@@ -109,8 +109,8 @@ def fold_stacked(velocities, nv, squares, rows, A, folded):
                 velocities[j, 1] * A[squares * n + k, j])
 
 
-@kernel
-def dense_hybrid_dynamics(M, b, a, tau, prescribed, all_a, all_tau, L):
+@helper
+def solve_dense(M, b, a, tau, prescribed, all_a, all_tau, L):
     """
     Solve M a + b = tau for the entries of a and tau that are not given [K (33)].
 
@@ -185,3 +185,9 @@ def dense_hybrid_dynamics(M, b, a, tau, prescribed, all_a, all_tau, L):
             all_tau[i] = tau[i]
         total += all_a[i] + all_tau[i]
     return 0 if math.isfinite(total) else -1
+
+
+@kernel
+def dense_hybrid_dynamics(M, b, a, tau, prescribed, all_a, all_tau, L):
+    """Do `solve_dense`, and return what it does."""
+    return solve_dense(M, b, a, tau, prescribed, all_a, all_tau, L)

@@ -22,15 +22,14 @@ Checked against Kim (table 5) applied to every unit vector.
 
 """
 
-import math
-
 from rbd_ros.kernels.articulated_bodies import (articulated_bodies, prescribe_none,
                                                 take_what_is_given)
-from rbd_ros.kernels.bodies import (add_columns, ARMATURE, BLOCK, constant, count, end, fits,
-                                    follows, LANES, load3, load33, load6, load_inertia,
+from rbd_ros.kernels.bodies import (add_columns, ARMATURE, BLOCK, block_end, constant, count, end,
+                                    fits, follows, load3, load33, load6, load_inertia,
                                     number, parent, place, R_, r_,
                                     SCRATCH, store6, WRENCH)
 from rbd_ros.kernels.compiled import helper, kernel
+from rbd_ros.kernels.lanes import element, finite, set_element
 from rbd_ros.kernels.mass_matrix_factor import (factorize, find_carriers, is_given,
                                                 solve_from_leaves, solve_from_root)
 from rbd_ros.kernels.vectors import (ad, ad_transposed, add6, dot, dot6, inertia_times, scale,
@@ -45,8 +44,8 @@ F_, VP_, AP_, FIRST_, SECOND_, DERIVATIVE_COLUMNS = (SCRATCH + k for k in (58, 6
 RATE_ = SDOT_
 
 
-@kernel
-def inverse_dynamics_derivatives(robot, screws, q, v, a, derivatives):
+@helper
+def differentiate_inverse_dynamics(robot, screws, q, v, a, derivatives):
     """
     Write dtau/dq, dtau/dv and M side by side to `derivatives`, shape (nv, 3 nv).
 
@@ -63,7 +62,7 @@ def inverse_dynamics_derivatives(robot, screws, q, v, a, derivatives):
 
     # Each body alone: how its column changes, its inertia, and the force on it.
     for block in range(0, end(robot), BLOCK):
-        for b in range(block, block + LANES):
+        for b in range(block, block_end(robot, block)):
             R, r = load33(robot, b, R_), load3(robot, b, r_)
             S, V, A = load6(robot, b, S_), load6(robot, b, V_), load6(robot, b, A_)
             V_p, A_p = load6(robot, b, VP_), load6(robot, b, AP_)
@@ -88,10 +87,12 @@ def inverse_dynamics_derivatives(robot, screws, q, v, a, derivatives):
         by_a = inertia_times(G, S)
         turning = scale(2.0, velocity_transposed_times(K, p, S))
         one, two, three = j - 1, nv + j - 1, 2 * nv + j - 1
-        derivatives[j - 1, one] = dot6(S, by_q)
-        derivatives[j - 1, two] = dot6(S, by_v)
-        derivatives[j - 1, three] = dot6(S, by_a) + constant(robot, b, ARMATURE)
-        total += derivatives[j - 1, one] + derivatives[j - 1, two] + derivatives[j - 1, three]
+        own_q, own_v = dot6(S, by_q), dot6(S, by_v)
+        own_a = dot6(S, by_a) + constant(robot, b, ARMATURE)
+        set_element(derivatives, j - 1, one, own_q)
+        set_element(derivatives, j - 1, two, own_v)
+        set_element(derivatives, j - 1, three, own_a)
+        total += own_q + own_v + own_a
         F = load6(robot, b, F_)
         total += dot6(S, F)
         turned_force = ad_transposed(S, F)
@@ -103,29 +104,37 @@ def inverse_dynamics_derivatives(robot, screws, q, v, a, derivatives):
         while b > 0:
             i = number(robot, b)
             S_i, first_i = load6(robot, b, S_), load6(robot, b, FIRST_)
-            derivatives[i - 1, one] = dot6(S_i, by_q)
-            derivatives[i - 1, two] = dot6(S_i, by_v)
-            derivatives[i - 1, three] = derivatives[j - 1, 2 * nv + i - 1] = dot6(S_i, by_a)
-            derivatives[j - 1, i - 1] = (dot6(load6(robot, b, SECOND_), by_a)
-                                         + dot(first_i[0], turning))
-            derivatives[j - 1, nv + i - 1] = (dot6(load6(robot, b, RATE_), by_a)
-                                              + dot(S_i[0], turning))
+            inertia = dot6(S_i, by_a)
+            set_element(derivatives, i - 1, one, dot6(S_i, by_q))
+            set_element(derivatives, i - 1, two, dot6(S_i, by_v))
+            set_element(derivatives, i - 1, three, inertia)
+            set_element(derivatives, j - 1, 2 * nv + i - 1, inertia)
+            set_element(derivatives, j - 1, i - 1,
+                        dot6(load6(robot, b, SECOND_), by_a) + dot(first_i[0], turning))
+            set_element(derivatives, j - 1, nv + i - 1,
+                        dot6(load6(robot, b, RATE_), by_a) + dot(S_i[0], turning))
             if same_joint and not follows(robot, screws, b):
                 by_q = sub6(by_q, turned_force)
                 same_joint = False
             b = parent(robot, b)
-    return math.isfinite(total)
+    return finite(total)
+
+
+@kernel
+def inverse_dynamics_derivatives(robot, screws, q, v, a, derivatives):
+    """Do `differentiate_inverse_dynamics`, and return whether all is finite."""
+    return differentiate_inverse_dynamics(robot, screws, q, v, a, derivatives)
 
 
 @helper
 def add_row(X, i, factor, j):
     """Add a multiple of row j to row i."""
     for c in range(X.shape[1]):
-        X[i, c] += factor * X[j, c]
+        set_element(X, i, c, element(X, i, c) + factor * element(X, j, c))
 
 
-@kernel
-def hybrid_dynamics_derivatives(robot, derivatives, L, L_lanes, path, X, X_lanes):
+@helper
+def solve_for_unknowns(robot, derivatives, L, L_lanes, path, X, X_lanes):
     """
     Write the derivatives of the unknowns by q, v and input side by side to `X`.
 
@@ -136,30 +145,30 @@ def hybrid_dynamics_derivatives(robot, derivatives, L, L_lanes, path, X, X_lanes
         dtau_a = M_ap da_p + M_aa da_a + D_a d(q, v).
 
     ``derivatives`` is as `inverse_dynamics_derivatives` left it. ``L`` and ``path`` are buffers to
-    work in, see `rbd_ros.kernels.mass_matrix_factor`; ``L`` and ``X``, shape
-    (nv, 3 nv or more), are given as matrices and in lanes. Returns whether the results are finite.
+    work in; ``L`` and ``X``, shape (nv, 3 nv or more), are given as matrices and in lanes, see
+    `rbd_ros.kernels.mass_matrix_factor`. Returns whether the results are finite.
 
     """
     nv = count(robot) - 1
     by_a = 2 * nv
     some_given = find_carriers(robot)
     for i in range(nv):
-        given = some_given and is_given(robot, i)
         for j in range(i + 1):
-            L[i, j] = 0.0 if given else derivatives[i, by_a + j]
+            set_element(L, i, j, element(derivatives, i, by_a + j))
         # What is in the same lanes as the diagonal.
         for j in range(i + 1, L.shape[1]):
-            L[i, j] = 0.0
+            set_element(L, i, j, 0.0)
         for j in range(by_a):
-            X[i, j] = -derivatives[i, j]
+            set_element(X, i, j, -element(derivatives, i, j))
         for j in range(by_a, 3 * nv):
-            X[i, j] = 0.0
-        X[i, by_a + i] = 1.0
+            set_element(X, i, j, 0.0)
+        set_element(X, i, by_a + i, 1.0)
     if some_given:
         for j in range(nv):
             if is_given(robot, j):
                 for i in range(nv):
-                    X[i, by_a + j] = -derivatives[i, by_a + j]
+                    set_element(L, j, i, 0.0)
+                    set_element(X, i, by_a + j, -element(derivatives, i, by_a + j))
     factorize(robot, L, L_lanes, some_given)
     solve_from_leaves(robot, L, X_lanes, some_given)
     solve_from_root(robot, L, X_lanes, some_given, path)
@@ -167,22 +176,28 @@ def hybrid_dynamics_derivatives(robot, derivatives, L, L_lanes, path, X, X_lanes
         for i in range(nv):
             if is_given(robot, i):
                 for j in range(3 * nv):
-                    X[i, j] = -X[i, j]
+                    set_element(X, i, j, -element(X, i, j))
         # The torques depend on the computed accelerations of joints that carry, or are carried.
         for i in range(nv):
             b = parent(robot, place(i + 1))
             while b > 0:
                 j = number(robot, b) - 1
                 if is_given(robot, i) and not is_given(robot, j):
-                    add_row(X, i, derivatives[i, by_a + j], j)
+                    add_row(X, i, element(derivatives, i, by_a + j), j)
                 elif is_given(robot, j) and not is_given(robot, i):
-                    add_row(X, j, derivatives[j, by_a + i], i)
+                    add_row(X, j, element(derivatives, j, by_a + i), i)
                 b = parent(robot, b)
     total = 0.0
     for i in range(nv):
         # A pivot that is NaN spoils its whole row.
-        total += X[i, 0] + X[i, nv] + X[i, by_a]
-    return math.isfinite(total)
+        total += element(X, i, 0) + element(X, i, nv) + element(X, i, by_a)
+    return finite(total)
+
+
+@kernel
+def hybrid_dynamics_derivatives(robot, derivatives, L, L_lanes, path, X, X_lanes):
+    """Do `solve_for_unknowns`, and return whether all is finite."""
+    return solve_for_unknowns(robot, derivatives, L, L_lanes, path, X, X_lanes)
 
 
 @kernel

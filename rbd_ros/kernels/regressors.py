@@ -43,6 +43,7 @@ import math
 from rbd_ros.kernels.bodies import (constant3, count, fits, GRAVITY, GROUND, load3, load33, load6,
                                     number, parent, place, R_, r_, store6)
 from rbd_ros.kernels.compiled import helper, long_kernel
+from rbd_ros.kernels.lanes import finite, set_element
 from rbd_ros.kernels.vectors import (ad, add, add6, compose, cross, dot, row33, scale, scale6, sub,
                                      sub6, to_child, unrotate, write_row3)
 from rbd_ros.kernels.world_frame import (A_, against_gravity, move_bodies, S_, V_,
@@ -117,18 +118,21 @@ def write_rows(robot, b, R, r, columns, Y, c):
     while b > 0:
         i = number(robot, b) - 1
         z, s = to_child(R, r, load6(robot, b, S_))
-        Y[i, c] = dot(s, d) + dot(z, e)
-        write_row3(Y, i, c + 1, (dot(P[0], z) + dot(Q[0], s), dot(P[1], z) + dot(Q[1], s),
-                                 dot(P[2], z) + dot(Q[2], s)))
-        write_row3(Y, i, c + 4, (dot(moments[0], z), dot(moments[1], z), dot(moments[2], z)))
-        write_row3(Y, i, c + 7, (dot(products[0], z), dot(products[1], z), dot(products[2], z)))
-        total += Y[i, c] + Y[i, c + 1] + Y[i, c + 4]
+        mass = dot(s, d) + dot(z, e)
+        mc = (dot(P[0], z) + dot(Q[0], s), dot(P[1], z) + dot(Q[1], s),
+              dot(P[2], z) + dot(Q[2], s))
+        inertia = unrotate(moments, z)
+        set_element(Y, i, c, mass)
+        write_row3(Y, i, c + 1, mc)
+        write_row3(Y, i, c + 4, inertia)
+        write_row3(Y, i, c + 7, unrotate(products, z))
+        total += mass + mc[0] + inertia[0]
         b = parent(robot, b)
     return total
 
 
-@long_kernel
-def regressor_columns(robot, screws, q, v, a, links, Y):
+@helper
+def write_regressor(robot, screws, q, v, a, links, Y):
     """
     Write the regressor of the torques, shape (nv, 10 links), and return whether it is finite.
 
@@ -144,7 +148,13 @@ def regressor_columns(robot, screws, q, v, a, links, Y):
         V = to_child(R, r, load6(robot, b, V_))
         A = to_child(R, r, load6(robot, b, A_))
         total += write_rows(robot, b, R, r, wrench_columns(V, V, A, 0.0), Y, 10 * k)
-    return math.isfinite(total)
+    return finite(total)
+
+
+@long_kernel
+def regressor_columns(robot, screws, q, v, a, links, Y):
+    """Do `write_regressor`, and return whether all is finite."""
+    return write_regressor(robot, screws, q, v, a, links, Y)
 
 
 @long_kernel

@@ -18,6 +18,7 @@ those of several bodies, in one frame, are simply added.
 """
 
 from rbd_ros.kernels.compiled import helper
+from rbd_ros.kernels.lanes import set_element
 
 
 # Vectors and rotations.
@@ -320,4 +321,6 @@ def row33(A, i, k):
 @helper
 def write_row3(A, i, k, a):
     """Write a vector to columns k ... k + 2 of row i."""
-    A[i, k], A[i, k + 1], A[i, k + 2] = a
+    set_element(A, i, k, a[0])
+    set_element(A, i, k + 1, a[1])
+    set_element(A, i, k + 2, a[2])

@@ -10,11 +10,11 @@ these.
 
 """
 
-from rbd_ros.kernels.bodies import (add_columns, BLOCK, constant3, constant_inertia, count, end,
-                                    follows, GRAVITY, GROUND, INERTIA, is_free, is_screw, LANES,
-                                    load3, load33, load6, parent, place, place_in_parents, R_, r_,
-                                    SCRATCH, store3, store33, store6, store_inertia, turned_column,
-                                    turned_joint_motion)
+from rbd_ros.kernels.bodies import (add_columns, BLOCK, block_end, constant3, constant_inertia,
+                                    count, end, follows, GRAVITY, GROUND, INERTIA, is_free,
+                                    is_screw, load3, load33, load6, parent, place,
+                                    place_in_parents, R_, r_, SCRATCH, store3, store33, store6,
+                                    store_inertia, turned_column, turned_joint_motion)
 from rbd_ros.kernels.compiled import helper
 from rbd_ros.kernels.lanes import entry
 from rbd_ros.kernels.vectors import (ad, add6, add_cross, add_rotated, compose,
@@ -158,7 +158,7 @@ def add_to_parents(robot, first, last):
 def compose_bodies(robot, v):
     """Write SDOT_, and G_, K_ and p_ of the composite bodies; where v is None, G_ alone."""
     for block in range(0, end(robot), BLOCK):
-        for b in range(block, block + LANES):
+        for b in range(block, block_end(robot, block)):
             if v is None:
                 store_inertia(robot, b, G_, world_inertia(robot, b))
             else:

@@ -14,15 +14,18 @@ import weakref
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros import batch
+from rbd_ros import batch, many_states
 from rbd_ros.model.joints import KINDS
 from robots import example_urdf, load_quietly, random_tree
 
 ROOT = Path(__file__).parents[2]
-# The same kernels run on the same numbers; compiled into a loop, their sums may round otherwise.
+# The same kernels run on the same numbers; compiled for several states, their sums may round
+# otherwise.
 ROUNDING = 1e-12
 # Of the largest entry.
 AGREEMENT = 1e-13
+# Numbers of float32.
+SINGLE = 2.0 ** -23
 # More than two chunks of states, the last one not full.
 COUNT = 2 * batch.CHUNK + 37
 
@@ -30,8 +33,10 @@ MOVING = [kind for kind in KINDS if kind != 'fixed']
 
 
 def robots():
-    """Return robots with one kind of joint, with all kinds, and with mimicking joints."""
+    """Return robots with few and many joints, all kinds of joints, and mimicking ones."""
     return {'screws': random_tree(1, 6), 'all kinds': random_tree(2, 5, kinds=MOVING),
+            'many joints': random_tree(0, 21),
+            'floating': rbd_ros.with_floating_base(random_tree(5, 9)),
             'mimic': load_quietly(example_urdf('panda.urdf'))}
 
 
@@ -40,9 +45,8 @@ def states(request):
     """Return a robot and many states."""
     model = request.param[1]
     rng = np.random.default_rng(5)
-    count = 50 if model.folding else COUNT
-    Q = np.array([rbd_ros.random_configuration(model, rng) for _ in range(count)])
-    return model, Q, *rng.normal(size=(3, count, model.nv))
+    Q = np.array([rbd_ros.random_configuration(model, rng) for _ in range(COUNT)])
+    return model, Q, *rng.normal(size=(3, COUNT, model.nv))
 
 
 def picked(count):
@@ -62,22 +66,227 @@ def test_results_are_those_of_single_calls(states, name):
                 <= AGREEMENT * worse * np.max(np.abs(expected)))
 
 
-@pytest.mark.parametrize('count', [1, 2, 3, 7, 8, 9, 10, 11, 19])
-@pytest.mark.parametrize('name', ['inverse_dynamics', 'forward_dynamics', 'all_terms'])
-def test_a_state_has_the_same_result_whatever_its_neighbours(name, count):
-    model = random_tree(3, 5)
-    rng = np.random.default_rng(count)
+# What each function takes.
+ARGUMENTS = {'inverse_dynamics': 'QVA', 'forward_dynamics': 'QVT', 'hybrid_dynamics': 'QVATp',
+             'all_terms': 'QV', 'inverse_dynamics_derivatives': 'QVA',
+             'forward_dynamics_derivatives': 'QVT', 'torque_regressor': 'QVA'}
+
+
+def some_states(model, name, count, seed=0):
+    """Return the arguments of a function for a number of states."""
+    rng = np.random.default_rng(seed)
+    A, Tau, V = rng.normal(size=(3, count, model.nv))
     Q = np.array([rbd_ros.random_configuration(model, rng) for _ in range(count)])
-    states = [Q, *rng.normal(size=(2, count, model.nv))]
-    if name == 'all_terms':
-        states.pop()
-    for k, one in enumerate(zip(*states)):
-        got = getattr(batch, name)(model, *(x[k:] for x in states))
-        expected = getattr(rbd_ros, name)(model, *one)
-        if name != 'all_terms':
-            got, expected = [got], [expected]
-        for found, other in zip(got, expected):
-            assert np.max(np.abs(found[0] - other)) <= AGREEMENT * np.max(np.abs(other))
+    known = {'Q': Q.reshape(count, model.nq), 'V': V, 'A': A, 'T': Tau,
+             'p': np.arange(model.nv) % 3 == 0}
+    return [known[letter] for letter in ARGUMENTS[name]]
+
+
+def one_by_one(model, name, states, **options):
+    """Return the results of single calls: a list of arrays, the states first."""
+    found = []
+    for k in range(len(states[0])):
+        one = [x if x.dtype == bool else x[k] for x in states]
+        mine = {key: {link: np.broadcast_to(w, (len(states[0]), 6))[k] for link, w in x.items()}
+                for key, x in options.items()}
+        found.append(listed(getattr(rbd_ros, name)(model, *one, **mine)))
+    return [np.array(x) for x in zip(*found)]
+
+
+def listed(result):
+    """Return results as a list of arrays."""
+    return [np.array(x) for x in result] if isinstance(result, tuple) else [np.array(result)]
+
+
+def assert_close(found, expected, tolerance=AGREEMENT):
+    """Compare results, by the largest entry of all."""
+    assert len(found) == len(expected) > 0
+    for x, y in zip(found, expected):
+        assert x.shape == y.shape
+        assert np.all(np.abs(x - y) <= tolerance * np.max(np.abs(y), initial=1.0))
+
+
+@pytest.mark.parametrize('count', [1, 2, 3, 7, 8, 9, 10, 11, 19])
+@pytest.mark.parametrize('name', sorted(ARGUMENTS))
+def test_a_state_has_the_same_result_whatever_its_neighbours(name, count):
+    model = random_tree(2, 11)
+    states = some_states(model, name, count, count)
+    expected = one_by_one(model, name, states)
+    for k in range(count):
+        got = getattr(batch, name)(model, *(x if x.dtype == bool else x[k:] for x in states))
+        # Solving for accelerations multiplies rounding by the condition of M.
+        worse = 1.0 if name[0] in 'iat' else np.linalg.cond(
+            rbd_ros.mass_matrix(model, states[0][k]))
+        assert_close([x[0] for x in listed(got)], [x[k] for x in expected], AGREEMENT * worse)
+
+
+@pytest.mark.parametrize('kind', ['all kinds', 'many joints', 'mimic'])
+@pytest.mark.parametrize('name', sorted(ARGUMENTS))
+def test_results_are_written_where_the_user_wants_them(name, kind):
+    model = robots()[kind]
+    function, states = getattr(batch, name), some_states(model, name, 21)
+    expected = listed(function(model, *states))
+    result = function(model, *states)
+    again = [x[::-1].copy() if x.dtype != bool else x for x in states]
+    mirrored = listed(function(model, *again))
+    for out in (result,                                          # of an earlier call
+                tuple(np.full(x.shape, 7.0) for x in expected),  # arrays each on its own
+                tuple(np.full((*x.shape, 2), 7.0)[..., 0] for x in expected)):      # with gaps
+        if not isinstance(result, tuple):
+            out, = out if isinstance(out, tuple) else (out,)
+        for arguments, wanted in ((again, mirrored), (states, expected)):
+            got = function(model, *arguments, out=out)
+            one, other = ((out, got) if isinstance(result, tuple) else ((out,), (got,)))
+            assert type(got) is type(result) and len(one) == len(other)
+            assert all(x is y for x, y in zip(one, other))
+            assert all(np.array_equal(x, y) for x, y in zip(listed(got), wanted))
+
+
+@pytest.mark.parametrize('name', sorted(ARGUMENTS))
+def test_results_of_float32_are_those_of_float64_rounded(name):
+    model = random_tree(3, 5)
+    function, states = getattr(batch, name), some_states(model, name, 19)
+    expected = listed(function(model, *states))
+    out = tuple(np.zeros(x.shape, np.float32) for x in expected)
+    function(model, *states, out=out if len(out) > 1 else out[0])
+    assert all(np.array_equal(x, y.astype(np.float32)) for x, y in zip(out, expected))
+
+
+def test_results_that_do_not_fit_in_a_piece_are_whole():
+    # Several pieces in a chunk, several chunks, in threads, none full.
+    model = random_tree(1, 6)
+    states = some_states(model, 'torque_regressor', COUNT)
+    expected = batch.torque_regressor(model, *states)
+    out = np.zeros(expected.shape, np.float32)
+    batch.torque_regressor(model, *states, out=out, threads=3)
+    assert np.array_equal(out, expected.astype(np.float32))
+
+
+def test_an_array_for_results_that_does_not_fit_is_refused():
+    model = random_tree(3, 5)
+    assert model.nv == 4
+    Q, V, A = np.random.default_rng(0).normal(size=(3, 9, 4))
+    read_only = np.zeros((9, 4))
+    read_only.flags.writeable = False
+    for out, words in ((np.zeros((8, 4)), r'out has the shape \(8, 4\); it must be \(9, 4\)'),
+                       (np.zeros((9, 4), int), 'out must be an array of float64 or float32'),
+                       ([[0.0] * 4] * 9, 'out must be an array'),
+                       ((V, A), 'out must be one array'),
+                       (read_only, 'out cannot be written to'),
+                       (A, 'out shares memory with A'),
+                       (Q[::-1], 'out shares memory with Q')):
+        with pytest.raises(rbd_ros.StateError, match=words):
+            batch.inverse_dynamics(model, Q, V, A, out=out)
+    both = np.zeros((9, 4))
+    for out, words in (((both, both), r'out shares memory with out\[0\]'),
+                       ((both, both[:8]), r'out\[1\] has the shape'),
+                       (both, 'out must be 2 arrays')):
+        with pytest.raises(rbd_ros.StateError, match=words):
+            batch.hybrid_dynamics(model, Q, V, A, A, np.ones(4, bool), out=out)
+
+
+def test_parts_of_results_in_another_order_are_filled_as_they_are_called():
+    model = random_tree(3, 5)
+    states = some_states(model, 'all_terms', 11)
+    terms, expected = (batch.all_terms(model, *states) for _ in range(2))
+    swapped = terms._replace(M=terms.C, C=terms.M)
+    batch.all_terms(model, *states, out=swapped)
+    assert all(np.array_equal(x, y) for x, y in zip(swapped, expected))
+
+
+PUSHED = [name for name in sorted(ARGUMENTS) if name not in ('all_terms', 'torque_regressor')]
+
+
+@pytest.mark.parametrize('kind', ['all kinds', 'many joints', 'mimic'])
+@pytest.mark.parametrize('name', PUSHED)
+def test_wrenches_push_as_in_single_calls_and_only_there(name, kind):
+    model = robots()[kind]
+    function, states = getattr(batch, name), some_states(model, name, 19)
+    rng = np.random.default_rng(2)
+    link, other = model.link_names[-1], model.link_names[2]
+    worse = max(np.linalg.cond(rbd_ros.mass_matrix(model, q)) for q in states[0])
+    before = listed(function(model, *states))
+    for wrenches in ({link: np.arange(6.0)}, {link: rng.normal(size=(19, 6))},
+                     {name: rng.normal(size=(19, 6)) for name in model.link_names[1:]},
+                     {link: rng.normal(size=6), other: rng.normal(size=(19, 6))}, {}):
+        assert_close(listed(function(model, *states, external_wrenches=wrenches)),
+                     one_by_one(model, name, states, external_wrenches=wrenches),
+                     AGREEMENT * worse)
+        after = listed(function(model, *states))
+        assert all(np.array_equal(x, y) for x, y in zip(before, after))
+
+
+def test_wrenches_of_many_states_reach_theirs():
+    model = random_tree(1, 6)
+    states = some_states(model, 'inverse_dynamics', COUNT)
+    wrenches = {model.link_names[-1]: np.random.default_rng(3).normal(size=(COUNT, 6))}
+    got = batch.inverse_dynamics(model, *states, external_wrenches=wrenches, threads=3)
+    for k in picked(COUNT):
+        expected = rbd_ros.inverse_dynamics(model, *(x[k] for x in states), external_wrenches={
+            link: w[k] for link, w in wrenches.items()})
+        assert_close([got[k]], [expected])
+
+
+def test_wrenches_that_do_not_fit_are_refused():
+    model = random_tree(1, 4)
+    Q, V, A = np.zeros((3, 9, model.nv))
+    link = model.link_names[-1]
+    for wrenches, error, words in (
+            ({'nowhere': np.ones(6)}, rbd_ros.ModelError, "no link 'nowhere'"),
+            ({link: np.ones((8, 6))}, rbd_ros.StateError, f"on link '{link}'"),
+            ({link: np.full(6, np.nan)}, rbd_ros.StateError, 'must be finite'),
+            ([np.ones(6)], rbd_ros.StateError, 'external_wrenches must be a dict')):
+        with pytest.raises(error, match=words):
+            batch.inverse_dynamics(model, Q, V, A, external_wrenches=wrenches)
+
+
+@pytest.mark.parametrize('kind', ['all kinds', 'many joints', 'mimic'])
+def test_every_state_can_have_accelerations_of_its_own_prescribed(kind):
+    model = robots()[kind]
+    Q, V, A, Tau, _ = some_states(model, 'hybrid_dynamics', 40)
+    rng = np.random.default_rng(4)
+    prescribed = rng.integers(0, 2, size=(3, model.nv)).astype(bool)[rng.integers(0, 3, 40)]
+    # What is not given is not looked at.
+    A[~prescribed], Tau[prescribed] = np.nan, np.nan
+    wrenches = {model.link_names[-1]: rng.normal(size=(40, 6))}
+    told = []
+    got = batch.hybrid_dynamics(model, Q, V, A, Tau, prescribed, external_wrenches=wrenches,
+                                progress=lambda *x: told.append(x))
+    assert told[-1] == (40, 40) and sorted(told) == told
+    for k in range(40):
+        expected = rbd_ros.hybrid_dynamics(
+            model, Q[k], V[k], A[k], Tau[k], prescribed[k],
+            external_wrenches={link: w[k] for link, w in wrenches.items()})
+        assert_close([x[k] for x in got], expected, 1e-9)
+    V[33, 1] = np.inf
+    with pytest.raises(rbd_ros.StateError, match='state 33: '):
+        batch.hybrid_dynamics(model, Q, V, A, Tau, prescribed)
+    with pytest.raises(rbd_ros.StateError, match='prescribed'):
+        batch.hybrid_dynamics(model, Q, V, A, Tau, prescribed[:39])
+
+
+def test_states_that_fail_only_side_by_side_are_computed_alone(monkeypatch):
+    model = random_tree(1, 4)
+    states = some_states(model, 'inverse_dynamics', 43)
+    expected = batch.inverse_dynamics(model, *states)
+    kernel, seen = batch.inverse_dynamics_states, []
+
+    def unlucky(*arguments):
+        # The second WIDTH states of what is left fail.
+        count, Tau = len(arguments[2]), arguments[-1]
+        seen.append(count)
+        if count > many_states.WIDTH:
+            kernel(*arguments[:2], *(x[:many_states.WIDTH] for x in arguments[2:5]),
+                   *arguments[5:-1], Tau[:many_states.WIDTH])
+            return many_states.WIDTH
+        return kernel(*arguments)
+
+    monkeypatch.setattr(batch, 'inverse_dynamics_states', unlucky)
+    for out in (None, np.zeros((43, model.nv), np.float32)):
+        seen.clear()
+        got = batch.inverse_dynamics(model, *states, out=out)
+        assert len(seen) > 1
+        assert_close([got], [expected], AGREEMENT if out is None else SINGLE)
 
 
 @pytest.mark.parametrize('k', range(24))

@@ -6,8 +6,9 @@ import numba
 import numpy as np
 import pytest
 import rbd_ros.kernels.compiled    # noqa: F401   tells numba of lanes
-from rbd_ros.kernels.lanes import (constants_of, element, entry, exceeds, finite, load_column,
-                                   reciprocal, set_element, set_entry, WIDTH, work_of)
+from rbd_ros.kernels.lanes import (constants_of, element, entry, exceeds, finite, gather,
+                                   reciprocal, scatter, set_element, set_entry, square_root, WIDTH,
+                                   work_of)
 
 needs_compiler = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason='lanes are compiled')
 
@@ -93,20 +94,60 @@ def test_entries_of_matrices_are_where_they_belong(shape):
 
 
 @compiled
-def columns(X, first, to):
-    """Write all columns of the rows from the first on."""
-    for i in range(X.shape[1]):
-        set_entry(to, i, load_column(X, first, i))
+def to_lanes(X, first, x):
+    """Write states to lanes."""
+    gather(X, first, x)
+
+
+@compiled
+def from_lanes(x, first, X):
+    """Write lanes to states."""
+    scatter(x, first, X)
+
+
+@pytest.mark.parametrize('kind', [float, np.float32])
+@pytest.mark.parametrize('shape', [(1,), (WIDTH - 1,), (WIDTH,), (2 * WIDTH + 1,), (3, 5)])
+@pytest.mark.parametrize('count', [1, WIDTH - 1, WIDTH, 2 * WIDTH + 1])
+def test_states_become_lanes_and_lanes_states_and_nothing_else_is_written(count, shape, kind):
+    X = np.random.default_rng(3).normal(size=(count, *shape)).astype(kind)
+    room, rows = np.full((2 + np.prod(shape), WIDTH), 7.0), np.full((count + 2, *shape), 9.0, kind)
+    x = room[1:-1].reshape(*shape, WIDTH)
+    for first in range(count):
+        to_lanes(X, first, x)
+        # The last state fills the lanes that are left.
+        states = X[np.minimum(first + np.arange(WIDTH), count - 1)]
+        assert np.array_equal(x, np.moveaxis(states, 0, -1))
+        rows[:] = 9.0
+        from_lanes(x, first, rows[1:-1])
+        there = slice(first, first + WIDTH)
+        assert np.array_equal(rows[1:-1][there], X[there])
+        rows[1:-1][there] = 9.0
+        assert np.all(rows == 9.0) and np.all(room[[0, -1]] == 7.0)
 
 
 @needs_compiler
-@pytest.mark.parametrize('count', [1, WIDTH - 1, WIDTH, 3 * WIDTH])
-def test_rows_become_lanes_and_the_last_fills_those_that_are_left(count):
-    X, to = np.random.default_rng(3).normal(size=(count, 5)), np.zeros((5, WIDTH))
-    for first in range(count):
-        columns(X, first, to)
-        expected = X[np.minimum(first + np.arange(WIDTH), count - 1)].T
-        assert np.array_equal(to, expected)
+def test_states_with_gaps_between_them_are_refused():
+    x = np.zeros((3, WIDTH))
+    for X in (np.zeros((4, 6))[:, ::2], np.asfortranarray(np.zeros((4, 3)))):
+        with pytest.raises(numba.errors.TypingError):
+            to_lanes(X, 0, x)
+        with pytest.raises(numba.errors.TypingError):
+            from_lanes(x, 0, X)
+
+
+@needs_compiler
+def test_roots_are_taken_lane_by_lane():
+    @compiled
+    def root(x, found):
+        set_entry(found, 0, square_root(entry(x, 0)))
+
+    x, found = np.linspace(-1.0, 9.0, WIDTH)[None], np.zeros((1, WIDTH))
+    root(x, found)
+    with np.errstate(invalid='ignore'):
+        assert np.array_equal(found, np.sqrt(x), equal_nan=True)
+    one = np.zeros(1)
+    root(np.array([2.0]), one)
+    assert one[0] == np.sqrt(2.0)
 
 
 @needs_compiler

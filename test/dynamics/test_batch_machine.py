@@ -1,0 +1,110 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+What outlives a batch: nothing that a later call could feel, but results where the user wants them.
+
+The invariant: whatever was called before, in this thread or in others, and whether it was refused
+or not, a batch returns what the methods of a new workspace return for each of its states, also
+where it writes to arrays that earlier batches have filled, and arguments stay as they are.
+
+"""
+
+from hypothesis import HealthCheck, settings, strategies as st
+from hypothesis.stateful import rule, RuleBasedStateMachine
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros import batch, StateError, Workspace
+from robots import example_urdf, load_quietly, random_tree
+
+ALL_KINDS = ('revolute', 'prismatic', 'continuous', 'universal', 'spherical', 'free', 'planar')
+ROBOTS = (random_tree(1, 13), random_tree(2, 6, kinds=ALL_KINDS),
+          load_quietly(example_urdf('panda.urdf')))
+# What functions take, in letters.
+BATCHES = {'inverse_dynamics': 'qva', 'forward_dynamics': 'qva', 'hybrid_dynamics': 'qvaa',
+           'all_terms': 'qv', 'inverse_dynamics_derivatives': 'qva',
+           'forward_dynamics_derivatives': 'qva', 'torque_regressor': 'qva'}
+PUSHED = tuple(name for name in BATCHES if 'dynamics' in name)
+# Side by side, sums round otherwise; solving for accelerations multiplies that by the condition of
+# M, up to 1e5 with these robots.
+ROUNDING = 1e-13
+CONDITION = 1e5
+
+
+def listed(result):
+    """Return results as a list of arrays."""
+    return [np.array(x) for x in (result if isinstance(result, tuple) else (result,))]
+
+
+class BatchMachine(RuleBasedStateMachine):
+    """Batches and single calls in any order."""
+
+    def __init__(self):
+        super().__init__()
+        self.results = {}
+
+    @rule(k=st.integers(0, len(ROBOTS) - 1), name=st.sampled_from(sorted(BATCHES)),
+          count=st.sampled_from((1, 3, 8, 13, 16)), seed=st.integers(0, 5),
+          pushed=st.sampled_from((0, 1, 2)), mask=st.integers(0, 2 ** 20), masks=st.booleans(),
+          kept=st.booleans(), small=st.booleans(), bad=st.booleans(), threads=st.booleans())
+    def many(self, k, name, count, seed, pushed, mask, masks, kept, small, bad, threads):
+        """Compute many states, one of them bad perhaps."""
+        model, rng = ROBOTS[k], np.random.default_rng(seed)
+        states = [rng.normal(size=(count, model.nq if letter == 'q' else model.nv))
+                  for letter in BATCHES[name]]
+        options = {}
+        if pushed and name in PUSHED:
+            size = (count, 6) if pushed == 2 else 6
+            options['external_wrenches'] = {model.link_names[-1]: rng.normal(size=size)}
+        if name == 'hybrid_dynamics':
+            given = np.array([bool(mask >> j & 1) for j in range(model.nv)])
+            states.append(np.array([np.roll(given, j % 3) for j in range(count)])
+                          if masks else given)
+        if bad:
+            worst = rng.integers(count)
+            states[1][worst, -1] = np.nan
+        key = k, name, count, small
+        if kept and key in self.results:
+            options['out'] = self.results[key]
+        before = [x.copy() for x in states]
+        function = getattr(batch, name)
+        if bad:
+            with pytest.raises(StateError, match=f'state {worst}: '):
+                function(model, *states, **options)
+            return
+        # In chunks of other threads, too, once there are enough states for these.
+        repeated = -(-2 * batch.CHUNK // count) if threads and name == 'inverse_dynamics' else 1
+        found = listed(function(model, *states, **options))
+        assert all(np.array_equal(x, y) for x, y in zip(states, before))
+        self.results[key] = (tuple(x.astype(np.float32) if small else x for x in found)
+                             if len(found) > 1 else found[0].astype('f' if small else 'd'))
+        rounding = ROUNDING * CONDITION + (2.0 ** -23 if small and 'out' in options else 0.0)
+        for j in range(count):
+            one = [x if x.ndim == 1 else x[j] for x in states]
+            push = {link: np.broadcast_to(w, (count, 6))[j]
+                    for link, w in options.get('external_wrenches', {}).items()}
+            expected = listed(getattr(Workspace(model), name)(
+                *one, **({'external_wrenches': push} if push else {})))
+            for x, y in zip(found, expected):
+                assert np.all(np.abs(x[j] - y) <= rounding * max(1.0, np.max(np.abs(y))))
+        if repeated > 1 and 'external_wrenches' not in options:
+            many = function(model, *(np.tile(x, (repeated, 1)) for x in states), threads=2)
+            assert np.array_equal(many, np.tile(function(model, *states), (repeated, 1)))
+
+    @rule(k=st.integers(0, len(ROBOTS) - 1), name=st.sampled_from(sorted(BATCHES)),
+          seed=st.integers(0, 5))
+    def single(self, k, name, seed):
+        """Compute one state, with the workspace that batches of this thread use."""
+        model, rng = ROBOTS[k], np.random.default_rng(seed)
+        arguments = [rng.normal(size=model.nq if letter == 'q' else model.nv)
+                     for letter in BATCHES[name]]
+        if name == 'hybrid_dynamics':
+            arguments.append(np.arange(model.nv) % 2 == 0)
+        found = listed(getattr(rbd_ros, name)(model, *arguments))
+        expected = listed(getattr(Workspace(model), name)(*arguments))
+        assert all(np.array_equal(x, y) for x, y in zip(found, expected))
+
+
+TestBatchMachine = BatchMachine.TestCase
+TestBatchMachine.settings = settings(max_examples=10, stateful_step_count=25, deadline=None,
+                                     suppress_health_check=list(HealthCheck))
