@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import batch, many_states
+from rbd_ros.kernels.lanes import INTERPRETED, WIDTH
 from rbd_ros.model.joints import KINDS
 from robots import example_urdf, load_quietly, random_tree
 
@@ -304,21 +305,50 @@ def test_of_several_states_the_bad_one_is_named(k):
         assert np.allclose(got[j], expected, rtol=ROUNDING, atol=ROUNDING)
 
 
-def test_a_processor_with_short_registers_computes_the_same():
-    code = (
-        'import numpy as np, rbd_ros\n'
-        'from rbd_ros import batch\n'
-        'from rbd_ros.kernels.lanes import WIDTH\n'
-        'assert WIDTH == 2\n'
-        'arm = rbd_ros.load_urdf("urdf/demo_arm.urdf")\n'
-        'Q, V, A = np.random.default_rng(1).normal(size=(3, 7, arm.nv))\n'
-        'Tau = batch.inverse_dynamics(arm, Q, V, A)\n'
-        'for k in range(7):\n'
-        '    one = rbd_ros.inverse_dynamics(arm, Q[k], V[k], A[k])\n'
-        '    assert np.allclose(Tau[k], one, rtol=1e-13, atol=1e-13)\n')
-    compiled = {**os.environ, 'NUMBA_CPU_NAME': 'generic', 'NUMBA_DISABLE_JIT': '0'}
-    subprocess.run([sys.executable, '-W', 'ignore', '-c', code], check=True, cwd=ROOT,
-                   timeout=300, env=compiled)
+ELSEWHERE = """
+import numpy as np, rbd_ros
+from rbd_ros import batch
+from rbd_ros.kernels.lanes import INTERPRETED, WIDTH
+assert WIDTH == {width}
+arm = rbd_ros.load_urdf('urdf/demo_arm.urdf')
+rng = np.random.default_rng(1)
+count = WIDTH + 1
+Q, V, A = rng.normal(size=(3, count, arm.nv))
+given = np.arange(count * arm.nv).reshape(count, arm.nv) // arm.nv % 2 == 0
+push = {{arm.link_names[-1]: rng.normal(size=(count, 6))}}
+for name, states in (
+        ('inverse_dynamics', (Q, V, A)), ('forward_dynamics', (Q, V, A)),
+        ('hybrid_dynamics', (Q, V, A, A, given)), ('all_terms', (Q, V)),
+        ('inverse_dynamics_derivatives', (Q, V, A)), ('torque_regressor', (Q, V, A)),
+        ('forward_dynamics_derivatives', (Q, V, A))):
+    pushed = 'dynamics' in name
+    found = getattr(batch, name)(arm, *states, **({{'external_wrenches': push}} if pushed else {{}}))
+    for k in {0, 1, count - 2, count - 1}:
+        one = getattr(rbd_ros, name)(arm, *(x[k] for x in states), **({{
+            'external_wrenches': {{link: w[k] for link, w in push.items()}}}} if pushed else {{}}))
+        for x, y in zip(*((found, one) if isinstance(one, tuple) else ((found,), (one,)))):
+            # The condition of M is about 1e4.
+            assert np.all(np.abs(x[k] - y) <= 1e-13 * 1e4 ** ('forward' in name
+                          or 'hybrid' in name) * max(1.0, np.max(np.abs(y)))), (name, k)
+small = np.zeros((count, arm.nv), np.float32)
+batch.inverse_dynamics(arm, Q, V, A, out=small)
+assert np.array_equal(small, batch.inverse_dynamics(arm, Q, V, A).astype(np.float32))
+bad = V.copy()
+bad[count - 1, 2] = np.nan
+try:
+    batch.torque_regressor(arm, Q, bad, A)
+except rbd_ros.StateError as error:
+    assert str(error).startswith(f'state {{count - 1}}: ')
+else:
+    raise AssertionError
+"""
+
+
+@pytest.mark.parametrize(('variable', 'value', 'width'), [
+    ('NUMBA_CPU_NAME', 'generic', 2), ('NUMBA_DISABLE_JIT', '1', INTERPRETED)])
+def test_short_registers_and_no_compiler_give_the_same(variable, value, width):
+    subprocess.run([sys.executable, '-W', 'ignore', '-c', ELSEWHERE.format(width=width)],
+                   check=True, cwd=ROOT, timeout=600, env={**os.environ, 'NUMBA_DISABLE_JIT': '0', variable: value})
 
 
 @pytest.mark.parametrize('name', ['inverse_dynamics_derivatives', 'forward_dynamics_derivatives'])
