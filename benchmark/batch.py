@@ -4,7 +4,8 @@
 Count how many states per second `rbd_ros.batch` computes, with one thread and with two.
 
 Pinocchio's parallel calls, where it has them, take the same states with as many threads and write
-to an array that is there already.
+to an array that is there already. That is compared with ours that returns a new one; beside it is
+ours that writes to what an earlier call has returned.
 
 """
 
@@ -56,7 +57,7 @@ def measure(robot, threads, quick):
         words += '_derivatives' if 'derivatives' in function else ''
         ours = partial(getattr(batch, words), model, *(x[:count] for x in inputs),
                        threads=threads)
-        calls = {'rbd_ros': ours}
+        calls = {'rbd_ros': ours, 'rbd_ros, out': partial(ours, out=ours())}
         if function in theirs:
             calls['Pinocchio'] = theirs[function]
             expected = ours()

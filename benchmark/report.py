@@ -191,11 +191,14 @@ def growth(results):
 
 def batch(results):
     """Return the table of throughput."""
+    ours = ('rbd_ros', 'rbd_ros, out')
     return ['## Many states at once', '', 'States per second, thousands; the ratio is of times.',
             '', '![batch](batch.png)', '',
-            *table(('robot, function', 'threads', 'rbd_ros', 'Pinocchio in parallel', 'ratio'),
+            *table(('robot, function', 'threads', 'rbd_ros', 'rbd_ros, `out`',
+                    'Pinocchio in parallel', 'ratio'),
                    [(f'{row["robot"]}, {row["function"]}', row['threads'],
-                     f'{1e-3 * row["per second"]["rbd_ros"]:.0f}',
+                     *(f'{1e-3 * row["per second"][name]:.0f}' if name in row['per second']
+                       else '-' for name in ours),
                      *((f'{1e-3 * row["per second"]["Pinocchio"]:.0f}', spread(row['ratio']))
                        if row['ratio'] else ('-', '-'))) for row in results['rows']])]
 
