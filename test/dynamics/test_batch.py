@@ -229,6 +229,19 @@ def test_wrenches_of_many_states_reach_theirs():
         assert_close([got[k]], [expected])
 
 
+def test_wrenches_of_some_states_are_theirs():
+    model = random_tree(1, 6)
+    first, second = model.link_names[1:3]
+    given = {first: np.random.default_rng(0).normal(size=(9, 6)), second: np.arange(6.0)}
+    pushed = many_states.pushes(model, given, 9)
+    picked_ones = pushed.picked(np.array([7, 2]))
+    for now, k in enumerate((7, 2)):
+        found = picked_ones.of_state(now)
+        assert np.array_equal(found[first], given[first][k])
+        assert np.array_equal(found[second], given[second])
+        assert np.array_equal(picked_ones.of_chunk(now, now + 1)[1], pushed.of_chunk(k, k + 1)[1])
+
+
 def test_wrenches_that_do_not_fit_are_refused():
     model = random_tree(1, 4)
     Q, V, A = np.zeros((3, 9, model.nv))
@@ -269,25 +282,25 @@ def test_every_state_can_have_accelerations_of_its_own_prescribed(kind):
 
 def test_states_that_fail_only_side_by_side_are_computed_alone(monkeypatch):
     model = random_tree(1, 4)
-    states = some_states(model, 'inverse_dynamics', 43)
+    states = some_states(model, 'inverse_dynamics', batch.CHUNK + 43)
     expected = batch.inverse_dynamics(model, *states)
     kernel, seen = batch.inverse_dynamics_states, []
 
     def unlucky(*arguments):
-        # The second WIDTH states of what is left fail.
+        # In the last chunk, the second WIDTH states of what is left fail.
         count, Tau = len(arguments[2]), arguments[-1]
         seen.append(count)
-        if count > many_states.WIDTH:
-            kernel(*arguments[:2], *(x[:many_states.WIDTH] for x in arguments[2:5]),
-                   *arguments[5:-1], Tau[:many_states.WIDTH])
-            return many_states.WIDTH
+        if WIDTH < count < batch.CHUNK:
+            kernel(*arguments[:2], *(x[:WIDTH] for x in arguments[2:5]), *arguments[5:-1],
+                   Tau[:WIDTH])
+            return WIDTH
         return kernel(*arguments)
 
     monkeypatch.setattr(batch, 'inverse_dynamics_states', unlucky)
-    for out in (None, np.zeros((43, model.nv), np.float32)):
+    for out in (None, np.zeros(expected.shape, np.float32)):
         seen.clear()
-        got = batch.inverse_dynamics(model, *states, out=out)
-        assert len(seen) > 1
+        got = batch.inverse_dynamics(model, *states, out=out, threads=1)
+        assert batch.CHUNK in seen and 43 - 2 * WIDTH in seen
         assert_close([got], [expected], AGREEMENT if out is None else SINGLE)
 
 
