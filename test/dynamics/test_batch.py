@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import batch, many_states
-from rbd_ros.kernels.lanes import INTERPRETED
+from rbd_ros.kernels.lanes import INTERPRETED, WIDTH
 from rbd_ros.model.joints import KINDS
 from robots import example_urdf, load_quietly, random_tree
 
