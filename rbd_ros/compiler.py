@@ -4,8 +4,8 @@
 Whether the kernels can be compiled: the one place that looks for numba.
 
 Without numba, with one that is too old, or with ``NUMBA_DISABLE_JIT=1`` in the environment, the
-kernels are interpreted, from the same source: results are the same up to rounding, a thousand
-times later.
+kernels are interpreted, from the same source: results are the same up to rounding, and
+come more than a thousand times later.
 
 """
 
@@ -33,7 +33,7 @@ def _obstacle() -> str:
 OBSTACLE = _obstacle()
 COMPILES = not OBSTACLE and not sys.modules['numba'].config.DISABLE_JIT
 _unsaid = [
-    f'{OBSTACLE}: dynamics are interpreted, right but a thousand times slower. '
+    f'{OBSTACLE}: dynamics are interpreted, right but more than a thousand times slower. '
     f'Install it in a virtual environment: pip install "{REQUIREMENT}"'] if OBSTACLE else []
 
 

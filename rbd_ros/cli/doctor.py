@@ -116,8 +116,8 @@ def _version(name: str) -> str:
 def _compiler() -> Iterator[Finding]:
     """Look for numba, without which the library is slow."""
     if OBSTACLE:
-        yield Finding('numba', f'{OBSTACLE}: dynamics are right, but a thousand times slower: '
-                      f'pip install "{REQUIREMENT}"', DOUBTFUL)
+        yield Finding('numba', f'{OBSTACLE}: dynamics are right, but more than a thousand '
+                      f'times slower: pip install "{REQUIREMENT}"', DOUBTFUL)
     else:
         yield from (Finding(name, _version(name)) for name in ('numba', 'llvmlite'))
 
