@@ -28,8 +28,11 @@ OLDEST = {10: ('0.58', '1.26', '1.11'), 11: ('0.58', '1.26', '1.11'), 12: ('0.59
 # What needs no ROS and no browser, and says nothing about the files of the repository
 TESTS = ('test', '--ignore=test/ros', '--ignore=test/docs', '--ignore=test/view',
          '--ignore=test/cli/test_doctor.py')
-# What takes longest: the same tests without numba; and what concerns no kernel
-SLOW = ('--ignore=test/kernels/test_interpreted.py', '--ignore=test/cli')
+# What other packages are most likely to break: kernels, and what LAPACK is asked for
+QUICK = ('test/dynamics/test_identities.py', 'test/dynamics/test_closed_forms.py',
+         'test/dynamics/test_derivatives.py', 'test/identification/test_payload.py',
+         'test/identification/test_physical_consistency.py', 'test/kernels/test_lanes.py',
+         'test/kernels/test_sines.py')
 
 
 class Place(NamedTuple):
@@ -97,7 +100,7 @@ def install(place: Place, folder: Path, log: Path) -> bool:
                 or run([*pip, '--only-binary', ':all:', '--upgrade', *wanted], log))
 
 
-def try_out(place: Place, options: list[str]) -> Row:
+def try_out(place: Place, tests: tuple[str, ...]) -> Row:
     """Run the tests in a place."""
     name = f'3.{place.minor}-{place.age}'
     folder, log, start = FOLDER / name, FOLDER / f'{name}.log', monotonic()
@@ -111,8 +114,8 @@ def try_out(place: Place, options: list[str]) -> Row:
     asked = f'import importlib.metadata as m; print(*map(m.version, {PACKAGES}))'
     versions = subprocess.run([python, '-c', asked], check=True, capture_output=True,
                               text=True).stdout.split()
-    code = run([python, '-m', 'pytest', '-q', '-p', 'no:cacheprovider',
-                f'--basetemp={FOLDER / "tmp"}', *options], log)
+    code = run([python, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', '-n', '2', '--dist',
+                'loadfile', f'--basetemp={FOLDER / "tmp"}', *tests], log)
     lines = log.read_text(encoding='utf-8').splitlines()
     if code:
         print(*(line for line in lines if line.startswith(('FAILED', 'ERROR test', 'E  '))),
@@ -127,11 +130,10 @@ def main() -> None:
     """Try all places, print a table, and fail if one of them did."""
     parser = argparse.ArgumentParser(description=__doc__.strip().split('\n')[0])
     parser.add_argument('which', nargs='?', choices=('all', 'ends', 'oldest'), default='all')
-    parser.add_argument('--quick', action='store_true', help='leave out the slowest tests')
+    parser.add_argument('--quick', action='store_true', help='only what is most likely to break')
     given = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
-    rows = [try_out(place, [*TESTS, *(SLOW if given.quick else ())])
-            for place in places(given.which)]
+    rows = [try_out(place, QUICK if given.quick else TESTS) for place in places(given.which)]
     form = '{:7s} {:7s} {:8s} {:8s} {:8s} {:>6s}  {}'
     print(form.format('Python', '', *PACKAGES, 's', 'tests'))
     for row in rows:

@@ -8,6 +8,7 @@ from time import monotonic
 
 from harness import PATIENCE
 import pytest
+from rbd_msgs.srv import SetMode
 from rbd_ros.ros.compat import hand_over
 from rbd_ros.ros.dynamics_node import DynamicsNode
 from rbd_ros.ros.mujoco_robot import RobotInMujoco
@@ -16,8 +17,10 @@ from rbd_ros.ros.torque_controller import TorqueController
 from rbd_ros.ros.viewer import ViewerNode
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 from rosidl_parser.definition import (
     AbstractGenericString, AbstractNestedType, BasicType, NamespacedType)
+from std_srvs.srv import SetBool, Trigger
 
 pytestmark = pytest.mark.usefixtures('domain')
 
@@ -109,6 +112,22 @@ def test_every_service_answers_requests_that_mean_nothing(together):
         for count in COUNTS:
             request = odd(kind.Request, count)
             assert isinstance(together.call(name, kind, request), kind.Response)
+
+
+@pytest.mark.parametrize('node, service, kind', [
+    (TorqueController, 'set_mode', SetMode), (DynamicsNode, 'enable_commands', SetBool),
+    (DynamicsNode, 'calibrate_contact', Trigger)])
+def test_a_service_that_fails_answers_with_the_reason(node, service, kind, monkeypatch):
+    monkeypatch.setattr(node, f'_{service}', lambda *_: 1 / 0)
+    # Configured later than it is made
+    both = Together(node(parameter_overrides=[Parameter('autostart', value=False)]))
+    both.node.trigger_configure()
+    try:
+        got = both.call(f'/{both.node.get_name()}/{service}', kind, kind.Request())
+        assert not got.success
+        assert got.message == 'division by zero'
+    finally:
+        both.close()
 
 
 def test_what_a_worker_hands_to_an_executor_that_has_ended_is_dropped():
