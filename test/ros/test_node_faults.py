@@ -26,7 +26,7 @@ ARM = example_urdf('ur10_robot.urdf').read_text()
 OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
 STALE, ERROR = DiagnosticStatus.STALE, DiagnosticStatus.ERROR
 
-pytestmark = pytest.mark.usefixtures('domain')
+pytestmark = [pytest.mark.usefixtures('domain'), pytest.mark.alone]
 
 
 # -- Publishers. ---------------------------------------------------------------------------------

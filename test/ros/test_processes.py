@@ -20,6 +20,9 @@ from robots import example_urdf, load_quietly, random_state, relative_error
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
+# Nodes in real time
+pytestmark = pytest.mark.alone
+
 # s: a node may have to compile its kernels first
 START_UP = 120.0
 

@@ -19,6 +19,9 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from test_processes import spin_until, START_UP
 
+# Nodes in real time
+pytestmark = pytest.mark.alone
+
 ARM = example_urdf('ur10_robot.urdf')
 # A robot in a process of its own, which says on a pipe that it is there.
 SOURCE = """
