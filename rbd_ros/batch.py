@@ -17,7 +17,7 @@ or of the same shapes, and of float64 or float32. After an error their content i
 """
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,9 +37,6 @@ from rbd_ros.workspace.results import Derivatives, DynamicsTerms, term_layout
 __all__ = ['all_terms', 'CHUNK', 'forward_dynamics', 'forward_dynamics_derivatives',
            'hybrid_dynamics', 'inverse_dynamics', 'inverse_dynamics_derivatives',
            'torque_regressor']
-
-# Moment and force by the names of links, (6,) or (states, 6).
-StatesWrenches: TypeAlias = Wrenches
 
 
 def fold_square(G: np.ndarray, X: np.ndarray) -> np.ndarray:
@@ -76,7 +73,7 @@ DERIVATIVES = Quantity(lambda n: [(n, 3 * n)], cut_derivatives, lambda G, blocks
 
 
 def inverse_dynamics(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, A: npt.ArrayLike, *,
-                     external_wrenches: StatesWrenches | None = None,
+                     external_wrenches: Wrenches | None = None,
                      out: np.ndarray | None = None, threads: int | None = None,
                      progress: Progress | None = None) -> np.ndarray:
     """
@@ -101,7 +98,7 @@ def inverse_dynamics(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, A: npt.Ar
     Raises
     ------
     StateError
-        If an array has the wrong shape, or a state has a non-finite entry.
+        If an array, such as ``out``, has the wrong shape, or a state a non-finite entry.
 
     """
     states = _rows(model, Q, V=V, A=A)
@@ -121,7 +118,7 @@ def _of_torques(model: Model, states: dict[str, np.ndarray], pushed: Pushes) -> 
 
 
 def forward_dynamics(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, Tau: npt.ArrayLike, *,
-                     external_wrenches: StatesWrenches | None = None,
+                     external_wrenches: Wrenches | None = None,
                      out: np.ndarray | None = None, threads: int | None = None,
                      progress: Progress | None = None) -> np.ndarray:
     """
@@ -146,7 +143,7 @@ def forward_dynamics(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, Tau: npt.
     Raises
     ------
     StateError
-        If an array has the wrong shape, or a state has a non-finite entry.
+        If an array, such as ``out``, has the wrong shape, or a state a non-finite entry.
     SingularError
         If a joint moves no inertia.
 
@@ -171,7 +168,7 @@ def forward_dynamics(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, Tau: npt.
 
 def hybrid_dynamics(
         model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, A: npt.ArrayLike, Tau: npt.ArrayLike,
-        prescribed: npt.ArrayLike, *, external_wrenches: StatesWrenches | None = None,
+        prescribed: npt.ArrayLike, *, external_wrenches: Wrenches | None = None,
         out: tuple[np.ndarray, np.ndarray] | None = None, threads: int | None = None,
         progress: Progress | None = None) -> tuple[np.ndarray, np.ndarray]:
     """
@@ -200,7 +197,7 @@ def hybrid_dynamics(
     Raises
     ------
     StateError
-        If an array has the wrong shape, or a state has a non-finite entry.
+        If an array, such as ``out``, has the wrong shape, or a state a non-finite entry.
     SingularError
         If a joint whose torque is given moves no inertia.
 
@@ -309,7 +306,7 @@ def all_terms(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, *,
     Raises
     ------
     StateError
-        If an array has the wrong shape, or a state has a non-finite entry.
+        If an array, such as ``out``, has the wrong shape, or a state a non-finite entry.
 
     """
     return DynamicsTerms(*solve(_of_terms(model, _rows(model, Q, V=V)), out, threads, progress))
@@ -328,7 +325,7 @@ def _of_terms(model: Model, states: dict[str, np.ndarray]) -> Problem:
 
 def inverse_dynamics_derivatives(
         model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, A: npt.ArrayLike, *,
-        external_wrenches: StatesWrenches | None = None, out: Derivatives | None = None,
+        external_wrenches: Wrenches | None = None, out: Derivatives | None = None,
         threads: int | None = None, progress: Progress | None = None) -> Derivatives:
     """
     Return the derivatives of the torques of many states.
@@ -352,7 +349,7 @@ def inverse_dynamics_derivatives(
     Raises
     ------
     StateError
-        If an array has the wrong shape, or a state has a non-finite entry.
+        If an array, such as ``out``, has the wrong shape, or a state a non-finite entry.
 
     """
     states = _rows(model, Q, V=V, A=A)
@@ -371,7 +368,7 @@ def inverse_dynamics_derivatives(
 
 def forward_dynamics_derivatives(
         model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, Tau: npt.ArrayLike, *,
-        external_wrenches: StatesWrenches | None = None, out: Derivatives | None = None,
+        external_wrenches: Wrenches | None = None, out: Derivatives | None = None,
         threads: int | None = None, progress: Progress | None = None) -> Derivatives:
     """
     Return the derivatives of the accelerations of many states.
@@ -395,7 +392,7 @@ def forward_dynamics_derivatives(
     Raises
     ------
     StateError
-        If an array has the wrong shape, or a state has a non-finite entry.
+        If an array, such as ``out``, has the wrong shape, or a state a non-finite entry.
     SingularError
         If a joint moves no inertia.
 
@@ -449,7 +446,7 @@ def torque_regressor(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, A: npt.Ar
     Raises
     ------
     StateError
-        If an array has the wrong shape, or a state has a non-finite entry.
+        If an array, such as ``out``, has the wrong shape, or a state a non-finite entry.
 
     """
     states, links = _rows(model, Q, V=V, A=A), moving_links(model)
