@@ -29,7 +29,8 @@ def locked(path, how):
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
     """Let tests that are marked `alone` run while no other test does."""
-    if 'PYTEST_XDIST_WORKER' not in os.environ:
+    # Other programs of tests inherit the environment of a worker, but are none.
+    if not hasattr(item.config, 'workerinput'):
         return (yield)
     how = fcntl.LOCK_EX if item.get_closest_marker('alone') else fcntl.LOCK_SH
     # Who waits to be alone holds the gate, so that nobody else enters first.
