@@ -10,7 +10,6 @@ come more than a thousand times later.
 """
 
 from contextlib import suppress
-from multiprocessing import parent_process
 import sys
 
 OLDEST = 0, 58
@@ -45,8 +44,9 @@ def warning() -> str:
     everyone if there is nothing to say.
 
     """
-    if parent_process() is not None:
-        return ''
-    with suppress(IndexError):
-        return _unsaid.pop()
+    if _unsaid:
+        from multiprocessing import parent_process
+        if parent_process() is None:
+            with suppress(IndexError):
+                return _unsaid.pop()
     return ''
