@@ -104,34 +104,56 @@ def factorize(robot, L, L_lanes, some_given):
 
 
 @helper
-def solve_from_leaves(robot, L, X, some_given):
-    """Replace B by X of L^T X = B. Rows of L of velocities that are given must be zero."""
+def solve_row(robot, L, X, i, path, length, upper):
+    """
+    Subtract multiples of rows of X from row i, and divide by the entry of L on the diagonal.
+
+    The rows are those in ``path``; their factors are in column i of L if ``upper``, else in row i.
+
+    """
+    inverse = element(L, i, i)
+    if side_by_side(robot):
+        for c in range(X.shape[1]):
+            x = element(X, i, c)
+            for e in range(length):
+                k = path[e]
+                factor = element(L, k, i) if upper else element(L, i, k)
+                x = x - factor * element(X, k, c)
+            set_element(X, i, c, inverse * x)
+        return
+    for c in range(0, X.shape[1], TOGETHER):
+        x0, x1, x2 = element(X, i, c), element(X, i, c + 1), element(X, i, c + 2)
+        x3, x4 = element(X, i, c + 3), element(X, i, c + 4)
+        for e in range(length):
+            k = path[e]
+            factor = element(L, k, i) if upper else element(L, i, k)
+            x0 = x0 - factor * element(X, k, c)
+            x1 = x1 - factor * element(X, k, c + 1)
+            x2 = x2 - factor * element(X, k, c + 2)
+            x3 = x3 - factor * element(X, k, c + 3)
+            x4 = x4 - factor * element(X, k, c + 4)
+        set_element(X, i, c, inverse * x0)
+        set_element(X, i, c + 1, inverse * x1)
+        set_element(X, i, c + 2, inverse * x2)
+        set_element(X, i, c + 3, inverse * x3)
+        set_element(X, i, c + 4, inverse * x4)
+
+
+@helper
+def solve_from_leaves(robot, L, X, some_given, path):
+    """
+    Replace B by X of L^T X = B; ``path`` has room for one whole number per velocity.
+
+    Rows of L of velocities that are given must be zero.
+
+    """
     for i in range(len(L) - 1, -1, -1):
         if some_given and is_given(robot, i):
             continue
-        last, inverse = last_carried(robot, i), element(L, i, i)
-        if side_by_side(robot):
-            for c in range(X.shape[1]):
-                x = element(X, i, c)
-                for k in range(i + 1, last + 1):
-                    x = x - element(L, k, i) * element(X, k, c)
-                set_element(X, i, c, inverse * x)
-            continue
-        for c in range(0, X.shape[1], TOGETHER):
-            x0, x1, x2 = element(X, i, c), element(X, i, c + 1), element(X, i, c + 2)
-            x3, x4 = element(X, i, c + 3), element(X, i, c + 4)
-            for k in range(i + 1, last + 1):
-                factor = element(L, k, i)
-                x0 = x0 - factor * element(X, k, c)
-                x1 = x1 - factor * element(X, k, c + 1)
-                x2 = x2 - factor * element(X, k, c + 2)
-                x3 = x3 - factor * element(X, k, c + 3)
-                x4 = x4 - factor * element(X, k, c + 4)
-            set_element(X, i, c, inverse * x0)
-            set_element(X, i, c + 1, inverse * x1)
-            set_element(X, i, c + 2, inverse * x2)
-            set_element(X, i, c + 3, inverse * x3)
-            set_element(X, i, c + 4, inverse * x4)
+        length = last_carried(robot, i) - i
+        for e in range(length):
+            path[e] = i + 1 + e
+        solve_row(robot, L, X, i, path, length, True)
 
 
 @helper
@@ -140,31 +162,9 @@ def solve_from_root(robot, L, X, some_given, path):
     for i in range(len(L)):
         if some_given and is_given(robot, i):
             continue
-        inverse, length, k = element(L, i, i), 0, carrier(robot, i)
+        length, k = 0, carrier(robot, i)
         while k >= 0:
             path[length] = k
             length += 1
             k = carrier(robot, k)
-        if side_by_side(robot):
-            for c in range(X.shape[1]):
-                x = element(X, i, c)
-                for e in range(length):
-                    x = x - element(L, i, path[e]) * element(X, path[e], c)
-                set_element(X, i, c, inverse * x)
-            continue
-        for c in range(0, X.shape[1], TOGETHER):
-            x0, x1, x2 = element(X, i, c), element(X, i, c + 1), element(X, i, c + 2)
-            x3, x4 = element(X, i, c + 3), element(X, i, c + 4)
-            for e in range(length):
-                k = path[e]
-                factor = element(L, i, k)
-                x0 = x0 - factor * element(X, k, c)
-                x1 = x1 - factor * element(X, k, c + 1)
-                x2 = x2 - factor * element(X, k, c + 2)
-                x3 = x3 - factor * element(X, k, c + 3)
-                x4 = x4 - factor * element(X, k, c + 4)
-            set_element(X, i, c, inverse * x0)
-            set_element(X, i, c + 1, inverse * x1)
-            set_element(X, i, c + 2, inverse * x2)
-            set_element(X, i, c + 3, inverse * x3)
-            set_element(X, i, c + 4, inverse * x4)
+        solve_row(robot, L, X, i, path, length, False)

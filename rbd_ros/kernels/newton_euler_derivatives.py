@@ -170,7 +170,7 @@ def solve_for_unknowns(robot, derivatives, L, L_lanes, path, X, X_lanes):
                     set_element(L, j, i, 0.0)
                     set_element(X, i, by_a + j, -element(derivatives, i, by_a + j))
     factorize(robot, L, L_lanes, some_given)
-    solve_from_leaves(robot, L, X_lanes, some_given)
+    solve_from_leaves(robot, L, X_lanes, some_given, path)
     solve_from_root(robot, L, X_lanes, some_given, path)
     if some_given:
         for i in range(nv):
