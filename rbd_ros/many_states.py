@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from rbd_ros.errors import RbdError, StateError
-from rbd_ros.kernels.lanes import WIDTH
+from rbd_ros.kernels.lanes import WIDTH, zeros_for_lanes
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, inverse
 from rbd_ros.validation import shown, whole_number, Wrenches, wrenches_of_states
@@ -30,8 +30,6 @@ CHUNK = 1024
 # Numbers of results that are computed at once where the kernels do not write them in place: they
 # are still in the processor's cache when they are copied.
 PIECE = 2 ** 16
-# Bytes that the processor reads and writes at once.
-LINE = 64
 # Process, number and pool of the threads that are kept.
 _pool: tuple[int, int, ThreadPoolExecutor] | None = None
 
@@ -54,11 +52,8 @@ class Room:
     shape: tuple[int, ...]
 
     def __call__(self, workspace: Workspace) -> np.ndarray:
-        """Make it; no register is read from two lines of memory, which takes twice the time."""
-        size = 8 * int(np.prod(self.shape))
-        memory = np.zeros(size + LINE, np.uint8)
-        start = -memory.ctypes.data % LINE
-        return memory[start:start + size].view(float).reshape(self.shape)
+        """Make it."""
+        return zeros_for_lanes(self.shape)
 
 
 def table_of_lanes(workspace: Workspace) -> tuple[np.ndarray, ...]:

@@ -12,28 +12,23 @@ states, both are the same arrays of lanes, and columns are computed one by one.
 
 """
 
-import numpy as np
 from rbd_ros.kernels.bodies import (constant, count, load_integer, number, parent, place,
                                     PRESCRIBED, SCRATCH, store_integer)
 from rbd_ros.kernels.compiled import helper
-from rbd_ros.kernels.lanes import element, set_element, side_by_side, square_root, WIDTH
+from rbd_ros.kernels.lanes import (element, set_element, side_by_side, square_root, WIDTH,
+                                   zeros_for_lanes)
 
 # Columns of `robot`, in the place of those of other kernels that are no longer needed.
 CARRIER_, LAST_ = SCRATCH, SCRATCH + 1
 # So many lanes of a row of X are in registers at a time.
 TOGETHER = 5
-# Bytes that a cache fetches at a time: lanes that lie in two such pieces take twice as long.
-CACHE_LINE = 64
 
 
 def lanes_of_columns(rows, columns, together=1):
     """Return a matrix of zeros, with columns to spare in its last lanes, and its lanes."""
     lanes = -(-columns // (WIDTH * together)) * together
-    size = rows * lanes * WIDTH
-    room = np.zeros(size + CACHE_LINE // 8)
-    first = -room.ctypes.data % CACHE_LINE // 8
-    matrix = room[first:first + size].reshape(rows, lanes * WIDTH)
-    return matrix, matrix.reshape(rows, lanes, WIDTH)
+    both = zeros_for_lanes((rows, lanes, WIDTH))
+    return both.reshape(rows, lanes * WIDTH), both
 
 
 @helper
