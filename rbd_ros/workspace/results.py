@@ -146,13 +146,16 @@ class Layout(NamedTuple):
     ----------
     shape : tuple of int
         Its shape.
+    places : tuple
+        The indices of its parts, in the order of their names.
     cut : callable
-        Returns the parts of an array, in the order of their names. `tuple.__new__` gives them
-        these in half of the time that the class of the named tuple takes.
+        Returns the parts of an array. `tuple.__new__` gives them their names in half of the time
+        that the class of the named tuple takes.
 
     """
 
     shape: tuple[int, int]
+    places: tuple[tuple[slice | int, ...], ...]
     cut: Callable[[np.ndarray], tuple[np.ndarray, ...]]
 
 
@@ -160,13 +163,13 @@ class Layout(NamedTuple):
 def term_layout(nv: int) -> Layout:
     """Return how `composite_bodies` writes the `DynamicsTerms` of nv velocities."""
     width = slice(nv)
-    return Layout((2 * nv + 6, max(nv, 3)), itemgetter(
-        (slice(nv), width), (slice(nv, 2 * nv), width), (2 * nv, width), (2 * nv + 1, width),
-        (slice(2 * nv + 2, 2 * nv + 5), width), (2 * nv + 5, slice(3))))
+    places = ((slice(nv), width), (slice(nv, 2 * nv), width), (2 * nv, width),
+              (2 * nv + 1, width), (slice(2 * nv + 2, 2 * nv + 5), width), (2 * nv + 5, slice(3)))
+    return Layout((2 * nv + 6, max(nv, 3)), places, itemgetter(*places))
 
 
 @lru_cache
 def derivative_layout(nv: int) -> Layout:
     """Return how kernels write `Derivatives` of nv velocities, side by side."""
-    return Layout((nv, 3 * nv), itemgetter(*(
-        (slice(None), slice(k * nv, (k + 1) * nv)) for k in range(3))))
+    places = tuple((slice(None), slice(k * nv, (k + 1) * nv)) for k in range(3))
+    return Layout((nv, 3 * nv), places, itemgetter(*places))

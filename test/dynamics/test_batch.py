@@ -14,7 +14,8 @@ import weakref
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros import batch, many_states
+from rbd_ros import batch
+from rbd_ros.batch import dynamics, wrenches as wrenches_of_batches
 from rbd_ros.kernels.lanes import INTERPRETED, WIDTH
 from rbd_ros.model.joints import KINDS
 from robots import example_urdf, load_quietly, random_tree
@@ -233,7 +234,7 @@ def test_wrenches_of_some_states_are_theirs():
     model = random_tree(1, 6)
     first, second = model.link_names[1:3]
     given = {first: np.random.default_rng(0).normal(size=(9, 6)), second: np.arange(6.0)}
-    pushed = many_states.pushes(model, given, 9)
+    pushed = wrenches_of_batches.pushes(model, given, 9)
     picked_ones = pushed.picked(np.array([7, 2]))
     for now, k in enumerate((7, 2)):
         found = picked_ones.of_state(now)
@@ -284,19 +285,19 @@ def test_states_that_fail_only_side_by_side_are_computed_alone(monkeypatch):
     model = random_tree(1, 4)
     states = some_states(model, 'inverse_dynamics', batch.CHUNK + 43)
     expected = batch.inverse_dynamics(model, *states)
-    kernel, seen = batch.inverse_dynamics_states, []
+    task, seen = dynamics.INVERSE_DYNAMICS, []
 
     def unlucky(*arguments):
         # In the last chunk, the second WIDTH states of what is left fail.
         count, Tau = len(arguments[2]), arguments[-1]
         seen.append(count)
         if WIDTH < count < batch.CHUNK:
-            kernel(*arguments[:2], *(x[:WIDTH] for x in arguments[2:5]), *arguments[5:-1],
-                   Tau[:WIDTH])
+            task.kernel(*arguments[:2], *(x[:WIDTH] for x in arguments[2:5]), *arguments[5:-1],
+                        Tau[:WIDTH])
             return WIDTH
-        return kernel(*arguments)
+        return task.kernel(*arguments)
 
-    monkeypatch.setattr(batch, 'inverse_dynamics_states', unlucky)
+    monkeypatch.setattr(dynamics, 'INVERSE_DYNAMICS', task._replace(kernel=unlucky))
     for out in (None, np.zeros(expected.shape, np.float32)):
         seen.clear()
         got = batch.inverse_dynamics(model, *states, out=out, threads=1)

@@ -1,0 +1,17 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+# Written by `make stubs` from __init__.py, for checkers of types.
+
+from rbd_ros.batch.derivatives import (
+    forward_dynamics_derivatives as forward_dynamics_derivatives,
+    inverse_dynamics_derivatives as inverse_dynamics_derivatives,
+)
+from rbd_ros.batch.dynamics import (
+    all_terms as all_terms,
+    forward_dynamics as forward_dynamics,
+    gravity_torques as gravity_torques,
+    hybrid_dynamics as hybrid_dynamics,
+    inverse_dynamics as inverse_dynamics,
+)
+from rbd_ros.batch.regressors import torque_regressor as torque_regressor
+from rbd_ros.batch.threads import CHUNK as CHUNK

@@ -1,0 +1,61 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Dynamics of many states where joints mimic others, which closes loops."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from rbd_ros.batch.rooms import Room
+from rbd_ros.batch.tasks import Problem
+from rbd_ros.batch.threads import compute, Progress
+from rbd_ros.kernels.batch import dense_hybrid_dynamics_states
+from rbd_ros.workspace import workspace_of
+
+
+def solve_dense(problem: Problem, bias: Problem, terms: Problem,
+                given: tuple[np.ndarray, np.ndarray, np.ndarray], arrays: Sequence[np.ndarray],
+                threads: int | None, progress: Progress | None) -> None:
+    """
+    Solve the equations of motion as they stand [K (33)].
+
+    Parameters
+    ----------
+    problem : Problem
+        Forward or hybrid dynamics, for the states that cannot be solved.
+    bias, terms : Problem
+        Inverse dynamics without accelerations, and all terms, of the same states.
+    given : tuple of ndarray
+        Accelerations and torques of the states, and which of the accelerations are given.
+    arrays : sequence of ndarray
+        Where accelerations, or accelerations and torques, are written to.
+    threads, progress
+        See `rbd_ros.batch`.
+
+    """
+    model, (a, tau, prescribed) = problem.model, given
+    step = min(bias.states_in_piece(), terms.states_in_piece())
+
+    def work(start: int, stop: int) -> None:
+        workspace = workspace_of(model)
+        for first in range(start, max(stop, start + 1), step):
+            last = min(first + step, stop)
+            b, M = bias.piece(first, last)[0], np.ascontiguousarray(terms.piece(first, last)[0])
+            found, k = np.empty((2, last - first, model.nv)), 0
+            while True:
+                bad = workspace._call(
+                    dense_hybrid_dynamics_states, M[k:], b[k:], a[first + k:last],
+                    tau[first + k:last], prescribed,
+                    workspace._kept(Room('factor', (model.nv, model.nv))), *found[:, k:])
+                if bad < 0:
+                    break
+                k += bad
+                values = problem.alone(workspace, first + k)
+                for x, value in zip(found, values):
+                    x[k] = value
+                k += 1
+                if k == len(b):
+                    break
+            for array, x in zip(arrays, found):
+                array[first:last] = x
+
+    compute(len(a), work, threads, progress)

@@ -1,0 +1,142 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Where the results of many states go: new arrays, or those of the user."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from rbd_ros.errors import StateError
+from rbd_ros.model.model import Model
+from rbd_ros.validation import shown
+
+
+class Quantity(NamedTuple):
+    """
+    What a kernel writes for each state.
+
+    Attributes
+    ----------
+    shapes : callable
+        Given the robot and the number of velocities, its own or those of its tree, returns the
+        shapes of the arrays that the kernel writes.
+    cut : callable
+        Given these arrays, for many states, returns the results as views of them.
+    fold : callable
+        Given G of the mimicking joints and these arrays, by the coordinates of the tree, returns
+        the results by those of the model.
+
+    """
+
+    shapes: Callable[[Model, int], Sequence[tuple[int, ...]]]
+    cut: Callable[..., Sequence[np.ndarray]]
+    fold: Callable[..., Sequence[np.ndarray]]
+
+
+def as_written(*arrays: np.ndarray) -> Sequence[np.ndarray]:
+    """Return the arrays that a kernel writes where these are the results."""
+    return arrays
+
+
+class Results(NamedTuple):
+    """
+    Where results go.
+
+    Attributes
+    ----------
+    arrays : sequence of ndarray
+        What the user gets.
+    raw : sequence of ndarray or None
+        Arrays for the kernel to write to, of which these are views; None: they are copied.
+
+    """
+
+    arrays: Sequence[np.ndarray]
+    raw: Sequence[np.ndarray] | None
+
+
+def results_of(model: Model, quantity: Quantity, states: Mapping[str, np.ndarray], count: int,
+               out: object) -> Results:
+    """
+    Return new arrays for results, or check those of the user.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    quantity : Quantity
+        What the kernel writes.
+    states : mapping of str to ndarray
+        Arrays of the user that are read, by their names.
+    count : int
+        How many states there are.
+    out : ndarray or tuple of ndarray, or None
+        The arrays; None: new ones.
+
+    Raises
+    ------
+    StateError
+        If they have another number, type or shape, cannot be written, or share memory with each
+        other or with the states.
+
+    """
+    shapes = quantity.shapes(model, model.nv)
+    if out is None:
+        raw = [np.empty((count, *shape)) for shape in shapes]
+        return Results(quantity.cut(*raw), raw if model.folding is None else None)
+    wanted = [part.shape for part in quantity.cut(*(np.empty((0, *shape)) for shape in shapes))]
+    arrays: list[Any] = list(out) if isinstance(out, tuple) else [out]
+    if len(arrays) != len(wanted):
+        raise StateError(f'out must be {_what_is_returned(wanted)}, got {shown(out)}')
+    for k, (array, shape) in enumerate(zip(arrays, wanted)):
+        label, shape = f'out[{k}]' if len(arrays) > 1 else 'out', (count, *shape[1:])
+        if not isinstance(array, np.ndarray) or array.dtype.char not in 'df':
+            raise StateError(f'{label} must be an array of float64 or float32, got {shown(array)}')
+        if array.shape != shape:
+            raise StateError(f'{label} has the shape {array.shape}; it must be {shape}')
+        if not array.flags.writeable:
+            raise StateError(f'{label} cannot be written to')
+    whole = None if model.folding else _raw_of(arrays, count, quantity, shapes)
+    _check_apart(arrays if whole is None else whole, states)
+    return Results(arrays, whole)
+
+
+def ready_made(out: object, shape: tuple[int, ...], quantity: Quantity,
+               states: Sequence[object]) -> Sequence[np.ndarray] | None:
+    """Return an array of the user as kernels take it; None: that needs a closer look."""
+    if (type(out) is np.ndarray and quantity.cut is as_written and out.shape == shape
+            and all(apart(out, x) for x in states)):
+        return (out,)
+    return None
+
+
+def apart(array: np.ndarray, other: Any) -> bool:
+    """Return whether two arrays share no memory."""
+    # Those that have memory of their own are quickly told apart.
+    if array is not other and array.base is None and other.base is None:
+        return True
+    return not np.shares_memory(array, other)
+
+
+def _what_is_returned(wanted: Sequence[tuple[int, ...]]) -> str:
+    return 'one array' if len(wanted) == 1 else f'{len(wanted)} arrays, as they are returned'
+
+
+def _check_apart(arrays: Sequence[np.ndarray], states: Mapping[str, np.ndarray]) -> None:
+    """Raise if arrays for results share memory with each other or with the states."""
+    for k, array in enumerate(arrays):
+        for label, other in (*states.items(), *((f'out[{j}]', arrays[j]) for j in range(k))):
+            if not apart(array, other):
+                raise StateError(f'out shares memory with {label}; results need their own')
+
+
+def _raw_of(arrays: list[np.ndarray], count: int, quantity: Quantity,
+            shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray] | None:
+    """Return what a kernel can write to so that it stands in the arrays, if there is that."""
+    raw: list[Any] = arrays if len(arrays) == len(shapes) else [arrays[0].base]
+    if any(not isinstance(x, np.ndarray) or x.dtype != float or not x.flags.carray
+           or x.shape != (count, *shape) for x, shape in zip(raw, shapes)):
+        return None
+    parts = quantity.cut(*raw)
+    return raw if all(x is y or x.__array_interface__ == y.__array_interface__
+                      for x, y in zip(arrays, parts)) else None
