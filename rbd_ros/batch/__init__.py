@@ -19,9 +19,14 @@ or of the same shapes, and of float64 or float32. After an error their content i
 from rbd_ros.lazy_names import export
 
 __getattr__, __dir__, __all__ = export(__name__, {
+    'centroidal': [
+        'center_of_mass', 'centroidal_momentum_matrix', 'centroidal_momentum_matrix_dot',
+        'com_jacobian', 'com_jacobian_dot'],
     'derivatives': ['forward_dynamics_derivatives', 'inverse_dynamics_derivatives'],
     'dynamics': ['all_terms', 'forward_dynamics', 'gravity_torques', 'hybrid_dynamics',
                  'inverse_dynamics'],
+    'kinematics': ['body_jacobian', 'forward_kinematics', 'jacobian_dot', 'world_jacobian',
+                   'world_jacobian_dot'],
     'regressors': ['torque_regressor'],
     'threads': ['CHUNK'],
 })

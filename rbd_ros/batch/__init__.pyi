@@ -2,6 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by `make stubs` from __init__.py, for checkers of types.
 
+from rbd_ros.batch.centroidal import (
+    center_of_mass as center_of_mass,
+    centroidal_momentum_matrix as centroidal_momentum_matrix,
+    centroidal_momentum_matrix_dot as centroidal_momentum_matrix_dot,
+    com_jacobian as com_jacobian,
+    com_jacobian_dot as com_jacobian_dot,
+)
 from rbd_ros.batch.derivatives import (
     forward_dynamics_derivatives as forward_dynamics_derivatives,
     inverse_dynamics_derivatives as inverse_dynamics_derivatives,
@@ -12,6 +19,13 @@ from rbd_ros.batch.dynamics import (
     gravity_torques as gravity_torques,
     hybrid_dynamics as hybrid_dynamics,
     inverse_dynamics as inverse_dynamics,
+)
+from rbd_ros.batch.kinematics import (
+    body_jacobian as body_jacobian,
+    forward_kinematics as forward_kinematics,
+    jacobian_dot as jacobian_dot,
+    world_jacobian as world_jacobian,
+    world_jacobian_dot as world_jacobian_dot,
 )
 from rbd_ros.batch.regressors import torque_regressor as torque_regressor
 from rbd_ros.batch.threads import CHUNK as CHUNK

@@ -316,6 +316,16 @@ def screw_motion(robot, screws, i, q):
 @helper
 def turn_screws(robot, screws, body, q):
     """Write how far a body and all that carry it turned, as cosine and sine, and slid."""
+    if side_by_side(robot):
+        b = body
+        while b > 0:
+            angle, slid = screw_motion(robot, screws, number(robot, b), q)
+            c, s = cosine_and_sine(angle)
+            store(robot, b, COS_, c)
+            store(robot, b, SIN_, s)
+            store(robot, b, SLID_, slid)
+            b = parent(robot, b)
+        return
     last, b = -1, body
     while b > 0:
         i = number(robot, b)

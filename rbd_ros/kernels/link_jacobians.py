@@ -28,9 +28,10 @@ import math
 from rbd_ros.kernels.bodies import (constant, count, fits, follows, has_quaternion, joint_pose,
                                     load6, number, parent, place, Q, SCRATCH, store6, turn_screws)
 from rbd_ros.kernels.compiled import helper, kernel
+from rbd_ros.kernels.lanes import element, entry, finite
 from rbd_ros.kernels.link_poses import write_pose
 from rbd_ros.kernels.vectors import (ad, add, add6, cross, rotate, row3, row33, scale, scale6,
-                                     sub6, transpose, unrotate)
+                                     sub6, transpose, unrotate, write_column)
 from rbd_ros.kernels.world_frame import world_column, world_pose
 
 # Columns of `robot`: of each joint on the way, J_j and W_j.
@@ -41,8 +42,8 @@ J_, W_ = (SCRATCH + k for k in (12, 18))
 def zero_if_finite(x):
     """Return 0, or NaN if a vector has an entry that is not finite."""
     total = 0.0
-    for entry in x:
-        total += 0.0 * entry
+    for k in range(len(x)):
+        total += 0.0 * entry(x, k)
     return total
 
 
@@ -54,9 +55,10 @@ def zero_if_valid(robot, screws, q):
         for i in range(1, count(robot)):
             b = place(i)
             if has_quaternion(robot, screws, b):
-                k = int(constant(robot, b, Q))
-                total += 0.0 / (q[k] * q[k] + q[k + 1] * q[k + 1] + q[k + 2] * q[k + 2]
-                                + q[k + 3] * q[k + 3])
+                square, first = 0.0, int(constant(robot, b, Q))
+                for k in range(first, first + 4):
+                    square += entry(q, k) * entry(q, k)
+                total += 0.0 / square
     return total
 
 
@@ -82,17 +84,10 @@ def step_to_parent(robot, screws, i, q, R, r):
 
 
 @helper
-def write_column(A, first, j, V):
-    """Write a motion to rows first ... first + 5 of column j."""
-    for row in range(3):
-        A[first + row, j], A[first + 3 + row, j] = V[0][row], V[1][row]
-
-
-@helper
 def read_column(A, first, j):
     """Return the motion in rows first ... first + 5 of column j."""
-    return ((A[first, j], A[first + 1, j], A[first + 2, j]),
-            (A[first + 3, j], A[first + 4, j], A[first + 5, j]))
+    return ((element(A, first, j), element(A, first + 1, j), element(A, first + 2, j)),
+            (element(A, first + 3, j), element(A, first + 4, j), element(A, first + 5, j)))
 
 
 @helper
@@ -101,64 +96,64 @@ def turned(R, V):
     return (rotate(R, V[0]), rotate(R, V[1]))
 
 
-@kernel
-def jacobian_columns(robot, screws, q, link_row, rows):
+@helper
+def write_jacobian(robot, screws, q, link_row, J, T):
     """
-    Write the Jacobian of a link about its origin, and its 4x4 pose.
+    Write the Jacobian of a link about its origin, six rows, and its 4x4 pose.
 
     ``link_row`` has one row: the body that the link belongs to, its pose in the frame of that
     body, rotation and position, and 1 for a Jacobian in the axes of the world or 0 for those of
-    the link. The first six of the ten ``rows`` receive the Jacobian, the others the pose. Returns
-    whether q has the right length and is finite, and no quaternion of a joint that carries the
-    link is zero.
+    the link. Returns whether q has the right length and is finite, and no quaternion of a joint
+    that carries the link is zero.
 
     """
     if not fits(robot, q, None):
         return False
     total = zero_if_finite(q)
-    rows[:6] = 0.0
+    J[:] = 0.0
     body = place(int(link_row[0, 0]))
     turn_screws(robot, screws, body, q)
     R, r = row33(link_row, 0, 1), row3(link_row, 0, 10)
     b = body
     while b > 0:
         i = number(robot, b)
-        write_column(rows, 0, i - 1, column_of_link(robot, screws, b, R, r))
+        write_column(J, 0, i - 1, column_of_link(robot, screws, b, R, r))
         R, r = step_to_parent(robot, screws, i, q, R, r)
         b = parent(robot, b)
     # Now (R, r) is the pose in the world, and turns the columns.
     b = body if link_row[0, 13] == 1.0 else 0
     while b > 0:
         i = number(robot, b)
-        write_column(rows, 0, i - 1, turned(R, read_column(rows, 0, i - 1)))
+        write_column(J, 0, i - 1, turned(R, read_column(J, 0, i - 1)))
         b = parent(robot, b)
-    write_pose(rows[6:], R, r)
-    return math.isfinite(total + R[0][0] + r[0] + r[1] + r[2])
+    write_pose(T, R, r)
+    return finite(total + R[0][0] + r[0] + r[1] + r[2])
 
 
 @kernel
-def link_jacobian_rates(robot, screws, q, v, a, link_row, aligned, rows):
-    """
-    Write the Jacobian of a link, its rates and Jdot v.
+def jacobian_columns(robot, screws, q, link_row, rows):
+    """Do `write_jacobian` in six rows for the Jacobian, and four for the pose."""
+    return write_jacobian(robot, screws, q, link_row, rows[:6], rows[6:])
 
-    ``link_row`` is as for `jacobian_columns`. ``rows`` has the shape (19, max(nv, 6)): six rows
-    each for J, dJ/dt and d2J/dt2 (if a is not None), and one for dJ/dt v. Where ``aligned``, J,
-    dJ/dt and dJ/dt v are in the axes of the root, about the origin of the link: with R the
-    rotation of the link, omega its angular velocity and x either part of a column, (R x)' =
-    R (x' + omega x x). Returns whether q, v and a have the right length and are finite, and no
-    quaternion is zero.
+
+@helper
+def write_jacobian_rates(robot, screws, q, v, a, link_row, aligned, rows):
+    """
+    Write the Jacobian of a link and its rates, and return dJ/dt v, and whether all is right.
+
+    ``link_row`` is as for `write_jacobian`. ``rows`` has six rows each for J, dJ/dt and, if a is
+    not None, d2J/dt2. Where ``aligned``, J, dJ/dt and dJ/dt v are in the axes of the root, about
+    the origin of the link: with R the rotation of the link, omega its angular velocity and x
+    either part of a column, (R x)' = R (x' + omega x x). All is right if q, v and a are finite,
+    and no quaternion is zero.
 
     """
-    if not fits(robot, q, v):
-        return False
+    zero = (0.0, 0.0, 0.0)
     total = zero_if_valid(robot, screws, q) + zero_if_finite(v)
     rows[:12] = 0.0
     if a is not None:
-        if len(a) != len(v):
-            return False
         total += zero_if_finite(a)
         rows[12:18] = 0.0
-    zero = (0.0, 0.0, 0.0)
     body = place(int(link_row[0, 0]))
     turn_screws(robot, screws, body, q)
     R, r = row33(link_row, 0, 1), row3(link_row, 0, 10)
@@ -170,12 +165,12 @@ def link_jacobian_rates(robot, screws, q, v, a, link_row, aligned, rows):
         S_rate = ad(S, W)
         write_column(rows, 0, i - 1, S)
         write_column(rows, 6, i - 1, S_rate)
-        bias = add6(bias, scale6(v[i - 1], S_rate))
-        W_with_own = add6(W_with_own, scale6(v[i - 1], S))
+        bias = add6(bias, scale6(entry(v, i - 1), S_rate))
+        W_with_own = add6(W_with_own, scale6(entry(v, i - 1), S))
         if a is not None:
             write_column(rows, 12, i - 1, add6(ad(S, rate), ad(S_rate, W)))
-            rate_with_own = add6(rate_with_own, add6(scale6(v[i - 1], S_rate),
-                                                     scale6(a[i - 1], S)))
+            rate_with_own = add6(rate_with_own, add6(scale6(entry(v, i - 1), S_rate),
+                                                     scale6(entry(a, i - 1), S)))
         if not follows(robot, screws, b):
             W, rate = W_with_own, rate_with_own
         R, r = step_to_parent(robot, screws, i, q, R, r)
@@ -191,9 +186,24 @@ def link_jacobian_rates(robot, screws, q, v, a, link_row, aligned, rows):
                 add(S_rate[0], cross(W[0], S[0])), add(S_rate[1], cross(W[0], S[1])))))
             b = parent(robot, b)
         bias = turned(R, (bias[0], add(bias[1], cross(W[0], W[1]))))
+    return bias, finite(total + bias[0][0] + bias[1][0] + R[0][0] + r[0])
+
+
+@kernel
+def link_jacobian_rates(robot, screws, q, v, a, link_row, aligned, rows):
+    """
+    Do `write_jacobian_rates`, and return whether all is right.
+
+    ``rows`` has the shape (19, max(nv, 6)): those of `write_jacobian_rates`, where a is None six
+    that stay as they are, and one for dJ/dt v.
+
+    """
+    if not fits(robot, q, v) or (a is not None and len(a) != len(v)):
+        return False
+    bias, fine = write_jacobian_rates(robot, screws, q, v, a, link_row, aligned, rows)
     for row in range(3):
         rows[18, row], rows[18, 3 + row] = bias[0][row], bias[1][row]
-    return math.isfinite(total + bias[0][0] + bias[1][0] + R[0][0] + r[0])
+    return fine
 
 
 @kernel

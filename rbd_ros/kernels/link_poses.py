@@ -7,11 +7,10 @@ Kim (34); Lynch and Park (9.51); Vlasblom (2.3).
 
 """
 
-import math
-
 from rbd_ros.kernels.bodies import (count, fits, load3, load33, parent, place, place_in_parents,
                                     R_, r_)
 from rbd_ros.kernels.compiled import helper, kernel
+from rbd_ros.kernels.lanes import finite, set_element
 from rbd_ros.kernels.vectors import row3, row33
 from rbd_ros.kernels.world_frame import place_ground, place_in_world, world_pose
 
@@ -19,15 +18,24 @@ from rbd_ros.kernels.world_frame import place_ground, place_in_world, world_pose
 @helper
 def write_pose(T, R, r):
     """Write (R, r) to a matrix of four rows."""
-    for row in range(3):
-        for column in range(3):
-            T[row, column] = R[column][row]
-        T[row, 3], T[3, row] = r[row], 0.0
-    T[3, 3] = 1.0
+    x, y, z = R
+    write_row4(T, 0, x[0], y[0], z[0], r[0])
+    write_row4(T, 1, x[1], y[1], z[1], r[1])
+    write_row4(T, 2, x[2], y[2], z[2], r[2])
+    write_row4(T, 3, 0.0, 0.0, 0.0, 1.0)
 
 
-@kernel
-def link_poses(robot, screws, q, links, T):
+@helper
+def write_row4(T, row, x, y, z, w):
+    """Write the numbers of a row."""
+    set_element(T, row, 0, x)
+    set_element(T, row, 1, y)
+    set_element(T, row, 2, z)
+    set_element(T, row, 3, w)
+
+
+@helper
+def write_link_poses(robot, screws, q, links, T):
     """
     Write the 4x4 poses of links, one after the other.
 
@@ -50,4 +58,10 @@ def link_poses(robot, screws, q, links, T):
         R, r = world_pose(load33(robot, b, R_), load3(robot, b, r_),
                           row33(links, k, 1), row3(links, k, 10))
         write_pose(T[k], R, r)
-    return math.isfinite(total)
+    return finite(total)
+
+
+@kernel
+def link_poses(robot, screws, q, links, T):
+    """Do `write_link_poses`, and return whether all is finite."""
+    return write_link_poses(robot, screws, q, links, T)

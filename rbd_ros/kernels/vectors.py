@@ -324,3 +324,15 @@ def write_row3(A, i, k, a):
     set_element(A, i, k, a[0])
     set_element(A, i, k + 1, a[1])
     set_element(A, i, k + 2, a[2])
+
+
+@helper
+def write_column(A, i, j, V):
+    """Write a motion to rows i ... i + 5 of column j."""
+    (x, y, z), (u, v, w) = V
+    set_element(A, i, j, x)
+    set_element(A, i + 1, j, y)
+    set_element(A, i + 2, j, z)
+    set_element(A, i + 3, j, u)
+    set_element(A, i + 4, j, v)
+    set_element(A, i + 5, j, w)
