@@ -22,11 +22,14 @@ __getattr__, __dir__, __all__ = export(__name__, {
     'centroidal': [
         'center_of_mass', 'centroidal_momentum_matrix', 'centroidal_momentum_matrix_dot',
         'com_jacobian', 'com_jacobian_dot'],
+    'configurations': ['difference', 'integrate'],
     'derivatives': ['forward_dynamics_derivatives', 'inverse_dynamics_derivatives'],
     'dynamics': ['all_terms', 'forward_dynamics', 'gravity_torques', 'hybrid_dynamics',
                  'inverse_dynamics'],
     'kinematics': ['body_jacobian', 'forward_kinematics', 'jacobian_dot', 'world_jacobian',
                    'world_jacobian_dot'],
-    'regressors': ['torque_regressor'],
+    'least_squares': ['normal_equations', 'NormalEquations', 'regressor_factor'],
+    'regressors': ['torque_regressor', 'torque_regressor_product',
+                   'torque_regressor_transposed_product'],
     'threads': ['CHUNK'],
 })

@@ -9,6 +9,10 @@ from rbd_ros.batch.centroidal import (
     com_jacobian as com_jacobian,
     com_jacobian_dot as com_jacobian_dot,
 )
+from rbd_ros.batch.configurations import (
+    difference as difference,
+    integrate as integrate,
+)
 from rbd_ros.batch.derivatives import (
     forward_dynamics_derivatives as forward_dynamics_derivatives,
     inverse_dynamics_derivatives as inverse_dynamics_derivatives,
@@ -27,5 +31,14 @@ from rbd_ros.batch.kinematics import (
     world_jacobian as world_jacobian,
     world_jacobian_dot as world_jacobian_dot,
 )
-from rbd_ros.batch.regressors import torque_regressor as torque_regressor
+from rbd_ros.batch.least_squares import (
+    normal_equations as normal_equations,
+    NormalEquations as NormalEquations,
+    regressor_factor as regressor_factor,
+)
+from rbd_ros.batch.regressors import (
+    torque_regressor as torque_regressor,
+    torque_regressor_product as torque_regressor_product,
+    torque_regressor_transposed_product as torque_regressor_transposed_product,
+)
 from rbd_ros.batch.threads import CHUNK as CHUNK

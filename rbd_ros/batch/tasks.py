@@ -76,12 +76,15 @@ class Given(NamedTuple):
         Arguments of the method of `Workspace`, by name.
     prescribed : ndarray of bool, shape (velocities,), or None
         Which accelerations are given; None: none.
+    robot : ndarray or None
+        The bodies, as `rbd_ros.kernels.bodies` has them, if they are not those of the robot.
 
     """
 
     to_kernel: tuple[Any, ...] = ()
     to_method: Mapping[str, Any] = MappingProxyType({})
     prescribed: np.ndarray | None = None
+    robot: np.ndarray | None = None
 
 
 NOTHING = Given()
@@ -126,12 +129,13 @@ class Problem(NamedTuple):
         """
         workspace, task, given = workspace_of(self.model), self.task, self.given
         room, apart, first = workspace._kept(task.room), [], start
+        robot = workspace.robot if given.robot is None else given.robot
         try:
             while True:
                 if given.prescribed is not None:
                     workspace.prescribe(given.prescribed)
                 bad = workspace._call(
-                    task.kernel, workspace.robot, workspace._screws, *self._expanded(first, stop),
+                    task.kernel, robot, workspace._screws, *self._expanded(first, stop),
                     *(self.pushes.of_chunk(first, stop) if task.pushed else ()),
                     *given.to_kernel, *room,
                     *(raw if first == start else [x[first - start:] for x in raw]))
@@ -262,7 +266,7 @@ def solve(model: Model, task: Task, values: Sequence[npt.ArrayLike], out: object
 
     """
     # Of few states every check counts, as of one: the kernel is tried first.
-    if (COMPILES and progress is None and external_wrenches is None
+    if (COMPILES and progress is None and external_wrenches is None and given.robot is None
             and (threads is None or (type(threads) is int and threads > 0))):
         workspace, quantity = workspace_of(model), task.quantity
         try:

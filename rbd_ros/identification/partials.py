@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
+from rbd_ros.batch.least_squares import triangle
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.identification.parameters import (base_of, BaseParameters, Parameters,
                                                robot_parameters, States)
@@ -201,16 +202,6 @@ def states_of(samples: Samples) -> States:
     if np.isfinite(samples.cutoff):
         s = samples.low_pass(s)
     return States(samples.q, samples.v, samples.a, s)
-
-
-def triangle(*blocks: np.ndarray) -> np.ndarray:
-    """Return the square R factor of matrices that stand above each other."""
-    rows = np.concatenate(blocks)
-    width = rows.shape[1]
-    R = np.zeros((width, width))
-    factor = np.linalg.qr(rows, mode='r')
-    R[:len(factor)] = factor
-    return R
 
 
 def _stretches(samples: Samples) -> np.ndarray:

@@ -18,7 +18,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from rbd_ros.identification.partials import Partial, STRETCHES, triangle
+from rbd_ros.batch.least_squares import triangle
+from rbd_ros.identification.partials import Partial, STRETCHES
 from rbd_ros.identification.uncertainty import inflation, scatter
 
 # Noise of torques, as a share of their size, that every sensor has.

@@ -23,7 +23,7 @@ from rbd_ros.kernels.lanes import gather, scatter, WIDTH, work_of
 from rbd_ros.kernels.mimics import solve_dense
 from rbd_ros.kernels.newton_euler_derivatives import (differentiate_inverse_dynamics,
                                                       solve_for_unknowns)
-from rbd_ros.kernels.regressors import write_regressor
+from rbd_ros.kernels.regressors import write_regressor, write_transposed_product
 
 
 # What kernels return where they do not return the number of a state.
@@ -177,6 +177,20 @@ def torque_regressor_states(robot, screws, Q, V, A, work, q, v, a, links, y, Y):
     for first in range(0, len(Q), WIDTH):
         take((Q, V, A), first, (q, v, a))
         if not write_regressor(several, screws, q, v, a, links, y):
+            return first
+        scatter(y, first, Y)
+    return DONE
+
+
+@long_kernel
+def transposed_product_states(robot, screws, Q, V, A, X, work, q, v, a, x, links, y, Y):
+    """Write the product of the transposed regressor and a vector of every state."""
+    if not fit((Q, V, A, X), (q, v, a, x)):
+        return REFUSED
+    several = robot, work
+    for first in range(0, len(Q), WIDTH):
+        take((Q, V, A, X), first, (q, v, a, x))
+        if not write_transposed_product(several, screws, q, v, a, x, links, y):
             return first
         scatter(y, first, Y)
     return DONE

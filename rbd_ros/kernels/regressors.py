@@ -111,22 +111,28 @@ def wrench_columns(V, V_r, A_r, h):
 
 
 @helper
+def row_entries(columns, V):
+    """Return what the parameters of a body contribute to V^T F: of m, of mc, and of I twice."""
+    e, d, P, Q, moments, products = columns
+    z, s = V
+    return (dot(s, d) + dot(z, e),
+            (dot(P[0], z) + dot(Q[0], s), dot(P[1], z) + dot(Q[1], s),
+             dot(P[2], z) + dot(Q[2], s)),
+            unrotate(moments, z), unrotate(products, z))
+
+
+@helper
 def write_rows(robot, b, R, r, columns, Y, c):
     """Write the entries of a body's parameters for all joints that carry it; return their sum."""
-    e, d, P, Q, moments, products = columns
     total = 0.0
     while b > 0:
         i = number(robot, b) - 1
-        z, s = to_child(R, r, load6(robot, b, S_))
-        mass = dot(s, d) + dot(z, e)
-        mc = (dot(P[0], z) + dot(Q[0], s), dot(P[1], z) + dot(Q[1], s),
-              dot(P[2], z) + dot(Q[2], s))
-        inertia = unrotate(moments, z)
+        mass, mc, moments, products = row_entries(columns, to_child(R, r, load6(robot, b, S_)))
         set_element(Y, i, c, mass)
         write_row3(Y, i, c + 1, mc)
-        write_row3(Y, i, c + 4, inertia)
-        write_row3(Y, i, c + 7, unrotate(products, z))
-        total += mass + mc[0] + inertia[0]
+        write_row3(Y, i, c + 4, moments)
+        write_row3(Y, i, c + 7, products)
+        total += mass + mc[0] + moments[0]
         b = parent(robot, b)
     return total
 
@@ -148,6 +154,39 @@ def write_regressor(robot, screws, q, v, a, links, Y):
         V = to_child(R, r, load6(robot, b, V_))
         A = to_child(R, r, load6(robot, b, A_))
         total += write_rows(robot, b, R, r, wrench_columns(V, V, A, 0.0), Y, 10 * k)
+    return finite(total)
+
+
+@helper
+def write_transposed_product(robot, screws, q, v, a, x, links, y):
+    """
+    Write Y^T x, ten entries of each link in a row, and return whether it is finite.
+
+    Y^T x is what the parameters contribute to the power of the torques at the velocities x: that
+    of the wrench on each body at its twist.
+
+    """
+    if not (fits(robot, q, v) and fits(robot, q, a) and fits(robot, q, x)):
+        return False
+    move_bodies(robot, screws, q, v, a, against_gravity(robot))
+    store6(robot, GROUND, VR_, ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0)))
+    for i in range(1, count(robot)):
+        b = place(i)
+        Sx = world_joint_motion(robot, screws, i, load33(robot, b, R_), load3(robot, b, r_),
+                                load6(robot, b, S_), x)
+        store6(robot, b, VR_, add6(load6(robot, parent(robot, b), VR_), Sx))
+    total = 0.0
+    for k in range(len(links)):
+        b, R, r = link_pose(robot, links, k)
+        V = to_child(R, r, load6(robot, b, V_))
+        A = to_child(R, r, load6(robot, b, A_))
+        mass, mc, moments, products = row_entries(wrench_columns(V, V, A, 0.0),
+                                                  to_child(R, r, load6(robot, b, VR_)))
+        set_element(y, k, 0, mass)
+        write_row3(y, k, 1, mc)
+        write_row3(y, k, 4, moments)
+        write_row3(y, k, 7, products)
+        total += mass + mc[0] + moments[0]
     return finite(total)
 
 

@@ -8,10 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from rbd_ros.errors import StateError
-from rbd_ros.model.joints import Joint, KINDS, quaternion_matrix
+from rbd_ros.model.joints import Joint, KINDS
 from rbd_ros.model.model import Model
-from rbd_ros.model.se3 import exp, log, pose
 from rbd_ros.validation import check_model, finite_vector, number, shown
+
+# Signs that turn a unit quaternion into that of the way back.
+BACK = np.array([-1.0, -1.0, -1.0, 1.0])
+# rad, below which sums of series are more accurate than quotients.
+SMALL_ANGLE = 1e-2
+TINY = np.finfo(float).tiny
 
 
 def _quaternion_joints(model: Model) -> list[tuple[Joint, slice, slice]]:
@@ -104,6 +109,18 @@ def normalize(model: Model, q: npt.ArrayLike, label: str = 'q') -> np.ndarray:
     return q
 
 
+def with_unit_quaternions(model: Model, Q: np.ndarray) -> np.ndarray:
+    """Return configurations (..., nq) with quaternions of unit length; NaN where that is zero."""
+    joints = _quaternion_joints(model)
+    if not joints:
+        return Q
+    Q = Q.copy()
+    for _, i, _ in joints:
+        quaternion = Q[..., i.start:i.start + 4]
+        quaternion /= length(quaternion)
+    return Q
+
+
 def random_configuration(model: Model, rng: np.random.Generator | int) -> np.ndarray:
     """
     Return a random configuration within the limits of the joints.
@@ -173,21 +190,53 @@ def integrate(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, dt: float) -> np
 
     """
     v, dt = finite_vector(model, 'v', v), number('dt', dt)
-    q = normalize(model, q)
+    result = moved(model, normalize(model, q), dt * v)
+    return result if model.nq == model.nv else normalize(model, result)
+
+
+def moved(model: Model, q: np.ndarray, step: np.ndarray) -> np.ndarray:
+    """
+    Return configurations after steps along velocities.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : ndarray, shape (..., model.nq)
+        Configurations with unit quaternions.
+    step : ndarray, shape (..., model.nv)
+        Velocity times time, rad and m.
+
+    Returns
+    -------
+    ndarray, shape (..., model.nq)
+        Quaternions are of unit length but for rounding.
+
+    References
+    ----------
+    Lynch and Park (3.88): the position of a free joint moves by the second column of exp.
+
+    """
     if model.nq == model.nv:
-        return q + dt * v
-    result = q.copy()
+        return q + step
+    result = np.empty_like(q)
     for joint, i, k in model.moving_joints:
         if KINDS[joint.kind].is_screws:
-            result[i] = q[i] + dt * v[k]
+            result[..., i] = q[..., i] + step[..., k]
             continue
-        step = np.zeros(6)
-        step[:joint.nv] = dt * v[k]
-        quaternion = q[i.start:i.start + 4]
-        result[i.start:i.start + 4] = multiply(quaternion, quaternion_of_turn(step[:3]))
+        quaternion, turn = q[..., i.start:i.start + 4], step[..., k.start:k.start + 3]
+        result[..., i.start:i.start + 4] = multiply(quaternion, quaternion_of_turn(turn))
         if joint.kind == 'free':
-            result[i.start + 4:i.stop] += quaternion_matrix(quaternion) @ exp(step)[:3, 3]
-    return normalize(model, result)
+            slide, angle = step[..., k.start + 3:k.stop], length(turn)
+            # (1 - cos x)/x^2 and (x - sin x)/x^3.
+            b = 0.5 * np.sinc(angle / (2.0 * np.pi)) ** 2
+            c = np.where(angle < SMALL_ANGLE, 1.0 / 6.0 - angle ** 2 / 120.0,
+                         (angle - np.sin(angle)) / np.maximum(angle, SMALL_ANGLE) ** 3)
+            across = cross(turn, slide)
+            shift = slide + b * across + c * cross(turn, across)
+            result[..., i.start + 4:i.stop] = q[..., i.start + 4:i.stop] + turned(quaternion,
+                                                                                  shift)
+    return result
 
 
 def difference(model: Model, q_0: npt.ArrayLike, q_1: npt.ArrayLike) -> np.ndarray:
@@ -214,24 +263,62 @@ def difference(model: Model, q_0: npt.ArrayLike, q_1: npt.ArrayLike) -> np.ndarr
         If ``q_0`` or ``q_1`` has the wrong shape or is not finite, or a quaternion is zero.
 
     """
-    q_0, q_1 = normalize(model, q_0, 'q_0'), normalize(model, q_1, 'q_1')
-    v = np.zeros(model.nv)
+    return step_between(model, normalize(model, q_0, 'q_0'), normalize(model, q_1, 'q_1'))
+
+
+def step_between(model: Model, q_0: np.ndarray, q_1: np.ndarray) -> np.ndarray:
+    """
+    Return the steps with which `moved` leads from configurations to others.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q_0, q_1 : ndarray, shape (..., model.nq)
+        Configurations with unit quaternions.
+
+    Returns
+    -------
+    ndarray, shape (..., model.nv)
+        rad and m; rotations of ball and free joints by at most pi.
+
+    References
+    ----------
+    Lynch and Park (3.92), with (1 - x/2 cot(x/2))/x^2 for the factor of [omega]^2.
+
+    """
+    if model.nq == model.nv:
+        return q_1 - q_0
+    step = np.empty((*q_0.shape[:-1], model.nv))
     for joint, i, k in model.moving_joints:
         if KINDS[joint.kind].is_screws:
-            v[k] = q_1[i] - q_0[i]
+            step[..., k] = q_1[..., i] - q_0[..., i]
             continue
-        R_0 = quaternion_matrix(q_0[i][:4])
-        shift = R_0.T @ (q_1[i][4:] - q_0[i][4:]) if joint.kind == 'free' else np.zeros(3)
-        turn = multiply(q_0[i][:4] * [-1.0, -1.0, -1.0, 1.0], q_1[i][:4])
-        v[k] = log(pose(quaternion_matrix(turn), shift))[:joint.nv]
-    return v
+        back = q_0[..., i.start:i.start + 4] * BACK
+        x = multiply(back, q_1[..., i.start:i.start + 4])
+        axis, w = x[..., :3], x[..., 3:]
+        sine = length(axis)
+        angle = 2.0 * np.arctan2(sine, np.abs(w))
+        # Of a quaternion of the other sign, which is the same rotation, the other way round.
+        turn = np.copysign(1.0, w) * axis * np.where(
+            sine > 0.0, angle / np.maximum(sine, TINY), 2.0)
+        step[..., k.start:k.start + 3] = turn
+        if joint.kind == 'free':
+            shift = turned(back, q_1[..., i.start + 4:i.stop] - q_0[..., i.start + 4:i.stop])
+            half = 0.5 * np.maximum(angle, SMALL_ANGLE)
+            d = np.where(angle < SMALL_ANGLE, 1.0 / 12.0 + angle ** 2 / 720.0,
+                         0.25 * (1.0 - half / np.tan(half)) / half ** 2)
+            across = cross(turn, shift)
+            step[..., k.start + 3:k.stop] = shift - 0.5 * across + d * cross(turn, across)
+    return step
 
 
 def quaternion_of_turn(rotation: np.ndarray) -> np.ndarray:
-    """Return the quaternion (x, y, z, w) of a rotation vector, rad."""
-    angle = np.linalg.norm(rotation)
+    """Return the quaternions (x, y, z, w) of rotation vectors (..., 3), rad."""
+    angle = length(rotation)
     # sin(x / 2) / x, by np.sinc(t) = sin(pi t) / (pi t)
-    return np.append(0.5 * np.sinc(0.5 * angle / np.pi) * rotation, np.cos(0.5 * angle))
+    return np.concatenate((0.5 * np.sinc(0.5 * angle / np.pi) * rotation, np.cos(0.5 * angle)),
+                          axis=-1)
 
 
 def quaternion_of_matrix(R: np.ndarray) -> np.ndarray:
@@ -251,6 +338,30 @@ def quaternion_of_matrix(R: np.ndarray) -> np.ndarray:
 
 
 def multiply(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Return the product of two quaternions (x, y, z, w)."""
-    return np.append(p[3] * q[:3] + q[3] * p[:3] + np.cross(p[:3], q[:3]),
-                     p[3] * q[3] - p[:3] @ q[:3])
+    """Return the products of quaternions (..., 4), x, y, z, w."""
+    a, b, u, w = p[..., :3], q[..., :3], p[..., 3:], q[..., 3:]
+    return np.concatenate((u * b + w * a + cross(a, b),
+                           u * w - np.sum(a * b, axis=-1, keepdims=True)), axis=-1)
+
+
+def turned(quaternion: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Return vectors (..., 3) turned by unit quaternions (..., 4)."""
+    axis = quaternion[..., :3]
+    across = cross(axis, x)
+    return x + 2.0 * (quaternion[..., 3:] * across + cross(axis, across))
+
+
+def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return a x b of vectors (..., 3), for few in a quarter of the time that NumPy takes."""
+    x, y, z = a[..., 0], a[..., 1], a[..., 2]
+    u, v, w = b[..., 0], b[..., 1], b[..., 2]
+    result = np.empty(a.shape)
+    result[..., 0] = y * w - z * v
+    result[..., 1] = z * u - x * w
+    result[..., 2] = x * v - y * u
+    return result
+
+
+def length(x: np.ndarray) -> np.ndarray:
+    """Return the lengths of vectors, shape (..., 1)."""
+    return np.sqrt(np.sum(x * x, axis=-1, keepdims=True))

@@ -1,0 +1,116 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Many configurations moved, and the motions between them.
+
+Where joints have quaternions NumPy takes a few thousand at once; there are no kernels for this.
+
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+from rbd_ros.batch.results import as_written, Quantity, results_of
+from rbd_ros.batch.threads import compute, Progress
+from rbd_ros.errors import RbdError
+from rbd_ros.model import configurations
+from rbd_ros.model.configurations import moved, step_between, with_unit_quaternions
+from rbd_ros.model.model import Model
+from rbd_ros.validation import number, rows
+
+POSITIONS = Quantity(lambda model, n: [(model.nq,)], as_written, lambda G, q: [q])
+STEPS = Quantity(lambda model, n: [(model.nv,)], as_written, lambda G, v: [v])
+
+
+def integrate(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, dt: float, *,
+              out: np.ndarray | None = None, threads: int | None = None,
+              progress: Progress | None = None) -> np.ndarray:
+    """
+    Return many configurations after moving with the velocities V for the time dt.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    Q, V : array_like, shape (states, nq) and (states, nv)
+        Configurations and velocities; rad or m, per s. See `rbd_ros.integrate`.
+    dt : float
+        s.
+    out, threads, progress
+        See `rbd_ros.batch`.
+
+    Returns
+    -------
+    ndarray, shape (states, nq)
+        With unit quaternions.
+
+    Raises
+    ------
+    StateError
+        If an array, such as ``out``, has the wrong shape, or a state a non-finite entry or a
+        quaternion that is zero.
+
+    """
+    Q = rows(model, 'Q', Q, positions=True, finite=False)
+    V, dt = rows(model, 'V', V, len(Q), finite=False), number('dt', dt)
+    return _compute(
+        model, POSITIONS, {'Q': Q, 'V': V}, lambda q, v: with_unit_quaternions(
+            model, moved(model, with_unit_quaternions(model, q), dt * v)),
+        lambda q, v: configurations.integrate(model, q, v, dt), out, threads, progress)
+
+
+def difference(model: Model, Q_0: npt.ArrayLike, Q_1: npt.ArrayLike, *,
+               out: np.ndarray | None = None, threads: int | None = None,
+               progress: Progress | None = None) -> np.ndarray:
+    """
+    Return the velocities that lead from configurations to others in unit time.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    Q_0, Q_1 : array_like, shape (states, nq)
+        Configurations; rad or m.
+    out, threads, progress
+        See `rbd_ros.batch`.
+
+    Returns
+    -------
+    ndarray, shape (states, nv)
+        rad/s and m/s; rotations of ball and free joints by at most pi.
+
+    Raises
+    ------
+    StateError
+        If an array, such as ``out``, has the wrong shape, or a state a non-finite entry or a
+        quaternion that is zero.
+
+    """
+    Q_0 = rows(model, 'Q_0', Q_0, positions=True, finite=False)
+    Q_1 = rows(model, 'Q_1', Q_1, len(Q_0), positions=True, finite=False)
+    return _compute(
+        model, STEPS, {'Q_0': Q_0, 'Q_1': Q_1}, lambda a, b: step_between(
+            model, with_unit_quaternions(model, a), with_unit_quaternions(model, b)),
+        lambda a, b: configurations.difference(model, a, b), out, threads, progress)
+
+
+def _compute(model: Model, quantity: Quantity, states: dict[str, np.ndarray],
+             many: Callable[..., np.ndarray], one: Callable[..., np.ndarray], out: object,
+             threads: int | None, progress: Progress | None) -> np.ndarray:
+    """Return the results of states; those of ``many`` that are not finite are those of ``one``."""
+    first, second = states.values()
+    (result,), _ = results_of(model, quantity, states, len(first), out)
+
+    def work(start: int, stop: int) -> None:
+        with np.errstate(all='ignore'):
+            found = many(first[start:stop], second[start:stop])
+        for k in np.flatnonzero(~np.all(np.isfinite(found), axis=1)):
+            try:
+                found[k] = one(first[start + k], second[start + k])
+            except RbdError as error:
+                raise type(error)(f'state {start + k}: {error}') from None
+        result[start:stop] = found
+
+    compute(len(first), work, threads, progress)
+    return result
