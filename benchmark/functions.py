@@ -90,7 +90,7 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
     many = [np.array([rbd_ros.random_configuration(model, rng) for _ in range(STATES)]),
             *rng.normal(size=(3, STATES, model.nv))]
 
-    def batched(function: Callable, *states: np.ndarray) -> Call:
+    def batched(function: Callable, *states: Any) -> Call:
         return Call('state', STATES, partial(function, model, *states, threads=1))
 
     return {
@@ -171,14 +171,33 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
         'control.friction_compensation': one(control.friction_compensation, model, v),
 
         'batch.all_terms': batched(batch.all_terms, *many[:2]),
+        'batch.body_jacobian': batched(batch.body_jacobian, many[0], tip),
+        'batch.center_of_mass': batched(batch.center_of_mass, many[0]),
+        'batch.centroidal_momentum_matrix': batched(batch.centroidal_momentum_matrix, many[0]),
+        'batch.centroidal_momentum_matrix_dot': batched(batch.centroidal_momentum_matrix_dot,
+                                                        *many[:2]),
+        'batch.com_jacobian': batched(batch.com_jacobian, many[0]),
+        'batch.com_jacobian_dot': batched(batch.com_jacobian_dot, *many[:2]),
+        'batch.difference': batched(batch.difference, many[0], many[0] + 0.1),
         'batch.forward_dynamics': batched(batch.forward_dynamics, *many[:3]),
         'batch.forward_dynamics_derivatives': batched(batch.forward_dynamics_derivatives,
                                                       *many[:3]),
+        'batch.forward_kinematics': batched(batch.forward_kinematics, many[0]),
+        'batch.gravity_torques': batched(batch.gravity_torques, many[0]),
         'batch.hybrid_dynamics': batched(batch.hybrid_dynamics, *many, prescribed),
+        'batch.integrate': batched(batch.integrate, *many[:2], STEP),
         'batch.inverse_dynamics': batched(batch.inverse_dynamics, *many[:3]),
         'batch.inverse_dynamics_derivatives': batched(batch.inverse_dynamics_derivatives,
                                                       *many[:3]),
+        'batch.jacobian_dot': batched(batch.jacobian_dot, *many[:2], tip),
+        'batch.normal_equations': batched(batch.normal_equations, *many),
+        'batch.regressor_factor': batched(batch.regressor_factor, *many),
         'batch.torque_regressor': batched(batch.torque_regressor, *many[:3]),
+        'batch.torque_regressor_product': batched(batch.torque_regressor_product, *many[:3], pi),
+        'batch.torque_regressor_transposed_product': batched(
+            batch.torque_regressor_transposed_product, *many),
+        'batch.world_jacobian': batched(batch.world_jacobian, many[0], tip),
+        'batch.world_jacobian_dot': batched(batch.world_jacobian_dot, *many[:2], tip),
 
         'identification.base_parameters': made(identification.base_parameters, model),
         'identification.estimate_delay': sampled(identification.estimate_delay, model, samples),

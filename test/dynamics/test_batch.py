@@ -346,6 +346,23 @@ for name, states in (
             # The condition of M is about 1e4.
             assert np.all(np.abs(x[k] - y) <= 1e-13 * 1e4 ** ('forward' in name
                           or 'hybrid' in name) * max(1.0, np.max(np.abs(y)))), (name, k)
+link = arm.link_names[-1]
+for name, states in (
+        ('gravity_torques', (Q,)), ('forward_kinematics', (Q,)), ('body_jacobian', (Q, link)),
+        ('world_jacobian', (Q, link)), ('jacobian_dot', (Q, V, link)),
+        ('world_jacobian_dot', (Q, V, link)), ('center_of_mass', (Q,)), ('com_jacobian', (Q,)),
+        ('com_jacobian_dot', (Q, V)), ('centroidal_momentum_matrix', (Q,)),
+        ('centroidal_momentum_matrix_dot', (Q, V))):
+    found = getattr(batch, name)(arm, *states)
+    single = getattr(rbd_ros, name, None) or getattr(rbd_ros.analysis, name)
+    for k in (0, count - 1):
+        one = single(arm, *(x if isinstance(x, str) else x[k] for x in states))
+        assert np.all(np.abs(found[k] - one) <= 1e-13 * max(1.0, np.max(np.abs(one)))), name
+Y = batch.torque_regressor(arm, Q, V, A)
+pi = rng.normal(size=Y.shape[2])
+assert np.allclose(batch.torque_regressor_product(arm, Q, V, A, pi), Y @ pi, 0.0, 1e-11)
+assert np.allclose(batch.torque_regressor_transposed_product(arm, Q, V, A, V),
+                   np.einsum('tij,ti->tj', Y, V), 0.0, 1e-11)
 small = np.zeros((count, arm.nv), np.float32)
 batch.inverse_dynamics(arm, Q, V, A, out=small)
 assert np.array_equal(small, batch.inverse_dynamics(arm, Q, V, A).astype(np.float32))

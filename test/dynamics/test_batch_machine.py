@@ -14,26 +14,63 @@ from hypothesis.stateful import rule, RuleBasedStateMachine
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros import batch, StateError, Workspace
+from rbd_ros import analysis, batch, StateError, Workspace
 from robots import example_urdf, load_quietly, random_tree
 
 ALL_KINDS = ('revolute', 'prismatic', 'continuous', 'universal', 'spherical', 'free', 'planar')
 ROBOTS = (random_tree(1, 13), random_tree(2, 6, kinds=ALL_KINDS),
           load_quietly(example_urdf('panda.urdf')))
-# What functions take, in letters.
+# What functions take, in letters; l: a link, t: a time.
 BATCHES = {'inverse_dynamics': 'qva', 'forward_dynamics': 'qva', 'hybrid_dynamics': 'qvaa',
            'all_terms': 'qv', 'inverse_dynamics_derivatives': 'qva',
-           'forward_dynamics_derivatives': 'qva', 'torque_regressor': 'qva'}
+           'forward_dynamics_derivatives': 'qva', 'torque_regressor': 'qva',
+           'gravity_torques': 'q', 'forward_kinematics': 'q', 'body_jacobian': 'ql',
+           'world_jacobian': 'ql', 'jacobian_dot': 'qvl', 'world_jacobian_dot': 'qvl',
+           'center_of_mass': 'q', 'com_jacobian': 'q', 'com_jacobian_dot': 'qv',
+           'centroidal_momentum_matrix': 'q', 'centroidal_momentum_matrix_dot': 'qv',
+           'integrate': 'qvt', 'difference': 'qq'}
 PUSHED = tuple(name for name in BATCHES if 'dynamics' in name)
+# Methods of a workspace that return more than the functions, and which of it these return.
+PARTS = {'body_jacobian': 0, 'world_jacobian': 0, 'jacobian_dot': 1, 'world_jacobian_dot': 1,
+         'centroidal_momentum_matrix_dot': 1}
 # Side by side, sums round otherwise; solving for accelerations multiplies that by the condition of
 # M, up to 1e5 with these robots.
 ROUNDING = 1e-13
 CONDITION = 1e5
+# Sums over states.
+SUMS = 1e-12
 
 
 def listed(result):
     """Return results as a list of arrays."""
     return [np.array(x) for x in (result if isinstance(result, tuple) else (result,))]
+
+
+def states_for(model, name, count, rng):
+    """Return what a function takes for states."""
+    def taken(letter):
+        if letter in 'lt':
+            return model.link_names[rng.integers(len(model.links))] if letter == 'l' else 0.3
+        return rng.normal(size=(count, model.nq if letter == 'q' else model.nv))
+    return [taken(letter) for letter in BATCHES[name]]
+
+
+def computed_anew(model, name, *arguments, **options):
+    """Return the results of one state by a workspace that is new."""
+    if name in ('integrate', 'difference'):
+        return listed(getattr(rbd_ros, name)(model, *arguments))
+    found = getattr(Workspace(model), name)(*arguments, **options)
+    return listed(found[PARTS[name]] if name in PARTS else found)
+
+
+def copied(states):
+    """Return copies of the arrays among arguments."""
+    return [x.copy() if isinstance(x, np.ndarray) else x for x in states]
+
+
+def of_state(states, k):
+    """Return the arguments for one state."""
+    return [x[k] if np.ndim(x) == 2 else x for x in states]
 
 
 class BatchMachine(RuleBasedStateMachine):
@@ -50,8 +87,7 @@ class BatchMachine(RuleBasedStateMachine):
     def many(self, k, name, count, seed, pushed, mask, masks, kept, small, bad, threads):
         """Compute many states, one of them bad perhaps."""
         model, rng = ROBOTS[k], np.random.default_rng(seed)
-        states = [rng.normal(size=(count, model.nq if letter == 'q' else model.nv))
-                  for letter in BATCHES[name]]
+        states = states_for(model, name, count, rng)
         options = {}
         if pushed and name in PUSHED:
             size = (count, 6) if pushed == 2 else 6
@@ -62,11 +98,12 @@ class BatchMachine(RuleBasedStateMachine):
                           if masks else given)
         if bad:
             worst = rng.integers(count)
-            states[1][worst, -1] = np.nan
+            number = 1 if len(states) > 1 and np.ndim(states[1]) == 2 else 0
+            states[number][worst, -1] = np.nan
         key = k, name, count, small
         if kept and key in self.results:
             options['out'] = self.results[key]
-        before = [x.copy() for x in states]
+        before = copied(states)
         function = getattr(batch, name)
         if bad:
             with pytest.raises(StateError, match=f'state {worst}: '):
@@ -80,11 +117,11 @@ class BatchMachine(RuleBasedStateMachine):
                              if len(found) > 1 else found[0].astype('f' if small else 'd'))
         rounding = ROUNDING * CONDITION + (2.0 ** -23 if small and 'out' in options else 0.0)
         for j in range(count):
-            one = [x if x.ndim == 1 else x[j] for x in states]
+            one = of_state(states, j)
             push = {link: np.broadcast_to(w, (count, 6))[j]
                     for link, w in options.get('external_wrenches', {}).items()}
-            expected = listed(getattr(Workspace(model), name)(
-                *one, **({'external_wrenches': push} if push else {})))
+            expected = computed_anew(model, name, *one,
+                                     **({'external_wrenches': push} if push else {}))
             for x, y in zip(found, expected):
                 assert np.all(np.abs(x[j] - y) <= rounding * max(1.0, np.max(np.abs(y))))
         if repeated > 1 and 'external_wrenches' not in options:
@@ -96,13 +133,37 @@ class BatchMachine(RuleBasedStateMachine):
     def single(self, k, name, seed):
         """Compute one state, with the workspace that batches of this thread use."""
         model, rng = ROBOTS[k], np.random.default_rng(seed)
-        arguments = [rng.normal(size=model.nq if letter == 'q' else model.nv)
-                     for letter in BATCHES[name]]
+        arguments = of_state(states_for(model, name, 1, rng), 0)
         if name == 'hybrid_dynamics':
             arguments.append(np.arange(model.nv) % 2 == 0)
-        found = listed(getattr(rbd_ros, name)(model, *arguments))
-        expected = listed(getattr(Workspace(model), name)(*arguments))
+        function = getattr(rbd_ros, name, None) or getattr(analysis, name)
+        found = listed(function(model, *arguments))
+        expected = computed_anew(model, name, *arguments)
         assert all(np.array_equal(x, y) for x, y in zip(found, expected))
+
+    @rule(k=st.integers(0, len(ROBOTS) - 1), count=st.sampled_from((1, 8, 13)),
+          seed=st.integers(0, 5), weighted=st.booleans())
+    def reduced(self, k, count, seed, weighted):
+        """Compute products of regressors and what least squares need of them."""
+        model, rng = ROBOTS[k], np.random.default_rng(seed)
+        *states, x = states_for(model, 'hybrid_dynamics', count, rng)
+        workspace = Workspace(model)
+        Y = np.array([workspace.torque_regressor(*state) for state in zip(*states)])
+        pi, weights = rng.normal(size=Y.shape[2]), rng.uniform(0.0, 1.0, x.shape)
+        rows = np.concatenate((Y, x[:, :, None]), axis=2)
+        if weighted:
+            rows *= np.sqrt(weights)[:, :, None]
+        square = np.einsum('tij,tik->jk', rows, rows)
+        options = {'weights': weights} if weighted else {}
+        found = batch.normal_equations(model, *states, x, **options)
+        R = batch.regressor_factor(model, *states, x, **options)
+        for got, expected in (
+                (batch.torque_regressor_product(model, *states, pi), Y @ pi),
+                (batch.torque_regressor_transposed_product(model, *states, x),
+                 np.einsum('tij,ti->tj', Y, x)),
+                (found.matrix, square[:-1, :-1]), (found.vector, square[:-1, -1]),
+                (found.square, square[-1, -1]), (R.T @ R, square)):
+            assert np.all(np.abs(got - expected) <= SUMS * np.max(np.abs(expected)))
 
 
 TestBatchMachine = BatchMachine.TestCase
