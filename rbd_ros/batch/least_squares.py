@@ -20,7 +20,7 @@ from rbd_ros.batch.tasks import Problem, problem_of
 from rbd_ros.batch.threads import compute, Progress
 from rbd_ros.errors import StateError
 from rbd_ros.model.model import Model
-from rbd_ros.validation import finite_vector, rows
+from rbd_ros.validation import finite_vector, one_or_rows, rows
 from rbd_ros.workspace import workspace_of
 
 # Rows that are reduced at once, in units of their length: with fewer, a factor of all rows before
@@ -144,7 +144,9 @@ def _reduce(model: Model, states: tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayL
     count = len(problem.states[0])
     Tau = rows(model, 'Tau', Tau, count, finite=False)
     if weights is not None:
-        weights = (rows(model, 'weights', weights, count, finite=False) if np.ndim(weights) == 2
+        if type(weights) is not np.ndarray:
+            weights = one_or_rows(model, 'weights', weights)
+        weights = (rows(model, 'weights', weights, count, finite=False) if weights.ndim == 2
                    else np.broadcast_to(finite_vector(model, 'weights', weights), Tau.shape))
     nothing = np.zeros(2 * [columns_of(model) + 1])
     found: dict[int, np.ndarray] = {}

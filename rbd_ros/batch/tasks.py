@@ -31,6 +31,8 @@ from rbd_ros.workspace import Workspace, workspace_of
 # are still in the processor's cache when they are copied.
 PIECE = 2 ** 16
 NO_WRENCHES = NOTHING_PUSHES[:2]
+# Types of what kernels are tried with at once: they would take masked arrays, too.
+ARRAYS = {np.ndarray}
 
 
 class Task(NamedTuple):
@@ -271,7 +273,7 @@ def solve(model: Model, task: Task, values: Sequence[npt.ArrayLike], out: object
         workspace, quantity = workspace_of(model), task.quantity
         try:
             count = len(values[0])      # type: ignore[arg-type]  # TypeError
-            if model.folding is None and count <= CHUNK:
+            if model.folding is None and count <= CHUNK and {*map(type, values)} == ARRAYS:
                 shapes = quantity.shapes(model, workspace._nv)
                 raw: Any = ([np.empty((count, *shape)) for shape in shapes] if out is None
                             else ready_made(out, (count, *shapes[0]), quantity, values))

@@ -131,7 +131,7 @@ def test_a_quaternion_that_is_zero_is_named(name):
     states[0][9, :4] = 0.0
     if name in ('body_jacobian', 'world_jacobian'):
         states[-1] = model.link_names[-1]
-    with pytest.raises(rbd_ros.StateError, match='^state 9: the quaternion'):
+    with pytest.raises(rbd_ros.StateError, match=r'^state 9: the quaternion'):
         getattr(batch, name)(model, *states)
 
 

@@ -148,7 +148,7 @@ class BatchMachine(RuleBasedStateMachine):
         model, rng = ROBOTS[k], np.random.default_rng(seed)
         *states, x = states_for(model, 'hybrid_dynamics', count, rng)
         workspace = Workspace(model)
-        Y = np.array([workspace.torque_regressor(*state) for state in zip(*states)])
+        Y = np.array([workspace.torque_regressor(*state).copy() for state in zip(*states)])
         pi, weights = rng.normal(size=Y.shape[2]), rng.uniform(0.0, 1.0, x.shape)
         rows = np.concatenate((Y, x[:, :, None]), axis=2)
         if weighted:
