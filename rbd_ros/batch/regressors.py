@@ -115,7 +115,8 @@ def torque_regressor_product(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, A
     robot = workspace.robot.copy()
     robot[workspace._columns(INERTIA, 10)] = 0.0
     robot[workspace._columns(ARMATURE, 1)] = 0.0
-    robot[workspace._columns(INERTIA, 10, bodies[:, 0].astype(int))] = P[:, ENTRIES[0], ENTRIES[1]]
+    robot[workspace._columns(INERTIA, 10)[bodies[:, 0].astype(int)]] = P[:, ENTRIES[0],
+                                                                         ENTRIES[1]]
     return solve(model, PRODUCT, (Q, V, A), out, threads, progress,
                  given=Given((), {'pi': pi}, robot=robot))[0]
 

@@ -559,3 +559,25 @@ def test_a_joint_that_moves_no_inertia_is_named():
              .build())
     with pytest.raises(rbd_ros.SingularError, match="state 0: 'j' moves no inertia"):
         batch.forward_dynamics(model, *np.zeros((3, 4, 1)))
+
+
+@pytest.mark.parametrize('kind', ['screws', 'all kinds', 'mimic'])
+@pytest.mark.parametrize('name', sorted(ARGUMENTS))
+def test_few_states_of_a_wrong_shape_are_refused(name, kind):
+    model, function = robots()[kind], getattr(batch, name)
+    states = some_states(model, name, 5)
+    # Kernels are there already, and are tried first.
+    expected = listed(function(model, *states))
+    for k, letter in enumerate(ARGUMENTS[name].replace('p', '')):
+        label = 'Tau' if letter == 'T' else letter
+        for wrong in (states[k][:-1], np.concatenate((states[k], states[k][:1])),
+                      states[k][:, :-1].copy(), np.column_stack((states[k], states[k])),
+                      states[k][0], states[k][None], states[k].astype(complex)):
+            # The first array says how many states there are.
+            others = '|V|A|Tau' if k == 0 else ''
+            with pytest.raises(rbd_ros.StateError, match=f'({label}{others}) (has|must)'):
+                function(model, *states[:k], wrong, *states[k + 1:])
+    assert all(np.array_equal(x, y) for x, y in zip(listed(function(model, *states)), expected))
+    if 'dynamics' in name and name != 'hybrid_dynamics':
+        with pytest.raises(rbd_ros.StateError, match='threads must be'):
+            function(model, *states, threads=0)
