@@ -1,15 +1,19 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Count how many states per second `rbd_ros.batch` computes, with one thread and with two.
+Time what `rbd_ros.batch` and others take for a state among many, with one thread and with two.
 
-Pinocchio's parallel calls, where it has them, take the same states with as many threads and write
-to an array that is there already. That is compared with ours that returns a new one; beside it is
-ours that writes to what an earlier call has returned.
+Pinocchio's parallel calls, MuJoCo's rollouts and frax, where it is installed (`pip install
+frax`), take the same states with as many threads, if they have the function. Ours with ``out``
+writes to arrays that are there already, as Pinocchio and MuJoCo do; without, it returns new ones.
+A copy of as many bytes as a function writes, to an array that is there, shows where memory is the
+limit.
 
 """
 
 from functools import partial
+from importlib.util import find_spec
+import os
 
 import numpy as np
 import pinocchio as pin
@@ -18,26 +22,64 @@ from rbd_ros import batch
 from robots import robots
 from timing import options, quartiles, save, take_turns
 import with_pinocchio
+import with_rollout
 
 # States in one call; those of a function that writes matrices are fewer.
 STATES, FEWER = 20_000, 4_000
-LABELS = ('Panda', 'Talos')
+LABELS = ('Panda', 'Talos', 'Talos, floating')
 # See library.py.
 AGREEMENT = 1e-10
+# For every function what it is given.
+FUNCTIONS = {'inverse dynamics': 'QVA', 'forward dynamics': 'QVT', 'all terms': 'QV',
+             'derivatives of inverse dynamics': 'QVA', 'derivatives of forward dynamics': 'QVT',
+             'torque regressor': 'QVA'}
+OF_VECTORS = ('inverse dynamics', 'forward dynamics')
 
 
-def pinocchios(robot, threads, Q, V, A, Tau):
-    """Return Pinocchio's parallel calls by function, and what turns their outputs to ours."""
+def pinocchios(robot, threads, states):
+    """Return for each function of Pinocchio what is timed, and what returns its result."""
     model, order, _ = with_pinocchio.build(robot)
     pool = pin.ModelPool(model, threads)
+    Q, *rest = states.values()
+    q = (np.column_stack((Q[:, 4:7], Q[:, :4], Q[:, order[6:] + 1])) if robot.floating
+         else Q[:, order])
     # One state per column there.
-    q, v, a, tau = (np.asfortranarray(x[:, order].T) for x in (Q, V, A, Tau))
-    result = np.zeros_like(v)
-    back = np.argsort(order)
-    return {
-        'inverse dynamics': partial(pin.rneaInParallel, threads, pool, q, v, a, result),
-        'forward dynamics': partial(pin.abaInParallel, threads, pool, q, v, tau, result),
-    }, lambda: result[back].T
+    q, v, a, tau = (np.asfortranarray(x.T) for x in (q, *(x[:, order] for x in rest)))
+    result, back = np.zeros_like(v), np.argsort(order)
+    calls = {'inverse dynamics': partial(pin.rneaInParallel, threads, pool, q, v, a, result),
+             'forward dynamics': partial(pin.abaInParallel, threads, pool, q, v, tau, result)}
+
+    def found(call):
+        call()
+        return result[back].T
+
+    return {name: (call, partial(found, call)) for name, call in calls.items()}
+
+
+def libraries(robot, threads, states):
+    """Return the functions of the libraries that can compute this."""
+    found = {'Pinocchio': pinocchios(robot, threads, states)}
+    if not robot.floating:
+        found['MuJoCo'] = {'forward dynamics': with_rollout.forward_dynamics(
+            robot, threads, *(states[name] for name in 'QVT'))}
+        if threads == 1 and find_spec('frax'):
+            os.environ['XLA_FLAGS'] = '--xla_cpu_multi_thread_eigen=false'
+            import with_frax
+            found['frax'] = with_frax.functions(robot, *states.values())
+    return found
+
+
+def ours(robot, function, states, threads):
+    """Return the call of a function of `rbd_ros.batch`."""
+    name = function.replace('derivatives of ', '').replace(' ', '_')
+    name += '_derivatives' if 'derivatives' in function else ''
+    return partial(getattr(batch, name), robot.model,
+                   *(states[argument] for argument in FUNCTIONS[function]), threads=threads)
+
+
+def written(results):
+    """Return how many bytes there are in results."""
+    return sum(x.nbytes for x in (results if isinstance(results, tuple) else (results,)))
 
 
 def measure(robot, threads, quick):
@@ -45,32 +87,29 @@ def measure(robot, threads, quick):
     model, rng = robot.model, np.random.default_rng(0)
     Q = np.array([rbd_ros.random_configuration(model, rng) for _ in range(STATES)])
     V, A = rng.normal(size=(2, STATES, model.nv))
-    Tau = batch.inverse_dynamics(model, Q, V, A)
-    theirs, turned = pinocchios(robot, threads, Q, V, A, Tau)
-    for function, inputs in (('inverse dynamics', (Q, V, A)), ('forward dynamics', (Q, V, Tau)),
-                             ('all terms', (Q, V)),
-                             ('derivatives of inverse dynamics', (Q, V, A)),
-                             ('derivatives of forward dynamics', (Q, V, Tau)),
-                             ('torque regressor', (Q, V, A))):
-        count = STATES if function in theirs else FEWER
-        words = function.replace('derivatives of ', '').replace(' ', '_')
-        words += '_derivatives' if 'derivatives' in function else ''
-        ours = partial(getattr(batch, words), model, *(x[:count] for x in inputs),
-                       threads=threads)
-        calls = {'rbd_ros': ours, 'rbd_ros, out': partial(ours, out=ours())}
-        if function in theirs:
-            calls['Pinocchio'] = theirs[function]
-            expected = ours()
-            theirs[function]()
-            error = np.max(np.abs(turned() - expected)) / np.max(np.abs(expected))
+    states = {'Q': Q, 'V': V, 'A': A, 'T': batch.inverse_dynamics(model, Q, V, A)}
+    others = libraries(robot, threads, states)
+    for function in FUNCTIONS:
+        count = STATES if function in OF_VECTORS else FEWER
+        call = ours(robot, function, {name: x[:count] for name, x in states.items()}, threads)
+        results = call()
+        size = written(results)
+        calls = {'rbd_ros': call, 'rbd_ros, out': partial(call, out=results),
+                 'copy': partial(np.copyto, np.ones(size // 8), np.ones(size // 8))}
+        for library, functions in others.items():
+            if function not in functions:
+                continue
+            calls[library], result = functions[function]
+            error = np.max(np.abs(result() - results)) / np.max(np.abs(results))
             if not error < AGREEMENT:
-                raise AssertionError(f'{robot.label}, {function}: results differ by {error:.1e}')
+                raise AssertionError(f'{robot.label}, {function}: {library} differs by '
+                                     f'{error:.1e}')
         times = take_turns(calls, quick=quick)
         yield {'robot': robot.label, 'size': robot.size, 'joints': model.nv, 'threads': threads,
-               'function': function,
-               'per second': {name: count / float(np.median(t)) for name, t in times.items()},
-               'ratio': (quartiles(times['rbd_ros'] / times['Pinocchio'])
-                         if 'Pinocchio' in times else None)}
+               'function': function, 'bytes': size // count,
+               'ns': {name: 1e9 * float(np.median(t)) / count for name, t in times.items()},
+               'ratio': {name: quartiles(times['rbd_ros'] / times[name]) for name in others
+                         if name in times}}
 
 
 def main():
@@ -82,9 +121,8 @@ def main():
             for threads in (1, 2):
                 for row in measure(robot, threads, quick):
                     rows.append(row)
-                    print(f'{row["robot"]:8s} {threads} threads  {row["function"]:32s}', *(
-                        f'{name} {rate:10.0f}/s ' for name, rate in row['per second'].items()),
-                        f'ratio {row["ratio"][1]:.2f}' if row['ratio'] else '', flush=True)
+                    print(f'{row["robot"]:15s} {threads} threads  {row["function"]:32s}', *(
+                        f'{name} {ns:.0f} ns ' for name, ns in row['ns'].items()), flush=True)
     save('batch', quick, {'rows': rows})
 
 
