@@ -81,6 +81,7 @@ bench: $(STAMPS)/package $(STAMPS)/bench ## benchmark/RESULTS.md; BENCH_ARGS=--q
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmark/functions.py $(BENCH_ARGS)
 	$(BIN)/python benchmark/growth.py $(BENCH_ARGS)
 	$(BIN)/python benchmark/batch.py $(BENCH_ARGS)
+	$(BIN)/python benchmark/batch_sizes.py $(BENCH_ARGS)
 	$(BIN)/python benchmark/node.py $(BENCH_ARGS) $(if $(NODE_SECONDS),--seconds $(NODE_SECONDS))
 	$(BIN)/python benchmark/start.py $(BENCH_ARGS)
 	$(BIN)/python benchmark/fleet.py $(BENCH_ARGS)

@@ -16,7 +16,6 @@ from importlib.util import find_spec
 import os
 
 import numpy as np
-import pinocchio as pin
 import rbd_ros
 from rbd_ros import batch
 from robots import robots
@@ -36,29 +35,9 @@ FUNCTIONS = {'inverse dynamics': 'QVA', 'forward dynamics': 'QVT', 'all terms': 
 OF_VECTORS = ('inverse dynamics', 'forward dynamics')
 
 
-def pinocchios(robot, threads, states):
-    """Return for each function of Pinocchio what is timed, and what returns its result."""
-    model, order, _ = with_pinocchio.build(robot)
-    pool = pin.ModelPool(model, threads)
-    Q, *rest = states.values()
-    q = (np.column_stack((Q[:, 4:7], Q[:, :4], Q[:, order[6:] + 1])) if robot.floating
-         else Q[:, order])
-    # One state per column there.
-    q, v, a, tau = (np.asfortranarray(x.T) for x in (q, *(x[:, order] for x in rest)))
-    result, back = np.zeros_like(v), np.argsort(order)
-    calls = {'inverse dynamics': partial(pin.rneaInParallel, threads, pool, q, v, a, result),
-             'forward dynamics': partial(pin.abaInParallel, threads, pool, q, v, tau, result)}
-
-    def found(call):
-        call()
-        return result[back].T
-
-    return {name: (call, partial(found, call)) for name, call in calls.items()}
-
-
 def libraries(robot, threads, states):
     """Return the functions of the libraries that can compute this."""
-    found = {'Pinocchio': pinocchios(robot, threads, states)}
+    found = {'Pinocchio': with_pinocchio.in_parallel(robot, threads, states)}
     if not robot.floating:
         found['MuJoCo'] = {'forward dynamics': with_rollout.forward_dynamics(
             robot, threads, *(states[name] for name in 'QVT'))}
@@ -108,7 +87,7 @@ def measure(robot, threads, quick):
         yield {'robot': robot.label, 'size': robot.size, 'joints': model.nv, 'threads': threads,
                'function': function, 'bytes': size // count,
                'ns': {name: 1e9 * float(np.median(t)) / count for name, t in times.items()},
-               'ratio': {name: quartiles(times['rbd_ros'] / times[name]) for name in others
+               'ratio': {name: quartiles(times['rbd_ros, out'] / times[name]) for name in others
                          if name in times}}
 
 

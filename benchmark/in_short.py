@@ -70,6 +70,24 @@ def node(results: dict) -> list[str]:
     return lines
 
 
+def batch(results: dict) -> list[str]:
+    """Return the table of many states, with one thread and arrays that are there."""
+    rows = {(row['function'], row['robot']): row for row in results['rows']
+            if row['threads'] == 1}
+    robots = list(dict.fromkeys(robot for _, robot in rows))
+    lines = ['| ns a state among many, one thread | ' + ' | '.join(robots) + ' |',
+             '|---' * (1 + len(robots)) + '|']
+    for function in dict.fromkeys(function for function, _ in rows):
+        cells = []
+        for robot in robots:
+            row = rows[function, robot]
+            ours = f'{row["ns"]["rbd_ros, out"]:,.0f}'
+            cells.append(f'{ours} / {row["ns"]["Pinocchio"]:,.0f} = '
+                         f'{row["ratio"]["Pinocchio"][1]:.2f}' if row['ratio'] else ours)
+        lines.append(f'| {function} | ' + ' | '.join(cells) + ' |')
+    return lines
+
+
 def start(results: dict) -> list[str]:
     """Return how long the node takes to start."""
     return [f'From its start to its first output the node takes {median(results["warm"]):.1f} s, '
@@ -89,7 +107,9 @@ def soak(results: dict) -> list[str]:
 def short(found: dict) -> list[str]:
     """Return the lines for the README on the parts that were measured."""
     lines = []
-    for part, section in (('library', library), ('node', node), ('start', start), ('soak', soak)):
+    sections = (('library', library), ('batch', batch), ('node', node), ('start', start),
+                ('soak', soak))
+    for part, section in sections:
         if part in found:
             lines += [*section(found[part]), '']
     return lines

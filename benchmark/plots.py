@@ -51,21 +51,21 @@ def growth(results, path):
 def batch(results, path):
     """Draw states per second."""
     robots = list(dict.fromkeys(row['robot'] for row in results['rows']))
-    figure = Figure(figsize=(9.0, 4.0), layout='constrained')
-    all_axes = figure.subplots(1, len(robots))
+    figure = Figure(figsize=(11.0, 4.0), layout='constrained')
+    all_axes = figure.subplots(1, len(robots), sharey=True)
     for axes, robot in zip(all_axes, robots):
         rows = [row for row in results['rows'] if row['robot'] == robot]
         functions = list(dict.fromkeys(row['function'] for row in rows))
         series = [(library, threads) for library in ('rbd_ros', 'Pinocchio') for threads in (1, 2)]
         for k, (library, threads) in enumerate(series):
-            mine = [row for row in rows if row['threads'] == threads
-                    and library in row['per second']]
+            mine = [row for row in rows if row['threads'] == threads and library in row['ns']]
             axes.barh([functions.index(row['function']) + 0.2 * k for row in mine],
-                      [1e-6 * row['per second'][library] for row in mine], 0.2,
+                      [1e3 / row['ns'][library] for row in mine], 0.2,
                       color=COLOURS[k], label=f'{library}, {threads} thread{"s" * (threads > 1)}')
         axes.set_yticks(np.arange(len(functions)) + 0.3, functions)
         axes.invert_yaxis()
         axes.set_title(robot)
+        axes.set_xscale('log')
         axes.set_xlabel('million states per second')
     all_axes[-1].legend(fontsize='small')
     _save(figure, path)

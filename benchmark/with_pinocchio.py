@@ -41,6 +41,26 @@ def build(robot):
     return model, np.concatenate(([3, 4, 5, 0, 1, 2], order)), q
 
 
+def in_parallel(robot, threads, states):
+    """Return for each parallel call what is timed, and what returns its result."""
+    model, order, _ = build(robot)
+    pool = pin.ModelPool(model, threads)
+    Q, *rest = states.values()
+    q = (np.column_stack((Q[:, 4:7], Q[:, :4], Q[:, order[6:] + 1])) if robot.floating
+         else Q[:, order])
+    # One state per column there.
+    q, v, a, tau = (np.asfortranarray(x.T) for x in (q, *(x[:, order] for x in rest)))
+    result, back = np.zeros_like(v), np.argsort(order)
+    calls = {'inverse dynamics': partial(pin.rneaInParallel, threads, pool, q, v, a, result),
+             'forward dynamics': partial(pin.abaInParallel, threads, pool, q, v, tau, result)}
+
+    def found(call):
+        call()
+        return result[back].T
+
+    return {name: (call, partial(found, call)) for name, call in calls.items()}
+
+
 def functions(robot):
     """Return for each function what is timed, and what returns its outputs by name."""
     model, order, q = build(robot)
