@@ -3,10 +3,12 @@
 """Where the results of many states go: new arrays, or those of the user."""
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 from rbd_ros.errors import StateError
+from rbd_ros.kernels.lanes import LINE, on_lines, STREAMED, WIDTH
 from rbd_ros.model.model import Model
 from rbd_ros.validation import shown
 
@@ -19,11 +21,11 @@ class Quantity(NamedTuple):
     ----------
     shapes : callable
         Given the robot and the number of velocities, its own or those of its tree, returns the
-        shapes of the arrays that the kernel writes.
+        shapes of the blocks that the kernel writes.
     cut : callable
-        Given these arrays, for many states, returns the results as views of them.
+        Given these blocks, for many states, returns the results as views of them.
     fold : callable
-        Given G of the mimicking joints and these arrays, by the coordinates of the tree, returns
+        Given G of the mimicking joints and these blocks, by the coordinates of the tree, returns
         the results by those of the model.
 
     """
@@ -32,10 +34,34 @@ class Quantity(NamedTuple):
     cut: Callable[..., Sequence[np.ndarray]]
     fold: Callable[..., Sequence[np.ndarray]]
 
+    def written(self, shapes: Sequence[tuple[int, ...]]) -> Sequence[tuple[int, ...]]:
+        """Return the shapes of the arrays, for one state, that the kernel writes blocks to."""
+        # What is cut is not contiguous anyway: each state can fill whole registers.
+        return shapes if self.cut is as_written else [
+            (-(-prod(shape) // WIDTH) * WIDTH,) for shape in shapes]
+
+    def blocks(self, shapes: Sequence[tuple[int, ...]],
+               raw: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        """Return the blocks in what the kernel has written."""
+        return raw if self.cut is as_written else [
+            x[:, :prod(shape)].reshape(len(x), *shape) for x, shape in zip(raw, shapes)]
+
+    def results(self, shapes: Sequence[tuple[int, ...]],
+                raw: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        """Return the results in what the kernel has written."""
+        return self.cut(*self.blocks(shapes, raw))
+
 
 def as_written(*arrays: np.ndarray) -> Sequence[np.ndarray]:
     """Return the arrays that a kernel writes where these are the results."""
     return arrays
+
+
+def new_array(shape: tuple[int, ...]) -> np.ndarray:
+    """Return an array for a kernel to write to, which may do so past the caches if it is large."""
+    size = 8 * prod(shape)
+    return (np.empty(shape) if size < STREAMED
+            else on_lines(np.empty(size + LINE, np.uint8), shape))
 
 
 class Results(NamedTuple):
@@ -82,8 +108,8 @@ def results_of(model: Model, quantity: Quantity, states: Mapping[str, np.ndarray
     """
     shapes = quantity.shapes(model, model.nv)
     if out is None:
-        raw = [np.empty((count, *shape)) for shape in shapes]
-        return Results(quantity.cut(*raw), raw if model.folding is None else None)
+        raw = [new_array((count, *shape)) for shape in quantity.written(shapes)]
+        return Results(quantity.results(shapes, raw), raw if model.folding is None else None)
     wanted = [part.shape for part in quantity.cut(*(np.empty((0, *shape)) for shape in shapes))]
     arrays: list[Any] = list(out) if isinstance(out, tuple) else [out]
     if len(arrays) != len(wanted):
@@ -133,10 +159,13 @@ def _check_apart(arrays: Sequence[np.ndarray], states: Mapping[str, np.ndarray])
 def _raw_of(arrays: list[np.ndarray], count: int, quantity: Quantity,
             shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray] | None:
     """Return what a kernel can write to so that it stands in the arrays, if there is that."""
-    raw: list[Any] = arrays if len(arrays) == len(shapes) else [arrays[0].base]
+    layout = [(count, *shape) for shape in quantity.written(shapes)]
+    raw: list[Any] = arrays if quantity.cut is as_written else [arrays[0].base]
+    raw = [on_lines(x, shape) if isinstance(x, np.ndarray) and x.dtype == np.uint8
+           and x.shape == (8 * prod(shape) + LINE,) else x for x, shape in zip(raw, layout)]
     if any(not isinstance(x, np.ndarray) or x.dtype != float or not x.flags.carray
-           or x.shape != (count, *shape) for x, shape in zip(raw, shapes)):
+           or x.shape != shape for x, shape in zip(raw, layout)):
         return None
-    parts = quantity.cut(*raw)
+    parts = quantity.results(shapes, raw)
     return raw if all(x is y or x.__array_interface__ == y.__array_interface__
                       for x, y in zip(arrays, parts)) else None

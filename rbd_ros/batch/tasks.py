@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from rbd_ros.batch.results import Quantity, ready_made, results_of
+from rbd_ros.batch.results import new_array, Quantity, ready_made, results_of
 from rbd_ros.batch.rooms import Room, table_of_lanes
 from rbd_ros.batch.threads import CHUNK, compute, Progress
 from rbd_ros.batch.wrenches import NOTHING_PUSHES, Pushes, pushes
@@ -182,11 +182,11 @@ class Problem(NamedTuple):
     def piece(self, start: int, stop: int) -> Sequence[np.ndarray]:
         """Return the results of a few states, in arrays that are kept."""
         workspace, folding, quantity = workspace_of(self.model), self.model.folding, self.quantity
+        shapes = quantity.shapes(self.model, workspace._n)
         raw = [workspace._kept(Room(f'piece {k}', (self.states_in_piece(), *shape)))
-               [:stop - start] for k, shape in enumerate(quantity.shapes(self.model,
-                                                                         workspace._n))]
-        apart = self.run(start, stop, raw)
-        parts = quantity.cut(*raw) if folding is None else quantity.fold(folding.G, *raw)
+               [:stop - start] for k, shape in enumerate(quantity.written(shapes))]
+        apart, blocks = self.run(start, stop, raw), quantity.blocks(shapes, raw)
+        parts = quantity.cut(*blocks) if folding is None else quantity.fold(folding.G, *blocks)
         for k, values in apart:
             for part, value in zip(parts, values):
                 part[k - start] = value
@@ -275,12 +275,13 @@ def solve(model: Model, task: Task, values: Sequence[npt.ArrayLike], out: object
             count = len(values[0])      # type: ignore[arg-type]  # TypeError
             if model.folding is None and count <= CHUNK and {*map(type, values)} == ARRAYS:
                 shapes = quantity.shapes(model, workspace._nv)
-                raw: Any = ([np.empty((count, *shape)) for shape in shapes] if out is None
+                raw: Any = ([new_array((count, *shape)) for shape in quantity.written(shapes)]
+                            if out is None
                             else ready_made(out, (count, *shapes[0]), quantity, values))
                 if raw and task.kernel(workspace.robot, workspace._screws, *values,
                                        *(NO_WRENCHES if task.pushed else ()), *given.to_kernel,
                                        *workspace._kept(task.room), *raw) == DONE:
-                    return quantity.cut(*raw)
+                    return quantity.results(shapes, raw)
         except NOT_A_VECTOR:
             pass
     return problem_of(model, task, values, external_wrenches, given).solve(out, threads, progress)

@@ -14,7 +14,7 @@ from numba.extending import (intrinsic, lower_builtin, lower_cast, models, overl
                              register_model)
 from rbd_ros.kernels.lanes import (constants_of, element, entry, exceeds, finite, gather,
                                    reciprocal, scatter, set_element, set_entry, side_by_side,
-                                   square_root, WIDTH, work_of)
+                                   square_root, STREAMED, WIDTH, work_of)
 
 
 def vector_of(width):
@@ -163,6 +163,14 @@ def transposed(builder, square):
     return rows
 
 
+def size_of(context, builder, kind, x):
+    """Return how many rows of lanes there are in an array."""
+    view, size = context.make_array(kind)(context, builder, x), whole(1)
+    for length in cgutils.unpack_tuple(builder, view.shape, kind.ndim)[:-1]:
+        size = builder.mul(size, length)
+    return size
+
+
 class States:
     """
     An array of states, the first axis; all others are taken as one.
@@ -219,6 +227,26 @@ class States:
             row = self.builder.fptrunc(row, self.vector)
         self._move('store', ir.VoidType(), row, *self._where(state, column))
 
+    def are_many(self):
+        """Return whether they fill caches, and their rows whole registers of the processor."""
+        builder = self.builder
+        size = builder.mul(whole(8), builder.mul(self.count, self.width))
+        place = builder.or_(builder.ptrtoint(self.data, ir.IntType(64)),
+                            builder.mul(whole(8), self.width))
+        aligned = builder.icmp_unsigned(
+            '==', builder.and_(place, whole(8 * WIDTH - 1)), whole(0))
+        return builder.and_(aligned, builder.icmp_signed('>=', size, whole(STREAMED)))
+
+    def stream(self, state, column, row):
+        """Write the row of a square to memory, past the caches, which need not read it then."""
+        # Whoever hands results to another thread takes a lock, which completes the writing.
+        builder = self.builder
+        place = builder.gep(self.data, [builder.add(builder.mul(state, self.width), column)])
+        store = builder.store(row, builder.bitcast(place, self.vector.as_pointer()),
+                              align=8 * WIDTH)
+        store.set_metadata('nontemporal', builder.module.add_metadata(
+            [ir.Constant(ir.IntType(32), 1)]))
+
 
 @intrinsic
 def load_states(typing_context, X, first, x):
@@ -251,16 +279,28 @@ def store_states(typing_context, x, first, X):
     def generate(context, builder, signature, arguments):
         x, first, array = arguments
         states = States(context, builder, signature.args[2], array)
-        last = builder.sub(states.width, whole(1))
-        with states.squares() as (column, _):
-            square = [builder.load(
-                row(context, builder, signature.args[0], x,
-                    smaller(builder, builder.add(column, whole(k)), last)), align=8)
-                for k in range(WIDTH)]
-            for lane, entries in enumerate(transposed(builder, square)):
-                state = builder.add(first, whole(lane))
-                with builder.if_then(builder.icmp_signed('<', state, states.count)):
-                    states.store(state, column, entries)
+        # Where rows of states are longer than there are lanes the last ones fill them.
+        last = builder.sub(size_of(context, builder, signature.args[0], x), whole(1))
+
+        def store(write):
+            with states.squares() as (column, _):
+                square = [builder.load(
+                    row(context, builder, signature.args[0], x,
+                        smaller(builder, builder.add(column, whole(k)), last)), align=8)
+                    for k in range(WIDTH)]
+                for lane, entries in enumerate(transposed(builder, square)):
+                    state = builder.add(first, whole(lane))
+                    with builder.if_then(builder.icmp_signed('<', state, states.count)):
+                        write(state, column, entries)
+
+        if states.single:
+            store(states.store)
+        else:
+            with builder.if_else(states.are_many()) as (many, few):
+                with many:
+                    store(states.stream)
+                with few:
+                    store(states.store)
         return context.get_dummy_value()
     return types.void(x, types.intp, X), generate
 

@@ -14,6 +14,8 @@ all that differs from state to state.
 
 """
 
+import math
+
 import numpy as np
 from rbd_ros.compiler import COMPILES
 
@@ -23,6 +25,8 @@ if COMPILES:
 
 # Bytes that the processor reads and writes at once.
 LINE = 64
+# Bytes from which on the results of a call go past the caches, where they would find no room.
+STREAMED = 2 ** 20
 # Interpreted, NumPy takes hardly longer for so many numbers than for one.
 INTERPRETED = 256
 
@@ -40,10 +44,13 @@ WIDTH = register_width() if COMPILES else INTERPRETED
 
 def zeros_for_lanes(shape):
     """Return zeros; no register is read from two lines of memory, which takes twice the time."""
-    size = 8 * int(np.prod(shape))
-    memory = np.zeros(size + LINE, np.uint8)
+    return on_lines(np.zeros(8 * math.prod(shape) + LINE, np.uint8), shape)
+
+
+def on_lines(memory, shape):
+    """Return an array that begins with a line, in bytes of which there are LINE more."""
     start = -memory.ctypes.data % LINE
-    return memory[start:start + size].view(float).reshape(shape)
+    return memory[start:start + 8 * math.prod(shape)].view(float).reshape(shape)
 
 
 def constants_of(robot):
@@ -89,9 +96,10 @@ def gather(X, first, x):
 
 
 def scatter(x, first, X):
-    """Write lanes to states from the first on."""
-    states = X[first:first + WIDTH]
-    states[:] = np.moveaxis(x, -1, 0)[:len(states)].reshape(states.shape)
+    """Write lanes to states from the first on; of longer rows the rest is not written."""
+    states = X[first:first + WIDTH].reshape(-1, math.prod(X.shape[1:]))
+    entries = np.moveaxis(x, -1, 0)[:len(states)].reshape(len(states), -1)
+    states[:, :entries.shape[1]] = entries
 
 
 def exceeds(x, y):

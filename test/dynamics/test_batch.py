@@ -16,6 +16,7 @@ import pytest
 import rbd_ros
 from rbd_ros import batch
 from rbd_ros.batch import dynamics, wrenches as wrenches_of_batches
+from rbd_ros.batch.tasks import Problem
 from rbd_ros.kernels.lanes import INTERPRETED, WIDTH
 from rbd_ros.model.joints import KINDS
 from robots import example_urdf, load_quietly, random_tree
@@ -29,7 +30,8 @@ AGREEMENT = 1e-13
 # Numbers of float32.
 SINGLE = 2.0 ** -23
 # More than two chunks of states, the last one not full.
-COUNT = 2 * batch.CHUNK + 37
+CHUNK = batch.CHUNK
+COUNT = 2 * CHUNK + 37
 
 MOVING = [kind for kind in KINDS if kind != 'fixed']
 
@@ -152,6 +154,30 @@ def test_results_of_float32_are_those_of_float64_rounded(name):
     out = tuple(np.zeros(x.shape, np.float32) for x in expected)
     function(model, *states, out=out if len(out) > 1 else out[0])
     assert all(np.array_equal(x, y.astype(np.float32)) for x, y in zip(out, expected))
+
+
+# Rows of states fill whole lines of memory with 8 joints, and do not with 7.
+@pytest.mark.parametrize('joints', [7, 8])
+@pytest.mark.parametrize('name', ['all_terms', 'inverse_dynamics_derivatives', 'torque_regressor'])
+def test_large_results_that_go_past_the_caches_are_those_of_single_states(
+        name, joints, monkeypatch):
+    model = random_tree(4, joints, kinds=['revolute', 'prismatic'])
+    function, states = getattr(batch, name), some_states(model, name, COUNT)
+    numbers = [*range(10), *picked(COUNT), *range(CHUNK - 9, CHUNK + 9), *range(COUNT - 9, COUNT)]
+    expected = one_by_one(model, name, [x[numbers] for x in states])
+    result = function(model, *states)
+    assert_close([x[numbers] for x in listed(result)], expected, AGREEMENT)
+    # In the same arrays, which then have results of other states, and without copies.
+    monkeypatch.delattr(Problem, 'piece')
+    function(model, *(x[::-1].copy() for x in states), out=result)
+    assert_close([x[::-1][numbers] for x in listed(result)], expected, AGREEMENT)
+
+
+def test_an_array_for_large_results_begins_with_a_line_of_memory():
+    model = random_tree(4, 7, kinds=['revolute', 'prismatic'])
+    for states in (CHUNK, COUNT):
+        terms = batch.all_terms(model, *np.zeros((2, states, model.nv)))
+        assert terms.M.ctypes.data % 64 == 0 and terms.M.strides[0] % 64 == 0
 
 
 def test_results_that_do_not_fit_in_a_piece_are_whole():
