@@ -1,0 +1,114 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Measure the limit of inverse dynamics of many states on this machine: C with states side by side.
+
+`limit.c` is compiled for this processor and this number of joints, its results are compared with
+ours, and beside its time there is what its arithmetic would take if nothing ever had to wait. The
+states lie as it needs them, which `rbd_ros.batch` has to see to.
+
+"""
+
+import ctypes
+from pathlib import Path
+import subprocess
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import rbd_ros
+from rbd_ros import batch
+from rbd_ros.kernels import bodies
+from rbd_ros.kernels.lanes import WIDTH, zeros_for_lanes
+from robots import robots
+from timing import options, take_turns
+
+SOURCE = Path(__file__).with_name('limit.c')
+FLAGS = ('-O3', '-march=native', '-ffp-contract=fast', '-fno-math-errno', '-fno-signed-zeros',
+         '-fno-trapping-math', '-shared', '-fPIC')
+LABEL = 'Panda'
+STATES = 1024
+PRODUCTS = 1_600_000
+# Another order of the same sums.
+AGREEMENT = 1e-10
+# What `recursion` of limit.c does for one joint: sine and cosine, root to leaves, leaves to root.
+# A product with a sum is one instruction, and two operations on floats (flops).
+INSTRUCTIONS, FLOPS = 31 + 103 + 31, 38 + 165 + 50
+
+
+def library(joints):
+    """Return `limit.c`, compiled."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder, 'limit.so')
+        subprocess.run(['cc', *FLAGS, f'-DWIDTH={WIDTH}', f'-DMOST={joints}', str(SOURCE), '-o',
+                        str(path)], check=True)
+        found = ctypes.CDLL(str(path))
+    found.products.restype = ctypes.c_double
+    return found
+
+
+def table(model):
+    """Return the bodies as `limit.c` reads them; they must be a chain of revolute joints."""
+    robot = model.tree.robot
+    n = len(robot) - 1
+    chain = (model.tree.screws is not None and np.all(robot[1:, bodies.PARENT] == np.arange(n))
+             and np.all(robot[1:, bodies.TURN] == 1.0) and np.all(robot[1:, bodies.SLIDE] == 0.0))
+    if not chain:
+        raise ValueError(f"robot '{model.name}' is no chain of revolute joints")
+    return np.ascontiguousarray(np.hstack((
+        robot[1:, :12], robot[1:, bodies.INERTIA:bodies.INERTIA + 10],
+        robot[1:, bodies.ARMATURE, None])))
+
+
+def side_by_side(X):
+    """Return states in lanes."""
+    lanes = zeros_for_lanes((len(X) // WIDTH, X.shape[1], WIDTH))
+    lanes[:] = X.reshape(-1, WIDTH, X.shape[1]).swapaxes(1, 2)
+    return lanes
+
+
+def measure(model, quick=False):
+    """
+    Return the limits of inverse dynamics of a chain of revolute joints.
+
+    Returns
+    -------
+    dict of str to float
+        For one state: ``ns`` that C takes, ``floor`` that its arithmetic takes at the speed of
+        products with sums that need no memory, and ``flops``.
+
+    """
+    rng = np.random.default_rng(0)
+    Q = np.array([rbd_ros.random_configuration(model, rng) for _ in range(STATES)])
+    V, A = rng.normal(size=(2, STATES, model.nv))
+    lib, robot, gravity = library(model.nv), table(model), np.array(model.gravity, float)
+    lanes = [side_by_side(x) for x in (Q, V, A, np.zeros_like(V))]
+    pointers = [ctypes.c_void_p(x.ctypes.data) for x in (robot, gravity, *lanes)]
+
+    def run():
+        lib.inverse_dynamics(ctypes.c_int(model.nv), *pointers, ctypes.c_long(STATES))
+
+    run()
+    expected = batch.inverse_dynamics(model, Q, V, A)
+    error = np.max(np.abs(lanes[3].swapaxes(1, 2).reshape(expected.shape) - expected))
+    if not error < AGREEMENT * np.max(np.abs(expected)):
+        raise AssertionError(f'results of C differ by {error:.1e}')
+    times = take_turns({'C': run, 'products': lambda: lib.products(ctypes.c_long(PRODUCTS))},
+                       quick=quick)
+    instructions = model.nv * INSTRUCTIONS
+    per_instruction = np.min(times['products']) / PRODUCTS
+    return {'ns': 1e9 * float(np.min(times['C'])) / STATES,
+            'floor': 1e9 * float(per_instruction) * instructions / WIDTH,
+            'flops': float(model.nv * FLOPS)}
+
+
+def main():
+    """Measure and print."""
+    arguments = options(__doc__).parse_args()
+    robot = next(robot for robot in robots() if robot.label == LABEL)
+    found = measure(robot.model, arguments.quick)
+    print(f'{LABEL}: {found["ns"]:.1f} ns a state in C; the arithmetic alone {found["floor"]:.1f} '
+          f'ns; {found["flops"]:.0f} flops')
+
+
+if __name__ == '__main__':
+    main()
