@@ -14,12 +14,11 @@ joints. The bias B is the force for VDOT_, and the eta of Kim's table vanishes.
 """
 
 from rbd_ros.kernels.bodies import (ARMATURE, BLOCK, constant, constant3, constant_inertia, count,
-                                    end, fits, GRAVITY, GROUND, INERTIA, LANES, load, load3,
-                                    load33, load6, load_symmetric, parent, place, place_in_parent,
-                                    place_in_parents,
-                                    PRESCRIBED, R_, r_, SCRATCH, SLIDE, store, store3, store33,
-                                    store6, store_symmetric, TURN, turned_column,
-                                    turned_joint_motion, WRENCH)
+                                    end, fits, GRAVITY, GROUND, INERTIA, joint_pose, LANES, load,
+                                    load3, load33, load6, load_pose, load_symmetric, parent, place,
+                                    place_in_parents, PRESCRIBED, R_, r_, SCRATCH, SLIDE, store,
+                                    store3, store33, store6, store_symmetric, TURN,
+                                    turn_all_screws, turned_column, turned_joint_motion, WRENCH)
 from rbd_ros.kernels.compiled import helper, kernel
 from rbd_ros.kernels.lanes import entry, exceeds, finite, set_entry, side_by_side
 from rbd_ros.kernels.vectors import (ad, ad_transposed, add, add6, add_cross, compose, cross, dot,
@@ -143,17 +142,17 @@ def articulated_to_parent(r, I_A):
 
 
 @helper
-def move_body(robot, screws, i, v):
+def move_body(robot, screws, i, v, pose):
     """
     Write how body i moves while the joints do not accelerate: R_, r_, S_, V_ and VDOT_.
 
-    Its pose in its parent is known already; r_ becomes the way from the parent's origin.
+    Its pose in its parent is given; r_ becomes the way from the parent's origin.
 
     """
     b = place(i)
     up = parent(robot, b)
     R_p = load33(robot, up, R_)
-    R, r = compose(R_p, load33(robot, b, R_)), rotate(R_p, load3(robot, b, r_))
+    R, r = compose(R_p, pose[0]), rotate(R_p, pose[1])
     S = turned_column(robot, screws, b, R)
     store33(robot, b, R_, R)
     store3(robot, b, r_, r)
@@ -205,16 +204,16 @@ def recursion(robot, screws, q, v, a, tau):
     # Root to leaves: how each body moves, and what it is alone. Of one state, steps in which no
     # body needs another are done for several bodies at once.
     if side_by_side(robot):
+        turn_all_screws(robot, screws, q)
         place_ground(robot, zero)
         for i in range(1, n):
-            place_in_parent(robot, screws, i, q)
-            move_body(robot, screws, i, v)
+            move_body(robot, screws, i, v, joint_pose(robot, screws, i, q))
             begin_body(robot, place(i), v)
     else:
         place_in_parents(robot, screws, q)
         place_ground(robot, zero)
         for i in range(1, n):
-            move_body(robot, screws, i, v)
+            move_body(robot, screws, i, v, load_pose(robot, screws, place(i)))
         for block in range(0, end(robot), BLOCK):
             for b in range(block, block + LANES):
                 begin_body(robot, b, v)

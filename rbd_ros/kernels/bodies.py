@@ -56,10 +56,11 @@ KIND = np.int64(26)        # how the body moves against its parent, see below
 AXIS = np.int64(27)        # axis of the body's frame that it turns about and slides along: 0, 1, 2
 Q = np.int64(28)           # index of the joint's first entry in q; of the ground, the length of q
 NUMBER = np.int64(29)      # number of the body
-CONSTANTS = np.int64(30)
-WRENCH = np.int64(30)      # moment and force on the body from outside, in its frame, N m and N
-PRESCRIBED = np.int64(36)  # 1 where hybrid dynamics is given the acceleration, 0 where the torque
-SCRATCH = np.int64(37)     # from here on, intermediate results of each kernel
+BRANCHES = np.int64(30)    # 1 where a body carries others than the one behind it, else 0
+CONSTANTS = np.int64(31)
+WRENCH = np.int64(31)      # moment and force on the body from outside, in its frame, N m and N
+PRESCRIBED = np.int64(37)  # 1 where hybrid dynamics is given the acceleration, 0 where the torque
+SCRATCH = np.int64(38)     # from here on, intermediate results of each kernel
 R_, r_ = SCRATCH, SCRATCH + 9        # first the pose of the body, rotation (9), position (3) ...
 COS_, SIN_, SLID_ = R_, R_ + 1, r_   # ... and before that, how far its screw turned and slid
 GRAVITY = POSITION   # of the ground: acceleration of gravity, m/s^2
@@ -67,7 +68,7 @@ GRAVITY = POSITION   # of the ground: acceleration of gravity, m/s^2
 # Bodies and columns of a block; the number of columns is odd so that the blocks do not compete for
 # the same places in a cache.
 LANES = 8
-COLUMNS = 125
+COLUMNS = 127
 BLOCK = LANES * COLUMNS
 
 # Values of KIND.
@@ -357,6 +358,9 @@ def moved_by_screw(robot, b, c, s, slid):
 @helper
 def screw_pose(robot, b):
     """Return the pose (R, r) in the parent's frame of a body that a screw has moved."""
+    if side_by_side(robot) and constant(robot, b, SLIDE) == 0.0:
+        R = constant33(robot, b, ROTATION)
+        return turn_z(R, load(robot, b, COS_), load(robot, b, SIN_)), constant3(robot, b, POSITION)
     return moved_by_screw(robot, b, load(robot, b, COS_), load(robot, b, SIN_),
                           load(robot, b, SLID_))
 
@@ -376,16 +380,15 @@ def joint_pose(robot, screws, i, q):
 
 
 @helper
-def place_in_parent(robot, screws, i, q):
-    """Write the pose of one body in its parent's frame to the columns R_ and r_."""
-    b = place(i)
-    angle, slid = screw_motion(robot, screws, i, q)
-    c, s = cosine_and_sine(angle)
-    R, r = moved_by_screw(robot, b, c, s, slid)
-    if has_quaternion(robot, screws, b):
-        R, r = joint_pose(robot, screws, i, q)
-    store33(robot, b, R_, R)
-    store3(robot, b, r_, r)
+def turn_all_screws(robot, screws, q):
+    """Write how far every body turned, as cosine and sine, and slid."""
+    for i in range(1, count(robot)):
+        b = place(i)
+        angle, slid = screw_motion(robot, screws, i, q)
+        c, s = cosine_and_sine(angle)
+        store(robot, b, COS_, c)
+        store(robot, b, SIN_, s)
+        store(robot, b, SLID_, slid)
 
 
 @helper
@@ -398,8 +401,11 @@ def place_in_parents(robot, screws, q):
     """
     n = count(robot)
     if side_by_side(robot):
+        turn_all_screws(robot, screws, q)
         for i in range(1, n):
-            place_in_parent(robot, screws, i, q)
+            R, r = joint_pose(robot, screws, i, q)
+            store33(robot, place(i), R_, R)
+            store3(robot, place(i), r_, r)
         return
     for i in range(1, n):
         b = place(i)
@@ -419,6 +425,37 @@ def place_in_parents(robot, screws, q):
                 R, r = joint_pose(robot, screws, i, q)
                 store33(robot, b, R_, R)
                 store3(robot, b, r_, r)
+
+
+# Of states side by side, what is the same in all of them is not kept for each.
+@helper
+def keeps_axis(robot, screws):
+    """Return whether the z axes of all bodies stay where they are in their parents."""
+    return side_by_side(robot) and screws is not None
+
+
+@helper
+def store_pose(robot, screws, b, pose):
+    """Write the pose of a body in its parent's frame for `load_pose`."""
+    R, r = pose
+    store3(robot, b, R_, R[0])
+    store3(robot, b, R_ + 3, R[1])
+    if not keeps_axis(robot, screws):
+        store3(robot, b, R_ + 6, R[2])
+    if not keeps_axis(robot, screws) or constant(robot, b, SLIDE) != 0.0:
+        store3(robot, b, r_, r)
+
+
+@helper
+def load_pose(robot, screws, b):
+    """Return the pose (R, r) of a body in its parent's frame."""
+    x, y = load3(robot, b, R_), load3(robot, b, R_ + 3)
+    if not keeps_axis(robot, screws):
+        return (x, y, load3(robot, b, R_ + 6)), load3(robot, b, r_)
+    R = (x, y, constant3(robot, b, ROTATION + 6))
+    if constant(robot, b, SLIDE) == 0.0:
+        return R, constant3(robot, b, POSITION)
+    return R, load3(robot, b, r_)
 
 
 # In the axes of the world, about the body's own origin.

@@ -13,54 +13,69 @@ G dV/dt - ad_V^T G V. The velocity v of the origin is then needed nowhere.
 
 """
 
-from rbd_ros.kernels.bodies import (ARMATURE, BLOCK, constant, constant3, constant_inertia, count,
-                                    cross_joint, end, fits, GRAVITY, GROUND, INERTIA, joint_motion,
-                                    LANES, load3, load33, load6, parent, place, place_in_parent,
-                                    place_in_parents,
-                                    project, R_, r_, SCRATCH, slides, store3, store6, WRENCH)
+from rbd_ros.kernels.bodies import (ARMATURE, BLOCK, BRANCHES, constant, constant3,
+                                    constant_inertia, count, cross_joint, end, fits, GRAVITY,
+                                    GROUND, INERTIA, joint_motion, joint_pose, LANES, load3, load6,
+                                    load_pose, parent, place, place_in_parents, project, SCRATCH,
+                                    slides, store3, store6, store_pose, turn_all_screws, WRENCH)
 from rbd_ros.kernels.compiled import helper, kernel
 from rbd_ros.kernels.lanes import entry, finite, set_entry, side_by_side, work_of
-from rbd_ros.kernels.vectors import (acceleration_of_points, add, add_cross, add_to_parent, cross,
-                                     inertial_force, scale, sub6, unrotate)
+from rbd_ros.kernels.vectors import (acceleration_of_points, add, add_rotated, add_to_parent,
+                                     cross, inertial_force, scale, sub6, unrotate)
 
 # Columns of `robot`.
 OMEGA_, ALPHA_, a_, F_ = (SCRATCH + k for k in (12, 15, 18, 21))
 
 
+# How a body moves is omega, alpha, A and a, of which only a is used where v is None.
 @helper
-def move_body(robot, screws, i, v, a):
-    """Write how body i moves: OMEGA_, ALPHA_ and a_."""
-    b = place(i)
-    up = parent(robot, b)
-    R = load33(robot, b, R_)
+def load_motion(robot, b, v):
+    """Return how a body moves."""
+    of_origin = load3(robot, b, a_)
     if v is None:
-        store3(robot, b, a_, unrotate(R, load3(robot, up, a_)))
-        return
-    turn, slide = joint_motion(robot, screws, i, v)
-    turn_rate, slide_rate = joint_motion(robot, screws, i, a)
-    carried = unrotate(R, load3(robot, up, OMEGA_))
-    omega = add(carried, turn)
-    alpha = add(add(unrotate(R, load3(robot, up, ALPHA_)),
-                    cross_joint(robot, screws, b, carried, turn)), turn_rate)
-    r, omega_p = load3(robot, b, r_), load3(robot, up, OMEGA_)
-    of_origin = unrotate(R, add_cross(add_cross(
-        load3(robot, up, a_), load3(robot, up, ALPHA_), r), omega_p, cross(omega_p, r)))
-    if slides(robot, screws, b):
-        sliding = cross_joint(robot, screws, b, add(carried, omega), slide)
-        of_origin = add(add(of_origin, sliding), slide_rate)
-    store3(robot, b, OMEGA_, omega)
-    store3(robot, b, ALPHA_, alpha)
+        return (of_origin, of_origin, (of_origin, of_origin, of_origin), of_origin)
+    omega, alpha = load3(robot, b, OMEGA_), load3(robot, b, ALPHA_)
+    return (omega, alpha, acceleration_of_points(omega, alpha), of_origin)
+
+
+@helper
+def store_motion(robot, b, v, motion):
+    """Write how a body moves."""
+    omega, alpha, _, of_origin = motion
+    if v is not None:
+        store3(robot, b, OMEGA_, omega)
+        store3(robot, b, ALPHA_, alpha)
     store3(robot, b, a_, of_origin)
 
 
 @helper
-def force_on_body(robot, b, v):
+def moved(robot, screws, i, v, a, pose, motion):
+    """Return how body i moves, at this pose in its parent, which moves so."""
+    R, r = pose
+    omega_p, alpha_p, A_p, a_p = motion
+    if v is None:
+        return (omega_p, alpha_p, A_p, unrotate(R, a_p))
+    b = place(i)
+    turn, slide = joint_motion(robot, screws, i, v)
+    turn_rate, slide_rate = joint_motion(robot, screws, i, a)
+    carried = unrotate(R, omega_p)
+    omega = add(carried, turn)
+    alpha = add(add(unrotate(R, alpha_p), cross_joint(robot, screws, b, carried, turn)), turn_rate)
+    of_origin = unrotate(R, add_rotated(a_p, A_p, r))
+    if slides(robot, screws, b):
+        sliding = cross_joint(robot, screws, b, add(carried, omega), slide)
+        of_origin = add(add(of_origin, sliding), slide_rate)
+    return (omega, alpha, acceleration_of_points(omega, alpha), of_origin)
+
+
+@helper
+def force_on_body(robot, b, v, motion):
     """Write the force F_ that moves a body alone, without what acts on it from outside."""
-    G, of_origin = constant_inertia(robot, b, INERTIA), load3(robot, b, a_)
+    G = constant_inertia(robot, b, INERTIA)
+    _, _, A, of_origin = motion
     if v is None:
         F = (cross(G[1], of_origin), scale(G[2], of_origin))
     else:
-        A = acceleration_of_points(load3(robot, b, OMEGA_), load3(robot, b, ALPHA_))
         F = inertial_force(G, A, of_origin)
     store6(robot, b, F_, sub6(F, load6(robot, b, WRENCH)))
 
@@ -83,19 +98,32 @@ def recursion(robot, screws, q, v, a):
     store3(robot, GROUND, a_, scale(-1.0, constant3(robot, GROUND, GRAVITY)))
     store6(robot, GROUND, F_, (zero, zero))
     # Root to leaves: the pose and motion of each body, and the force on it alone. Of one state,
-    # steps in which no body needs another are done for several bodies at once.
+    # steps in which no body needs another are done for several bodies at once. The body before is
+    # most often the parent: how that moves is not read again.
     if side_by_side(robot):
-        for i in range(1, n):
-            place_in_parent(robot, screws, i, q)
-            move_body(robot, screws, i, v, a)
-            force_on_body(robot, place(i), v)
+        turn_all_screws(robot, screws, q)
     else:
         place_in_parents(robot, screws, q)
-        for i in range(1, n):
-            move_body(robot, screws, i, v, a)
+    before, motion = GROUND, load_motion(robot, GROUND, v)
+    for i in range(1, n):
+        b = place(i)
+        up = parent(robot, b)
+        if up != before:
+            motion = load_motion(robot, up, v)
+        if side_by_side(robot):
+            pose = joint_pose(robot, screws, i, q)
+            store_pose(robot, screws, b, pose)
+            motion = moved(robot, screws, i, v, a, pose, motion)
+            force_on_body(robot, b, v, motion)
+        else:
+            motion = moved(robot, screws, i, v, a, load_pose(robot, screws, b), motion)
+        if not side_by_side(robot) or constant(robot, b, BRANCHES) != 0.0:
+            store_motion(robot, b, v, motion)
+        before = b
+    if not side_by_side(robot):
         for block in range(0, end(robot), BLOCK):
             for b in range(block, block + LANES):
-                force_on_body(robot, b, v)
+                force_on_body(robot, b, v, load_motion(robot, b, v))
     # Leaves to root: pass the forces on, and project them on the joints.         [K (41), T2]
     total = 0.0
     for i in range(n - 1, 0, -1):
@@ -107,8 +135,8 @@ def recursion(robot, screws, q, v, a):
             torque += constant(robot, b, ARMATURE) * entry(a, i - 1)
         set_entry(tau, i - 1, torque)
         total += torque
-        store6(robot, up, F_, add_to_parent(load6(robot, up, F_), load33(robot, b, R_),
-                                            load3(robot, b, r_), F))
+        R, r = load_pose(robot, screws, b)
+        store6(robot, up, F_, add_to_parent(load6(robot, up, F_), R, r, F))
     # A position that is not finite may show only in the moment on the ground.
     moment = load3(robot, GROUND, F_)
     return finite(total + moment[0] + moment[1] + moment[2])

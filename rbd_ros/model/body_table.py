@@ -118,6 +118,8 @@ def assemble(links: Sequence[Link], joints: Sequence[Joint], gravity: np.ndarray
     robot = np.array(rows)
     robot[0, bodies.GRAVITY:bodies.GRAVITY + 3] = gravity
     robot[0, bodies.Q] = q
+    parents = robot[1:, bodies.PARENT].astype(int)
+    robot[parents[parents != np.arange(len(parents))], bodies.BRANCHES] = 1.0
     # Sigma, h and m.
     robot[:, bodies.INERTIA:bodies.INERTIA + 10] = P[:, (0, 1, 2, 0, 0, 1, 0, 1, 2, 3),
                                                      (0, 1, 2, 1, 2, 2, 3, 3, 3, 3)]
@@ -132,4 +134,4 @@ def _row(T: np.ndarray, turn: float, slide: float, armature: float, up: int, kin
          q: int) -> list[float]:
     """Return the constants of a body, its inertia left out, in the order of their columns."""
     return [*T[:3, :3].T.ravel().tolist(), *T[:3, 3].tolist(), turn, slide, up, armature,
-            *(0.0,) * 10, kind, axis, q, 0.0]
+            *(0.0,) * 10, kind, axis, q, 0.0, 0.0]
