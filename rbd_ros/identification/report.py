@@ -17,6 +17,10 @@ from rbd_ros.identification.signals import Samples
 POINTS = 3000
 # Segments of the averaged spectrum, in samples: enough to see a hum, few enough to average.
 SEGMENT = 1024
+# Inches: a page of panels, and around each of them the room that its numbers and words take; to
+# measure them would take three times as long as to draw them.
+WIDTH, HEIGHT = 12.0, 2.2
+LEFT, RIGHT, BELOW, ABOVE = 0.75, 0.15, 0.5, 0.25
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem;
   color: #222; background: #fff }
@@ -232,7 +236,12 @@ def _picture(figure: Callable[..., Any], names: Sequence[str], units: Sequence[s
     """Return an image of panels, one for each name, which are drawn by number."""
     count = len(names)
     lines = -(-count // columns)
-    page = figure(figsize=(12, 2.2 * lines), layout='constrained')
+    page = figure(figsize=(WIDTH, HEIGHT * lines))
+    page.subplots_adjust(
+        left=LEFT / WIDTH, right=1.0 - RIGHT / WIDTH,
+        bottom=BELOW / (HEIGHT * lines), top=1.0 - ABOVE / (HEIGHT * lines),
+        wspace=(LEFT + RIGHT) / (WIDTH / columns - LEFT - RIGHT),
+        hspace=(BELOW + ABOVE) / (HEIGHT - BELOW - ABOVE))
     for k in range(count):
         axes = page.add_subplot(lines, columns, k + 1)
         draw(axes, k)
