@@ -350,3 +350,14 @@ def test_the_page_of_the_node_says_what_everything_is(generate):
     assert set(parameters.DESCRIPTIONS) <= set(names)
     assert {'~/effort_commands', '~/markers', 'diagnostics', 'joint_states', 'odom',
             '~/hybrid_dynamics', '~/enable_commands'} <= set(names)
+
+
+# -- Faults. -------------------------------------------------------------------------------------
+
+def test_every_row_of_faults_has_a_test_and_every_such_test_a_row():
+    rows = re.findall(r'^\| (\d+) \|', PAGES['faults.md'], re.MULTILINE)
+    assert len(rows) == len(set(rows))
+    tested = {number for path in (ROOT / 'test').rglob('test_*.py')
+              for number in re.findall(r'^def test_fault_(\d+)_', path.read_text(encoding='utf-8'),
+                                       re.MULTILINE)}
+    assert set(rows) == tested

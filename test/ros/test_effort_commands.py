@@ -138,7 +138,7 @@ def test_fault_49_efforts_beyond_the_limits_are_named_and_clamped_if_so_wanted()
 
 
 @pytest.mark.parametrize('extra', [{}, {'effort_rate_limit': 1.0}, {'blend_time': 5.0}])
-def test_fault_53_limits_come_last_whatever_blends_and_rates_say(extra):
+def test_fault_49_limits_come_last_whatever_blends_and_rates_say(extra):
     one = commands(np.array([5.0, 5.0]))
     stream(one, EFFORTS, 0.0, 20.0, Settings(**extra))
     settings = Settings(limit_efforts=True, **extra)

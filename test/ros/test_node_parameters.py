@@ -70,7 +70,7 @@ def test_fault_48_a_start_with_a_bad_value_waits_for_a_better_one(harness, name,
         assert node.node.configured
 
 
-def test_fault_62_all_parameters_have_values_that_can_be_dumped(harness):
+def test_all_parameters_have_values_that_can_be_dumped(harness):
     from rcl_interfaces.srv import GetParameters, ListParameters
     node = harness(None)
     names = node.call(ListParameters, 'list_parameters').result.names

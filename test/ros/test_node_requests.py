@@ -15,7 +15,7 @@ AGREEMENT = 1e-9
 pytestmark = pytest.mark.usefixtures('domain')
 
 
-def test_fault_27_no_request_of_a_life_cycle_or_parameter_service_ends_the_node(harness, state):
+def test_fault_41_no_request_of_a_life_cycle_or_parameter_service_ends_the_node(harness, state):
     from lifecycle_msgs.msg import Transition
     from lifecycle_msgs.srv import ChangeState
     from rcl_interfaces.msg import Parameter as ParameterMessage, ParameterValue
