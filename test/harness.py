@@ -117,15 +117,16 @@ def odometry(child, quaternion, position, angular, linear, frame='odom', stamp=N
 
 
 class Harness:
-    """The node, a peer that hears all its topics, and an executor for both."""
+    """The node, a peer that hears its topics, all unless told which, and an executor for both."""
 
-    def __init__(self, description=None, kind=DynamicsNode, **parameters):
+    def __init__(self, description=None, kind=DynamicsNode, topics=None, **parameters):
         # The peer listens to commands, which by default keeps other robots away.
         parameters = {'model_changes': 'accept', **parameters}
         self.node = kind(parameter_overrides=[
             Parameter(name, value=value) for name, value in parameters.items()])
         self.name, self.peer = f'/{self.node.get_name()}', Node('peer')
-        topics = TOPICS | (CONTROLLER_TOPICS if kind is not DynamicsNode else {})
+        every = TOPICS | (CONTROLLER_TOPICS if kind is not DynamicsNode else {})
+        topics = {name: every[name] for name in topics or every}
         self.executor = SingleThreadedExecutor()
         self.executor.add_node(self.node)
         self.executor.add_node(self.peer)

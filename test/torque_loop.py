@@ -44,7 +44,8 @@ class Loop:
         self.period, self._steps = period, round(period / step)
         if locked:
             parameters['locked_joints'] = list(locked)
-        self.harness = Harness(kind=TorqueController, state_timeout=60.0, **parameters)
+        self.harness = Harness(kind=TorqueController, topics=['~/effort_commands'],
+                               state_timeout=60.0, **parameters)
         self.node, self.now = self.harness.node, 100.0
         # Pauses of this machine are none of the robot's.
         clocks = self.node.clocks

@@ -20,9 +20,6 @@ from rbd_ros.ros.demo.table import fixed
 from rbd_ros.ros.share_directory import share
 from robots import example_urdf, load_quietly
 
-# Nodes in real time
-pytestmark = pytest.mark.alone
-
 # A mass of 1 kg on a rod of 1 m, which needs up to 9.81 N m about y.
 ROD = """<robot name="rod"><link name="base"/><link name="rod"><inertial><origin xyz="0 0 1"/>
  <mass value="1"/><inertia ixx="1e-6" ixy="0" ixz="0" iyy="1e-6" iyz="0" izz="1e-6"/></inertial>

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Publishers, clocks and loads that go wrong; numbers are rows of doc/faults.md."""
 
+import re
 from threading import Thread
-from time import monotonic, sleep
+from time import sleep
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -26,7 +27,7 @@ ARM = example_urdf('ur10_robot.urdf').read_text()
 OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
 STALE, ERROR = DiagnosticStatus.STALE, DiagnosticStatus.ERROR
 
-pytestmark = [pytest.mark.usefixtures('domain'), pytest.mark.alone]
+pytestmark = pytest.mark.usefixtures('domain')
 
 
 # -- Publishers. ---------------------------------------------------------------------------------
@@ -108,7 +109,7 @@ def test_fault_12_old_and_future_stamps_are_dropped_with_a_hint(harness, state):
     node = harness(state_timeout=0.5)
     counts = node.node.report.counts
     assert node.nothing_new(lambda: node.send(*state, stamp=at(-0.7)))
-    assert 'its stamp is 0.7' in node.node.report.last_error
+    assert re.search(r'its stamp is \d\.\d+ s old', node.node.report.last_error)
     assert 'use_sim_time' in node.node.report.last_error
     assert node.nothing_new(lambda: node.send(*state, stamp=at(0.9)))
     assert 'ahead of the clock' in node.node.report.last_error
@@ -132,9 +133,9 @@ def test_fault_12_zero_stamps_pass_and_that_is_said(harness, state):
 
 
 def test_fault_12_a_state_that_comes_after_a_later_one_is_dropped(harness, state):
-    node = harness(state_timeout=1.0)
-    node.answer(*state, stamp=at(-0.1))
-    assert node.nothing_new(lambda: node.send(*state, stamp=at(-0.9)))
+    node = harness(state_timeout=10.0)
+    node.answer(*state, stamp=at(-1.0))
+    assert node.nothing_new(lambda: node.send(*state, stamp=at(-9.0)))
     assert node.node.report.counts['joint states dropped: out of order'] == 1
 
 
@@ -292,11 +293,11 @@ def test_fault_44_a_load_is_too_much_only_if_it_lasts():
 def test_fault_44_under_four_times_the_load_the_newest_state_is_answered(harness, model,
                                                                          monkeypatch):
     node = harness()
-    robot, sent, ages, begin = node.node.robot, {}, [], monotonic()
+    robot, sent, newer = node.node.robot, [], []
     compute = robot.workspace.all_terms
 
     def slow(*arguments, **options):
-        ages.append(monotonic() - sent[robot.stamp.sec, robot.stamp.nanosec])
+        newer.append(len(sent) - 1 - sent.index((robot.stamp.sec, robot.stamp.nanosec)))
         sleep(0.02)
         return compute(*arguments, **options)
     monkeypatch.setattr(robot.workspace, 'all_terms', slow)
@@ -305,19 +306,18 @@ def test_fault_44_under_four_times_the_load_the_newest_state_is_answered(harness
 
     def flood():
         for _ in range(800):
-            stamp = at()
-            sent[stamp] = monotonic()
-            node.send(names, q, v, stamp=stamp)
+            sent.append(at())
+            node.send(names, q, v, stamp=sent[-1])
             sleep(0.005)
     thread = Thread(target=flood)
     thread.start()
-    node.spin_until(lambda: monotonic() - begin > 4.0)
-    thread.join()
+    node.spin_until(lambda: not thread.is_alive())
     assert node.node.report.counts['overruns'] > 50
-    # Each computation takes 4 periods: a queue of ten would make every answer begin
-    # 0.05 s late.
-    assert np.median(ages[-40:]) < 0.03
-    assert 'states come faster' in node.diagnosis()[1]
+    # Each computation takes 4 periods. Once the node has seen that the load lasts, no answer begins
+    # with a state of the queue, which holds ten.
+    assert np.median(newer[-40:]) < 5
+    node.spin_until(lambda: any('states come faster' in report.status[0].message
+                                for report in node.heard['/diagnostics']))
 
 
 def test_fault_44_a_timer_skips_what_it_cannot_do(harness, state, monkeypatch):

@@ -20,9 +20,6 @@ from robots import example_urdf, load_quietly, random_state, relative_error
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
-# Nodes in real time
-pytestmark = pytest.mark.alone
-
 # s: a node may have to compile its kernels first
 START_UP = 120.0
 
@@ -220,6 +217,7 @@ def lifecycle(peer, kind, service, **request):
     return future.result()
 
 
+@pytest.mark.alone        # its commands go on in real time, without a step
 def test_the_torque_controller_holds_a_robot_and_follows_its_life_cycle(peer, start):
     path = example_urdf('ur10_robot.urdf')
     robot = Robot(peer)

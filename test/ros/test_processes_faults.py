@@ -19,9 +19,6 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from test_processes import end, spin_until, START_UP
 
-# Nodes in real time
-pytestmark = pytest.mark.alone
-
 ARM = example_urdf('ur10_robot.urdf')
 # A robot in a process of its own, which says on a pipe that it is there.
 SOURCE = """
@@ -199,6 +196,7 @@ def test_fault_50_permissive_security_without_an_enclave_is_no_security(peer, st
     assert end(node, signal.SIGTERM) == 0
 
 
+@pytest.mark.alone        # its commands go on in real time, without a step
 @pytest.mark.parametrize('executor', ['single', 'events'])
 @pytest.mark.parametrize('policy', ['stop', 'hold', 'ramp_down'])
 def test_fault_52_a_process_that_was_stopped_goes_on_without_a_step(peer, start, arm, executor,

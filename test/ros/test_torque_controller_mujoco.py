@@ -17,9 +17,6 @@ from trajectory_msgs.msg import JointTrajectory
 # There are no wheels of version 4 for Python 3.10.
 pytest.importorskip('mujoco')
 
-# Nodes in real time
-pytestmark = pytest.mark.alone
-
 UR5, PANDA = (example_urdf(name) for name in ('ur5_robot.urdf', 'panda.urdf'))
 START = np.array([0.3, -0.9, 1.1, -0.4, 0.6, 0.0])
 WAY = np.array([0.4, -0.3, 0.3, 0.4, -0.5, 0.6])

@@ -24,9 +24,6 @@ from robots import example_urdf, load_quietly, Oracle, random_state, relative_er
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-# Nodes in real time
-pytestmark = pytest.mark.alone
-
 ROUNDING = 1e-12
 # Numbers on the page have three digits after the point.
 PRINTED = 5.001e-4
