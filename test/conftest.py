@@ -26,6 +26,11 @@ def locked(path, how):
         os.close(handle)
 
 
+def pytest_collection_modifyitems(items):
+    """Begin with nodes, whose tests take longest, and wait; then what only computes is quick."""
+    items.sort(key=lambda item: item.path.parent.name != 'ros')
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
     """Let tests that are marked `alone` run while no other test does."""

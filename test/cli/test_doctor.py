@@ -81,6 +81,21 @@ def test_doctor_sees_that_kernels_cannot_be_kept(capsys, monkeypatch, tmp_path):
     assert code == 2 and lines['kernels'].startswith('? kernels') and 'others' in lines['kernels']
 
 
+@pytest.mark.parametrize('kept, code, mark', [(3, 0, ' '), (0, 2, '?')])
+def test_kernels_that_are_there_and_cannot_be_written_are_fine(capsys, monkeypatch, tmp_path, kept,
+                                                               code, mark):
+    # The image is for users who can write nothing.
+    monkeypatch.setattr('numba.config.CACHE_DIR', str(tmp_path))
+    cache_directory().mkdir(parents=True, mode=0o755)
+    for k in range(kept):
+        (cache_directory() / f'{k}.kernel').touch()
+    monkeypatch.setattr('os.access', lambda *_: False)
+    got, lines = doctor(capsys)
+    assert got == code and lines['kernels'].startswith(f'{mark} kernels')
+    assert f'{kept} in {cache_directory()}' in lines['kernels']
+    assert 'it cannot be written' in lines['kernels']
+
+
 def test_doctor_sees_a_clock_that_lags(capsys, monkeypatch):
     monkeypatch.setattr('time.time', lambda: 1e9)
     code, lines = doctor(capsys)

@@ -313,8 +313,8 @@ def test_fault_44_under_four_times_the_load_the_newest_state_is_answered(harness
     thread.start()
     node.spin_until(lambda: not thread.is_alive())
     assert node.node.report.counts['overruns'] > 50
-    # Each computation takes 4 periods. Once the node has seen that the load lasts, no answer begins
-    # with a state of the queue, which holds ten.
+    # Each computation takes 4 periods. Once the node has seen that the load lasts, answers begin
+    # with the newest state; the oldest in the queue has nine newer ones.
     assert np.median(newer[-40:]) < 5
     node.spin_until(lambda: any('states come faster' in report.status[0].message
                                 for report in node.heard['/diagnostics']))
