@@ -3,10 +3,10 @@
 """
 Build a ROS workspace by the commands that README.md gives for an installed ROS 2, as typed there.
 
-`make colcon` does so, in build/workspace, and checks what came of it. What only Ubuntu or a network
-has is played: `git` links this repository, `rosdep` and `ros2` note what they are asked. In place of
-Ubuntu's packages are those of the environment that runs this program, without numba, which Ubuntu
-lacks, and without those that are built here.
+`make colcon` does so, in build/workspace, and checks what came of it. What only Ubuntu or a
+network has is played: `git` links this repository, `rosdep` and `ros2` note what they are asked.
+In place of Ubuntu's packages are those of the environment that runs this program, without numba,
+which Ubuntu lacks, and without those that are built here.
 
 """
 

@@ -352,6 +352,13 @@ def test_the_page_of_the_node_says_what_everything_is(generate):
             '~/hybrid_dynamics', '~/enable_commands'} <= set(names)
 
 
+def test_a_workspace_is_built_by_the_same_commands_on_every_page():
+    # test/workspace.py types those of the README.
+    typed, again = (next(block for _, block in blocks(text, 'bash') if 'rosdep install' in block)
+                    for text in (OTHERS['../README.md'], PAGES['getting_started_ros.md']))
+    assert typed.startswith(again)
+
+
 # -- Faults. -------------------------------------------------------------------------------------
 
 def test_every_row_of_faults_has_a_test_and_every_such_test_a_row():
