@@ -34,7 +34,7 @@ from rbd_ros.compiler import COMPILES
 print(COMPILES, *(module.__file__ for module in (numba, rbd_ros, rbd_msgs)), sep='\\n')
 END
 head --lines 1 install/rbd_ros/lib/rbd_ros/dynamics_node
-install/rbd_ros/lib/rbd_ros/dynamics_node --help
+install/rbd_ros/lib/rbd_ros/dynamics_node --help | grep usage
 """
 
 
