@@ -12,6 +12,7 @@ from rbd_ros.ros.robot import Robot
 REST = 0.01
 # s at rest, and states in this time, that the efforts are averaged over
 LONG, MANY = 0.5, 20
+NOTHING = np.zeros(1)
 
 
 class EffortCheck:
@@ -44,7 +45,7 @@ class EffortCheck:
     def reset(self) -> None:
         """Begin again to wait for a robot at rest: time jumped."""
         self._first: float | None = None
-        self._count, self._sum = 0, np.zeros(1)
+        self._count, self._sum = 0, NOTHING
 
     def note(self, robot: Robot) -> None:
         """Take another complete state of the robot."""

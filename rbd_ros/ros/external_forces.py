@@ -16,6 +16,7 @@ The observer is fed only while somebody listens, or a calibration is going on.
 
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from builtin_interfaces.msg import Time
@@ -24,6 +25,7 @@ from rbd_ros.control import ContactDetector, EffortConvention, external_wrench, 
 from rbd_ros.ros import convert
 from rbd_ros.ros.background_services import BadRequest
 from rbd_ros.ros.clocks import Clocks
+from rbd_ros.ros.joint_states import all_within
 from rbd_ros.ros.log import Log
 from rbd_ros.ros.messages import CONTACT, EXTERNAL_WRENCH
 from rbd_ros.ros.robot import Robot
@@ -85,6 +87,9 @@ class ExternalForces:
         self._torques = np.zeros(0)
         self._contact = False
         self._origin: int | None = None
+        self._time: float | None = None
+        self._lacking: tuple[Sequence[str], bytes] | None = None
+        self.why_not = ''
         self._start_again('the observer is settling')
 
     def configure(self, settings: ForceSettings) -> None:
@@ -100,7 +105,9 @@ class ExternalForces:
         self._start_again('the observer begins again after a jump of time')
 
     def _start_again(self, why_not: str) -> None:
-        self._time: float | None = None
+        if self._time is None and why_not == self.why_not:
+            return          # nothing has been observed since it was said
+        self._time = None
         self._observed = 0.0
         self._contact = False
         self.why_not = why_not
@@ -157,13 +164,19 @@ class ExternalForces:
         torques = robot.measured_torques(v)
         if robot.base_joint is not None:
             torques[:robot.base_joint.nv] = 0.0
-        unknown = np.flatnonzero(~np.isfinite(torques))
-        if len(unknown):
-            names = robot.model.velocity_names
-            self._start_again('joint states have no efforts of '
-                              + listed([names[k] for k in unknown]))
+        if not all_within(torques, np.inf):
+            self._start_again(self._without(robot, torques))
             return
         self._observe(self._seconds(robot.stamp), robot.states.q, v, torques)
+
+    def _without(self, robot: Robot, torques: np.ndarray) -> str:
+        """Return which joints have no torques, in a sentence that is kept."""
+        names, known = robot.model.velocity_names, np.isfinite(torques).tobytes()
+        if (names, known) != self._lacking:
+            self._lacking = names, known
+            self._lack = 'joint states have no efforts of ' + listed(
+                [name for name, one in zip(names, known) if not one])
+        return self._lack
 
     def _seconds(self, stamp: Time) -> float:
         """Return the time of a state, s, small enough for its nanoseconds to count."""

@@ -41,6 +41,20 @@ class TimeWentBack(Exception):
     """The stamp of a message is further back than that of a late message could be."""
 
 
+def places(indices: Sequence[int]) -> slice | np.ndarray:
+    """Return indices for NumPy, which is faster with a slice where they follow one another."""
+    first = indices[0] if len(indices) else 0
+    if list(indices) == list(range(first, first + len(indices))):
+        return slice(first, first + len(indices))
+    return np.array(indices, int)
+
+
+def all_within(x: np.ndarray, bound: float) -> bool:
+    """Return whether all numbers are finite, and smaller than a bound in size."""
+    # The sum of squares says it of nearly all, in a fraction of the time.
+    return bool(x.dot(x) < bound * bound or np.abs(x).max(initial=0.0) < bound)
+
+
 class JointStates:
     """
     The latest position and velocity of every joint, each with its stamp and time of receipt.
@@ -88,6 +102,8 @@ class JointStates:
         self.q[:] = self.v[:] = self.effort[:] = np.nan
         self._came = np.full(len(self._names), -np.inf)
         self._stamps = np.full(len(self._names), -np.inf)
+        # Bounds of these: mostly they show that no joint is late, or missing.
+        self._first_came = self._last_came = self._last_stamp = -np.inf
         self.differentiator.forget()
 
     def place_base(self, q: np.ndarray, v: np.ndarray) -> None:
@@ -133,30 +149,41 @@ class JointStates:
         if len(message.position) != count or len(message.velocity) not in (0, count):
             raise Rejected(f'it has {count} names, {len(message.position)} positions and '
                            f'{len(message.velocity)} velocities', 'lengths differ')
-        if not len(self._target):
+        if not len(self._joints):
             return False
         position = np.frombuffer(message.position)[self._source]
-        if not np.abs(position).max() < LARGEST:
+        if not all_within(position, LARGEST):
             bad = np.flatnonzero(~(np.abs(position) < LARGEST))[0]
-            raise Rejected(f"the position of '{self._names[self._target[bad]]}' is out of range: "
+            raise Rejected(f"the position of '{self._names[self._joints[bad]]}' is out of range: "
                            f'{position[bad]}', 'out of range')
         if stamp:
-            late = self._stamps[self._target].max() - stamp
-            if late > timeout:
-                raise TimeWentBack(f'stamps jumped back by {late:.6g} s')
-            if late > 0.0:
-                raise Rejected(f'its stamp is {late:.6g} s before that of an earlier message',
-                               'out of order')
+            if stamp < self._last_stamp:
+                self._refuse_late(self._stamps[self._target].max() - stamp, timeout)
             self._stamps[self._target] = stamp
+            self._last_stamp = max(stamp, self._last_stamp)
         if filter_time is not None:
-            self.differentiator.update(self._target, position, stamp or now, filter_time, timeout)
+            self.differentiator.update(self._joints, position, stamp or now, filter_time, timeout)
         self.q[self._q_target] = position
         self.v[self._v_target] = (np.frombuffer(message.velocity)[self._source]
                                   if len(message.velocity) else np.nan)
         self.effort[self._v_target] = (np.frombuffer(message.effort)[self._source]
                                        if len(message.effort) == count else np.nan)
         self._came[self._target] = now
+        if len(self._joints) == len(self._names):
+            self._first_came = self._last_came = now
+        else:
+            self._first_came = min(now, self._first_came)
+            self._last_came = max(now, self._last_came)
         return True
+
+    @staticmethod
+    def _refuse_late(late: float, timeout: float) -> None:
+        """Refuse a message that is late, s."""
+        if late > timeout:
+            raise TimeWentBack(f'stamps jumped back by {late:.6g} s')
+        if late > 0.0:
+            raise Rejected(f'its stamp is {late:.6g} s before that of an earlier message',
+                           'out of order')
 
     def _lay_out(self, names: Sequence[str]) -> None:
         """Look up where the joints are in messages with these names."""
@@ -170,10 +197,11 @@ class JointStates:
             if name not in self._expected and len(self.unknown_names) < MOST_UNKNOWN:
                 self.unknown_names.add(name)
         known = [(k, self._index[name]) for k, name in enumerate(names) if name in self._index]
-        self._source = np.array([k for k, _ in known], int)
-        self._target = np.array([k for _, k in known], int)
-        self._q_target = np.array([self._q_of[k] for _, k in known], int)
-        self._v_target = self._v_of[self._target]
+        targets = [k for _, k in known]
+        self._joints = np.array(targets, int)
+        self._source, self._target = places([k for k, _ in known]), places(targets)
+        self._q_target = places([self._q_of[k] for k in targets])
+        self._v_target = places([self._v_of[k] for k in targets])
         self._layout_of = names
 
     def missing(self, now: float, timeout: float) -> list[str]:
@@ -193,10 +221,15 @@ class JointStates:
             Empty when the state is complete.
 
         """
+        if 0.0 <= now - self._last_came and now - self._first_came <= timeout:
+            return []
         ages = now - self._came
         # A state from the future was timed by another clock: its age is unknown.
         stale = ~((ages >= 0.0) & (ages <= timeout))
-        return [self._names[k] for k in np.flatnonzero(stale)] if stale.any() else []
+        if stale.any():
+            return [self._names[k] for k in np.flatnonzero(stale)]
+        self._first_came = self._came.min(initial=np.inf)
+        return []
 
     def ages(self, now: float) -> dict[str, float]:
         """Return the age of the position of every joint, s, by name; inf: never received."""
@@ -204,7 +237,7 @@ class JointStates:
 
     def missing_velocities(self) -> list[str]:
         """Return the joints whose velocity is unknown or out of range."""
-        if np.abs(self.v).max(initial=0.0) < LARGEST:
+        if all_within(self.v, LARGEST):
             return []
         return [name for name, k in zip(self._names, self._v_of)
                 if not abs(self.v[k]) < LARGEST]
