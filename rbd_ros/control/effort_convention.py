@@ -88,7 +88,8 @@ class EffortConvention:
         ndarray
 
         """
-        return tau - _left_out(self.commands, g, coriolis)
+        return (tau.copy() if self.commands == 'full'
+                else tau - _left_out(self.commands, g, coriolis))
 
 
 def _left_out(convention: str, g: np.ndarray, coriolis: np.ndarray) -> np.ndarray:

@@ -8,12 +8,20 @@ Twists of the library are (omega, v) and wrenches (moment, force); those of ROS 
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Inertia, Point, Pose, Twist, Vector3, Wrench, WrenchStamped
 
 import numpy as np
 from rbd_ros.model.configurations import quaternion_of_matrix
+
+
+class Stamp(NamedTuple):
+    """A stamp, s and ns, which takes a quarter of the time to make that a message takes."""
+
+    sec: int
+    nanosec: int
 
 
 def vector(message: Vector3 | Point) -> np.ndarray:
@@ -92,6 +100,11 @@ def parts_of_pose(name: str, T: np.ndarray) -> dict[str, np.ndarray]:
     return {f'{name}.position': T[:3, 3], f'{name}.orientation': quaternion_of_matrix(T[:3, :3])}
 
 
-def seconds(stamp: Time) -> float:
-    """Return a builtin_interfaces/Time in seconds."""
+def seconds(stamp: Time | Stamp) -> float:
+    """Return a stamp in seconds."""
     return stamp.sec + 1e-9 * stamp.nanosec
+
+
+def time(stamp: Time | Stamp) -> Time:
+    """Return a stamp as a builtin_interfaces/Time."""
+    return Time(sec=stamp.sec, nanosec=stamp.nanosec)

@@ -232,7 +232,9 @@ class EffortCommands:
         if self._commanded is None:
             self._left, self._disturbed = settings.blend_time, False
         else:
-            step = min(now - self._commanded, max(LONGEST_STEP, self._usual_pause()))
+            step = now - self._commanded
+            if step > LONGEST_STEP:
+                step = min(step, max(LONGEST_STEP, self._usual_pause()))
             self._disturbed |= self._is_gap(now)
             pause = now - self._computed
             if pause <= self._longest_pause():
@@ -325,8 +327,9 @@ class EffortCommands:
 
     def _is_gap(self, now: float) -> bool:
         """Return whether efforts that are computed at this time, s, come after a gap."""
-        return now - self._computed > min(self._longest_pause(),
-                                          max(SHORTEST_GAP, MANY * self._usual_pause()))
+        pause = now - self._computed
+        return pause > self._longest_pause() or (
+            pause > SHORTEST_GAP and pause > MANY * self._usual_pause())
 
     def _usual_pause(self) -> float:
         """Return the usual pause between computed efforts, s; 0: not known."""

@@ -19,7 +19,6 @@ The observer is fed only while somebody listens, or a calibration is going on.
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from builtin_interfaces.msg import Time
 import numpy as np
 from rbd_ros.control import ContactDetector, EffortConvention, external_wrench, MomentumObserver
 from rbd_ros.ros import convert
@@ -178,7 +177,7 @@ class ExternalForces:
                 [name for name, one in zip(names, known) if not one])
         return self._lack
 
-    def _seconds(self, stamp: Time) -> float:
+    def _seconds(self, stamp: convert.Stamp) -> float:
         """Return the time of a state, s, small enough for its nanoseconds to count."""
         if not (stamp.sec or stamp.nanosec):
             return self._clocks.age_time()

@@ -17,9 +17,9 @@ from contextlib import suppress
 from time import monotonic
 from typing import NamedTuple
 
-from builtin_interfaces.msg import Time
 import numpy as np
 from rbd_ros.joint_state_layout import Layout
+from rbd_ros.ros.convert import Stamp
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
@@ -35,7 +35,7 @@ class State(NamedTuple):
 
     Attributes
     ----------
-    stamp : builtin_interfaces.msg.Time
+    stamp : rbd_ros.ros.convert.Stamp
         Stamp of its header.
     name : list of str
         Joints.
@@ -44,7 +44,7 @@ class State(NamedTuple):
 
     """
 
-    stamp: Time
+    stamp: Stamp
     name: Sequence[str]
     position: np.ndarray
     velocity: np.ndarray
@@ -81,9 +81,10 @@ class Reader:
         layout = self._layouts.get(len(raw))
         if layout is not None and (said := layout.read(raw)) is not None:
             seconds, nanoseconds, *numbers = said
-            return State(Time(sec=seconds, nanosec=nanoseconds), layout.names, *numbers)
+            return State(Stamp(seconds, nanoseconds), layout.names, *numbers)
         message = deserialize_message(raw, JointState)
-        state = State(message.header.stamp, message.name, message.position, message.velocity,
+        stamp = message.header.stamp
+        state = State(Stamp(stamp.sec, stamp.nanosec), message.name, message.position, message.velocity,
                       message.effort)
         if monotonic() >= self._look_due:
             self._look_due = monotonic() + LOOK_PERIOD

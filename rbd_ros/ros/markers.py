@@ -13,6 +13,7 @@ from rbd_ros.model.configurations import quaternion_of_turn
 from rbd_ros.model.description import Link
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import log, pose
+from rbd_ros.ros.convert import Stamp, time
 from rbd_ros.ros.serialized_messages import Field, numbers, Template
 from rbd_ros.view.ellipsoids import inertia_solid
 from rbd_ros.view.layers import (
@@ -111,7 +112,7 @@ class Markers:
         return Template(MarkerArray(markers=markers), [marker.header for marker in markers],
                         fields)
 
-    def update(self, stamp: Time, frame: str, poses: np.ndarray, terms: DynamicsTerms,
+    def update(self, stamp: Time | Stamp, frame: str, poses: np.ndarray, terms: DynamicsTerms,
                coriolis: np.ndarray | None = None,
                external: np.ndarray | None = None) -> Iterator[MarkerArray | bytes]:
         """
@@ -119,7 +120,7 @@ class Markers:
 
         Parameters
         ----------
-        stamp : builtin_interfaces.msg.Time
+        stamp : builtin_interfaces.msg.Time or rbd_ros.ros.convert.Stamp
             Stamp of the state.
         frame : str
             Frame of the poses.
@@ -175,7 +176,7 @@ class Markers:
             ends.update({(space, k): arrow for k, arrow in enumerate(arrows)})
         return ends
 
-    def _wrench_arrows(self, stamp: Time, frame: str, poses: np.ndarray) -> list[Marker]:
+    def _wrench_arrows(self, stamp: Time | Stamp, frame: str, poses: np.ndarray) -> list[Marker]:
         """Return arrows for the wrenches of the latest request, to be shown once."""
         markers = []
         for link, wrench in self._wrenches.items():
@@ -185,7 +186,7 @@ class Markers:
                 size = np.linalg.norm(part)
                 if size > 0.0:
                     marker = _arrow(WRENCHES, number, color)
-                    marker.header.stamp, marker.header.frame_id = stamp, frame
+                    marker.header.stamp, marker.header.frame_id = time(stamp), frame
                     marker.lifetime = Duration(sec=SHOWN)
                     start = poses[k, :3, 3]
                     marker.points = [Point(), Point()]

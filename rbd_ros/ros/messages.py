@@ -12,6 +12,7 @@ from geometry_msgs.msg import (Accel, AccelStamped, PointStamped, Pose, PoseStam
 import numpy as np
 from rbd_msgs.msg import ContactStamped, DynamicsStamped, MatrixStamped, TaskDynamicsStamped
 from rbd_ros.model.model import Model
+from rbd_ros.ros.convert import Stamp
 from rbd_ros.ros.serialized_messages import Field, field, numbers, Template
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -127,7 +128,7 @@ class Outputs:
         self._frame: str | None = None
         self._templates: dict[tuple[str, bool], Template] = {}
 
-    def message(self, topic: str, stamp: Time, frame: str,
+    def message(self, topic: str, stamp: Time | Stamp, frame: str,
                 values: Mapping[str, Any]) -> bytes:
         """
         Return the serialized message of a topic for one state.
@@ -136,7 +137,7 @@ class Outputs:
         ----------
         topic : str
             One of `TOPICS`, except the commands.
-        stamp : builtin_interfaces.msg.Time
+        stamp : builtin_interfaces.msg.Time or rbd_ros.ros.convert.Stamp
             Stamp of the state.
         frame : str
             The frame of the centre of mass and its Jacobian.

@@ -3,7 +3,6 @@
 """The outputs of the dynamics node: the dynamics of each state, and effort commands."""
 
 from collections.abc import Sequence
-from math import isfinite
 from time import perf_counter, sleep
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ from rbd_ros.ros.compensation import Law
 from rbd_ros.ros.current_robot import CurrentRobot
 from rbd_ros.ros.effort_commands import COMPLETE, EffortCommands
 from rbd_ros.ros.external_forces import ExternalForces
+from rbd_ros.ros.joint_states import all_within
 from rbd_ros.ros.log import Log
 from rbd_ros.ros.messages import (C_RATE, CommandMessages, COMMANDS, EXTERNAL_TOPICS,
                                   EXTERNAL_TORQUES, RATE_TOPICS, TASK_TOPICS, TOPICS,
@@ -23,7 +23,7 @@ from rbd_ros.ros.messages import (C_RATE, CommandMessages, COMMANDS, EXTERNAL_TO
 from rbd_ros.ros.report import Report
 from rbd_ros.ros.robot import Robot
 from rbd_ros.ros.task_outputs import task_values
-from rbd_ros.workspace.results import DynamicsTerms, Factorization
+from rbd_ros.workspace.results import DynamicsTerms, Factorization, MatricesDot
 from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks
@@ -104,8 +104,12 @@ class Publishing:
         self._markers_due = self._listeners_due = 0.0
         self._heard: list[str] = []
         self._commands_heard: list[str] = []
+        self._constants_of: tuple[Sequence[str], EffortConvention] | None = None
         self._markers_heard = False
         self._command_messages = CommandMessages()
+        self._prepare = (dict.fromkeys(RATE_TOPICS, self._prepare_rates)
+                         | dict.fromkeys(EXTERNAL_TOPICS, self._prepare_forces)
+                         | dict.fromkeys(TASK_TOPICS, self._prepare_task))
         self._publishers = {
             topic: node.create_publisher(kind, topic, 10, event_callbacks=QUIETLY)
             for topic, kind in (TOPICS | {one: CommandMessages.kinds[one]
@@ -219,11 +223,16 @@ class Publishing:
             terms = robot.workspace.all_terms(
                 q, v, factorization=settings.coriolis_factorization)
         self._report.took(perf_counter() - start)
-        values = {'q': q, 'v': v, **terms._asdict()}
+        values = dict(zip(DynamicsTerms._fields, terms), q=q, v=v)
+        # Commands are sent at once, the rest one right after the other: in between, each would
+        # wait for a processor that has forgotten how to send.
+        ready: list[tuple[str, bytes]] = []
         for topic in self._heard:
-            why_not = self._publish(topic, values, robot, terms)
-            if why_not != self._withheld.get(topic):
+            why_not = self._make(topic, values, robot, terms, ready)
+            if why_not is not None or topic in self._withheld:
                 self._tell_withheld(topic, why_not)
+        for topic, message in ready:
+            self._send(topic, message)
         self._report.count('outputs')
         if markers_due:
             self._markers_due = moment + 1.0 / settings.marker_rate
@@ -234,50 +243,49 @@ class Publishing:
                     None if isinstance(said, str) else said['external_torques']):
                 self._marker_publisher.publish(message)
 
-    def _publish(self, topic: str, values: dict[str, Any], robot: Robot,
-                 terms: DynamicsTerms) -> str | None:
-        """Publish one topic, or return why not; an error does not affect the other topics."""
-        q, v = values['q'], values['v']
+    def _make(self, topic: str, values: dict[str, Any], robot: Robot, terms: DynamicsTerms,
+              ready: list[tuple[str, bytes]]) -> str | None:
+        """Make the message of a topic, or say why not; an error does not affect other topics."""
         try:
             if topic in self._command_publishers:
-                return self._command(robot, v, terms)
-            if v is None and topic in VELOCITY_TOPICS:
+                return self._command(robot, values['v'], terms)
+            if values['v'] is None and topic in VELOCITY_TOPICS:
                 return NO_VELOCITY
-            if topic in RATE_TOPICS and 'g_dot' not in values:
-                self._add_rates(values, robot, q, v)
-            if topic == C_RATE and self._why_no_c_rate is not None:
-                return self._why_no_c_rate
-            if topic in EXTERNAL_TOPICS:
-                said = self._forces.values(topic, robot, q)
-                if isinstance(said, str):
-                    return said
-                values.update(said)
-            if topic in TASK_TOPICS:
-                if not robot.task_link:
-                    return 'the parameter task_link is not set'
-                limit = self._settings.condition_limit
-                found = task_values(topic, robot, q, v, terms, limit)
-                if 'condition' in found and found['condition'][0] > limit:
-                    self._report.count('task inertia damped')
-                values.update(found)
-            self._publishers[topic].publish(
-                robot.outputs.message(topic, robot.stamp, robot.frame, values))
+            if topic in self._prepare and (
+                    why_not := self._prepare[topic](topic, values, robot, terms)):
+                return why_not
+            ready.append((topic, robot.outputs.message(topic, robot.stamp, robot.frame, values)))
             return None
         except RbdError as error:
             return str(error)
         except Exception as error:
-            self._report.fail('errors', f'{topic}: {type(error).__name__}: {error}')
-            return self._report.last_error
+            return self._fail(topic, error)
+
+    def _send(self, topic: str, message: bytes) -> None:
+        """Publish a message; an error does not affect other topics."""
+        try:
+            self._publishers[topic].publish(message)
+        except Exception as error:
+            self._fail(topic, error)
+
+    def _fail(self, topic: str, error: Exception) -> str:
+        """Report an error."""
+        self._report.fail('errors', f'{topic}: {type(error).__name__}: {error}')
+        return self._report.last_error
 
     def _tell_withheld(self, topic: str, why_not: str | None) -> None:
         """Log once why a topic with subscribers is withheld."""
+        if why_not == self._withheld.get(topic):
+            return
         if why_not is None:
             del self._withheld[topic]
         elif self._log.info(f'{topic} is withheld: {why_not}', f'{topic} is withheld'):
             self._withheld[topic] = why_not
 
-    def _add_rates(self, values: dict[str, Any], robot: Robot, q: np.ndarray,
-                   v: np.ndarray) -> None:
+    # -- What some topics need beside the terms: each adds it, or returns why it cannot. ----------
+
+    def _prepare_rates(self, topic: str, values: dict[str, Any], robot: Robot,
+                       terms: DynamicsTerms) -> str | None:
         """
         Compute the time derivatives of M, C and g.
 
@@ -285,17 +293,42 @@ class Publishing:
         if there are none, if forward dynamics is singular, or if C is not in Christoffel form.
 
         """
-        effort, a, self._why_no_c_rate = robot.measured_torques(v), np.zeros_like(v), None
-        if self._settings.coriolis_factorization != 'christoffel':
-            self._why_no_c_rate = 'coriolis_factorization is not christoffel'
-        elif not isfinite(effort.sum()):
-            self._why_no_c_rate = 'joint states have no efforts'
-        else:
-            try:
-                a = robot.workspace.forward_dynamics(q, v, effort)
-            except SingularError as error:
-                self._why_no_c_rate = str(error)
-        values.update(robot.workspace.matrices_dot(q, v, a)._asdict())
+        if 'g_dot' not in values:
+            self._why_no_c_rate = None
+            q, v = values['q'], values['v']
+            effort, a = robot.measured_torques(v), np.zeros_like(v)
+            if self._settings.coriolis_factorization != 'christoffel':
+                self._why_no_c_rate = 'coriolis_factorization is not christoffel'
+            elif not all_within(effort, np.inf):
+                self._why_no_c_rate = 'joint states have no efforts'
+            else:
+                try:
+                    a = robot.workspace.forward_dynamics(q, v, effort)
+                except SingularError as error:
+                    self._why_no_c_rate = str(error)
+            values.update(zip(MatricesDot._fields, robot.workspace.matrices_dot(q, v, a)))
+        return self._why_no_c_rate if topic == C_RATE else None
+
+    def _prepare_forces(self, topic: str, values: dict[str, Any], robot: Robot,
+                        terms: DynamicsTerms) -> str | None:
+        """Add what the observer says."""
+        said = self._forces.values(topic, robot, values['q'])
+        if isinstance(said, str):
+            return said
+        values.update(said)
+        return None
+
+    def _prepare_task(self, topic: str, values: dict[str, Any], robot: Robot,
+                      terms: DynamicsTerms) -> str | None:
+        """Compute what belongs to the task link."""
+        if not robot.task_link:
+            return 'the parameter task_link is not set'
+        limit = self._settings.condition_limit
+        found = task_values(topic, robot, values['q'], values['v'], terms, limit)
+        if 'condition' in found and found['condition'][0] > limit:
+            self._report.count('task inertia damped')
+        values.update(found)
+        return None
 
     # -- Commands. -------------------------------------------------------------------------------
 
@@ -315,10 +348,14 @@ class Publishing:
 
     def _publish_command(self, efforts: np.ndarray) -> None:
         """Publish efforts, N m or N, in the units of the drives."""
-        constants = self._settings.effort_convention.constants_of_commands(self._commands.joints)
+        joints, convention = self._commands.joints, self._settings.effort_convention
+        if (joints, convention) != self._constants_of:
+            self._constants_of = joints, convention
+            self._constants = convention.constants_of_commands(joints)
+        efforts = efforts / self._constants
         for topic in self._commands_heard:
-            self._publishers[topic].publish(self._command_messages.message(
-                topic, self._commands.joints, efforts / constants))
+            self._publishers[topic].publish(
+                self._command_messages.message(topic, joints, efforts))
 
     @guarded
     def _repeat_command(self) -> bool:

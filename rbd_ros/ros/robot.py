@@ -9,8 +9,6 @@ from math import inf, isfinite
 from typing import Any, NamedTuple
 import warnings
 
-from builtin_interfaces.msg import Time
-
 import numpy as np
 
 from rbd_ros import (
@@ -23,6 +21,7 @@ from rbd_ros.model.drive_files import with_named_drives
 from rbd_ros.model.inertial import armature_matrix
 from rbd_ros.model.joints import Joint, KINDS
 from rbd_ros.model.se3 import rotation_from_rpy
+from rbd_ros.ros.convert import Stamp
 from rbd_ros.ros.effort_commands import EffortCommands
 from rbd_ros.ros.joint_states import JointStates
 from rbd_ros.ros.markers import Markers
@@ -168,7 +167,7 @@ class Robot:
     ----------
     model_id : int
         Changes whenever the robot does; 0 before it is the present one.
-    stamp : builtin_interfaces.msg.Time or None
+    stamp : Stamp or None
         Stamp of the latest complete state.
     state_is_new : bool
         Whether that state has not been answered yet.
@@ -195,7 +194,8 @@ class Robot:
         self._base_came = -inf
         self._base_apart: float | None = None
         self.frame = self.prefix + model.link_names[0] if model.links else ''
-        self.stamp, self.state_is_new = None, False
+        self.stamp: Any = None      # a Stamp whenever the state is complete
+        self.state_is_new = False
         first = self.base_joint.nv if self.base_joint else 0
         self.possible_commands = settings.command_joints or model.velocity_names[first:]
         self.command_columns = np.zeros(0, int)
@@ -255,7 +255,7 @@ class Robot:
             self.odometry.forget()
         self._base_came, self.stamp, self.state_is_new = -inf, None, False
 
-    def complete(self, stamp: Time) -> None:
+    def complete(self, stamp: Stamp) -> None:
         """Record that the state is complete, and its stamp."""
         self.stamp, self.state_is_new = stamp, True
 

@@ -18,8 +18,8 @@ import logging
 import struct
 from typing import Any
 
-from builtin_interfaces.msg import Time
 import numpy as np
+from rbd_ros.ros.convert import Stamp, time
 from rclpy.serialization import deserialize_message, serialize_message
 
 # The shape of an array in a message, and a function that writes it there.
@@ -65,10 +65,10 @@ class Template:
                          'another RMW_IMPLEMENTATION may have their numbers in a row',
                          type(message).__name__)
 
-    def _marks(self, seed: int) -> tuple[Time, dict[Any, np.ndarray]]:
+    def _marks(self, seed: int) -> tuple[Stamp, dict[Any, np.ndarray]]:
         """Return a recognizable stamp and recognizable numbers."""
         rng = np.random.default_rng(seed)
-        return (Time(sec=int(rng.integers(2 ** 29, 2 ** 30)), nanosec=int(rng.integers(2 ** 29))),
+        return (Stamp(int(rng.integers(2 ** 29, 2 ** 30)), int(rng.integers(2 ** 29))),
                 {name: rng.random(shape) for name, (shape, _) in self._fields.items()})
 
     def _layout(self) -> tuple[bytearray, list[int], list[tuple[np.ndarray, Any]]]:
@@ -107,7 +107,7 @@ class Template:
         for name, (_, write) in self._fields.items():
             write(array('d', np.asarray(values[name], float).tobytes()))
         for header in self._headers:
-            header.stamp = stamp
+            header.stamp = time(stamp)
         return serialize_message(self._message)
 
     def fill(self, stamp: Any, values: Mapping[Any, np.ndarray]) -> bytes:
@@ -116,7 +116,7 @@ class Template:
 
         Parameters
         ----------
-        stamp : builtin_interfaces.msg.Time or None
+        stamp : rbd_ros.ros.convert.Stamp, builtin_interfaces.msg.Time or None
             For all headers; None if there are none.
         values : mapping
             Arrays by the keys of the fields.

@@ -169,7 +169,7 @@ class Subscriptions:
                            'clocks, and check use_sim_time', 'future stamp')
         return max(age, 0.0)
 
-    def _stamp(self, message_stamp: Time) -> float:
+    def _stamp(self, message_stamp: Time | convert.Stamp) -> float:
         """Return a stamp, s; 0 if there is none, or if stamps are not checked."""
         return convert.seconds(message_stamp) if self._settings.check_stamps else 0.0
 
