@@ -5,6 +5,7 @@
 import numpy as np
 from rbd_ros.control.effort_convention import unlikely
 from rbd_ros.ros import convert
+from rbd_ros.ros.joint_states import all_within
 from rbd_ros.ros.log import Log
 from rbd_ros.ros.robot import Robot
 
@@ -55,8 +56,8 @@ class EffortCheck:
         if self._done or robot.base_joint is not None:
             return
         states = robot.states
-        if not (np.abs(states.v).max(initial=0.0) <= REST and np.isfinite(states.effort).all()
-                and states.effort.any()):
+        if not (all_within(states.effort, np.inf) and states.effort.any()
+                and np.abs(states.v).max(initial=0.0) <= REST):
             # In motion, or nothing is measured: brakes hold robots with efforts of zero.
             self.reset()
             return

@@ -154,7 +154,7 @@ class JointStates:
                            f'{len(message.velocity)} velocities', 'lengths differ')
         if not len(self._joints):
             return False
-        position = np.frombuffer(message.position)[self._source]
+        position = np.asarray(message.position)[self._source]
         if not all_within(position, LARGEST):
             bad = np.flatnonzero(~(np.abs(position) < LARGEST))[0]
             raise Rejected(f"the position of '{self._names[self._joints[bad]]}' is out of range: "
@@ -167,9 +167,9 @@ class JointStates:
         if filter_time is not None:
             self.differentiator.update(self._joints, position, stamp or now, filter_time, timeout)
         self.q[self._q_target] = position
-        self.v[self._v_target] = (np.frombuffer(message.velocity)[self._source]
+        self.v[self._v_target] = (np.asarray(message.velocity)[self._source]
                                   if len(message.velocity) else np.nan)
-        self.effort[self._v_target] = (np.frombuffer(message.effort)[self._source]
+        self.effort[self._v_target] = (np.asarray(message.effort)[self._source]
                                        if len(message.effort) == count else np.nan)
         self._came[self._target] = now
         if len(self._joints) == len(self._names):

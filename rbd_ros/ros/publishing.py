@@ -18,7 +18,7 @@ from rbd_ros.ros.external_forces import ExternalForces
 from rbd_ros.ros.joint_states import all_within
 from rbd_ros.ros.log import Log
 from rbd_ros.ros.messages import (C_RATE, CommandMessages, COMMANDS, EXTERNAL_TOPICS,
-                                  EXTERNAL_TORQUES, RATE_TOPICS, TASK_TOPICS, TOPICS,
+                                  EXTERNAL_TORQUES, EXTERNAL_WRENCH, RATE_TOPICS, TASK_TOPICS, TOPICS,
                                   VELOCITY_TOPICS)
 from rbd_ros.ros.report import Report
 from rbd_ros.ros.robot import Robot
@@ -32,6 +32,8 @@ from rclpy.timer import Timer
 from visualization_msgs.msg import MarkerArray
 
 NO_VELOCITY = 'the velocity is not known'
+NO_TASK_LINK = 'the parameter task_link is not set'
+NEED_TASK_LINK = {*TASK_TOPICS, EXTERNAL_WRENCH}
 # The default event callbacks of publishers cost the executor a tenth of a core at 1 kHz.
 QUIETLY = PublisherEventCallbacks(use_default_callbacks=False)
 # s, between two commands while no states arrive
@@ -102,6 +104,7 @@ class Publishing:
         self._withheld: dict[str, str] = {}
         self.active = False
         self._markers_due = self._listeners_due = 0.0
+        self._looked_for: Robot | None = None
         self._heard: list[str] = []
         self._commands_heard: list[str] = []
         self._constants_of: tuple[Sequence[str], EffortConvention] | None = None
@@ -178,10 +181,10 @@ class Publishing:
             if (perf_counter() - start) * self._settings.publish_rate > 1.0:
                 self._report.count('overruns')
 
-    def _look_who_listens(self, moment: float) -> None:
-        """Look, not too often, which topics have subscribers."""
-        if moment >= self._listeners_due:
-            self._listeners_due = moment + LISTENERS_PERIOD
+    def _look_who_listens(self, robot: Robot, moment: float) -> None:
+        """Look, not too often, which topics have subscribers that this robot can answer."""
+        if moment >= self._listeners_due or robot is not self._looked_for:
+            self._listeners_due, self._looked_for = moment + LISTENERS_PERIOD, robot
             self._look_who_takes_commands()
             # All commands are one output.
             self._heard = [*self._commands_heard[:1], *(
@@ -192,6 +195,10 @@ class Publishing:
                 topic in EXTERNAL_TOPICS for topic in self._heard)
             if not self._commands_heard:
                 self._commands.nobody_listens(moment)
+            if self.active and not robot.task_link:
+                for topic in [topic for topic in self._heard if topic in NEED_TASK_LINK]:
+                    self._heard.remove(topic)
+                    self._tell_withheld(topic, NO_TASK_LINK)
 
     def answer(self, robot: Robot, now: float) -> None:
         """
@@ -209,7 +216,7 @@ class Publishing:
         robot.note_answered()
         moment = self._clocks.steady_time()
         self._now, self._moment = now, moment
-        self._look_who_listens(moment)
+        self._look_who_listens(robot, moment)
         markers_due = (self._markers_heard and moment >= self._markers_due
                        and settings.marker_rate > 0.0)
         if not self.active or not (self._heard or markers_due):
@@ -322,7 +329,7 @@ class Publishing:
                       terms: DynamicsTerms) -> str | None:
         """Compute what belongs to the task link."""
         if not robot.task_link:
-            return 'the parameter task_link is not set'
+            return NO_TASK_LINK
         limit = self._settings.condition_limit
         found = task_values(topic, robot, values['q'], values['v'], terms, limit)
         if 'condition' in found and found['condition'][0] > limit:
