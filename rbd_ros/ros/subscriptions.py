@@ -28,8 +28,6 @@ DESCRIPTION_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE,
                              durability=DurabilityPolicy.TRANSIENT_LOCAL)
 # Reliable if the publishers allow it; with a depth of ten no state is lost at 1 kHz.
 STATE_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_AVAILABLE)
-# Share of the time between two states, up to which an answer is in time.
-IN_TIME = 0.7
 BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
@@ -106,7 +104,7 @@ class Subscriptions:
         self._report, self._log = report, log
         self._load, self._reader, self._named = Load(), Reader(), 0
         self._waiting = WaitingMessages(JointState)
-        self._closed, self._began = False, 0.0
+        self._closed = False
         self.all = {'robot_description': node.create_subscription(
             String, 'robot_description', self._on_description, DESCRIPTION_QOS)}
         self._listen('joint_states', STATE_QOS)
@@ -199,13 +197,10 @@ class Subscriptions:
         """Answer this joint state and those that wait, at most a queue of them."""
         if self._closed:
             return          # the executor had this one in its queue already
-        before, self._began = self._began, self._clocks.steady_time()
         # Under overload, services and timers get their turn after each state.
         for _ in range(1 if self._load.is_too_much() else STATE_QOS.depth):
             self._answer(raw)
-            # If states leave much more time than this took, none is waiting: a look costs time.
-            passed = self._clocks.steady_time() - self._began
-            raw = self._next() if passed > IN_TIME * (self._began - before) else None
+            raw = self._next()
             self._load.note(raw is not None)
             if raw is None:
                 return
