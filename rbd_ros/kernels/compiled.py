@@ -7,11 +7,12 @@ Without numba, or with ``NUMBA_DISABLE_JIT=1`` in the environment, the same sour
 interpreted; kernels refuse what they would refuse compiled.
 
 What it gains: without numba's counting of references a call from Python takes two thirds of the
-time, without names of arguments a tenth less, and a call with another type is an error, not seconds
-of compiling in a control loop.
+time, without names of arguments a tenth less, and a call with another type is an error, not
+seconds of compiling in a control loop.
 What guards it: kernels allocate nothing, and tests call one with what it was not prepared for.
-What breaks it: ``_nrt``, ``_fold_args``, ``_can_compile`` and ``_cache`` are internal to numba (0.58
-to 0.68 have them). Without the last two, kernels would be compiled when they are first called.
+What breaks it: ``_nrt``, ``_fold_args``, ``_can_compile`` and ``_cache`` are internal to numba
+(0.58 to 0.68 have them). Without the last two, kernels would be compiled when they are first
+called.
 
 """
 

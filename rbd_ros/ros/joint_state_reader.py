@@ -84,8 +84,8 @@ class Reader:
             return State(Stamp(seconds, nanoseconds), layout.names, *numbers)
         message = deserialize_message(raw, JointState)
         stamp = message.header.stamp
-        state = State(Stamp(stamp.sec, stamp.nanosec), message.name, message.position, message.velocity,
-                      message.effort)
+        state = State(Stamp(stamp.sec, stamp.nanosec), message.name, message.position,
+                      message.velocity, message.effort)
         if monotonic() >= self._look_due:
             self._look_due = monotonic() + LOOK_PERIOD
             self._layouts.pop(len(raw), None)

@@ -18,8 +18,8 @@ from rbd_ros.ros.external_forces import ExternalForces
 from rbd_ros.ros.joint_states import all_within
 from rbd_ros.ros.log import Log
 from rbd_ros.ros.messages import (C_RATE, CommandMessages, COMMANDS, EXTERNAL_TOPICS,
-                                  EXTERNAL_TORQUES, EXTERNAL_WRENCH, RATE_TOPICS, TASK_TOPICS, TOPICS,
-                                  VELOCITY_TOPICS)
+                                  EXTERNAL_TORQUES, EXTERNAL_WRENCH, RATE_TOPICS, TASK_TOPICS,
+                                  TOPICS, VELOCITY_TOPICS)
 from rbd_ros.ros.report import Report
 from rbd_ros.ros.robot import Robot
 from rbd_ros.ros.task_outputs import task_values
