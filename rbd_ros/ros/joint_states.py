@@ -55,7 +55,7 @@ def all_within(x: np.ndarray, bound: float) -> bool:
     # The sum of squares tells nearly always, in a fraction of the time.
     squares = x.dot(x)
     return bool(squares < bound * bound
-                or not isnan(squares) and np.abs(x).max(initial=0.0) < bound)
+                or (not isnan(squares) and np.abs(x).max(initial=0.0) < bound))
 
 
 class JointStates:
