@@ -147,6 +147,16 @@ def test_without_efforts_or_velocities_it_is_withheld_and_says_why(harness, lost
     assert len(node.heard['~/external_torques']) > count
 
 
+def test_it_says_which_joints_lack_efforts_now(harness, state):
+    node, (names, q, v) = harness(state_timeout=60.0), state
+    for k in (0, 2):
+        effort = np.where(np.arange(len(q)) == k, np.nan, 1.0)
+        for _ in range(3):
+            node.answer(names, q, v, effort)
+        assert node.diagnosis()[2]['external torques'] == (
+            f'joint states have no efforts of {names[k]}')
+
+
 def test_it_begins_again_after_a_gap_a_jump_and_a_change_of_the_robot(harness):
     node, motion = harness(), Motion(speed=0.0)
     motion.play(node, 0.0, 0.3)
