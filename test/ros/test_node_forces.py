@@ -148,7 +148,7 @@ def test_without_efforts_or_velocities_it_is_withheld_and_says_why(harness, lost
 
 
 def test_it_says_which_joints_lack_efforts_now(harness, state):
-    node, (names, q, v) = harness(state_timeout=60.0), state
+    node, (names, q, v) = harness(), state
     for k in (0, 2):
         effort = np.where(np.arange(len(q)) == k, np.nan, 1.0)
         for _ in range(3):
