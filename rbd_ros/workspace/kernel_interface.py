@@ -105,7 +105,7 @@ class KernelInterface:
         """Run a kernel on arguments that are known to be right, and return what it returns."""
         try:
             return kernel(*arguments)
-        except TypeError:
+        except NOT_A_VECTOR:
             prepare(kernel, *arguments)
             return kernel(*arguments)
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels are compiled when they are prepared, and at no other time."""
 
-from threading import Thread
+from threading import Barrier, Thread
 from time import sleep
 
 import numba
@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from rbd_ros.kernels import compiled
 from rbd_ros.kernels.compiled import kernel, prepare
+from rbd_ros.workspace import Workspace
 
 X = np.arange(3.0)
 
@@ -59,6 +60,22 @@ class SlowKernel:
             sleep(0.002)
             self.failed |= not self.allowed
         self.overloads[types] = types
+
+
+def test_threads_that_call_a_kernel_first_at_the_same_time_all_get_its_result(monkeypatch):
+    monkeypatch.setattr(compiled, '_directory', None)
+    for _ in range(5):
+        fresh, begin, found = kernel(lambda x: x.sum() + 1.0), Barrier(3), []
+
+        def call():
+            begin.wait()
+            found.append(Workspace._call(fresh, X))
+        threads = [Thread(target=call) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert found == [X.sum() + 1.0] * 3
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason='nothing is compiled')
