@@ -110,8 +110,12 @@ def results_of(model: Model, quantity: Quantity, states: Mapping[str, np.ndarray
     if out is None:
         raw = [new_array((count, *shape)) for shape in quantity.written(shapes)]
         return Results(quantity.results(shapes, raw), raw if model.folding is None else None)
-    wanted = [part.shape for part in quantity.cut(*(np.empty((0, *shape)) for shape in shapes))]
     arrays: list[Any] = list(out) if isinstance(out, tuple) else [out]
+    whole = None if model.folding else _raw_of(arrays, count, quantity, shapes)
+    if whole is not None:
+        _check_apart(whole, states)
+        return Results(arrays, whole)
+    wanted = [part.shape for part in quantity.cut(*(np.empty((0, *shape)) for shape in shapes))]
     if len(arrays) != len(wanted):
         raise StateError(f'out must be {_what_is_returned(wanted)}, got {shown(out)}')
     for k, (array, shape) in enumerate(zip(arrays, wanted)):
@@ -122,18 +126,19 @@ def results_of(model: Model, quantity: Quantity, states: Mapping[str, np.ndarray
             raise StateError(f'{label} has the shape {array.shape}; it must be {shape}')
         if not array.flags.writeable:
             raise StateError(f'{label} cannot be written to')
-    whole = None if model.folding else _raw_of(arrays, count, quantity, shapes)
-    _check_apart(arrays if whole is None else whole, states)
-    return Results(arrays, whole)
+    _check_apart(arrays, states)
+    return Results(arrays, None)
 
 
-def ready_made(out: object, shape: tuple[int, ...], quantity: Quantity,
+def ready_made(out: object, count: int, quantity: Quantity, shapes: Sequence[tuple[int, ...]],
                states: Sequence[object]) -> Sequence[np.ndarray] | None:
-    """Return an array of the user as kernels take it; None: that needs a closer look."""
-    if (type(out) is np.ndarray and quantity.cut is as_written and out.shape == shape
-            and all(apart(out, x) for x in states)):
-        return (out,)
-    return None
+    """Return arrays of the user as kernels take them; None: that needs a closer look."""
+    raw: Any = None
+    if isinstance(out, tuple) and quantity.cut is not as_written:
+        raw = _raw_of(list(out), count, quantity, shapes)
+    elif type(out) is np.ndarray and quantity.cut is as_written:
+        raw = (out,) if out.shape == (count, *shapes[0]) else None
+    return raw if raw and all(apart(raw[0], x) for x in states) else None
 
 
 def apart(array: np.ndarray, other: Any) -> bool:
@@ -156,16 +161,23 @@ def _check_apart(arrays: Sequence[np.ndarray], states: Mapping[str, np.ndarray])
                 raise StateError(f'out shares memory with {label}; results need their own')
 
 
-def _raw_of(arrays: list[np.ndarray], count: int, quantity: Quantity,
+def _raw_of(arrays: list[Any], count: int, quantity: Quantity,
             shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray] | None:
     """Return what a kernel can write to so that it stands in the arrays, if there is that."""
     layout = [(count, *shape) for shape in quantity.written(shapes)]
-    raw: list[Any] = arrays if quantity.cut is as_written else [arrays[0].base]
+    raw = arrays if quantity.cut is as_written else [getattr(arrays[0], 'base', None)]
     raw = [on_lines(x, shape) if isinstance(x, np.ndarray) and x.dtype == np.uint8
            and x.shape == (8 * prod(shape) + LINE,) else x for x, shape in zip(raw, layout)]
-    if any(not isinstance(x, np.ndarray) or x.dtype != float or not x.flags.carray
-           or x.shape != shape for x, shape in zip(raw, layout)):
+    if len(raw) != len(layout) or any(
+            not isinstance(x, np.ndarray) or x.dtype != float or not x.flags.carray
+            or x.shape != shape for x, shape in zip(raw, layout)):
         return None
     parts = quantity.results(shapes, raw)
-    return raw if all(x is y or x.__array_interface__ == y.__array_interface__
-                      for x, y in zip(arrays, parts)) else None
+    return raw if len(parts) == len(arrays) and all(
+        x is y or same_place(x, y) for x, y in zip(arrays, parts)) else None
+
+
+def same_place(x: Any, y: np.ndarray) -> bool:
+    """Return whether two arrays are the same view of the same memory, which can be written."""
+    return (isinstance(x, np.ndarray) and x.dtype == y.dtype and x.shape == y.shape
+            and x.strides == y.strides and x.flags.writeable and x.ctypes.data == y.ctypes.data)

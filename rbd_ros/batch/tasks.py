@@ -277,11 +277,12 @@ def solve(model: Model, task: Task, values: Sequence[npt.ArrayLike], out: object
                 shapes = quantity.shapes(model, workspace._nv)
                 raw: Any = ([new_array((count, *shape)) for shape in quantity.written(shapes)]
                             if out is None
-                            else ready_made(out, (count, *shapes[0]), quantity, values))
+                            else ready_made(out, count, quantity, shapes, values))
                 if raw and task.kernel(workspace.robot, workspace._screws, *values,
                                        *(NO_WRENCHES if task.pushed else ()), *given.to_kernel,
                                        *workspace._kept(task.room), *raw) == DONE:
-                    return quantity.results(shapes, raw)
+                    return (quantity.results(shapes, raw) if out is None
+                            else out if isinstance(out, tuple) else (out,))
         except NOT_A_VECTOR:
             pass
     return problem_of(model, task, values, external_wrenches, given).solve(out, threads, progress)

@@ -39,8 +39,8 @@ _TYPES = np.dtype(float), np.dtype(np.int64), np.dtype(bool)
 _preparing = RLock()
 _directory = Directory(cache_directory()) if COMPILES else None
 _NumbaError: type[Exception] = numba.core.errors.NumbaError if COMPILES else TypeError
-# What a kernel raises on a type that it was not compiled for, on an empty list, when another thread
-# has just compiled it, and on a kind of array that numba does not know.
+# What a kernel raises on a type that it was not compiled for, on an empty list, while another
+# thread compiles it, and on a kind of array that numba does not know.
 NOT_A_VECTOR = (TypeError, ValueError, RuntimeError, _NumbaError)
 
 
