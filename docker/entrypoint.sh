@@ -7,5 +7,6 @@ set -e
 prefix=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=/dev/null
 source "$prefix/install/setup.bash"
-export PATH="$prefix/install/lib/rbd_ros:$PATH"
+# Programs run in the Python that comes first: that with numba.
+export PATH="$prefix/venv/bin:$prefix/install/lib/rbd_ros:$PATH"
 exec "$@"

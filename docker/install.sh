@@ -17,7 +17,6 @@ numpy=$("$prefix/venv/bin/python" -c 'import numpy; print(numpy.__version__)')
 "$prefix/venv/bin/python" -m pip install --no-cache-dir --disable-pip-version-check \
     numba "numpy==$numpy"
 
-# The Python that runs colcon becomes that of the programs.
 if [ -n "${ROS_DISTRO:-}" ]; then
     set +u
     # shellcheck source=/dev/null
@@ -25,8 +24,8 @@ if [ -n "${ROS_DISTRO:-}" ]; then
     set -u
 fi
 build=$(mktemp -d)
-(cd "$build" && "$prefix/venv/bin/python" "$(command -v colcon)" build --merge-install \
-    --base-paths "$source" "$source/rbd_msgs" --install-base "$prefix/install")
+(cd "$build" && colcon build --merge-install --base-paths "$source" "$source/rbd_msgs" \
+    --install-base "$prefix/install")
 rm -rf "$build"
 
 install --mode=755 "$source/docker/entrypoint.sh" "$prefix/entrypoint.sh"
