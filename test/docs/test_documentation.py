@@ -100,22 +100,24 @@ def node():
 
 @pytest.fixture
 def run_beside(node, tmp_path, monkeypatch):
-    """Return a function that runs the code of a page, as one program, while states arrive."""
+    """Return a function that runs the code of a page while states arrive."""
     monkeypatch.setattr(harness, 'PATIENCE', PATIENCE)
 
-    def run(page):
+    def run(page, typed=False):
+        """Run it as one program, or type it at Python's prompt, block by block."""
         script = tmp_path / f'{Path(page).stem}.py'
         script.write_text('\n'.join(code for _, code in PYTHON[page]), encoding='utf-8')
         path = os.pathsep.join([str(ROOT), os.environ.get('PYTHONPATH', '')])
-        with subprocess.Popen([sys.executable, str(script)], cwd=ROOT, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True,
-                              env={**os.environ, 'PYTHONPATH': path}) as process:
+        with (open(script, encoding='utf-8') as keyboard, subprocess.Popen(
+                [sys.executable, *(['-i', '-q'] if typed else [str(script)])], cwd=ROOT,
+                stdin=keyboard, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                env={**os.environ, 'PYTHONPATH': path}) as process):
             try:
                 keep_sending(node, STATE, lambda: process.poll() is not None)
             finally:
                 process.kill()
-            output = process.stdout.read()
-        assert process.returncode == 0, output
+            output, complaints = process.communicate()
+        assert process.returncode == 0 and 'Error' not in complaints, complaints
         return output
     return run
 
@@ -126,7 +128,7 @@ def test_python_for_ros_runs_beside_the_node(page, run_beside):
 
 
 def test_the_session_without_the_command_ros2_does_what_the_page_says(node, run_beside):
-    lines = run_beside(SESSION).splitlines()
+    lines = run_beside(SESSION, typed=True).splitlines()
     assert {'dynamics', 'me'} <= set(lines[0].split())
     assert '/dynamics/gravity_torques sensor_msgs/msg/JointState' in lines
     assert '/dynamics/set_payload rbd_msgs/srv/SetPayload' in lines
@@ -240,8 +242,10 @@ def test_targets_exist(words):
 def test_no_other_commands_are_on_the_pages():
     ours = {('ros2', 'service'), ('ros2', 'topic'), ('ros2', 'param'), ('ros2', 'run'),
             ('ros2', 'launch'), ('ros2', 'security')}
+    programs = re.findall(r"'(\w+) = rbd_ros", (ROOT / 'setup.py').read_text())
     for page, words in COMMANDS:
         assert (words[0] in ('rbd_ros', 'make', *OF_OTHERS)
+                or words[0].removeprefix('.venv/bin/') in programs
                 or tuple(words[:2]) in ours), (page, words)
 
 
