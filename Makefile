@@ -165,11 +165,12 @@ dist: $(STAMPS)/package $(STAMPS)/dist ## sdist and wheel of rbd_ros, in dist; c
 	$(BIN)/python test/wheel.py
 
 # ROS wants packages side by side. What serves this repository alone is left out.
+LEFT_OUT := rbd_msgs .* Makefile docker requirements-ros-*.txt test/docs
 release-tree: ## both packages side by side, as last committed, for a release; OUT=folder
 	@test -n "$(OUT)" || { echo "Where to?  make release-tree OUT=folder"; exit 1; }
 	@test ! -e "$(OUT)" || { echo "$(OUT) exists already"; exit 1; }
 	@mkdir -p "$(OUT)"
-	@git archive --prefix=rbd_ros/ HEAD -- . ':!rbd_msgs' ':!.*' ':!Makefile' | tar -x -C "$(OUT)"
+	@git archive --prefix=rbd_ros/ HEAD -- . $(LEFT_OUT:%=':!%') | tar -x -C "$(OUT)"
 	@git archive --prefix=rbd_msgs/ HEAD:rbd_msgs | tar -x -C "$(OUT)"
 	@cp LICENSE "$(OUT)/rbd_msgs/"
 	@echo "$(OUT): $$(ls "$(OUT)" | tr '\n' ' ')"

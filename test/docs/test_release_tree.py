@@ -5,6 +5,7 @@
 from pathlib import Path
 import re
 import subprocess
+import sys
 
 from catkin_pkg.changelog import get_changelog_from_path
 from catkin_pkg.packages import find_packages, verify_equal_package_versions
@@ -83,8 +84,14 @@ def test_the_release_has_what_is_installed_and_tested(tree):
                           capture_output=True, text=True).stdout.split()
     for file in kept:
         inside = tree / file if file.startswith('rbd_msgs/') else tree / 'rbd_ros' / file
-        left_out = file.startswith('.') or file == 'Makefile'
+        left_out = re.match(r'\.|Makefile$|docker/|requirements-ros|test/docs/', file) is not None
         assert inside.is_file() is not left_out, file
+
+
+def test_tests_of_the_release_need_nothing_that_it_lacks(tree):
+    result = subprocess.run([sys.executable, '-m', 'pytest', '--collect-only', '--quiet'],
+                            cwd=tree / 'rbd_ros', check=False, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout[-2000:]
 
 
 def test_a_folder_that_is_there_is_not_written_to(tree, tmp_path):
