@@ -22,7 +22,9 @@ def _obstacle() -> str:
         import llvmlite.binding    # noqa: F401
         import numba
     except (ImportError, OSError) as error:
-        # Not installed, or made for another NumPy.
+        if getattr(error, 'name', None) in ('llvmlite', 'numba'):
+            return 'numba is not installed'
+        # Made for another NumPy, for example.
         return f'numba cannot be loaded ({error})'
     if numba.version_info.short < OLDEST:
         return f'numba {numba.__version__} is too old'
@@ -32,7 +34,7 @@ def _obstacle() -> str:
 OBSTACLE = _obstacle()
 COMPILES = not OBSTACLE and not sys.modules['numba'].config.DISABLE_JIT
 _unsaid = [
-    f'{OBSTACLE}: dynamics are interpreted, right but more than a thousand times slower. '
+    f'{OBSTACLE}: dynamics are interpreted, correct but more than a thousand times slower. '
     f'Install it in a virtual environment: pip install "{REQUIREMENT}"'] if OBSTACLE else []
 
 

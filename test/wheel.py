@@ -81,8 +81,9 @@ def main() -> None:
            'rbd_ros --version answers')
     expect('identify' in run(programs / 'rbd_ros', '--help').stdout, 'rbd_ros --help answers')
     check_torque(programs / 'python')
-    for node in NODES:
-        tried = run(programs / node)
+    for node, command in {**{node: [programs / node] for node in NODES},
+                          'demo': [programs / 'python', '-m', 'rbd_ros.ros.demo']}.items():
+        tried = run(*command)
         lines = tried.stderr.splitlines()
         expect(tried.returncode == 1 and len(lines) == 1 and lines[0].startswith(f'{node}: ')
                and 'ROS 2 and rbd_msgs' in lines[0], f'{node} says what it needs')

@@ -125,10 +125,10 @@ def _answering(service: Service, callback: Callable[[Any, Any], Any], log: Log,
                 return response
             return callback(request, response)
         except Exception as error:
-            text = f'{service.srv_name}: {type(error).__name__}: {error}'
+            text = f'{service.service_name}: {type(error).__name__}: {error}'
             if report is not None:
                 report.fail('errors', text)
-            log.error(text, service.srv_name)
+            log.error(text, service.service_name)
             return _refusal(service.srv_type, request, str(error))
     answer.is_guarded = True    # type: ignore[attr-defined]  # of functions none is known
     return answer

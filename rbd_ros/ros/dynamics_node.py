@@ -18,6 +18,7 @@ from time import perf_counter
 from typing import Any, ClassVar, TypeAlias
 
 from rbd_msgs.srv import FillEfforts, IdentifyPayload
+from rbd_ros.compiler import COMPILES
 from rbd_ros.ros import parameters
 from rbd_ros.ros.analysis_services import AnalysisServices, AnalysisSettings
 from rbd_ros.ros.background_services import BackgroundService, BadRequest
@@ -170,7 +171,8 @@ class DynamicsNode(LifecycleNode):
                 return TransitionCallbackReturn.FAILURE
             if seconds > 1.0:
                 self._log.info(f'compiled {name} in {seconds:.1f} s')
-        self._log.info(f'kernels ready after {perf_counter() - start:.2f} s')
+        if COMPILES:
+            self._log.info(f'kernels ready after {perf_counter() - start:.2f} s')
         self._make_parts()
         if self.parameters.robot_description:
             self.current.describe(self.parameters.robot_description)

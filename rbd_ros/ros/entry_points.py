@@ -96,11 +96,16 @@ def _load(module: str, name: str) -> Any:
     except ImportError as error:
         if (error.name or '').startswith('rbd_ros'):
             raise
-        program, reason = module.rpartition('.')[2], str(error).partition('\n')[0]
-        raise SystemExit(
-            f'{program}: {reason}. Nodes need ROS 2 and rbd_msgs: source the setup.bash of the '
-            'workspace in which both packages are built, or take both from `make setup`. The '
-            'library and the command rbd_ros need neither') from None
+        raise missing(module.rpartition('.')[2], error) from None
+
+
+def missing(program: str, error: ImportError) -> SystemExit:
+    """Return the end of a program that does not find ROS, and what to do about it."""
+    reason = str(error).partition('\n')[0]
+    return SystemExit(
+        f'{program}: {reason}. Nodes need ROS 2 and rbd_msgs: source the setup.bash of the '
+        'workspace in which both packages are built, or type `make setup` in the repository. '
+        'The library and the command rbd_ros need neither')
 
 
 def _start_ros(args: list[str]) -> None:

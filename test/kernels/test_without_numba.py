@@ -106,7 +106,7 @@ def test_many_states_are_those_of_pinocchio(found, oracle, k):
 
 def test_one_line_says_that_it_is_slow_and_what_to_do(run):
     line, = run.stderr.splitlines()
-    assert 'numba cannot be loaded' in line and 'thousand times slower' in line
+    assert line.startswith('numba is not installed: ') and 'thousand times slower' in line
     assert 'pip install "numba>=0.58"' in line
 
 
@@ -163,14 +163,22 @@ print(len(rbd_ros.gravity_torques(arm, [0.5] * arm.nq)))
     assert old.stderr.startswith('numba 0.56.4 is too old')
 
 
+def test_a_numba_that_does_not_load_is_there_but_of_no_use(tmp_path):
+    env = environment(tmp_path)
+    (tmp_path / 'numba.py').write_text("raise ImportError('made for another NumPy')\n")
+    broken = python(env, '-c', 'from rbd_ros.compiler import OBSTACLE; print(OBSTACLE)')
+    assert broken.stdout == 'numba cannot be loaded (made for another NumPy)\n', broken.stderr
+
+
 def test_the_commands_say_it(alone):
     command = '-m', 'rbd_ros.cli.main'
     warmup = python(alone, *command, 'warmup')
-    assert warmup.returncode == 1 and 'nothing to compile' in warmup.stdout
+    assert warmup.returncode == 1
+    assert warmup.stdout == 'There is nothing to compile: numba is not installed\n'
     doctor = python(alone, *command, 'doctor')
     assert doctor.returncode == 2
     marked = [line for line in doctor.stdout.splitlines() if line.startswith('? ')]
-    assert 'numba cannot be loaded' in marked[0] and 'interpreted' in marked[1]
+    assert 'numba is not installed' in marked[0] and 'interpreted' in marked[1]
     torques = python(alone, *command, 'torques', str(ARM), '--q', *['0.5'] * 7)
     assert torques.returncode == 0, torques.stderr
     assert torques.stderr.count('thousand times slower') == 1

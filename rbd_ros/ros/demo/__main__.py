@@ -16,6 +16,13 @@ from pathlib import Path
 import sys
 import warnings
 
+from rbd_ros.ros.entry_points import missing
+try:
+    import rclpy
+    from rclpy.executors import ExternalShutdownException
+except ImportError as error:
+    raise missing('demo', error) from None
+
 from rbd_ros import load_urdf, Model, ModelWarning
 from rbd_ros.ros.demo.adaptive import AdaptiveStory
 from rbd_ros.ros.demo.computed_torque import ComputedTorqueStory
@@ -28,8 +35,6 @@ from rbd_ros.ros.demo.stage import Stage
 from rbd_ros.ros.demo.story import Story
 from rbd_ros.ros.demo.table import live_table, plain_lines
 from rbd_ros.ros.share_directory import share
-import rclpy
-from rclpy.executors import ExternalShutdownException
 
 STORIES: dict[str, type[Story]] = {
     'gravity': GravityStory, 'computed_torque': ComputedTorqueStory, 'hybrid': HybridStory,
