@@ -16,14 +16,14 @@ from pathlib import Path
 import sys
 import warnings
 
-from rbd_ros.ros.entry_points import missing
+from rbd_ros import load_urdf, Model, ModelWarning
+from rbd_ros.ros import entry_points
 try:
     import rclpy
     from rclpy.executors import ExternalShutdownException
 except ImportError as error:
-    raise missing('demo', error) from None
+    raise entry_points.missing('demo', error) from None
 
-from rbd_ros import load_urdf, Model, ModelWarning
 from rbd_ros.ros.demo.adaptive import AdaptiveStory
 from rbd_ros.ros.demo.computed_torque import ComputedTorqueStory
 from rbd_ros.ros.demo.gravity import GravityStory
