@@ -32,7 +32,7 @@ CLAIMS = [
     (r'that was commanded within (\S+) %', (100.0 * impedance.FOUND,)),
     ('after (ten) seconds of learning the error is at least (five) times less',
      (adaptive.WITH - adaptive.COMPARED - adaptive.FADES, adaptive.TIMES)),
-    (r'a pause of the machine of (\d+) ms spoilt is done again, up to (five) times',
+    (r'disturbed by a pause of (\d+) ms is repeated, up to (five) times',
      (1e3 * stage.GAP, stage.TRIES)),
     (r'`tolerated_delay` \((\d+) ms\)',
      (1e3 * simulated_robot._PARAMETERS['tolerated_delay'][0],)),
