@@ -34,9 +34,10 @@ ROSDEP = {'lxml': 'python3-lxml', 'matplotlib': 'python3-matplotlib',
           'viser': None, 'trimesh': None, 'selenium': None, 'msgspec': None, 'zstandard': None,
           'PIL': None, 'websockets': None,
           # Programs that the benchmark compares with.
-          'mujoco': None, 'pydrake': None}
+          'mujoco': None, 'pydrake': None, 'frax': None, 'jax': None}
 # None: it takes part where somebody has installed it.
 PYPI = {'yaml': 'pyyaml', 'catkin_pkg': 'catkin-pkg', 'pinocchio': 'pin', 'pydrake': None,
+        'frax': None, 'jax': None,
         'PIL': 'pillow'}
 
 
