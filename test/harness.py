@@ -188,7 +188,7 @@ class Harness:
         """Publish a joint state and return what the node makes of it on a topic."""
         count = len(self.heard[topic])
         self.send(*arguments, **options)
-        self.spin_until(lambda: len(self.heard[topic]) > count)
+        self.spin_until(lambda: len(self.heard[topic]) > count, self.diagnosis)
         return self.heard[topic][-1]
 
     def nothing_new(self, act):

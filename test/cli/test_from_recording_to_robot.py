@@ -111,7 +111,9 @@ def test_the_node_holds_it_with_the_files_of_identify(identified):
     moved = []
     for path, parameters in ((URDF, {}), (identified / 'robot.urdf', drives)):
         with ros():
-            node = Harness(path.read_text(), **parameters)
+            # Pauses of this machine are none of the robot's.
+            node = Harness(path.read_text(), topics=['~/effort_commands'], state_timeout=60.0,
+                           **parameters)
             try:
                 moved.append(drift(lambda q, v, node=node: node.answer(
                     names, q, v, topic='~/effort_commands').data, every=4))

@@ -67,7 +67,7 @@ def test_threads_that_call_a_kernel_first_at_the_same_time_all_get_its_result(mo
     for _ in range(5):
         fresh, begin, found = kernel(lambda x: x.sum() + 1.0), Barrier(3), []
 
-        def call():
+        def call(begin=begin, found=found, fresh=fresh):
             begin.wait()
             found.append(Workspace._call(fresh, X))
         threads = [Thread(target=call) for _ in range(3)]
