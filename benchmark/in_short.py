@@ -14,6 +14,7 @@ ROBOTS = ('UR5', 'Panda', 'Talos', 'Talos, floating')
 FUNCTIONS = {
     'all terms': 'M, C, g, C v, CoM and J_CoM in one call',
     'inverse dynamics': 'inverse dynamics',
+    'inverse dynamics, packed': 'inverse dynamics, q, v and a in one array',
     'forward dynamics': 'forward dynamics',
     'hybrid dynamics': 'hybrid dynamics',
     'gravity torques': 'gravity torques',

@@ -158,7 +158,8 @@ def functions(robot):
         'derivatives of g': (of_gravity, lambda: {'derivatives of g': square(of_gravity())}),
     }
     for name, call, turn in (
-            ('inverse dynamics', inverse, back), ('forward dynamics', forward, back),
+            ('inverse dynamics', inverse, back), ('inverse dynamics, packed', inverse, back),
+            ('forward dynamics', forward, back),
             ('gravity torques', gravity, back),
             ('torque regressor', regressor, np.ix_(back, columns))):
         found[name] = call, lambda name=name, call=call, turn=turn: {name: call()[turn]}

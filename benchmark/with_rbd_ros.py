@@ -20,6 +20,7 @@ def functions(robot):
     calls = {
         'all terms': partial(w.all_terms, q, v),
         'inverse dynamics': partial(w.inverse_dynamics, q, v, a),
+        'inverse dynamics, packed': partial(w.inverse_dynamics_packed, np.concatenate((q, v, a))),
         'forward dynamics': partial(w.forward_dynamics, q, v, tau),
         'hybrid dynamics': partial(w.hybrid_dynamics, q, v, a, tau, prescribed),
         'gravity torques': partial(w.gravity_torques, q),

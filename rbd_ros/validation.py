@@ -159,6 +159,15 @@ def _what_is(label: str, value: object, array: np.ndarray | None) -> str:
     return f'{label} has the shape {array.shape}'
 
 
+def packed_motion(model: Model, value: object) -> np.ndarray:
+    """Return real numbers, q, v and a in one array (nq + 2 nv,), which may be infinite or NaN."""
+    array, size = real_array(value), model.nq + 2 * model.nv
+    if array is None or array.shape != (size,):
+        raise StateError(f"{_what_is('motion', value, array)}, robot '{model.name}' needs "
+                         f'({size},): q, v and a, one behind the other')
+    return array
+
+
 def finite_vector(model: Model, label: str, value: object, *,
                   positions: bool = False) -> np.ndarray:
     """Return a `vector` of finite numbers; errors name the coordinate that is not finite."""

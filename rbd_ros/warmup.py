@@ -70,6 +70,8 @@ def warm_up(*, floating_base: bool = False, analysis: bool = True) -> Iterator[t
                               ('matrices_dot', 2), ('torque_regressor', 2)))]
     if analysis:
         calls += [
+            ('inverse_dynamics_packed',
+             lambda: workspace.inverse_dynamics_packed(np.concatenate((q, v, v)))),
             ('inverse_dynamics_derivative',
              lambda: workspace.inverse_dynamics_derivative(q, v, v, still)),
             ('hybrid_dynamics_derivative',

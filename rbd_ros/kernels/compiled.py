@@ -50,6 +50,10 @@ if COMPILES:
 
         _fold_args = False
 
+        def _explain_matching_error(self, *arguments: Any) -> None:
+            """Refuse the arguments: who calls converts them, and says what is wrong with them."""
+            raise TypeError('the kernel was not prepared for arguments of these types')
+
 
 def helper(function: Callable[..., Any]) -> Any:
     """Make a function that becomes part of the kernels that call it."""

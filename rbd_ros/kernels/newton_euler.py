@@ -142,7 +142,7 @@ def recursion(robot, screws, q, v, a):
     return finite(total + moment[0] + moment[1] + moment[2])
 
 
-# Two kernels: passing None from Python would take longer than all the rest.
+# Kernels of their own: what Python passes, and be it None, takes longer than much of the rest.
 @kernel
 def newton_euler(robot, screws, q, v, a):
     """Do the `recursion`, and return whether all is finite."""
@@ -153,3 +153,11 @@ def newton_euler(robot, screws, q, v, a):
 def newton_euler_at_rest(robot, screws, q):
     """Do the `recursion` for a robot that stands still, and return whether all is finite."""
     return recursion(robot, screws, q, None, None)
+
+
+@kernel
+def newton_euler_packed(robot, screws, motion):
+    """Do the `recursion` for q, v and a in one array, and return whether all is finite."""
+    n = count(robot) - 1
+    nq = len(motion) - 2 * n
+    return recursion(robot, screws, motion[:nq], motion[nq:nq + n], motion[nq + n:])

@@ -95,8 +95,9 @@ class KernelInterface:
         try:
             fine = kernel(self.robot, self._screws, *arguments, *rest)
         except NOT_A_VECTOR:
-            arguments = self._ready(kernel, dict(zip(labels, arguments)), *rest)
-            fine = kernel(self.robot, self._screws, *arguments, *rest)
+            if self._folding is None:
+                arguments = self._convert(**dict(zip(labels, vectors)))
+            fine = self._call(kernel, self.robot, self._screws, *arguments, *rest)
         if not fine:
             self._explain(**dict(zip(labels, vectors)))
 
@@ -168,15 +169,6 @@ class KernelInterface:
             normalize(self.model, vectors['q'])
         raise StateError(f"the dynamics of robot '{self.model.name}' are not finite here: "
                          + ', '.join(f'{label} = {x!s}' for label, x in vectors.items()))
-
-    def _ready(self, kernel: Callable[..., Any], vectors: dict[str, npt.ArrayLike],
-               *rest: Any) -> list[Any]:
-        if self._folding is None:
-            converted = self._convert(**vectors)
-        else:
-            converted = list(vectors.values())
-        prepare(kernel, self.robot, self._screws, *converted, *rest)
-        return converted
 
     def _refuse(self, column: int, q: npt.ArrayLike) -> NoReturn:
         """Raise the error for a velocity whose acceleration is not defined."""

@@ -18,9 +18,10 @@ class Workspace(TaskSpaceMethods, DerivativeMethods, DirectionalMethods, Regress
     Buffers for one robot, and the recursions that use them.
 
     The methods are the functions of the same names in `rbd_ros` and `rbd_ros.analysis`, where
-    shapes, units and errors are documented. Some return, too, what they compute on the way: the
-    Jacobian of a link comes with the link's pose, its rates with the Jacobian, the rate of the
-    centroidal momentum matrix with the matrix, and derivatives of hybrid dynamics with a and tau.
+    shapes, units and errors are documented; only `inverse_dynamics_packed` has none. Some return,
+    too, what they compute on the way: the Jacobian of a link comes with the link's pose, its rates
+    with the Jacobian, the rate of the centroidal momentum matrix with the matrix, and derivatives
+    of hybrid dynamics with a and tau.
 
     What methods return may be overwritten by the next call of any method. Vectors are used as they
     are if they are contiguous float64 arrays, and are converted otherwise, which costs time. A

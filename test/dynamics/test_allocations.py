@@ -31,6 +31,8 @@ def calls():
               for name in ('hybrid_dynamics', 'hybrid_dynamics_derivatives')}
     found |= {name: call(name, letters, *[mask] * name.startswith('hybrid'), variation)
               for name, letters in DIRECTIONAL.items()}
+    motion = np.concatenate((q, v, a))
+    found['inverse_dynamics_packed'] = lambda: workspace.inverse_dynamics_packed(motion)
     found['pushed'] = call('inverse_dynamics', 'qva', external_wrenches={link: np.ones(6)})
     return found
 

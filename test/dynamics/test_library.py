@@ -88,6 +88,31 @@ def test_odd_arrays_are_converted_rather_than_compiled_for(tree):
     assert len(newton_euler.overloads) == known
 
 
+@pytest.mark.parametrize('name', ['model', 'tree', 'floating'])
+def test_position_velocity_and_acceleration_may_be_one_array(request, name):
+    model = request.getfixturevalue(name)
+    q, v, a = random_state(model, 1)
+    # By the matrices, which another recursion computes; the same sums in another order.
+    terms = rbd_ros.all_terms(model, q, v)
+    expected = terms.M @ a + terms.coriolis_torques + terms.g
+    motion, workspace = np.concatenate((q, v, a)), Workspace(model)
+    for given in (motion, motion.tolist(), np.repeat(motion, 2)[::2]):
+        np.testing.assert_allclose(workspace.inverse_dynamics_packed(given), expected,
+                                   rtol=0.0, atol=1e-10 * abs(expected).max())
+    for bad in (motion[:-1], motion[:model.nq], np.append(motion, 0.0), motion[None], []):
+        with pytest.raises(StateError, match=f'motion has the shape .*needs .{len(motion)},.: q, '
+                                             'v and a'):
+            workspace.inverse_dynamics_packed(bad)
+    with pytest.raises(StateError, match='motion must be real numbers'):
+        workspace.inverse_dynamics_packed(['x'] * len(motion))
+    for k, which in ((0, 'q'), (model.nq, 'v'), (model.nq + model.nv, 'a')):
+        worse = motion.copy()
+        worse[k] = np.nan
+        names = model.position_names if which == 'q' else model.velocity_names
+        with pytest.raises(StateError, match=f"{which} of '{names[0]}' is nan"):
+            workspace.inverse_dynamics_packed(worse)
+
+
 @pytest.mark.parametrize('name', ['model', 'tree'])
 @pytest.mark.parametrize('call', [
     lambda m, q, v, a: rbd_ros.all_terms(m, q, v),

@@ -123,6 +123,16 @@ class WorkspaceMachine(RuleBasedStateMachine):
             arguments[-1][-1] = np.nan
         self._compare(k, method, [*arguments, ROBOTS[k].link_names[link]], {})
 
+    @rule(k=st.integers(0, len(ROBOTS) - 1), seed=st.integers(0, 5), bad=st.booleans(),
+          length=st.integers(-2, 2))
+    def packed(self, k, seed, bad, length):
+        """Give position, velocity and acceleration in one array, of a wrong length perhaps."""
+        motion = np.concatenate(self._arguments(ROBOTS[k], 'qva', seed))
+        if bad:
+            motion[-1 - seed] = np.inf
+        motion = np.resize(motion, len(motion) + length)
+        self._compare(k, 'inverse_dynamics_packed', [motion], {})
+
     @rule(k=st.integers(0, len(ROBOTS) - 1))
     def refused(self, k):
         """Push a link that is not there, or with what is no wrench."""
