@@ -83,6 +83,7 @@ bench: $(STAMPS)/package $(STAMPS)/bench ## benchmark/RESULTS.md; BENCH_ARGS=--q
 	$(BIN)/python benchmark/growth.py $(BENCH_ARGS)
 	$(BIN)/python benchmark/batch.py $(BENCH_ARGS)
 	$(BIN)/python benchmark/batch_sizes.py $(BENCH_ARGS)
+	if command -v cc > /dev/null; then $(BIN)/python benchmark/limit.py $(BENCH_ARGS); fi
 	$(BIN)/python benchmark/node.py $(BENCH_ARGS) $(if $(NODE_SECONDS),--seconds $(NODE_SECONDS))
 	$(BIN)/python benchmark/start.py $(BENCH_ARGS)
 	$(BIN)/python benchmark/fleet.py $(BENCH_ARGS)

@@ -20,7 +20,7 @@ from rbd_ros import batch
 from rbd_ros.kernels import bodies
 from rbd_ros.kernels.lanes import WIDTH, zeros_for_lanes
 from robots import robots
-from timing import options, take_turns
+from timing import one_core, options, save, take_turns
 
 SOURCE = Path(__file__).with_name('limit.c')
 FLAGS = ('-O3', '-march=native', '-ffp-contract=fast', '-fno-math-errno', '-fno-signed-zeros',
@@ -102,12 +102,14 @@ def measure(model, quick=False):
 
 
 def main():
-    """Measure and print."""
-    arguments = options(__doc__).parse_args()
+    """Measure, print and save."""
+    quick = options(__doc__).parse_args().quick
     robot = next(robot for robot in robots() if robot.label == LABEL)
-    found = measure(robot.model, arguments.quick)
+    with one_core():
+        found = measure(robot.model, quick)
     print(f'{LABEL}: {found["ns"]:.1f} ns a state in C; the arithmetic alone {found["floor"]:.1f} '
           f'ns; {found["flops"]:.0f} flops')
+    save('limit', quick, {'robot': LABEL, **found})
 
 
 if __name__ == '__main__':

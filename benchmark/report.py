@@ -240,6 +240,18 @@ def batch_sizes(results):
                        for name in names)) for row in results['rows']])]
 
 
+def limit(results):
+    """Return the limit of inverse dynamics of many states."""
+    return ['## The limit of this machine', '',
+            f'Inverse dynamics of the {results["robot"]} on one thread, ns a state: what C takes '
+            '(`limit.c`) whose states lie side by side already, as a batch has to put them first; '
+            'and what its arithmetic alone would take, at the speed of products with sums that '
+            'need no memory.', '',
+            *table(('flops', 'C', 'arithmetic alone'),
+                   [(f'{results["flops"]:,.0f}', f'{results["ns"]:.1f}',
+                     f'{results["floor"]:.1f}')])]
+
+
 def node(results):
     """Return the table of the node."""
     keys = {'pace': '.2f', 'sent': 'd', 'lost': 'd', 'p50 ms': '.2f', 'p99 ms': '.2f',
@@ -303,8 +315,8 @@ def soak(results):
 def main():
     """Write the report on the parts that were measured."""
     sections = {'library': library, 'functions': functions, 'growth': growth, 'batch': batch,
-                'batch_sizes': batch_sizes, 'node': node, 'start': start, 'fleet': fleet,
-                'soak': soak}
+                'batch_sizes': batch_sizes, 'limit': limit, 'node': node, 'start': start,
+                'fleet': fleet, 'soak': soak}
     found = {part: results for part in sections if (results := load(part))}
     if not found:
         raise SystemExit('nothing was measured: see `make bench`')
