@@ -429,9 +429,9 @@ def place_in_parents(robot, screws, q):
 
 # Of states side by side, what is the same in all of them is not kept for each.
 @helper
-def keeps_axis(robot, screws):
-    """Return whether the z axes of all bodies stay where they are in their parents."""
-    return side_by_side(robot) and screws is not None
+def keeps_axis(robot, screws, b):
+    """Return whether a body's z axis stays where it is in its parent, and need not be kept."""
+    return side_by_side(robot) and is_screw(robot, screws, b)
 
 
 @helper
@@ -440,9 +440,9 @@ def store_pose(robot, screws, b, pose):
     R, r = pose
     store3(robot, b, R_, R[0])
     store3(robot, b, R_ + 3, R[1])
-    if not keeps_axis(robot, screws):
+    if not keeps_axis(robot, screws, b):
         store3(robot, b, R_ + 6, R[2])
-    if not keeps_axis(robot, screws) or constant(robot, b, SLIDE) != 0.0:
+    if not keeps_axis(robot, screws, b) or constant(robot, b, SLIDE) != 0.0:
         store3(robot, b, r_, r)
 
 
@@ -450,7 +450,7 @@ def store_pose(robot, screws, b, pose):
 def load_pose(robot, screws, b):
     """Return the pose (R, r) of a body in its parent's frame."""
     x, y = load3(robot, b, R_), load3(robot, b, R_ + 3)
-    if not keeps_axis(robot, screws):
+    if not keeps_axis(robot, screws, b):
         return (x, y, load3(robot, b, R_ + 6)), load3(robot, b, r_)
     R = (x, y, constant3(robot, b, ROTATION + 6))
     if constant(robot, b, SLIDE) == 0.0:

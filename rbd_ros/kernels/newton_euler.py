@@ -14,13 +14,14 @@ G dV/dt - ad_V^T G V. The velocity v of the origin is then needed nowhere.
 """
 
 from rbd_ros.kernels.bodies import (ARMATURE, BLOCK, BRANCHES, constant, constant3,
-                                    constant_inertia, count, cross_joint, end, fits, GRAVITY,
-                                    GROUND, INERTIA, joint_motion, joint_pose, LANES, load3, load6,
-                                    load_pose, parent, place, place_in_parents, project, SCRATCH,
-                                    slides, store3, store6, store_pose, turn_all_screws, WRENCH)
+                                    constant_inertia, count, cross_joint, end, fits, follows,
+                                    GRAVITY, GROUND, INERTIA, is_screw, joint_motion, joint_pose,
+                                    LANES, load3, load6, load_pose, parent, place,
+                                    place_in_parents, project, SCRATCH, slides, store3, store6,
+                                    store_pose, turn_all_screws, WRENCH)
 from rbd_ros.kernels.compiled import helper, kernel
 from rbd_ros.kernels.lanes import entry, finite, set_entry, side_by_side, work_of
-from rbd_ros.kernels.vectors import (acceleration_of_points, add, add_rotated, add_to_parent,
+from rbd_ros.kernels.vectors import (acceleration_of_points, add, add6, add_rotated, add_to_parent,
                                      cross, inertial_force, scale, sub6, unrotate)
 
 # Columns of `robot`.
@@ -111,9 +112,13 @@ def recursion(robot, screws, q, v, a):
         if up != before:
             motion = load_motion(robot, up, v)
         if side_by_side(robot):
-            pose = joint_pose(robot, screws, i, q)
-            store_pose(robot, screws, b, pose)
-            motion = moved(robot, screws, i, v, a, pose, motion)
+            # What follows the body before moves as that does.
+            if not follows(robot, screws, b):
+                pose = joint_pose(robot, screws, i, q)
+                store_pose(robot, screws, b, pose)
+                # Of a screw the compiler knows more, if it is told.
+                motion = (moved(robot, 1, i, v, a, pose, motion) if is_screw(robot, screws, b)
+                          else moved(robot, screws, i, v, a, pose, motion))
             force_on_body(robot, b, v, motion)
         else:
             motion = moved(robot, screws, i, v, a, load_pose(robot, screws, b), motion)
@@ -135,8 +140,11 @@ def recursion(robot, screws, q, v, a):
             torque += constant(robot, b, ARMATURE) * entry(a, i - 1)
         set_entry(tau, i - 1, torque)
         total += torque
-        R, r = load_pose(robot, screws, b)
-        store6(robot, up, F_, add_to_parent(load6(robot, up, F_), R, r, F))
+        if follows(robot, screws, b):
+            store6(robot, up, F_, add6(load6(robot, up, F_), F))
+        else:
+            R, r = load_pose(robot, screws, b)
+            store6(robot, up, F_, add_to_parent(load6(robot, up, F_), R, r, F))
     # A position that is not finite may show only in the moment on the ground.
     moment = load3(robot, GROUND, F_)
     return finite(total + moment[0] + moment[1] + moment[2])
