@@ -164,22 +164,30 @@ def move_body(robot, screws, i, v, pose):
         store6(robot, b, VDOT_, add6(shift(r, load6(robot, up, VDOT_)), ad(V, Sv)))
 
 
+# What is read and what is written are apart: else the compiler would not do eight bodies at once.
 @helper
-def begin_body(robot, b, v):
-    """Write the inertia of a body alone, its traces, and the force that moves it so: I_ and B_."""
+def alone(robot, b, v):
+    """Return the inertia of a body alone, in the world's axes, and the force that moves it so."""
     R = load33(robot, b, R_)
     sigma, h, m = constant_inertia(robot, b, INERTIA)
     G = (symmetric_turned(R, sigma), rotate(R, h), m)
+    if v is None:
+        return G, ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+    V, Vdot = load6(robot, b, V_), load6(robot, b, VDOT_)
+    moment, force = load6(robot, b, WRENCH)
+    F = sub6(inertia_times(G, Vdot), ad_transposed(V, inertia_times(G, V)))
+    return G, sub6(F, (rotate(R, moment), rotate(R, force)))
+
+
+@helper
+def begin_body(robot, b, G, B):
+    """Write what a body is alone: I_, TRACES_ and B_."""
+    sigma, _, m = G
     store_articulated(robot, b, articulated_from_rigid(G))
+    # To turn an inertia leaves its traces as they are.
     store(robot, b, TRACES_, 2.0 * (sigma[0] + sigma[1] + sigma[2]))
     store(robot, b, TRACES_ + 1, 3.0 * m)
-    if v is None:
-        store6(robot, b, B_, ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0)))
-    else:
-        V, Vdot = load6(robot, b, V_), load6(robot, b, VDOT_)
-        moment, force = load6(robot, b, WRENCH)
-        F = sub6(inertia_times(G, Vdot), ad_transposed(V, inertia_times(G, V)))
-        store6(robot, b, B_, sub6(F, (rotate(R, moment), rotate(R, force))))
+    store6(robot, b, B_, B)
 
 
 @helper
@@ -208,7 +216,8 @@ def recursion(robot, screws, q, v, a, tau):
         place_ground(robot, zero)
         for i in range(1, n):
             move_body(robot, screws, i, v, joint_pose(robot, screws, i, q))
-            begin_body(robot, place(i), v)
+            G, B = alone(robot, place(i), v)
+            begin_body(robot, place(i), G, B)
     else:
         place_in_parents(robot, screws, q)
         place_ground(robot, zero)
@@ -216,7 +225,8 @@ def recursion(robot, screws, q, v, a, tau):
             move_body(robot, screws, i, v, load_pose(robot, screws, place(i)))
         for block in range(0, end(robot), BLOCK):
             for b in range(block, block + LANES):
-                begin_body(robot, b, v)
+                G, B = alone(robot, b, v)
+                begin_body(robot, b, G, B)
     # Leaves to root: articulated inertia I and bias B, and their effect on the parent.
     for i in range(n - 1, 0, -1):
         b = place(i)
