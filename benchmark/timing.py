@@ -24,6 +24,9 @@ DISTURBED = 1.2
 # s, for which what takes long waits for the machine to be calm, at most
 CALM_WITHIN = 30.0
 PACKAGES = ('numpy', 'numba', 'pin', 'mujoco', 'drake', 'rclpy')
+# Threads of Pinocchio, which is imported after this, would wait for its next call on processors
+# that others need.
+os.environ.setdefault('OMP_WAIT_POLICY', 'passive')
 
 
 def options(description):

@@ -3,12 +3,8 @@
 """Pinocchio's counterparts of the functions of this package."""
 
 from functools import partial
-import os
 
 import numpy as np
-
-# Its threads would wait for the next call on processors that others need.
-os.environ.setdefault('OMP_WAIT_POLICY', 'passive')
 import pinocchio as pin
 
 # Its ten parameters of a body in the order of ours: the inertia is xx, xy, yy, xz, yz, zz there.
