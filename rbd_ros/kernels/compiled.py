@@ -10,9 +10,9 @@ What it gains: without numba's counting of references a call from Python takes t
 time, without names of arguments 8 % less, and a call with another type is an error, not
 seconds of compiling in a control loop.
 What guards it: kernels allocate nothing, and tests call one with what it was not prepared for.
-What breaks it: ``_nrt``, ``_fold_args``, ``_can_compile`` and ``_cache`` are internal to numba
-(0.58 to 0.68 have them). Without the last two, kernels would be compiled when they are first
-called.
+What breaks it: ``_nrt``, ``_fold_args``, ``_explain_matching_error``, ``_can_compile`` and
+``_cache`` are internal to numba (0.58 to 0.68 have them). Without the last two, kernels would be
+compiled when they are first called.
 
 """
 

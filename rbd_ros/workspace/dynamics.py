@@ -133,9 +133,25 @@ class DynamicsMethods(KinematicsMethods):
 
     def inverse_dynamics_packed(self, motion: npt.ArrayLike) -> np.ndarray:
         """
-        Return tau for one array ``motion``, (nq + 2 nv,): q, v and a, one behind the other.
+        Compute inverse dynamics of q, v and a in one array, which Python passes on faster.
 
-        One array takes Python less time to pass on than three do. Let q, v and a be views of it.
+        Kim table 2, as `inverse_dynamics` does. Let q, v and a be views of the array.
+
+        Parameters
+        ----------
+        motion : array_like, shape (nq + 2 nv,)
+            Position, velocity and acceleration, one behind the other, in the units of
+            `rbd_ros.inverse_dynamics`.
+
+        Returns
+        -------
+        ndarray, shape (nv,)
+            Torques, N m or N; overwritten by the next call.
+
+        Raises
+        ------
+        StateError
+            If the array has another shape, or an entry that is not finite.
 
         """
         try:
