@@ -15,6 +15,7 @@ __getattr__, __dir__, __all__ = export(__name__, {
     'hybrid': ['Hybrid'],
     'joint_impedance': ['JointImpedance'],
     'momentum_observer': ['MomentumObserver'],
+    'motion_guard': ['MotionGuard'],
     'pd_gravity': ['PdGravity'],
     'references': ['JointReference', 'PoseReference'],
     'slotine_li': ['SlotineLi'],

@@ -15,6 +15,7 @@ from rbd_ros.control.gravity import Gravity as Gravity
 from rbd_ros.control.hybrid import Hybrid as Hybrid
 from rbd_ros.control.joint_impedance import JointImpedance as JointImpedance
 from rbd_ros.control.momentum_observer import MomentumObserver as MomentumObserver
+from rbd_ros.control.motion_guard import MotionGuard as MotionGuard
 from rbd_ros.control.pd_gravity import PdGravity as PdGravity
 from rbd_ros.control.references import (
     JointReference as JointReference,

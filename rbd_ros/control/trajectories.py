@@ -4,16 +4,27 @@
 
 from __future__ import annotations
 
+from math import comb
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
+from rbd_ros.control.motion_guard import stated_speeds
 from rbd_ros.control.references import checked_pose, JointReference, PoseReference
 from rbd_ros.errors import StateError
+from rbd_ros.model.friction import friction
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import pose, rotation, rotation_vector, skew
 from rbd_ros.validation import finite_array, finite_vector, number, rows, shown
+from rbd_ros.workspace import Workspace
 
 # s, in which the twist of the motion before dies out
 CARRIED = 0.5
+# Share of a limit, or of 1 rad or m, by which rounding may exceed it.
+LIMIT_SLACK = 1e-6
+# s, between two states whose efforts are checked, the least number of them between two points,
+# and the largest of all
+EFFORT_STEP, LEAST_STATES, MOST_STATES = 0.01, 17, 5000
 
 
 class JointTrajectory:
@@ -112,6 +123,80 @@ class JointTrajectory:
         q, v, a = (curve(t) for curve in self._curves)
         return JointReference(self._model, q, v, a, tau)
 
+    def check_limits(self, *, effort: bool = True) -> None:
+        """
+        Raise if the motion leaves the limits of the robot, between its points, too.
+
+        Positions and velocities are checked at all their extrema. Efforts, of inverse dynamics
+        with friction, are checked at both ends of every polynomial and at states in between, which
+        may miss an extremum by about 1 %.
+
+        Parameters
+        ----------
+        effort : bool
+            Whether efforts are checked.
+
+        Raises
+        ------
+        StateError
+            If a limit is exceeded; the message names the joint, the value and the time.
+
+        """
+        if len(self.times) < 2:
+            return
+        model, (q, v, _) = self._model, self._curves
+        self._check_extrema(q, model.lower, model.upper, 'reaches', '')
+        fastest = stated_speeds(model.velocity_limit)
+        self._check_extrema(v, -fastest, fastest, 'moves at', '/s')
+        if effort and np.any(np.isfinite(model.effort_limit)):
+            self._check_efforts()
+
+    def _check_extrema(self, curve: Any, lower: np.ndarray, upper: np.ndarray, verb: str,
+                       per: str) -> None:
+        """Raise if a curve, a BPoly, leaves limits of its joints."""
+        from scipy.interpolate import BPoly, PPoly
+
+        slack = LIMIT_SLACK * np.maximum(np.where(np.isfinite(upper), np.abs(upper), 0.0), 1.0)
+        lower, upper = lower - slack, upper + slack
+        # The curve lies in the convex hull of its coefficients.
+        hull = curve.c.reshape(-1, len(lower))
+        for k in np.flatnonzero((hull.min(axis=0) < lower) | (hull.max(axis=0) > upper)):
+            one = BPoly(curve.c[:, :, k], curve.x)
+            slope = PPoly.from_bernstein_basis(one).derivative()
+            times = np.append(curve.x, slope.roots(discontinuity=False, extrapolate=False))
+            times = times[np.isfinite(times)]
+            values = one(times)
+            wrong = np.flatnonzero((values < lower[k]) | (values > upper[k]))
+            if len(wrong):
+                worst = wrong[np.argmax(np.maximum(lower[k] - values[wrong],
+                                                   values[wrong] - upper[k]))]
+                unit = ('rad' if self._model.angular[k] else 'm') + per
+                limit = lower[k] + slack[k] if values[worst] < lower[k] else upper[k] - slack[k]
+                raise StateError(
+                    f"'{self._model.velocity_names[k]}' {verb} {values[worst]:.4g} {unit} at "
+                    f'{times[worst]:.4g} s, its limit is {limit:.4g} {unit}')
+
+    def _check_efforts(self) -> None:
+        """Raise if the motion needs more effort than a joint has."""
+        model, spans = self._model, np.diff(self.times)
+        count = max(int(min(max(spans.max() / EFFORT_STEP, LEAST_STATES),
+                            MOST_STATES / len(spans))), 2)
+        shares = np.linspace(0.0, 1.0, count)
+        # Both ends of each piece: accelerations may jump where two of them meet.
+        q, v, a = (np.einsum('sk,kpj->psj', bernstein_basis(len(curve.c) - 1, shares), curve.c)
+                   .reshape(-1, model.nv) for curve in self._curves)
+        workspace = Workspace(model)
+        tau = np.array([workspace.inverse_dynamics(*state).copy() for state in zip(q, v, a)])
+        tau += friction(model, v, np.sign(v), v)
+        wrong = np.argwhere(np.abs(tau) > (1.0 + LIMIT_SLACK) * model.effort_limit)
+        if len(wrong):
+            state, joint = wrong[0]
+            piece, unit = state // count, 'N m' if model.angular[joint] else 'N'
+            raise StateError(
+                f"'{model.velocity_names[joint]}' needs {tau[state, joint]:.4g} {unit} at "
+                f'{self.times[piece] + shares[state % count] * spans[piece]:.4g} s, its limit is '
+                f'{model.effort_limit[joint]:.4g} {unit}: move more slowly')
+
 
 def on_lines(t: float, times: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Return what is at a time on the lines between points; before and after them, the ends."""
@@ -148,6 +233,13 @@ def bernstein(h: np.ndarray, q: np.ndarray, v: np.ndarray,
     return np.stack((
         q[:-1], q[:-1] + h * v[:-1] / 5.0, q[:-1] + 0.4 * h * v[:-1] + h ** 2 * a[:-1] / 20.0,
         q[1:] - 0.4 * h * v[1:] + h ** 2 * a[1:] / 20.0, q[1:] - h * v[1:] / 5.0, q[1:]))
+
+
+def bernstein_basis(degree: int, x: np.ndarray) -> np.ndarray:
+    """Return the Bernstein polynomials of a degree, a row for each x between 0 and 1."""
+    k = np.arange(degree + 1)
+    x = x[:, None]
+    return np.array([comb(degree, j) for j in k]) * x ** k * (1.0 - x) ** (degree - k)
 
 
 class PoseMotion:

@@ -1,0 +1,141 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Soft stops before the limits of position, and a guard of the limits of velocity."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from rbd_ros.model.model import Model
+from rbd_ros.validation import number
+from rbd_ros.workspace import Workspace
+
+# Largest width of a zone, as a share of the range of the joint.
+RANGE_SHARE = 0.1
+# 1/s, of the springs and of the brakes
+STOP_RATE, BRAKE_RATE = 20.0, 20.0
+# Share of the velocity limit over which torques that accelerate fade. If they faded faster, they
+# would alternate between two samples where a large torque moves a small inertia.
+OVERSPEED = 0.5
+
+
+def stated_speeds(limit: np.ndarray) -> np.ndarray:
+    """Return limits of velocity, rad/s or m/s: infinite where the description has none, or 0."""
+    return np.where(limit > 0.0, limit, np.inf)
+
+
+class MotionGuard:
+    """
+    Keep the torques of a control law from driving joints beyond their limits.
+
+    Of joints near these limits, torques are first clamped to the effort limits. With an upper
+    limit q_u, a zone of width w before it, and the inertia m = M_jj,
+
+        d = max(0, q - max(q_u - w, min(q_r, q_u)))       depth in the zone
+        tau <- g + max(0, 1 - 2 d/w) (tau - g)            if tau - g > 0
+        tau <- tau - m max(0, W^2 d + 2 W min(d/w, 1) v)  W = 20/s
+
+    and likewise at the lower limit. The zone begins at the reference q_r if that is inside it: a
+    motion up to the limit is not hindered. The spring is damped, but never pushes outwards. In
+    the outer half of the zone no more than gravity is left of torques that push outwards.
+
+    For each joint with a velocity limit v_l that is exceeded by e = abs(v) - v_l > 0,
+
+        tau <- g + max(0, 1 - e / (0.5 v_l)) (tau - g)    if (tau - g) v > 0
+        tau <- tau - 20/s m e sign(v)
+
+    Torques that slow the joint down are left as they are. Both are continuous in q, v and tau.
+
+    Parameters
+    ----------
+    model : Model
+        The robot. Coordinates of joints with quaternions have no zones.
+    zone : float
+        Width of the zones, rad or m, but at most a tenth of the range of the joint; 0: no zones.
+    velocity : float
+        Multiple of the velocity limits that is taken for v_l; 0: velocities are not guarded.
+
+    Attributes
+    ----------
+    stopping, braking : ndarray of bool, shape (model.nv,)
+        The joints that were in their zones, or too fast, at the last `limit`.
+
+    Raises
+    ------
+    StateError
+        If ``zone`` or ``velocity`` is negative or not finite.
+
+    """
+
+    def __init__(self, model: Model, *, zone: float = 0.1, velocity: float = 1.0) -> None:
+        zone, velocity = number('zone', zone, 0.0), number('velocity', velocity, 0.0)
+        self._workspace = Workspace(model)
+        self._places = np.zeros(model.nv, int)
+        single = np.zeros(model.nv, bool)
+        for joint, q, v in model.moving_joints:
+            if joint.nq == joint.nv:
+                self._places[v], single[v] = np.arange(q.start, q.stop), True
+        width = np.minimum(zone, RANGE_SHARE * (model.upper - model.lower))
+        has_zone = single & (width > 0.0)
+        self._width = np.where(has_zone, width, 1.0)
+        self._lower = np.where(has_zone, model.lower, -np.inf)
+        self._upper = np.where(has_zone, model.upper, np.inf)
+        self._fastest = (velocity * stated_speeds(model.velocity_limit) if velocity
+                         else np.full(model.nv, np.inf))
+        self._strongest = model.effort_limit
+        self.stopping = self.braking = np.zeros(model.nv, bool)
+
+    def limit(self, tau: np.ndarray, q: npt.ArrayLike, v: npt.ArrayLike,
+              q_r: npt.ArrayLike | None = None) -> np.ndarray:
+        """
+        Return torques that respect the limits of the joints.
+
+        Parameters
+        ----------
+        tau : ndarray, shape (model.nv,)
+            Torques of the control law, N m or N.
+        q : array_like, shape (model.nq,)
+            Measured configuration; rad for revolute, m for prismatic joints.
+        v : array_like, shape (model.nv,)
+            Measured velocity, rad/s or m/s.
+        q_r : array_like, shape (model.nq,), optional
+            Configuration of the reference; default: there is none.
+
+        Returns
+        -------
+        ndarray, shape (model.nv,)
+            N m or N: ``tau`` itself where no joint is near a limit.
+
+        Raises
+        ------
+        StateError
+            If a vector has the wrong shape or a non-finite entry.
+
+        """
+        q, v = self._workspace.check(q=q, v=v)
+        x, width = q[self._places], self._width
+        above = self._upper - width
+        below = self._lower + width
+        if q_r is not None:
+            x_r = np.asarray(q_r)[self._places]
+            above = np.maximum(above, np.minimum(x_r, self._upper))
+            below = np.minimum(below, np.maximum(x_r, self._lower))
+        # Positive beyond the upper limit's zone, negative beyond the lower one's.
+        depth = np.maximum(x - above, 0.0) - np.maximum(below - x, 0.0)
+        excess = np.maximum(np.abs(v) - self._fastest, 0.0)
+        self.stopping, self.braking = depth != 0.0, excess > 0.0
+        if not (self.stopping.any() or self.braking.any()):
+            return tau
+        terms = self._workspace.configuration_terms(q)
+        g, inertia, outwards = terms.g, np.diag(terms.M), np.sign(depth)
+        near = self.stopping | self.braking
+        tau = np.where(near, np.clip(tau, -self._strongest, self._strongest), tau)
+        depth, pushed = np.abs(depth), tau - g
+        share = np.where(outwards * pushed > 0.0, np.maximum(1.0 - 2.0 * depth / width, 0.0),
+                         1.0)
+        share *= np.where(v * pushed > 0.0, np.maximum(1.0 - excess / (OVERSPEED * self._fastest),
+                                                       0.0), 1.0)
+        spring = np.maximum(STOP_RATE ** 2 * depth + 2.0 * STOP_RATE
+                            * np.minimum(depth / width, 1.0) * outwards * v, 0.0)
+        return (g + share * pushed
+                - inertia * (outwards * spring + BRAKE_RATE * excess * np.sign(v)))

@@ -1,0 +1,128 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Soft stops and the guard of velocities, against their law written a second time."""
+
+from dataclasses import replace
+
+from hypothesis import given, settings, strategies as st
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros.control.motion_guard import MotionGuard
+from rbd_ros.model.model import rebuild
+from robots import random_tree
+
+# N m, of two formulations of a dozen operations on some hundred N m.
+AGREEMENT = 1e-11
+LOWER, UPPER, FASTEST, ZONE = -0.8, 1.1, 1.5, 0.1
+# kg m^2 and N m
+INERTIA, STRONGEST = 0.5, 60.0
+MODEL = replace(random_tree(4, 4, kinds=('revolute',)), lower=np.full(4, LOWER),
+                upper=np.full(4, UPPER), velocity_limit=np.full(4, FASTEST),
+                effort_limit=np.full(4, STRONGEST))
+
+
+def limited(tau, q, v, q_r, g, m):
+    """Return the torque of one joint, case by case."""
+    start = UPPER - ZONE if q_r is None else max(UPPER - ZONE, min(q_r, UPPER))
+    end = LOWER + ZONE if q_r is None else min(LOWER + ZONE, max(q_r, LOWER))
+    if end <= q <= start and abs(v) <= FASTEST:
+        return tau
+    share, extra, pushed = 1.0, 0.0, max(-STRONGEST, min(STRONGEST, tau)) - g
+    if q > start:
+        d = q - start
+        if pushed > 0.0:
+            share *= max(0.0, 1.0 - 2.0 * d / ZONE)
+        extra -= m * max(0.0, 400.0 * d + 40.0 * min(d / ZONE, 1.0) * v)
+    if q < end:
+        d = end - q
+        if pushed < 0.0:
+            share *= max(0.0, 1.0 - 2.0 * d / ZONE)
+        extra += m * max(0.0, 400.0 * d - 40.0 * min(d / ZONE, 1.0) * v)
+    if abs(v) > FASTEST:
+        e = abs(v) - FASTEST
+        if pushed * v > 0.0:
+            share *= max(0.0, 1.0 - e / (0.5 * FASTEST))
+        extra -= 20.0 * m * e * np.sign(v)
+    return g + share * pushed + extra
+
+
+vectors = st.lists(st.floats(-1.3, 1.5), min_size=4, max_size=4)
+velocities = st.lists(st.floats(-2.5, 2.5), min_size=4, max_size=4)
+torques = st.lists(st.floats(-80.0, 80.0), min_size=4, max_size=4)
+
+
+@settings(max_examples=300, derandomize=True, deadline=None)
+@given(q=vectors, v=velocities, tau=torques, q_r=st.none() | vectors)
+def test_the_guard_follows_its_law(q, v, tau, q_r):
+    g = rbd_ros.gravity_torques(MODEL, q)
+    m = np.diag(rbd_ros.mass_matrix(MODEL, q))
+    expected = [limited(*one) for one in zip(tau, q, v, q_r or [None] * 4, g, m)]
+    got = MotionGuard(MODEL, zone=ZONE).limit(np.array(tau), q, v, q_r)
+    assert np.max(np.abs(got - expected)) < AGREEMENT
+
+
+@settings(max_examples=200, derandomize=True, deadline=None)
+@given(q=vectors, v=velocities, tau=torques)
+def test_the_guard_pushes_no_joint_outwards_nor_makes_one_faster(q, v, tau):
+    g = rbd_ros.gravity_torques(MODEL, q)
+    push = MotionGuard(MODEL, zone=ZONE).limit(g.copy(), q, v) - g
+    for x, speed, one in zip(q, v, push):
+        fast = abs(speed) > FASTEST
+        if UPPER - ZONE < x:
+            assert one <= 0.0 or (fast and one * speed <= 0.0)
+        elif x < LOWER + ZONE:
+            assert one >= 0.0 or (fast and one * speed <= 0.0)
+        else:
+            assert one * speed <= 0.0 if fast else one == 0.0
+
+
+def test_torques_are_untouched_away_from_all_limits():
+    tau = np.arange(4.0)
+    guard = MotionGuard(MODEL)
+    assert guard.limit(tau, [0.0, 0.2, -0.5, 0.9], [1.4, -1.4, 0.0, 0.1]) is tau
+    assert not guard.stopping.any() and not guard.braking.any()
+
+
+def test_a_motion_up_to_the_limit_is_not_hindered():
+    tau, q = np.full(4, 30.0), [UPPER - 0.01, UPPER, LOWER, 0.0]
+    guard = MotionGuard(MODEL, zone=ZONE)
+    assert guard.limit(tau, q, np.zeros(4), q) is tau
+    held = guard.limit(tau, q, np.zeros(4))
+    assert held[0] < 30.0 and held[1] < 30.0 and held[2] > 30.0 and guard.stopping[:3].all()
+
+
+@pytest.mark.parametrize('options', [{'zone': 0.0, 'velocity': 0.0}, {}])
+def test_without_limits_or_with_zeros_nothing_is_guarded(options):
+    model = MODEL if options else replace(MODEL, lower=np.full(4, -np.inf),
+                                          upper=np.full(4, np.inf), velocity_limit=np.zeros(4))
+    tau = np.full(4, 30.0)
+    assert MotionGuard(model, **options).limit(tau, np.full(4, 5.0), np.full(4, 9.0)) is tau
+
+
+def test_coordinates_after_a_quaternion_have_their_zones():
+    tree = random_tree(4, 3, kinds=('revolute',))
+    model = rbd_ros.with_floating_base(rebuild(tree, joints=[
+        replace(joint, lower=(LOWER,) * joint.nv, upper=(UPPER,) * joint.nv)
+        for joint in tree.joints]))
+    q = rbd_ros.neutral(model)
+    q[-1] = UPPER - 0.02
+    guard = MotionGuard(model, zone=ZONE)
+    guard.limit(np.zeros(model.nv), q, np.zeros(model.nv))
+    assert guard.stopping.tolist() == [False] * (model.nv - 1) + [True]
+
+
+@pytest.mark.parametrize('speed, push', [(1.4, 0.0), (0.5, 60.0), (0.0, 200.0)])
+def test_a_joint_that_is_driven_towards_its_limit_stays_inside(speed, push):
+    # One joint about the vertical axis: only the guard is against the push.
+    model = (rbd_ros.ModelBuilder('bar').link('base').link('bar', 2.0, inertia=(INERTIA,) * 3)
+             .joint('pivot', 'revolute', 'base', 'bar', axis=(0.0, 0.0, 1.0), lower=LOWER,
+                    upper=UPPER, velocity=FASTEST).build())
+    guard, step = MotionGuard(model, zone=ZONE), 1e-3
+    q, v = np.array([UPPER - 0.3]), np.array([speed])
+    for _ in range(3000):
+        tau = guard.limit(np.array([push]), q, v)
+        v += step * rbd_ros.forward_dynamics(model, q, v, tau)
+        q += step * v
+        # In one step nothing can be done about an acceleration that has begun.
+        assert q[0] < UPPER and abs(v[0]) < 1.5 * FASTEST + step * push / INERTIA
