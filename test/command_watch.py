@@ -8,7 +8,7 @@ than the time that has passed allows; limits come last; each number is for the j
 
 """
 
-from math import isfinite, isinf
+from math import inf, isfinite, isinf
 from statistics import median
 
 # s: the shortest blend, the longest step at a time, the pause that is no gap, and how long
@@ -35,7 +35,7 @@ class CommandWatch:
 
     def __init__(self):
         self.joints, self.ended = None, False
-        self.checked = 0
+        self.checked, self.now = 0, -inf
         self.forget()
 
     def forget(self):
@@ -43,6 +43,16 @@ class CommandWatch:
         self.last, self.told, self.computed = {}, None, None
         self.left, self.ramp, self.disturbed, self.pauses = 0.0, None, False, []
         self.unheard = None
+
+    def _come_to(self, now):
+        """Take note of the time; where it goes back, nothing has passed, and anything may step."""
+        if now < self.now:
+            shift = now - self.now
+            self.told, self.computed, self.unheard = (
+                None if t is None else t + shift
+                for t in (self.told, self.computed, self.unheard))
+            self.disturb()
+        self.now = now
 
     def disturb(self):
         """Take note that something happened that could make commands step."""
@@ -69,10 +79,12 @@ class CommandWatch:
 
     def nobody_listens(self, now):
         """Take note that the topic has no listener at this time."""
+        self._come_to(now)
         if self.unheard is None:
             self.unheard = now
 
     def _hear(self, now):
+        self._come_to(now)
         if self.unheard is not None and now - self.unheard > FORGOTTEN:
             joints = self.joints
             self.forget()

@@ -16,6 +16,9 @@ The invariant, for any two consecutive commands:
 4. With ``limit_efforts`` no command exceeds the limits. This is applied last: if a limit is
    lowered below the last command, the next command is at the limit.
 
+Time is that of the robot, simulated or not. If it goes back, commands go on from there after a
+disturbance, and no blend, ramp or rate makes progress by the jump.
+
 What is published are these commands, each number divided by the constant of the joint at its
 place (parameter ``effort_convention.command_constants``). The computed efforts contain nothing
 that the robot adds to commands by itself (``effort_convention.commands``): commands of zero always
@@ -31,6 +34,7 @@ round may get compensation for the other direction.
 
 from collections import deque
 from collections.abc import Sequence
+from math import inf
 from statistics import median
 from typing import NamedTuple
 
@@ -114,6 +118,7 @@ class EffortCommands:
         self._pauses: deque[float] = deque(maxlen=PAUSES)
         # s, since when there is no subscriber.
         self._unheard: float | None = None
+        self._now = -inf
         self._start()
 
     def _start(self) -> None:
@@ -206,6 +211,19 @@ class EffortCommands:
         """Begin a blend from the last command with the next one."""
         self._disturbed = True
 
+    def _come_to(self, now: float) -> None:
+        """Note the time, s; if it went back, shift all times that were noted before."""
+        back = now - self._now
+        self._now = now
+        if back >= 0.0:
+            return
+        self.disturb()
+        self._computed += back
+        if self._commanded is not None:
+            self._commanded += back
+        if self._unheard is not None:
+            self._unheard += back
+
     # -- Commands. -------------------------------------------------------------------------------
 
     def update(self, efforts: np.ndarray, now: float) -> np.ndarray:
@@ -217,7 +235,7 @@ class EffortCommands:
         efforts : ndarray
             In the order of `joints`, N m or N.
         now : float
-            Time of a clock that never jumps, s.
+            Time of the robot, s.
 
         Returns
         -------
@@ -291,8 +309,8 @@ class EffortCommands:
 
     def begins_anew(self, now: float) -> bool:
         """Return whether a command that is computed at this time, s, begins a blend."""
-        return (self._commanded is None or self._disturbed or self._is_gap(now)
-                or self._is_forgotten(now))
+        return (self._commanded is None or self._disturbed or now < self._now
+                or self._is_gap(now) or self._is_forgotten(now))
 
     def _approach(self, goal: np.ndarray, step: float, left: float, now: float) -> None:
         """Move the last command towards a goal, by the share of the time left that has passed."""
@@ -313,10 +331,13 @@ class EffortCommands:
 
     def nobody_listens(self, now: float) -> None:
         """Record that the commands have no subscriber at this time, s."""
+        self._come_to(now)
         if self._unheard is None:
             self._unheard = now
 
     def _hear(self, now: float) -> None:
+        """Note that the commands have a subscriber at this time, s."""
+        self._come_to(now)
         if self._is_forgotten(now):
             self._start()
         self._unheard = None
@@ -330,6 +351,10 @@ class EffortCommands:
         pause = now - self._computed
         return pause > self._longest_pause() or (
             pause > SHORTEST_GAP and pause > MANY * self._usual_pause())
+
+    def period(self) -> float:
+        """Return the measured period of the computed efforts, s; 0: not known yet."""
+        return self._usual_pause() if len(self._pauses) == PAUSES else 0.0
 
     def _usual_pause(self) -> float:
         """Return the usual pause between computed efforts, s; 0: not known."""

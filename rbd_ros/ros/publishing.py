@@ -20,7 +20,7 @@ from rbd_ros.ros.log import Log
 from rbd_ros.ros.messages import (C_RATE, CommandMessages, COMMANDS, EXTERNAL_TOPICS,
                                   EXTERNAL_TORQUES, EXTERNAL_WRENCH, RATE_TOPICS, TASK_TOPICS,
                                   TOPICS, VELOCITY_TOPICS)
-from rbd_ros.ros.report import Report
+from rbd_ros.ros.report import OK, Report
 from rbd_ros.ros.robot import Robot
 from rbd_ros.ros.task_outputs import task_values
 from rbd_ros.workspace.results import DynamicsTerms, Factorization, MatricesDot
@@ -133,9 +133,8 @@ class Publishing:
         self._stop_timers()
         # Commands first: they must go on even if the other timer cannot be created.
         if self._settings.on_stale != 'stop':
-            # Timers ignore what it returns.
             self._timers.append(self._node.create_timer(
-                COMMAND_PERIOD, self._repeat_command, clock=self._wall))  # type: ignore[arg-type]
+                COMMAND_PERIOD, self._on_silence, clock=self._wall))
         if self._settings.publish_rate > 0.0:
             self._timers.append(self._node.create_timer(1.0 / self._settings.publish_rate,
                                                         self._on_timer, clock=self._wall))
@@ -181,7 +180,7 @@ class Publishing:
             if (perf_counter() - start) * self._settings.publish_rate > 1.0:
                 self._report.count('overruns')
 
-    def _look_who_listens(self, robot: Robot, moment: float) -> None:
+    def _look_who_listens(self, robot: Robot, now: float, moment: float) -> None:
         """Look, not too often, which topics have subscribers that this robot can answer."""
         if moment >= self._listeners_due or robot is not self._looked_for:
             self._listeners_due, self._looked_for = moment + LISTENERS_PERIOD, robot
@@ -194,7 +193,7 @@ class Publishing:
             self._forces.wanted = self._markers_heard or any(
                 topic in EXTERNAL_TOPICS for topic in self._heard)
             if not self._commands_heard:
-                self._commands.nobody_listens(moment)
+                self._commands.nobody_listens(now)
             if self.active and not robot.task_link:
                 for topic in [topic for topic in self._heard if topic in NEED_TASK_LINK]:
                     self._heard.remove(topic)
@@ -215,8 +214,8 @@ class Publishing:
         settings = self._settings
         robot.note_answered()
         moment = self._clocks.steady_time()
-        self._now, self._moment = now, moment
-        self._look_who_listens(robot, moment)
+        self._now = now
+        self._look_who_listens(robot, now, moment)
         markers_due = (self._markers_heard and moment >= self._markers_due
                        and settings.marker_rate > 0.0)
         if not self.active or not (self._heard or markers_due):
@@ -344,13 +343,16 @@ class Publishing:
         if not self._commands.enabled:
             return 'commands are disabled'
         efforts = self._law.efforts(robot, v, terms, self._now,
-                                    self._commands.begins_anew(self._moment))
+                                    self._commands.begins_anew(self._now))
         if isinstance(efforts, str):
             return efforts
         complete = self._commands.complete
-        self._publish_command(self._commands.update(efforts[robot.command_columns], self._moment))
+        self._publish_command(self._commands.update(efforts[robot.command_columns], self._now))
         if self._commands.complete and not complete:
             self._log.info(COMPLETE)
+            for level, text in self._law.findings():
+                if level == OK:
+                    self._log.info(text)
         return None
 
     def _publish_command(self, efforts: np.ndarray) -> None:
@@ -364,20 +366,31 @@ class Publishing:
             self._publishers[topic].publish(
                 self._command_messages.message(topic, joints, efforts))
 
+    def _on_silence(self) -> None:
+        """Send the command that is due while no states arrive."""
+        self._repeat_command()
+
     @guarded
-    def _repeat_command(self) -> bool:
-        """Send the command that is due while no states arrive; return whether there was one."""
+    def _repeat_command(self, later: float = 0.0) -> bool:
+        """
+        Send the command that is due while no states arrive; return whether there was one.
+
+        Parameters
+        ----------
+        later : float
+            How much later than the robot's clock says it is, s.
+
+        """
         if not self.active:
             return False
-        moment = self._clocks.steady_time()
+        now = self._clocks.age_time()
         if not self._look_who_takes_commands():
-            self._commands.nobody_listens(moment)
+            self._commands.nobody_listens(now + later)
             return False
         robot = self._current.robot
         states_come = (robot is not None and self._settings.publish_rate > 0.0
-                       and not robot.missing(self._clocks.age_time(),
-                                             self._settings.state_timeout))
-        efforts = self._commands.repeat(moment, states_come)
+                       and not robot.missing(now, self._settings.state_timeout))
+        efforts = self._commands.repeat(now + later, states_come)
         if efforts is not None:
             self._publish_command(efforts)
         return efforts is not None
@@ -385,10 +398,12 @@ class Publishing:
     def finish(self) -> None:
         """End the commands, then stop the outputs; this takes `LONGEST_END` at most."""
         self._commands.end()
-        said, end = False, self._clocks.steady_time() + LONGEST_END
-        while self._repeat_command():
+        said, begin, robot_begin = False, self._clocks.steady_time(), self._clocks.age_time()
+        # No /clock is received meanwhile: simulated time stands still.
+        while self._repeat_command((self._clocks.steady_time() - begin)
+                                   - (self._clocks.age_time() - robot_begin)):
             said = True
-            if self._clocks.steady_time() > end:
+            if self._clocks.steady_time() - begin > LONGEST_END:
                 self._log.error('commands ended before they reached zero: effort_rate_limit is '
                                 'too low for that')
                 break

@@ -89,6 +89,11 @@ class CommandMachine(RuleBasedStateMachine):
             got = self.one.repeat(self.now, states_come)
             self.watch.on_silence(got, self.limits, self.now, self.settings)
 
+    @rule(back=st.sampled_from([0.001, 0.5, 7.0]))
+    def jump(self, back):
+        """Let the time of the robot go back."""
+        self.now -= back
+
     @rule(robot=st.integers(0, 3), limit=st.sampled_from([1.0, 0.3]))
     def follow(self, robot, limit):
         """Change the robot, describe it anew, or load it."""

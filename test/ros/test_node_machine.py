@@ -109,13 +109,15 @@ class NodeMachine(RuleBasedStateMachine):
         """Make a node in simulated time that knows a robot."""
         self.heard, self.watch = [], CommandWatch()
         self.with_friction = False
-        # The machine's own time, which commands are timed by, goes on by itself here.
-        self.steady = 1000.0
+        # The machine's own time, and how far commands at the end are ahead of the robot's.
+        self.steady, self.later = 1000.0, 0.0
+        self._context.enter_context(patch('rbd_ros.ros.clocks.monotonic', lambda: self.steady))
         self.node = DynamicsNode(parameter_overrides=[
             Parameter('use_sim_time', value=True), Parameter('state_timeout', value=TIMEOUT),
             Parameter('missing_velocity', value=missing), Parameter('on_stale', value=on_stale),
             Parameter('model_changes', value=changes), Parameter('ramp_time', value=0.25),
-            Parameter('effort_convention.commands', value=commands)])
+            Parameter('effort_convention.commands', value=commands),
+            Parameter('implausible_velocity', value=0.0)])
         self._listen()
         self.now = 100.0
         self._set_clock()
@@ -135,6 +137,10 @@ class NodeMachine(RuleBasedStateMachine):
         self.node.commands.nobody_listens = lambda now: (notice(now),
                                                          self.watch.nobody_listens(now))
 
+    def _time(self):
+        """Return the time that commands are timed by."""
+        return self.node.clocks.age_time() + self.later
+
     def _set_clock(self):
         self.node.get_clock().set_ros_time_override(
             Time(nanoseconds=round(self.now * 1e9), clock_type=ClockType.ROS_TIME))
@@ -144,6 +150,7 @@ class NodeMachine(RuleBasedStateMachine):
         if self.node is not None:
             counts['commands checked'] += self.watch.checked
             self.node.destroy_node()
+        self._context.close()
 
     # -- Rules. ----------------------------------------------------------------------------------
 
@@ -258,7 +265,7 @@ class NodeMachine(RuleBasedStateMachine):
         if not self.node.active or not self.commands.listens:
             assert not said
         else:
-            self.watch.on_silence(said[0] if said else None, self.limits, self.steady,
+            self.watch.on_silence(said[0] if said else None, self.limits, self._time(),
                                   self.node.parameters)
 
     @rule(to=st.sampled_from([-50.0, -1.0, -0.01, 5.0, 1000.0, 'zero', 0.02, 0.3]))
@@ -287,7 +294,9 @@ class NodeMachine(RuleBasedStateMachine):
             return
         self.node.calls['~/set_payload'].answer(
             SetPayload.Request(link=link, inertia=Inertia(m=mass)), response, lambda: None)
-        assert response.success == (mass >= 0.0)
+        # A load that is not there cannot be removed.
+        there = any(one.is_load for one in self.model.links)
+        assert response.success == (mass > 0.0 or (mass == 0.0 and there))
         if response.success:
             plain = rbd_ros.model.without_payload(self.model, link)
             self.model = rbd_ros.with_payload(plain, link, mass) if mass else plain
@@ -348,7 +357,8 @@ class NodeMachine(RuleBasedStateMachine):
             with impossible, patch('rbd_ros.ros.publishing.sleep', self._check_ramp):
                 self.node.trigger_deactivate()
             if active and self.commands.listens:
-                self.watch.on_silence(None, self.limits, self.steady, self.node.parameters)
+                self.watch.on_silence(None, self.limits, self._time(), self.node.parameters)
+            self.later = 0.0
         else:
             with impossible:
                 self.node.trigger_activate()
@@ -358,8 +368,9 @@ class NodeMachine(RuleBasedStateMachine):
     def _check_ramp(self, seconds):
         """Check the command that was said before the node sleeps for a moment."""
         _, _, values = self.heard.pop()
-        self.watch.on_silence(values, self.limits, self.steady, self.node.parameters)
-        self.steady += seconds
+        self.watch.on_silence(values, self.limits, self._time(), self.node.parameters)
+        # While the node ends, it hears no clock.
+        self.steady, self.later = self.steady + seconds, self.later + seconds
 
     @rule(wanted=MOSTLY)
     def enable(self, wanted):
@@ -435,7 +446,7 @@ class NodeMachine(RuleBasedStateMachine):
                                  + self.model.friction * np.clip(slower / 0.02, -1.0, 1.0))
         assert not self.watch.ended
         self.watch.on_state(got, dict(zip(self.model.velocity_names, efforts.tolist())),
-                            self.limits, self.steady, parameters)
+                            self.limits, self._time(), parameters)
 
     def _check_state(self, q, v):
         """Check that a state was really received, and lately."""
