@@ -120,8 +120,9 @@ class Harness:
     """The node, a peer that hears its topics, all unless told which, and an executor for both."""
 
     def __init__(self, description=None, kind=DynamicsNode, topics=None, **parameters):
-        # The peer listens to commands, which by default keeps other robots away.
-        parameters = {'model_changes': 'accept', **parameters}
+        # The peer listens to commands, which by default keeps other robots away; tests move their
+        # robots at once to any state.
+        parameters = {'model_changes': 'accept', 'implausible_velocity': 0.0, **parameters}
         self.node = kind(parameter_overrides=[
             Parameter(name, value=value) for name, value in parameters.items()])
         self.name, self.peer = f'/{self.node.get_name()}', Node('peer')

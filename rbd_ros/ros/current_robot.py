@@ -69,7 +69,7 @@ class CurrentRobot:
         self._count = 0
 
     def configure(self, settings: ChangeSettings, robot_settings: RobotSettings) -> None:
-        """Use other settings from now on; `follow_gravity` gives the robot their gravity."""
+        """Use other settings from now on; `follow_settings` gives them to the robot."""
         self._settings, self._robot_settings = settings, robot_settings
 
     # -- Descriptions. ---------------------------------------------------------------------------
@@ -156,7 +156,7 @@ class CurrentRobot:
                               'damping: ~/effort_commands are those without it')
         self._log.info(f"model {robot.model_id}: '{model.name}', {len(model.links)} links, "
                        f'{model.mass:.4g} kg, {model.nv} joints: {listed(model.velocity_names)}')
-        self.follow_gravity()
+        self.follow_settings()
 
     # -- Changes. --------------------------------------------------------------------------------
 
@@ -192,19 +192,21 @@ class CurrentRobot:
         if self.robot is not None:
             self.robot.arrange_commands(self._commands)
 
-    def follow_gravity(self) -> None:
-        """Give the robot the gravity of the settings."""
+    def follow_settings(self) -> None:
+        """Give the robot the gravity and the task link of the settings."""
         robot, settings = self.robot, self._robot_settings
         gravity = gravity_in_root(settings.gravity, settings.mounting_rpy)
-        if robot is None or tuple(robot.model.gravity) == gravity:
+        if robot is None or (tuple(robot.model.gravity) == gravity
+                             and robot.task_link == settings.task_link):
             return
 
         def take(changed: Robot) -> None:
             # If another change came first, begin again with the robot that there is now.
             if self.robot is robot:
                 self.change(changed, robot)
-                self.say_gravity()
-            self.follow_gravity()
+                if tuple(robot.model.gravity) != gravity:
+                    self.say_gravity()
+            self.follow_settings()
         self._worker.submit(
             lambda: self.with_model(robot, with_gravity(robot.model, gravity)), take)
 

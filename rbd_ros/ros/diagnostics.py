@@ -164,6 +164,8 @@ class Health:
             yield WARN, self._check.finding
         for what, text in (
                 ('joint states dropped', 'joint states were dropped'),
+                ('implausible samples', 'implausible samples were ignored'),
+                ('moved joints', 'joints were found elsewhere: the robot is held there'),
                 ('odometry dropped', 'odometry was dropped'),
                 ('descriptions refused', 'a robot description was refused'),
                 ('joint states without a stamp', 'joint states have no stamp: their time of '

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from rbd_msgs.srv import FillEfforts, IdentifyPayload
 from rbd_ros.compiler import COMPILES
+from rbd_ros.errors import ModelError
 from rbd_ros.ros import parameters
 from rbd_ros.ros.analysis_services import AnalysisServices, AnalysisSettings
 from rbd_ros.ros.background_services import BackgroundService, BadRequest
@@ -37,8 +38,8 @@ from rbd_ros.ros.parameters import TABLE, Table
 from rbd_ros.ros.payload_identification import CollectingService, PayloadIdentification
 from rbd_ros.ros.publishing import Publishing, PublishingSettings
 from rbd_ros.ros.report import Report
-from rbd_ros.ros.robot import Robot, RobotSettings
-from rbd_ros.ros.services import Services, ServiceSettings
+from rbd_ros.ros.robot import check_task_link, Robot, RobotSettings
+from rbd_ros.ros.services import CHANGES, Services, ServiceSettings
 from rbd_ros.ros.subscriptions import ListeningSettings, Subscriptions
 from rbd_ros.ros.trajectory_service import TrajectoryService, TrajectorySettings
 from rbd_ros.ros.usage import usage
@@ -234,7 +235,7 @@ class DynamicsNode(LifecycleNode):
         for kind, name, method in (*self.answering.methods(), *self.analysing.methods(),
                                    (FillEfforts, '~/fill_efforts', self.filling.fill_efforts)):
             one = self.calls[name] = BackgroundService(self, kind, name, method, worker, report,
-                                                       log)
+                                                       log, CHANGES.get(name))
             self._parts.append(partial(self.destroy_service, one.service))
         identifying = self.calls['~/identify_payload'] = CollectingService(
             loads.begin, loads.end, self, IdentifyPayload, '~/identify_payload', loads.identify,
@@ -322,7 +323,9 @@ class DynamicsNode(LifecycleNode):
                 raise parameters.BadParameter(
                     'gravity is zero: commands would no longer hold the robot. If that is '
                     'intended, call ~/set_gravity with allow_zero')
-        except parameters.BadParameter as error:
+            if self.robot is not None and new.task_link != self.parameters.task_link:
+                check_task_link(self.robot.model, new.task_link)
+        except (parameters.BadParameter, ModelError) as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
@@ -336,12 +339,12 @@ class DynamicsNode(LifecycleNode):
         if self._take_parameters():
             self._configure_parts()
             self.commands.disturb()
-        self.current.follow_gravity()
+        self.current.follow_settings()
 
-    def _on_jump(self, what: str) -> None:
-        """Forget all states: time jumped."""
-        self.report.fail('time jumps', what)
-        self._log.warning(f'{what}: waiting for new states', 'time jumps')
+    def _on_jump(self, what: str, kind: str = 'time jumps') -> None:
+        """Forget all states: time jumped, or a joint is elsewhere."""
+        self.report.fail(kind, what)
+        self._log.warning(f'{what}: waiting for new states', kind)
         self.commands.disturb()
         self.forces.reset()
         self.effort_check.reset()

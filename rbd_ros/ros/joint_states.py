@@ -12,6 +12,7 @@ from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model
 from rbd_ros.ros.differentiator import Differentiator
 from rbd_ros.ros.joint_state_reader import State
+from rbd_ros.ros.sample_judge import RECEIPT_JITTER, SampleJudge, STAMP_JITTER
 from sensor_msgs.msg import JointState
 
 # How many names of joints that the robot does not have are kept for the log.
@@ -76,6 +77,8 @@ class JointStates:
         Differentiates the positions of joints whose velocities are not measured.
     unknown_names : set of str
         Names in messages that are not the robot's, at most `MOST_UNKNOWN`.
+    judge : SampleJudge
+        Tells glitches from samples.
 
     """
 
@@ -92,6 +95,7 @@ class JointStates:
                 turns += [joint.kind == 'continuous'] * joint.nq
         self._v_of = np.array(v_of, int)
         self.differentiator = Differentiator(turns)
+        self.judge = SampleJudge(model, self._names, self._v_of, turns)
         self._index = {name: k for k, name in enumerate(self._names)}
         # Joints that mimic others or are locked may be measured too, but are not needed.
         self._expected = {joint.name for joint in model.joints} | set(self._names)
@@ -108,15 +112,17 @@ class JointStates:
         # Bounds of these: mostly they show that no joint is late, or missing.
         self._first_came = self._last_came = self._last_stamp = -np.inf
         self.differentiator.forget()
+        self.judge.forget()
 
     def place_base(self, q: np.ndarray, v: np.ndarray) -> None:
         """Take over the coordinates and twist of a floating base, which come first."""
         self.q[:len(q)], self.v[:len(v)] = q, v
 
     def update(self, message: JointState | State, now: float, stamp: float = 0.0,
-               timeout: float = np.inf, filter_time: float | None = None) -> bool:
+               timeout: float = np.inf, filter_time: float | None = None,
+               fastest: float = np.inf) -> bool:
         """
-        Take over the states in a message.
+        Take over the states in a message, but for glitches.
 
         Parameters
         ----------
@@ -130,6 +136,8 @@ class JointStates:
             By how much a late message may be late, s.
         filter_time : float, optional
             Differentiate the positions, with a filter of this time constant, s.
+        fastest : float
+            Fastest speed of the joints, in multiples of their velocity limits.
 
         Returns
         -------
@@ -159,20 +167,35 @@ class JointStates:
             bad = np.flatnonzero(~(np.abs(position) < LARGEST))[0]
             raise Rejected(f"the position of '{self._names[self._joints[bad]]}' is out of range: "
                            f'{position[bad]}', 'out of range')
+        velocity = (np.asarray(message.velocity)[self._source]
+                    if len(message.velocity) else np.full(len(position), np.nan))
+        effort = (np.asarray(message.effort)[self._source]
+                  if len(message.effort) == count else np.full(len(position), np.nan))
+        if stamp and stamp < self._last_stamp:
+            self._refuse_late(self._stamps[self._target].max() - stamp, timeout)
+        q, v, target, joints = self._q_target, self._v_target, self._target, self._joints
+        self.judge.allow(fastest)
+        elapsed, jitter = ((stamp - self._stamps[target], STAMP_JITTER) if stamp
+                           else (now - self._came[target], RECEIPT_JITTER))
+        velocity, jumped = self.judge.judge(joints, position, velocity, stamp or now, self.q[q],
+                                            self.v[v], elapsed, jitter)
+        came: float | np.ndarray = now
+        moment: float | np.ndarray = stamp
+        if self.judge.doubtful:
+            # A joint that has jumped keeps its last sample.
+            position, velocity, effort, came, moment = (
+                np.where(jumped, before, x) for before, x in (
+                    (self.q[q], position), (self.v[v], velocity), (self.effort[v], effort),
+                    (self._came[target], now), (self._stamps[target], stamp)))
         if stamp:
-            if stamp < self._last_stamp:
-                self._refuse_late(self._stamps[self._target].max() - stamp, timeout)
-            self._stamps[self._target] = stamp
+            self._stamps[target] = moment
             self._last_stamp = max(stamp, self._last_stamp)
         if filter_time is not None:
-            self.differentiator.update(self._joints, position, stamp or now, filter_time, timeout)
-        self.q[self._q_target] = position
-        self.v[self._v_target] = (np.asarray(message.velocity)[self._source]
-                                  if len(message.velocity) else np.nan)
-        self.effort[self._v_target] = (np.asarray(message.effort)[self._source]
-                                       if len(message.effort) == count else np.nan)
-        self._came[self._target] = now
-        if len(self._joints) == len(self._names):
+            self.differentiator.update(joints[~jumped], position[~jumped], stamp or now,
+                                       filter_time, timeout)
+        self.q[q], self.v[v], self.effort[v] = position, velocity, effort
+        self._came[target] = came
+        if len(joints) == len(self._names) and came is now:
             self._first_came = self._last_came = now
         else:
             self._first_came = min(now, self._first_came)
@@ -209,7 +232,7 @@ class JointStates:
 
     def missing(self, now: float, timeout: float) -> list[str]:
         """
-        Return the joints whose position is unknown or too old.
+        Return the joints whose position is unknown, in doubt or too old.
 
         Parameters
         ----------
@@ -224,11 +247,14 @@ class JointStates:
             Empty when the state is complete.
 
         """
-        if 0.0 <= now - self._last_came and now - self._first_came <= timeout:
+        doubtful = list(self.judge.doubtful)
+        if (0.0 <= now - self._last_came and now - self._first_came <= timeout
+                and not doubtful):
             return []
         ages = now - self._came
         # A state from the future was timed by another clock: its age is unknown.
         stale = ~((ages >= 0.0) & (ages <= timeout))
+        stale[doubtful] = True
         if stale.any():
             return [self._names[k] for k in np.flatnonzero(stale)]
         self._first_came = self._came.min(initial=np.inf)
@@ -245,10 +271,11 @@ class JointStates:
         return [name for name, k in zip(self._names, self._v_of)
                 if not abs(self.v[k]) < LARGEST]
 
-    def velocity_or(self, replacement: float | None) -> np.ndarray:
+    def velocity_or(self, replacement: float | np.ndarray | None) -> np.ndarray:
         """Return the velocity, and a replacement for each joint without one."""
         if replacement is None:
-            replacement = self.differentiator.rates
+            rates = self.differentiator.rates
+            replacement = np.where(np.abs(rates) <= self.judge.speed, rates, np.nan)
         v = self.v.copy()
         v[self._v_of] = np.where(np.abs(v[self._v_of]) < LARGEST, v[self._v_of], replacement)
         return v

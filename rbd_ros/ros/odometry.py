@@ -14,6 +14,7 @@ from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, inverse, log, pose
 from rbd_ros.ros import convert
 from rbd_ros.ros.joint_states import LARGEST, Rejected
+from rbd_ros.ros.sample_judge import DEFAULT_VELOCITY_LIMITS
 
 # How many messages are kept: a tenth of a second at 500 Hz.
 HISTORY = 50
@@ -71,7 +72,7 @@ class OdometryStates:
         """Forget all states."""
         self._history: deque[BaseState] = deque(maxlen=HISTORY)
 
-    def update(self, message: Odometry, now: float) -> None:
+    def update(self, message: Odometry, now: float, fastest: float = np.inf) -> None:
         """
         Take over a message.
 
@@ -82,6 +83,8 @@ class OdometryStates:
             child frame is the base or a link fixed to it.
         now : float
             Time of receipt, s.
+        fastest : float
+            Fastest speed of the base, in multiples of `DEFAULT_VELOCITY_LIMITS`.
 
         Raises
         ------
@@ -98,6 +101,12 @@ class OdometryStates:
         V = convert.twist(message.twist.twist)
         if not np.max(np.abs([*quaternion, *position, *V])) < LARGEST:
             raise Rejected('its pose or twist is out of range', 'out of range')
+        for speed, limit, unit in zip(map(np.linalg.norm, (V[:3], V[3:])),
+                                      DEFAULT_VELOCITY_LIMITS, ('rad/s', 'm/s')):
+            if speed > fastest * limit:
+                raise Rejected(f'its velocity is {speed:.4g} {unit}, its fastest speed is '
+                               f'{fastest * limit:.4g} {unit}: raise implausible_velocity if it '
+                               'is that fast', 'implausible')
         if abs(np.linalg.norm(quaternion) - 1.0) > SLACK:
             raise Rejected(f'its quaternion has the norm {np.linalg.norm(quaternion):.3g}, not 1',
                            'quaternion')

@@ -33,6 +33,9 @@ def check(values: dict[str, Any]) -> None:
     if 0.0 < values['publish_rate'] < LOWEST_RATE:
         raise BadParameter(f'publish_rate must be 0 or at least {LOWEST_RATE} Hz, got '
                            f"{values['publish_rate']}")
+    if 0.0 < values['implausible_velocity'] < 1.0:
+        raise BadParameter('implausible_velocity must be 0, or at least 1 times the velocity '
+                           f"limit, got {values['implausible_velocity']}")
     gravity = values['gravity']
     if len(gravity) != 3 or not all(map(isfinite, gravity)):
         raise BadParameter(f'gravity must be three finite numbers, m/s^2, got {list(gravity)}')

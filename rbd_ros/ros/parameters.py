@@ -55,6 +55,7 @@ class Parameters:
     check_stamps: bool
     missing_velocity: str
     velocity_filter: float
+    implausible_velocity: float
     on_stale: str
     ramp_time: float
     blend_time: float
@@ -148,6 +149,10 @@ DESCRIPTIONS: dict[str, tuple[Any, ...]] = {
                          'outputs that need it, assume zero, or differentiate the positions.'),
     'velocity_filter': (0.02, 'Time constant of the low-pass filter of differentiated positions, '
                         's.', 0.0, 10.0),
+    'implausible_velocity': (3.0, 'Velocity, in multiples of the velocity limit of the joint '
+                             '(20 rad/s or 5 m/s if it has none), beyond which a sample is '
+                             'ignored, as is a position that would need it; 0: none is ignored.',
+                             0.0, 1e12),
     'on_stale': ('stop', 'What ~/effort_commands do when states stop: stop too, hold the last '
                  'command, or go to zero (ramp_down).'),
     'ramp_time': (1.0, 'Duration of the ramp to zero, s, at least 0.25.', 0.0, 4.0),
@@ -186,8 +191,9 @@ DESCRIPTIONS: dict[str, tuple[Any, ...]] = {
 # Parameters that may be set while the node runs.
 CHANGEABLE = ('publish_rate', 'gravity', 'gravity_limit', 'friction', 'friction_dead_band',
               'model_changes', 'state_timeout', 'check_stamps', 'missing_velocity',
-              'velocity_filter', 'on_stale', 'ramp_time', 'blend_time', 'effort_rate_limit',
-              'limit_efforts', 'marker_rate', 'condition_limit', 'coriolis_factorization')
+              'velocity_filter', 'implausible_velocity', 'on_stale', 'ramp_time', 'blend_time',
+              'effort_rate_limit', 'limit_efforts', 'marker_rate', 'task_link', 'condition_limit',
+              'coriolis_factorization')
 # Overrides that rclpy handles itself.
 _OF_RCLPY = ('use_sim_time', 'qos_overrides.', 'start_type_description_service')
 
@@ -373,4 +379,7 @@ def _typed(table: Table, name: str, value: Any) -> Any:
         return value
     if not all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in value):
         raise BadParameter(f'{name} must be a list of numbers, got {list(value)}')
+    if limits and not all(limits[0] <= one <= limits[1] for one in value):
+        raise BadParameter(f'{name} must be numbers between {limits[0]:g} and {limits[1]:g}, got '
+                           f'{list(value)}')
     return tuple(float(one) for one in value)

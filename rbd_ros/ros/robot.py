@@ -72,6 +72,14 @@ def base_joint(model: Model) -> Joint | None:
     return None
 
 
+def unlimited_efforts(model: Model) -> list[str]:
+    """Return the joints without an effort limit, those of a floating base apart."""
+    base = base_joint(model)
+    first = base.nv if base else 0
+    return [model.velocity_names[k] for k in range(first, model.nv)
+            if model.effort_limit[k] == inf]
+
+
 def read_model(text: str, settings: RobotSettings) -> Model:
     """
     Return the robot of a description, with the changes that the parameters ask for.
@@ -116,9 +124,7 @@ def read_model(text: str, settings: RobotSettings) -> Model:
     if floating and not settings.floating_base:
         raise ModelError(f"joint '{floating.name}' lets the robot float: set the "
                          'parameter floating_base, and publish its odometry')
-    task_link = settings.task_link
-    if task_link and model.tree.link_body[model.link_index(task_link)] == 0:
-        raise ModelError(f"parameter task_link names '{task_link}', which no joint moves")
+    check_task_link(model, settings.task_link)
     for label, names in (('command_joints', settings.command_joints),
                          ('observer_joints', settings.observer_joints),
                          ('effort_convention.joints', settings.effort_convention.joints)):
@@ -135,6 +141,12 @@ def read_model(text: str, settings: RobotSettings) -> Model:
         model = with_payload(model, settings.payload_link, settings.payload_mass,
                              settings.payload_com, settings.payload_inertia)
     return model
+
+
+def check_task_link(model: Model, link: str) -> None:
+    """Raise ModelError if a link is not there, or no joint moves it; empty: none is needed."""
+    if link and model.tree.link_body[model.link_index(link)] == 0:
+        raise ModelError(f"parameter task_link names '{link}', which no joint moves")
 
 
 def _locked_positions(model: Model, settings: RobotSettings) -> dict[str, Any]:

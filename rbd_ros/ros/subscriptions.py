@@ -3,6 +3,7 @@
 """The subscriptions of the dynamics node: descriptions, joint states and odometry."""
 
 from collections.abc import Callable, Collection, Sequence
+from math import inf
 from typing import NamedTuple
 
 from builtin_interfaces.msg import Time
@@ -60,6 +61,7 @@ class ListeningSettings(NamedTuple):
     check_stamps: bool
     missing_velocity: str
     velocity_filter: float
+    implausible_velocity: float
 
 
 class Subscriptions:
@@ -81,7 +83,8 @@ class Subscriptions:
     collect : sequence of callable
         Called with the robot, one after the other, whenever its state is complete.
     on_jump : callable
-        Called with a short explanation when stamps jump back.
+        Called with a short explanation, and what to count it as if it is none of time, when stamps
+        jump back or a joint is found elsewhere.
     report : Report
         Counts events.
     log : Log
@@ -97,7 +100,7 @@ class Subscriptions:
     def __init__(self, node: Node, settings: ListeningSettings, clocks: Clocks,
                  current: CurrentRobot, answer: Callable[[Robot, float], None],
                  collect: Sequence[Callable[[Robot], None]],
-                 on_jump: Callable[[str], None], report: Report, log: Log) -> None:
+                 on_jump: Callable[..., None], report: Report, log: Log) -> None:
         self._node, self._settings, self._clocks = node, settings, clocks
         self._current, self._answer_state, self._on_jump = current, answer, on_jump
         self._collect = collect
@@ -188,7 +191,8 @@ class Subscriptions:
             return
         try:
             age = self._age(self._stamp(message.header.stamp))
-            robot.odometry.update(message, self._clocks.age_time() - age)
+            robot.odometry.update(message, self._clocks.age_time() - age,
+                                  self._settings.implausible_velocity or inf)
         except Rejected as error:
             self._drop('odometry', error)
 
@@ -252,7 +256,8 @@ class Subscriptions:
 
         def update() -> bool:
             came = self._clocks.age_time() - self._age(stamp)
-            return robot.states.update(state, came, stamp, settings.state_timeout, filter_time)
+            return robot.states.update(state, came, stamp, settings.state_timeout, filter_time,
+                                       settings.implausible_velocity or inf)
         try:
             try:
                 is_ours = update()
@@ -263,6 +268,12 @@ class Subscriptions:
             self._drop('joint states', error)
             return None
         self._tell_unknown(robot.states.unknown_names)
+        for text in robot.states.judge.moved:
+            self._on_jump(text, 'moved joints')
+        for text in robot.states.judge.implausible:
+            self._report.fail('implausible samples', f'implausible: {text}')
+            self._log.warning(f'implausible: {text}; the sample is ignored. If the joint is that '
+                              'fast, raise implausible_velocity', 'implausible')
         return state if is_ours else None
 
     def _tell_unknown(self, names: Collection[str]) -> None:

@@ -55,7 +55,8 @@ class Fleet:
 
 def test_three_robots_in_one_process_do_not_know_of_each_other():
     nodes = [DynamicsNode(namespace=f'robot{k}', parameter_overrides=[
-        Parameter('gravity', value=[0.0, 0.0, -9.81 + k])]) for k in range(3)]
+        Parameter('gravity', value=[0.0, 0.0, -9.81 + k]),
+        Parameter('implausible_velocity', value=0.0)]) for k in range(3)]
     fleet = Fleet(*nodes)
     models = [rbd_ros.with_gravity(load_quietly(example_urdf(name)), (0.0, 0.0, -9.81 + k))
               for k, name in enumerate(NAMES)]

@@ -103,7 +103,7 @@ class Robot:
 
 def test_shuffled_states_unknown_joints_and_a_model_swap_across_processes(peer, start):
     robot = Robot(peer)
-    process = start('dynamics_node')
+    process = start('dynamics_node', '-p', 'implausible_velocity:=0.0')
     for model_id, name in enumerate(('panda.urdf', 'ur5_robot.urdf', 'talos_full_v2.urdf'), 1):
         path = example_urdf(name)
         robot.descriptions.publish(String(data=path.read_text()))

@@ -1,0 +1,250 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Samples that a joint cannot have count as missing; row 4 of doc/faults.md."""
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from harness import joint_state, odometry, said
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros.ros.joint_states import JointStates, Rejected
+from rbd_ros.ros.odometry import OdometryStates
+from rbd_ros.ros.torque_controller import TorqueController
+from rclpy.parameter import Parameter
+from robots import example_urdf, load_quietly
+
+ERROR = DiagnosticStatus.ERROR
+COMMANDS = '~/effort_commands'
+# N m in some hundreds, by rounding
+AGREEMENT = 1e-9
+# The bound of the parameter's default; rad/s and m/s, where the description has no limit.
+FACTOR, WITHOUT_LIMIT = 3.0, {'continuous': 20.0, 'prismatic': 5.0}
+# s: stamps, and times of receipt, may be wrong by so much.
+STAMPS, RECEIPTS = 0.002, 0.02
+
+UR10 = example_urdf('ur10_robot.urdf')
+
+
+def pair(kind='revolute', limit=2.0):
+    """Return two joints of a kind, one after the other, with a velocity limit."""
+    builder = rbd_ros.ModelBuilder('pair').link('a')
+    for parent, child, joint in (('a', 'b', 'first'), ('b', 'c', 'second')):
+        builder.link(child, 1.0).joint(joint, kind, parent, child, velocity=limit)
+    return builder.build()
+
+
+def states(model, q=(0.0, 0.0), t=10.0, stamp=0.0):
+    """Return states that have had one message."""
+    one = JointStates(model)
+    feed(one, q, t, stamp=stamp)
+    return one
+
+
+def feed(one, q, t, v=(), stamp=0.0, names=('first', 'second'), factor=FACTOR):
+    """Let a message come."""
+    return one.update(joint_state(names, q, v), t, stamp, fastest=factor)
+
+
+@pytest.mark.parametrize('way, fits', [(0.99, True), (1.01, False), (-1.01, False)])
+@pytest.mark.parametrize('stamp, error', [(50.0, STAMPS), (0.0, RECEIPTS)])
+def test_a_joint_moves_no_further_than_its_fastest_speed_allows(way, fits, stamp, error):
+    one = states(pair(), stamp=stamp)
+    step = 0.1
+    way *= FACTOR * 2.0 * (step + error)
+    feed(one, (0.01, way), 10.0 + step, stamp=stamp and stamp + step)
+    assert one.q.tolist() == [0.01, way if fits else 0.0]
+    assert one.missing(10.0 + step, 1.0) == ([] if fits else ['second'])
+    assert len(one.judge.implausible) == (not fits)
+
+
+def test_a_joint_that_jumped_is_missing_until_its_next_plausible_sample():
+    one = states(pair())
+    feed(one, (0.0, 1.0), 10.01, (0.1, 0.2))
+    assert one.missing(10.01, 1.0) == ['second']
+    assert "'second' moved by 1 rad" in one.judge.implausible[0]
+    # It keeps the age, position and velocity of its last one.
+    assert one.ages(10.5) == pytest.approx({'first': 0.49, 'second': 0.5})
+    assert one.q.tolist() == [0.0, 0.0] and one.v[0] == 0.1 and np.isnan(one.v[1])
+    feed(one, (0.03,), 10.02, names=('first',))
+    assert one.missing(10.02, 1.0) == ['second']
+    feed(one, (0.0,), 10.02, names=('second',))
+    assert one.missing(10.02, 1.0) == [] and not one.judge.implausible
+
+
+@pytest.mark.parametrize('speed', [(), (0.0, 0.0)])
+def test_a_joint_that_stays_where_it_jumped_is_believed_after_four_samples_and_10_ms(speed):
+    for step, count in ((0.0013, 9), (0.005, 4)):
+        one = states(pair())
+        for k in range(1, count):
+            feed(one, (0.0, 1.2), 10.0 + k * step, speed)
+            assert one.missing(10.0 + k * step, 1.0) == ['second'] and not one.judge.moved
+        feed(one, (0.0, 1.2), 10.0 + count * step, speed)
+        assert one.q[1] == 1.2 and not one.missing(10.0 + count * step, 1.0)
+        assert one.judge.moved == ["'second' was moved by 1.2 rad"]
+        feed(one, (0.0, 1.2), 10.1, speed)
+        assert not one.judge.moved
+
+
+def test_a_joint_that_comes_back_from_a_glitch_has_not_moved():
+    one = states(pair())
+    for k in range(1, 30):
+        # Spikes to both sides, twice as far each time, do not continue each other.
+        feed(one, (0.0, (-1.0) ** k * (1.0 + 0.1 * k)), 10.0 + 0.001 * k)
+        assert one.missing(10.0 + 0.001 * k, 1.0) == ['second']
+    feed(one, (0.0, 0.001), 10.03)
+    assert one.q[1] == 0.001 and not one.judge.moved and not one.judge.implausible
+
+
+def test_a_joint_that_really_is_that_fast_is_believed():
+    # From 5 rad/s on, 2 rad/s more with each sample: beyond 6 rad/s, and never a glitch.
+    one, step, q = states(pair()), 0.002, 0.0
+    for k in range(30):
+        v = 5.0 + 2.0 * k
+        feed(one, (0.0, q), 10.01 + step * k, (0.0, v))
+        assert one.v[1] == v and one.q[1] == q and not one.missing(10.01 + step * k, 1.0)
+        q += step * (v + 1.0)
+    # A glitch in between is none of that motion.
+    feed(one, (0.0, q), 10.01 + step * 30, (0.0, -90.0))
+    assert np.isnan(one.v[1])
+
+
+def test_a_motion_that_begins_beyond_the_fastest_speed_is_believed_after_four_samples():
+    speed, step = 15.0, 0.0021
+    one, believed = states(pair()), []
+    for k in range(1, 60):
+        feed(one, (0.0, speed * step * k), 10.0 + step * k, (0.0, speed))
+        believed.append(bool(one.v[1] == speed))
+    # Four samples are too few in 8 ms; from 10 ms on all count.
+    assert believed == [k >= 6 for k in range(1, 60)]
+
+
+@pytest.mark.parametrize('speed', [7.0, 100.0, -1e4])
+def test_a_velocity_that_its_positions_contradict_is_never_believed(speed):
+    one = states(pair())
+    for k in range(1, 200):
+        feed(one, (0.0, 0.0), 10.0 + 0.005 * k, (0.0, speed))
+        assert np.isnan(one.v[1]) and not one.missing(10.0 + 0.005 * k, 1.0)
+
+
+@pytest.mark.parametrize('speed, fits', [(5.99, True), (6.01, False), (-6.01, False),
+                                         (1e300, False), (np.inf, False)])
+def test_a_velocity_beyond_the_fastest_speed_is_missing_and_its_position_is_not(speed, fits):
+    one = states(pair())
+    feed(one, (0.01, 0.02), 10.01, (0.5, speed))
+    assert one.q.tolist() == [0.01, 0.02] and one.v[0] == 0.5
+    assert one.missing(10.01, 1.0) == []
+    assert one.missing_velocities() == ([] if fits else ['second'])
+    assert (one.v[1] == speed) == fits
+
+
+@pytest.mark.parametrize('kind', WITHOUT_LIMIT)
+@pytest.mark.parametrize('limit', [0.0, np.inf])
+def test_joints_without_a_velocity_limit_have_a_default(kind, limit):
+    one = states(pair(kind, limit))
+    fastest = FACTOR * WITHOUT_LIMIT[kind]
+    feed(one, (0.0, 0.0), 10.01, (0.99 * fastest, 1.01 * fastest))
+    assert one.missing_velocities() == ['second']
+
+
+def test_full_turns_of_continuous_joints_are_no_jumps():
+    one = states(pair('continuous'), (3.1, 3.1))
+    feed(one, (-3.1, -3.1), 10.01)
+    assert one.missing(10.01, 1.0) == [] and one.q.tolist() == [-3.1, -3.1]
+    one = states(pair(), (3.1, 3.1))
+    feed(one, (-3.1, -3.1), 10.01)
+    assert one.missing(10.01, 1.0) == ['first', 'second']
+
+
+def test_samples_are_not_judged_without_a_factor():
+    one = states(pair())
+    feed(one, (5.0, -5.0), 10.001, (1e3, 1e4), factor=np.inf)
+    assert one.q.tolist() == [5.0, -5.0] and one.v.tolist() == [1e3, 1e4]
+
+
+def test_differences_of_positions_that_are_too_fast_are_no_velocity():
+    one = JointStates(pair())
+    for k, x in enumerate((0.0, 0.01, 0.04)):
+        one.update(joint_state(('first', 'second'), (x, 0.01 * k)), 10.0 + 0.005 * k,
+                   filter_time=0.0, fastest=1.5)
+    # 0.03 rad in 5 ms are 6 rad/s, twice what the joint can do; times of receipt allow it.
+    assert np.isnan(one.velocity_or(None)[0])
+    assert one.velocity_or(None)[1] == pytest.approx(2.0)
+
+
+def test_a_base_that_is_too_fast_is_rejected():
+    model = load_quietly(example_urdf('anymal_b_simple_description/robots/anymal.urdf'))
+    model = rbd_ros.with_floating_base(model)
+    one = OdometryStates(model, model.moving_joints[0][0])
+    still = [0.0, 0.0, 0.0]
+    for angular, linear in (([0.0, 61.0, 0.0], still), (still, [0.0, 0.0, 16.0])):
+        with pytest.raises(Rejected, match='fastest speed'):
+            one.update(odometry('base', [0, 0, 0, 1], still, angular, linear), 1.0, FACTOR)
+    one.update(odometry('base', [0, 0, 0, 1], still, [0.0, 59.0, 0.0], [0.0, 14.0, 0.0]), 1.0,
+               FACTOR)
+    assert one.nearest(0.0, 1.0, 1.0)[0] is not None
+
+
+# -- The nodes. -----------------------------------------------------------------------------------
+
+@pytest.fixture
+def node(harness):
+    """Return a torque controller of the UR10 in the mode computed_torque, holding it."""
+    node = harness(kind=TorqueController, mode='computed_torque', implausible_velocity=FACTOR,
+                   state_timeout=60.0)
+    return node
+
+
+@pytest.fixture
+def rest(model):
+    """Return names, a position and zero velocity of the UR10."""
+    return model.velocity_names, np.array([0.3, -0.9, 1.1, -0.4, 0.6, 0.0]), np.zeros(6)
+
+
+@pytest.mark.usefixtures('domain')
+@pytest.mark.parametrize('dq, dv', [(0.0, 100.0), (0.0, 1e4), (1.0, 0.0), (-1.0, 0.0)])
+def test_fault_4_a_glitch_becomes_no_torque(node, rest, dq, dv):
+    names, q, v = rest
+    heard = node.heard[COMMANDS]
+    for e in np.eye(6):
+        node.answer(*rest, topic=COMMANDS)
+        count = len(heard)
+        node.send(names, q + dq * e, v + dv * e)
+        node.settle()
+        assert len(heard) == count
+    # In the report of that second, which may be out already.
+    node.spin_until(lambda: any('implausible samples were ignored' in report.status[0].message
+                                for report in node.heard['/diagnostics']))
+    # The next sound sample is answered, by a law that holds the robot where it is.
+    node.answer(*rest, topic=COMMANDS)
+    assert np.max(np.abs(np.array(heard[-1].data) - heard[0].data)) < AGREEMENT
+
+
+@pytest.mark.usefixtures('domain')
+def test_fault_4_a_position_that_jumped_is_named_and_nothing_is_published(harness, rest, capfd):
+    names, q, v = rest
+    node = harness(implausible_velocity=FACTOR, state_timeout=60.0)
+    node.answer(*rest)
+    count = len(node.heard['~/dynamics'])
+    node.send(names, [*q[:2], q[2] + 1.0, *q[3:]], v)
+    node.settle()
+    assert len(node.heard['~/dynamics']) == count
+    assert "'elbow_joint' moved by 1 rad in" in capfd.readouterr().err
+    said(node, 'no recent position of elbow_joint', ERROR)
+
+
+@pytest.mark.usefixtures('domain')
+def test_fault_4_a_glitch_of_the_velocity_leaves_gravity_torques(harness, model, rest):
+    names, q, v = rest
+    node = harness(implausible_velocity=FACTOR)
+    got = node.answer(names, q, [100.0, *v[1:]], topic=COMMANDS)
+    assert np.max(np.abs(np.array(got.data) - rbd_ros.gravity_torques(model, q))) < AGREEMENT
+    assert not node.heard['~/coriolis_torques']
+
+
+@pytest.mark.usefixtures('domain')
+@pytest.mark.parametrize('value, reason', [(0.5, 'at least 1'), (-1.0, 'out of range'),
+                                           (float('nan'), 'out of range')])
+def test_a_factor_that_would_ignore_sound_samples_is_refused(harness, value, reason):
+    node = harness()
+    result, = node.node.set_parameters([Parameter('implausible_velocity', value=value)])
+    assert not result.successful and reason in result.reason
