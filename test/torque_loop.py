@@ -4,6 +4,8 @@
 
 from harness import Harness
 import numpy as np
+import pinocchio
+from rbd_msgs.msg import ReferenceStatus
 from rbd_ros import with_locked_joints
 from rbd_ros.mujoco_robot import MujocoRobot
 from rbd_ros.ros.torque_controller import TorqueController
@@ -11,9 +13,52 @@ from robots import load_quietly
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 
+class BlockedRobot:
+    """
+    A robot by Pinocchio, whose joints may be blocked or pushed.
+
+    Parameters
+    ----------
+    urdf : path
+        The robot, without fingers and the like.
+    start : ndarray
+        Where it begins, at rest.
+    step : float
+        s, of semi-implicit Euler.
+
+    Attributes
+    ----------
+    q, v : ndarray
+        Its state.
+    blocked : ndarray of bool
+        Joints that something stops.
+    push : ndarray
+        Torques that something exerts on the joints, N m.
+
+    """
+
+    def __init__(self, urdf, start, *, step=1e-3):
+        self._model = pinocchio.buildModelFromUrdf(str(urdf))
+        self._data, self._step = self._model.createData(), step
+        self._limit = np.array(self._model.effortLimit)
+        self.q, self.v = np.array(start, float), np.zeros(self._model.nv)
+        self.blocked, self.push = np.zeros(self._model.nv, bool), np.zeros(self._model.nv)
+
+    def advance(self, tau, steps):
+        """Let steps pass under a command, within the limits of the drives."""
+        tau = np.clip(tau, -self._limit, self._limit) + self.push
+        for _ in range(steps):
+            M = pinocchio.crba(self._model, self._data, self.q)
+            M = np.triu(M) + np.triu(M, 1).T
+            b = pinocchio.nonLinearEffects(self._model, self._data, self.q, self.v)
+            self.v[self.blocked], free = 0.0, ~self.blocked
+            self.v[free] += self._step * np.linalg.solve(M[np.ix_(free, free)], (tau - b)[free])
+            self.q += self._step * self.v
+
+
 class Loop:
     """
-    A torque controller and MuJoCo's robot, in simulated time.
+    A torque controller and a robot, in simulated time.
 
     Parameters
     ----------
@@ -27,6 +72,8 @@ class Loop:
         What the robot carries and the controller does not know.
     step, period : float
         s, of the physics and between commands.
+    robot : BlockedRobot, optional
+        The robot in place of MuJoCo's.
     parameters
         Of the node.
 
@@ -34,26 +81,36 @@ class Loop:
     ----------
     commands, q : list of ndarray
         Each command, N m, and the true configuration that it answers, rad.
+    statuses : list of ReferenceStatus
+        What became of the references.
 
     """
 
-    def __init__(self, urdf, start, *, locked=(), load=None, step=1e-3, period=2e-3,
+    def __init__(self, urdf, start, *, locked=(), load=None, step=1e-3, period=2e-3, robot=None,
                  **parameters):
         self.model = with_locked_joints(load_quietly(urdf), dict.fromkeys(locked, 0.0))
-        self.robot = MujocoRobot(urdf.read_text(), self.model, start, step=step, load=load)
+        self.robot = robot or MujocoRobot(urdf.read_text(), self.model, start, step=step,
+                                          load=load)
         self.period, self._steps = period, round(period / step)
         if locked:
             parameters['locked_joints'] = list(locked)
         self.harness = Harness(kind=TorqueController, topics=['~/effort_commands'],
-                               state_timeout=60.0, **parameters)
+                               **{'state_timeout': 60.0, 'implausible_velocity': 3.0,
+                                  **parameters})
         self.node, self.now = self.harness.node, 100.0
         # Pauses of this machine are none of the robot's.
         clocks = self.node.clocks
         clocks.steady_time = clocks.age_time = clocks.stamp_time = lambda: self.now
         self.commands, self.q = [], []
+        self._sent, publish = [], self.node.publishing._publish_command
+        self.node.publishing._publish_command = lambda efforts: (self._sent.append(efforts),
+                                                                 publish(efforts))
         self.harness.describe(urdf.read_text())
         self.harness.spin_until(lambda: self.node.robot is not None)
-        self._publishers = {}
+        self._publishers, self.statuses = {}, []
+        topic = f'{self.harness.name}/reference_status'
+        self.harness.peer.create_subscription(ReferenceStatus, topic, self.statuses.append, 50)
+        self.harness.spin_until(lambda: self.harness.peer.count_publishers(topic) > 0)
 
     def close(self):
         """Take the node down."""
@@ -64,16 +121,24 @@ class Loop:
         return divmod(round(1e9 * (self.now + seconds)), 10 ** 9)
 
     def answer(self, q, v):
-        """Return the command for a state, one period after the one before."""
+        """Return the command for a state, one period after the one before; None: there is none."""
         self.now += self.period
-        return np.array(self.harness.answer(self.model.velocity_names, q, v,
-                                            topic='~/effort_commands', stamp=self.stamp()).data)
+        harness, counts, sent = self.harness, self.node.report.counts, self._sent
+        states, commands = counts['joint states'], len(sent)
+        harness.send(self.model.velocity_names, q, v, stamp=self.stamp())
+        harness.spin_until(lambda: counts['joint states'] > states, harness.diagnosis)
+        if len(sent) == commands:
+            return None
+        harness.spin_until(lambda: len(harness.heard['~/effort_commands']) == len(sent))
+        return np.array(harness.heard['~/effort_commands'][-1].data)
 
     def run(self, seconds, each=lambda q, v, tau: None):
         """Let the robot move under the commands of the node, and show each of them."""
         for _ in range(round(seconds / self.period)):
             q, v = self.robot.q, self.robot.v
             tau = self.answer(q, v)
+            # A controller keeps its last command.
+            tau = self.commands[-1] if tau is None else tau
             each(q, v, tau)
             self.commands.append(tau)
             self.q.append(q.copy())
@@ -85,12 +150,10 @@ class Loop:
         if topic not in self._publishers:
             self._publishers[topic] = harness.peer.create_publisher(type(message), name, 10)
             harness.spin_until(lambda: self._publishers[topic].get_subscription_count() > 0)
-        before, counts = self.node.modes._motions._parts, self.node.report.counts
-        refused = counts['references refused']
+        count = len(self.statuses)
         self._publishers[topic].publish(message)
-        harness.spin_until(lambda: counts['references refused'] > refused
-                           or self.node.modes._motions._parts is not before)
-        return counts['references refused'] == refused
+        harness.spin_until(lambda: len(self.statuses) > count)
+        return self.statuses[count].accepted
 
     def follow(self, goal, seconds, names=None, **fields):
         """Ask for a motion to one point, with further fields; return whether it was accepted."""

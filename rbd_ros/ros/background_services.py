@@ -21,6 +21,9 @@ from rclpy.qos import QoSProfile
 # Deep enough for bursts of requests: those that do not fit into the queue are never answered.
 SERVICE_QOS = QoSProfile(depth=100)
 
+# Different refusals that are logged in one period.
+MOST_REASONS = 10
+
 # What is left to do in the thread of the node once work is done; work that fills in a response;
 # what a service does with a request and a response.
 Finish: TypeAlias = Callable[[], None]
@@ -56,6 +59,8 @@ class BackgroundService:
         Counts errors.
     log : Log
         The node's log.
+    show : callable, optional
+        Returns what a request asks for; with it, requests that are refused are logged.
 
     Attributes
     ----------
@@ -65,8 +70,9 @@ class BackgroundService:
     """
 
     def __init__(self, node: Node, kind: type, name: str, method: Method, worker: Worker,
-                 report: Report, log: Log) -> None:
+                 report: Report, log: Log, show: Callable[[Any], str] | None = None) -> None:
         self._method, self._worker, self._report, self._log = method, worker, report, log
+        self._show = show
         self._request = None
         self.service = node.create_service(kind, name, self._take, qos_profile=SERVICE_QOS)
         # The executor calls this right after _take, with the same response.
@@ -103,7 +109,7 @@ class BackgroundService:
                 finish = do()
             except Exception as error:
                 finish = None
-                self._refuse(response, error)
+                self._refuse(request, response, error)
             else:
                 response.success = True
             if finish is None:
@@ -119,16 +125,16 @@ class BackgroundService:
                 self.answer(request, response, send)
                 return
             except Exception as error:
-                self._refuse(response, error)
+                self._refuse(request, response, error)
             send()
         try:
             do = self._method(request, response)
             self._worker.submit(work, then, may_wait=False)
         except Exception as error:
-            self._refuse(response, error)
+            self._refuse(request, response, error)
             send()
 
-    def _refuse(self, response: Any, error: Exception) -> None:
+    def _refuse(self, request: Any, response: Any, error: Exception) -> None:
         """Write the reason why there is no answer into a response."""
         text = str(error)
         if isinstance(error, Busy):
@@ -138,6 +144,10 @@ class BackgroundService:
             text = f'{type(error).__name__}: {error}'
             self._report.fail('errors', text)
             self._log.error(f'a request failed: {text}', 'request')
+        if self._show is not None:
+            name = self.service.srv_name.rpartition('/')[2]
+            self._log.warning(f'~/{name} refused, {self._show(request)}: {text}', name,
+                              MOST_REASONS)
         response.success, response.message = False, printable(text)
 
 

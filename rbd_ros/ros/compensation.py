@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from rbd_ros.control import EffortConvention, friction_compensation
 from rbd_ros.ros.effort_commands import EffortCommands
+from rbd_ros.ros.report import OK
 from rbd_ros.ros.robot import Robot
 from rbd_ros.workspace.results import DynamicsTerms
 
@@ -45,6 +46,14 @@ class Law(Protocol):
 
     def findings(self) -> Iterable[tuple[bytes, str]]:
         """Return what is wrong, each with its level."""
+
+
+def compensates_itself(convention: EffortConvention) -> str:
+    """Return that gravity torques are zero because the robot adds them; empty: they are not."""
+    if convention.commands == 'full':
+        return ''
+    return ('this robot compensates gravity itself (effort_convention.commands is '
+            f'{convention.commands}): ~/effort_commands contain no gravity torques')
 
 
 class CompensationSettings(NamedTuple):
@@ -98,5 +107,6 @@ class Compensation:
         return {}
 
     def findings(self) -> Iterable[tuple[bytes, str]]:
-        """Return nothing."""
-        return ()
+        """Return that the robot compensates gravity itself, if it does."""
+        text = compensates_itself(self._settings.effort_convention)
+        return [(OK, text)] if text else []

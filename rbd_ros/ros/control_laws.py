@@ -3,19 +3,32 @@
 """The control law of each mode of the torque controller, for a robot and gains."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from rbd_ros import mass_matrix
 from rbd_ros.control import (CartesianImpedance, ComputedTorque, Gravity, Hybrid, JointImpedance,
                              PdGravity, SlotineLi)
 from rbd_ros.control.controller import Controller, FRICTION_SPEED
 from rbd_ros.model.model import Model
 from rbd_ros.ros.control_parameters import Gains
+from rbd_ros.ros.following import Tolerances
 from rbd_ros.ros.parameter_checks import BadParameter
 from rbd_ros.ros.robot import base_joint
 from rbd_ros.texts import listed
 
 # Modes whose laws contain no Coriolis torques.
 WITHOUT_CORIOLIS = ('gravity', 'pd_gravity')
+
+
+# The gain that damps each mode.
+DAMPING = {'gravity': 'gravity_damping', 'pd_gravity': 'pd_gravity.damping',
+           'computed_torque': 'computed_torque.kd', 'hybrid': 'hybrid.kd',
+           'joint_impedance': 'joint_impedance.damping_ratio',
+           'cartesian_impedance': 'cartesian_impedance.damping_ratio',
+           'slotine_li': 'slotine_li.damping'}
+# Damping times period over inertia from which on samples diverge, and rad/s, for derivatives.
+DIVERGES, STEP = 2.0, 1e-3
 
 
 def make_controller(gains: Gains, model: Model, task_link: str, posture: np.ndarray, *,
@@ -59,9 +72,7 @@ def make_controller(gains: Gains, model: Model, task_link: str, posture: np.ndar
     speed = FRICTION_SPEED if friction else None
 
     def each(numbers: Sequence[float]) -> np.ndarray:
-        given = (dict.fromkeys(own, numbers[0]) if len(numbers) == 1
-                 else dict(zip(gains.control_joints, numbers)))
-        return np.array([given.get(name, 0.0) for name in names])
+        return for_each_velocity(gains, model, numbers)
 
     def each_or_none(numbers: Sequence[float]) -> np.ndarray | None:
         return each(numbers) if numbers else None
@@ -92,3 +103,88 @@ def make_controller(gains: Gains, model: Model, task_link: str, posture: np.ndar
                          friction_speed=speed)
     return Hybrid(model, [name not in gains.hybrid_free_joints for name in names],
                   each(gains.hybrid_kp), each_or_none(gains.hybrid_kd), friction_speed=speed)
+
+
+def for_each_velocity(gains: Gains, model: Model, numbers: Sequence[float]) -> np.ndarray:
+    """Return one number for each velocity: of control_joints, or the same for all joints."""
+    base = base_joint(model)
+    own = model.velocity_names[base.nv if base else 0:]
+    given = (dict.fromkeys(own, numbers[0]) if len(numbers) == 1
+             else dict(zip(gains.control_joints, numbers)))
+    return np.array([given.get(name, 0.0) for name in model.velocity_names])
+
+
+def tolerances(gains: Gains, model: Model, task_link: str) -> Tolerances:
+    """Return the tolerances of motions in the present mode."""
+    if gains.mode == 'cartesian_impedance':
+        path, goal = map(np.array, (gains.cartesian_path_tolerance,
+                                    gains.cartesian_goal_tolerance))
+        labels, units = [f"'{task_link}'"] * 2, ['rad', 'm']
+    else:
+        path, goal = (for_each_velocity(gains, model, one)
+                      for one in (gains.path_tolerance, gains.goal_tolerance))
+        if gains.mode == 'hybrid':
+            path[[name in gains.hybrid_free_joints for name in model.velocity_names]] = 0.0
+            goal[path == 0.0] = 0.0
+        labels = [f"'{name}'" for name in model.velocity_names]
+        units = ['rad' if angular else 'm' for angular in model.angular]
+    return Tolerances(np.where(path > 0.0, path, np.inf), np.where(goal > 0.0, goal, np.inf),
+                      gains.goal_time, labels, units)
+
+
+def turning(model: Model) -> np.ndarray:
+    """Return the places in q of joints whose position may be counted from another turn."""
+    return np.array([q.start for joint, q, _ in model.moving_joints
+                     if joint.kind == 'continuous'], int)
+
+
+def too_much_damping(law: Controller, gains: Gains, q: np.ndarray, reference: Any,
+                     period: float) -> str:
+    """
+    Return a warning if a law diverges because its states are too far apart.
+
+    A torque -d v that is held for a period T changes the velocity of an inertia m to
+    (1 - d T / m) v, which grows from d T / m = 2 on.
+
+    Parameters
+    ----------
+    law : Controller
+        A law of the present mode, which has seen no state.
+    gains : Gains
+        Its gains.
+    q : ndarray, shape (model.nq,)
+        Configuration, rad or m.
+    reference : JointReference, PoseReference or None
+        A reference for the law.
+    period : float
+        T, s.
+
+    """
+    model = law.model
+    inertia = np.diag(mass_matrix(model, q))
+    still = law.update(0.0, q, np.zeros(model.nv), reference)
+    damping = np.array([(still - law.update(0.0, q, STEP * e, reference))[k] / STEP
+                        for k, e in enumerate(np.eye(model.nv))])
+    ratio = np.divide(damping * period, inertia, out=np.zeros_like(damping),
+                      where=inertia > 0.0)
+    k, name = int(np.argmax(ratio)), DAMPING[gains.mode]
+    if ratio[k] <= DIVERGES:
+        return ''
+    unit, inertia_unit = ('N m s/rad', 'kg m^2') if model.angular[k] else ('N s/m', 'kg')
+    most = DIVERGES * inertia[k] / period
+    text = (f"'{model.velocity_names[k]}' is damped by {damping[k]:.4g} {unit}: at "
+            f'{1.0 / period:.4g} states/s and with its inertia of {inertia[k]:.4g} '
+            f'{inertia_unit}, its motion diverges from {most:.4g} {unit} on; lower {name}')
+    numbers, rest = getattr(gains, name.replace('.', '_')), 0.0
+    if gains.mode == 'slotine_li':
+        # This law has damping besides: its rate times the inertia.
+        rest = for_each_velocity(gains, model, gains.slotine_li_rate)[k] * inertia[k]
+    if rest >= most:
+        return f'{text} and slotine_li.rate'
+    if isinstance(numbers, float):
+        gain = numbers
+    else:
+        # Empty: the gain is an acceleration per velocity.
+        gain = (for_each_velocity(gains, model, numbers)[k] if numbers
+                else damping[k] / inertia[k])
+    return f'{text} from {gain:.4g} to at most {gain * (most - rest) / (damping[k] - rest):.4g}'

@@ -15,8 +15,9 @@ class Log:
     """
     A logger for texts with data from outside.
 
-    Its methods take a text and, for texts that may recur, a kind: at most one line of a kind is
-    logged every `QUIET` seconds. They return whether the text was logged.
+    Its methods take a text and, for texts that may recur, a kind: every `QUIET` seconds at most
+    ``most`` lines of a kind are logged, all of them different. They return whether the text was
+    logged.
 
     Parameters
     ----------
@@ -27,36 +28,39 @@ class Log:
 
     def __init__(self, logger: Any) -> None:
         self._logger = logger
-        self._said: dict[str, float] = {}
+        # The texts of each kind that were logged in the last QUIET seconds, and when.
+        self._said: dict[str, dict[str, float]] = {}
 
     # rclpy identifies a log call by its line in the source: each severity needs its own.
-    def info(self, text: str, kind: str | None = None) -> bool:
+    def info(self, text: str, kind: str | None = None, most: int = 1) -> bool:
         """Log what is good to know."""
-        if self._may(kind):
+        if self._may(text, kind, most):
             self._logger.info(printable(text))
             return True
         return False
 
-    def warning(self, text: str, kind: str | None = None) -> bool:
+    def warning(self, text: str, kind: str | None = None, most: int = 1) -> bool:
         """Log what an operator should look at."""
-        if self._may(kind):
+        if self._may(text, kind, most):
             self._logger.warning(printable(text))
             return True
         return False
 
-    def error(self, text: str, kind: str | None = None) -> bool:
+    def error(self, text: str, kind: str | None = None, most: int = 1) -> bool:
         """Log what keeps the node from its work."""
-        if self._may(kind):
+        if self._may(text, kind, most):
             self._logger.error(printable(text))
             return True
         return False
 
-    def _may(self, kind: str | None) -> bool:
+    def _may(self, text: str, kind: str | None, most: int) -> bool:
         """Return whether a line of a kind may be logged now."""
-        now = monotonic()
         if kind is None:
             return True
-        if now - self._said.get(kind, -QUIET) < QUIET:
+        now = monotonic()
+        said = self._said[kind] = {one: when for one, when in self._said.get(kind, {}).items()
+                                   if now - when < QUIET}
+        if text in said or len(said) >= most:
             return False
-        self._said[kind] = now
+        said[text] = now
         return True

@@ -244,5 +244,5 @@ class CollectingService(BackgroundService):
         try:
             self._collect(request, lambda: self.answer(request, response, complete))
         except Exception as error:
-            self._refuse(response, error)
+            self._refuse(request, response, error)
             send()

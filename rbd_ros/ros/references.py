@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, Protocol
 from geometry_msgs.msg import PoseStamped
 import numpy as np
 from rbd_ros.control import JointReference, JointTrajectory, PoseMotion, PoseReference
+from rbd_ros.control.motion_guard import stated_speeds
+from rbd_ros.control.reach import reach_error, REACHED
 from rbd_ros.model.joints import quaternion_matrix
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import pose, rotation_vector
@@ -28,6 +30,8 @@ AT_START = 0.05
 AT_REST = 1e-3
 # s, in which a motion stops; and the shortest motion of a pose
 STOP, SHORTEST = 0.25, 0.5
+# rad, from which on a rotation counts as reached
+TURNED = 0.05
 # Largest over mean speed of `PoseMotion`.
 PEAK = 1.875
 # How far the norm of a quaternion may be from 1.
@@ -57,10 +61,25 @@ class Rest(NamedTuple):
         return self.reference
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
+    """
+    A motion of the reference.
+
+    Attributes
+    ----------
+    begin, end : float
+        s.
+    motion : Motion
+        Its references, by the time since it began.
+    sender : Any
+        The message that asked for it; None: the reference rests where the robot was.
+
+    """
+
     begin: float
     end: float
     motion: Motion
+    sender: Any
 
 
 class Motions:
@@ -75,16 +94,21 @@ class Motions:
     """
 
     def __init__(self, reference: JointReference | PoseReference) -> None:
-        self._parts = [_Part(-np.inf, -np.inf, Rest(reference))]
+        self._parts = [Part(-np.inf, -np.inf, Rest(reference), None)]
+
+    def part(self, t: float) -> Part:
+        """Return the motion that the reference follows, or has ended with, at a time, s."""
+        return next(part for part in reversed(self._parts) if part.begin <= t)
 
     def at(self, t: float) -> Any:
         """Return the reference at a time, s."""
-        part = next(part for part in reversed(self._parts) if part.begin <= t)
+        part = self.part(t)
         return part.motion.at(t - part.begin if part.begin > -np.inf else 0.0)
 
-    def add(self, now: float, begin: float, duration: float, motion: Motion) -> None:
+    def add(self, now: float, begin: float, duration: float, motion: Motion,
+            sender: Any = None) -> list[Part]:
         """
-        Add a motion, in place of all that would begin later.
+        Add a motion, in place of all that would begin later; return those.
 
         Parameters
         ----------
@@ -92,6 +116,8 @@ class Motions:
             s; the beginning is not before now.
         motion : Motion
             It begins where the reference is then.
+        sender : Any
+            The message that asks for it.
 
         Raises
         ------
@@ -100,11 +126,13 @@ class Motions:
 
         """
         parts = [part for part in self._parts if part.begin < begin]
+        dropped = self._parts[len(parts):]
         while len(parts) > 1 and parts[1].begin <= now:
             parts.pop(0)
         if len(parts) > MOST_WAITING:
             raise Refused(f'{MOST_WAITING} motions wait already for their time')
-        self._parts = [*parts, _Part(begin, begin + duration, motion)]
+        self._parts = [*parts, Part(begin, begin + duration, motion, sender)]
+        return dropped
 
     def left(self, now: float) -> float:
         """Return how long it is until the reference rests for good, s; 0: it does."""
@@ -176,8 +204,10 @@ def read_trajectory(message: TrajectoryMessage, model: Model, start: JointRefere
         times = np.concatenate(([0.0], times))
     if len(times) == 1:
         raise Refused('its only point is at 0 s: say when the robot is to be there')
-    return (JointTrajectory(model, times, q, v, a, tau, start.v if v is None else None),
-            float(times[-1]))
+    motion = JointTrajectory(model, times, q, v, a, tau, start.v if v is None else None)
+    # Efforts of joints that follow depend on how the others move.
+    motion.check_limits(effort=not with_efforts)
+    return motion, float(times[-1])
 
 
 def _columns(names: list[str], model: Model) -> np.ndarray:
@@ -211,49 +241,66 @@ def _check_motion(times: np.ndarray, given: dict[str, np.ndarray], model: Model,
     else:
         ways = np.diff(np.vstack((start.q[columns], q)), axis=0)
         spans = np.diff(times, prepend=0.0)
-    refuse(np.abs(ways) > spans[:, None] * model.velocity_limit[columns],
+    fastest = stated_speeds(model.velocity_limit)[columns]
+    refuse(np.abs(ways) > spans[:, None] * fastest,
            'is faster than the limit of its velocity on the way that begins or ends')
     if 'velocities' in given:
-        refuse(np.abs(given['velocities']) > model.velocity_limit[columns],
+        refuse(np.abs(given['velocities']) > fastest,
                'is faster than the limit of its velocity')
         if np.any(np.abs(given['velocities'][-1]) > AT_REST):
             raise Refused('its last point is not at rest')
 
 
-def read_pose(message: PoseStamped, frame: str, start: PoseReference, speed: float,
-              angular_speed: float) -> tuple[Motion, float]:
+def read_pose(message: PoseStamped, frame: np.ndarray, start: PoseReference, speed: float,
+              angular_speed: float) -> tuple[PoseMotion, float]:
     """
     Return the motion to the pose of a message, and its duration, s.
 
     Parameters
     ----------
     message : geometry_msgs.msg.PoseStamped
-        The pose, in the root's frame.
-    frame : str
-        The name of that frame.
+        The pose, in the frame of its header.
+    frame : ndarray, shape (4, 4)
+        Pose of that frame in the root's frame, m.
     start : PoseReference
-        Where and how fast the reference is at the beginning.
+        The reference when the motion begins.
     speed, angular_speed : float
         Largest speeds of a motion that begins at rest, m/s and rad/s.
 
     Raises
     ------
     Refused
-        If it is in another frame, or no pose.
+        If it is not a pose.
 
     """
-    if message.header.frame_id != frame:
-        raise Refused(f"its frame is '{message.header.frame_id}', not '{frame}'")
     quaternion, position = convert.pose(message.pose)
     norm = np.linalg.norm(quaternion)
     if not (np.all(np.isfinite(position)) and abs(norm - 1.0) <= ROUNDED):
-        raise Refused('it is no pose: its position is not finite, or the norm of its quaternion '
-                      'is not 1')
-    goal = pose(quaternion_matrix(quaternion / norm), position)
+        raise Refused('it is not a pose: its position is not finite, or the norm of its '
+                      'quaternion is not 1')
+    goal = frame @ pose(quaternion_matrix(quaternion / norm), position)
     angle = np.linalg.norm(rotation_vector(goal[:3, :3] @ start.T[:3, :3].T))
-    way = np.linalg.norm(position - start.T[:3, 3])
+    way = np.linalg.norm(goal[:3, 3] - start.T[:3, 3])
     duration = max(SHORTEST, PEAK * way / speed, PEAK * angle / angular_speed)
     return PoseMotion(start.T, goal, duration, twist=start.V), float(duration)
+
+
+def check_reach(motion: PoseMotion, duration: float, model: Model, link: str,
+                q: np.ndarray) -> str:
+    """
+    Return what cannot be reached of the goal of a motion; empty: all can.
+
+    Raises
+    ------
+    Refused
+        If its position is out of reach.
+
+    """
+    angle, distance = reach_error(model, link, motion.at(duration).T, q)
+    if distance > REACHED:
+        raise Refused(f"it is out of reach: '{link}' comes no nearer than {distance:.3g} m")
+    return (f"its rotation may be out of reach: '{link}' was not found to come nearer than "
+            f'{angle:.3g} rad' if angle > TURNED else '')
 
 
 def stop_pose(start: PoseReference) -> tuple[Motion, float]:

@@ -30,6 +30,22 @@ MOST_WRENCHES = 1000
 HEAVIEST, FARTHEST = 10, 10.0
 
 
+def _shown_gravity(request: SetGravity.Request) -> str:
+    """Return the gravity of a request for a line of the log."""
+    x, y, z = convert.vector(request.gravity.vector)
+    return f'[{x:.6g}, {y:.6g}, {z:.6g}] m/s^2'
+
+
+def _shown_payload(request: SetPayload.Request) -> str:
+    """Return the load of a request for a line of the log."""
+    mass, (x, y, z), _ = convert.inertia(request.inertia)
+    return f"{mass:.6g} kg at [{x:.6g}, {y:.6g}, {z:.6g}] m on '{request.link}'"
+
+
+# Services that change the robot, and how the log shows what was refused.
+CHANGES = {'~/set_gravity': _shown_gravity, '~/set_payload': _shown_payload}
+
+
 class ServiceSettings(NamedTuple):
     """The parameters that the answers depend on."""
 
@@ -233,6 +249,10 @@ class Services:
         def work() -> Finish:
             mass, com, inertia = convert.inertia(request.inertia)
             if mass == 0.0:
+                robot.model.link_index(request.link)
+                if request.link not in robot.payloads():
+                    raise BadRequest(f"the mass is 0, but link '{request.link}' carries no load "
+                                     'that could be removed: give the mass of a load, kg')
                 model = without_payload(robot.model, request.link)
                 text = f"link '{request.link}' no longer carries a load"
             else:

@@ -16,6 +16,7 @@ from functools import partial
 from typing import ClassVar
 
 from geometry_msgs.msg import PoseStamped
+from rbd_msgs.msg import ReferenceStatus
 from rbd_msgs.srv import SetMode
 from rbd_ros.errors import RbdError
 from rbd_ros.ros import control_parameters, parameters
@@ -26,9 +27,13 @@ from rbd_ros.ros.control_parameters import Gains
 from rbd_ros.ros.dynamics_node import DynamicsNode
 from rbd_ros.ros.messages import EFFORT_TRAJECTORY
 from rbd_ros.ros.parameter_checks import BadParameter
+from rbd_ros.ros.publishing import QUIETLY
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
 from trajectory_msgs.msg import JointTrajectory
+
+# Statuses of references that wait for a slow subscriber.
+STATUS_DEPTH = 50
 
 
 class TorqueController(DynamicsNode):
@@ -48,7 +53,8 @@ class TorqueController(DynamicsNode):
 
     gains: Gains
     title = 'torque_controller', 'torque_controller'
-    tables: ClassVar[tuple[parameters.Table, ...]] = (parameters.TABLE, control_parameters.TABLE)
+    tables: ClassVar[tuple[parameters.Table, ...]] = (control_parameters.DYNAMICS_TABLE,
+                                                      control_parameters.TABLE)
     command_topics = *DynamicsNode.command_topics, EFFORT_TRAJECTORY
 
     def _take_parameters(self) -> bool:
@@ -57,8 +63,11 @@ class TorqueController(DynamicsNode):
         return changed or self.gains != before
 
     def _make_law(self) -> Law:
+        publisher = self.create_publisher(ReferenceStatus, '~/reference_status', STATUS_DEPTH,
+                                          event_callbacks=QUIETLY)
+        self._parts.append(partial(self.destroy_publisher, publisher))
         self.modes = ControlModes(self.parameters.select(LawSettings), self.gains, self.clocks,
-                                  self.commands, self.report, self._log)
+                                  self.commands, self.report, self._log, publisher.publish)
         return self.modes
 
     def _configure_law(self) -> None:
@@ -82,8 +91,9 @@ class TorqueController(DynamicsNode):
             return result
         try:
             gains = control_parameters.read(self, changes, self._refused)
-            if self.robot is not None and gains != self.gains:
-                self.modes.check(gains, self.robot)
+            link = parameters.read(self, changes, self._refused).task_link
+            if self.robot is not None and (gains, link) != (self.gains, self.robot.task_link):
+                self.modes.check(gains, self.robot, link)
         except (BadParameter, RbdError) as error:
             return SetParametersResult(successful=False, reason=str(error))
         return result

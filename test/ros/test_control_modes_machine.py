@@ -4,8 +4,9 @@
 Whatever happens in whatever order, modes and references keep their invariant, and so do commands.
 
 A witness notes where the robot was when something happened after which no reference may be left,
-and what was asked for since; the efforts must be those of a law of its own for that, and the
-commands what `CommandWatch` allows.
+and which motions were asked for since; the efforts must be those of a law of its own for that, and
+the commands those that `CommandWatch` allows. A motion that the robot does not follow is aborted,
+and each message is answered: accepted or refused, and if accepted, it ends once.
 
 """
 
@@ -13,12 +14,13 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
-from builtin_interfaces.msg import Duration
+from builtin_interfaces.msg import Duration, Time
 from command_watch import CommandWatch, LONGEST_STEP, SHORTEST_GAP
 from geometry_msgs.msg import PoseStamped
 from hypothesis import HealthCheck, Phase, settings, strategies as st
 from hypothesis.stateful import invariant, rule, RuleBasedStateMachine
 import numpy as np
+from rbd_msgs.msg import ReferenceStatus
 import rbd_ros
 from rbd_ros import all_terms, inverse_dynamics, with_gravity
 from rbd_ros.control import (CartesianImpedance, EffortConvention, Hybrid, JointImpedance,
@@ -45,6 +47,9 @@ MODES = ('gravity', 'pd_gravity', 'computed_torque', 'joint_impedance', 'slotine
          'cartesian_impedance')
 STIFFNESS, DAMPING, KP, RATE, ADAPTATION = 50.0, 5.0, 100.0, 4.0, 20.0
 ALONG_AND_ABOUT, POSTURE, FREE = [30.0] * 3 + [300.0] * 3, 10.0, 'elbow'
+# rad and s: tolerances that the states drawn here exceed now and then; rad and m
+PATH, GOAL, GOAL_TIME = 0.8, 0.5, 0.3
+CARTESIAN_PATH, CARTESIAN_GOAL = (1.2, 0.6), (0.7, 0.4)
 # m/s and rad/s; and how much faster than the mean a motion with the least jerk is in its middle
 SPEED, ANGULAR_SPEED, PEAK = 0.2, 1.0, 1.875
 # s, of the shortest motion of a pose, and of one that stops
@@ -66,7 +71,9 @@ def chosen_gains():
     return default_gains()._replace(
         mode='pd_gravity', slotine_li_rate=(RATE,), slotine_li_adaptation=ADAPTATION,
         slotine_li_links=(LINK,), hybrid_free_joints=(FREE,), cartesian_speed=SPEED,
-        angular_speed=ANGULAR_SPEED)
+        angular_speed=ANGULAR_SPEED, path_tolerance=(PATH,), goal_tolerance=(GOAL,),
+        goal_time=GOAL_TIME, cartesian_path_tolerance=CARTESIAN_PATH,
+        cartesian_goal_tolerance=CARTESIAN_GOAL)
 
 
 class Robot:
@@ -83,6 +90,7 @@ class Curve:
 
     def __init__(self, model, begin, span, start, goal, tau):
         self.model, self.begin, self.span, self.goal, self.tau = model, begin, span, goal, tau
+        self.end = begin + span
         self.q, self.v, self.first = start.q, start.v, start.tau
 
     def at(self, t):
@@ -103,7 +111,7 @@ class Line:
     """A motion of the task link."""
 
     def __init__(self, begin, span, start, goal):
-        self.begin = begin
+        self.begin, self.end = begin, begin + span
         self._motion = PoseMotion(start.T, goal, span, begin, start.V)
 
     def at(self, t):
@@ -133,19 +141,32 @@ class ModeMachine(RuleBasedStateMachine):
         self.gains = chosen_gains()
         self.logged = []
         clocks = SimpleNamespace(age_time=lambda: self.now, steady_time=lambda: self.now,
-                                 stamp_time=lambda: 1000.0 + self.now)
+                                 stamp_time=lambda: 1000.0 + self.now, stamp=Time)
         self.report = Report()
         self.commands, self.watch = EffortCommands(self.settings), CommandWatch()
         self.modes = ControlModes(
             LawSettings(False, 0.02, EffortConvention(), 'withhold', 0.5, True), self.gains,
             clocks, self.commands, self.report,
-            SimpleNamespace(warning=lambda text, kind: self.logged.append(text)))
+            SimpleNamespace(warning=lambda text, *_: self.logged.append(text)), self.hear)
+        self.statuses, self.asked = {}, 0
         self.heard = True
         # The witness: the reference, or None where the next state is it; motions by their
         # beginning.
-        self.motions, self.last, self.law = None, None, None
+        self.motions, self.last, self.law, self.judged, self.aborted = None, None, None, None, 0
         self.change_robot(0)
         self.commands.begin()
+
+    def hear(self, status):
+        """Check what is told of a reference: one answer, and one end if it was accepted."""
+        told = self.statuses.setdefault(status.id, [])
+        assert status.id == self.asked if not told else told == [ReferenceStatus.ACCEPTED]
+        assert status.accepted == (status.state != ReferenceStatus.REFUSED)
+        assert (status.state in (ReferenceStatus.ACCEPTED, ReferenceStatus.REFUSED)) == (not told)
+        told.append(status.state)
+
+    def unfinished(self):
+        """Return how many references have been accepted and have not ended."""
+        return sum(told == [ReferenceStatus.ACCEPTED] for told in self.statuses.values())
 
     # -- The witness. ----------------------------------------------------------------------------
 
@@ -159,7 +180,7 @@ class ModeMachine(RuleBasedStateMachine):
     def _begin(self, q):
         """Note that the robot is held from now on, by a law that knows nothing yet."""
         model = self.robot.model
-        self.last = None
+        self.last = self.judged = None
         self.motions = [Rest(
             PoseReference(rbd_ros.forward_kinematics(model, q)[model.link_index(LINK)])
             if self.gains.mode == 'cartesian_impedance' else JointReference(model, q))]
@@ -185,6 +206,29 @@ class ModeMachine(RuleBasedStateMachine):
             return STIFFNESS * e + DAMPING * e_dot + terms.g
         a = reference.a + 2.0 * np.sqrt(KP) * e_dot + KP * e
         return inverse_dynamics(self.robot.model, q, v, a)
+
+    def _is_lost(self, q):
+        """Return whether the robot is too far from the motion that it follows."""
+        motion = next(one for one in reversed(self.motions) if one.begin <= self.now)
+        if isinstance(motion, Rest) or motion is self.judged:
+            return False
+        reference, path, goal = motion.at(self.now), PATH, GOAL
+        if self.gains.mode == 'cartesian_impedance':
+            model = self.robot.model
+            T = rbd_ros.forward_kinematics(model, q)[model.link_index(LINK)]
+            error = np.array([Rotation.from_matrix(T[:3, :3].T @ reference.T[:3, :3]).magnitude(),
+                              np.linalg.norm(T[:3, 3] - reference.T[:3, 3])])
+            path, goal = np.array(CARTESIAN_PATH), np.array(CARTESIAN_GOAL)
+        else:
+            follows = [name != FREE or self.gains.mode != 'hybrid'
+                       for name in self.robot.model.velocity_names]
+            error = np.abs(q - reference.q)[follows]
+        if np.any(error > path):
+            return True
+        if self.now >= motion.end and np.all(error <= goal):
+            self.judged = motion        # it has been reached
+            return False
+        return self.now - motion.end > GOAL_TIME
 
     # -- What happens. ---------------------------------------------------------------------------
 
@@ -217,11 +261,16 @@ class ModeMachine(RuleBasedStateMachine):
         efforts = self.modes.efforts(self.robot, v, terms, self.now, anew)
         if v is None:
             assert isinstance(efforts, str) and 'velocities' in efforts
-            self._lose()
-            self.watch.disturb()
             return
-        if self.motions is None:
+        aborted = self.motions is not None and self._is_lost(q)
+        if aborted:
+            self.watch.disturb()
+            assert 'motion aborted' in self.report.last_error
+        assert self.report.counts['motions aborted'] == self.aborted + aborted
+        self.aborted += aborted
+        if self.motions is None or aborted:
             self._begin(q)
+            assert not self.unfinished()
         expected = self._expected(q, v)
         assert np.max(np.abs(efforts - expected)) <= AGREEMENT * (1.0 + np.max(np.abs(expected)))
         self._check_reference()
@@ -233,10 +282,10 @@ class ModeMachine(RuleBasedStateMachine):
 
     def _check_reference(self):
         """Check that the reference goes on from where it was."""
-        if self.modes._motions is None:
+        if self.modes._following is None:
             return
-        one = self.modes._motions.at(self.now)
-        before = self.modes._motions.at(self.now - 1e-6)
+        one = self.modes._following.at(self.now)
+        before = self.modes._following.at(self.now - 1e-6)
         if self.last is not None:
             for label in ('q', 'v', 'tau') if isinstance(one, JointReference) else ('T', 'V'):
                 assert np.max(np.abs(getattr(one, label) - getattr(before, label))) < CONTINUOUS
@@ -286,7 +335,9 @@ class ModeMachine(RuleBasedStateMachine):
         before = counts['references refused'], len(self.logged)
         sound = (sound and self.commands.enabled and self.motions is not None
                  and not self.commands.begins_anew(self.now) and self.gains.mode != 'gravity')
+        self.asked += 1
         follow(message)
+        assert self.asked in self.statuses
         assert not counts['errors'], self.report.last_error
         refused = counts['references refused'] - before[0]
         assert refused == len(self.logged) - before[1]

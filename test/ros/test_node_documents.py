@@ -32,7 +32,8 @@ OTHER_VALUES = {
     'publish_rate': 50.0, 'gravity': [0.0, 0.0, 3.0], 'gravity_limit': 40.0, 'friction': True,
     'friction_dead_band': 0.5, 'model_changes': 'never', 'state_timeout': 2.0,
     'check_stamps': False, 'missing_velocity': 'zero', 'velocity_filter': 0.1, 'on_stale': 'hold',
-    'ramp_time': 2.0, 'blend_time': 2.0, 'effort_rate_limit': 5.0, 'limit_efforts': True,
+    'implausible_velocity': 5.0, 'ramp_time': 2.0, 'blend_time': 2.0, 'effort_rate_limit': 5.0,
+    'limit_efforts': True, 'task_link': 'tool',
     'marker_rate': 5.0, 'condition_limit': 50.0, 'coriolis_factorization': 'body'}
 # With what nodes use all that they can.
 ROBOTS_OWN = ['--ros-args', '-r', '~/commands:=/dynamics/effort_commands']

@@ -3,15 +3,19 @@
 """Messages that are motions, and messages that are refused."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import PoseStamped
 import numpy as np
 import pytest
+from rbd_ros import forward_kinematics, load_urdf, mass_matrix, StateError, with_locked_joints
 from rbd_ros.control import JointReference, PoseReference
 from rbd_ros.model.configurations import quaternion_of_matrix
-from rbd_ros.ros.references import Motions, read_pose, read_trajectory, Refused, Rest
+from rbd_ros.ros.references import (check_reach, Motions, read_pose, read_trajectory, Refused,
+                                    Rest)
 from robots import random_pose, random_tree
+from scipy.spatial.transform import Rotation
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 # Of numbers around 1, by a hundred operations or so.
@@ -22,6 +26,8 @@ MODEL = replace(MODEL, lower=np.full(MODEL.nv, -1.0), upper=np.full(MODEL.nv, 2.
 NAMES = list(MODEL.velocity_names)
 START = JointReference(MODEL, [0.1, 0.2, 0.3], [0.5, -0.5, 0.25], [1.0, 0.0, -1.0],
                        [3.0, 2.0, 1.0])
+STILL = JointReference(MODEL, np.zeros(3))
+ARM = load_urdf(Path(__file__).parents[2] / 'urdf' / 'demo_arm.urdf')
 
 
 def message(names, *points):
@@ -101,16 +107,21 @@ def test_what_cannot_be_followed_is_refused_with_the_reason(names, points, why):
         read_trajectory(message(names, *points), MODEL, START, False)
 
 
+def stamped(T):
+    """Return a message with a pose."""
+    message = PoseStamped()
+    for name, x in zip('xyz', T[:3, 3]):
+        setattr(message.pose.position, name, float(x))
+    for name, x in zip('xyzw', quaternion_of_matrix(T[:3, :3])):
+        setattr(message.pose.orientation, name, float(x))
+    return message
+
+
 def test_a_pose_is_reached_no_faster_than_allowed():
     rng = np.random.default_rng(0)
-    start, goal = random_pose(rng), random_pose(rng)
-    one = PoseStamped()
-    one.header.frame_id = 'root'
-    for name, x in zip('xyz', goal[:3, 3]):
-        setattr(one.pose.position, name, float(x))
-    for name, x in zip('xyzw', quaternion_of_matrix(goal[:3, :3])):
-        setattr(one.pose.orientation, name, float(x))
-    motion, duration = read_pose(one, 'root', PoseReference(start), 0.2, 0.5)
+    start, frame, local = (random_pose(rng) for _ in range(3))
+    goal = frame @ local
+    motion, duration = read_pose(stamped(local), frame, PoseReference(start), 0.2, 0.5)
     assert np.max(np.abs(motion.at(0.0).T - start)) < ROUNDING
     assert np.max(np.abs(motion.at(duration).T - goal)) < ROUNDING
     V = np.array([motion.at(t).V for t in np.linspace(0.0, duration, 201)])
@@ -118,15 +129,94 @@ def test_a_pose_is_reached_no_faster_than_allowed():
     # One of the two limits is reached.
     assert speeds[0] <= 0.5 + 1e-9 and speeds[1] <= 0.2 + 1e-9
     assert max(speeds[0] / 0.5, speeds[1] / 0.2) > 0.999
-    for spoil in ('frame', 'norm', 'number'):
-        bad = PoseStamped(header=one.header, pose=one.pose)
-        with pytest.raises(Refused, match={'frame': "not 'other'"}.get(spoil, 'no pose')):
-            if spoil == 'norm':
-                bad.pose.orientation.w += 0.1
-            elif spoil == 'number':
-                bad.pose.orientation.w -= 0.1
-                bad.pose.position.x = np.nan
-            read_pose(bad, 'other' if spoil == 'frame' else 'root', PoseReference(start), 0.2, 0.5)
+
+
+@pytest.mark.parametrize('spoil', ['norm', 'number'])
+def test_a_message_without_a_pose_is_refused(spoil):
+    bad = stamped(np.eye(4))
+    if spoil == 'norm':
+        bad.pose.orientation.w += 0.1
+    else:
+        bad.pose.position.x = np.nan
+    with pytest.raises(Refused, match='not a pose'):
+        read_pose(bad, np.eye(4), PoseReference(np.eye(4)), 0.2, 0.5)
+
+
+def test_a_target_beyond_the_arm_is_refused_with_its_distance():
+    link, q = ARM.link_index('tool'), np.full(ARM.nv, 0.3)
+    T = forward_kinematics(ARM, q)[link].copy()
+    # The arm is less than 2 m long: it comes no nearer than the rest of 5 m.
+    T[:3, 3] *= 5.0 / np.linalg.norm(T[:3, 3])
+    motion, duration = read_pose(stamped(T), np.eye(4), PoseReference(np.eye(4)), 9.0, 9.0)
+    with pytest.raises(Refused, match=r"'tool' comes no nearer than [3-5]") as refused:
+        check_reach(motion, duration, ARM, 'tool', q)
+    assert 'out of reach' in str(refused.value)
+
+
+def test_targets_that_other_configurations_reach_are_accepted():
+    rng, link = np.random.default_rng(3), ARM.link_index('tool')
+    for _ in range(30):
+        start, there = rng.uniform(0.9 * ARM.lower, 0.9 * ARM.upper, (2, ARM.nv))
+        T = forward_kinematics(ARM, there)[link]
+        motion, duration = read_pose(stamped(T), np.eye(4), PoseReference(np.eye(4)), 9.0, 9.0)
+        check_reach(motion, duration, ARM, 'tool', start)
+
+
+def test_a_rotation_that_joints_cannot_make_is_named_but_accepted():
+    # Two joints about z and y: the link never rolls.
+    arm = with_locked_joints(ARM, dict.fromkeys(ARM.velocity_names[2:], 0.4))
+    q = np.array([0.2, 0.5])
+    T = forward_kinematics(arm, q)[arm.link_index('tool')].copy()
+    motion, duration = read_pose(stamped(T), np.eye(4), PoseReference(np.eye(4)), 9.0, 9.0)
+    assert not check_reach(motion, duration, arm, 'tool', q + 0.1)
+    T[:3, :3] = T[:3, :3] @ Rotation.from_rotvec([0.0, 0.0, 0.5]).as_matrix()
+    motion, duration = read_pose(stamped(T), np.eye(4), PoseReference(np.eye(4)), 9.0, 9.0)
+    assert 'rotation may be out of reach' in check_reach(motion, duration, arm, 'tool', q)
+
+
+# -- Between two points. --------------------------------------------------------------------------
+
+def test_a_motion_that_overshoots_its_points_is_refused_with_the_extremum():
+    # From rest to 1.8 in 3 s, arriving at 1.5 rad/s, and back to rest there a second later:
+    # the cubic q = 1.8 + 1.5 t - 3 t^2 + 1.5 t^3 has its maximum at t = 1/3.
+    peak = 1.8 + 1.5 / 3.0 - 3.0 / 9.0 + 1.5 / 27.0
+    given = message(NAMES[:1], (3.0, [1.8], [1.5]), (4.0, [1.8], [0.0]))
+    with pytest.raises(StateError, match=f"'{NAMES[0]}' reaches {peak:.4g} rad at 3.333 s"):
+        read_trajectory(given, MODEL, STILL, False)
+
+
+def test_a_motion_that_touches_its_limit_between_two_points_is_accepted():
+    # As above, with the maximum at the limit of 2 rad, by 1e-9 rad on either side of it.
+    v = 1.5
+    top = 2.0 - (v / 3.0 - 2.0 * v / 9.0 + v / 27.0)
+    given = message(NAMES[:1], (3.0, [top - 1e-9], [v]), (4.0, [top - 1e-9], [0.0]))
+    motion, _ = read_trajectory(given, MODEL, STILL, False)
+    assert abs(motion.at(3.0 + 1.0 / 3.0).q[0] - 2.0) < 1e-8
+    given = message(NAMES[:1], (3.0, [top + 1e-4], [v]), (4.0, [top + 1e-4], [0.0]))
+    with pytest.raises(StateError, match='reaches 2 rad'):
+        read_trajectory(given, MODEL, STILL, False)
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_a_polynomial_that_is_too_fast_between_its_points_is_refused(sign):
+    # Mean 3, at rest at both ends: a cubic is 1.5 times as fast in its middle.
+    model = replace(MODEL, lower=np.full(3, -9.0), upper=np.full(3, 9.0))
+    given = message(NAMES[:1], (1.0, [STILL.q[0] + sign * 3.0], [0.0]))
+    with pytest.raises(StateError, match=f'moves at {sign * 4.5:.4g} rad/s at 0.5 s, its limit'):
+        read_trajectory(given, model, STILL, False)
+
+
+def test_a_motion_that_needs_more_than_the_effort_limit_is_refused_and_a_slower_one_is_not():
+    # One joint about the vertical, without friction: M times the acceleration, of which the
+    # largest of 10 x^3 - 15 x^4 + 6 x^5 is 10/sqrt(3).
+    arm = with_locked_joints(ARM, dict.fromkeys(ARM.velocity_names[1:], 0.0))
+    arm = replace(arm, velocity_limit=np.full(1, 100.0), damping=np.zeros(1), friction=np.zeros(1))
+    name, start = arm.velocity_names[0], JointReference(arm, np.zeros(1))
+    shortest = np.sqrt(mass_matrix(arm, np.zeros(1))[0, 0] * 10.0 / np.sqrt(3.0)
+                       / arm.effort_limit[0])
+    read_trajectory(message([name], (1.001 * shortest, [1.0], [0.0], [0.0])), arm, start, False)
+    with pytest.raises(StateError, match=f"'{name}' needs .* its limit is 180 N m"):
+        read_trajectory(message([name], (0.99 * shortest, [1.0], [0.0], [0.0])), arm, start, False)
 
 
 def test_a_motion_of_later_waits_and_one_of_now_is_in_place_of_those_that_wait():

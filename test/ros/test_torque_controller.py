@@ -164,7 +164,8 @@ def test_the_reference_does_not_survive_a_gap(controller, model, rest):
 
 def test_a_trajectory_is_followed_by_those_that_it_names(controller, model, rest):
     names, q, _ = rest
-    node = controller(mode='pd_gravity', **{'pd_gravity.stiffness': [10.0]})
+    node = controller(mode='pd_gravity', **{'pd_gravity.stiffness': [10.0],
+                                            'pd_gravity.damping': [0.0]})
     g, heard = rbd_ros.gravity_torques(model, q), node.heard[COMMANDS]
     publisher = node.peer.create_publisher(JointTrajectory, f'{node.name}/joint_trajectory', 10)
     node.spin_until(lambda: publisher.get_subscription_count() > 0)

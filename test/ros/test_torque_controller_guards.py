@@ -1,0 +1,317 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Blocked joints, glitches, limits and tolerances of the torque controller, in a closed loop."""
+
+from pathlib import Path
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import PoseStamped
+from harness import ros
+import numpy as np
+import pinocchio
+import pytest
+from rbd_msgs.msg import ReferenceStatus
+from rclpy.parameter import Parameter
+from torque_loop import BlockedRobot, Loop
+from trajectory_msgs.msg import JointTrajectory
+
+URDF = Path(__file__).parents[2] / 'urdf' / 'demo_arm.urdf'
+START = np.array([0.0, 0.6, 0.0, 1.0, 0.0, 0.5, 0.0])
+WAY = np.array([0.3, 0.5, 0.0, 0.8, 0.3, 0.3, 0.5])
+JOINTS = ('pd_gravity', 'computed_torque', 'joint_impedance', 'slotine_li', 'hybrid')
+# How much faster than its limit the guard lets a joint become under any torque of the law.
+OVERSPEED = 1.5
+# The same where 180 N m act on an inertia of 0.25 kg m^2 with 500 samples a second.
+TOO_FAST = 2.0
+# N m, of differences of some ten
+ROUNDING = 1e-12
+# rad: path_tolerance, and what 2 ms and the blend of the commands add to it
+PATH, BEYOND = 0.3, 0.05
+NAMES = ('shoulder_pan', 'shoulder_lift', 'upper_arm_roll', 'elbow', 'forearm_roll', 'wrist_pitch',
+         'flange_roll')
+# About the inertia of each joint, kg m^2, and gains with which errors die out at 20/s.
+INERTIA = np.array([2.0, 3.0, 0.5, 0.6, 0.007, 0.014, 0.0005])
+STIFF = {'control_joints': list(NAMES), 'pd_gravity.stiffness': list(400.0 * INERTIA),
+         'pd_gravity.damping': list(40.0 * INERTIA), 'computed_torque.kp': [400.0],
+         'joint_impedance.stiffness': list(400.0 * INERTIA), 'slotine_li.rate': [20.0],
+         'slotine_li.damping': list(20.0 * INERTIA), 'hybrid.kp': [400.0],
+         'hybrid.free_joints': ['flange_roll']}
+
+
+@pytest.fixture
+def start():
+    """Return a function that starts a loop; it is taken down after the test."""
+    started = []
+
+    def make(**options):
+        robot = BlockedRobot(URDF, START)
+        started.append(Loop(URDF, START, robot=robot, **{**STIFF, **options}))
+        return started[-1]
+    with ros():
+        yield make
+        for one in started:
+            one.close()
+
+
+def limits():
+    """Return the effort and velocity limits of the robot, by Pinocchio."""
+    model = pinocchio.buildModelFromUrdf(str(URDF))
+    return np.array(model.effortLimit), np.array(model.velocityLimit)
+
+
+def ended(loop, state):
+    """Return the statuses of a state."""
+    return [one for one in loop.statuses if one.state == state]
+
+
+@pytest.mark.parametrize('mode', JOINTS)
+def test_fault_70_a_blocked_joint_ends_the_motion_and_is_released_slowly(start, mode):
+    effort, fastest = limits()
+    loop = start(mode=mode)
+    loop.run(0.1)
+    assert loop.follow(START + WAY, 2.0)
+    loop.robot.blocked[1] = True
+    speeds = []
+    loop.run(4.0, lambda q, v, tau: speeds.append(np.abs(v)))
+    first = len(loop.commands)
+    loop.robot.blocked[1] = False
+    loop.run(2.0, lambda q, v, tau: speeds.append(np.abs(v)))
+    assert np.all(np.abs(loop.commands) <= effort)
+    assert np.all(np.max(speeds, axis=0) <= OVERSPEED * fastest)
+    aborted, = ended(loop, ReferenceStatus.ABORTED)
+    assert 'is 0.3' in aborted.reason and 'path_tolerance is 0.3' in aborted.reason
+    assert 'motion aborted' in loop.node.report.last_error
+    # It stays where it was held, but for what it had been pressed.
+    moved = np.abs(np.array(loop.q[first:])[:, 1] - loop.q[first][1])
+    assert np.max(moved) < PATH
+
+
+def test_a_robot_that_follows_reaches_its_goal_and_says_so(start):
+    loop = start(mode='computed_torque')
+    loop.run(0.1)
+    assert loop.follow(START + WAY, 1.0)
+    loop.run(1.2)
+    reached, = ended(loop, ReferenceStatus.REACHED)
+    assert reached.accepted and reached.id == loop.statuses[0].id
+    assert not ended(loop, ReferenceStatus.ABORTED)
+
+
+def test_fault_70_a_goal_that_is_not_reached_in_time_is_aborted(start):
+    # Springs of 20 N m/rad under a push of 4 N m end 0.2 rad beside their goal.
+    loop = start(mode='pd_gravity', goal_tolerance=[0.1], goal_time=0.5,
+                 **{'pd_gravity.stiffness': [800.0, 20.0, *list(400.0 * INERTIA)[2:]],
+                    'pd_gravity.damping': [80.0, 15.0, *list(40.0 * INERTIA)[2:]]})
+    loop.robot.push[1] = 4.0
+    loop.run(4.0)
+    assert loop.follow(START, 1.0)
+    loop.run(1.4)
+    assert not ended(loop, ReferenceStatus.ABORTED)
+    loop.run(0.3)
+    aborted, = ended(loop, ReferenceStatus.ABORTED)
+    assert "'shoulder_lift' is 0.2" in aborted.reason and 'goal_tolerance is 0.1' in aborted.reason
+    assert '0.5 s after the end' in aborted.reason
+
+
+def test_tolerances_are_those_of_their_joints(start):
+    # One joint may be far away, the other not.
+    loop = start(mode='pd_gravity', path_tolerance=[0.0, *[0.3] * 6], goal_tolerance=[0.0])
+    loop.run(0.1)
+    loop.robot.blocked[0] = True
+    assert loop.follow(START + WAY, 1.0)
+    loop.run(1.5)
+    assert ended(loop, ReferenceStatus.REACHED) and not ended(loop, ReferenceStatus.ABORTED)
+
+
+@pytest.mark.parametrize('topic', ['path', 'goal'])
+def test_a_blocked_hand_is_aborted_by_its_tolerances(start, topic):
+    loop = start(mode='cartesian_impedance', task_link='tool', goal_time=0.2,
+                 cartesian_path_tolerance=[0.0, 0.05 if topic == 'path' else 0.0],
+                 cartesian_goal_tolerance=[0.0, 0.05 if topic == 'goal' else 0.0])
+    loop.run(0.1)
+    loop.robot.blocked[:] = True
+    message = PoseStamped()
+    message.header.frame_id, message.pose.position.z = 'tool', -0.1
+    assert loop.ask('pose_target', message)
+    loop.run(4.0)
+    aborted, = ended(loop, ReferenceStatus.ABORTED)
+    assert "'tool' is 0." in aborted.reason and f'{topic}_tolerance is 0.05' in aborted.reason
+
+
+@pytest.mark.parametrize('guard', [1.0, 0.0])
+def test_a_joint_that_is_dragged_away_and_let_go_is_braked_by_the_velocity_guard(start, guard):
+    effort, fastest = limits()
+    loop = start(mode='pd_gravity', velocity_guard=guard)
+    loop.run(0.1)
+    # Springs of 800 N m/rad at the shoulder bear 180 N m at most.
+    loop.robot.push[0] = 182.0
+    loop.run(1.0)
+    assert loop.robot.q[0] > 0.6
+    loop.robot.push[0] = 0.0
+    speeds = []
+    loop.run(1.0, lambda q, v, tau: speeds.append(abs(v[0])))
+    assert (max(speeds) < TOO_FAST * fastest[0]) == bool(guard)
+    assert np.all(np.abs(loop.commands) <= effort)
+    assert abs(loop.robot.q[0]) < 0.02
+
+
+def test_fault_71_a_robot_that_is_pushed_against_its_limit_is_pushed_back(start):
+    loop = start(mode='gravity')
+    loop.run(0.1)
+    loop.robot.push[0] = 20.0
+    loop.run(4.0)
+    assert 2.8 < loop.robot.q[0] < 2.9
+    assert 'soft stops push back: shoulder_pan' in loop.harness.diagnosis()[1]
+    loop.robot.push[0] = 0.0
+    loop.run(1.0)
+    assert loop.robot.q[0] < 2.82
+
+
+def test_commands_are_clamped_by_default_and_gains_have_bounds(start):
+    effort, _ = limits()
+    loop = start(mode='pd_gravity', path_tolerance=[0.0], soft_stop_zone=0.0, velocity_guard=0.0)
+    loop.run(0.1)
+    for name, value in (('pd_gravity.stiffness', 1e308), ('pd_gravity.damping', 2e4),
+                        ('computed_torque.kp', 1e9), ('hybrid.kd', 1e5),
+                        ('slotine_li.rate', float('inf')),
+                        ('cartesian_impedance.stiffness', 1e6)):
+        result, = loop.node.set_parameters([Parameter(name, value=[value])])
+        assert not result.successful and f'{name} must be' in result.reason
+    loop.node.set_parameters([Parameter('pd_gravity.stiffness', value=[1e5])])
+    loop.run(0.5)
+    loop.robot.q += 0.01
+    loop.run(0.02)
+    assert np.all(np.abs(loop.commands) <= effort)
+    assert np.any(np.abs(loop.commands) == effort)
+
+
+def test_fault_73_joints_without_an_effort_limit_are_named_when_springs_start(start, capfd):
+    loop = start(mode='gravity')
+    loop.harness.describe(URDF.read_text().replace(' effort="100"', ''))
+    loop.harness.spin_until(lambda: loop.node.robot.model_id == 2)
+    loop.run(0.1)
+    assert 'no effort limit' not in capfd.readouterr().err
+    loop.node.set_parameters([Parameter('mode', value='pd_gravity')])
+    loop.run(0.1)
+    text = 'no effort limit of upper_arm_roll, elbow: their efforts are not clamped'
+    assert capfd.readouterr().err.count(text) == 1
+    assert text in loop.harness.diagnosis()[1]
+
+
+@pytest.mark.parametrize('mode, gain, value', [
+    ('gravity', 'gravity_damping', [3.0]), ('pd_gravity', 'pd_gravity.damping', [3.0]),
+    ('computed_torque', 'computed_torque.kd', [500.0]), ('hybrid', 'hybrid.kd', [500.0]),
+    ('slotine_li', 'slotine_li.damping', [3.0]),
+    ('joint_impedance', 'joint_impedance.damping_ratio', 10.0)])
+def test_fault_72_damping_that_diverges_at_the_rate_of_the_states_is_said_with_the_largest_gain(
+        start, capfd, mode, gain, value):
+    loop = start(mode=mode, period=5e-3, **{
+        'joint_impedance.stiffness': list(500.0 * INERTIA), gain: value})
+    loop.run(0.1)
+    text, = {one.partition(': ')[2] for one in capfd.readouterr().err.splitlines()
+             if 'diverges' in one}
+    assert text.count(f'lower {gain} ') == 1
+    assert loop.harness.diagnosis()[1].count('diverges') == 1
+    # The largest gain that is named, a hundredth less or more of it, is at the edge.
+    most = float(text.rpartition('at most ')[2])
+    for share, diverges in ((0.99, False), (1.01, True)):
+        loop.node.set_parameters([Parameter(gain, value=[share * most] if isinstance(value, list)
+                                            else share * most)])
+        loop.run(0.1)
+        assert ('diverges' in loop.harness.diagnosis()[1]) == diverges
+
+
+def test_different_reasons_are_all_logged_and_each_sender_is_told(start, capfd):
+    loop = start(mode='computed_torque')
+    loop.run(0.1)
+    goals = [([99.0] * 7, None), ([0.0], ['finger']), ([0.0] * 2, ['elbow'] * 2),
+             ([np.nan], ['elbow']), ([3.0, 0.0], ['elbow']), ([2.2], ['elbow'])]
+    for goal, names in goals:
+        assert not loop.follow(goal, 0.3, names)
+    log = capfd.readouterr().err
+    reasons = [one.reason for one in loop.statuses]
+    assert len(set(reasons)) == len(goals) == log.count('~/joint_trajectory refused')
+    assert [one.id for one in loop.statuses] == list(range(1, 1 + len(goals)))
+    assert all(one.state == ReferenceStatus.REFUSED and not one.accepted
+               and one.topic == 'joint_trajectory' for one in loop.statuses)
+    # The same again, soon, is not logged.
+    assert not loop.follow(*goals[1][:1], 0.3, goals[1][1])
+    assert 'refused' not in capfd.readouterr().err
+
+
+def test_a_reference_that_a_later_one_replaces_is_told_so(start):
+    loop = start(mode='computed_torque')
+    loop.run(0.1)
+    assert loop.follow(START + WAY, 1.0)
+    loop.run(0.2)
+    assert loop.ask('joint_trajectory', JointTrajectory())
+    loop.run(0.5)
+    assert [(one.id, one.state) for one in loop.statuses] == [
+        (1, ReferenceStatus.ACCEPTED), (2, ReferenceStatus.ACCEPTED),
+        (1, ReferenceStatus.REPLACED), (2, ReferenceStatus.REACHED)]
+
+
+def test_a_change_of_mode_aborts_the_motion_and_says_so(start):
+    loop = start(mode='computed_torque')
+    loop.run(0.1)
+    assert loop.follow(START + WAY, 1.0)
+    loop.node.set_parameters([Parameter('mode', value='pd_gravity')])
+    loop.run(0.1)
+    aborted, = ended(loop, ReferenceStatus.ABORTED)
+    assert 'mode or parameters have changed' in aborted.reason
+
+
+# -- Targets of the hand. -------------------------------------------------------------------------
+
+@pytest.mark.parametrize('frame', ['base_link', 'tool', 'elbow_link'])
+def test_a_target_may_be_in_the_frame_of_any_link(start, frame):
+    loop = start(mode='cartesian_impedance', task_link='tool', cartesian_speed=1.0,
+                 frame_prefix='left/')
+    loop.run(0.1)
+    model = pinocchio.buildModelFromUrdf(str(URDF))
+    data = model.createData()
+    pinocchio.framesForwardKinematics(model, data, loop.robot.q)
+    tool, link = (data.oMf[model.getFrameId(name, pinocchio.BODY)].copy()
+                  for name in ('tool', frame))
+    goal = tool.copy()
+    goal.translation = goal.translation + [0.03, -0.02, -0.05]
+    local = link.inverse() * goal
+    message = PoseStamped()
+    message.header.frame_id = f'left/{frame}'
+    for name, x in zip('xyz', local.translation):
+        setattr(message.pose.position, name, float(x))
+    for name, x in zip('xyzw', pinocchio.Quaternion(local.rotation).coeffs()):
+        setattr(message.pose.orientation, name, float(x))
+    assert loop.ask('pose_target', message)
+    reference = loop.node.modes._following.at(loop.now + 60.0)
+    assert np.max(np.abs(reference.T - goal.homogeneous)) < 1e-9
+
+
+def test_the_task_link_may_be_set_while_the_node_runs(start):
+    loop = start(mode='gravity')
+    loop.run(0.05)
+    set_one = loop.node.set_parameters
+    result, = set_one([Parameter('mode', value='cartesian_impedance')])
+    assert not result.successful and 'task_link' in result.reason
+    for link, why in (('hand', "no link 'hand'"), ('base_link', 'no joint moves')):
+        result, = set_one([Parameter('task_link', value=link)])
+        assert not result.successful and why in result.reason
+    assert set_one([Parameter('task_link', value='tool')])[0].successful
+    loop.harness.spin_until(lambda: loop.node.robot.task_link == 'tool')
+    assert set_one([Parameter('mode', value='cartesian_impedance')])[0].successful
+    loop.run(0.5)
+    assert loop.harness.diagnosis()[2]['mode'] == 'cartesian_impedance'
+    result, = set_one([Parameter('task_link', value='')])
+    assert not result.successful and 'task_link' in result.reason
+    message = PoseStamped()
+    message.header.frame_id, message.pose.position.z = 'tool', -0.05
+    assert loop.ask('pose_target', message)
+
+
+def test_fault_74_a_robot_that_compensates_gravity_itself_is_named_once(start, capfd):
+    loop = start(mode='gravity', **{'effort_convention.commands': 'without_gravity'})
+    loop.run(0.1)
+    text = 'this robot compensates gravity itself'
+    assert capfd.readouterr().err.count(text) == 1
+    level, message, _ = loop.harness.diagnosis()
+    assert level == DiagnosticStatus.OK and text in message
+    assert np.max(np.abs(loop.commands)) < ROUNDING
