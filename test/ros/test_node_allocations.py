@@ -70,9 +70,11 @@ def drive(node, effort):
                                       for topic in publishing._command_publishers}
 
     # Serialized once: rclpy keeps something of what it serializes.
+    # A motion that ends where it begins: the robot does not jump from the last one to the first.
     states = [bytearray(serialize_message(joint_state(
         model.velocity_names, q, 0.1 * q, q if effort else ())))
-        for q in np.linspace(0.1, 0.5, ROUND)[:, None] * np.ones(model.nv)]
+        for q in 0.3 + 0.02 * np.sin(np.arange(ROUND) * 2.0 * np.pi / ROUND)[:, None]
+        * np.ones(model.nv)]
 
     def answer_some():
         for _ in range(MANY // ROUND):

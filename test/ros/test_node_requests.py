@@ -8,6 +8,7 @@ import pytest
 from rbd_msgs.srv import InverseDynamics
 import rbd_ros
 from rclpy.parameter import Parameter
+from rclpy.qos import QoSProfile
 from robots import random_state, relative_error
 
 AGREEMENT = 1e-9
@@ -76,6 +77,26 @@ def test_fault_60_states_are_answered_while_a_slow_request_is(harness, state, mo
     go.set()
     node.spin_until(lambda: all(future.done() for future in futures))
     assert sum(future.result().success for future in futures) == 9
+
+
+def test_fault_60_each_of_thirty_simultaneous_calls_is_answered(harness, state, monkeypatch):
+    node = harness(state_timeout=60.0)
+    node.answer(*state)
+    go, begun = held_up(node, monkeypatch)
+    # By default a client keeps the latest ten answers that it has not taken.
+    client = node.peer.create_client(InverseDynamics, '/dynamics/inverse_dynamics',
+                                     qos_profile=QoSProfile(depth=30))
+    node.spin_until(client.service_is_ready)
+    futures = [client.call_async(InverseDynamics.Request(acceleration=[0.0] * 6))
+               for _ in range(30)]
+    node.spin_until(begun.is_set)
+    # One is in work and eight wait.
+    node.spin_until(lambda: sum(future.done() for future in futures) == 21)
+    go.set()
+    node.spin_until(lambda: all(future.done() for future in futures))
+    answers = [future.result() for future in futures]
+    assert sum(got.success for got in answers) == 9
+    assert all(got.success or 'is busy' in got.message for got in answers)
 
 
 def test_a_request_that_waited_is_answered_for_the_state_that_was_measured_when_it_came(
