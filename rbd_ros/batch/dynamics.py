@@ -8,7 +8,7 @@ from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
-from rbd_ros.batch.mimics import solve_dense
+from rbd_ros.batch.coupled import solve_dense
 from rbd_ros.batch.results import as_written, Quantity, results_of
 from rbd_ros.batch.rooms import lanes_for, lanes_of
 from rbd_ros.batch.tasks import Given, Problem, problem_of, solve, Task
@@ -150,7 +150,7 @@ def forward_dynamics(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, Tau: npt.
 
     """
     check_model(model)
-    if model.folding is None:
+    if model.coordinates.is_identity:
         return solve(model, FORWARD_DYNAMICS, (Q, V, Tau), out, threads, progress,
                      external_wrenches=external_wrenches)[0]
     problem = problem_of(model, FORWARD_DYNAMICS, (Q, V, Tau), external_wrenches)
@@ -225,7 +225,7 @@ def _solve_hybrid(problem: Problem, prescribed: np.ndarray, arrays: Sequence[np.
                   progress: Progress | None) -> None:
     """Write the accelerations and torques of states in which the same is given."""
     problem = problem._replace(given=Given((), {'prescribed': prescribed}, prescribed))
-    if problem.model.folding is None:
+    if problem.model.coordinates.is_identity:
         compute(len(problem.states[0]), lambda start, stop: problem.fill(arrays, raw, start, stop),
                 threads, progress)
     else:
