@@ -20,7 +20,6 @@ from typing import Any, TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.errors import StateError
-from rbd_ros.kernels.bodies import BLOCK, LANES, NUMBER, PARENT, PRESCRIBED
 from rbd_ros.kernels.coordinates import (dense_hybrid_dynamics, dense_hybrid_status, expand,
                                          fold_rows, fold_side_by_side, fold_stacked, fold_vector)
 from rbd_ros.kernels.newton_euler_derivatives import hybrid_dynamics_derivatives
@@ -208,7 +207,7 @@ class CoupledMethods(WorkspaceBase):
         """Return the `Derivatives` of the unknown torques and accelerations, and a and tau."""
         X, lanes, derivatives = self._result(scratch.unknown_derivatives)
         work, (table, places) = (self._kept(scratch.derivatives_and_factor),
-                                 self._kept(table_of_a_chain))
+                                 self._kept(scratch.table_of_a_chain))
         a, tau = self.hybrid_dynamics(q, v, a, tau, prescribed,
                                       external_wrenches=external_wrenches)
         with self._acting(external_wrenches):
@@ -353,7 +352,7 @@ class CoupledMethods(WorkspaceBase):
         tree, *matrices, _ = self._of_tree(self._tree._jacobian_and_bias, {'q': q, 'v': v}, link,
                                            aligned)
         J, J_dot = (X @ self._G for X in matrices)
-        rows = self._kept(task_rows)
+        rows = self._kept(scratch.jacobian_rates)[0]
         rows[:6, :self._nv], rows[18, :6] = J, tree[18, :6]
         return rows, J, J_dot, self._nv - 1
 
@@ -388,28 +387,3 @@ class CoupledMethods(WorkspaceBase):
         M, C, g = self._of_tree(self._tree.parameter_derivatives, {'q': q, 'v': v},
                                 factorization=factorization)
         return ParameterDerivatives(self._two_axes(M), self._two_axes(C), self._G.T @ g)
-
-
-# -- What `CoupledMethods` keeps. -----------------------------------------------------------------
-
-def task_rows(w: WorkspaceBase) -> np.ndarray:
-    """Return a buffer for the rows of `scratch.jacobian_rates`."""
-    return np.zeros((19, max(w._nv, 6)))
-
-
-def table_of_a_chain(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return a table of bodies each of which carries all that follow, one for each velocity.
-
-    With this table the kernel of the derivatives treats the mass matrix as a full one, which it
-    is. With it comes the place of the marks for the accelerations that are given.
-
-    """
-    n = w._nv + 1
-    places = np.arange(n) // LANES * BLOCK + np.arange(n) % LANES
-    table = np.zeros(-(-n // LANES) * BLOCK)
-    whole = table.view(np.int64)
-    whole[places + LANES * NUMBER] = np.arange(n)
-    whole[places[1:] + LANES * PARENT] = places[:-1]
-    whole[LANES * PARENT] = n
-    return table, places[1:] + LANES * PRESCRIBED

@@ -8,7 +8,7 @@ Those that are passed to `WorkspaceBase._result` are handed out.
 """
 
 import numpy as np
-from rbd_ros.kernels.bodies import PARENT
+from rbd_ros.kernels.bodies import BLOCK, LANES, NUMBER, PARENT, PRESCRIBED
 from rbd_ros.kernels.mass_matrix_factor import lanes_of_columns, TOGETHER
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.base import WorkspaceBase
@@ -61,6 +61,24 @@ def derivatives_and_factor(w: WorkspaceBase) -> tuple[np.ndarray, ...]:
     """Return buffers for the derivatives of tau, and for a factor of M."""
     n = w._nv
     return np.zeros((n, 3 * n)), *lanes_of_columns(n, n), np.zeros(n, np.int64)
+
+
+def table_of_a_chain(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return a table of bodies each of which carries all that follow, one for each velocity.
+
+    With it the kernel of the derivatives treats the mass matrix as a full one, as coupled
+    coordinates make it. With it comes the place of the marks for prescribed accelerations.
+
+    """
+    n = w._nv + 1
+    places = np.arange(n) // LANES * BLOCK + np.arange(n) % LANES
+    table = np.zeros(-(-n // LANES) * BLOCK)
+    whole = table.view(np.int64)
+    whole[places + LANES * NUMBER] = np.arange(n)
+    whole[places[1:] + LANES * PARENT] = places[:-1]
+    whole[LANES * PARENT] = n
+    return table, places[1:] + LANES * PRESCRIBED
 
 
 def cube(w: WorkspaceBase) -> np.ndarray:
