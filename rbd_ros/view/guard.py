@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 # Connections at once, of pages and of requests for them; bytes of a message.
 MOST_CONNECTIONS, MOST_BYTES = 32, 2 ** 16
-# A page sends the pose of its camera and changed values. Everything else that viser would act on is
-# dropped: public tunnels, uploads, forms, changes of other attributes than values.
+# A page sends the pose of its camera and changed values. Everything else that viser would act on
+# is dropped: public tunnels, uploads, forms, changes of other attributes than values.
 CAMERA, CHANGE = 'ViewerCameraMessage', 'GuiUpdateMessage'
 KINDS = {kind.__name__: kind for kind in Message.get_subclasses()
          if kind.__name__ in (CAMERA, CHANGE)}
@@ -136,7 +136,7 @@ class Guard:
 
         """
         try:
-            fields = msgspec.msgpack.decode(data, type=dict[str, Any])
+            fields = msgspec.msgpack.decode(cast('bytes', data), type=dict[str, Any])
             kind = str(fields.pop('type'))
             message = msgspec.to_builtins(msgspec.convert(fields, KINDS[kind]))
             if kind == CHANGE:
