@@ -3,12 +3,12 @@
 """Hostile pages and hostile clients of the viewer; the Origin and Host of browsers are forged."""
 
 from contextlib import ExitStack
-from http.client import HTTPConnection
 import signal
 import socket
 
 from browser import chromium, complaints, wait_for
 from command_line import ARM, running
+from forged_pages import CAMERA, CHANGE, Page, PATIENCE, refused, status
 import msgspec
 import numpy as np
 import pytest
@@ -22,65 +22,13 @@ from rbd_ros.view.viewer import start_server, Viewer
 from robots import load_quietly
 import viser
 from viser.infra import Message
-from websockets.exceptions import ConnectionClosed, InvalidMessage, InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidMessage
 from websockets.sync.client import connect
-import zstandard
 
-CAMERA = {
-    'type': 'ViewerCameraMessage', 'wxyz': (1.0, 0.0, 0.0, 0.0), 'position': (1.0, 1.0, 1.0),
-    'fov': 1.0, 'near': 0.01, 'far': 100.0, 'image_height': 600, 'image_width': 800,
-    'look_at': (0.0, 0.0, 0.0), 'up_direction': (0.0, 0.0, 1.0)}
-CHANGE = 'GuiUpdateMessage'
-# s; connections and messages take milliseconds when nothing else runs.
-PATIENCE = 60.0
 # The largest message that a page may send, and how many connections there may be.
 LARGEST, MOST = 65536, 32
 NOT_VALUES = [float('nan'), float('inf'), float('-inf'), 1e300, -1e300, 2 ** 62, None, True, 'x',
               '1.0', b'1', [], [0.1], {}, {'value': 0.1}]
-
-
-class Page:
-    """A page without a browser: it sends what it likes, and knows the inputs by their labels."""
-
-    def __init__(self, url, origin=None, host=None):
-        address = url.removeprefix('http://')
-        name, _, port = address.rpartition(':')
-        # The socket is connected to the server, whatever name is asked for.
-        name = {socket.gethostname(): 'localhost'}.get(name, name.strip('[]'))
-        self.socket = connect(
-            f'ws://{host or address}', sock=socket.create_connection((name, port)),
-            origin=url if origin is None else origin, max_size=None, open_timeout=PATIENCE,
-            subprotocols=[f'viser-v{viser.__version__}'])
-        self.replayed = []
-        while not any(message['type'] == 'ReplayDoneMessage' for message in self.replayed):
-            self.replayed += self.receive()
-        self.uuids = {}
-        for message in self.replayed:
-            if 'value' in message:
-                self.uuids.setdefault(message['props']['label'], message['uuid'])
-        self.send(**CAMERA)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.socket.close()
-
-    def receive(self):
-        """Return the messages that come next."""
-        raw = self.socket.recv(timeout=PATIENCE)
-        size = int.from_bytes(raw[8:16], 'little')
-        text = zstandard.ZstdDecompressor().decompress(
-            raw[16:16 + size], max_output_size=int.from_bytes(raw[:8], 'little'))
-        return msgspec.msgpack.decode(text)['messages']
-
-    def send(self, **message):
-        """Send a message."""
-        self.socket.send(msgspec.msgpack.encode(message))
-
-    def change(self, label, value):
-        """Send another value of an input."""
-        self.send(type=CHANGE, uuid=self.uuids[label], updates={'value': value})
 
 
 @pytest.fixture(scope='module')
@@ -110,28 +58,6 @@ def obeyed(viewer, page):
 
 
 # -- Who may connect. -----------------------------------------------------------------------------
-
-def status(url, path='/', **headers):
-    """Return the status of a request, and what it says."""
-    name, _, port = url.removeprefix('http://').rpartition(':')
-    connection = HTTPConnection(name, int(port), timeout=PATIENCE)
-    connection.putrequest('GET', path, skip_host=True)
-    for key, values in {'Host': f'{name}:{port}', **headers}.items():
-        for value in values if isinstance(values, tuple) else (values,):
-            connection.putheader(key, value)
-    connection.endheaders()
-    answer = connection.getresponse()
-    return answer.status, answer.read().decode(errors='replace')
-
-
-def refused(url, **forged):
-    """Return whether a websocket is refused."""
-    try:
-        with Page(url, **forged):
-            return False
-    except InvalidStatus as error:
-        return error.response.status_code == 403
-
 
 def test_pages_of_other_sites_are_refused(viewer):
     url = viewer.url
@@ -385,7 +311,7 @@ def test_there_may_be_so_many_connections(viewer):
     with ExitStack() as pages:
         for _ in range(MOST - 1):
             pages.enter_context(Page(viewer.url))
-        with Page(viewer.url), pytest.raises((InvalidMessage, OSError)):
+        with Page(viewer.url), pytest.raises((InvalidMessage, ConnectionClosed, OSError)):
             connect(f'ws{viewer.url[4:]}', origin=viewer.url, open_timeout=PATIENCE)
         wait_for(lambda: len(viewer.server.get_clients()) == MOST - 1, 'room for one more')
         with Page(viewer.url) as page:
