@@ -22,6 +22,7 @@ from websockets.asyncio.server import ServerConnection
 
 if TYPE_CHECKING:
     from asyncio import BaseTransport, Transport
+
     from websockets.http11 import Request, Response
 
 # Connections at once, of pages and of requests for them; bytes of a message.
