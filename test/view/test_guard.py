@@ -311,7 +311,8 @@ def test_there_may_be_so_many_connections(viewer):
     with ExitStack() as pages:
         for _ in range(MOST - 1):
             pages.enter_context(Page(viewer.url))
-        with Page(viewer.url), pytest.raises((InvalidMessage, ConnectionClosed, OSError)):
+        with Page(viewer.url), pytest.raises(
+                (EOFError, InvalidMessage, ConnectionClosed, OSError)):
             connect(f'ws{viewer.url[4:]}', origin=viewer.url, open_timeout=PATIENCE)
         wait_for(lambda: len(viewer.server.get_clients()) == MOST - 1, 'room for one more')
         with Page(viewer.url) as page:
