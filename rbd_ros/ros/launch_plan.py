@@ -242,12 +242,11 @@ def check_link(name: str, robot: Model) -> None:
 
 def already_described(publisher: str, published: str, text: str, model: str) -> str:
     """Say that somebody publishes a description already, and which one is used."""
-    robot = f'that of {model or "the demo arm"}'
-    which = f'{robot}, too' if published.strip() == text.strip() else (
-        f'another text than {robot}, which is not used; robot_state_publisher:=true publishes it '
-        'as well')
-    return (f'{publisher} publishes robot_description already, {which}: robot_state_publisher is '
-            'not started')
+    same = f'the same as {model or "that of the demo arm"}'
+    which = same if published.strip() == text.strip() else (
+        f'not {same}, which is not used; robot_state_publisher:=true publishes both')
+    return (f'{publisher} publishes robot_description already, so robot_state_publisher is not '
+            f'started. That description is {which}')
 
 
 def own_node(values: Mapping[str, str], parameters: Mapping[str, Any],

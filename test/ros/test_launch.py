@@ -179,7 +179,10 @@ def test_a_node_that_starts_after_ctrl_c_is_interrupted(run, file):
 @pytest.mark.parametrize('file', ['dynamics.launch.py', 'bringup.launch.py'])
 def test_ctrl_c_during_the_start_is_left_to_launch(run, file):
     context, _ = execute(run(file))
-    signal.raise_signal(signal.SIGINT)
+    try:
+        signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt:
+        pytest.fail('it interrupts what launch is doing')
     # Where launch has ended and the program goes on, Python's own handler has its say.
     context.asyncio_loop = None
     with pytest.raises(KeyboardInterrupt):
@@ -238,8 +241,8 @@ def test_a_description_that_is_published_already_is_not_published_again(run, mon
     assert set(nodes) == {'dynamics_node'}
     assert asked == [('/left/robot_description', False)]
     assert logged == [
-        f'/left/driver publishes robot_description already, that of {tmp_path}/arm.urdf, too: '
-        'robot_state_publisher is not started']
+        '/left/driver publishes robot_description already, so robot_state_publisher is not '
+        f'started. That description is the same as {tmp_path}/arm.urdf']
 
 
 @pytest.mark.parametrize('base, namespace, expected', [

@@ -233,7 +233,7 @@ def test_beside_a_driver_there_is_one_description_and_that_is_said(arm, same):
         assert 'robot_description' not in parameters(nodes[name])
     assert len(said) == 1
     assert '/driver publishes robot_description already' in said[0]
-    assert ('another text' in said[0]) == (not same)
+    assert ('is not the same as' in said[0]) == (not same)
     assert ('robot_state_publisher:=true' in said[0]) == (not same)
 
 

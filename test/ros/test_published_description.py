@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a launch file notices a description that is published already."""
 
+from types import SimpleNamespace
+
 from harness import LATCHED, PATIENCE, ros
 import pytest
 from rbd_ros.ros.published_description import published_description
@@ -26,6 +28,21 @@ def test_the_first_description_is_heard_with_the_name_of_its_publisher(driver):
     # It leaves nothing behind, and ROS as it was.
     assert rclpy.ok()
     assert driver.count_subscribers('/left/robot_description') == 0
+
+
+def test_the_name_of_the_publisher_may_arrive_after_the_description(driver, monkeypatch):
+    publisher = driver.create_publisher(String, 'robot_description', LATCHED)
+    publisher.publish(String(data='<robot/>'))
+    unknown = SimpleNamespace(node_namespace='_NODE_NAMESPACE_UNKNOWN_',
+                              node_name='_NODE_NAME_UNKNOWN_')
+    known, asked = SimpleNamespace(node_namespace='/left', node_name='driver'), []
+
+    def publishers(node, topic):
+        asked.append(topic)
+        return [unknown] if len(asked) < 20 else [known]
+    monkeypatch.setattr('rclpy.node.Node.get_publishers_info_by_topic', publishers)
+    assert published_description('/left/robot_description', patience=PATIENCE) == (
+        '/left/driver', '<robot/>')
 
 
 def test_another_namespace_and_a_publisher_without_a_description_are_not_heard(driver):
