@@ -15,7 +15,6 @@ The dynamics node takes the same file::
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 import json
 from os import PathLike
 from pathlib import Path
@@ -26,7 +25,7 @@ from rbd_ros.errors import ModelError
 from rbd_ros.model.drives import with_drives
 from rbd_ros.model.joints import DRIVE, KINDS
 from rbd_ros.model.model import Model
-from rbd_ros.texts import listed, printable
+from rbd_ros.texts import did_you_mean, listed, printable
 from rbd_ros.validation import check_model, shown
 from rbd_ros.whole_files import whole_files
 import yaml
@@ -181,8 +180,7 @@ def with_named_drives(model: Model, joints: Sequence[str],
         raise ModelError('drives.joints must be a list of names, got ' + shown(joints))
     for k, name in enumerate(joints):
         if name not in known:
-            near = get_close_matches(name, known, 1)
-            hint = f", did you mean '{near[0]}'?" if near else '; its joints are ' + listed(known)
+            hint = did_you_mean(name, known, '; its joints are ' + listed(known))
             raise ModelError(f"drives.joints names '{name}', which robot '{model.name}' does not "
                              f'have{hint}')
         if name in joints[:k]:

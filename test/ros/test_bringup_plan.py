@@ -135,8 +135,11 @@ def test_the_controller_is_inactive_until_commands_are_complete(start):
     assert bringup.activating.arguments[0] == 'effort_controller'
     assert '--inactive' not in bringup.activating.arguments
     # Spawners end; the others may not.
-    assert not any(one.required for one in (*bringup.loading, bringup.activating))
-    assert all(one.required for one in (*bringup.robot, bringup.node))
+    once = {id(one): one.once for one in (
+        *bringup.robot, *bringup.loading, bringup.node, bringup.activating)}
+    assert list(once.values()) == [False, False, True, True, False, True]
+    assert all(one.required for one in (*bringup.robot, *bringup.loading, bringup.node,
+                                        bringup.activating))
     assert 'full size' in COMPLETE
 
 
@@ -236,7 +239,8 @@ def test_hardware_that_does_not_take_torques_starts_nothing(start, arm, interfac
     ({'params': '/nowhere/my.yaml'}, 'params: there is no file /nowhere/my.yaml'),
     ({'mode': 'fly'}, "mode: there is no 'fly'"),
     ({'namespace': 'a b'}, "namespace: 'a b' is not a valid name"),
-    ({'use_sim_time': '1'}, 'use_sim_time must be true or false'),
+    ({'use_sim_time': '2'}, 'use_sim_time must be true or false'),
+    ({'task_link': 'e'}, "task_link: the robot has no link 'e', only base_link, shoulder"),
     ({'sim': 'true'}, "there is no argument 'sim'")])
 def test_a_bad_argument_starts_nothing(start, values, message):
     with pytest.raises(LaunchError, match=message):
