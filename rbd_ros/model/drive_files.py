@@ -18,7 +18,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 import json
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ from rbd_ros.model.model import Model
 from rbd_ros.texts import listed, printable
 from rbd_ros.validation import check_model, shown
 from rbd_ros.whole_files import whole_files
-import yaml
+from rbd_ros.yaml_files import read_yaml
 
 _MEANINGS = {
     'damping': 'viscous friction, N m s/rad or N s/m',
@@ -110,16 +109,8 @@ def load_drives(model: Model, path: str | PathLike[str]) -> Model:
 
     """
     check_model(model)
-    try:
-        text = Path(path).read_bytes()
-    except (OSError, TypeError, ValueError) as error:
-        why = getattr(error, 'strerror', None) or error
-        raise ModelError(f'{printable(str(path), 300)} cannot be read: {why}') from None
-    try:
-        found = {node: drives for node, parameters in _nodes(yaml.safe_load(text))
-                 if (drives := _drives(parameters))}
-    except (yaml.YAMLError, UnicodeError, RecursionError) as error:
-        raise ModelError(f'{path}: this is not YAML: {printable(str(error), 300)}') from None
+    found = {node: drives for node, parameters in _nodes(read_yaml(path, ModelError))
+             if (drives := _drives(parameters))}
     if len(found) != 1:
         what = f'drives for {listed(found)}: keep those of one' if found else (
             'no drives: ros__parameters of a node with drives: {joints: [...]} are expected')

@@ -24,6 +24,7 @@ from rbd_ros.ros.launch_plan import (
 from rbd_ros.ros.share_directory import share
 from rbd_ros.ros.simulated_robot import rest_position
 from rbd_ros.texts import listed
+from rbd_ros.yaml_files import read_yaml
 import yaml
 
 ARGUMENTS = {name: launch_plan.ARGUMENTS[name]
@@ -135,10 +136,7 @@ def _spawner(controller: str, path: Path, *options: str) -> Process:
 
 def _read(path: Path) -> dict[str, Any]:
     """Return the content of a file of controllers."""
-    try:
-        content = yaml.safe_load(path.read_text(encoding='utf-8'))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise LaunchError(f'{path}: {error}') from None
+    content = read_yaml(path, LaunchError)
     if not isinstance(content, dict):
         raise LaunchError(f'{path} has no parameters')
     return content
@@ -183,7 +181,8 @@ def commanded_joints(controllers: Mapping[str, Any], robot: Model, path: Path) -
 
     """
     given = _parameters(controllers, EFFORTS)
-    kind = _parameters(controllers, MANAGER).get(EFFORTS, {}).get('type', given.get('type'))
+    listed_there = _parameters(controllers, MANAGER).get(EFFORTS)
+    kind = ({**given, **listed_there} if isinstance(listed_there, dict) else given).get('type')
     if kind != TYPE:
         raise LaunchError(f'{path}: {EFFORTS} must have the type {TYPE}, got {kind}')
     if given.get('interface_name') != 'effort':

@@ -237,7 +237,7 @@ def test_goals_and_what_echo_prints_are_read_too(tmp_path, capsys):
     ('- 1', 'is no trajectory_msgs/JointTrajectory'),
     ('joint_names: [elbow]\npoints: [{positions: [1], time_from_start: 0.5}]',
      'time_from_start: {sec: 0, nanosec: 0}'),
-    ('{', 'cannot be read'),
+    ('{', 'this is not YAML'),
     ('joint_names: [elbow]\npoints: [{time_from_start: {sec: 0, nanosec: 0}}]', 'no positions'),
     ('joint_names: [elbow]\npoints: [{positions: [1, 2], time_from_start: {sec: 0, nanosec: 0}}]',
      'positions of point 0 must be 1 numbers'),
