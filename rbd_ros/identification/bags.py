@@ -17,7 +17,7 @@ import numpy as np
 from rbd_ros.errors import RecordingError
 from rbd_ros.identification.series import JointSeries
 from rbd_ros.joint_state_layout import Layout
-from rbd_ros.texts import listed, printable
+from rbd_ros.texts import first_twice, listed, printable
 from rbd_ros.yaml_files import read_yaml
 
 STORAGES = ('.mcap', '.db3')
@@ -203,8 +203,7 @@ class _Collector:
             self._refused[f'with {count} names, {lengths[0]} positions and {lengths[1]} '
                           'velocities'] += len(place)
             return
-        if len(set(names)) < count:
-            twice = next(name for k, name in enumerate(names) if name in names[:k])
+        if (twice := first_twice(names)) is not None:
             self._refused[f"with the joint '{printable(twice)}' twice"] += len(place)
             return
         nothing = np.full((len(place), count), np.nan)

@@ -25,7 +25,7 @@ from rbd_ros.errors import ModelError
 from rbd_ros.model.drives import with_drives
 from rbd_ros.model.joints import DRIVE, KINDS
 from rbd_ros.model.model import Model
-from rbd_ros.texts import listed, printable
+from rbd_ros.texts import first_twice, listed, printable
 from rbd_ros.validation import check_model, shown
 from rbd_ros.whole_files import whole_files
 from rbd_ros.yaml_files import read_yaml
@@ -170,14 +170,14 @@ def with_named_drives(model: Model, joints: Sequence[str],
     known = _coordinates(model)
     if not isinstance(joints, (list, tuple)) or not all(isinstance(one, str) for one in joints):
         raise ModelError('drives.joints must be a list of names, got ' + shown(joints))
-    for k, name in enumerate(joints):
+    for name in joints:
         if name not in known:
             near = get_close_matches(name, known, 1)
             hint = f", did you mean '{near[0]}'?" if near else '; its joints are ' + listed(known)
             raise ModelError(f"drives.joints names '{name}', which robot '{model.name}' does not "
                              f'have{hint}')
-        if name in joints[:k]:
-            raise ModelError(f"drives.joints has '{name}' twice")
+    if twice := first_twice(joints):
+        raise ModelError(f"drives.joints has '{twice}' twice")
     changes: dict[str, dict[str, np.ndarray]] = {}
     for label, values in coefficients.items():
         if label not in DRIVE:

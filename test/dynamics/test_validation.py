@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import analysis, batch, control, identification, textbook
-from rbd_ros.texts import arrows, listed, printable
+from rbd_ros.texts import arrows, first_twice, listed, printable
 from rbd_ros.validation import real_array
 from robots import random_tree
 
@@ -357,3 +357,21 @@ def test_results_belong_to_the_caller(function, arguments):
     except rbd_ros.StateError:
         pass
     assert all(np.array_equal(x, y) for x, y in zip(found, kept))
+
+
+class Counted(str):
+    """A name that counts how often it is compared."""
+
+    compared = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        Counted.compared += 1
+        return str.__eq__(self, other)
+
+
+def test_the_first_name_that_is_there_twice_is_found_in_linear_time():
+    assert first_twice([]) is None and first_twice(['a', 'b']) is None
+    assert first_twice(['a', 'b', 'c', 'b', 'a']) == 'b' and first_twice(['', '']) == ''
+    assert first_twice(Counted(f'j{k}') for k in range(10_000)) is None
+    assert Counted.compared < 100
