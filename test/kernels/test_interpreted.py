@@ -38,6 +38,8 @@ def test_an_interpreted_kernel_takes_only_what_it_was_prepared_for(monkeypatch):
     assert compiled.prepare(total, x, 3)
     assert not compiled.prepare(total, x, 3)
     assert total(x, 3) == total(x[::-1], 3) == 6.0
+    with pytest.raises(TypeError, match='prepared'):
+        compiled.kernel(lambda x, n: n)(x, 3)
     for given in ((1.0, 2.0), [1.0, 2.0], range(2), 1.0, None, x.astype(np.float32), x[None],
                   x.astype(bool)):
         with pytest.raises(TypeError, match='prepared'):

@@ -136,7 +136,8 @@ def test_fault_58_a_directory_that_cannot_be_made_is_said_once(process, tmp_path
 
 def test_fault_58_what_others_can_write_is_not_read(process, tmp_path, caplog):
     process()
-    for path, mode in ((tmp_path / 'cache', 0o777), (tmp_path / 'cache', 0o770)):
+    for path, mode in ((tmp_path / 'cache', 0o777), (tmp_path / 'cache', 0o770),
+                       (tmp_path / 'cache', 0o1777)):
         path.chmod(mode)
         assert process() == (3.0, True)
         assert f'others own {tmp_path / "cache"} or can write to it' in caplog.text
