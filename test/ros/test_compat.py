@@ -15,6 +15,7 @@ from rbd_ros.ros.mujoco_robot import RobotInMujoco
 from rbd_ros.ros.simulated_robot import SimulatedRobot
 from rbd_ros.ros.torque_controller import TorqueController
 from rbd_ros.ros.viewer import ViewerNode
+from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -127,6 +128,13 @@ def test_a_mode_with_control_characters_is_refused_in_printable_text(mode):
         got = both.call('/torque_controller/set_mode', SetMode, SetMode.Request(mode=mode))
         assert not got.success and got.message.startswith('mode must be one of gravity, ')
         assert got.message.isprintable() and len(got.message) < 2100
+        one = Parameter('mode', value=mode).to_parameter_msg()
+        result, = both.call('/torque_controller/set_parameters', SetParameters,
+                            SetParameters.Request(parameters=[one])).results
+        assert result.reason == got.message
+        result = both.call('/torque_controller/set_parameters_atomically', SetParametersAtomically,
+                           SetParametersAtomically.Request(parameters=[one])).result
+        assert result.reason == got.message
         assert both.call('/torque_controller/set_mode', SetMode,
                          SetMode.Request(mode='hybrid')).success
     finally:
