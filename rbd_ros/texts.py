@@ -34,6 +34,16 @@ def printable(text: str, most: int = MOST_CHARACTERS) -> str:
     return ''.join(c if c.isprintable() else c.encode('unicode_escape').decode() for c in text)
 
 
+def first_twice(names: Iterable[str]) -> str | None:
+    """Return the first name that was there before, or None."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
+
+
 def listed(names: Iterable[str], most: int = MOST_NAMES) -> str:
     """
     Return names, separated by commas, with a count in place of those that are too many.

@@ -35,7 +35,6 @@ if COMPILES:
 # 'contract' lets a*b + c become one instruction, 'nsz' lets x + 0 become x whatever the sign of a
 # zero; sums are never reordered.
 _OPTIONS = {'fastmath': {'contract', 'nsz'}, 'error_model': 'numpy'}
-_TYPES = np.dtype(float), np.dtype(np.int64), np.dtype(bool)
 _preparing = RLock()
 _directory = Directory(cache_directory()) if COMPILES else None
 _NumbaError: type[Exception] = numba.core.errors.NumbaError if COMPILES else TypeError
@@ -84,16 +83,23 @@ def kernel(function: Callable[..., Any], **options: bool) -> Any:
 
 
 def interpreted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a kernel that is not compiled, and raises TypeError where a compiled one does."""
+    """Return a kernel that is not compiled, and takes what it was prepared for, as if it were."""
+    prepared: set[tuple[Any, ...]] = set()
+
     @wraps(function)
     def checked(*arguments: Any) -> Any:
-        for x in arguments:
-            if isinstance(x, list) or (isinstance(x, np.ndarray) and x.dtype not in _TYPES):
-                raise TypeError('kernels take arrays of float64, int64 or bool')
+        if _types(arguments) not in prepared:
+            raise TypeError('the kernel was not prepared for arguments of these types')
         # What is not finite is seen in the end, as in compiled kernels.
         with np.errstate(all='ignore'):
             return function(*arguments)
+    checked.overloads = prepared        # type: ignore[attr-defined]
     return checked
+
+
+def _types(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return what an interpreted kernel distinguishes arguments by."""
+    return tuple((x.dtype, x.ndim) if isinstance(x, np.ndarray) else type(x) for x in arguments)
 
 
 def long_kernel(function: Callable[..., Any]) -> Any:
@@ -112,7 +118,9 @@ def prepare(kernel: Any, *arguments: Any) -> bool:
 
     """
     if not COMPILES:
-        return False
+        types, known = _types(arguments), len(kernel.overloads)
+        kernel.overloads.add(types)
+        return len(kernel.overloads) > known
     types = tuple(numba.typeof(argument) for argument in arguments)
     # One at a time: another thread would end the permission to compile.
     with _preparing:

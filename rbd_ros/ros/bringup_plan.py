@@ -172,7 +172,8 @@ def commanded_joints(controllers: Mapping[str, Any], robot: Model, path: Path) -
 
     """
     given = _parameters(controllers, EFFORTS)
-    kind = _parameters(controllers, MANAGER).get(EFFORTS, {}).get('type', given.get('type'))
+    listed_there = _parameters(controllers, MANAGER).get(EFFORTS)
+    kind = ({**given, **listed_there} if isinstance(listed_there, dict) else given).get('type')
     if kind != TYPE:
         raise LaunchError(f'{path}: {EFFORTS} must have the type {TYPE}, got {kind}')
     if given.get('interface_name') != 'effort':

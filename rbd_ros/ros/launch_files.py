@@ -15,7 +15,7 @@ from rbd_ros.model.urdf import decode, load_urdf_string
 from rbd_ros.model.xacro_files import expand_xacro, SUFFIX
 from rbd_ros.ros.share_directory import share
 from rbd_ros.texts import listed
-import yaml
+from rbd_ros.yaml_files import read_yaml
 
 
 class LaunchError(Exception):
@@ -87,10 +87,7 @@ def nodes_with_parameters(content: Mapping[str, Any], namespace: str = '') -> It
 
 def read_parameters(path: Path) -> dict[str, Any]:
     """Return the content of a parameter file."""
-    try:
-        content = yaml.safe_load(path.read_text(encoding='utf-8'))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise LaunchError(f"{path}: {' '.join(str(error).split())}") from None
+    content = read_yaml(path, LaunchError)
     if not isinstance(content, dict):
         raise LaunchError(f'{path} has no parameters')
     return content

@@ -220,6 +220,19 @@ def test_controllers_that_do_not_fit_start_nothing(start, tmp_path, changes, mes
         start(controllers=str(file_of_controllers(tmp_path, **changes)))
 
 
+@pytest.mark.parametrize('listed, own, message', [
+    ('effort_controller: 5', 'type: mine', 'must have the type .*, got mine'),
+    ('effort_controller: {type: theirs}', 'type: mine', 'got theirs'),
+    ('other: 5', 'joints: []', 'got None'), ('[', '', 'this is not YAML')])
+def test_the_type_of_the_controller_is_that_which_the_manager_has(start, tmp_path, listed, own,
+                                                                  message):
+    path = tmp_path / 'controllers.yaml'
+    path.write_text(f'controller_manager:\n  ros__parameters:\n    {listed}\n'
+                    f'effort_controller:\n  ros__parameters:\n    {own}\n')
+    with pytest.raises(LaunchError, match=message):
+        start(controllers=str(path))
+
+
 @pytest.mark.parametrize('interfaces, message', [
     ([('zeta', 'effort', 'velocity')], "no command_interface 'effort' for the joint 'alpha'"),
     ([('zeta', 'effort', 'velocity'), ('alpha', 'position', 'velocity')],
