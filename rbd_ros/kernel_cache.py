@@ -16,12 +16,14 @@ memory.
 
 from collections.abc import Callable
 from contextlib import suppress
+import grp
 import hashlib
 import logging
 import os
 from pathlib import Path
 import pickle
 import platform
+import pwd
 import stat
 import tempfile
 from typing import Any
@@ -246,7 +248,8 @@ def not_ours(path: Path) -> Path | None:
     -------
     pathlib.Path or None
         This directory or one above it, if it belongs to somebody else, or others can write to it.
-        Above it, they may where nobody can rename what belongs to others, as in ``/tmp``.
+        Above it, they may where nobody can rename what belongs to others, as in ``/tmp``, and the
+        `private_group` may.
 
     Raises
     ------
@@ -259,10 +262,30 @@ def not_ours(path: Path) -> Path | None:
     for directory in dict.fromkeys((path, *path.parents, *leads_to.parents)):
         with suppress(FileNotFoundError):
             status = os.stat(directory)
-            safe = _OTHERS_WRITE if directory != path and status.st_mode & stat.S_ISVTX else 0
+            safe = 0
+            if directory != path:
+                safe = _OTHERS_WRITE if status.st_mode & stat.S_ISVTX else 0
+                safe |= stat.S_IWGRP if status.st_gid == private_group() else 0
             if not is_ours(status, safe):
                 return directory
     return None
+
+
+def private_group() -> int | None:
+    """
+    Return the group that has this user's name and no other member; None if there is none.
+
+    With a umask of 002, as it is common where every user has such a group, directories are
+    writable by the group.
+
+    """
+    try:
+        user = pwd.getpwuid(os.geteuid())
+        group = grp.getgrgid(user.pw_gid)
+    except KeyError:
+        return None
+    alone = group.gr_name == user.pw_name and set(group.gr_mem) <= {user.pw_name}
+    return user.pw_gid if alone and user.pw_uid else None
 
 
 def is_ours(status: os.stat_result, allowed: int = 0) -> bool:

@@ -3,9 +3,11 @@
 """Whatever state the files of compiled kernels are in, kernels work; rows 58 of doc/faults.md."""
 
 import errno
+import grp
 import hashlib
 import os
 from pathlib import Path
+import pwd
 import re
 import shutil
 import subprocess
@@ -176,6 +178,30 @@ def test_fault_58_below_a_directory_that_others_can_write_nothing_is_kept(
     os.chown(where, user or os.geteuid(), -1)
     assert process(path=path) == (3.0, not used)
     assert (f'others own {where} or can write to it' in caplog.text) is not used
+
+
+def test_fault_58_the_group_of_this_user_alone_may_write_above_the_cache(
+        process, open_folder, monkeypatch):
+    path = open_folder / 'above' / 'rbd_ros'
+    path.mkdir(parents=True)
+    process(path=path)
+    os.chmod(open_folder / 'above', 0o775)
+    assert process(path=path) == (3.0, True)
+    monkeypatch.setattr(kernel_cache, 'private_group',
+                        lambda: os.stat(open_folder / 'above').st_gid)
+    assert process(path=path) == (3.0, False)
+    os.chmod(path, 0o775)
+    assert process(path=path) == (3.0, True)
+
+
+@pytest.mark.parametrize('name, members, expected', [
+    ('me', [], 77), ('me', ['me'], 77), ('us', [], None), ('me', ['me', 'you'], None)])
+def test_a_group_is_private_if_it_has_one_member(monkeypatch, name, members, expected):
+    monkeypatch.setattr(kernel_cache.pwd, 'getpwuid', lambda _: pwd.struct_passwd(
+        ('me', 'x', 1234, 77, '', '/', '/bin/sh')))
+    monkeypatch.setattr(kernel_cache.grp, 'getgrgid', lambda gid: grp.struct_group(
+        (name, 'x', gid, members)))
+    assert kernel_cache.private_group() == expected
 
 
 def test_fault_58_the_cache_is_used_whatever_the_umask(process, tmp_path, caplog):
