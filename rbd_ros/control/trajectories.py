@@ -24,8 +24,8 @@ CARRIED = 0.5
 LIMIT_SLACK = 1e-6
 # States of each polynomial whose efforts are checked: at most, at least, and of all together where
 # that is not less; states of each interval in which a limit may be exceeded between two of them,
-# and how often such intervals are divided.
-STATES, LEAST_STATES, MOST_STATES, CLOSER, ROUNDS = 65, 4, 5000, 9, 4
+# how often such intervals are divided, and how many states are worth that.
+STATES, LEAST_STATES, MOST_STATES, CLOSER, ROUNDS, TOO_MANY = 65, 4, 5000, 5, 6, 50000
 
 
 class JointTrajectory:
@@ -132,7 +132,7 @@ class JointTrajectory:
         limit of its position must go no further. Efforts, of inverse dynamics with friction, are
         checked at states of every polynomial. Where their second differences leave it open
         whether a limit is exceeded in between, more states are checked there; what is still open
-        at last, less than 1e-5 of a limit below it, is refused.
+        at last, mostly less than 1e-5 of a limit below it, is refused.
 
         Parameters
         ----------
@@ -207,7 +207,7 @@ class JointTrajectory:
             tau, times = np.where(top > -bottom, top, bottom)[piece, step], shares[piece, step]
             pieces, first, last = pieces[piece], times, shares[piece, step + 1]
             count = CLOSER
-            if len(pieces) * count > MOST_STATES:
+            if len(pieces) * count > TOO_MANY:
                 break
         self._refuse(np.abs(tau) > most, tau, self.times[pieces] + first * spans[pieces])
 
