@@ -225,12 +225,13 @@ class JointTrajectory:
         """Raise if any effort is wrong; the last axis is that of the joints."""
         if not wrong.any():
             return
-        *place, joint = np.argwhere(wrong)[0].tolist()
-        model, unit = self._model, 'N m' if self._model.angular[joint] else 'N'
+        place = tuple(np.argwhere(wrong)[0].tolist())
+        model, joint = self._model, place[-1]
+        unit = 'N m' if model.angular[joint] else 'N'
         raise StateError(
-            f"'{model.velocity_names[joint]}' needs {tau[(*place, joint)]:.4g} {unit} at "
-            f'{times[tuple(place)]:.4g} s, its limit is {model.effort_limit[joint]:.4g} {unit}: move '
-            'more slowly')
+            f"'{model.velocity_names[joint]}' needs {tau[place]:.4g} {unit} at "
+            f'{times[place[:-1]]:.4g} s, its limit is {model.effort_limit[joint]:.4g} {unit}: '
+            'move more slowly')
 
 
 def larger(x: np.ndarray) -> np.ndarray:

@@ -182,11 +182,10 @@ def test_efforts_are_refused_exactly_where_they_exceed_a_limit_between_points(se
     motion = JointTrajectory(ARM, times, q, *given)
     # So many states miss an extremum by less than 1e-5 of it.
     tau = []
-    for begin, end in zip(times, times[1:]):
-        for t in np.linspace(begin, end - 1e-9, 2000):
-            one = motion.at(t)
-            tau.append(rbd_ros.inverse_dynamics(ARM, one.q, one.v, one.a)
-                       + ARM.damping * one.v)
+    for t in np.concatenate([np.linspace(times[k], times[k + 1] - 1e-9, 2000)
+                             for k in range(count - 1)]):
+        one = motion.at(t)
+        tau.append(rbd_ros.inverse_dynamics(ARM, one.q, one.v, one.a) + ARM.damping * one.v)
     joint, peak = seed % ARM.nv, np.max(np.abs(tau), axis=0)
     for share, refused in ((1.0003, False), (0.9997, True)):
         limit = np.full(ARM.nv, np.inf)
