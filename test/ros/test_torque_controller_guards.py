@@ -223,6 +223,24 @@ def test_fault_71_a_joint_that_is_dragged_faster_than_its_limit_is_named(start):
     assert loop.commands[-1][0] < -1.0
 
 
+@pytest.mark.parametrize('order, convention', [(1, 'full'), (-1, 'full'), (1, 'without_gravity')])
+def test_the_guard_acts_on_what_a_blend_makes_of_the_efforts(start, order, convention):
+    loop = start(mode='gravity', command_joints=list(NAMES[::order]),
+                 **{'effort_convention.commands': convention})
+    loop.answer(START, np.zeros(7))
+    loop.answer(START, np.eye(7)[0] * 1.2 * limits()[1][0])
+    modes, robot = loop.node.modes, loop.node.robot
+    efforts = robot.workspace.gravity_torques(robot.states.q) * (convention == 'full')
+    # The first joint is too fast: what slows it down is left to it, and the others are not meant.
+    change = np.array([-5.0, 3.0, -2.0, 1.0, 0.5, -0.25, 0.1])[::order]
+    one, other = (modes.limit(robot, efforts, efforts[::order] + x) for x in (0.0, change))
+    braked = (one - efforts[::order])[::order]
+    assert braked[0] < -1.0 and np.max(np.abs(braked[1:])) < ROUNDING
+    assert np.max(np.abs(other - one - change)) < ROUNDING
+    faster = modes.limit(robot, efforts, efforts[::order] - change)
+    assert -5.0 < (faster - other)[::order][0] < 10.0
+
+
 def test_commands_are_clamped_by_default_and_gains_have_bounds(start):
     effort, _ = limits()
     loop = start(mode='pd_gravity', path_tolerance=[0.0], soft_stop_zone=0.0, velocity_guard=0.0)
