@@ -130,12 +130,12 @@ def tolerances(gains: Gains, model: Model, task_link: str) -> Tolerances:
         path, goal = (for_each_velocity(gains, model, one)
                       for one in (gains.path_tolerance, gains.goal_tolerance))
         if gains.mode == 'hybrid':
-            path[[name in gains.hybrid_free_joints for name in model.velocity_names]] = 0.0
-            goal[path == 0.0] = 0.0
+            free = [name in gains.hybrid_free_joints for name in model.velocity_names]
+            path[free] = goal[free] = 0.0
         labels = [f"'{name}'" for name in model.velocity_names]
         units = ['rad' if angular else 'm' for angular in model.angular]
     return Tolerances(np.where(path > 0.0, path, np.inf), np.where(goal > 0.0, goal, np.inf),
-                      gains.goal_time, labels, units)
+                      gains.goal_time or np.inf, labels, units)
 
 
 def turning(model: Model) -> np.ndarray:
