@@ -87,10 +87,10 @@ def run(options: argparse.Namespace) -> int:
         model = load_drives(model, options.params)
     gain = joint_vector(model, '--gain', options.gain, np.full(model.nv, GAIN))
     samples = read_samples(model, options.recording, reading_of(options))
-    for note in samples.notes:
-        print(printable(f'note: {note}'), file=sys.stderr)
     with progress('replay') as update:
         replay = _replay(model, samples, gain, update)
+    for note in samples.notes:
+        print(printable(f'note: {note}'), file=sys.stderr)
     units = ['N m' if angular else 'N' for angular in model.angular]
     with whole_files(table) as (draft,):
         names, columns = _table(model, samples, replay, terms)
@@ -115,7 +115,7 @@ def _page(options: argparse.Namespace, model: Model, samples: Samples, replay: R
         return recording_page(
             f'{model.name}: {options.recording}', model, geometry, samples.time, samples.q,
             samples.v, {'measured': samples.tau, 'model': replay.model,
-                        'external': replay.external}, update)
+                        'external': replay.external}, samples.segment, update)
 
 
 def _terms(given: list[str]) -> list[str]:

@@ -50,7 +50,7 @@ class Reading(NamedTuple):
     topic : str or None
         Of bags.
     cutoff : float or None
-        Of the filter, Hz; None: found by `motion_cutoff`.
+        Of the filter, Hz; None: found by `prepare`.
     delay : float or 'estimate'
         Of the efforts, s, which is removed.
 
@@ -177,7 +177,7 @@ def compare_recording(path: str, *, urdf: Model, fit: Model, reading: Reading
                for x in (samples.tau, samples.tau - described, samples.tau - identified)]
     return (Errors(np.sum(samples.usable, axis=0), *squares),
             Comparison(path, samples.time, samples.v, samples.tau, described, identified,
-                       dry, samples.usable, samples.threshold))
+                       dry, samples.usable, samples.threshold, samples.segment))
 
 
 def map_recordings(function: Callable[[str], Result], paths: Sequence[str], *, workers: int = 1,

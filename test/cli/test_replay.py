@@ -200,7 +200,10 @@ def test_parquet_is_written_too(arm, folder):
 
 def test_errors_are_printed_by_joint(arm, folder, capsys):
     replay(folder, 'pushed.csv')
-    *joints, last = capsys.readouterr().out.splitlines()
+    said = capsys.readouterr()
+    assert re.search(r'^note: cut-off [\d.]+ Hz: the filter removes less than 0.01 % of the power '
+                     'of the efforts about their means$', said.err, re.MULTILINE)
+    *joints, last = said.out.splitlines()
     assert [line.split()[0] for line in joints] == list(arm.velocity_names)
     assert re.match(r'relative error while joints move: [\d.]+ %$', last)
 
