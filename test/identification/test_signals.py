@@ -339,6 +339,26 @@ def test_drives_at_their_limit_are_masked(arm):
     assert any('saturated: shoulder_pan_joint (' in note for note in samples.notes)
 
 
+@pytest.mark.parametrize('first', [True, False])
+def test_saturation_is_not_smeared_across_a_gap(arm, first):
+    follow, time = motion(), times(24.0)
+    kept = time[(time < 10.0) | (time > 12.0)]
+    one = recorded(arm, follow, kept)
+    effort = one.effort.copy()
+    # At the limit for 0.4 s on one side of the gap, up to its edge.
+    limit = ((kept > 9.6) & (kept < 10.0)) if first else ((kept > 12.0) & (kept < 12.4))
+    effort[limit, 0] = 1.5 * largest(one.effort[:, 0])
+    samples = prepare(arm, replace(one, effort=effort), cutoff=10.0, standstill=0.0)
+    assert list(np.unique(samples.segment)) == [0, 1]
+    touched, other = (samples.segment == k for k in ((0, 1) if first else (1, 0)))
+    assert np.all(samples.saturated[touched & (np.abs(samples.time - 11.0) < 1.35), 0])
+    assert not np.any(samples.saturated[other])
+    # Efforts of the other side are as if nothing had been at its limit.
+    away = other & (np.abs(samples.time - 11.0) > 1.0 + 1.6 / 10.0) & (samples.time > 0.2) & (
+        samples.time < 23.8)
+    assert np.all(samples.usable[away, 0])
+
+
 def test_noise_at_the_known_limit_is_saturation_too(wheel):
     rng = np.random.default_rng(7)
     time = times()
