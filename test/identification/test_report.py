@@ -199,6 +199,32 @@ def test_errors_are_those_of_the_robot_that_they_name_where_it_moves(swing):
     assert np.allclose(errors.rms(errors.fit), np.sqrt(errors.fit / errors.counts))
 
 
+def test_joints_at_rest_are_compared_without_dry_friction(swing, tmp_path):
+    from rbd_ros.identification import write_recording
+
+    model, true, _, _ = swing
+    t = np.arange(0.0, 12.0, 1.0 / RATE)
+    # From 0 to 1 and back in 2 s, with waits of 2 s.
+    u = np.clip(np.remainder(t, 4.0) / 2.0, 0.0, 1.0)
+    sign, first = np.where(t // 4 % 2, -1.0, 1.0), t // 4 % 2
+    way, speed, change = (
+        first + sign * u ** 3 * (10.0 - 15.0 * u + 6.0 * u ** 2),
+        sign * 15.0 * u ** 2 * (1.0 - u) ** 2, sign * 15.0 * u * (1.0 - u) * (1.0 - 2.0 * u))
+    q, v, a = (np.outer(x, [1.0, 0.7]) for x in (way, speed, change))
+    tau = batch.inverse_dynamics(true, q, v, a) + rbd_ros.friction_torques(true, v)
+    path = tmp_path / 'waits.csv'
+    write_recording(path, Recording('waits', model.velocity_names, t, q, v, tau))
+    _, compared = pipeline.compare_recording(str(path), urdf=model, fit=true,
+                                             reading=pipeline.Reading())
+    since = np.remainder(compared.time, 4.0)
+    waits = (since > 2.6) & (since < 3.4)
+    assert np.all(np.abs(compared.friction[waits]) < 0.01 * np.array([0.3, 0.2]))
+    # In motion it is that of the joint.
+    moves = np.all(compared.usable, axis=1) & (since > 0.6) & (since < 1.4)
+    assert np.allclose(compared.friction[moves], rbd_ros.friction_torques(
+        true, compared.velocity[moves]), atol=0.01)
+
+
 def test_an_excerpt_is_of_the_middle(swing, monkeypatch):
     model, _, _, path = swing
     monkeypatch.setattr(pipeline, 'EXCERPT', 100)
