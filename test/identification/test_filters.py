@@ -176,7 +176,7 @@ def test_accelerations_are_nearly_as_good_as_with_the_best_cutoff(rate, measured
 
 @pytest.mark.parametrize('rate', [125.0, 1000.0])
 @pytest.mark.parametrize('fast', [3.0, 8.0])
-@pytest.mark.parametrize('noise', [0.0, 0.2])
+@pytest.mark.parametrize('noise', [0.0, 0.7])
 def test_cutoff_keeps_the_power_of_the_efforts(rate, fast, noise):
     time = np.arange(0.0, 40.0, 1.0 / rate)
     rng = np.random.default_rng(1)
@@ -189,8 +189,8 @@ def test_cutoff_keeps_the_power_of_the_efforts(rate, fast, noise):
         wrong = (tau - low_pass(tau, rate, cutoff))[int(rate):-int(rate)]
         return np.sum(wrong ** 2) / np.sum(np.square(tau - np.mean(tau, axis=0)))
 
-    # Noise counts for the power: 0.4 % of it.
-    assert lost(found) < 0.0055
+    # Noise, a fourteenth of the power, does not raise the cut-off, but makes it less certain.
+    assert lost(found) < (0.006 if noise else 0.005)
     assert lost(0.9 * found) > 0.005
 
 
