@@ -28,8 +28,9 @@ UNEXPLAINED, SHRINKS, GAIN = 1e-3, 0.3, 0.01
 TURN = 2.0 * np.pi
 # Pairs of joints that are tried; of robots with more, neighbours.
 PAIRS = 60
-# How many orders of joints are followed up, if more than this share is unexplained; else one is.
-BEAM, MIXED = 12, 0.05
+# How many orders of joints are followed up, of robots with at most so many joints, if more than
+# this share is unexplained; otherwise only the best one is.
+BEAM, FEW, MIXED = 12, 8, 0.05
 # Share of a column by which it counts as independent of the others.
 RIDGE = 1e-10
 # How the names of friction's coefficients end.
@@ -185,7 +186,7 @@ def _best_order(count: int, pairs: Sequence[tuple[int, int]],
     first = tuple(range(count))
     lefts = {first: left_by(np.arange(count))}
     best, beam = first, [first]
-    width = BEAM if lefts[first] > MIXED else 1
+    width = BEAM if lefts[first] > MIXED and count <= FEW else 1
     for _ in range(count - 1):
         for order in beam:
             for i, j in pairs:
@@ -197,6 +198,8 @@ def _best_order(count: int, pairs: Sequence[tuple[int, int]],
         if lefts[beam[0]] <= max(lefts[best] - GAIN, SHRINKS * lefts[best]):
             best = beam[0]
         elif width == 1:
+            break
+        if lefts[best] <= UNEXPLAINED:
             break
     return lefts[best], np.array(best)
 
