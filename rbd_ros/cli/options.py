@@ -151,7 +151,7 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
                         help='s from the beginning of each recording; what is after is left out')
     parser.add_argument('--topic', help='of bags (default: the only one with joint states)')
     parser.add_argument('--cutoff', type=float, metavar='HZ',
-                        help='of the filter (default: found from the motion)')
+                        help='of the filter (default: found from the motion and the efforts)')
 
 
 def reading_of(options: argparse.Namespace) -> Reading:

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from rbd_ros.errors import RecordingError
 from rbd_ros.identification.bags import is_bag, read_bag
-from rbd_ros.identification.series import clean, JointSeries, merge
+from rbd_ros.identification.series import clean, incomplete, JointSeries, merge
 from rbd_ros.identification.tables import read_table, write_table
 from rbd_ros.model.model import Model
 from rbd_ros.texts import first_twice, listed
@@ -50,6 +50,8 @@ class Recording:
         N m or N. A column of NaN, or None: not measured.
     notes : tuple of str
         What was left out, and similar remarks.
+    left_out : float
+        Share of the states that were left out because a number was missing or not finite.
 
     Raises
     ------
@@ -65,6 +67,7 @@ class Recording:
     velocity: np.ndarray | None = None
     effort: np.ndarray | None = None
     notes: tuple[str, ...] = ()
+    left_out: float = 0.0
 
     def __post_init__(self) -> None:
         """Check that the arrays fit together."""
@@ -259,6 +262,8 @@ def read_recording(path: str | os.PathLike[str], *, topic: str | None = None,
         if not series:
             raise RecordingError(f'{path}: none of the joints {listed(sorted(wanted))} was '
                                  f'recorded, but {listed(dict.fromkeys(names))}; rename them')
+    left_out = max((float(np.mean(incomplete(one))) for one in series if len(one.time)),
+                   default=0.0)
     one, joined = merge(series)
     one, dropped = clean(one)
     notes = (*notes, *joined, *dropped)
@@ -269,7 +274,7 @@ def read_recording(path: str | os.PathLike[str], *, topic: str | None = None,
     recording = Recording(
         str(path), one.names, one.time - one.time[0] if is_bag(path) else one.time, one.position,
         None if np.all(np.isnan(one.velocity)) else one.velocity,
-        None if np.all(np.isnan(one.effort)) else factors * one.effort, notes)
+        None if np.all(np.isnan(one.effort)) else factors * one.effort, notes, left_out)
     return recording if start is None and stop is None else recording.part(start, stop)
 
 
