@@ -73,6 +73,8 @@ setup(
             'viser>=1.1',            # robots in a browser
             'trimesh',               # reads meshes ...
             'pycollada',             # ... and those of COLLADA
+            'websockets',            # what viser listens with: other sites are refused ...
+            'msgspec',               # ... and messages are checked
         ],
         'fleet': [
             'distributed',           # reduces recordings on a Dask cluster
@@ -118,6 +120,7 @@ setup(
             'trimesh',
             'pycollada',
             'selenium',              # ... and Chromium, which opens the pages
+            'websockets',            # pages without a browser, which are hostile
             'msgspec',               # what a page plays is packed by these ...
             'zstandard',
             'pillow',                # ... and its picture is read by this

@@ -33,8 +33,8 @@ UR10_URDF = URDFS / 'ur_description' / 'urdf' / 'ur10_robot.urdf'
 PANDA_URDF = URDFS / 'panda_description' / 'urdf' / 'panda.urdf'
 
 
-# Of the observer: 1/s, and rad/s, so that noise does not switch the friction of slow joints.
-GAIN, SMOOTH = 25.0, 0.02
+# Of the observer, 1/s
+GAIN = 25.0
 # Time constants that the observer needs to forget a time in which a joint stood.
 FORGOTTEN = 4.0
 # s; errors that are so far apart are taken to be independent
@@ -155,7 +155,7 @@ def residuals(model: rbd_ros.Model, recording: Recording,
 
 def observe(model: rbd_ros.Model, recording: Recording, threshold: np.ndarray) -> Residual:
     """Return the external torques of a recording, where each joint is faster than a threshold."""
-    observer = MomentumObserver(model, GAIN, smooth=SMOOTH)
+    observer = MomentumObserver(model, GAIN)
     time, effort = recording.time, recording.effort
     external = np.array([observer.update(*sample) for sample in zip(
         time, recording.position, recording.velocity, effort)])

@@ -43,7 +43,7 @@ def look(url, core, messages):
     import websockets
 
     async def read():
-        async with websockets.connect(url.replace('http', 'ws'), max_size=None,
+        async with websockets.connect(url.replace('http', 'ws'), origin=url, max_size=None,
                                       subprotocols=[f'viser-v{viser.__version__}']) as socket:
             await socket.send(msgspec.msgpack.encode(CAMERA))
             async for _ in socket:

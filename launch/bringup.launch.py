@@ -12,14 +12,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from launch import LaunchDescription
-from launch.actions import (
-    DeclareLaunchArgument, OpaqueFunction, RegisterEventHandler, Shutdown)
-from launch.event_handlers import OnProcessExit, OnProcessIO
-from launch.substitutions import LaunchConfiguration
+from launch.actions import OpaqueFunction, RegisterEventHandler
+from launch.event_handlers import OnProcessIO
 from rbd_ros.ros.bringup_plan import ARGUMENTS, plan
 from rbd_ros.ros.effort_commands import COMPLETE
-from rbd_ros.ros.launch_actions import make_node
-from rbd_ros.ros.launch_plan import LaunchError
+from rbd_ros.ros.launch_actions import (
+    declare, leave_interrupts_to_launch, make_node, read, watch)
+from rbd_ros.ros.launch_files import LaunchError
 
 # It is removed when launch ends.
 FOLDER = TemporaryDirectory(prefix='rbd_ros_')
@@ -27,31 +26,23 @@ FOLDER = TemporaryDirectory(prefix='rbd_ros_')
 
 def make_nodes(context):
     """Return the first nodes, and what starts the others."""
-    values = {name: LaunchConfiguration(name).perform(context) for name in ARGUMENTS}
+    was_interrupted = leave_interrupts_to_launch(context)
+    values = read(context, ARGUMENTS, __file__)
     try:
         bringup = plan(values, Path(FOLDER.name))
     except LaunchError as error:
         raise RuntimeError(str(error)) from None
 
-    def make(process):
-        # Actions of event handlers know of no group: each is told its namespace.
-        return make_node(process, namespace=values['namespace'])
-
-    loading, node = [make(process) for process in bringup.loading], make(bringup.node)
-    activating = make(bringup.activating)
-    handlers = [when_done(process, then)
-                for process, then in zip([*loading, activating], [*loading[1:], node, None])]
-    return [*map(make, bringup.robot), *map(RegisterEventHandler, [
-        *handlers, when_complete(node, activating)]), loading[0]]
-
-
-def when_done(process, then):
-    """Return the handler that starts what follows a process, or ends all if that has failed."""
-    def go_on(event, context):
-        if event.returncode != 0:
-            return Shutdown(reason=f'{event.process_name} has failed')
-        return then
-    return OnProcessExit(target_action=process, on_exit=go_on)
+    if was_interrupted():
+        return []
+    processes = [*bringup.robot, *bringup.loading, bringup.node, bringup.activating]
+    # Actions of event handlers know of no group: each is told its namespace.
+    nodes = [make_node(process, namespace=values['namespace']) for process in processes]
+    *robot, broadcaster, controller, node, activating = nodes
+    followers = {broadcaster: controller, controller: node}
+    handlers = [handler for one, process in zip(nodes, processes)
+                for handler in watch(one, process, followers.get(one))]
+    return [*handlers, RegisterEventHandler(when_complete(node, activating)), *robot, broadcaster]
 
 
 def when_complete(node, activating):
@@ -66,7 +57,4 @@ def when_complete(node, activating):
 
 def generate_launch_description():
     """Return what `ros2 launch rbd_ros bringup.launch.py` starts."""
-    return LaunchDescription([
-        *(DeclareLaunchArgument(name, default_value=default, description=description)
-          for name, (default, description) in ARGUMENTS.items()),
-        OpaqueFunction(function=make_nodes)])
+    return LaunchDescription([*declare(ARGUMENTS), OpaqueFunction(function=make_nodes)])

@@ -9,26 +9,34 @@ which arguments is decided in `rbd_ros.ros.launch_plan`.
 """
 
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, GroupAction, OpaqueFunction
-from launch.substitutions import LaunchConfiguration
+from launch.actions import GroupAction, OpaqueFunction
+from launch.logging import get_logger
 from launch_ros.actions import PushRosNamespace
-from rbd_ros.ros.launch_actions import make_node
-from rbd_ros.ros.launch_plan import ARGUMENTS, LaunchError, plan
+from rbd_ros.ros.launch_actions import (
+    declare, leave_interrupts_to_launch, make_node, read, watch)
+from rbd_ros.ros.launch_files import LaunchError
+from rbd_ros.ros.launch_plan import ARGUMENTS, plan
+from rbd_ros.ros.published_description import published_description
 
 
 def make_nodes(context):
     """Return the nodes, once the values of the arguments are known."""
-    values = {name: LaunchConfiguration(name).perform(context) for name in ARGUMENTS}
+    was_interrupted = leave_interrupts_to_launch(context)
+    values = read(context, ARGUMENTS, __file__)
     try:
-        processes = plan(values)
+        processes = plan(
+            values, hear=lambda topic: published_description(topic, was_interrupted),
+            log=get_logger('rbd_ros').warning)
     except LaunchError as error:
         raise RuntimeError(str(error)) from None
-    return [GroupAction([PushRosNamespace(values['namespace']), *map(make_node, processes)])]
+    if was_interrupted():
+        return []
+    nodes = [make_node(process) for process in processes]
+    handlers = [handler for node, process in zip(nodes, processes)
+                for handler in watch(node, process)]
+    return [*handlers, GroupAction([PushRosNamespace(values['namespace']), *nodes])]
 
 
 def generate_launch_description():
     """Return what `ros2 launch rbd_ros dynamics.launch.py` starts."""
-    return LaunchDescription([
-        *(DeclareLaunchArgument(name, default_value=default, description=description)
-          for name, (default, description) in ARGUMENTS.items()),
-        OpaqueFunction(function=make_nodes)])
+    return LaunchDescription([*declare(ARGUMENTS), OpaqueFunction(function=make_nodes)])

@@ -16,12 +16,15 @@ memory.
 
 from collections.abc import Callable
 from contextlib import suppress
+import grp
 import hashlib
 import logging
 import os
 from pathlib import Path
 import pickle
 import platform
+import pwd
+import stat
 import tempfile
 from typing import Any
 
@@ -156,16 +159,14 @@ class Directory:
         if self._checked or self.path is None or not self._readable:
             return
         try:
-            status = os.stat(self.path)
-        except FileNotFoundError:
-            return
+            theirs, self._checked = not_ours(self.path), self.path.exists()
         except OSError as error:
             self.give_up(error.strerror)
             return
-        self._checked = True
-        if not is_ours(status):
-            self.give_up('others own it or can write to it, and its files are code; remove it, or '
-                         'withdraw their permission to write')
+        if theirs is not None:
+            self.give_up(f'others own {theirs} or can write to it, and kernels are code; remove '
+                         'it, or withdraw their permission to write (chmod go-w), or set '
+                         'XDG_CACHE_HOME')
 
     def give_up(self, reason: str | None) -> None:
         """Log the reason, once, and stop using the directory."""
@@ -208,8 +209,11 @@ class Directory:
             return
         temporary = None
         try:
-            # Others may read it: one user builds a container image, another runs it.
-            os.makedirs(self.path, mode=0o755, exist_ok=True)
+            # Others may read it: one user builds a container image, another runs it. Whatever the
+            # umask, they cannot write to it.
+            for directory in (*reversed(self.path.parents), self.path):
+                with suppress(FileExistsError):
+                    os.mkdir(directory, 0o755)
             self._check()
             if not self._writable:
                 return
@@ -231,6 +235,59 @@ def _digest(name: str, data: bytes) -> bytes:
     return hashlib.sha256(name.encode() + b'\0' + data).digest()
 
 
-def is_ours(status: os.stat_result) -> bool:
-    """Return whether a file or directory belongs to this user or root, who alone can write it."""
-    return status.st_uid in (0, os.geteuid()) and not status.st_mode & _OTHERS_WRITE
+def not_ours(path: Path) -> Path | None:
+    """
+    Return the directory in which others could put files in place of ours, or None.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        The directory of the files, which need not exist.
+
+    Returns
+    -------
+    pathlib.Path or None
+        This directory or one above it, if it belongs to somebody else, or others can write to it.
+        Above it, they may where nobody can rename what belongs to others, as in ``/tmp``, and the
+        `private_group` may.
+
+    Raises
+    ------
+    OSError
+        If a directory cannot be looked at.
+
+    """
+    # Where a link leads, too.
+    leads_to = Path(os.path.realpath(path))
+    for directory in dict.fromkeys((path, *path.parents, *leads_to.parents)):
+        with suppress(FileNotFoundError):
+            status = os.stat(directory)
+            safe = 0
+            if directory != path:
+                safe = _OTHERS_WRITE if status.st_mode & stat.S_ISVTX else 0
+                safe |= stat.S_IWGRP if status.st_gid == private_group() else 0
+            if not is_ours(status, safe):
+                return directory
+    return None
+
+
+def private_group() -> int | None:
+    """
+    Return the group that has this user's name and no other member; None if there is none.
+
+    With a umask of 002, as it is common where every user has such a group, directories are
+    writable by the group.
+
+    """
+    try:
+        user = pwd.getpwuid(os.geteuid())
+        group = grp.getgrgid(user.pw_gid)
+    except KeyError:
+        return None
+    alone = group.gr_name == user.pw_name and set(group.gr_mem) <= {user.pw_name}
+    return user.pw_gid if alone and user.pw_uid else None
+
+
+def is_ours(status: os.stat_result, allowed: int = 0) -> bool:
+    """Return whether this user or root owns something and others cannot write to it."""
+    return status.st_uid in (0, os.geteuid()) and not status.st_mode & _OTHERS_WRITE & ~allowed

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names and other texts from outside, formatted for messages."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from difflib import get_close_matches
 
 # How many names a list spells out, and how many characters a text may have.
 MOST_NAMES, MOST_CHARACTERS = 40, 2000
@@ -33,6 +34,16 @@ def printable(text: str, most: int = MOST_CHARACTERS) -> str:
     return ''.join(c if c.isprintable() else c.encode('unicode_escape').decode() for c in text)
 
 
+def first_twice(names: Iterable[str]) -> str | None:
+    """Return the first name that was there before, or None."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
+
+
 def listed(names: Iterable[str], most: int = MOST_NAMES) -> str:
     """
     Return names, separated by commas, with a count in place of those that are too many.
@@ -53,6 +64,29 @@ def listed(names: Iterable[str], most: int = MOST_NAMES) -> str:
     names = list(names)
     more = f' and {len(names) - most} more' if len(names) > most else ''
     return ', '.join(names[:most]) + more
+
+
+def did_you_mean(name: str, known: Collection[str], otherwise: str) -> str:
+    """
+    Return the end of a sentence about a name that does not exist.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+    known : collection of str
+        The names that exist.
+    otherwise : str
+        The end of the sentence if none of these is similar.
+
+    Returns
+    -------
+    str
+        ``", did you mean 'gravity'?"``, or the other end.
+
+    """
+    near = get_close_matches(name, known, 1)
+    return f", did you mean '{near[0]}'?" if near else otherwise
 
 
 def arrows(names: Sequence[str], most: int = MOST_NAMES) -> str:

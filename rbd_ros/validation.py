@@ -90,10 +90,12 @@ def number(label: str, value: object, least: float = -np.inf, most: float = np.i
     return x
 
 
-def whole_number(label: str, value: object, least: int = 1) -> int:
-    """Return a whole number that is not too small; errors name it by its label."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise StateError(f'{label} must be a whole number, at least {least}, got {shown(value)}')
+def whole_number(label: str, value: object, least: int = 1, most: int | None = None) -> int:
+    """Return a whole number within limits; errors name it by its label."""
+    if (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least
+            or (most is not None and value > most)):
+        wanted = f'at least {least}' if most is None else f'from {least} to {most}'
+        raise StateError(f'{label} must be a whole number, {wanted}, got {shown(value)}')
     return int(value)
 
 

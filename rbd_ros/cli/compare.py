@@ -21,6 +21,8 @@ from rbd_ros.validation import number, whole_number
 # Numbers in SI units are compared as if they were at least this large, so that what rounding
 # leaves of a zero does not count as 100 %.
 LEAST = 1e-6
+# All are held in memory.
+MOST_CONFIGURATIONS = 100_000
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the differences; return 2 if there are any."""
     tolerance = number('--tolerance', options.tolerance, 0.0)
-    count = whole_number('--configurations', options.configurations)
+    count = whole_number('--configurations', options.configurations, most=MOST_CONFIGURATIONS)
     rng = np.random.default_rng(whole_number('--seed', options.seed, least=0))
     a, b = (load_urdf(path, xacro_arguments=options.xacro_args if path.endswith(SUFFIX) else ())
             for path in (options.first, options.second))

@@ -126,20 +126,20 @@ def _kernels() -> Finding:
     """Look at the directory of the compiled kernels."""
     if not COMPILES:
         return Finding('kernels', 'interpreted, not compiled', DOUBTFUL if OBSTACLE else FINE)
-    from rbd_ros.kernel_cache import cache_directory, is_ours
+    from rbd_ros.kernel_cache import cache_directory, not_ours
     path = cache_directory()
     if path is None:
         return Finding('kernels', 'compiled in every process anew: there is no home directory; '
                        'set XDG_CACHE_HOME', DOUBTFUL)
+    if theirs := not_ours(path):
+        return Finding('kernels', f'compiled in every process anew: others own {theirs} or can '
+                       'write it; remove it, or chmod go-w', DOUBTFUL)
     if not path.exists():
         above = next(parent for parent in path.parents if parent.exists())
         if not os.access(above, os.W_OK):
             return Finding('kernels', f'compiled in every process anew: {above} cannot be '
                            'written; set XDG_CACHE_HOME', DOUBTFUL)
         return Finding('kernels', f'not yet compiled, will be kept in {path}: rbd_ros warmup')
-    if not is_ours(path.stat()):
-        return Finding('kernels', f'compiled in every process anew: others own {path} or can '
-                       'write it; remove it', DOUBTFUL)
     sizes = [file.stat().st_size for file in path.glob('*.kernel')]
     kept = f'{len(sizes)} in {path}, {sum(sizes) / 2 ** 20:.1f} MiB'
     if not os.access(path, os.W_OK):

@@ -16,6 +16,7 @@ from rbd_ros.cli.progress import progress
 from rbd_ros.cli.trajectory_files import check_suffix, Trajectory, write_trajectory
 from rbd_ros.dynamics import friction_torques
 from rbd_ros.identification.excitation import Excitation, excitation_limits, excite, Limits
+from rbd_ros.identification.fourier_series import even_times
 from rbd_ros.model.model import Model
 from rbd_ros.whole_files import whole_files
 
@@ -55,11 +56,11 @@ def run(options: argparse.Namespace) -> int:
     limits = _limits(model, options)
     for assumed in limits.assumed:
         print(f'{assumed}; defaults are used, see --lower, --upper and --velocity')
+    times = even_times(options.duration, options.rate)
     with whole_files(*paths) as drafts:
         with progress('excite') as update:
             found = excite(model, limits, duration=options.duration, harmonics=options.harmonics,
                            seed=options.seed, steps=options.steps, progress=update)
-        times = found.motion.times(options.rate)
         for draft in drafts:
             write_trajectory(draft, Trajectory(tuple(found.joint_names), times,
                                                *found.motion.at(times)))

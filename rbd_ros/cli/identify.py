@@ -35,7 +35,7 @@ from rbd_ros.identification.pipeline import (check_workers, compare_recording, d
 from rbd_ros.identification.report import Comparison, identification_report, Row
 from rbd_ros.identification.residuals import write_residuals
 from rbd_ros.identification.signals import Samples
-from rbd_ros.identification.verdicts import BOUNDED, UNEXPLAINED, Verdict, verdict
+from rbd_ros.identification.verdicts import NOT, Verdict, verdict
 from rbd_ros.model.drive_files import load_drives, save_drives
 from rbd_ros.model.drives import COLUMNS
 from rbd_ros.model.inertial import body_names, parameters_of_inertia
@@ -129,8 +129,9 @@ def run(options: argparse.Namespace) -> int:
                 compared[len(paths) + k] = error, comparison._replace(
                     name=f'{comparison.name} (validation)')
     errors, comparisons = zip(*(one for _, one in sorted(compared.items(), key=itemgetter(0))))
-    answer = _judged(answer, kept, errors[len(paths):])
-    result = {**_result(model, answer, paths, kept, errors, comparisons), 'notes': notes}
+    judged = answer.judge(held_out={path: (one.relative(one.urdf), one.relative(one.fit))
+                                    for path, one in zip(kept, errors[len(paths):])})
+    result = {**_result(model, answer, judged, paths, kept, errors, comparisons), 'notes': notes}
     with whole_files(*(Path(options.output, name) for name in FILES)) as drafts:
         with warnings.catch_warnings():
             # What URDF cannot say is in the second file.
@@ -143,7 +144,7 @@ def run(options: argparse.Namespace) -> int:
             f'{model.name}: identified from '
             + (paths[0] if len(paths) == 1 else f'{len(paths)} recordings'), model.velocity_names,
             ['N m' if angular else 'N' for angular in model.angular], comparisons, answer.rows,
-            answer.verdict.believable, answer.verdict.reasons), encoding='utf-8')
+            judged.grade, judged.reasons), encoding='utf-8')
     if options.residuals is not None:
         with whole_files(options.residuals) as drafts:
             write_residuals(drafts[0], model.name, model.velocity_names, comparisons)
@@ -170,11 +171,11 @@ def _warn(text: str) -> None:
 
 
 class _Answer(NamedTuple):
-    """The robot that was found, the table of its parameters, and whether to believe it."""
+    """The robot that was found, the table of its parameters, and what judges them."""
 
     model: Model
     rows: list[Row]
-    verdict: Verdict
+    judge: Callable[..., Verdict]
     more: dict[str, Any]
 
 
@@ -207,7 +208,7 @@ def _answer(options: argparse.Namespace, model: Model, part: Partial, excerpts: 
         return _Answer(found.model, [
             Row(*row) for row in zip(found.names, _units(model, found), found.parameters.values,
                                      found.values, found.deviation)],
-            verdict(model, part, found, excerpts),
+            bound(verdict, model, part, found, excerpts),
             {'base_parameters': [
                 {'name': name, 'value': value, 'deviation': deviation} for name, value, deviation
                 in zip(found.base.names, found.base_values, found.base_deviation)]})
@@ -217,28 +218,15 @@ def _answer(options: argparse.Namespace, model: Model, part: Partial, excerpts: 
     return _Answer(
         with_payload(model, options.payload, load.mass, load.com, load.inertia),
         [Row(name, unit, 0.0, value, deviation) for name, unit, value, deviation in
-         zip(names, BODY_UNITS, pi, load.deviation)], verdict(model, part, load, excerpts),
+         zip(names, BODY_UNITS, pi, load.deviation)], bound(verdict, model, part, load, excerpts),
         {'payload': {'link': options.payload, 'mass': load.mass, 'com': load.com.tolist(),
                      'inertia': load.inertia.tolist(),
                      'mass_deviation': float(load.deviation[0])}})
 
 
-def _judged(answer: _Answer, kept: Sequence[str], errors: Sequence[Errors]) -> _Answer:
-    """Return the answer with what recordings that were kept back say against it."""
-    reasons = list(answer.verdict.reasons)
-    for path, one in zip(kept, errors):
-        before, after = one.relative(one.urdf), one.relative(one.fit)
-        if after > UNEXPLAINED or after ** 2 > before ** 2 + BOUNDED ** 2:
-            reasons.append(
-                f'{path} is not explained: {100.0 * after:.3g} % of its torques are left by the '
-                f'identified robot, {100.0 * before:.3g} % by the URDF; look at the sign and unit '
-                'of its efforts, and whether the robot and its load were the same')
-    return answer._replace(verdict=answer.verdict._replace(
-        believable=not reasons, reasons=tuple(reasons)))
-
-
-def _result(model: Model, answer: _Answer, paths: Sequence[str], kept: Sequence[str],
-            errors: Sequence[Errors], comparisons: Sequence[Comparison]) -> dict[str, Any]:
+def _result(model: Model, answer: _Answer, judged: Verdict, paths: Sequence[str],
+            kept: Sequence[str], errors: Sequence[Errors], comparisons: Sequence[Comparison]
+            ) -> dict[str, Any]:
     """Return what stands in ``identification.json``."""
     together = Errors(*(np.sum(column, axis=0) for column in zip(*errors[:len(paths)])))
     per_joint = {}
@@ -261,9 +249,9 @@ def _result(model: Model, answer: _Answer, paths: Sequence[str], kept: Sequence[
             'validation': {path: _plain(one.relative(one.fit))
                            for path, one in zip(kept, errors[len(paths):])}},
         'per_joint': per_joint,
-        'verdict': 'believable' if answer.verdict.believable else 'not believable',
-        'reasons': list(answer.verdict.reasons),
-        'figures': {name: _plain(x) for name, x in answer.verdict.figures.items()},
+        'verdict': judged.grade,
+        'reasons': list(judged.reasons),
+        'figures': {name: _plain(x) for name, x in judged.figures.items()},
         'parameters': [{'name': row.name, 'unit': row.unit, 'urdf': _plain(row.urdf),
                         'value': _plain(row.fit), 'deviation': _plain(row.deviation)}
                        for row in answer.rows],
@@ -300,8 +288,8 @@ def _tell(result: dict[str, Any], output: str) -> int:
               f'{2.0 * load["mass_deviation"]:.2g} kg (95 %), centre of mass at {com} m')
     print(f'{", ".join(FILES)} are in {output}')
     for reason in result['reasons']:
-        print(f'not believable: {reason}')
-    return NOT_BELIEVABLE if result['reasons'] else 0
+        print(f'{result["verdict"]}: {reason}')
+    return NOT_BELIEVABLE if result['verdict'] == NOT else 0
 
 
 def _percent(share: float | None) -> str:

@@ -3,14 +3,13 @@
 """
 The command ``rbd_ros``: look at robots, plan and replay recordings, and prepare the machine.
 
-Exit codes: 0 good; 1 refused, or used wrongly; 2 done, but the result says no; 130 interrupted.
 Every message is one line on standard error, and no file is left half written.
 
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib import import_module
 import os
 import sys
@@ -34,7 +33,30 @@ COMMANDS = {
     'warmup': 'compile the kernels, so that nodes and programs start at once',
     'doctor': 'print what is installed, and what is missing',
 }
-INTERRUPTED = 130
+# Shown by --help; tests run them.
+EXAMPLES = {
+    'check': ('robot.urdf', 'robot.urdf.xacro --xacro-args side:=left --json'),
+    'torques': ('robot.urdf', 'robot.urdf --q shoulder=0.6 elbow=1.2 --v elbow=-0.5',
+                'robot.urdf motion.csv -o efforts.csv'),
+    'compare': ('old.urdf new.urdf', 'old.urdf new.urdf --tolerance 1e-3'),
+    'excite': ('robot.urdf -o motion.yaml', 'robot.urdf --duration 30 --velocity 1 -o motion.csv'),
+    'identify': ('robot.urdf monday.mcap tuesday --validate wednesday.csv -o result',
+                 'robot.urdf run.csv --payload tool --params result/dynamics.param.yaml -o load'),
+    'replay': ('robot.urdf run.mcap -o efforts.csv --plot',
+               'robot.urdf run.csv -o efforts.csv --params result/dynamics.param.yaml'),
+    'view': ('robot.urdf', 'robot.urdf --package-path ~/ros2_ws/src --port 8081'),
+    'warmup': ('',),
+    'doctor': ('',),
+}
+EXIT_CODES = """exit codes:
+  0    success
+  1    the input was refused, or the command was used wrongly
+  2    the command ran, but with a negative result
+  70   the command failed because of a mistake in rbd_ros
+  130  interrupted by Ctrl-C"""
+FAILED, INTERRUPTED = 70, 130
+# If this variable is set, mistakes of the program are shown with their traceback.
+TRACEBACK = 'RBD_ROS_TRACEBACK'
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -71,25 +93,45 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         named = f'{error.filename}: ' if error.filename else ''
         return _say(f'refused: {named}{error.strerror or error}')
+    except MemoryError as error:
+        return _say(f'refused: there is not enough memory: {error}')
+    except Exception as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        return _say(f'failed: {printable(f"{type(error).__name__}: {error}", 500)}; this is a '
+                    f'mistake in rbd_ros: set {TRACEBACK}=1, run the command again, and report '
+                    'what it prints', FAILED)
 
 
 def _run(arguments: Sequence[str]) -> int:
     """Run the command that the arguments name; only its own file is imported."""
-    parser = Parser(prog='rbd_ros', description=__doc__.partition('\n\n')[0])
+    parser = Parser(prog='rbd_ros', description='Robot dynamics on the command line.',
+                    epilog=f'{_examples(COMMANDS)}\n\n{EXIT_CODES}')
     parser.add_argument('--version', action='version', version=rbd_ros.__version__)
     subparsers = parser.add_subparsers(required=True, metavar='command', dest='command')
     chosen = next((word for word in arguments if not word.startswith('-')), None)
     for name, text in COMMANDS.items():
-        subparser = subparsers.add_parser(name, help=text, description=text)
+        subparser = subparsers.add_parser(name, help=text, description=text,
+                                          epilog=_examples([name]))
         if name == chosen:
             import_module(f'rbd_ros.cli.{name}').add_options(subparser)
             subparser.set_defaults(parser=subparser)
+    if not arguments:
+        parser.print_help()
+        return 0
     options = parser.parse_args(arguments)
     try:
         code: int = import_module(f'rbd_ros.cli.{options.command}').run(options)
     except UsageError as error:
         options.parser.error(str(error))
     return code
+
+
+def _examples(names: Collection[str]) -> str:
+    """Return examples of commands, the first of each if there are several commands."""
+    lines = [f'  rbd_ros {name} {words}'.rstrip() for name in names for words in
+             EXAMPLES[name][:1 if len(names) > 1 else None]]
+    return '\n'.join(['examples:', *lines])
 
 
 def _say(text: str, code: int = 1) -> int:

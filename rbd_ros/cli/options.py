@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 import sys
 from typing import Any, TYPE_CHECKING
@@ -22,6 +22,9 @@ from rbd_ros.validation import finite_vector
 if TYPE_CHECKING:
     from rbd_ros.identification.pipeline import Reading
     from rbd_ros.view.geometry import Geometry
+
+# rad or m: positions in files are rounded.
+ROUNDING = 1e-6
 
 
 def add_list(parser: argparse.ArgumentParser, *names: str, **more: Any) -> None:
@@ -77,8 +80,41 @@ def load_robot(options: argparse.Namespace, **more: Any) -> Model:
         more['gravity'] = options.gravity
     model = load_urdf(options.urdf, xacro_arguments=options.xacro_args,
                       floating_base=getattr(options, 'floating_base', False), **more)
-    lock = getattr(options, 'lock', [])
-    return with_locked_joints(model, dict(lock)) if lock else model
+    lock = dict(getattr(options, 'lock', []))
+    if not lock:
+        return model
+    locked = with_locked_joints(model, lock)
+    q = neutral(model)
+    for joint, at, _ in model.moving_joints:
+        q[at] = lock.get(joint.name, q[at])
+    warn_of_range(model, q, lock)
+    return locked
+
+
+def warn_of_range(model: Model, q: np.ndarray, names: Collection[str] | None = None) -> None:
+    """
+    Print a warning for each joint that leaves its range of positions.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : ndarray, shape (nq,) or (points, nq)
+        Positions, rad or m.
+    names : collection of str, optional
+        Joints that are looked at; default: all.
+
+    """
+    for joint, at, where in model.moving_joints:
+        if joint.nq != joint.nv or (names is not None and joint.name not in names):
+            continue
+        for k, x in zip(range(where.start, where.stop), np.atleast_2d(q)[:, at].T):
+            low, high = model.lower[k], model.upper[k]
+            worst = x[np.argmax(np.maximum(low - x, x - high))]
+            if not low - ROUNDING <= worst <= high + ROUNDING:
+                print(printable(f"warning: '{model.velocity_names[k]}': the position is "
+                                f'{worst:.4g} {"rad" if model.angular[k] else "m"}, its limits '
+                                f'are {low:.4g} ... {high:.4g}'), file=sys.stderr)
 
 
 def add_package_path(parser: argparse.ArgumentParser) -> None:
@@ -115,7 +151,7 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
                         help='s from the beginning of each recording; what is after is left out')
     parser.add_argument('--topic', help='of bags (default: the only one with joint states)')
     parser.add_argument('--cutoff', type=float, metavar='HZ',
-                        help='of the filter (default: found from the motion)')
+                        help='of the filter (default: found from the motion and the efforts)')
 
 
 def reading_of(options: argparse.Namespace) -> Reading:

@@ -20,7 +20,8 @@ class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line and exit code 1, and that reads numbers like -1e-3."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(allow_abbrev=False, **options)
+        super().__init__(allow_abbrev=False, **options,
+                         formatter_class=argparse.RawDescriptionHelpFormatter)
         # argparse takes -1e-3 for an option, and has no public way to change that.
         self._negative_number_matcher = re.compile(r'^-(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$')
 

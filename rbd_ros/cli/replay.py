@@ -15,6 +15,7 @@ from rbd_ros.cli.options import (add_list, add_package_path, add_reading, add_ro
                                  load_robot, number_of_joint, reading_of, shapes_of)
 from rbd_ros.cli.parser import UsageError
 from rbd_ros.cli.progress import progress, Update
+from rbd_ros.control.friction import DEAD_BAND
 from rbd_ros.control.momentum_observer import MomentumObserver
 from rbd_ros.identification.pipeline import model_torques, read_samples
 from rbd_ros.identification.report import replay_report
@@ -86,10 +87,10 @@ def run(options: argparse.Namespace) -> int:
         model = load_drives(model, options.params)
     gain = joint_vector(model, '--gain', options.gain, np.full(model.nv, GAIN))
     samples = read_samples(model, options.recording, reading_of(options))
-    for note in samples.notes:
-        print(printable(f'note: {note}'), file=sys.stderr)
     with progress('replay') as update:
         replay = _replay(model, samples, gain, update)
+    for note in samples.notes:
+        print(printable(f'note: {note}'), file=sys.stderr)
     units = ['N m' if angular else 'N' for angular in model.angular]
     with whole_files(table) as (draft,):
         names, columns = _table(model, samples, replay, terms)
@@ -114,7 +115,7 @@ def _page(options: argparse.Namespace, model: Model, samples: Samples, replay: R
         return recording_page(
             f'{model.name}: {options.recording}', model, geometry, samples.time, samples.q,
             samples.v, {'measured': samples.tau, 'model': replay.model,
-                        'external': replay.external}, update)
+                        'external': replay.external}, samples.segment, update)
 
 
 def _terms(given: list[str]) -> list[str]:
@@ -129,7 +130,8 @@ def _terms(given: list[str]) -> list[str]:
 
 def _replay(model: Model, samples: Samples, gain: np.ndarray, update: Update) -> Replay:
     """Return the efforts of the model, and those that something outside exerts."""
-    efforts, friction = model_torques(model, samples)
+    # At standstill there is no dry friction, as in the observer of the node.
+    efforts, friction = model_torques(model, samples, DEAD_BAND)
     # Friction has passed the filter of the efforts; that of the observer's model has not.
     observer = MomentumObserver(model, gain, friction=False, longest_gap=1.5 / samples.rate)
     external = np.zeros_like(samples.tau)

@@ -11,7 +11,8 @@ import sys
 
 import numpy as np
 from rbd_ros.analysis.trajectories import beyond, trajectory_efforts, TrajectoryEfforts
-from rbd_ros.cli.options import add_list, add_robot, load_robot, number_of_joint, state_vector
+from rbd_ros.cli.options import (add_list, add_robot, load_robot, number_of_joint, state_vector,
+                                 warn_of_range)
 from rbd_ros.cli.parser import UsageError
 from rbd_ros.cli.trajectory_files import (
     check_suffix, read_trajectory, Trajectory, write_trajectory)
@@ -19,7 +20,7 @@ from rbd_ros.dynamics import friction_torques, inverse_dynamics
 from rbd_ros.errors import RecordingError
 from rbd_ros.model.drive_files import load_drives
 from rbd_ros.model.model import Model
-from rbd_ros.texts import listed
+from rbd_ros.texts import listed, printable
 from rbd_ros.whole_files import check_places, whole_files
 
 # Done, but the robot cannot follow.
@@ -38,8 +39,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     for name, what in (('--q', 'positions, rad or m'), ('--v', 'velocities, per s'),
                        ('--a', 'accelerations, per s^2')):
         add_list(parser, name, type=number_of_joint, metavar='[JOINT=]NUMBER',
-                 help=f'{what}: all, in the order of `rbd_ros check`, or some by name; the others '
-                      'are 0')
+                 help=f'{what}: all, in the order that rbd_ros check prints, or some by name; the '
+                      'others are 0')
     parser.add_argument('--friction', action='store_true',
                         help='add the torques of damping and friction')
     parser.add_argument('--params', metavar='FILE',
@@ -65,6 +66,14 @@ def run(options: argparse.Namespace) -> int:
         tau += friction_torques(model, v)
     for name, x, angular in zip(model.velocity_names, tau, model.angular):
         print(f'{name:32s} {x:16.9g} {"N m" if angular else "N"}')
+    warn_of_range(model, q)
+    for what, values, limits, units in (
+            ('velocity', v, model.velocity_limit, ('rad/s', 'm/s')),
+            ('effort', tau, model.effort_limit, ('N m', 'N'))):
+        for k in np.flatnonzero(beyond(values, limits)):
+            print(printable(f"warning: '{model.velocity_names[k]}': the {what} is "
+                            f'{values[k]:.4g} {units[0 if model.angular[k] else 1]}, its limit is '
+                            f'{limits[k]:.4g}'), file=sys.stderr)
     return 0
 
 
@@ -80,6 +89,7 @@ def _along(model: Model, options: argparse.Namespace) -> int:
             for x in (trajectory.velocities, trajectory.accelerations))
     found = trajectory_efforts(model, trajectory.time, q, v, a, friction=options.friction)
     print('\n'.join(_report(model, trajectory.time, found)))
+    warn_of_range(model, q)
     if options.output is not None:
         filled = Trajectory(model.velocity_names, trajectory.time, q, found.velocity,
                             found.acceleration, found.effort)
@@ -96,17 +106,18 @@ def _order(model: Model, path: str, trajectory: Trajectory) -> list[int]:
     if model.nq != model.nv:
         raise UsageError(f'{path}: trajectories have one position for each joint; load the robot '
                          'without --floating-base, or lock what has several')
-    names = trajectory.joint_names
-    missing = [name for name in model.velocity_names if name not in names]
+    place = {name: k for k, name in enumerate(trajectory.joint_names)}
+    missing = [name for name in model.velocity_names if name not in place]
     if missing:
         raise RecordingError(f'{path}: the trajectory lacks {listed(missing)}: give the position '
                              'with --lock JOINT=POSITION')
     # Joints that are locked, or mimic others, may be in it.
-    unknown = [name for name in names if name not in [joint.name for joint in model.joints]]
+    known = {joint.name for joint in model.joints}
+    unknown = [name for name in place if name not in known]
     if unknown:
         raise RecordingError(f"{path}: robot '{model.name}' has no joint {listed(unknown)}; take "
                              'it out of the trajectory')
-    return [names.index(name) for name in model.velocity_names]
+    return [place[name] for name in model.velocity_names]
 
 
 def _report(model: Model, time: np.ndarray, found: TrajectoryEfforts) -> Iterator[str]:

@@ -15,7 +15,7 @@ from rbd_ros.errors import RecordingError
 from rbd_ros.identification.tables import read_table, SUFFIXES, write_table
 from rbd_ros.texts import listed, printable
 from rbd_ros.validation import real_array
-import yaml
+from rbd_ros.yaml_files import read_yaml
 
 MESSAGES = ('.yaml', '.yml')
 # Fields of a point in messages, and columns of a joint in tables.
@@ -102,15 +102,8 @@ def _message(trajectory: Trajectory) -> Iterator[str]:
 
 
 def _of_message(path: Path) -> Trajectory:
-    message: Any
-    try:
-        with open(path, encoding='utf-8') as file:
-            # `ros2 topic echo` writes one document a message.
-            message = next(iter(yaml.load_all(file, getattr(yaml, 'CSafeLoader',
-                                                            yaml.SafeLoader))), None)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        reason = getattr(error, 'strerror', None) or error
-        raise RecordingError(f'{path}: the file cannot be read: {reason}') from error
+    # `ros2 topic echo` writes one document a message.
+    message = read_yaml(path, RecordingError, first=True)
     if isinstance(message, dict) and isinstance(message.get('trajectory'), dict):
         message = message['trajectory']
     try:

@@ -11,6 +11,7 @@ import numpy as np
 from rbd_ros.cli.options import add_package_path, add_robot, load_robot, shapes_of
 from rbd_ros.kinematics import forward_kinematics
 from rbd_ros.model.model import Model
+from rbd_ros.validation import whole_number
 from rbd_ros.view.sliders import Setting, Sliders
 from rbd_ros.view.state import computed_state, State
 from rbd_ros.view.viewer import HOST, PORT, Viewer
@@ -32,10 +33,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Show the robot until Ctrl-C."""
+    port = whole_number('--port', options.port, least=0, most=65535)
     model = load_robot(options)
     geometry = shapes_of(options, model)
     try:
-        with Viewer(model, geometry, host=options.host, port=options.port) as viewer:
+        with Viewer(model, geometry, host=options.host, port=port) as viewer:
             _show(model, viewer)
     except KeyboardInterrupt:
         pass

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
+from rbd_ros.control.friction import DEAD_BAND
 from rbd_ros.dynamics import friction_torques
 from rbd_ros.errors import StateError
 from rbd_ros.model.model import Model
@@ -46,7 +47,7 @@ class MomentumObserver:
         gains are faster, but pass on more noise of velocities and efforts.
     smooth : float
         As for `friction_torques`: the speed over which Coulomb friction changes its sign, rad/s or
-        m/s. Larger values tolerate more noise of velocities at standstill.
+        m/s. Noise of velocities well below it does not switch the friction of joints that stand.
     friction : bool
         Whether to take the friction of the model into account; if not, the torques that are given
         must be without it.
@@ -61,7 +62,7 @@ class MomentumObserver:
 
     """
 
-    def __init__(self, model: Model, gain: ArrayLike = 25.0, *, smooth: float = 0.0,
+    def __init__(self, model: Model, gain: ArrayLike = 25.0, *, smooth: float = DEAD_BAND,
                  friction: bool = True, longest_gap: float = 0.1) -> None:
         self._workspace = Workspace(model)
         self._model = model

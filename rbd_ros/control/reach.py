@@ -13,8 +13,8 @@ from rbd_ros.workspace import Workspace
 
 # m, from which on a position counts as reached.
 REACHED = 0.01
-# Where searches begin: shares of the present configuration, mixed with the one opposite to it.
-STARTS = (1.0, 0.5, 0.75, 0.25, 0.0)
+# Searches that begin elsewhere, each at its own configuration within the limits.
+STARTS = 6
 # Steps of one attempt, and its damping: at first, at least, and how it changes with each step.
 MOST_STEPS, DAMPING, LEAST_DAMPING, EASE, TIGHTEN = 60, 1e-2, 1e-8, 0.3, 5.0
 # Damping beyond which no step comes nearer.
@@ -25,8 +25,8 @@ def reach_error(model: Model, link: str, T: np.ndarray, q: np.ndarray) -> tuple[
     """
     Return how far a link stays from a pose, at best as far as a search finds.
 
-    Damped least squares, begun at q, in the middle of the limits and at some configurations in
-    between, first with the rotation; joints that reach a limit are held there.
+    Damped least squares, begun at q with the rotation, and then without it there and at `STARTS`
+    other configurations, always the same; joints that reach a limit are held there.
 
     Parameters
     ----------
@@ -54,9 +54,8 @@ def reach_error(model: Model, link: str, T: np.ndarray, q: np.ndarray) -> tuple[
     if distance <= REACHED:
         return angle, distance
     lower, upper = np.maximum(model.lower, -np.pi), np.minimum(model.upper, np.pi)
-    for share in STARTS:
-        # The same mixture of the present and of the opposite configuration for all joints.
-        start = share * q + (1.0 - share) * (lower + upper - q)
+    others = np.random.default_rng(0).uniform(lower, upper, (STARTS, model.nv))
+    for start in (q, 0.5 * (lower + upper), *others):
         distance = min(distance, _search(model, link, T, start, slice(3, 6))[1])
         if distance <= REACHED:
             break

@@ -22,9 +22,10 @@ from rbd_ros.workspace import Workspace
 CARRIED = 0.5
 # Share of a limit, or of 1 rad or m, by which rounding may exceed it.
 LIMIT_SLACK = 1e-6
-# s, between two states whose efforts are checked, the least number of them between two points,
-# and the largest of all
-EFFORT_STEP, LEAST_STATES, MOST_STATES = 0.01, 17, 5000
+# States of each polynomial whose efforts are checked: at most, at least, and of all together where
+# that is not less; states of each interval in which a limit may be exceeded between two of them,
+# how often such intervals are divided, and how many states are worth that.
+STATES, LEAST_STATES, MOST_STATES, CLOSER, ROUNDS, TOO_MANY = 65, 4, 5000, 5, 6, 50000
 
 
 class JointTrajectory:
@@ -127,9 +128,11 @@ class JointTrajectory:
         """
         Raise if the motion leaves the limits of the robot, between its points, too.
 
-        Positions and velocities are checked at all their extrema. Efforts, of inverse dynamics
-        with friction, are checked at both ends of every polynomial and at states in between, which
-        may miss an extremum by about 1 %.
+        Positions and velocities are checked at all their extrema; a joint that begins beyond a
+        limit of its position must go no further. Efforts, of inverse dynamics with friction, are
+        checked at states of every polynomial. Where their second differences leave it open
+        whether a limit is exceeded in between, more states are checked there; what is still open
+        at last, mostly less than 1e-5 of a limit below it, is refused.
 
         Parameters
         ----------
@@ -145,7 +148,9 @@ class JointTrajectory:
         if len(self.times) < 2:
             return
         model, (q, v, _) = self._model, self._curves
-        self._check_extrema(q, model.lower, model.upper, 'reaches', '')
+        first = self._ends[0]
+        self._check_extrema(q, np.minimum(model.lower, first), np.maximum(model.upper, first),
+                            'reaches', '')
         fastest = stated_speeds(model.velocity_limit)
         self._check_extrema(v, -fastest, fastest, 'moves at', '/s')
         if effort and np.any(np.isfinite(model.effort_limit)):
@@ -178,24 +183,60 @@ class JointTrajectory:
 
     def _check_efforts(self) -> None:
         """Raise if the motion needs more effort than a joint has."""
-        model, spans = self._model, np.diff(self.times)
-        count = max(int(min(max(spans.max() / EFFORT_STEP, LEAST_STATES),
-                            MOST_STATES / len(spans))), 2)
-        shares = np.linspace(0.0, 1.0, count)
+        spans, most = np.diff(self.times), self._model.effort_limit * (1.0 + LIMIT_SLACK)
+        pieces = np.arange(len(spans))
+        # Shares of the piece where each interval begins and ends.
+        first, last = np.zeros(len(spans)), np.ones(len(spans))
+        count = min(max(MOST_STATES // len(spans), LEAST_STATES), STATES)
+        for _ in range(ROUNDS):
+            shares = np.linspace(first, last, count, axis=1)
+            rigid, rubbing = self._efforts(pieces, shares)
+            tau = rigid + rubbing
+            self._refuse(np.abs(tau) > most, tau, self.times[pieces, None]
+                         + shares * spans[pieces, None])
+            # What a parabola through three states adds to the line through two of them.
+            bend = np.diff(rigid, n=2, axis=1)
+            bend = np.concatenate((2.0 * bend[:, :1] - bend[:, 1:2], bend,
+                                   2.0 * bend[:, -1:] - bend[:, -2:-1]), axis=1)
+            bend = 0.125 * larger(np.abs(bend))
+            top = larger(rigid) + bend + larger(rubbing)
+            bottom = -larger(-rigid) - bend - larger(-rubbing)
+            piece, step = np.nonzero(((top > most) | (bottom < -most)).any(axis=2))
+            if not len(piece):
+                return
+            tau, times = np.where(top > -bottom, top, bottom)[piece, step], shares[piece, step]
+            pieces, first, last = pieces[piece], times, shares[piece, step + 1]
+            count = CLOSER
+            if len(pieces) * count > TOO_MANY:
+                break
+        self._refuse(np.abs(tau) > most, tau, self.times[pieces] + first * spans[pieces])
+
+    def _efforts(self, pieces: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the efforts of inverse dynamics and of friction at shares of some pieces."""
+        model, size = self._model, (*shares.shape, self._model.nv)
         # Both ends of each piece: accelerations may jump where two of them meet.
-        q, v, a = (np.einsum('sk,kpj->psj', bernstein_basis(len(curve.c) - 1, shares), curve.c)
-                   .reshape(-1, model.nv) for curve in self._curves)
+        q, v, a = (np.einsum('psk,kpj->psj', bernstein_basis(len(curve.c) - 1, shares),
+                             curve.c[:, pieces]).reshape(-1, model.nv) for curve in self._curves)
         workspace = Workspace(model)
-        tau = np.array([workspace.inverse_dynamics(*state).copy() for state in zip(q, v, a)])
-        tau += friction(model, v, np.sign(v), v)
-        wrong = np.argwhere(np.abs(tau) > (1.0 + LIMIT_SLACK) * model.effort_limit)
-        if len(wrong):
-            state, joint = wrong[0]
-            piece, unit = state // count, 'N m' if model.angular[joint] else 'N'
-            raise StateError(
-                f"'{model.velocity_names[joint]}' needs {tau[state, joint]:.4g} {unit} at "
-                f'{self.times[piece] + shares[state % count] * spans[piece]:.4g} s, its limit is '
-                f'{model.effort_limit[joint]:.4g} {unit}: move more slowly')
+        rigid = np.array([workspace.inverse_dynamics(*state).copy() for state in zip(q, v, a)])
+        return rigid.reshape(size), friction(model, v, np.sign(v), v).reshape(size)
+
+    def _refuse(self, wrong: np.ndarray, tau: np.ndarray, times: np.ndarray) -> None:
+        """Raise if any effort is wrong; the last axis is that of the joints."""
+        if not wrong.any():
+            return
+        place = tuple(np.argwhere(wrong)[0].tolist())
+        model, joint = self._model, place[-1]
+        unit = 'N m' if model.angular[joint] else 'N'
+        raise StateError(
+            f"'{model.velocity_names[joint]}' needs {tau[place]:.4g} {unit} at "
+            f'{times[place[:-1]]:.4g} s, its limit is {model.effort_limit[joint]:.4g} {unit}: '
+            'move more slowly')
+
+
+def larger(x: np.ndarray) -> np.ndarray:
+    """Return the larger of each two neighbours along the second axis."""
+    return np.maximum(x[:, :-1], x[:, 1:])
 
 
 def on_lines(t: float, times: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -236,9 +277,9 @@ def bernstein(h: np.ndarray, q: np.ndarray, v: np.ndarray,
 
 
 def bernstein_basis(degree: int, x: np.ndarray) -> np.ndarray:
-    """Return the Bernstein polynomials of a degree, a row for each x between 0 and 1."""
+    """Return the Bernstein polynomials of a degree for each x between 0 and 1, on a new axis."""
     k = np.arange(degree + 1)
-    x = x[:, None]
+    x = x[..., None]
     return np.array([comb(degree, j) for j in k]) * x ** k * (1.0 - x) ** (degree - k)
 
 

@@ -17,7 +17,8 @@ import numpy as np
 from rbd_ros.errors import RecordingError
 from rbd_ros.identification.series import JointSeries
 from rbd_ros.joint_state_layout import Layout
-from rbd_ros.texts import listed, printable
+from rbd_ros.texts import first_twice, listed, printable
+from rbd_ros.yaml_files import read_yaml
 
 STORAGES = ('.mcap', '.db3')
 KIND = 'sensor_msgs/msg/JointState'
@@ -68,8 +69,12 @@ def read_bag(path: Path, topic: str | None) -> tuple[list[JointSeries], list[str
 
 def _storages(path: Path) -> list[Path]:
     """Return what rosbags can open: the path, or the files of a directory without metadata."""
-    if path.is_file() or (path / 'metadata.yaml').exists():
+    metadata = path / 'metadata.yaml'
+    if path.is_file() or metadata.exists():
         files = [path]
+        if path.is_dir():
+            # Before rosbags does, which sets no limits.
+            read_yaml(metadata, RecordingError)
     else:
         files = sorted(file for file in path.iterdir() if file.suffix in STORAGES)
         if not files:
@@ -198,8 +203,7 @@ class _Collector:
             self._refused[f'with {count} names, {lengths[0]} positions and {lengths[1]} '
                           'velocities'] += len(place)
             return
-        if len(set(names)) < count:
-            twice = next(name for k, name in enumerate(names) if name in names[:k])
+        if (twice := first_twice(names)) is not None:
             self._refused[f"with the joint '{printable(twice)}' twice"] += len(place)
             return
         nothing = np.full((len(place), count), np.nan)

@@ -41,6 +41,7 @@ BARRIERS = (0.3, 0.1, 0.03, 0.01)
 # Poses that are tried as the mean of the motion, and the least distance of efforts to their limits
 # there, as a share of the limits.
 POSES, ROOM = 200, 0.05
+MOST_STEPS = 100_000
 
 
 def excitation_limits(model: Model, *, lower: npt.ArrayLike | None = None,
@@ -159,11 +160,11 @@ def excite(model: Model, limits: Limits | None = None, *, duration: float = 20.0
     duration : float
         s.
     harmonics : int
-        At least 2; the fastest has the frequency harmonics / duration.
+        From 2 to 100; the fastest has the frequency harmonics / duration.
     seed : int
         Of the random initial motion; the same one gives the same result.
     steps : int
-        Of the search.
+        Of the search, at most 100,000.
     progress : callable, optional
         Called as ``progress(done, steps)``.
 
@@ -187,7 +188,7 @@ def excite(model: Model, limits: Limits | None = None, *, duration: float = 20.0
     """
     limits = excitation_limits(model) if limits is None else limits
     rng = np.random.default_rng(whole_number('seed', seed, least=0))
-    steps = whole_number('steps', steps)
+    steps = whole_number('steps', steps, most=MOST_STEPS)
     basis = RestBasis(duration, harmonics, SAMPLES * harmonics)
     criterion = Criterion(model, basis, limits.reduced(KEPT), rng)
     start = _start(model, criterion, basis, limits, rng)

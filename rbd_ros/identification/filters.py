@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The low-pass filter of recordings, and the choice of its cut-off."""
+"""The low-pass filter of recordings, and the choice of its cut-off, by motion and by efforts."""
 
 from typing import NamedTuple
 
@@ -21,6 +21,8 @@ BAND = 1e-4
 LEAST, MOST = 3.0, 10.0
 # The largest cut-off as a share of the sampling rate; one half is the Nyquist frequency.
 SHARE = 0.2
+# The share of the power of the efforts that a cut-off keeps, and how many are tried.
+KEPT, TRIED = 0.995, 200
 # s, the length of the segments of spectra, if the recording is long enough for several.
 WINDOW = 8.0
 
@@ -80,7 +82,7 @@ def low_pass(x: np.ndarray, rate: float, cutoff: float, *, derivative: int = 0,
     since = np.arange(len(x))[:, None] / rate
     spectrum = np.fft.rfft(x - (x[0] + slope * since), axis=0)
     f = np.fft.rfftfreq(len(x), 1.0 / rate)[:, None]
-    gain = (2j * np.pi * f) ** derivative / (1.0 + (f / cutoff) ** (2 * ORDER))
+    gain = (2j * np.pi * f) ** derivative * _gain(f, cutoff)
     y = np.fft.irfft(spectrum * gain * np.exp(2j * np.pi * f * lead), len(x), axis=0)
     if derivative == 0:
         y += x[0] + slope * (since + lead)
@@ -157,6 +159,42 @@ def motion_cutoff(position: np.ndarray, velocity: np.ndarray | None, rate: float
     if velocity is None:
         variance = floor * (2.0 * np.pi) ** 2 * cutoff ** 3 / 3.0
     return MotionCutoff(float(cutoff), float(band), np.sqrt(variance))
+
+
+def effort_cutoff(effort: np.ndarray, rate: float) -> float:
+    """
+    Return the lowest cut-off that keeps 99.5 % of the power of the efforts, all joints together.
+
+    A small fast motion is lost in the spectrum of the positions, but not in that of the efforts,
+    where it counts by its acceleration; so are pushes from outside. Power is that of deviations
+    from the mean, and what noise has is taken off: its level is that above the largest cut-off.
+
+    Parameters
+    ----------
+    effort : array_like, shape (samples, joints)
+        N m or N, uniformly sampled.
+    rate : float
+        Sampling rate, Hz.
+
+    Returns
+    -------
+    float
+        Hz, at most a fifth of the rate.
+
+    """
+    f, spectra = _spectra(effort, rate)
+    most = SHARE * rate
+    power = np.sum(spectra, axis=1)
+    noise = np.mean(power[f >= most])
+    tried = np.geomspace(f[1], most, TRIED)
+    lost = (1.0 - _gain(f, tried[:, None])) ** 2 @ np.where(f < most, power - noise, 0.0)
+    enough = np.flatnonzero(lost <= (1.0 - KEPT) * np.sum(power))
+    return float(tried[enough[0]] if len(enough) else most)
+
+
+def _gain(f: np.ndarray, cutoff: float | np.ndarray) -> np.ndarray:
+    """Return the gain of the filter, forward and backward."""
+    return 1.0 / (1.0 + (f / cutoff) ** (2 * ORDER))
 
 
 def _spectra(x: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:

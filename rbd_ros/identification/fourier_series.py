@@ -11,6 +11,10 @@ import numpy.typing as npt
 from rbd_ros.errors import StateError
 from rbd_ros.validation import finite_array, number, whole_number
 
+# Limits of the period of a motion, s, of its harmonics, whose samples and coefficients fill
+# matrices, and of its points.
+DURATION, MOST_HARMONICS, MOST_POINTS = (1e-3, 1e5), 100, 1_000_000
+
 
 @dataclass(frozen=True, eq=False)
 class FourierSeries:
@@ -65,9 +69,23 @@ class FourierSeries:
         rate : float
             About how many a second, Hz: the last one is the end.
 
+        Raises
+        ------
+        StateError
+            If there are more than a million.
+
         """
-        return np.linspace(0.0, self.period, 1 + max(1, round(self.period * number(
-            'rate', rate, 1e-3, 1e5))))
+        return even_times(self.period, rate)
+
+
+def even_times(period: float, rate: float) -> np.ndarray:
+    """Return `FourierSeries.times` of a motion, or refuse its period, s, or the rate, Hz."""
+    points = 1 + max(1, round(number('duration', period, *DURATION)
+                              * number('rate', rate, 1e-3, 1e5)))
+    if points > MOST_POINTS:
+        raise StateError(f'{period:g} s at {rate:g} Hz are {points} points, the most are '
+                         f'{MOST_POINTS}: take a lower rate, or a shorter duration')
+    return np.linspace(0.0, period, points)
 
 
 class RestBasis:
@@ -95,8 +113,8 @@ class RestBasis:
     """
 
     def __init__(self, period: float, harmonics: int, samples: int) -> None:
-        self.period = number('duration', period, 1e-3)
-        if whole_number('harmonics', harmonics) < 2:
+        self.period = number('duration', period, *DURATION)
+        if whole_number('harmonics', harmonics, most=MOST_HARMONICS) < 2:
             raise StateError('harmonics must be at least 2: a single sine is nowhere at rest')
         self._harmonics = harmonics
         omega = 2.0 * np.pi / period * np.arange(1, harmonics + 1)

@@ -236,4 +236,5 @@ def samples_of(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: Arra
     return Samples(
         time=time, q=q, v=v, a=a, tau=tau, usable=usable, moving=v != 0.0, saturated=none,
         threshold=np.zeros(model.nv), segment=np.zeros(len(q), int), rate=rate, cutoff=np.inf,
-        delay=0.0, delay_deviation=np.inf, delay_removed=0.0, notes=())
+        delay=0.0, delay_deviation=np.inf, delay_explains=0.0, delay_removed=0.0, left_out=0.0,
+        notes=())

@@ -19,17 +19,19 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 from rbd_ros import batch
-from rbd_ros.dynamics import friction_torques
 from rbd_ros.errors import RbdError, StateError
 from rbd_ros.identification.partials import Partial
 from rbd_ros.identification.recordings import read_recording
 from rbd_ros.identification.report import Comparison
 from rbd_ros.identification.signals import prepare, Samples
+from rbd_ros.model.friction import direction, friction
 from rbd_ros.model.model import Model
 
 Result = TypeVar('Result')
 # Samples of a recording in which mistakes are looked for.
 EXCERPT = 20_000
+# Speed over which dry friction changes its sign, as a share of that below which a joint stands.
+STANDING = 0.5
 Progress = Callable[[int, int], object]
 
 
@@ -48,7 +50,7 @@ class Reading(NamedTuple):
     topic : str or None
         Of bags.
     cutoff : float or None
-        Of the filter, Hz; None: found by `motion_cutoff`.
+        Of the filter, Hz; None: found by `prepare`.
     delay : float or 'estimate'
         Of the efforts, s, which is removed.
 
@@ -88,7 +90,8 @@ def read_samples(model: Model, path: str | os.PathLike[str], reading: Reading) -
     return prepare(model, recording, cutoff=reading.cutoff, delay=reading.delay)
 
 
-def model_torques(model: Model, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
+def model_torques(model: Model, samples: Samples, smooth: float | np.ndarray
+                  ) -> tuple[np.ndarray, np.ndarray]:
     """
     Return the torques that a robot needs for recorded motions, filtered as these are.
 
@@ -98,6 +101,9 @@ def model_torques(model: Model, samples: Samples) -> tuple[np.ndarray, np.ndarra
         The robot.
     samples : Samples
         Of a recording.
+    smooth : float or ndarray, shape (nv,)
+        Speed over which dry friction changes its sign, rad/s or m/s: well above what the filter
+        leaves of noise in joints that stand.
 
     Returns
     -------
@@ -105,8 +111,9 @@ def model_torques(model: Model, samples: Samples) -> tuple[np.ndarray, np.ndarra
         All of them, N m or N, and the part that is friction.
 
     """
-    friction = samples.low_pass(friction_torques(model, samples.v))
-    return batch.inverse_dynamics(model, samples.q, samples.v, samples.a) + friction, friction
+    v = samples.v
+    dry = samples.low_pass(friction(model, v, direction(v, smooth), v))
+    return batch.inverse_dynamics(model, samples.q, v, samples.a) + dry, dry
 
 
 class Errors(NamedTuple):
@@ -162,13 +169,15 @@ def compare_recording(path: str, *, urdf: Model, fit: Model, reading: Reading
 
     """
     samples = read_samples(urdf, path, reading)
-    described = model_torques(urdf, samples)[0]
-    identified, friction = model_torques(fit, samples)
+    # Joints faster than their threshold have their full friction, as in the fit.
+    smooth = STANDING * samples.threshold
+    described = model_torques(urdf, samples, smooth)[0]
+    identified, dry = model_torques(fit, samples, smooth)
     squares = [np.sum(np.square(x), axis=0, where=samples.usable)
                for x in (samples.tau, samples.tau - described, samples.tau - identified)]
     return (Errors(np.sum(samples.usable, axis=0), *squares),
             Comparison(path, samples.time, samples.v, samples.tau, described, identified,
-                       friction, samples.usable, samples.threshold))
+                       dry, samples.usable, samples.threshold, samples.segment))
 
 
 def map_recordings(function: Callable[[str], Result], paths: Sequence[str], *, workers: int = 1,

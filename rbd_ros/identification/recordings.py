@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 from rbd_ros.errors import RecordingError
 from rbd_ros.identification.bags import is_bag, read_bag
-from rbd_ros.identification.series import clean, JointSeries, merge
+from rbd_ros.identification.series import clean, incomplete, JointSeries, merge
 from rbd_ros.identification.tables import read_table, write_table
 from rbd_ros.model.model import Model
-from rbd_ros.texts import listed
+from rbd_ros.texts import first_twice, listed
 from rbd_ros.validation import check_model, number, real_array, shown
 
 # The columns of a table, behind the joint's name.
@@ -50,6 +50,8 @@ class Recording:
         N m or N. A column of NaN, or None: not measured.
     notes : tuple of str
         What was left out, and similar remarks.
+    left_out : float
+        Share of the states that were left out because a number was missing or not finite.
 
     Raises
     ------
@@ -65,15 +67,15 @@ class Recording:
     velocity: np.ndarray | None = None
     effort: np.ndarray | None = None
     notes: tuple[str, ...] = ()
+    left_out: float = 0.0
 
     def __post_init__(self) -> None:
         """Check that the arrays fit together."""
         names = tuple(self.joint_names)
-        twice = [name for k, name in enumerate(names) if name in names[:k]]
         if not all(isinstance(name, str) for name in names):
             raise RecordingError(f'{self.name}: joint_names must be texts, got {shown(names)}')
-        if twice:
-            raise RecordingError(f"{self.name}: the joint '{twice[0]}' is there twice")
+        if (twice := first_twice(names)) is not None:
+            raise RecordingError(f"{self.name}: the joint '{twice}' is there twice")
         object.__setattr__(self, 'joint_names', names)
         shape = (len(np.atleast_1d(self.time)), len(names))
         for label, wanted in (('time', shape[:1]), ('position', shape), ('velocity', shape),
@@ -260,6 +262,8 @@ def read_recording(path: str | os.PathLike[str], *, topic: str | None = None,
         if not series:
             raise RecordingError(f'{path}: none of the joints {listed(sorted(wanted))} was '
                                  f'recorded, but {listed(dict.fromkeys(names))}; rename them')
+    left_out = max((float(np.mean(incomplete(one))) for one in series if len(one.time)),
+                   default=0.0)
     one, joined = merge(series)
     one, dropped = clean(one)
     notes = (*notes, *joined, *dropped)
@@ -270,7 +274,7 @@ def read_recording(path: str | os.PathLike[str], *, topic: str | None = None,
     recording = Recording(
         str(path), one.names, one.time - one.time[0] if is_bag(path) else one.time, one.position,
         None if np.all(np.isnan(one.velocity)) else one.velocity,
-        None if np.all(np.isnan(one.effort)) else factors * one.effort, notes)
+        None if np.all(np.isnan(one.effort)) else factors * one.effort, notes, left_out)
     return recording if start is None and stop is None else recording.part(start, stop)
 
 
@@ -280,8 +284,7 @@ def _renamed(path: Path, series: list[JointSeries], rename: Mapping[str, str]
     names = list(dict.fromkeys(name for one in series for name in one.names))
     _require(path, 'rename', rename, names)
     new = [rename.get(name, name) for name in names]
-    if len(set(new)) < len(new):
-        twice = next(name for k, name in enumerate(new) if name in new[:k])
+    if (twice := first_twice(new)) is not None:
         raise RecordingError(f"{path}: two joints would be called '{twice}'; rename both")
     return [replace(one, names=tuple(rename.get(name, name) for name in one.names))
             for one in series]
@@ -310,7 +313,7 @@ def _series_of_table(path: Path) -> tuple[list[JointSeries], list[str]]:
     other = []
     for name in names:
         joint, slash, quantity = name.rpartition('/')
-        if slash + quantity in (VELOCITY, EFFORT) and joint not in joints:
+        if slash + quantity in (VELOCITY, EFFORT) and joint + POSITION not in index:
             raise RecordingError(f"{path}: there is a column '{name}', and no '{joint}{POSITION}'")
         if name != 'time' and slash + quantity not in (POSITION, VELOCITY, EFFORT):
             other.append(name)

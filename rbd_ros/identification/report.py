@@ -53,6 +53,8 @@ class Comparison(NamedTuple):
         Samples that count.
     standstill : ndarray, shape (nv,)
         Velocities below which a joint counts as standing, rad/s or m/s.
+    segment : ndarray of int, shape (samples,)
+        Number of the gaps before each sample.
 
     """
 
@@ -65,6 +67,7 @@ class Comparison(NamedTuple):
     friction: np.ndarray
     usable: np.ndarray
     standstill: np.ndarray
+    segment: np.ndarray
 
 
 class Row(NamedTuple):
@@ -89,7 +92,7 @@ class Row(NamedTuple):
 
 def identification_report(title: str, joint_names: Sequence[str], units: Sequence[str],
                           comparisons: Sequence[Comparison], parameters: Iterable[Row],
-                          believable: bool, reasons: Sequence[str]) -> str:
+                          grade: str, reasons: Sequence[str]) -> str:
     """
     Return a report on an identification as HTML.
 
@@ -103,10 +106,10 @@ def identification_report(title: str, joint_names: Sequence[str], units: Sequenc
         One for each recording; those kept for validation say so in their name.
     parameters : iterable of Row
         The table of parameters.
-    believable : bool
-        The verdict.
+    grade : str
+        Of the `Verdict`.
     reasons : sequence of str
-        Why not.
+        Why it is not a better one.
 
     Returns
     -------
@@ -120,7 +123,7 @@ def identification_report(title: str, joint_names: Sequence[str], units: Sequenc
 
     """
     figure = _matplotlib()
-    body = [f'<h1>{escape(title)}</h1>', _verdict(believable, reasons),
+    body = [f'<h1>{escape(title)}</h1>', _verdict(grade, reasons),
             '<h2>Error by joint</h2>', _errors(joint_names, units, comparisons)]
     for comparison in comparisons:
         body.append(f'<h2>{escape(comparison.name)}: measured and computed efforts</h2>')
@@ -170,11 +173,11 @@ def replay_report(title: str, joint_names: Sequence[str], units: Sequence[str], 
     figure = _matplotlib()
 
     def traces(axes: Any, k: int) -> None:
-        every = slice(None, None, max(1, len(samples) // POINTS))
-        for values, color, label in (
-                (samples.tau, '#888', 'measured'), (model, '#0055aa', 'model'),
-                (external, '#a51d1d', 'external')):
-            axes.plot(samples.time[every], values[every, k], color=color, lw=0.9, label=label)
+        time, *efforts = drawn(samples.segment, samples.time, samples.tau[:, k], model[:, k],
+                               external[:, k])
+        for values, color, label in zip(efforts, ('#888', '#0055aa', '#a51d1d'),
+                                        ('measured', 'model', 'external')):
+            axes.plot(time, values, color=color, lw=0.9, label=label)
         axes.set_xlabel('s', fontsize=8)
 
     rows = []
@@ -187,6 +190,27 @@ def replay_report(title: str, joint_names: Sequence[str], units: Sequence[str], 
         f'<h1>{escape(title)}</h1>', '<h2>While the joint moves, root mean square</h2>',
         _table(('joint', 'unit', 'measured', 'not explained', 'external'), rows),
         '<h2>Efforts</h2>', _picture(figure, joint_names, units, traces, columns=1)])
+
+
+def drawn(segment: np.ndarray, *signals: np.ndarray, points: int = POINTS) -> list[np.ndarray]:
+    """
+    Return signals with fewer points, and with NaN, which interrupts a line, in every gap.
+
+    Parameters
+    ----------
+    segment : ndarray of int, shape (samples,)
+        Number of the gaps before each sample.
+    *signals : ndarray, shape (samples, ...)
+        Times, or what is drawn over them.
+    points : int
+        How many of them are enough.
+
+    """
+    every = max(1, len(segment) // points)
+    stretches = np.split(np.arange(len(segment)), np.flatnonzero(np.diff(segment)) + 1)
+    rows = np.concatenate([np.append(one[::every], -1) for one in stretches])[:-1]
+    return [np.where((rows < 0).reshape(-1, *[1] * (x.ndim - 1)), np.nan, x[rows])
+            for x in signals]
 
 
 def _page(title: str, body: Sequence[str]) -> str:
@@ -204,10 +228,10 @@ def _matplotlib() -> Callable[..., Any]:
     return Figure
 
 
-def _verdict(believable: bool, reasons: Sequence[str]) -> str:
-    if believable:
-        return '<p class="good"><b>Believable.</b></p>'
-    return ('<p class="bad"><b>Not believable:</b></p><ul>'
+def _verdict(grade: str, reasons: Sequence[str]) -> str:
+    if not reasons:
+        return f'<p class="good"><b>{escape(grade.capitalize())}.</b></p>'
+    return (f'<p class="bad"><b>{escape(grade.capitalize())}:</b></p><ul>'
             + ''.join(f'<li>{escape(reason)}</li>' for reason in reasons) + '</ul>')
 
 
@@ -258,10 +282,11 @@ def _picture(figure: Callable[..., Any], names: Sequence[str], units: Sequence[s
 
 
 def _traces(c: Comparison, axes: Any, k: int) -> None:
-    every = slice(None, None, max(1, len(c.time) // POINTS))
-    axes.plot(c.time[every], c.measured[every, k], color='#bbb', lw=2.5, label='measured')
-    axes.plot(c.time[every], c.urdf[every, k], color='#d08a00', lw=0.8, label='URDF')
-    axes.plot(c.time[every], c.fit[every, k], color='#0055aa', lw=0.8, label='identified')
+    time, measured, urdf, fit = drawn(c.segment, c.time, c.measured[:, k], c.urdf[:, k],
+                                      c.fit[:, k])
+    axes.plot(time, measured, color='#bbb', lw=2.5, label='measured')
+    axes.plot(time, urdf, color='#d08a00', lw=0.8, label='URDF')
+    axes.plot(time, fit, color='#0055aa', lw=0.8, label='identified')
     axes.set_xlabel('s', fontsize=8)
 
 
@@ -273,6 +298,8 @@ def _residual(c: Comparison, units: Sequence[str], axes: Any, number: int) -> No
         axes.hist(left[c.usable[:, k]], bins=60, color='#0055aa')
         axes.set_xlabel(units[k], fontsize=8)
         return
+    # A gap would look like a step: the spectrum is that of the longest stretch without one.
+    left = left[c.segment == np.argmax(np.bincount(c.segment))]
     if len(left) < 8:
         return
     from scipy.signal import welch

@@ -47,6 +47,15 @@ class JointSeries:
         return self.taken(columns=[k for k, name in enumerate(self.names) if name in names])
 
 
+def incomplete(series: JointSeries) -> np.ndarray:
+    """Return for each state whether a number is missing, or is not finite."""
+    bad = ~np.all(np.isfinite(series.position), axis=1) | ~np.isfinite(series.time)
+    for array in (series.velocity, series.effort):
+        measured = np.any(np.isfinite(array), axis=0)
+        bad |= ~np.all(np.isfinite(array[:, measured]), axis=1)
+    return bad
+
+
 def clean(series: JointSeries) -> tuple[JointSeries, list[str]]:
     """
     Return the states that are complete and in the order of time.
@@ -61,11 +70,7 @@ def clean(series: JointSeries) -> tuple[JointSeries, list[str]]:
         What was left out, and how often.
 
     """
-    notes = []
-    bad = ~np.all(np.isfinite(series.position), axis=1) | ~np.isfinite(series.time)
-    for array in (series.velocity, series.effort):
-        measured = np.any(np.isfinite(array), axis=0)
-        bad |= ~np.all(np.isfinite(array[:, measured]), axis=1)
+    notes, bad = [], incomplete(series)
     if np.any(bad):
         notes.append(f'{np.sum(bad)} states left out that are incomplete or hold a number that is '
                      'not finite')

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from rbd_ros.errors import ModelError, RecordingError, StateError
 from rbd_ros.identification.delays import Delay, estimate_delay
-from rbd_ros.identification.filters import low_pass, motion_cutoff
+from rbd_ros.identification.filters import effort_cutoff, KEPT, low_pass, motion_cutoff
 from rbd_ros.identification.recordings import Recording
 from rbd_ros.identification.stretches import even_stretches, Stretch
 from rbd_ros.model.model import Model
@@ -28,6 +28,8 @@ STANDSTILL, STANDSTILL_NOISE, STANDSTILL_LEAST = 0.03, 4.0, (1e-3, 1e-4)
 # Measured velocities that differ from the rates of the positions by more of their size are wrong,
 # in joints that move by more than this share of the fastest.
 DISAGREE, HARDLY = 0.3, 0.05
+# Shares of power below this one are not spelt out.
+NAMED = 1e-4
 # Smallest number of states in a useful stretch.
 FEWEST = 10
 # A delay is removed if it is so many times its deviation, more than this share of the time between
@@ -67,8 +69,12 @@ class Samples:
         Cut-off of the filter, Hz.
     delay, delay_deviation : float
         Estimated time by which efforts come later than positions, and its standard deviation, s.
+    delay_explains : float
+        Share of what is unexplained without this delay that it explains.
     delay_removed : float
         The part of the delay that was removed, s.
+    left_out : float
+        Share of the recorded states that were left out because a number was missing or not finite.
     notes : tuple of str
         Notes of the recording, and what was done to it.
 
@@ -88,7 +94,9 @@ class Samples:
     cutoff: float
     delay: float
     delay_deviation: float
+    delay_explains: float
     delay_removed: float
+    left_out: float
     notes: tuple[str, ...]
 
     def __len__(self) -> int:
@@ -133,7 +141,8 @@ def prepare(model: Model, recording: Recording, *, cutoff: float | None = None,
     recording : Recording
         With efforts.
     cutoff : float, optional
-        Cut-off of the filter, Hz; default: that of `motion_cutoff`.
+        Cut-off of the filter, Hz; default: that of `motion_cutoff`, or that of `effort_cutoff` if
+        it is higher.
     delay : float or 'estimate'
         Delay of the efforts relative to the positions, s, which is removed. By default it is
         estimated (see `estimate_delay`), and removed if it is significant, explains a good part of
@@ -176,7 +185,8 @@ def prepare(model: Model, recording: Recording, *, cutoff: float | None = None,
         return signals.samples(lead, Delay(lead, 0.0, 0.0))
     samples = signals.samples(0.0, Delay(0.0, np.inf, 0.0))
     found = estimate_delay(model, samples)
-    samples = replace(samples, delay=found.seconds, delay_deviation=found.deviation)
+    samples = replace(samples, delay=found.seconds, delay_deviation=found.deviation,
+                      delay_explains=found.explains)
     if (abs(found.seconds) <= max(SIGNIFICANT * found.deviation, NOTICED / rate)
             or found.explains < EXPLAINS):
         return samples
@@ -194,24 +204,25 @@ class _Signals:
                  cutoff: float | None, standstill: float | np.ndarray | None, notes: list[str],
                  model: Model) -> None:
         self.notes = notes
-        self._rate, self._model, self._name = rate, model, recording.name
+        self._rate, self._model, self._left_out = rate, model, recording.left_out
         longest = max(stretches, key=lambda stretch: len(stretch.time))
         if len(longest.time) < FEWEST:
             raise RecordingError('; '.join([f'{recording.name}: no stretch without a gap has more '
                                             f'than {len(longest.time)} states', *notes]))
         measured = self._velocities_agree(longest, recording.joint_names)
         found = motion_cutoff(longest.position, longest.velocity if measured else None, rate)
-        self._cutoff = found.cutoff if cutoff is None else cutoff
+        self._cutoff = (max(found.cutoff, effort_cutoff(longest.effort, rate))
+                        if cutoff is None else cutoff)
         if not 0.0 < self._cutoff <= 0.5 * rate:
             raise StateError(f'cutoff must lie above 0 and not above {0.5 * rate:.6g} Hz, half '
                              f'the rate of {recording.name}, got {self._cutoff:g}')
         edge = int(np.ceil(EDGE / self._cutoff * rate))
         kept = [stretch for stretch in stretches if len(stretch.time) > 2 * edge + FEWEST]
         if not kept:
-            raise RecordingError(
+            raise RecordingError('; '.join([
                 f'{recording.name}: no stretch without a gap is longer than the edges of the '
-                f'filter, {2 * edge / rate:.3g} s at a cut-off of {self._cutoff:.3g} Hz; record '
-                'longer, or choose a higher cut-off')
+                f'filter, {2 * edge / rate:.3g} s at a cut-off of {self._cutoff:.3g} Hz: record '
+                'longer, or choose a higher cut-off', *notes]))
         if len(kept) < len(stretches):
             notes.append(f'{len(stretches) - len(kept)} stretches between gaps left out: shorter '
                          f'than the edges of the filter, {2 * edge / rate:.3g} s')
@@ -219,6 +230,22 @@ class _Signals:
                            for stretch in kept]
         self._noise = found.noise
         self._standstill = self._checked(standstill)
+        notes.append(self._lost(edge))
+
+    def _lost(self, edge: int) -> str:
+        """Return the cut-off, and what the filter takes off the efforts, away from its edges."""
+        efforts, taken = (np.concatenate([x[edge:-edge] for x in column]) for column in zip(*(
+            (one.effort, one.effort - low_pass(one.effort, self._rate, self._cutoff))
+            for one in self._stretches)))
+        power, lost = np.var(efforts, axis=0), np.mean(taken ** 2, axis=0)
+        whole = np.sum(lost) / max(np.sum(power), np.finfo(float).tiny)
+        units = np.where(self._model.angular, 'N m', 'N')
+        joints = [f'{name} {100.0 * x / y:.2g} % ({np.sqrt(x):.2g} {unit} RMS)'
+                  for name, x, y, unit in zip(self._model.velocity_names, lost, power, units)
+                  if x > (1.0 - KEPT) * y]
+        share = f'{100.0 * whole:.2g} %' if whole >= NAMED else f'less than {100.0 * NAMED:g} %'
+        return (f'cut-off {self._cutoff:.3g} Hz: the filter removes {share} of the power of the '
+                'efforts about their means' + (f', but of {listed(joints)}' if joints else ''))
 
     def _checked(self, standstill: float | np.ndarray | None) -> np.ndarray | None:
         """Return thresholds that were given, checked."""
@@ -288,8 +315,8 @@ class _Signals:
         if lead:
             notes.append(f'{1e3 * lead:.3g} ms taken off the delay of the efforts')
         return Samples(time, q, v, a, tau, moving & ~saturated & inner[:, None], moving, saturated,
-                       threshold, segment, rate, cutoff, delay.seconds, delay.deviation, lead,
-                       tuple(notes))
+                       threshold, segment, rate, cutoff, delay.seconds, delay.deviation,
+                       delay.explains, lead, self._left_out, tuple(notes))
 
 
 def _size(x: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import numpy as np
 from rbd_ros.errors import RecordingError
-from rbd_ros.texts import listed, printable
+from rbd_ros.texts import first_twice, listed, printable
 from rbd_ros.validation import real_array, shown
 from rbd_ros.whole_files import whole_files
 
@@ -43,9 +43,8 @@ def read_table(path: Path) -> tuple[list[str], np.ndarray]:
 
     """
     names, data = (_read_csv if _suffix(path) == '.csv' else _read_parquet)(path)
-    twice = [name for k, name in enumerate(names) if name in names[:k]]
-    if twice:
-        raise RecordingError(f"{path}: the column '{printable(twice[0])}' is there twice")
+    if (twice := first_twice(names)) is not None:
+        raise RecordingError(f"{path}: the column '{printable(twice)}' is there twice")
     if not len(data):
         raise RecordingError(f'{path}: the table has no rows')
     return names, data

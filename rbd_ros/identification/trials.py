@@ -10,7 +10,7 @@ parameters leave unexplained, each joint's torques in units of their size.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -28,6 +28,9 @@ UNEXPLAINED, SHRINKS, GAIN = 1e-3, 0.3, 0.01
 TURN = 2.0 * np.pi
 # Pairs of joints that are tried; of robots with more, neighbours.
 PAIRS = 60
+# How many orders of joints are followed up, of robots with at most so many joints, if more than
+# this share is unexplained; otherwise only the best one is.
+BEAM, FEW, MIXED = 12, 8, 0.05
 # Share of a column by which it counts as independent of the others.
 RIDGE = 1e-10
 # How the names of friction's coefficients end.
@@ -108,7 +111,7 @@ class _Trial:
         """Return what is left unexplained for every mistake that is undone, and its sentence."""
         yield self._signs()
         yield from self._degrees()
-        yield from self._swaps()
+        yield from self._orders()
 
     def _signs(self) -> tuple[float, str]:
         """Negate the efforts of one joint after the other, as long as that helps."""
@@ -155,22 +158,66 @@ class _Trial:
             yield (self.unexplained(states, self.tau, self.use),
                    'positions seem to be in degrees: convert them, and velocities, to radians')
 
-    def _swaps(self) -> Iterator[tuple[float, str]]:
-        """Exchange two joints, or their efforts."""
-        names, nv = self._model.velocity_names, self._model.nv
+    def _orders(self) -> Iterator[tuple[float, str]]:
+        """Exchange joints, or their efforts alone, pair after pair, as long as that helps."""
+        nv = self._model.nv
         if self._model.nq != nv:
             return
         pairs = list(combinations(range(nv), 2))
-        for i, j in pairs if len(pairs) <= PAIRS else pairwise(range(nv)):
-            order = np.arange(nv)
-            order[[i, j]] = j, i
-            tau, use = self.tau[:, order], self.use[:, order]
-            yield (self.unexplained(self.states, tau, use),
-                   f"the efforts of '{names[i]}' and '{names[j]}' seem to be exchanged: look in "
-                   'which order they were recorded')
-            yield (self.unexplained(States(*(x[:, order] for x in self.states)), tau, use),
-                   f"'{names[i]}' and '{names[j]}' seem to be exchanged: look in which order they "
-                   'were recorded, and exchange their names')
+        if len(pairs) > PAIRS:
+            pairs = list(pairwise(range(nv)))
+
+        def efforts(order: np.ndarray) -> float:
+            return self.unexplained(self.states, self.tau[:, order], self.use[:, order])
+
+        def joints(order: np.ndarray) -> float:
+            return self.unexplained(States(*(x[:, order] for x in self.states)),
+                                    self.tau[:, order], self.use[:, order])
+
+        for whole, left_by in ((False, efforts), (True, joints)):
+            left, order = _best_order(nv, pairs, left_by)
+            if np.any(order != np.arange(nv)):
+                yield left, exchanged(self._model.velocity_names, order.tolist(), whole)
+
+
+def _best_order(count: int, pairs: Sequence[tuple[int, int]],
+                left_by: Callable[[np.ndarray], float]) -> tuple[float, np.ndarray]:
+    """Return what is left by the best order, and that order: a beam search over exchanges."""
+    first = tuple(range(count))
+    lefts = {first: left_by(np.arange(count))}
+    best, beam = first, [first]
+    width = BEAM if lefts[first] > MIXED and count <= FEW else 1
+    for _ in range(count - 1):
+        for order in beam:
+            for i, j in pairs:
+                other = list(order)
+                other[i], other[j] = order[j], order[i]
+                if tuple(other) not in lefts:
+                    lefts[tuple(other)] = left_by(np.array(other))
+        beam = sorted(lefts, key=lambda order: lefts[order])[:width]
+        if lefts[beam[0]] <= max(lefts[best] - GAIN, SHRINKS * lefts[best]):
+            best = beam[0]
+        elif width == 1:
+            break
+        if lefts[best] <= UNEXPLAINED:
+            break
+    return lefts[best], np.array(best)
+
+
+def exchanged(names: Sequence[str], order: Sequence[int], whole: bool) -> str:
+    """Return the sentence for joints whose names, or efforts alone, are exchanged."""
+    moved = [k for k, other in enumerate(order) if k != other]
+    if len(moved) == 2:
+        i, j = moved
+        return (f"'{names[i]}' and '{names[j]}' seem to be exchanged: look in which order they "
+                'were recorded, and exchange their names' if whole else
+                f"the efforts of '{names[i]}' and '{names[j]}' seem to be exchanged: look in "
+                'which order they were recorded')
+    if whole:
+        return (listed(f"'{names[order[k]]}' looks like '{names[k]}'" for k in moved)
+                + ': look in which order joints were recorded, and rename them')
+    return (listed(f"the efforts of '{names[order[k]]}' look like those of '{names[k]}'"
+                   for k in moved) + ': look in which order they were recorded')
 
 
 def wrong_sign(names: Sequence[str]) -> str:

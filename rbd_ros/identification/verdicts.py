@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from rbd_ros.identification.least_squares import body_size, fit, Identification
 from rbd_ros.identification.parameters import RobotParameters, States
 from rbd_ros.identification.partials import Partial
 from rbd_ros.identification.payload import Payload
-from rbd_ros.identification.signals import Samples
+from rbd_ros.identification.signals import EXPLAINS, Samples
 from rbd_ros.identification.trials import mistake, wrong_sign
 from rbd_ros.model.configurations import neutral, random_configuration
 from rbd_ros.model.inertial import body_names, inertial_parameters
@@ -49,6 +49,15 @@ LIGHT = 0.01
 FRICTION, SIGNED = ('viscous', 'coulomb'), ('_asymmetry', '_offset')
 
 
+# Grades of verdicts.
+BELIEVABLE, SIMILAR, NOT = 'believable', 'good for motions like these', 'not believable'
+# Torques of recordings that were kept back that may be left unexplained, as a share of their size,
+# by a robot that is good for similar motions.
+VALIDATED = 0.1
+# Share of the states that may be left out, because they are not finite, without being blamed.
+LEFT_OUT = 0.05
+
+
 class Verdict(NamedTuple):
     """
     What `verdict` computes.
@@ -64,16 +73,21 @@ class Verdict(NamedTuple):
         of the ``base_parameters`` torques say better than the model, and the ``condition`` number
         of these; ``uncertainty`` of torques in other poses as a share of their size, for the
         worst joint. Of loads and robots that stand still, only the first ones.
+    grade : str
+        ``'believable'``, ``'not believable'``, or between them ``'good for motions like these'``:
+        parameters are uncertain, but recordings that were kept back are explained.
 
     """
 
     believable: bool
     reasons: tuple[str, ...]
     figures: dict[str, float]
+    grade: str
 
 
 def verdict(model: Model, part: Partial, found: Identification | Payload,
-            samples: Samples | Sequence[Samples] = ()) -> Verdict:
+            samples: Samples | Sequence[Samples] = (),
+            held_out: Mapping[str, tuple[float, float]] | None = None) -> Verdict:
     """
     Return whether to believe what was identified.
 
@@ -88,22 +102,26 @@ def verdict(model: Model, part: Partial, found: Identification | Payload,
     samples : Samples or sequence of Samples
         The recordings themselves, if they are at hand: then common mistakes are looked for, such
         as exchanged joints, by undoing them.
+    held_out : mapping of str to (float, float), optional
+        Of recordings that were kept back, by their names: the relative errors of their torques
+        with the robot as described, and as identified (see `torque_errors`).
 
     Returns
     -------
     Verdict
-        With the fields ``believable reasons figures``.
+        With the fields ``believable reasons figures grade``.
 
     """
     samples = (samples,) if isinstance(samples, Samples) else tuple(samples)
     figures = {'samples': float(part.samples)}
-    still = _still(model, part)
+    still, lost = _still(model, part), _not_finite(samples)
     if len(still) == model.nv or not np.any(part.counts):
-        return Verdict(False, ('the robot stands still: record it while all its joints move',),
-                       figures)
+        return Verdict(False, tuple(lost) or (
+            'the robot stands still: record it while all its joints move',), figures, NOT)
     if not np.any(part.squares):
         return Verdict(False, ('all efforts are zero: record the torques of the drives, or their '
-                               'currents',), figures)
+                               'currents',), figures, NOT)
+    uncertain: list[str] = []
     figures['relative_error'] = error = _relative_error(part, found)
     if isinstance(found, Payload):
         reasons = _delays(samples) or _of_load(model, found)
@@ -113,15 +131,37 @@ def verdict(model: Model, part: Partial, found: Identification | Payload,
         reasons = (_delays(samples) or _mistakes(found.parameters, samples)
                    or _beyond_limits(model, samples) or _signs(part, free))
         if still:
-            reasons.append(f'{listed(still)} hardly moved: move them for some seconds, in both '
-                           'directions, or lock them')
-        reasons = reasons or _of_robot(part, found, free, figures)
-    if error > UNEXPLAINED and not reasons:
+            reasons += lost or [f'{listed(still)} hardly moved: move them for some seconds, in '
+                                'both directions, or lock them']
+        if not reasons:
+            reasons, uncertain = _of_robot(part, found, free, figures)
+    if error > UNEXPLAINED and not reasons and not uncertain:
         reasons.append(f'{100.0 * error:.0f} % of the torques are left unexplained: look whether '
                        'efforts are torques in N m (drive gains), whether the robot touched '
                        'something, and whether its geometry is that of the URDF')
-    reasons += _saturated(model, part)
-    return Verdict(not reasons, tuple(reasons), figures)
+    held_out = held_out or {}
+    reasons += _saturated(model, part) + _unexplained(held_out)
+    similar = bool(held_out) and max(after for _, after in held_out.values()) <= VALIDATED
+    grade = NOT if reasons else BELIEVABLE if not uncertain else SIMILAR if similar else NOT
+    return Verdict(grade == BELIEVABLE, tuple(uncertain + reasons), figures, grade)
+
+
+def _unexplained(held_out: Mapping[str, tuple[float, float]]) -> list[str]:
+    """Look for recordings that were kept back, and are not explained."""
+    return [f'{name} is not explained: {100.0 * after:.3g} % of its torques are left by the '
+            f'identified robot, {100.0 * before:.3g} % by the URDF; look at the sign and unit of '
+            'its efforts, and whether the robot and its load were the same'
+            for name, (before, after) in held_out.items()
+            if after > UNEXPLAINED or after ** 2 > before ** 2 + BOUNDED ** 2]
+
+
+def _not_finite(samples: tuple[Samples, ...]) -> list[str]:
+    """Look for states that are not finite, so many that little is left of the motion."""
+    share = max((one.left_out for one in samples), default=0.0)
+    if share <= LEFT_OUT:
+        return []
+    return [f'{100.0 * share:.0f} % of the states are left out, because a number is missing or '
+            'not finite: look at what publishes them, and record again']
 
 
 def _relative_error(part: Partial, found: Identification | Payload) -> float:
@@ -157,7 +197,8 @@ def _uncertainty(part: Partial, found: Identification) -> np.ndarray:
 def _delays(samples: tuple[Samples, ...]) -> list[str]:
     """Look for efforts that belong to other times."""
     late = [one.delay for one in samples
-            if abs(one.delay) > max(DELAY, SURE * one.delay_deviation)]
+            if abs(one.delay) > max(DELAY, SURE * one.delay_deviation)
+            and one.delay_explains >= EXPLAINS]
     return [f'efforts come {late[0]:.2g} s later than positions: record both by the same clock'
             ] if late else []
 
@@ -228,27 +269,27 @@ def _saturated(model: Model, part: Partial) -> list[str]:
 
 
 def _of_robot(part: Partial, found: Identification, free: Identification,
-              figures: dict[str, float]) -> list[str]:
-    """Look for what is odd about a robot that was found."""
-    model, reasons = found.parameters.model, []
+              figures: dict[str, float]) -> tuple[list[str], list[str]]:
+    """Look for what is odd about a robot that was found, and for parameters that are uncertain."""
+    model, reasons, unsure = found.parameters.model, [], []
     size = np.sqrt(part.squares / np.maximum(part.counts.sum(axis=0), 1))
     noise = [name for name, residual, whole in zip(model.velocity_names, free.residual, size)
              if residual > OF_ONE * whole]
     if free.relative_error > UNEXPLAINED:
-        return []
+        return [], []
     if noise:
         return [f'the efforts of {listed(noise)} are left unexplained: look at their sensors, '
-                'their gains and what hangs there']
+                'their gains and what hangs there'], []
     if found.relative_error ** 2 > free.relative_error ** 2 + BOUNDED ** 2:
         return [f'{100.0 * found.relative_error:.0f} % of the torques are left unexplained by a '
                 f'robot that can exist, {100.0 * free.relative_error:.0f} % by one that cannot: '
                 f'{listed(_beyond(free))} would be out of bounds; look at the gains of the '
-                'drives, and at what touches the robot']
+                'drives, and at what touches the robot'], []
     uncertain = _uncertainty(part, found)
     names = [f'{name} ({100.0 * x:.0f} %)' for name, x in zip(model.velocity_names, uncertain)
              if x > UNCERTAIN]
     if names:
-        reasons.append(
+        unsure.append(
             f'torques in other poses are uncertain, as a share of their size: {listed(names)}; '
             f'the motion shows {found.rank} of {len(found.base.names)} combinations of '
             f'parameters, at a condition number of {figures["condition"]:.2g}: move further and '
@@ -262,7 +303,7 @@ def _of_robot(part: Partial, found: Identification, free: Identification,
     if far:
         reasons.append(f'the centre of mass of {listed(far)} is further away than a link reaches: '
                        'look whether a load, a cable or a contact pulls there')
-    return reasons
+    return reasons, unsure
 
 
 def _beyond(free: Identification) -> list[str]:

@@ -15,10 +15,8 @@ The dynamics node takes the same file::
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 import json
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,10 +24,10 @@ from rbd_ros.errors import ModelError
 from rbd_ros.model.drives import with_drives
 from rbd_ros.model.joints import DRIVE, KINDS
 from rbd_ros.model.model import Model
-from rbd_ros.texts import listed, printable
+from rbd_ros.texts import did_you_mean, first_twice, listed, printable
 from rbd_ros.validation import check_model, shown
 from rbd_ros.whole_files import whole_files
-import yaml
+from rbd_ros.yaml_files import read_yaml
 
 _MEANINGS = {
     'damping': 'viscous friction, N m s/rad or N s/m',
@@ -110,16 +108,8 @@ def load_drives(model: Model, path: str | PathLike[str]) -> Model:
 
     """
     check_model(model)
-    try:
-        text = Path(path).read_bytes()
-    except (OSError, TypeError, ValueError) as error:
-        why = getattr(error, 'strerror', None) or error
-        raise ModelError(f'{printable(str(path), 300)} cannot be read: {why}') from None
-    try:
-        found = {node: drives for node, parameters in _nodes(yaml.safe_load(text))
-                 if (drives := _drives(parameters))}
-    except (yaml.YAMLError, UnicodeError, RecursionError) as error:
-        raise ModelError(f'{path}: this is not YAML: {printable(str(error), 300)}') from None
+    found = {node: drives for node, parameters in _nodes(read_yaml(path, ModelError))
+             if (drives := _drives(parameters))}
     if len(found) != 1:
         what = f'drives for {listed(found)}: keep those of one' if found else (
             'no drives: ros__parameters of a node with drives: {joints: [...]} are expected')
@@ -179,14 +169,13 @@ def with_named_drives(model: Model, joints: Sequence[str],
     known = _coordinates(model)
     if not isinstance(joints, (list, tuple)) or not all(isinstance(one, str) for one in joints):
         raise ModelError('drives.joints must be a list of names, got ' + shown(joints))
-    for k, name in enumerate(joints):
+    for name in joints:
         if name not in known:
-            near = get_close_matches(name, known, 1)
-            hint = f", did you mean '{near[0]}'?" if near else '; its joints are ' + listed(known)
+            hint = did_you_mean(name, known, '; its joints are ' + listed(known))
             raise ModelError(f"drives.joints names '{name}', which robot '{model.name}' does not "
                              f'have{hint}')
-        if name in joints[:k]:
-            raise ModelError(f"drives.joints has '{name}' twice")
+    if twice := first_twice(joints):
+        raise ModelError(f"drives.joints has '{twice}' twice")
     changes: dict[str, dict[str, np.ndarray]] = {}
     for label, values in coefficients.items():
         if label not in DRIVE:

@@ -153,6 +153,6 @@ def friction(model: Model, v: np.ndarray, s: np.ndarray, speed: np.ndarray) -> n
                 for label, term in friction_terms(model, v, s, speed).items()), np.zeros_like(v))
 
 
-def direction(v: np.ndarray, smooth: float) -> np.ndarray:
-    """Return s: the sign of each velocity, or tanh(v / smooth) if ``smooth`` is not zero."""
-    return np.tanh(v / smooth) if smooth > 0.0 else np.sign(v)
+def direction(v: np.ndarray, smooth: float | np.ndarray) -> np.ndarray:
+    """Return s: the sign of each velocity, or tanh(v / smooth) if no ``smooth`` is zero."""
+    return np.tanh(v / smooth) if np.all(smooth) else np.sign(v)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from rbd_ros.errors import ModelError
 from rbd_ros.model.configurations import neutral
-from rbd_ros.model.description import check_link, inertia_matrix, Link, numbers
+from rbd_ros.model.description import check_link, inertia_matrix, LARGEST, Link, numbers
 from rbd_ros.model.joints import Joint, KINDS
 from rbd_ros.model.model import fix, Model, rebuild
 from rbd_ros.model.topology import resolve_mimics
@@ -165,6 +165,9 @@ def with_locked_joints(model: Model, positions: Mapping[str, npt.ArrayLike]) -> 
                              'with which it is locked too; leave it out')
         values[name] = numbers(f"joint '{name}'", 'locked position', value, (joint.nq,),
                                repeat=joint.nq == 1)
+        if np.any(np.abs(values[name]) > LARGEST):
+            raise ModelError(f"joint '{name}': its locked position must not exceed {LARGEST:g}, "
+                             f'got {value!r}')
         if not KINDS[joint.kind].is_screws and not values[name][:4].any():
             raise ModelError(f"joint '{name}' cannot be locked at the quaternion 0, 0, 0, 0")
     followers, _ = resolve_mimics(model.joints)

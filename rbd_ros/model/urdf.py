@@ -175,6 +175,7 @@ def decode(text: str | bytes) -> str:
         raise UrdfError(f'the text must be str or bytes, got {type(text).__name__}')
     if len(text) > LARGEST_TEXT:
         raise UrdfError(f'the text is longer than {LARGEST_TEXT} bytes, the most that is read')
+    is_file = isinstance(text, bytes)
     if isinstance(text, bytes):
         encoding = 'utf-8-sig'
         declared = re.match(rb'\s*<\?xml[^>]*encoding\s*=\s*["\']([A-Za-z0-9._-]+)["\']', text)
@@ -188,8 +189,9 @@ def decode(text: str | bytes) -> str:
             raise UrdfError(f'the text cannot be decoded as {encoding}: {error}') from None
     text = text.lstrip('\ufeff \t\r\n')
     if not text.startswith('<'):
-        raise UrdfError('this is not XML: a URDF begins with <robot>, this with '
-                        f'{text[:60]!r}; pass the text of the description, not its path')
+        hint = '' if is_file else '; pass the text of the description, not its path'
+        raise UrdfError(f'this is not XML: a URDF begins with <robot>, this with {text[:60]!r}'
+                        + hint)
     if '<!DOCTYPE' in text or '<!ENTITY' in text:
         raise UrdfError('document types and entities are refused: remove <!DOCTYPE ...>')
     return re.sub(r'\A<\?xml[^>]*\?>', '', text)

@@ -18,17 +18,17 @@ from rbd_ros.errors import RbdError
 from rbd_ros.model.model import Model
 from rbd_ros.model.urdf import load_urdf_string, parse
 from rbd_ros.ros import launch_plan
+from rbd_ros.ros.launch_files import description, existing_file, LaunchError, read_parameters
 from rbd_ros.ros.launch_plan import (
-    check_installed, complete, DEMO_POSITIONS, existing_file, Finder, LaunchError, NONE, own_node,
-    Process, truth)
+    check_installed, check_link, complete, DEMO_POSITIONS, Finder, NONE, own_node, Process, truth)
 from rbd_ros.ros.share_directory import share
 from rbd_ros.ros.simulated_robot import rest_position
 from rbd_ros.texts import listed
 import yaml
 
 ARGUMENTS = {name: launch_plan.ARGUMENTS[name]
-             for name in ('model', 'xacro_args', 'params', 'robot', 'mode', 'namespace',
-                          'use_sim_time')} | {
+             for name in ('model', 'xacro_args', 'params', 'robot', 'mode', 'task_link',
+                          'namespace', 'use_sim_time')} | {
     'model': ('', 'URDF or xacro file of the robot; empty: the demo arm. If it has no element '
               'ros2_control, the hardware is replaced by mock components'),
     'controllers': ('', 'parameter file of controller_manager, joint_state_broadcaster and '
@@ -95,13 +95,13 @@ def plan(values: Mapping[str, str], folder: Path, find: Finder | None = None) ->
     if values['model'] == NONE:
         raise LaunchError('model: ros2_control needs the description of the robot: '
                           'model:=robot.urdf')
-    text, _ = launch_plan.description(values['model'], values['xacro_args'])
-    robot = load_urdf_string(text)
+    text, robot = description(values['model'], values['xacro_args'])
+    check_link(values['task_link'], robot)
     if values['controllers']:
         path = existing_file('controllers', values['controllers'])
-        controllers = _read(path)
+        controllers = read_parameters(path)
     else:
-        controllers = _read(share('config', 'ros2_control', 'controllers.yaml'))
+        controllers = read_parameters(share('config', 'ros2_control', 'controllers.yaml'))
         _parameters(controllers, EFFORTS)['joints'] = single_joints(robot)
         path = folder / 'controllers.yaml'
         path.write_text(yaml.safe_dump(controllers, sort_keys=False), encoding='utf-8')
@@ -128,21 +128,10 @@ def _spawner(controller: str, path: Path, *options: str) -> Process:
     """Return the program that loads and configures a controller, and activates it."""
     return Process('controller_manager', 'spawner', None, arguments=(
         controller, '--param-file', str(path), '--controller-manager', MANAGER,
-        '--controller-manager-timeout', str(MANAGER_TIMEOUT), *options), required=False)
+        '--controller-manager-timeout', str(MANAGER_TIMEOUT), *options), once=True)
 
 
 # -- Controllers. ---------------------------------------------------------------------------------
-
-def _read(path: Path) -> dict[str, Any]:
-    """Return the content of a file of controllers."""
-    try:
-        content = yaml.safe_load(path.read_text(encoding='utf-8'))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise LaunchError(f'{path}: {error}') from None
-    if not isinstance(content, dict):
-        raise LaunchError(f'{path} has no parameters')
-    return content
-
 
 def _parameters(controllers: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return the parameters of a node in a file of controllers; empty: it has none."""
@@ -183,7 +172,8 @@ def commanded_joints(controllers: Mapping[str, Any], robot: Model, path: Path) -
 
     """
     given = _parameters(controllers, EFFORTS)
-    kind = _parameters(controllers, MANAGER).get(EFFORTS, {}).get('type', given.get('type'))
+    listed_there = _parameters(controllers, MANAGER).get(EFFORTS)
+    kind = ({**given, **listed_there} if isinstance(listed_there, dict) else given).get('type')
     if kind != TYPE:
         raise LaunchError(f'{path}: {EFFORTS} must have the type {TYPE}, got {kind}')
     if given.get('interface_name') != 'effort':

@@ -13,6 +13,7 @@ from typing import Any
 
 from rbd_ros.ros.log import Log
 from rbd_ros.ros.report import Report
+from rbd_ros.texts import printable
 
 from rcl_interfaces.msg import SetParametersResult
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically
@@ -91,7 +92,7 @@ def overrides(node: Node) -> Mapping[str, Any]:
 
 def guard_services(node: Node, log: Log, report: Report | None = None) -> None:
     """
-    Make every service of a node answer every request, those of rclpy included.
+    Make every service of a node answer every request, those of rclpy included, in printable text.
 
     In rclpy, an exception in a service ends the executor and with it the process. One request is
     enough: of a parameter of a type that does not exist, in all versions up to 9.1.2, or of a
@@ -123,15 +124,24 @@ def _answering(service: Service, callback: Callable[[Any, Any], Any], log: Log,
                     answer(SetParameters.Request(parameters=[one]), SetParameters.Response())
                     .results[0] for one in request.parameters]
                 return response
-            return callback(request, response)
+            return _printable(callback(request, response))
         except Exception as error:
             text = f'{service.service_name}: {type(error).__name__}: {error}'
             if report is not None:
                 report.fail('errors', text)
             log.error(text, service.service_name)
-            return _refusal(service.srv_type, request, str(error))
+            return _printable(_refusal(service.srv_type, request, str(error)))
     answer.is_guarded = True    # type: ignore[attr-defined]  # of functions none is known
     return answer
+
+
+def _printable(response: Any) -> Any:
+    """Return a response whose reasons, which repeat what was asked for, can be printed."""
+    for part in (response, getattr(response, 'result', None), *getattr(response, 'results', ())):
+        for label in 'message', 'reason':
+            if hasattr(part, label):
+                setattr(part, label, printable(getattr(part, label)))
+    return response
 
 
 def _refusal(kind: Any, request: Any, reason: str) -> Any:

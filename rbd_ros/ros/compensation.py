@@ -41,6 +41,21 @@ class Law(Protocol):
 
         """
 
+    def limit(self, robot: Robot, efforts: np.ndarray, commands: np.ndarray) -> np.ndarray:
+        """
+        Return commands that do not drive joints beyond their limits of position and velocity.
+
+        Parameters
+        ----------
+        robot : Robot
+            The present robot.
+        efforts : ndarray
+            What `efforts` has just returned.
+        commands : ndarray
+            What becomes of these in a blend, in the order of commands, N m or N.
+
+        """
+
     def facts(self, robot: Robot, now: float) -> dict[str, str]:
         """Return values for /diagnostics, and begin to count anew."""
 
@@ -101,6 +116,10 @@ class Compensation:
                 dead_band=settings.friction_dead_band)
         # These contain no Coriolis torques: a robot that adds such by itself goes on doing so.
         return settings.effort_convention.without_own(efforts, terms.g, np.zeros_like(terms.g))
+
+    def limit(self, robot: Robot, efforts: np.ndarray, commands: np.ndarray) -> np.ndarray:
+        """Return commands as they are: nothing here moves the robot."""
+        return commands
 
     def facts(self, robot: Robot, now: float) -> dict[str, str]:
         """Return nothing: the outputs show all there is."""

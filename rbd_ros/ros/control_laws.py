@@ -10,6 +10,8 @@ from rbd_ros import mass_matrix
 from rbd_ros.control import (CartesianImpedance, ComputedTorque, Gravity, Hybrid, JointImpedance,
                              PdGravity, SlotineLi)
 from rbd_ros.control.controller import Controller, FRICTION_SPEED
+from rbd_ros.control.slotine_li import bodies_of
+from rbd_ros.errors import ModelError
 from rbd_ros.model.model import Model
 from rbd_ros.ros.control_parameters import Gains
 from rbd_ros.ros.following import Tolerances
@@ -69,6 +71,10 @@ def make_controller(gains: Gains, model: Model, task_link: str, posture: np.ndar
         if name not in own:
             raise BadParameter(f"hybrid.free_joints names '{name}'; the joints of '{model.name}' "
                                f'are {listed(own)}')
+    try:
+        bodies_of(model, gains.slotine_li_links)
+    except ModelError as error:
+        raise BadParameter(f'slotine_li.links: {error}') from None
     speed = FRICTION_SPEED if friction else None
 
     def each(numbers: Sequence[float]) -> np.ndarray:
@@ -124,12 +130,12 @@ def tolerances(gains: Gains, model: Model, task_link: str) -> Tolerances:
         path, goal = (for_each_velocity(gains, model, one)
                       for one in (gains.path_tolerance, gains.goal_tolerance))
         if gains.mode == 'hybrid':
-            path[[name in gains.hybrid_free_joints for name in model.velocity_names]] = 0.0
-            goal[path == 0.0] = 0.0
+            free = [name in gains.hybrid_free_joints for name in model.velocity_names]
+            path[free] = goal[free] = 0.0
         labels = [f"'{name}'" for name in model.velocity_names]
         units = ['rad' if angular else 'm' for angular in model.angular]
     return Tolerances(np.where(path > 0.0, path, np.inf), np.where(goal > 0.0, goal, np.inf),
-                      gains.goal_time, labels, units)
+                      gains.goal_time or np.inf, labels, units)
 
 
 def turning(model: Model) -> np.ndarray:

@@ -5,9 +5,9 @@ The modes of the torque controller: a control law, and a reference that never ou
 
 The invariant, after any sequence of calls:
 
-1. Efforts are those of the law of the present mode, gains and robot, limited by its `MotionGuard`.
-   The law has seen nothing but states since the last reset; there is a reset whenever
-   `EffortCommands` begin a blend, a law or robot is new, or a motion is aborted.
+1. Efforts are those of the law of the present mode, gains and robot; `MotionGuard` limits what a
+   blend makes of them. The law has seen nothing but states since the last reset; there is a reset
+   whenever `EffortCommands` begin a blend, a law or robot is new, or a motion is aborted.
 2. The reference rests where the robot was at the last reset, until a motion is accepted. It is
    continuous, and so is its velocity: a motion begins where and as fast as the reference is. A
    motion that the robot does not follow within its tolerances is aborted.
@@ -55,6 +55,9 @@ from trajectory_msgs.msg import JointTrajectory
 
 # Different reasons that are logged in one period for references of one topic.
 MOST_REASONS = 10
+# Why motions end when the law begins anew.
+LOST = ('the robot is held where it is: states are missing, commands are off, or the robot has '
+        'changed')
 
 
 class LawSettings(NamedTuple):
@@ -117,8 +120,7 @@ class ControlModes:
 
     def _end(self, why_not: str) -> None:
         """Have no law, and no reference."""
-        self._abort(why_not or 'the robot is held where it is: states were missing, commands were '
-                    'off, or the robot has changed')
+        self._abort(why_not or LOST)
         self._controller: Controller | None = None
         self._following = None
         self.why_not = why_not
@@ -167,18 +169,27 @@ class ControlModes:
         if self._following is not None:
             errors = self._distance(robot, q, reference)
             if reason := self._following.judge(now, errors):
-                self._give_up(robot, q, reason)
-                reference, errors = self._following.at(now), np.zeros_like(errors)
+                self._give_up(reason)
+                return self.efforts(robot, v, terms, now, True)
             np.maximum(self._errors, errors, out=self._errors)
         self._check_damping(robot, q, reference)
         tau = self._controller.update(now, q, v, reference)
-        tau = self._guard.limit(tau, q, v, reference.q if isinstance(reference, JointReference)
-                                else None)
         if not np.all(np.isfinite(tau)):
             return 'the efforts of the law are not finite'
         coriolis = (np.zeros_like(terms.g) if self._gains.mode in WITHOUT_CORIOLIS
                     else terms.coriolis_torques)
-        return self._settings.effort_convention.without_own(tau, terms.g, coriolis)
+        efforts = self._settings.effort_convention.without_own(tau, terms.g, coriolis)
+        self._state = q, v, (reference.q if isinstance(reference, JointReference) else None)
+        self._own = tau - efforts
+        return efforts
+
+    def limit(self, robot: Robot, efforts: np.ndarray, commands: np.ndarray) -> np.ndarray:
+        """Return commands as the guard of the joints limits them; see `Law`."""
+        columns = robot.command_columns
+        tau = efforts + self._own
+        tau[columns] = commands + self._own[columns]
+        limited = self._guard.limit(tau, *self._state)
+        return commands if limited is tau else (limited - self._own)[columns]
 
     def _reset(self, robot: Robot, q: np.ndarray) -> None:
         """Begin with a new law, which holds the robot where it is."""
@@ -201,6 +212,7 @@ class ControlModes:
             reference = PoseReference(self._pose(robot, q, robot.task_link))
             self._labels = [f'error of {robot.task_link}, {unit}' for unit in ('rad', 'm')]
         else:
+            self._notes = []
             return
         self._following = Following(reference, tolerances(gains, model, robot.task_link),
                                     self._tell)
@@ -218,14 +230,13 @@ class ControlModes:
         q[self._turning] += turn * np.round(way / turn)
         return q
 
-    def _give_up(self, robot: Robot, q: np.ndarray, reason: str) -> None:
-        """Abort the motion, and hold the robot where it is."""
+    def _give_up(self, reason: str) -> None:
+        """Abort the motion; the next efforts hold the robot where it is."""
         text = f'motion aborted: {reason}; the robot is held where it is'
         self._report.fail('motions aborted', text)
         self._log.warning(text)
         self._abort(reason)
         self._commands.disturb()
-        self._reset(robot, q)
 
     def _abort(self, reason: str) -> None:
         """End all motions."""
@@ -318,11 +329,13 @@ class ControlModes:
             begin = now + (self._delay(convert.seconds(stamp)) if stamp else 0.0)
             motion, duration, note = read(robot, following.at(begin))
             following.add(now, begin, duration, motion, sender)
-        except (Refused, RbdError) as error:
-            text = f'~/{topic} refused: {error}'
-            self._report.fail('references refused', text)
+        except Exception as error:
+            expected = isinstance(error, (Refused, RbdError))
+            reason = str(error) if expected else f'{type(error).__name__}: {error}'
+            text = f'~/{topic} refused: {reason}'
+            self._report.fail('references refused' if expected else 'errors', text)
             self._log.warning(text, topic, MOST_REASONS)
-            self._tell(sender, ReferenceStatus.REFUSED, str(error))
+            self._tell(sender, ReferenceStatus.REFUSED, reason)
             return
         if note:
             self._log.warning(f'~/{topic}: {note}', topic, MOST_REASONS)
@@ -350,6 +363,8 @@ class ControlModes:
 
     def facts(self, robot: Robot, now: float) -> dict[str, str]:
         """Return mode, reference and largest errors of position since the last call."""
+        if not self._commands.enabled or self._commands.begins_anew(now):
+            self._abort(LOST)
         left = self._following.left(now) if self._following is not None else 0.0
         errors, self._errors = self._errors, np.zeros_like(self._errors)
         return {'mode': self._gains.mode,

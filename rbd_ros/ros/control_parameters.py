@@ -51,8 +51,8 @@ DESCRIPTIONS: dict[str, tuple[Any, ...]] = {
                        + _EACH + '; 0: no limit.', 0.0, 1e3),
     'goal_tolerance': ([0.1], 'Largest distance from the goal of a motion, rad or m' + _EACH
                        + '; 0: no limit.', 0.0, 1e3),
-    'goal_time': (2.0, 'Time after the end of a motion in which the goal must be reached, s.', 0.0,
-                  600.0),
+    'goal_time': (2.0, 'Time after the end of a motion in which the goal must be reached, s; 0: '
+                  'no limit.', 0.0, 600.0),
     'cartesian_path_tolerance': ([0.5, 0.2], 'Largest angle, rad, and distance, m, of task_link '
                                  'from its reference during a motion; 0: no limit.', 0.0, 1e3),
     'cartesian_goal_tolerance': ([0.0, 0.0], 'Largest angle, rad, and distance, m, from the goal '

@@ -10,7 +10,9 @@ The invariant, for any two consecutive commands:
    of the distance that it covers is at most the elapsed time divided by what is left of the blend,
    and at most a fifth, however far apart states are. A blend starts from the last command after
    anything that could cause a step: another robot, load, gravity or parameter, a gap in the
-   states, and commands that are enabled or activated again.
+   states, and commands that are enabled or activated again. A guard of the law, which changes
+   commands of joints near or beyond their limits, acts on the blended commands: a blend from a
+   large effort cannot drive a joint beyond its limits either.
 3. With ``effort_rate_limit`` no command differs from the previous one by more than that rate
    allows for the time between them.
 4. With ``limit_efforts`` no command exceeds the limits. This is applied last: if a limit is
@@ -33,7 +35,7 @@ round may get compensation for the other direction.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 from statistics import median
 from typing import NamedTuple
@@ -113,7 +115,7 @@ class EffortCommands:
         # Joints and limits that wait for commands to be enabled.
         self._waiting: tuple[Sequence[str], Sequence[float]] | None = None
         self._ended = False
-        self._limits = self._last = np.zeros(0)
+        self._limits = self._last = self._blended = np.zeros(0)
         self._beyond = np.zeros(0, bool)
         self._pauses: deque[float] = deque(maxlen=PAUSES)
         # s, since when there is no subscriber.
@@ -226,7 +228,8 @@ class EffortCommands:
 
     # -- Commands. -------------------------------------------------------------------------------
 
-    def update(self, efforts: np.ndarray, now: float) -> np.ndarray:
+    def update(self, efforts: np.ndarray, now: float,
+               guard: Callable[[np.ndarray], np.ndarray] | None = None) -> np.ndarray:
         """
         Return the command for efforts that were just computed.
 
@@ -236,6 +239,8 @@ class EffortCommands:
             In the order of `joints`, N m or N.
         now : float
             Time of the robot, s.
+        guard : callable, optional
+            Returns what becomes of commands that joints near their limits must not get.
 
         Returns
         -------
@@ -257,16 +262,19 @@ class EffortCommands:
             pause = now - self._computed
             if pause <= self._longest_pause():
                 self._pauses.append(pause)
+        if self._commanded is None or self._disturbed:
+            self._blended = self._last.copy()
         if self._disturbed:
             self._disturbed = False
             # A blend begins with the last command itself, but makes progress if disturbed again.
             step = step if self._left > 0.0 else 0.0
             self._left = max(settings.blend_time, SMOOTH)
         self._ramp_left, self._computed = None, now
-        self._approach(efforts, step, self._left, now)
+        self._approach(efforts, step, self._left, now, guard)
         self._left = max(self._left - min(step, MOST_OF_BLEND), 0.0)
         if not self.complete:
-            self.complete = np.array_equal(self._last, self._limited(efforts))
+            self.complete = np.array_equal(
+                self._last, self._limited(guard(efforts) if guard else efforts))
         return self._last
 
     def repeat(self, now: float, states_come: bool = False) -> np.ndarray | None:
@@ -312,15 +320,21 @@ class EffortCommands:
         return (self._commanded is None or self._disturbed or now < self._now
                 or self._is_gap(now) or self._is_forgotten(now))
 
-    def _approach(self, goal: np.ndarray, step: float, left: float, now: float) -> None:
+    def _approach(self, goal: np.ndarray, step: float, left: float, now: float,
+                  guard: Callable[[np.ndarray], np.ndarray] | None = None) -> None:
         """Move the last command towards a goal, by the share of the time left that has passed."""
         settings = self._settings
         blend = min(step, MOST_OF_BLEND)
-        goal = goal if blend >= left else self._last + blend / left * (goal - self._last)
+        first = self._blended if guard else self._last
+        blended = goal if blend >= left else first + blend / left * (goal - first)
+        goal = guard(blended) if guard else blended
+        guarded = goal != blended
         if settings.effort_rate_limit > 0.0:
             reach = settings.effort_rate_limit * step
             goal = np.clip(goal, self._last - reach, self._last + reach)
         self._last[:] = self._limited(goal)
+        # A blend does not go on from what a guard adds for a moment.
+        self._blended = np.where(guarded, blended, self._last)
         self._commanded = now
 
     def _limited(self, efforts: np.ndarray) -> np.ndarray:

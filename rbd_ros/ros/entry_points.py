@@ -10,6 +10,7 @@ ended while it is loading exits with code 0, too.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import signal
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # s that a program which does not spin yet has to end by itself once ROS is shut down
-GRACE = 2.0
+GRACE = 1.0
 
 
 class End:
@@ -185,6 +186,8 @@ def run(module: str, name: str, args: list[str] | None = None) -> None:
         rclpy.try_shutdown()
         for number in SIGNALS:
             signal.signal(number, signal.SIG_IGN)
+        # Python would search all that numba has made for garbage, which takes seconds under load.
+        gc.freeze()
 
 
 def dynamics_node() -> None:

@@ -20,7 +20,7 @@ class Tolerances(NamedTuple):
     path, goal : ndarray
         Largest error of each label during a motion, and after it; infinite: no limit.
     goal_time : float
-        Time after the end of a motion in which the goal must be reached, s.
+        Time after the end of a motion in which the goal must be reached, s; infinite: no limit.
     labels : sequence of str
         Names of the errors.
     units : sequence of str

@@ -11,15 +11,13 @@ from collections.abc import Callable, Iterable, Mapping
 import os
 from pathlib import Path
 import re
-import shlex
 from typing import Any, NamedTuple, TypeAlias
-import warnings
 
-from rbd_ros.errors import ModelWarning, RbdError
-from rbd_ros.model.urdf import decode, load_urdf_string
-from rbd_ros.model.xacro_files import expand_xacro, SUFFIX
+from rbd_ros.model.model import Model
+from rbd_ros.ros.launch_files import check_parameters, description, existing_file, LaunchError
 from rbd_ros.ros.parameter_checks import MODES
 from rbd_ros.ros.share_directory import share
+from rbd_ros.texts import did_you_mean, listed
 
 # rad, where the demo arm begins: bent forward, so that there is a load to hold
 DEMO_POSITIONS = (0.0, 0.6, 0.0, 1.0, 0.0, 0.5, 0.0)
@@ -30,7 +28,15 @@ ROS_NAME = r'(~?/?([A-Za-z_]\w*/)*[A-Za-z_]\w*)?'
 Arguments: TypeAlias = Mapping[str, tuple[str, str]]
 # Given a package and an executable, or None for the package alone, says whether it is there.
 Finder: TypeAlias = Callable[[str, str | None], bool]
+# Given the name of a topic, returns the first node that publishes a description there, and that
+# description; None: none does.
+Hearer: TypeAlias = Callable[[str], tuple[str, str] | None]
 
+BOOLEANS = {**dict.fromkeys(('true', '1', 'yes', 'on'), True),
+            **dict.fromkeys(('false', '0', 'no', 'off'), False)}
+# Arguments that every launch file takes.
+OF_LAUNCH = ('emulate_tty', 'launch-prefix', 'launch-prefix-filter', 'sigkill_timeout',
+             'sigterm_timeout')
 # Default and description; booleans are those whose default is true or false, or empty.
 ARGUMENTS = {
     'model': ('', 'URDF or xacro file of the robot; empty: the demo arm; none: somebody else '
@@ -41,29 +47,29 @@ ARGUMENTS = {
                  'empty: ~/effort_commands'),
     'params': ('', 'parameter file of the dynamics node; several with : in between, the last '
                'counts most; empty: the defaults'),
-    'robot': ('', 'what efforts of the robot mean: franka, generic, kinova, kuka_fri or ur, files '
-              'in config/robots; what params says counts more; empty: the defaults'),
+    'robot': ('', 'what efforts of the robot mean, a file in config/robots; what params says '
+              'counts more; empty: the defaults'),
     'mode': ('', 'what the robot does; with one of its modes the torque controller is started in '
              'place of the dynamics node'),
+    'task_link': ('', 'link whose motion in space is computed or controlled; empty: what params '
+                  'says'),
     'frame_prefix': ('', 'prefix of the names of links in frame names'),
     'namespace': ('', 'namespace of all nodes'),
-    'use_sim_time': ('false', 'whether time comes from /clock'),
+    'use_sim_time': ('false', 'whether time comes from /clock, true or false'),
     'sim': ('', 'whether to simulate the robot: true, false, or mujoco for its motion by MuJoCo; '
             'empty: true for the demo arm alone'),
-    'robot_state_publisher': ('true', 'whether to start robot_state_publisher, which publishes '
-                              'the description and the frames that RViz needs'),
-    'rviz': ('false', 'whether to start RViz'),
-    'view': ('false', 'whether to show the robot in a browser, at http://localhost:8080'),
+    'robot_state_publisher': ('', 'whether to start robot_state_publisher, which publishes the '
+                              'description and the frames that RViz needs, true or false; empty: '
+                              'unless the description is published already'),
+    'rviz': ('false', 'whether to start RViz, true or false'),
+    'view': ('false', 'whether to show the robot in a browser, at http://localhost:8080, true or '
+             'false'),
 }
 # Debian names of the packages that may be missing.
 PACKAGES = {'controller_manager': 'controller-manager',
             'forward_command_controller': 'forward-command-controller',
             'joint_state_broadcaster': 'joint-state-broadcaster',
             'robot_state_publisher': 'robot-state-publisher', 'rviz2': 'rviz2'}
-
-
-class LaunchError(Exception):
-    """Nothing is started; the message says why and what to do."""
 
 
 class Process(NamedTuple):
@@ -84,6 +90,8 @@ class Process(NamedTuple):
         Arguments of the command line.
     required : bool
         Whether its end also ends the others.
+    once : bool
+        Whether it is to end, with exit code 0, while the others go on.
 
     """
 
@@ -94,9 +102,11 @@ class Process(NamedTuple):
     remappings: tuple[tuple[str, str], ...] = ()
     arguments: tuple[str, ...] = ()
     required: bool = True
+    once: bool = False
 
 
-def plan(values: Mapping[str, str], find: Finder | None = None) -> list[Process]:
+def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | None = None,
+         log: Callable[[str], object] = print) -> list[Process]:
     """
     Return the nodes to start.
 
@@ -107,6 +117,11 @@ def plan(values: Mapping[str, str], find: Finder | None = None) -> list[Process]
     find : callable, optional
         Given a package and an executable, returns whether it is there; default: looks in the ament
         index.
+    hear : callable, optional
+        Given a topic, returns which node publishes a description there and the description, or
+        None; default: nobody does.
+    log : callable, optional
+        Called with what a user should know.
 
     Returns
     -------
@@ -125,11 +140,22 @@ def plan(values: Mapping[str, str], find: Finder | None = None) -> list[Process]
     is_demo = not values['model']
     text, root = None, None
     if values['model'] != NONE:
-        text, root = description(values['model'], values['xacro_args'])
+        text, robot = description(values['model'], values['xacro_args'])
+        root = robot.link_names[0]
+        check_link(values['task_link'], robot)
     common: dict[str, Any] = {'use_sim_time': truth(values, 'use_sim_time')}
     given = {} if text is None else {'robot_description': text}
-    publisher = text is not None and truth(values, 'robot_state_publisher')
     states = ('joint_states', values['joint_states'])
+    mujoco = values['sim'].lower() == 'mujoco'
+    simulated = mujoco or truth(values, 'sim', empty=is_demo, other=' or mujoco')
+    publisher = truth(values, 'robot_state_publisher', empty=True) and text is not None
+    # The description of a simulated robot is its own.
+    if (text is not None and publisher and hear
+            and not (values['robot_state_publisher'] or simulated)):
+        heard = hear(full_name(values, 'robot_description'))
+        if heard:
+            publisher, given = False, {}
+            log(already_described(*heard, text, values['model']))
 
     own = dict(common)
     if values['frame_prefix']:
@@ -143,8 +169,7 @@ def plan(values: Mapping[str, str], find: Finder | None = None) -> list[Process]
         processes.append(Process(
             'robot_state_publisher', 'robot_state_publisher', None,
             ({**given, **common, 'frame_prefix': values['frame_prefix']},), (states,)))
-    mujoco = values['sim'].lower() == 'mujoco'
-    if mujoco or truth(values, 'sim', empty=is_demo, other=' or mujoco'):
+    if simulated:
         if text is None:
             raise LaunchError(f"sim:={values['sim']} needs the model that it simulates: "
                               'model:=robot.urdf')
@@ -176,15 +201,52 @@ def complete(values: Mapping[str, str], arguments: Arguments) -> dict[str, str]:
     """Return the values of all arguments, the defaults for those that are left out."""
     unknown = sorted(set(values) - set(arguments))
     if unknown:
-        raise LaunchError(f"there is no argument '{unknown[0]}', only " + ', '.join(arguments))
+        raise LaunchError(f"there is no argument '{unknown[0]}'" + did_you_mean(
+            unknown[0], list(arguments), ', only ' + ', '.join(arguments)))
     values = {name: values.get(name, default) for name, (default, _) in arguments.items()}
-    if values['mode'] not in ('', *MODES):
-        raise LaunchError(f"mode: there is no '{values['mode']}', only " + ', '.join(MODES))
+    for name in values:
+        known = choices(name)
+        if known and values[name] not in known:
+            raise LaunchError(f"{name}: there is no '{values[name]}', only "
+                              + ', '.join(known[1:]))
     for name in ('joint_states', 'commands', 'namespace'):
         if not re.fullmatch(ROS_NAME, values.get(name, '')):
             raise LaunchError(f"{name}: '{values[name]}' is not a valid name in ROS: use letters, "
                               'digits and _, separated by /')
     return values
+
+
+def choices(name: str) -> list[str] | None:
+    """Return the values that an argument can have, the empty one first; None: any."""
+    if name == 'mode':
+        return ['', *MODES]
+    return ['', *sorted(presets())] if name == 'robot' else None
+
+
+def presets() -> dict[str, Path]:
+    """Return the files that state what efforts mean, by robot."""
+    return {path.stem: path for path in share('config', 'robots').glob('*.yaml')}
+
+
+def full_name(values: Mapping[str, str], name: str) -> str:
+    """Return the name of a node or topic with its namespace."""
+    return '/'.join(['', *filter(None, values['namespace'].split('/')), name])
+
+
+def check_link(name: str, robot: Model) -> None:
+    """Raise LaunchError if task_link names no link of a robot."""
+    if name and name not in robot.link_names:
+        raise LaunchError(f"task_link: the robot has no link '{name}'" + did_you_mean(
+            name, robot.link_names, ', only ' + listed(robot.link_names)))
+
+
+def already_described(publisher: str, published: str, text: str, model: str) -> str:
+    """Say that somebody publishes a description already, and which one is used."""
+    same = f'the same as {model or "that of the demo arm"}'
+    which = same if published.strip() == text.strip() else (
+        f'not {same}, which is not used; robot_state_publisher:=true publishes both')
+    return (f'{publisher} publishes robot_description already, so robot_state_publisher is not '
+            f'started. That description is {which}')
 
 
 def own_node(values: Mapping[str, str], parameters: Mapping[str, Any],
@@ -195,59 +257,36 @@ def own_node(values: Mapping[str, str], parameters: Mapping[str, Any],
     if values['mode']:
         executable = name = 'torque_controller'
         given['mode'] = values['mode']
-    return Process('rbd_ros', executable, name, (*parameter_files(values, defaults), given),
-                   remappings)
+    if values['task_link']:
+        given['task_link'] = values['task_link']
+    files = parameter_files(values, full_name(values, name), defaults)
+    return Process('rbd_ros', executable, name, (*files, given), remappings)
 
 
 def truth(values: Mapping[str, str], name: str, empty: bool | None = None,
           other: str = '') -> bool | None:
     """Return whether an argument is true; `other` is what else it could have been."""
-    text = values[name].lower()
-    if text not in ('true', 'false') and (text or empty is None):
+    text = values[name].strip().lower()
+    if text not in BOOLEANS and (text or empty is None):
         raise LaunchError(f"{name} must be true or false{other}, got '{values[name]}'")
-    return text == 'true' if text else empty
+    return BOOLEANS.get(text, empty)
 
 
-def parameter_files(values: Mapping[str, str], defaults: tuple[Path, ...]) -> list[str]:
-    """Return the paths of the parameter files; those named here stay whatever `params` is."""
+def parameter_files(values: Mapping[str, str], node: str,
+                    defaults: tuple[Path, ...]) -> list[str]:
+    """Return the parameter files of a node; the defaults stay whatever `params` is."""
     if values['params']:
-        paths = [*defaults, *(existing_file('params', path)
-                              for path in values['params'].split(os.pathsep))]
+        own = [existing_file('params', path) for path in values['params'].split(os.pathsep)]
+        for path in own:
+            check_parameters(path, node)
+        paths = [*defaults, *own]
     else:
         files = ['dynamics', 'torque_controller'] if values['mode'] else ['dynamics']
         paths = [*(share('config', f'{name}.param.yaml') for name in files), *defaults]
     if values['robot']:
-        presets = {path.stem: path for path in sorted(share('config', 'robots').glob('*.yaml'))}
-        if values['robot'] not in presets:
-            raise LaunchError(f"robot: there is no '{values['robot']}', only "
-                              + ', '.join(presets))
         # The files that come later count more.
-        paths = [presets[values['robot']], *paths]
+        paths = [presets()[values['robot']], *paths]
     return [str(path) for path in paths]
-
-
-def existing_file(argument: str, path: str) -> Path:
-    """Return the path of a file that an argument names."""
-    found = _expanded(path)
-    if not found.is_file():
-        raise LaunchError(f'{argument}: there is no file {found}')
-    return found
-
-
-def _expanded(path: str) -> Path:
-    """Return a path with ``~`` expanded."""
-    try:
-        return Path(path).expanduser()
-    except RuntimeError as error:
-        raise LaunchError(f'{path}: {error}') from None
-
-
-def _words(text: str) -> list[str]:
-    """Return the words of a text, quoted as in a shell."""
-    try:
-        return shlex.split(text)
-    except ValueError as error:
-        raise LaunchError(f'{text}: {error}') from None
 
 
 def check_installed(processes: Iterable[Process], find: Finder | None = None,
@@ -284,60 +323,3 @@ def _missing(process: Process, arguments: Arguments) -> str:
 def _apt(package: str) -> str:
     """Return the command that installs a package."""
     return f'sudo apt install ros-$ROS_DISTRO-{PACKAGES[package]}'
-
-
-# -- The model. -----------------------------------------------------------------------------------
-
-def description(model: str, xacro_args: str = '') -> tuple[str, str]:
-    """
-    Return the URDF of a robot and its root link.
-
-    Parameters
-    ----------
-    model : str
-        Path of a URDF or xacro file, which may begin with ``~`` and contain spaces; arguments of
-        xacro may follow it. Empty: the demo arm.
-    xacro_args : str
-        Arguments of xacro, ``name:=value``, quoted as in a shell.
-
-    Returns
-    -------
-    text, root : str
-        URDF that the library reads, and the name of the root link.
-
-    Raises
-    ------
-    LaunchError
-        If there is no such file, xacro fails or the result is not a robot.
-
-    """
-    path, more = _split(model) if model else (share('urdf', 'demo_arm.urdf'), [])
-    arguments = more + _words(xacro_args)
-    if not path.is_file():
-        raise LaunchError(f'model: there is no file {path}')
-    if arguments and path.suffix != SUFFIX:
-        raise LaunchError(f'{path} is not a xacro file, its name does not end in {SUFFIX}: it '
-                          f'takes no arguments, got {" ".join(arguments)}')
-    try:
-        if path.suffix == SUFFIX:
-            text = expand_xacro(path, arguments)
-        else:
-            text = path.read_bytes()
-        text = decode(text)
-        with warnings.catch_warnings():
-            warnings.simplefilter('ignore', ModelWarning)
-            robot = load_urdf_string(text)
-    except RbdError as error:
-        raise LaunchError(f'{path}: {error}') from None
-    if not robot.links:
-        raise LaunchError(f'{path}: the robot has no links')
-    return text, robot.link_names[0]
-
-
-def _split(model: str) -> tuple[Path, list[str]]:
-    """Return the path of a model, and the arguments of xacro that follow it."""
-    path = _expanded(model)
-    found = re.fullmatch(r'(.+?)((?:\s+\w+:=\S*)+)', model)
-    if path.exists() or not found:
-        return path, []
-    return _expanded(found[1]), _words(found[2])

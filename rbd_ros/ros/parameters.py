@@ -5,7 +5,6 @@
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields as dataclass_fields
-from difflib import get_close_matches
 from math import isfinite
 from typing import Any, NamedTuple, TypeVar
 
@@ -14,7 +13,7 @@ from rbd_ros.model.joints import DRIVE
 from rbd_ros.ros.compat import overrides
 from rbd_ros.ros.log import Log
 from rbd_ros.ros.parameter_checks import BadParameter, check, CHOICES
-from rbd_ros.texts import listed
+from rbd_ros.texts import did_you_mean, listed
 from rbd_ros.workspace.results import Factorization
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.exceptions import InvalidParameterValueException
@@ -302,9 +301,8 @@ def unknown_overrides(node: Node, known: Collection[str]) -> Iterator[str]:
     """Yield a sentence for every override that names none of the known parameters."""
     for name in sorted(set(overrides(node)) - set(known)):
         if not name.startswith(_OF_RCLPY):
-            near = get_close_matches(name, known, 1)
             yield (f"there is no parameter '{name}'"
-                   + (f", did you mean '{near[0]}'?" if near else '; it has no effect'))
+                   + did_you_mean(name, known, '; it has no effect'))
 
 
 def read(node: Node, changes: Sequence[Parameter] = (),

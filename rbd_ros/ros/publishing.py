@@ -3,6 +3,7 @@
 """The outputs of the dynamics node: the dynamics of each state, and effort commands."""
 
 from collections.abc import Sequence
+from functools import partial
 from time import perf_counter, sleep
 from typing import Any, NamedTuple
 
@@ -347,7 +348,9 @@ class Publishing:
         if isinstance(efforts, str):
             return efforts
         complete = self._commands.complete
-        self._publish_command(self._commands.update(efforts[robot.command_columns], self._now))
+        self._publish_command(self._commands.update(
+            efforts[robot.command_columns], self._now,
+            partial(self._law.limit, robot, efforts)))
         if self._commands.complete and not complete:
             self._log.info(COMPLETE)
             for level, text in self._law.findings():

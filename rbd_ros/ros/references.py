@@ -37,7 +37,7 @@ PEAK = 1.875
 # How far the norm of a quaternion may be from 1.
 ROUNDED = 1e-3
 # Motions that may wait, and points of one.
-MOST_WAITING, MOST_POINTS = 8, 10000
+MOST_WAITING, MOST_POINTS = 8, 5000
 
 
 class Refused(Exception):
@@ -232,7 +232,9 @@ def _check_motion(times: np.ndarray, given: dict[str, np.ndarray], model: Model,
             point, joint = np.argwhere(wrong)[0]
             raise Refused(f"'{names[joint]}' {what} at point {point + 1}")
 
-    refuse((q < model.lower[columns]) | (q > model.upper[columns]),
+    # Joints that begin beyond a limit may be led back.
+    refuse((q < np.minimum(model.lower, start.q)[columns])
+           | (q > np.maximum(model.upper, start.q)[columns]),
            'is beyond the limits of its position')
     if times[0] == 0.0:
         refuse(np.abs(q[:1] - start.q[columns]) > AT_START,

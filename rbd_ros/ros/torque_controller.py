@@ -21,7 +21,7 @@ from rbd_msgs.srv import SetMode
 from rbd_ros.errors import RbdError
 from rbd_ros.ros import control_parameters, parameters
 from rbd_ros.ros.compat import guard_services
-from rbd_ros.ros.compensation import Law
+from rbd_ros.ros.compensation import compensates_itself, Law
 from rbd_ros.ros.control_modes import ControlModes, LawSettings
 from rbd_ros.ros.control_parameters import Gains
 from rbd_ros.ros.dynamics_node import DynamicsNode
@@ -115,5 +115,7 @@ class TorqueController(DynamicsNode):
         mode = self.gains.mode
         if self.robot is None:
             return f'mode is {mode}: it is not checked before there is a robot'
-        return (f'mode is {mode}: the robot is held where it is' if mode != 'gravity'
-                else 'mode is gravity: gravity torques alone hold the robot')
+        if mode != 'gravity':
+            return f'mode is {mode}: the robot is held where it is'
+        return 'mode is gravity: ' + (compensates_itself(self.parameters.effort_convention)
+                                      or 'gravity torques alone hold the robot')

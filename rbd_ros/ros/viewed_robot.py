@@ -100,8 +100,8 @@ class ViewedRobot:
                     self._last[topic] = monotonic(), deserialize_message(raw, KINDS[topic])
         if not self._known:
             return None
-        state = replace(computed_state(self._model, self._q, self._v, {}), effort=self._effort,
-                        external=np.full(self._model.nv, np.nan))
+        state = replace(computed_state(self._model, self._q, self._v, {}),
+                        effort=_known(self._effort), external=np.full(self._model.nv, np.nan))
         if not self._moves:
             state = replace(state, coriolis=np.full(self._model.nv, np.nan))
         return self._as_said(state)
@@ -139,15 +139,17 @@ class ViewedRobot:
             if set(self._columns) <= set(names):
                 order = np.ix_(*2 * ([names.index(name) for name in self._columns],))
                 for field, data in (('M', dynamics.mass_matrix), ('C', dynamics.coriolis_matrix)):
-                    changes[field] = np.array(data).reshape(2 * (len(names),))[order]
+                    if len(data) == len(names) ** 2 and np.all(np.isfinite(data)):
+                        changes[field] = np.reshape(data, 2 * (len(names),))[order]
         if torques is not None:
             changes['external'] = self._vector(torques.name, torques.effort)
         if wrench is not None:
             link = wrench.header.frame_id.removeprefix(self._prefix)
             if link in self._model.link_names:
                 moment, force = wrench.wrench.torque, wrench.wrench.force
-                changes['wrenches'] = {link: np.array([
-                    moment.x, moment.y, moment.z, force.x, force.y, force.z])}
+                values = np.array([moment.x, moment.y, moment.z, force.x, force.y, force.z])
+                if np.all(np.isfinite(values)):
+                    changes['wrenches'] = {link: values}
         return replace(state, **changes)
 
     def _vector(self, names: list[str], values: Any) -> np.ndarray:
@@ -156,4 +158,9 @@ class ViewedRobot:
         for name, value in zip(names, values):
             if name in self._columns:
                 found[self._columns[name]] = value
-        return found
+        return _known(found)
+
+
+def _known(values: np.ndarray) -> np.ndarray:
+    """Return numbers with NaN in place of infinite ones."""
+    return np.where(np.isfinite(values), values, np.nan)

@@ -18,10 +18,12 @@ import warnings
 import webbrowser
 
 from rbd_ros import load_urdf_string, Model, ModelError, ModelWarning, RbdError
+from rbd_ros.ros.callbacks import guarded
 from rbd_ros.ros.compat import guard_services
 from rbd_ros.ros.log import Log
 from rbd_ros.ros.parameter_checks import BadParameter
 from rbd_ros.ros.parameters import fixed_values
+from rbd_ros.ros.report import Report
 from rbd_ros.ros.subscriptions import DESCRIPTION_QOS
 from rbd_ros.ros.usage import usage
 from rbd_ros.ros.viewed_robot import ViewedRobot
@@ -75,7 +77,7 @@ class ViewerNode(Node):
         super().__init__(self.program, **options)
         if alone:
             os.nice(NICENESS)
-        self._log = Log(self.get_logger())
+        self._log, self._report = Log(self.get_logger()), Report()
         guard_services(self, self._log)
         self._given = fixed_values(self, self.parameters, self._log)
         self.viewer: Viewer | None = None
@@ -145,6 +147,7 @@ class ViewerNode(Node):
             self._robot.listen(False)
         self._robot = ViewedRobot(self, model, self._given['frame_prefix'])
 
+    @guarded
     def _on_timer(self) -> None:
         """Show the newest state, if somebody looks."""
         if self._robot is None or self.viewer is None:

@@ -14,6 +14,8 @@ THINNEST = 1e-3
 ELLIPSOID, BOX = 5.0, 3.0
 # Semi-axes of ellipsoids of a link that is nearly singular, as a share of the largest.
 LEAST_SHARE = 1e-3
+# kg m^2 or kg, added to the inertia of joints: those that move no mass have none.
+LEAST_INERTIA = 1e-12
 
 
 class Ellipsoid(NamedTuple):
@@ -117,7 +119,7 @@ def effective_masses(J: np.ndarray, M: np.ndarray) -> Ellipsoid:
     Lynch and Park (9.94): the task inertia is the inverse of J M^-1 J^T.
 
     """
-    return _ellipsoid(J @ np.linalg.solve(M, J.T), -1.0)
+    return _ellipsoid(J @ np.linalg.solve(M + LEAST_INERTIA * np.eye(len(M)), J.T), -1.0)
 
 
 def _ellipsoid(A: np.ndarray, power: float) -> Ellipsoid:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from rbd_ros.errors import RbdError
+from rbd_ros.identification.report import drawn
 from rbd_ros.model.model import Model
 from rbd_ros.view.geometry import Geometry
 from rbd_ros.view.state import computed_state
@@ -53,7 +54,7 @@ follow();
 
 
 def recording_page(title: str, model: Model, geometry: Geometry, time: np.ndarray, q: np.ndarray,
-                   v: np.ndarray, efforts: Mapping[str, np.ndarray],
+                   v: np.ndarray, efforts: Mapping[str, np.ndarray], segment: np.ndarray,
                    progress: Callable[[int, int], None] = lambda done, all_of_it: None) -> str:
     """
     Return a page that plays a recording, and needs neither other files nor a network.
@@ -72,6 +73,8 @@ def recording_page(title: str, model: Model, geometry: Geometry, time: np.ndarra
         Positions and velocities, rad or m, rad/s or m/s.
     efforts : mapping of str to ndarray, shape (samples, nv)
         What is plotted, N m or N; ``'external'`` is drawn at the joints, too.
+    segment : ndarray of int, shape (samples,)
+        Number of the gaps before each sample.
     progress : callable
         Is told how many poses are done, and how many there are.
 
@@ -104,7 +107,7 @@ def recording_page(title: str, model: Model, geometry: Geometry, time: np.ndarra
     left, bottom, width, height = (100.0 * x for x in AXES)
     legend = ' '.join(f'<b style="color: {color}">{escape(name)}</b>'
                       for color, name in zip(COLORS, efforts))
-    plots = ''.join(_plot(figure, model, k, time, efforts) for k in range(model.nv))
+    plots = ''.join(_plot(figure, model, k, time, efforts, segment) for k in range(model.nv))
     return PAGE.format(title=escape(title), scene=escape(scene), legend=legend, plots=plots,
                        left=left, width=width, top=100.0 - bottom - height, height=height)
 
@@ -125,14 +128,13 @@ def _figure() -> Callable[..., Any]:
 
 
 def _plot(figure: Callable[..., Any], model: Model, k: int, time: np.ndarray,
-          efforts: Mapping[str, np.ndarray]) -> str:
+          efforts: Mapping[str, np.ndarray], segment: np.ndarray) -> str:
     """Return the efforts of a joint over time, with a line that stands where the scene is."""
     page = figure(figsize=SIZE)
     axes = page.add_axes(AXES)
-    every = slice(None, None, max(1, len(time) // POINTS))
     largest = 0.0
     for color, values in zip(COLORS, efforts.values()):
-        axes.plot(time[every], values[every, k], color=color, lw=0.9)
+        axes.plot(*drawn(segment, time, values[:, k], points=POINTS), color=color, lw=0.9)
         largest = max(largest, float(np.nanmax(np.abs(values[:, k]), initial=0.0)))
     limit = model.effort_limit[k]
     if limit < 2.0 * largest:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from viser import ViserServer
 
 HOST, PORT = 'localhost', 8080
+# Hosts that stand for all addresses of this machine.
+EVERYWHERE = ('0.0.0.0', '::')
 # From where one looks at the robot, in lengths of its extent.
 VIEWPOINT = (0.6, -1.2, 0.4)
 
@@ -98,8 +100,8 @@ class Viewer:
     @property
     def url(self) -> str:
         """Return the address of the page."""
-        host = socket.gethostname() if self._host in ('0.0.0.0', '::') else self._host
-        return f'http://{host}:{self.server.get_port()}'
+        host = socket.gethostname() if self._host in EVERYWHERE else self._host
+        return f'http://{f"[{host}]" if ":" in host else host}:{self.server.get_port()}'
 
     @property
     def is_local(self) -> bool:
@@ -143,9 +145,14 @@ def start_server(host: str, port: int, title: str) -> ViserServer:
     viser = _viser()
     if port:
         _check_free(host, port)
+    # Imported here: it needs viser.
+    from rbd_ros.view.guard import Guard
+    name = socket.gethostname()
+    guard = Guard((name, f'{name}.local') if host in EVERYWHERE else (host,))
     # viser would announce itself on the terminal.
-    with redirect_stdout(StringIO()):
+    with redirect_stdout(StringIO()), guard.starting():
         server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
+    guard.inputs = server.gui._gui_input_handle_from_uuid
     # A page of a robot is not to be shared through a server of others.
     server.gui.configure_theme(show_logo=False, show_share_button=False)
     return server

@@ -6,6 +6,7 @@ import errno
 import io
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from robots import example_urdf, load_quietly
 # -- Being used wrongly. --------------------------------------------------------------------------
 
 @pytest.mark.parametrize('arguments, message', [
-    ([], 'required: command'), (['look'], "invalid choice: 'look'"), (['check'], 'urdf'),
+    (['look'], "invalid choice: 'look'"), (['check'], 'urdf'),
     (['check', ARM, 'more'], 'unrecognized arguments: more'),
     (['check', ARM, '--gravity', '0', '0'], 'expected 3 arguments'),
     (['check', ARM, '--colour'], 'unrecognized arguments: --colour'),
@@ -46,17 +47,67 @@ def test_wrong_usage_is_one_line_that_leads_to_help_and_exit_code_1(capsys, argu
     (['torques', ARM, '--v', 'elbow=nan'], "--v of 'elbow' is nan"),
     (['torques', ARM, '--lock', 'knee'], "no joint 'knee'"),
     (['compare', ARM, ARM, '--configurations', '0'], '--configurations must be a whole number'),
-    (['compare', ARM, ARM, '--tolerance', '-1'], '--tolerance must lie between')])
-def test_what_is_refused_is_one_line_and_exit_code_1(capsys, arguments, message):
+    (['compare', ARM, ARM, '--tolerance', '-1'], '--tolerance must lie between'),
+    # Numbers that take all memory, or for ever.
+    (['compare', ARM, ARM, '--configurations', '1000000000'], 'whole number, from 1 to 100000'),
+    (['compare', ARM, ARM, '--configurations', '9' * 400], 'whole number, from 1 to 100000'),
+    (['excite', ARM, '-o', 'a.csv', '--harmonics', '100000'], 'harmonics must be .* to 100,'),
+    (['excite', ARM, '-o', 'a.csv', '--duration', '1e12'], 'duration must lie between'),
+    (['excite', ARM, '-o', 'a.csv', '--duration', '1e5', '--rate', '11', '--steps', '1'],
+     '100000 s at 11 Hz are 1100001 points, the most are 1000000: take a lower rate'),
+    (['excite', ARM, '-o', 'a.csv', '--duration', 'nan'], 'duration must be finite'),
+    (['excite', ARM, '-o', 'a.csv', '--rate', '1e12'], 'rate must lie between'),
+    (['excite', ARM, '-o', 'a.csv', '--rate', '-1'], 'rate must lie between'),
+    (['excite', ARM, '-o', 'a.csv', '--steps', '1000000000'], 'from 1 to 100000, got'),
+    (['excite', ARM, '-o', 'a.csv', '--share', '1e9'], 'share must lie between'),
+    (['torques', ARM, '--lock', 'elbow=1e308'], "'elbow': its locked position must not exceed"),
+    (['torques', ARM, '--v', 'elbow=1e308'], 'are not finite here'),
+    (['view', ARM, '--port', '99999'], '--port must be a whole number, from 0 to 65535')])
+def test_what_is_refused_is_one_line_and_exit_code_1(capsys, tmp_path, monkeypatch, arguments,
+                                                     message):
+    monkeypatch.chdir(tmp_path)
     assert code_of(*arguments) == 1
     line = one_line(capsys)
-    assert line.startswith('refused: ') and re.search(message, line)
+    assert line.startswith('refused: ') and re.search(message, line), line
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize('name', COMMANDS)
 def test_every_command_has_help(capsys, name):
     assert code_of(name, '--help') == 0
     assert f'usage: rbd_ros {name}' in capsys.readouterr().out
+
+
+def help_of(capsys, *arguments):
+    """Return what is printed instead of an answer."""
+    assert code_of(*arguments) == 0
+    out, err = capsys.readouterr()
+    assert not err
+    return out
+
+
+def test_the_command_alone_prints_its_help(capsys):
+    assert help_of(capsys) == help_of(capsys, '--help')
+    assert 'usage: rbd_ros' in help_of(capsys)
+
+
+@pytest.mark.parametrize('name', ['', *COMMANDS])
+def test_help_has_examples_and_no_marks_of_another_format(capsys, name):
+    text = help_of(capsys, *name.split(), '--help')
+    assert not re.search(r'`|:\w+:|\*\*|\.\. \w+::', text)
+    examples = text.partition('\nexamples:\n')[2].partition('\n\n')[0].splitlines()
+    assert examples and all(line.startswith(f'  rbd_ros {name}') for line in examples)
+
+
+@pytest.mark.parametrize('name', COMMANDS)
+def test_examples_in_help_are_taken(capsys, monkeypatch, name):
+    text = help_of(capsys, name, '--help') + help_of(capsys)
+    seen = []
+    monkeypatch.setattr(f'rbd_ros.cli.{name}.run', lambda options: seen.append(options) or 0)
+    examples = re.findall(rf'^  rbd_ros ({name}\b.*)', text, re.MULTILINE)
+    for example in examples:
+        assert main(shlex.split(example)) == 0
+    assert 1 < len(seen) == len(examples)
 
 
 def test_version_is_that_of_the_package(capsys):
@@ -84,10 +135,32 @@ def test_errors_while_a_command_runs_are_one_line(capsys, monkeypatch, error, co
     assert re.search(message, one_line(capsys))
 
 
-def test_mistakes_of_the_program_are_not_hidden(monkeypatch):
-    monkeypatch.setattr('rbd_ros.cli.check.run', lambda options: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
+@pytest.mark.parametrize('error', [
+    ZeroDivisionError('a\nb'), KeyError('joint'), RecursionError('too deep'), AssertionError(),
+    UnicodeEncodeError('ascii', 'é', 0, 1, 'a\nb'), SystemError('c' * 10_000)])
+def test_mistakes_of_the_program_are_one_line_that_leads_to_the_traceback(capsys, monkeypatch,
+                                                                          error):
+    def run(options):
+        raise error
+
+    monkeypatch.delenv('RBD_ROS_TRACEBACK', raising=False)
+    monkeypatch.setattr('rbd_ros.cli.check.run', run)
+    assert main(['check', ARM]) == 70
+    line = one_line(capsys)
+    assert line.startswith(f'failed: {type(error).__name__}: ') and len(line) < 1000
+    assert line[:-1].isprintable() and 'set RBD_ROS_TRACEBACK=1' in line
+    monkeypatch.setenv('RBD_ROS_TRACEBACK', '1')
+    with pytest.raises(type(error)):
         main(['check', ARM])
+
+
+def test_want_of_memory_is_no_mistake_of_the_program(capsys, monkeypatch):
+    def run(options):
+        raise MemoryError('Unable to allocate 9 TiB')
+
+    monkeypatch.setattr('rbd_ros.cli.check.run', run)
+    assert main(['check', ARM]) == 1
+    assert one_line(capsys) == 'refused: there is not enough memory: Unable to allocate 9 TiB\n'
 
 
 def test_warnings_of_the_robot_are_one_line_each(capsys):
@@ -96,7 +169,7 @@ def test_warnings_of_the_robot_are_one_line_each(capsys):
     assert notes
     assert main(['torques', str(path)]) == 0
     lines = capsys.readouterr().err.splitlines()
-    assert lines == [f'warning: {note}' for note in notes]
+    assert lines[:len(notes)] == [f'warning: {note}' for note in notes]
 
 
 def test_a_reader_who_has_seen_enough_gets_no_traceback():
@@ -182,6 +255,5 @@ def test_progress_is_shown_at_a_terminal_alone(monkeypatch, rich):
 def test_only_the_module_of_the_chosen_command_is_imported(monkeypatch):
     names = []
     monkeypatch.setattr(command, 'import_module', lambda name: names.append(name) or 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        main(['warmup'])
+    assert main(['warmup']) == 70
     assert names == ['rbd_ros.cli.warmup']

@@ -219,6 +219,26 @@ def test_a_recording_kept_back_that_is_not_explained_is_not_believable(found, tm
     assert reason in (tmp_path / 'out' / 'report.html').read_text(encoding='utf-8')
 
 
+def test_a_short_motion_that_explains_the_next_is_good_for_motions_like_it(tmp_path, capsys):
+    short, after = (
+        record(tmp_path / f'{name}.csv', true_robot(),
+               change=lambda *columns, of=part: [x[int(of[0] * RATE):int(of[1] * RATE)]
+                                                 for x in columns])
+        for name, part in (('short', (3.0, 6.0)), ('after', (6.0, 10.0))))
+    code = code_of('identify', URDF, short, '--validate', after, '-o', str(tmp_path / 'out'))
+    result = content(tmp_path / 'out')
+    assert result['relative_error']['validation'][after] < 0.1
+    assert (code, result['verdict']) == (0, 'good for motions like these')
+    reason, = result['reasons']
+    assert reason.startswith('torques in other poses are uncertain')
+    assert f'good for motions like these: {reason}' in capsys.readouterr().out
+    assert '<b>Good for motions like these:</b>' in (tmp_path / 'out' / 'report.html').read_text(
+        encoding='utf-8')
+    # Nobody knows that without the other recording.
+    assert code_of('identify', URDF, short, '-o', str(tmp_path / 'alone')) == 2
+    assert content(tmp_path / 'alone')['verdict'] == 'not believable'
+
+
 def test_a_recording_counts_once_and_notes_are_told(tmp_path, capsys):
     gap = record(tmp_path / 'gap.csv', true_robot(), change=lambda t, *rest: [
         x[(t < 10.0) | (t > 11.0)] for x in (t, *rest)])

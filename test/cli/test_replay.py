@@ -117,6 +117,45 @@ def test_without_the_drives_their_friction_is_external(arm, folder):
     assert np.max(np.abs(difference - expected)) < 0.02 * np.max(np.abs(expected))
 
 
+def waiting(seconds, rate, joints):
+    """Return t, and q, v, a of moves of 1.5 s with waits of 1.5 s between them."""
+    t = np.arange(0.0, seconds, 1.0 / rate)
+    number, since = np.divmod(t, 3.0)
+    u = np.clip(since / 1.5, 0.0, 1.0)
+    sign = np.where(number % 2, -1.0, 1.0)
+    way = sign * (u ** 3 * (10.0 - 15.0 * u + 6.0 * u ** 2)) + number % 2
+    speed = sign * 30.0 * u ** 2 * (1.0 - u) ** 2 / 1.5
+    change = sign * 60.0 * u * (1.0 - u) * (1.0 - 2.0 * u) / 1.5 ** 2
+    size = np.linspace(0.5, 1.0, joints)
+    return t, *(np.outer(x, size) for x in (way, speed, change))
+
+
+@pytest.mark.parametrize('noise', [0.0, 1e-3])
+def test_joints_at_rest_have_no_dry_friction_and_feel_no_push(noise, tmp_path):
+    # Of the size of a UR10's: to switch it by the ringing of the filter would look like a push.
+    dry, offset = np.linspace(10.0, 20.0, 7), np.linspace(-1.0, 1.0, 7)
+    arm = with_friction(rbd_ros.load_urdf(ARM), damping=np.full(7, 5.0), friction=dry,
+                        effort_offset=offset)
+    t, q, v, a = waiting(18.0, RATE, 7)
+    tau = batch.inverse_dynamics(arm, q, v, a) + 5.0 * v + dry * np.sign(v) + offset
+    rng = np.random.default_rng(1)
+    write_recording(tmp_path / 'waits.csv', Recording(
+        'waits', arm.velocity_names, t, q + 0.1 * noise * rng.normal(size=q.shape),
+        v + noise * rng.normal(size=q.shape), tau))
+    save_drives(arm, tmp_path / 'drives.yaml')
+    table = replay(tmp_path, 'waits.csv', '--terms', 'friction')
+    at_rest = np.remainder(table['time'], 3.0)
+    at_rest = (at_rest > 2.2) & (at_rest < 2.7)
+    assert np.sum(at_rest) > 300
+    friction, model, measured, outside = (columns(arm, table, label)[at_rest] for label in (
+        'friction', 'model_effort', 'effort', 'external_effort'))
+    # Noise of 1e-3 rad/s, a twentieth of the dead band, less what the filter takes of it.
+    most = 0.05 * dry if noise else 1e-3 * dry
+    assert np.all(np.abs(friction - offset) < most)
+    assert np.all(np.abs(measured - model) < most + 0.1)
+    assert np.all(np.abs(outside) < most + 0.1)
+
+
 def test_terms_on_request_are_those_of_the_plain_functions(arm, folder):
     table = replay(folder, 'free.csv', '--terms', 'M,C', 'g', '--terms', 'Cv,friction')
     q, v = columns(arm, table, 'position'), columns(arm, table, 'velocity')
@@ -161,7 +200,10 @@ def test_parquet_is_written_too(arm, folder):
 
 def test_errors_are_printed_by_joint(arm, folder, capsys):
     replay(folder, 'pushed.csv')
-    *joints, last = capsys.readouterr().out.splitlines()
+    said = capsys.readouterr()
+    assert re.search(r'^note: cut-off [\d.]+ Hz: the filter removes less than 0.01 % of the power '
+                     'of the efforts about their means$', said.err, re.MULTILINE)
+    *joints, last = said.out.splitlines()
     assert [line.split()[0] for line in joints] == list(arm.velocity_names)
     assert re.match(r'relative error while joints move: [\d.]+ %$', last)
 

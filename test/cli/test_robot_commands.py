@@ -44,6 +44,19 @@ def test_check_prints_order_tree_masses_and_warnings(capsys):
     assert 'no body has' in text
 
 
+@pytest.mark.parametrize('name, text, message', [
+    ('a.urdf', 'Dear reader,\n', "this is not XML: a URDF begins with <robot>, this with 'Dear"),
+    ('a.csv', 'time,elbow/position\n', 'this is not XML'), ('a.urdf', '', 'this is not XML'),
+    ('a.urdf', '<html/>', 'the outermost element is <html>, expected <robot>'),
+    ('a.png', '\x89PNG', 'this is not XML')])
+def test_a_file_that_is_no_robot_is_refused_as_a_file(capsys, tmp_path, name, text, message):
+    (tmp_path / name).write_text(text)
+    assert code_of('check', str(tmp_path / name)) == 1
+    line = one_line(capsys)
+    assert f'{name}: ' in line and message in line
+    assert 'pass' not in line.replace(str(tmp_path), '')
+
+
 def test_check_exits_with_1_on_refusal(capsys):
     assert main(['check', '--strict', str(example_urdf('alex_psyonic_hands.urdf'))]) == 1
     assert 'refused: ' in capsys.readouterr().err
@@ -158,6 +171,34 @@ def test_torques_of_robots_with_locked_joints_and_of_slides(capsys):
     assert np.allclose(numbers, rbd_ros.gravity_torques(model, np.zeros(6)), rtol=PRINTED)
 
 
+def test_torques_beyond_limits_are_printed_with_a_warning_for_each(capsys, tmp_path):
+    assert main(['torques', ARM, '--q', 'elbow=9', 'shoulder_pan=-2.9', '--v', 'elbow=-2.5',
+                 'shoulder_pan=2.0', '--lock', 'flange_roll=3', 'wrist_pitch=2']) == 0
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 5
+    assert err.splitlines() == [
+        "warning: 'flange_roll': the position is 3 rad, its limits are -2.9 ... 2.9",
+        "warning: 'elbow': the position is 9 rad, its limits are -2.3 ... 2.3",
+        "warning: 'elbow': the velocity is -2.5 rad/s, its limit is 2.4"]
+    # A slide that lifts 3 kg at 1e3 m/s^2: 3030 N.
+    (tmp_path / 'one.xacro').write_text(XACRO)
+    assert main(['torques', str(tmp_path / 'one.xacro'), '--xacro-args', 'mass:=3', '--a', '1e3',
+                 '--q', '-0.1']) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        "warning: 'j': the position is -0.1 m, its limits are 0 ... 1",
+        "warning: 'j': the effort is 3029 N, its limit is 9"]
+    assert main(['torques', ARM, '--floating-base', '--q', 'base_x=99', 'elbow=2.3000005']) == 0
+    assert capsys.readouterr().err == ''
+
+
+def test_a_trajectory_that_leaves_the_range_of_a_joint_is_told(tmp_path, capsys):
+    points = [(t, {'positions': [0.0, x], 'velocities': [0.0, 0.0], 'accelerations': [0.0, 0.0]})
+              for t, x in ((0.0, 0.0), (1.0, -2.5), (9.0, 2.4))]
+    assert main(['torques', ARM, message(tmp_path / 'far.yaml', points=points), *LOCKED]) == 0
+    assert capsys.readouterr().err == (
+        "warning: 'elbow': the position is -2.5 rad, its limits are -2.3 ... 2.3\n")
+
+
 def test_torques_of_a_floating_base_begin_at_its_neutral_quaternion(capsys):
     assert main(['torques', ARM, '--floating-base']) == 0
     names, numbers, _ = printed_torques(capsys)
@@ -237,7 +278,7 @@ def test_goals_and_what_echo_prints_are_read_too(tmp_path, capsys):
     ('- 1', 'is no trajectory_msgs/JointTrajectory'),
     ('joint_names: [elbow]\npoints: [{positions: [1], time_from_start: 0.5}]',
      'time_from_start: {sec: 0, nanosec: 0}'),
-    ('{', 'cannot be read'),
+    ('{', 'this is not YAML'),
     ('joint_names: [elbow]\npoints: [{time_from_start: {sec: 0, nanosec: 0}}]', 'no positions'),
     ('joint_names: [elbow]\npoints: [{positions: [1, 2], time_from_start: {sec: 0, nanosec: 0}}]',
      'positions of point 0 must be 1 numbers'),

@@ -84,6 +84,17 @@ def test_nothing_is_found_in_a_motion_of_a_perfect_model(arm, smooth):
         assert errors[0] / errors[1] == pytest.approx(QUARTER, rel=0.1)
 
 
+def test_noise_does_not_switch_the_friction_of_a_robot_at_rest(arm):
+    q, tau = np.zeros(6), rbd_ros.gravity_torques(arm, np.zeros(6))
+    rng = np.random.default_rng(1)
+    assert np.all(arm.friction > 0.0)
+    observer = MomentumObserver(arm)
+    for t in np.arange(0.0, 1.0, 1e-3):
+        r = observer.update(t, q, 1e-5 * rng.normal(size=6), tau)
+        # Coulomb friction of either sign would come through the filter as a tenth of it.
+        assert np.all(np.abs(r) < 0.01 * arm.friction)
+
+
 def test_torques_may_come_without_friction(arm):
     def torques(t):
         return rbd_ros.inverse_dynamics(arm, *swing(t))

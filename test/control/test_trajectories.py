@@ -2,10 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Motions through points, and from pose to pose."""
 
+from dataclasses import replace
+from pathlib import Path
+
 from control_robots import bare_arm, POSE
 import numpy as np
 import pytest
 import rbd_ros
+from rbd_ros import StateError
 from rbd_ros.control import JointTrajectory, PoseMotion
 from rbd_ros.model.se3 import exp, inverse, log, pose
 from robots import random_pose, random_tree
@@ -15,6 +19,7 @@ STEP, BY_DIFFERENCES = 1e-5, 1e-5
 # Of numbers around 1, by a hundred operations or so.
 ROUNDING = 1e-12
 TIMES = np.array([1.0, 1.5, 3.0, 3.2])
+ARM = rbd_ros.load_urdf(Path(__file__).parents[2] / 'urdf' / 'demo_arm.urdf')
 
 
 def quintic(t):
@@ -158,3 +163,94 @@ def test_a_motion_of_a_pose_takes_over_a_twist_and_loses_it():
         # Differences over 2e-5 s: 1e-9 of terms of third order, 1e-11 of rounding.
         assert np.max(np.abs(one.V - V)) < 1e-7
         assert np.max(np.abs(one.V_dot - (after.V - before.V) / 2e-5)) < 1e-7
+
+
+# -- Limits between points. -----------------------------------------------------------------------
+
+def free_arm(**changes):
+    """Return the arm without limits, apart from those that are given."""
+    unlimited = {'lower': -np.inf, 'upper': np.inf, 'velocity_limit': 0.0, 'effort_limit': np.inf}
+    return replace(ARM, **{name: np.full(ARM.nv, x) for name, x in unlimited.items()} | changes)
+
+
+@pytest.mark.parametrize('seed', range(6))
+def test_efforts_are_refused_exactly_where_they_exceed_a_limit_between_points(seed):
+    rng, count = np.random.default_rng(seed), 4
+    times = np.cumsum(rng.uniform(0.3, 2.0, count))
+    q, v = rng.normal(size=(2, count, ARM.nv))
+    given = ((), (v,), (v, 3.0 * rng.normal(size=(count, ARM.nv))))[seed % 3]
+    motion = JointTrajectory(ARM, times, q, *given)
+    # So many states miss an extremum by less than 1e-5 of it.
+    tau = []
+    for t in np.concatenate([np.linspace(times[k], times[k + 1] - 1e-9, 2000)
+                             for k in range(count - 1)]):
+        one = motion.at(t)
+        tau.append(rbd_ros.inverse_dynamics(ARM, one.q, one.v, one.a) + ARM.damping * one.v)
+    joint, peak = seed % ARM.nv, np.max(np.abs(tau), axis=0)
+    for share, refused in ((1.0003, False), (0.9997, True)):
+        limit = np.full(ARM.nv, np.inf)
+        limit[joint] = share * peak[joint]
+        motion = JointTrajectory(free_arm(effort_limit=limit), times, q, *given)
+        if refused:
+            with pytest.raises(StateError, match=f"'{ARM.velocity_names[joint]}' needs"):
+                motion.check_limits()
+        else:
+            motion.check_limits()
+
+
+@pytest.mark.parametrize('points', [3, 3000])
+def test_motions_that_rest_at_each_point_are_checked_in_between(points):
+    # 0.02 rad in 0.1 s, with rest at both ends: 10/sqrt(3) 0.02/0.1^2 rad/s^2 in between.
+    q, still = np.zeros((2, points, ARM.nv))
+    q[1::2, 0] = 0.02
+    inertia = rbd_ros.mass_matrix(ARM, q[0])[0, 0]
+    peak = inertia * 10.0 / np.sqrt(3.0) * 0.02 / 0.1 ** 2
+    limit = np.full(ARM.nv, np.inf)
+    rubbing = ARM.damping[0] * 1.875 * 0.02 / 0.1
+    for most, refused in ((0.95 * (peak - rubbing), True), (1.05 * (peak + rubbing), False)):
+        limit[0] = most
+        motion = JointTrajectory(free_arm(effort_limit=limit), 0.1 * np.arange(points), q, still,
+                                 still)
+        if refused:
+            with pytest.raises(StateError, match='needs'):
+                motion.check_limits()
+        else:
+            motion.check_limits()
+
+
+def test_efforts_that_stay_near_their_limit_are_accepted_and_friction_counts_where_it_acts():
+    # A joint that rests under gravity, and one that turns round: friction is never on both sides.
+    q = np.tile([0.0, 0.6, 0.0, 1.0, 0.0, 0.5, 0.0], (3, 1))
+    g = np.abs(rbd_ros.gravity_torques(ARM, q[0]))
+    JointTrajectory(free_arm(effort_limit=g + 1e-3), [0.0, 1.0, 2.0], q).check_limits()
+    q[1, 0], limit, rubbing = 0.5, np.full(ARM.nv, np.inf), 4.0
+    inertia = rbd_ros.mass_matrix(ARM, q[0])[0, 0]
+    # Two cubics from rest to rest, of 6 way/h^2 at their ends, where it turns round.
+    for most, refused in ((1.01, False), (0.99, True)):
+        limit[0] = most * (inertia * 6.0 * 0.5 + rubbing)
+        model = free_arm(effort_limit=limit, damping=np.zeros(ARM.nv),
+                         friction=np.full(ARM.nv, rubbing))
+        motion = JointTrajectory(model, [0.0, 1.0, 2.0], q, np.zeros_like(q))
+        if refused:
+            with pytest.raises(StateError, match="'shoulder_pan' needs"):
+                motion.check_limits()
+        else:
+            motion.check_limits()
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_a_joint_that_begins_beyond_its_limit_may_come_back_but_go_no_further(sign):
+    model = free_arm(lower=np.full(ARM.nv, -1.0), upper=np.full(ARM.nv, 1.0))
+    begin = sign * np.array([1.2, *[0.0] * 6])
+    for goal, refused in ((1.2, False), (0.5, False), (1.201, True)):
+        end = begin.copy()
+        end[0] = sign * goal
+        motion = JointTrajectory(model, [0.0, 1.0], [begin, end])
+        if refused:
+            with pytest.raises(StateError, match='reaches'):
+                motion.check_limits()
+        else:
+            motion.check_limits()
+    # Another limit is as it was.
+    with pytest.raises(StateError, match='reaches'):
+        JointTrajectory(model, [0.0, 1.0], [begin, -1.001 * begin / 1.2]).check_limits()

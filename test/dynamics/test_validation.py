@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import analysis, batch, control, identification, textbook
-from rbd_ros.texts import arrows, listed, printable
+from rbd_ros.texts import arrows, first_twice, listed, printable
 from rbd_ros.validation import real_array
 from robots import random_tree
 
@@ -192,6 +192,32 @@ def test_fault_64_what_is_no_number_is_refused_by_the_name_of_the_argument(funct
                 assert len(str(caught.value)) < 2000
 
 
+# Other ways to write a vector.
+FORMS = {'list': np.ndarray.tolist, 'tuple': lambda x: tuple(x.tolist()),
+         'tuple of NumPy': tuple, 'every other entry': lambda x: np.repeat(x, 2, axis=0)[::2],
+         'tuples in a list': lambda x: [*map(tuple, x)] if x.ndim == 2 else [*x]}
+
+
+def numbers_of(result):
+    """Return all numbers of a result as one vector; a robot has none."""
+    if isinstance(result, tuple):
+        return np.concatenate([np.zeros(0), *map(numbers_of, result)])
+    return np.ravel(result) if isinstance(result, (np.ndarray, float)) else np.zeros(0)
+
+
+@pytest.mark.parametrize('function, arguments', FUNCTIONS,
+                         ids=[f'{function.__module__.split(".")[-1]}.{function.__name__}'
+                              for function, _ in FUNCTIONS])
+def test_vectors_in_every_form_give_the_numbers_of_arrays(function, arguments):
+    vectors = {name: x for name, x in arguments.items()
+               if isinstance(x, np.ndarray) and x.dtype == float}
+    expected = numbers_of(call(function, arguments))
+    for kind, form in FORMS.items():
+        for names in [[name] for name in vectors] + [[*vectors]] * bool(vectors):
+            given = {**arguments, **{name: form(vectors[name]) for name in names}}
+            assert np.array_equal(numbers_of(call(function, given)), expected), kind
+
+
 @pytest.mark.parametrize('function, arguments', FUNCTIONS,
                          ids=[f'{function.__module__.split(".")[-1]}.{function.__name__}'
                               for function, _ in FUNCTIONS])
@@ -331,3 +357,21 @@ def test_results_belong_to_the_caller(function, arguments):
     except rbd_ros.StateError:
         pass
     assert all(np.array_equal(x, y) for x, y in zip(found, kept))
+
+
+class Counted(str):
+    """A name that counts how often it is compared."""
+
+    compared = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        Counted.compared += 1
+        return str.__eq__(self, other)
+
+
+def test_the_first_name_that_is_there_twice_is_found_in_linear_time():
+    assert first_twice([]) is None and first_twice(['a', 'b']) is None
+    assert first_twice(['a', 'b', 'c', 'b', 'a']) == 'b' and first_twice(['', '']) == ''
+    assert first_twice(Counted(f'j{k}') for k in range(10_000)) is None
+    assert Counted.compared < 100

@@ -11,16 +11,25 @@ marcocognetti/FrankaEmikaPandaDynModel (commit 24d85ce4, GPL-3.0).
 
 import os
 from pathlib import Path
+import warnings
 
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.identification import prepare, read_recording, Recording, write_recording
+from rbd_ros.cli.main import main
+from rbd_ros.control import ContactDetector
+from rbd_ros.identification import (fit, partial, prepare, read_recording, Recording,
+                                    write_recording)
+from rbd_ros.identification.tables import read_table
+from rbd_ros.model import save_drives
 from robots import example_urdf, load_quietly
 
 DATA = Path(os.environ.get('RBD_ROS_DATA', 'data'))
 UR10 = DATA / 'ur10_bags' / 'ur10_exciting_trajectory.db3'
 PANDA = DATA / 'panda_gaz'
+
+# rad/s, below which the observer takes dry friction as less than its full size.
+DEAD_BAND = 0.02
 
 pytestmark = pytest.mark.skipif(
     not (UR10.exists() and PANDA.exists()),
@@ -84,6 +93,17 @@ def test_cutoffs_pass_the_motion_and_delays_are_found_again(robot):
 
 
 @pytest.mark.parametrize('robot', [ur10, panda])
+def test_cutoffs_keep_the_power_of_the_efforts(robot):
+    model, recording = robot()
+    samples = prepare(model, recording)
+    inner = np.any(samples.usable, axis=1)
+    raw = np.stack([np.interp(samples.time[inner], recording.time, x)
+                    for x in recording.effort.T], axis=1)
+    assert np.sum(np.var(raw - samples.tau[inner], axis=0)) < 0.005 * np.sum(np.var(raw, axis=0))
+    assert f'cut-off {samples.cutoff:.3g} Hz: the filter removes ' in samples.notes[-1]
+
+
+@pytest.mark.parametrize('robot', [ur10, panda])
 @pytest.mark.parametrize('part', [(0.0, 0.5), (0.5, 1.0), (0.7, 1.0)])
 def test_what_a_description_lacks_is_not_taken_for_a_delay(robot, part):
     # Parts alone look as if efforts were up to 16 ms early or late, but explain hardly more so.
@@ -91,6 +111,63 @@ def test_what_a_description_lacks_is_not_taken_for_a_delay(robot, part):
     start, stop = np.multiply(part, recording.time[-1] - recording.time[0])
     samples = prepare(model, recording.part(start=start, stop=stop))
     assert samples.delay != 0.0 and samples.delay_removed == 0.0
+
+
+@pytest.fixture(scope='module')
+def replayed(tmp_path_factory):
+    """Return a function that identifies a robot on a first part, and replays the recording."""
+    folder = tmp_path_factory.mktemp('replayed')
+
+    def replay(robot, middle):
+        model, recording = robot()
+        write_recording(folder / 'all.csv', recording)
+        used = prepare(model, recording.part(stop=middle))
+        found = fit(model, partial(model, used)).model
+        with warnings.catch_warnings():
+            # What URDF cannot say is in the second file.
+            warnings.simplefilter('ignore', rbd_ros.ModelWarning)
+            rbd_ros.save_urdf(found, folder / 'robot.urdf')
+        save_drives(found, folder / 'drives.yaml')
+        assert main(['replay', str(folder / 'robot.urdf'), str(folder / 'all.csv'), '--params',
+                     str(folder / 'drives.yaml'), '-o', str(folder / 'out.csv')]) == 0
+        names, data = read_table(folder / 'out.csv')
+        time = data[:, 0] - data[0, 0]
+        inner = (time > 0.5) & (time < time[-1] - 0.5)
+        table = dict(zip(names, data[inner].T))
+        return (found, time[inner], used.threshold, *(
+            np.stack([table[f'{joint}/{label}'] for joint in found.velocity_names], axis=1)
+            for label in ('velocity', 'effort', 'model_effort', 'external_effort')))
+    return replay
+
+
+@pytest.mark.parametrize('robot, middle, joints', [(ur10, 13.7, 5), (panda, 14.4, 7)])
+def test_a_replay_finds_no_push_where_nothing_pushes(replayed, robot, middle, joints):
+    # As doc/how_to/external_efforts.md promises, of the part that was not used for the fit.
+    _, time, threshold, v, tau, _, external = replayed(robot, middle)
+    new = time > middle
+    for k in range(joints):
+        moves = new & (np.abs(v[:, k]) > threshold[k])
+        r, second = external[moves, k], time[moves].astype(int)
+        sums, counts = (np.bincount(second - second[0], x) for x in (r, np.ones(len(r))))
+        error = np.sqrt(np.sum((sums - np.mean(r) * counts) ** 2)) / len(r)
+        assert abs(np.mean(r)) < 3.0 * error
+        assert abs(np.mean(r)) < 0.05 * np.sqrt(np.mean(tau[:, k] ** 2))
+
+
+def test_joints_of_the_ur10_that_stand_feel_no_push(replayed):
+    found, time, _, v, tau, model, external = replayed(ur10, 13.7)
+    new = time > 13.7
+    # The last joint bears up to 9 N m where it waits, which its friction alone may.
+    for k in range(5):
+        stands = new & (np.abs(v[:, k]) < DEAD_BAND)
+        assert np.sum(stands) > 20
+        # With full friction of either sign, up to 0.47 and 0.41 of it are left.
+        for x, most in ((tau - model, 0.35), (external, 0.3)):
+            assert np.sqrt(np.mean(x[stands, k] ** 2)) < most * found.friction[k]
+    # Thresholds of contact, as the node learns them, on the part in which joints wait.
+    detector = ContactDetector(found, calibration_time=13.0, margin=1.5, least=0.1)
+    contacts = [detector.update(*one) for one in zip(time, external)]
+    assert detector.threshold is not None and not any(contacts)
 
 
 def test_tables_say_the_same_as_the_bag(tmp_path):

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports, tables of residuals and sums of errors: that each number is what it says."""
 
+from dataclasses import replace
 import re
 
 from matplotlib.figure import Figure
@@ -46,7 +47,7 @@ def comparison():
     # What is not usable must not count.
     measured = fit + left + np.where(usable, 0.0, 100.0)
     return Comparison('run.csv', t, velocity, measured, 0.5 * fit, fit, friction, usable,
-                      np.array([0.5, 0.1]))
+                      np.array([0.5, 0.1]), np.zeros(len(t), int))
 
 
 def cells(text, number=0):
@@ -62,8 +63,9 @@ def rms(x):
 def test_an_identification_is_drawn_as_it_is(figures, comparison):
     c = comparison
     text = identification_report('<arm>', JOINTS, UNITS, [c], [Row('a/m', 'kg', 1.0, 2.0, 0.1)],
-                                 False, ['<why>'])
+                                 'not believable', ['<why>'])
     assert '<h1>&lt;arm&gt;</h1>' in text and '<li>&lt;why&gt;</li>' in text
+    assert '<p class="bad"><b>Not believable:</b></p>' in text
     assert cells(text) == [
         [joint, 'run.csv', unit, *(rms(x[c.usable[:, k], k]) for x in (
             c.measured, c.measured - c.urdf, c.measured - c.fit))]
@@ -95,10 +97,48 @@ def test_an_identification_is_drawn_as_it_is(figures, comparison):
         assert axes.get_xlabel() == ('rad/s', 'm/s')[k] and axes.get_ylabel() == UNITS[k]
 
 
+def test_gaps_of_recordings_are_gaps_of_lines(figures, comparison, swing):
+    whole = comparison
+    # 2 s are missing, and 6 s; what is left is every second sample of both stretches.
+    keep = np.flatnonzero(((whole.time < 5.0) | (whole.time >= 7.0)) & (whole.time < 14.0))
+    c = Comparison('gap.csv', *(x[keep] for x in whole[1:8]), whole.standstill,
+                   np.where(whole.time[keep] < 6.0, 0, 1))
+    text = identification_report('arm', JOINTS, UNITS, [c], [], 'good for motions like these',
+                                 ['why'])
+    assert 'Good for motions like these:' in text
+    lines = [line.get_xydata() for axes in figures[0].axes for line in axes.lines]
+    model, _, recording, _ = swing
+    samples = prepare(model, replace(recording, **{
+        label: getattr(recording, label)[keep] for label in ('time', 'position', 'velocity',
+                                                             'effort')}))
+    assert list(np.unique(samples.segment)) == [0, 1]
+    replay_report('arm', JOINTS, UNITS, samples, samples.tau, samples.tau)
+    lines += [line.get_xydata() for axes in figures[-1].axes for line in axes.lines]
+    assert len(lines) == 12
+    for line in lines:
+        broken = np.flatnonzero(np.isnan(line[:, 0]))
+        assert len(broken) == 1 and np.all(np.isnan(line[broken]))
+        before, after = line[broken[0] - 1, 0], line[broken[0] + 1, 0]
+        assert before == pytest.approx(5.0, abs=0.02) and after == pytest.approx(7.0, abs=0.02)
+        assert np.all(np.abs(np.diff(line[:, 0])[~np.isnan(np.diff(line[:, 0]))]) < 0.02)
+    # The spectrum is that of the longer stretch: its resolution says so.
+    frequency = figures[1].axes[1].lines[0].get_xdata()
+    assert frequency[0] == pytest.approx(RATE / np.sum(c.time >= 7.0))
+
+
+def test_long_stretches_are_thinned_out_but_gaps_stay():
+    segment = np.repeat([0, 1, 2], [1000, 3, 2000])
+    time, x = report.drawn(segment, np.arange(3003.0), np.arange(6006.0).reshape(-1, 2),
+                           points=100)
+    assert len(time) < 150 and x.shape == (len(time), 2)
+    assert np.sum(np.isnan(time)) == 2 and 1000.0 in time
+    assert np.array_equal(time[~np.isnan(time)], x[~np.isnan(time), 0] / 2.0)
+
+
 def test_a_hum_stands_at_its_frequency(figures, comparison):
     c = comparison
     quiet = c._replace(measured=c.fit + np.sin(2.0 * np.pi * HUM * c.time)[:, None])
-    identification_report('arm', JOINTS, UNITS, [quiet], [], True, [])
+    identification_report('arm', JOINTS, UNITS, [quiet], [], 'believable', [])
     frequency, amplitude = figures[1].axes[1].lines[0].get_data()
     assert frequency[np.argmax(amplitude)] == pytest.approx(HUM, abs=RATE / report.SEGMENT)
     # Parseval: its mean square is a half.
@@ -157,6 +197,32 @@ def test_errors_are_those_of_the_robot_that_they_name_where_it_moves(swing):
     # Steps of friction pass the same filter as the efforts: the robot explains itself.
     assert errors.relative(errors.fit) < 5e-3 < 0.1 < errors.relative(errors.urdf)
     assert np.allclose(errors.rms(errors.fit), np.sqrt(errors.fit / errors.counts))
+
+
+def test_joints_at_rest_are_compared_without_dry_friction(swing, tmp_path):
+    from rbd_ros.identification import write_recording
+
+    model, true, _, _ = swing
+    t = np.arange(0.0, 12.0, 1.0 / RATE)
+    # From 0 to 1 and back in 2 s, with waits of 2 s.
+    u = np.clip(np.remainder(t, 4.0) / 2.0, 0.0, 1.0)
+    sign, first = np.where(t // 4 % 2, -1.0, 1.0), t // 4 % 2
+    way, speed, change = (
+        first + sign * u ** 3 * (10.0 - 15.0 * u + 6.0 * u ** 2),
+        sign * 15.0 * u ** 2 * (1.0 - u) ** 2, sign * 15.0 * u * (1.0 - u) * (1.0 - 2.0 * u))
+    q, v, a = (np.outer(x, [1.0, 0.7]) for x in (way, speed, change))
+    tau = batch.inverse_dynamics(true, q, v, a) + rbd_ros.friction_torques(true, v)
+    path = tmp_path / 'waits.csv'
+    write_recording(path, Recording('waits', model.velocity_names, t, q, v, tau))
+    _, compared = pipeline.compare_recording(str(path), urdf=model, fit=true,
+                                             reading=pipeline.Reading())
+    since = np.remainder(compared.time, 4.0)
+    waits = (since > 2.6) & (since < 3.4)
+    assert np.all(np.abs(compared.friction[waits]) < 0.01 * np.array([0.3, 0.2]))
+    # In motion it is that of the joint.
+    moves = np.all(compared.usable, axis=1) & (since > 0.6) & (since < 1.4)
+    assert np.allclose(compared.friction[moves], rbd_ros.friction_torques(
+        true, compared.velocity[moves]), atol=0.01)
 
 
 def test_an_excerpt_is_of_the_middle(swing, monkeypatch):

@@ -128,6 +128,36 @@ def test_all_signals_pass_the_same_filter(arm):
         assert largest(x - expected) < SAME * largest(expected)
 
 
+def test_small_fast_motions_are_kept_if_efforts_show_them(arm):
+    time, slow = times(40.0), motion()
+    # 0.2 mrad at 12 Hz: more than 50 dB below the motion, but of the size of its accelerations.
+    w = 24.0 * np.pi
+
+    def follow(t, derivative=0):
+        shake = 2e-4 * w ** derivative * np.sin(w * np.asarray(t) + 0.5 * np.pi * derivative)
+        return 0.2 * slow(t, derivative) + shake[:, None]
+
+    one = recorded(arm, follow, time)
+    samples = prepare(arm, one)
+    inner = np.any(samples.usable, axis=1)
+    lost = np.mean((one.effort - samples.tau)[inner] ** 2, axis=0)
+    assert np.sum(lost) < 0.005 * np.sum(np.var(one.effort, axis=0))
+    wrong = (samples.a - follow(time, 2))[inner]
+    assert np.std(wrong) < 0.1 * np.std(follow(time, 2))
+    # Which joints lose more is said, by name, whoever chose the cut-off.
+    note = prepare(arm, one, cutoff=1.5).notes[-1]
+    assert note.startswith('cut-off 1.5 Hz: the filter removes ')
+    filtered = low_pass(one.effort, samples.rate, 1.5)
+    edge = int(np.ceil(1.5 / 1.5 * RATE))
+    lost = np.mean((one.effort - filtered)[edge:-edge] ** 2, axis=0)
+    power = np.var(one.effort[edge:-edge], axis=0)
+    assert f'removes {100.0 * np.sum(lost) / np.sum(power):.2g} % of the power' in note
+    assert np.any(lost > 0.005 * power) and np.any(lost < 0.1 * power)
+    for name, x, y in zip(arm.velocity_names, lost, power):
+        assert (f'{name} {100.0 * x / y:.2g} % ({np.sqrt(x):.2g} N m RMS)' in note) == (
+            x > 0.005 * y)
+
+
 def test_a_cutoff_that_is_given_is_taken(arm):
     one = recorded(arm, motion(), times())
     samples = prepare(arm, one, cutoff=4.0, delay=0.0)
@@ -183,7 +213,8 @@ def test_velocities_that_are_noisy_are_kept(arm):
     rng = np.random.default_rng(4)
     one = recorded(arm, motion(), times())
     velocity = one.velocity + 0.1 * rng.normal(size=one.velocity.shape)
-    assert not prepare(arm, replace(one, velocity=velocity)).notes
+    assert not any('contradict' in note
+                   for note in prepare(arm, replace(one, velocity=velocity)).notes)
 
 
 # -- Gaps. ---------------------------------------------------------------------------------------
@@ -306,6 +337,26 @@ def test_drives_at_their_limit_are_masked(arm):
     assert np.all(samples.saturated[at_limit & samples.moving[:, 0], 0])
     assert not np.any(np.delete(samples.saturated, 0, axis=1))
     assert any('saturated: shoulder_pan_joint (' in note for note in samples.notes)
+
+
+@pytest.mark.parametrize('first', [True, False])
+def test_saturation_is_not_smeared_across_a_gap(arm, first):
+    follow, time = motion(), times(24.0)
+    kept = time[(time < 10.0) | (time > 12.0)]
+    one = recorded(arm, follow, kept)
+    effort = one.effort.copy()
+    # At the limit for 0.4 s on one side of the gap, up to its edge.
+    limit = ((kept > 9.6) & (kept < 10.0)) if first else ((kept > 12.0) & (kept < 12.4))
+    effort[limit, 0] = 1.5 * largest(one.effort[:, 0])
+    samples = prepare(arm, replace(one, effort=effort), cutoff=10.0, standstill=0.0)
+    assert list(np.unique(samples.segment)) == [0, 1]
+    touched, other = (samples.segment == k for k in ((0, 1) if first else (1, 0)))
+    assert np.all(samples.saturated[touched & (np.abs(samples.time - 11.0) < 1.35), 0])
+    assert not np.any(samples.saturated[other])
+    # Efforts of the other side are as if nothing had been at its limit.
+    away = other & (np.abs(samples.time - 11.0) > 1.0 + 1.6 / 10.0) & (samples.time > 0.2) & (
+        samples.time < 23.8)
+    assert np.all(samples.usable[away, 0])
 
 
 def test_noise_at_the_known_limit_is_saturation_too(wheel):

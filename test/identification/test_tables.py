@@ -217,3 +217,19 @@ def test_csv_needs_no_pyarrow_and_parquet_names_the_extra(tmp_path):
     done = subprocess.run([sys.executable, '-c', program], check=True, capture_output=True,
                           text=True)
     assert "pip install 'rbd_ros[recordings]'" in done.stdout
+
+
+# With as many columns as this, anything quadratic takes minutes.
+WIDE = 100_000
+
+
+def test_a_table_of_100000_columns_is_read_by_every_reader(tmp_path):
+    names = ['time', *(f'j{k}/position' for k in range(WIDE)), 'j7/velocity', 'j7/effort']
+    path = tmp_path / 'wide.csv'
+    path.write_text('\n'.join([','.join(names), *(
+        ','.join([str(t)] * len(names)) for t in range(2))]))
+    recording = read_recording(path)
+    assert len(recording.joint_names) == WIDE and recording.position[1, -1] == 1.0
+    path.write_text(path.read_text().replace('j99999/', 'j5/', 1))
+    with pytest.raises(RecordingError, match="column 'j5/position' is there twice"):
+        read_recording(path)

@@ -120,6 +120,23 @@ def test_exchanged_joints_are_named(arm, pair):
     assert 'the efforts of' not in found.reasons[0]
 
 
+@pytest.mark.parametrize('order', [[3, 2, 5, 4, 0, 1], [5, 4, 3, 2, 1, 0], [1, 2, 0, 3, 4, 5]])
+def test_joints_in_another_order_are_named(arm, order):
+    model, recording = arm
+    names = model.velocity_names
+    moved = [k for k in range(6) if order[k] != k]
+    # What stands in column k was measured at joint order[k].
+    found = judge(model, replace(recording, effort=recording.effort[:, order]))
+    check_reason(found, *(f"the efforts of '{names[k]}' look like those of '{names[order[k]]}'"
+                          for k in moved))
+    assert found.reasons[0].count('look like') == len(moved)
+    found = judge(model, replace(
+        recording, position=recording.position[:, order], velocity=recording.velocity[:, order],
+        effort=recording.effort[:, order]))
+    check_reason(found, *(f"'{names[k]}' looks like '{names[order[k]]}'" for k in moved))
+    assert found.reasons[0].count('looks like') == len(moved)
+
+
 @pytest.mark.parametrize('seconds', [1.0, -0.4])
 def test_efforts_of_another_time_are_named(arm, seconds):
     model, recording = arm
@@ -179,6 +196,71 @@ def test_too_little_excitation_is_named(arm):
     found = judge(model, identification.Recording('wave', model.velocity_names, t, q, v, tau))
     check_reason(found, 'torques in other poses are uncertain', 'condition number')
     assert found.figures['uncertainty'] > 0.2
+
+
+def test_a_short_motion_is_good_for_motions_like_it(arm):
+    model, _ = arm
+    whole = measured.recording(actual(model), 1, 6.0, noise=0.03)
+    samples = prepare(model, whole.part(stop=3.0))
+    part = identification.partial(model, samples)
+    found = identification.fit(model, part)
+    other = identification.partial(model, prepare(model, whole.part(start=3.0), delay=0.0,
+                                                  cutoff=samples.cutoff))
+    before, after = (identification.torque_errors(other, values).relative
+                     for values in (found.parameters.values, found.values))
+    assert after < 0.03 < 0.2 < before
+    alone = verdict(model, part, found, samples)
+    check_reason(alone, 'torques in other poses are uncertain')
+    assert alone.grade == 'not believable'
+    kept_back = verdict(model, part, found, samples, {'other.csv': (before, after)})
+    check_reason(kept_back, 'torques in other poses are uncertain')
+    assert kept_back.grade == 'good for motions like these'
+    # Not if one recording is explained less well, or not at all.
+    for bad, said in ((0.12, 0), (0.5, 1)):
+        worse = verdict(model, part, found, samples, {'a.csv': (0.3, 0.02), 'b.csv': (0.3, bad)})
+        assert worse.grade == 'not believable' and not worse.believable
+        assert sum('b.csv is not explained: 50 % of its torques' in reason
+                   for reason in worse.reasons) == said
+
+
+def test_what_is_believed_stays_so_if_other_recordings_are_explained(arm):
+    model, recording = arm
+    samples = prepare(model, recording)
+    part = identification.partial(model, samples)
+    found = identification.fit(model, part)
+    for after, grade in ((0.02, 'believable'), (0.4, 'not believable')):
+        got = verdict(model, part, found, samples, {'other.csv': (0.3, after)})
+        assert got.grade == grade and got.believable == (grade == 'believable')
+        assert len(got.reasons) == (not got.believable)
+
+
+def test_states_that_are_not_finite_are_named(arm, tmp_path):
+    model, recording = arm
+    rng = np.random.default_rng(3)
+    one = recording.part(stop=6.0)
+    # Of each joint for itself: few states are complete.
+    effort = np.where(rng.random(one.effort.shape) < 0.3, np.inf, one.effort)
+    names = [f'{joint}/{label}' for label in ('position', 'velocity', 'effort')
+             for joint in model.velocity_names]
+    path = tmp_path / 'infinite.csv'
+    identification.write_table(path, ['time', *names], one.time, one.position, one.velocity,
+                               effort)
+    read = identification.read_recording(path)
+    share = np.mean(np.any(np.isinf(effort), axis=1))
+    assert read.left_out == pytest.approx(share) and share > 0.8
+    samples = prepare(model, read)
+    # Little is left of the motion.
+    found = judge(model, read)
+    assert samples.left_out == read.left_out
+    check_reason(found, f'{100.0 * share:.0f} % of the states are left out', 'not finite')
+    assert not any('hardly moved' in reason for reason in found.reasons)
+    # So it is if only one joint hardly moves in what is left.
+    samples = prepare(model, recording)
+    part = identification.partial(model, samples)
+    found = identification.fit(model, part)
+    part = replace(part, moving=np.where(np.arange(6) == 2, 0, part.moving))
+    for share, said in ((0.3, '30 % of the states are left out'), (0.0, 'hardly moved')):
+        check_reason(verdict(model, part, found, replace(samples, left_out=share)), said)
 
 
 def test_efforts_that_nothing_explains_are_named(arm):

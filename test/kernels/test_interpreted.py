@@ -7,14 +7,17 @@ from pathlib import Path
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+from rbd_ros.kernels import compiled
 
 HERE = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize('file', [
     'dynamics/test_identities.py', 'dynamics/test_closed_forms.py', 'dynamics/test_mimics.py',
-    'analysis/test_sums_over_links.py', 'textbook/test_directional_tables.py'])
+    'dynamics/test_validation.py', 'analysis/test_sums_over_links.py',
+    'textbook/test_directional_tables.py'])
 def test_core_tests_pass_without_the_compiler(file):
     # Without what colcon tells its own pytest: which files to run, and where results belong.
     run = subprocess.run(
@@ -23,3 +26,15 @@ def test_core_tests_pass_without_the_compiler(file):
         text=True, check=False)
     assert run.returncode == 0, run.stdout
     assert ' passed' in run.stdout
+
+
+def test_an_interpreted_kernel_converts_its_vectors_as_a_compiled_one_does(monkeypatch):
+    monkeypatch.setattr(compiled, 'COMPILES', False)
+
+    def total(x, n):
+        return x[0] + x[1] + n
+    made, x = compiled.kernel(total), np.array((1.0, 2.0))
+    for given in x, (1.0, 2.0), [1, 2], range(1, 3), x.astype(np.float32), np.repeat(x, 2)[::2]:
+        assert made(given, 3) == 6.0
+    for given in 1.0, None, 'ab', x[None], x.astype(bool), [[1.0], [2.0, 3.0]]:
+        assert made(given, 3) is False

@@ -3,9 +3,11 @@
 """Whatever state the files of compiled kernels are in, kernels work; rows 58 of doc/faults.md."""
 
 import errno
+import grp
 import hashlib
 import os
 from pathlib import Path
+import pwd
 import re
 import shutil
 import subprocess
@@ -136,10 +138,11 @@ def test_fault_58_a_directory_that_cannot_be_made_is_said_once(process, tmp_path
 
 def test_fault_58_what_others_can_write_is_not_read(process, tmp_path, caplog):
     process()
-    for path, mode in ((tmp_path / 'cache', 0o777), (tmp_path / 'cache', 0o770)):
+    for path, mode in ((tmp_path / 'cache', 0o777), (tmp_path / 'cache', 0o770),
+                       (tmp_path / 'cache', 0o1777)):
         path.chmod(mode)
         assert process() == (3.0, True)
-        assert 'others own it or can write to it' in caplog.text
+        assert f'others own {tmp_path / "cache"} or can write to it' in caplog.text
         path.chmod(0o755)
         assert process() == (3.0, False)
         caplog.clear()
@@ -147,6 +150,68 @@ def test_fault_58_what_others_can_write_is_not_read(process, tmp_path, caplog):
     assert process() == (3.0, True)
     # It was replaced by one of our own.
     assert process() == (3.0, False)
+
+
+@pytest.mark.parametrize('above, mode, user, used', [
+    ('cache', 0o777, 0, False), ('cache', 0o775, 0, False), ('cache', 0o757, 0, False),
+    ('cache', 0o1777, 0, True), ('cache', 0o755, NOBODY, False), ('cache', 0o1777, NOBODY, False),
+    ('link', 0o777, 0, False), ('link', 0o1777, 0, True), ('target', 0o777, 0, False),
+    ('target', 0o755, NOBODY, False), ('target', 0o1777, 0, True)])
+def test_fault_58_below_a_directory_that_others_can_write_nothing_is_kept(
+        process, open_folder, caplog, above, mode, user, used):
+    if user and os.geteuid():
+        pytest.skip('only root can give files to others')
+    where = open_folder / above
+    (where / 'rbd_ros').mkdir(parents=True)
+    path = where / 'rbd_ros' / 'digest'
+    if above == 'link':
+        # Who can write there can lead it elsewhere.
+        (open_folder / 'real').mkdir()
+        path = where / 'here' / 'digest'
+        (where / 'here').symlink_to(open_folder / 'real')
+    elif above == 'target':
+        path = open_folder / 'here' / 'digest'
+        (open_folder / 'here').symlink_to(where / 'rbd_ros')
+    assert process(path=path) == (3.0, True)
+    assert process(path=path) == (3.0, False)
+    os.chmod(where, mode)
+    os.chown(where, user or os.geteuid(), -1)
+    assert process(path=path) == (3.0, not used)
+    assert (f'others own {where} or can write to it' in caplog.text) is not used
+
+
+def test_fault_58_the_group_of_this_user_alone_may_write_above_the_cache(
+        process, open_folder, monkeypatch):
+    path = open_folder / 'above' / 'rbd_ros'
+    path.mkdir(parents=True)
+    process(path=path)
+    os.chmod(open_folder / 'above', 0o775)
+    assert process(path=path) == (3.0, True)
+    monkeypatch.setattr(kernel_cache, 'private_group',
+                        lambda: os.stat(open_folder / 'above').st_gid)
+    assert process(path=path) == (3.0, False)
+    os.chmod(path, 0o775)
+    assert process(path=path) == (3.0, True)
+
+
+@pytest.mark.parametrize('name, members, expected', [
+    ('me', [], 77), ('me', ['me'], 77), ('us', [], None), ('me', ['me', 'you'], None)])
+def test_a_group_is_private_if_it_has_one_member(monkeypatch, name, members, expected):
+    monkeypatch.setattr(kernel_cache.pwd, 'getpwuid', lambda _: pwd.struct_passwd(
+        ('me', 'x', 1234, 77, '', '/', '/bin/sh')))
+    monkeypatch.setattr(kernel_cache.grp, 'getgrgid', lambda gid: grp.struct_group(
+        (name, 'x', gid, members)))
+    assert kernel_cache.private_group() == expected
+
+
+def test_fault_58_the_cache_is_used_whatever_the_umask(process, tmp_path, caplog):
+    before = os.umask(0)
+    try:
+        assert process(path=tmp_path / 'a' / 'b' / 'c') == (3.0, True)
+        assert process(path=tmp_path / 'a' / 'b' / 'c') == (3.0, False)
+    finally:
+        os.umask(before)
+    assert not caplog.messages
 
 
 def test_fault_58_what_is_a_link_to_somewhere_else_is_not_read(process, tmp_path):
@@ -162,7 +227,7 @@ def test_fault_58_what_others_own_is_not_read(process, tmp_path, caplog):
     process()
     os.chown(tmp_path / 'cache', NOBODY, NOBODY)
     assert process() == (3.0, True)
-    assert 'others own it' in caplog.text
+    assert f'others own {tmp_path / "cache"}' in caplog.text
     os.chown(tmp_path / 'cache', 0, 0)
     os.chown(the_file(tmp_path), NOBODY, NOBODY)
     assert process() == (3.0, True)
@@ -259,4 +324,4 @@ def test_fault_58_a_user_without_a_home_or_a_name_runs_uncached_or_from_an_image
         os.chown(path, NOBODY, NOBODY)
     _, how, said = run(0, XDG_CACHE_HOME=image)
     assert how == 'compiled'
-    assert 'others own it' in said
+    assert f'others own {image}' in said

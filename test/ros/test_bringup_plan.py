@@ -135,8 +135,11 @@ def test_the_controller_is_inactive_until_commands_are_complete(start):
     assert bringup.activating.arguments[0] == 'effort_controller'
     assert '--inactive' not in bringup.activating.arguments
     # Spawners end; the others may not.
-    assert not any(one.required for one in (*bringup.loading, bringup.activating))
-    assert all(one.required for one in (*bringup.robot, bringup.node))
+    once = {id(one): one.once for one in (
+        *bringup.robot, *bringup.loading, bringup.node, bringup.activating)}
+    assert list(once.values()) == [False, False, True, True, False, True]
+    assert all(one.required for one in (*bringup.robot, *bringup.loading, bringup.node,
+                                        bringup.activating))
     assert 'full size' in COMPLETE
 
 
@@ -217,6 +220,19 @@ def test_controllers_that_do_not_fit_start_nothing(start, tmp_path, changes, mes
         start(controllers=str(file_of_controllers(tmp_path, **changes)))
 
 
+@pytest.mark.parametrize('listed, own, message', [
+    ('effort_controller: 5', 'type: mine', 'must have the type .*, got mine'),
+    ('effort_controller: {type: theirs}', 'type: mine', 'got theirs'),
+    ('other: 5', 'joints: []', 'got None'), ('[', '', 'this is not YAML')])
+def test_the_type_of_the_controller_is_that_which_the_manager_has(start, tmp_path, listed, own,
+                                                                  message):
+    path = tmp_path / 'controllers.yaml'
+    path.write_text(f'controller_manager:\n  ros__parameters:\n    {listed}\n'
+                    f'effort_controller:\n  ros__parameters:\n    {own}\n')
+    with pytest.raises(LaunchError, match=message):
+        start(controllers=str(path))
+
+
 @pytest.mark.parametrize('interfaces, message', [
     ([('zeta', 'effort', 'velocity')], "no command_interface 'effort' for the joint 'alpha'"),
     ([('zeta', 'effort', 'velocity'), ('alpha', 'position', 'velocity')],
@@ -236,7 +252,8 @@ def test_hardware_that_does_not_take_torques_starts_nothing(start, arm, interfac
     ({'params': '/nowhere/my.yaml'}, 'params: there is no file /nowhere/my.yaml'),
     ({'mode': 'fly'}, "mode: there is no 'fly'"),
     ({'namespace': 'a b'}, "namespace: 'a b' is not a valid name"),
-    ({'use_sim_time': '1'}, 'use_sim_time must be true or false'),
+    ({'use_sim_time': '2'}, 'use_sim_time must be true or false'),
+    ({'task_link': 'e'}, "task_link: the robot has no link 'e', only base_link, shoulder"),
     ({'sim': 'true'}, "there is no argument 'sim'")])
 def test_a_bad_argument_starts_nothing(start, values, message):
     with pytest.raises(LaunchError, match=message):

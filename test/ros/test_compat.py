@@ -15,6 +15,7 @@ from rbd_ros.ros.mujoco_robot import RobotInMujoco
 from rbd_ros.ros.simulated_robot import SimulatedRobot
 from rbd_ros.ros.torque_controller import TorqueController
 from rbd_ros.ros.viewer import ViewerNode
+from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -43,7 +44,7 @@ def odd_value(slot, count, default):
         length = getattr(slot, 'size', count)
         return [odd_value(slot.value_type, count, None) for _ in range(length)]
     if isinstance(slot, AbstractGenericString):
-        return '\n no such \u2603'
+        return '\n \x1b[31m no such \u2603' + 9000 * '!'
     if isinstance(slot, NamespacedType):
         package, *_, name = *slot.namespaces, slot.name
         return odd(getattr(import_module(f'{package}.msg'), name), count)
@@ -110,8 +111,34 @@ def test_every_service_answers_requests_that_mean_nothing(together):
                         f'not all of {expected} are there')
     for name, kind in together.services():
         for count in COUNTS:
-            request = odd(kind.Request, count)
-            assert isinstance(together.call(name, kind, request), kind.Response)
+            response = together.call(name, kind, odd(kind.Request, count))
+            assert isinstance(response, kind.Response)
+            # What was asked for is repeated in reasons: it colours no terminal, and fills no log.
+            for part in (response, *getattr(response, 'results', ()),
+                         getattr(response, 'result', None)):
+                for text in getattr(part, 'message', ''), getattr(part, 'reason', ''):
+                    assert text.isprintable() and len(text) < 2100, (name, text)
+
+
+@pytest.mark.parametrize('mode', ['\x1b', '\x1b[31mfly', 'a\nb', '\x7f', '\x01', '\u2028',
+                                  'é' * 9000])
+def test_a_mode_with_control_characters_is_refused_in_printable_text(mode):
+    both = Together(TorqueController())
+    try:
+        got = both.call('/torque_controller/set_mode', SetMode, SetMode.Request(mode=mode))
+        assert not got.success and got.message.startswith('mode must be one of gravity, ')
+        assert got.message.isprintable() and len(got.message) < 2100
+        one = Parameter('mode', value=mode).to_parameter_msg()
+        result, = both.call('/torque_controller/set_parameters', SetParameters,
+                            SetParameters.Request(parameters=[one])).results
+        assert result.reason == got.message
+        result = both.call('/torque_controller/set_parameters_atomically', SetParametersAtomically,
+                           SetParametersAtomically.Request(parameters=[one])).result
+        assert result.reason == got.message
+        assert both.call('/torque_controller/set_mode', SetMode,
+                         SetMode.Request(mode='hybrid')).success
+    finally:
+        both.close()
 
 
 @pytest.mark.parametrize('node, service, kind', [

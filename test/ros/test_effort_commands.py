@@ -429,3 +429,38 @@ def test_commands_begin_anew_where_they_are_blended():
     one.update(np.ones(1), 4.5)
     one.disturb()
     assert one.begins_anew(4.6)
+
+
+# -- A guard of the law. --------------------------------------------------------------------------
+
+def test_a_guard_acts_once_on_what_the_blend_commands():
+    one = commands()
+    one.update(EFFORTS, 1.0)
+    one.disturb()
+    goal, brake = np.array([14.0, 2.0]), np.array([-3.0, 0.0])
+    for k in range(1, 41):
+        got = one.update(goal, 1.0 + PERIOD * k, lambda tau: tau + brake)
+        share = min((k - 1) * PERIOD / SMOOTH, 1.0)
+        # What the guard takes off is not taken off twice, nor does the blend go on from there.
+        assert near(got, EFFORTS + share * (goal - EFFORTS) + brake)
+    # Where it ends, the command is what was computed; a blend begins at the command itself.
+    one.disturb()
+    before = got.copy()
+    assert near(one.update(goal, 1.0 + PERIOD * 41, lambda tau: tau), before)
+
+
+def test_what_a_guard_takes_off_respects_the_rate_limit():
+    one, rate = commands(), 100.0
+    one.update(EFFORTS, 1.0)
+    one._settings.effort_rate_limit = rate
+    got = [one.update(EFFORTS, 1.0 + PERIOD * k, lambda tau: 0.0 * tau).copy()
+           for k in range(1, 21)]
+    assert np.max(np.abs(np.diff([EFFORTS, *got], axis=0))) <= rate * PERIOD + ROUNDING
+    assert near(got[-1], np.zeros(2))
+
+
+def test_commands_are_complete_while_a_guard_acts_and_limits_come_after_it():
+    one = commands(limits=np.array([5.0, 5.0]))
+    one._settings.limit_efforts = True
+    got = one.update(EFFORTS, 1.0, lambda tau: 10.0 * tau)
+    assert one.complete and near(got, np.array([5.0, -5.0]))

@@ -10,19 +10,25 @@ launch_ros is not on PyPI; what the files decide is tested in `test_launch_plan`
 
 import pathlib
 import runpy
+import signal
 import sys
 from types import ModuleType, SimpleNamespace
 
 import pytest
 
 LAUNCH = pathlib.Path(__file__).parents[2] / 'launch'
-ACTIONS = {'launch': ['LaunchDescription'],
-           'launch.actions': ['DeclareLaunchArgument', 'GroupAction', 'OpaqueFunction',
+ACTIONS = {'launch': ['LaunchDescription'], 'launch.action': ['Action'],
+           'launch.actions': ['DeclareLaunchArgument', 'EmitEvent', 'GroupAction',
+                              'IncludeLaunchDescription', 'OpaqueFunction',
                               'RegisterEventHandler', 'Shutdown'],
-           'launch.event_handlers': ['OnProcessExit', 'OnProcessIO'],
+           'launch.event_handlers': ['OnExecutionComplete', 'OnProcessIO', 'OnProcessStart'],
+           'launch.events': ['matches_action'], 'launch.events.process': ['SignalProcess'],
+           'launch.launch_context': ['LaunchContext'], 'launch.logging': [],
            'launch.substitutions': ['LaunchConfiguration'], 'launch_ros': [],
            'launch_ros.actions': ['Node', 'PushRosNamespace'],
-           'launch_ros.parameter_descriptions': ['ParameterValue']}
+           'launch_ros.parameter_descriptions': ['ParameterValue'],
+           'launch_ros.utilities': []}
+ARM = '<robot name="arm"><link name="stand"/></robot>'
 
 
 class Recorded:
@@ -31,21 +37,54 @@ class Recorded:
     def __init__(self, *arguments, **options):
         self.arguments, self.options = arguments, options
 
+    def __getattr__(self, name):
+        """Return an option that launch shows as an attribute."""
+        try:
+            return self.options[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
     def perform(self, context):
         """Return the value of a launch argument."""
-        return context[self.arguments[0]]
+        return context.launch_configurations[self.arguments[0]]
+
+
+class Context:
+    """The context of launch: it runs, and was started with some arguments."""
+
+    def __init__(self, configurations, argv=(), file=None):
+        self.launch_configurations, self.argv = configurations, list(argv)
+        self.is_shutdown, self.asyncio_loop = False, object()
+        self.locals = SimpleNamespace()
+        if file:
+            source = SimpleNamespace(location=str(file))
+            include = sys.modules['launch.actions'].IncludeLaunchDescription(
+                launch_description_source=source)
+            self.locals.event = SimpleNamespace(
+                launch_description=SimpleNamespace(entities=[include]))
 
 
 @pytest.fixture
-def run(monkeypatch):
+def logged():
+    """Return the warnings of the launch file."""
+    return []
+
+
+@pytest.fixture
+def run(monkeypatch, logged):
     """Return a function that returns the names that a launch file defines."""
     for name, actions in ACTIONS.items():
         module = ModuleType(name)
         vars(module).update({action: type(action, (Recorded,), {}) for action in actions})
         monkeypatch.setitem(sys.modules, name, module)
+    sys.modules['launch.logging'].get_logger = lambda name: SimpleNamespace(warning=logged.append)
+    sys.modules['launch_ros.utilities'].prefix_namespace = (
+        lambda base, name: f'{base}/{name}'.rstrip('/') if base else name)
     monkeypatch.setattr('rbd_ros.ros.launch_plan._is_installed', lambda *_: True)
     monkeypatch.delitem(sys.modules, 'rbd_ros.ros.launch_actions', raising=False)
+    before = signal.getsignal(signal.SIGINT)
     yield lambda name: SimpleNamespace(**runpy.run_path(str(LAUNCH / name)))
+    signal.signal(signal.SIGINT, before)
     # It was made with these actions.
     sys.modules.pop('rbd_ros.ros.launch_actions', None)
 
@@ -62,13 +101,26 @@ def bringup(run):
     return run('bringup.launch.py')
 
 
-def started(launch_file, **values):
-    """Return the declared arguments, the namespace and the nodes, by executable."""
+def execute(launch_file, argv=(), file=None, **values):
+    """Return the context, and the actions that a launch file returns for some arguments."""
     *declared, last = launch_file.generate_launch_description().arguments[0]
-    context = {one.arguments[0]: one.options['default_value'] for one in declared} | values
-    group, = last.options['function'](context)
+    context = Context({one.arguments[0]: one.options['default_value'] for one in declared}
+                      | values, argv, file)
+    return context, last.options['function'](context)
+
+
+def handlers(actions, kind):
+    """Return the event handlers of one kind, by the action that they are for."""
+    found = [one.arguments[0] for one in actions if type(one).__name__ == 'RegisterEventHandler']
+    return {one.options['target_action']: one for one in found if type(one).__name__ == kind}
+
+
+def started(launch_file, **values):
+    """Return the values of the arguments, the namespace and the nodes, by executable."""
+    context, (*_, group) = execute(launch_file, **values)
     namespace, *nodes = group.arguments[0]
-    return context, namespace.arguments[0], {node.options['executable']: node for node in nodes}
+    return (context.launch_configurations, namespace.arguments[0],
+            {node.options['executable']: node for node in nodes})
 
 
 def test_the_file_starts_what_is_planned(launch_file):
@@ -88,11 +140,120 @@ def test_the_file_starts_what_is_planned(launch_file):
     assert '<robot' in description.arguments[0]
 
 
-def test_the_end_of_a_node_that_others_need_is_that_of_all(launch_file):
-    nodes = started(launch_file, rviz='true')[2]
-    ending = {name for name, node in nodes.items()
-              if type(node.options.get('on_exit')).__name__ == 'Shutdown'}
-    assert ending == set(nodes) - {'rviz2'}
+def test_the_failure_of_a_node_that_others_need_is_that_of_launch(launch_file):
+    context, actions = execute(launch_file, rviz='true')
+    ends = handlers(actions, 'OnExecutionComplete')
+    nodes = actions[-1].arguments[0][1:]
+    assert {node.options['executable'] for node in ends} == {
+        'dynamics_node', 'robot_state_publisher', 'simulated_robot'}
+    assert set(ends) == set(nodes[:3])
+    for node, one in ends.items():
+        for code, reason in ((1, 'exit code 1'), (-9, 'exit code -9'),
+                             (None, 'it could not be started')):
+            node.return_code = code
+            with pytest.raises(RuntimeError, match=f'{node.executable} has failed, {reason}$'):
+                one.on_completion(SimpleNamespace(action=node), context)
+        node.return_code = 0
+        end = one.on_completion(SimpleNamespace(action=node), context)
+        assert type(end).__name__ == 'Shutdown'
+        # At the end of all, how one of them ends is no failure.
+        context.is_shutdown, node.return_code = True, -2
+        assert one.on_completion(SimpleNamespace(action=node), context) is None
+        context.is_shutdown = False
+
+
+@pytest.mark.parametrize('file', ['dynamics.launch.py', 'bringup.launch.py'])
+def test_a_node_that_starts_after_ctrl_c_is_interrupted(run, file):
+    context, actions = execute(run(file))
+    starts = handlers(actions, 'OnProcessStart')
+    assert len(starts) == {'dynamics.launch.py': 3, 'bringup.launch.py': 6}[file]
+    for node, one in starts.items():
+        context.is_shutdown = False
+        assert one.on_start(None, context) is None
+        context.is_shutdown = True
+        event = one.on_start(None, context).options['event']
+        assert event.signal_number == signal.SIGINT
+        assert event.process_matcher.arguments == (node,)
+
+
+@pytest.mark.parametrize('file', ['dynamics.launch.py', 'bringup.launch.py'])
+def test_ctrl_c_during_the_start_is_left_to_launch(run, file):
+    context, _ = execute(run(file))
+    try:
+        signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt:
+        pytest.fail('it interrupts what launch is doing')
+    # Where launch has ended and the program goes on, Python's own handler has its say.
+    context.asyncio_loop = None
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+def press(*_):
+    """Press Ctrl-C; everything else is fine."""
+    signal.raise_signal(signal.SIGINT)
+    return True
+
+
+@pytest.mark.parametrize('file', ['dynamics.launch.py', 'bringup.launch.py'])
+def test_ctrl_c_before_the_first_node_starts_nothing(run, monkeypatch, file):
+    monkeypatch.setattr('rbd_ros.ros.launch_plan._is_installed', press)
+    assert execute(run(file))[1] == []
+
+
+def test_a_misspelt_argument_is_named_before_anything_starts(launch_file, bringup):
+    for names, file in ((launch_file, 'dynamics.launch.py'), (bringup, 'bringup.launch.py')):
+        with pytest.raises(RuntimeError, match="no argument 'modell', did you mean 'model'"):
+            execute(names, ['modell:=x.urdf'], LAUNCH / file)
+        with pytest.raises(RuntimeError, match="there is no argument 'colour', only model"):
+            execute(names, ['colour:=red'], LAUNCH / file)
+        # What every launch file takes, and what launch itself was started with.
+        assert execute(names, ['sigterm_timeout:=3', 'mode:=gravity', 'launch-prefix:=nice'],
+                       LAUNCH / file)[1]
+
+
+@pytest.mark.parametrize('file', [None, LAUNCH / 'bringup.launch.py', '<script>'])
+def test_arguments_of_a_launch_file_that_includes_this_one_are_not_its_own(launch_file, file):
+    assert execute(launch_file, ['modell:=x.urdf'], file)[1]
+
+
+@pytest.mark.parametrize('file', ['dynamics.launch.py', 'bringup.launch.py'])
+def test_arguments_with_few_values_show_them(run, file):
+    *declared, _ = run(file).generate_launch_description().arguments[0]
+    shown = {one.arguments[0]: one.options['choices'] for one in declared}
+    assert {name for name, values in shown.items() if values} == {'mode', 'robot'}
+    assert shown['mode'] == ['', 'gravity', 'pd_gravity', 'computed_torque', 'joint_impedance',
+                             'cartesian_impedance', 'slotine_li', 'hybrid']
+    assert shown['robot'] == ['', 'franka', 'generic', 'kinova', 'kuka_fri', 'ur']
+
+
+def test_a_description_that_is_published_already_is_not_published_again(run, monkeypatch, tmp_path,
+                                                                        logged):
+    (tmp_path / 'arm.urdf').write_text(ARM)
+    asked = []
+
+    def published(topic, is_over):
+        asked.append((topic, is_over()))
+        return '/left/driver', ARM
+    monkeypatch.setattr('rbd_ros.ros.published_description.published_description', published)
+    nodes = started(run('dynamics.launch.py'), model=str(tmp_path / 'arm.urdf'),
+                    namespace='left')[2]
+    assert set(nodes) == {'dynamics_node'}
+    assert asked == [('/left/robot_description', False)]
+    assert logged == [
+        '/left/driver publishes robot_description already, so robot_state_publisher is not '
+        f'started. That description is the same as {tmp_path}/arm.urdf']
+
+
+@pytest.mark.parametrize('base, namespace, expected', [
+    (None, '', ''), (None, 'left', 'left'), ('/cell', 'left', '/cell/left'),
+    ('/cell', '', '/cell')])
+def test_the_namespace_of_a_group_around_the_file_counts(run, base, namespace, expected):
+    values = {'ros_namespace': base, 'namespace': namespace}
+    assert started(run('dynamics.launch.py'), **values)[1] == expected
+    _, actions = execute(run('bringup.launch.py'), **values)
+    assert {node.options['namespace'] for node in handlers(actions, 'OnProcessStart')} == {
+        expected}
 
 
 def test_a_bad_argument_is_an_error_before_anything_starts(launch_file):
@@ -103,33 +264,28 @@ def test_a_bad_argument_is_an_error_before_anything_starts(launch_file):
 # -- ros2_control. --------------------------------------------------------------------------------
 
 def begun(bringup, **values):
-    """Return what is started at once, the handlers of ends, and the one of output."""
-    *declared, last = bringup.generate_launch_description().arguments[0]
-    context = {one.arguments[0]: one.options['default_value'] for one in declared} | values
-    actions = last.options['function'](context)
-    handlers = [one.arguments[0] for one in actions
-                if type(one).__name__ == 'RegisterEventHandler']
-    ends = {one.options['target_action']: one.options['on_exit'] for one in handlers
-            if type(one).__name__ == 'OnProcessExit'}
-    says, = (one for one in handlers if type(one).__name__ == 'OnProcessIO')
-    return [one for one in actions if type(one).__name__ == 'Node'], ends, says
+    """Return what is started at once, what ends, by executable and first argument, and output."""
+    context, actions = execute(bringup, **values)
+    says, = handlers(actions, 'OnProcessIO').values()
+    ends = handlers(actions, 'OnExecutionComplete')
 
-
-def ended(code):
-    """Return the event of a process that has ended."""
-    return SimpleNamespace(returncode=code, process_name='spawner-1')
+    def end(node, code):
+        """Return what follows the end of a node."""
+        node.return_code = code
+        return ends[node].on_completion(SimpleNamespace(action=node), context)
+    return [one for one in actions if type(one).__name__ == 'Node'], end, says
 
 
 def test_each_step_follows_the_one_before_and_the_controller_is_activated_last(bringup):
-    at_once, ends, says = begun(bringup, namespace='left', mode='gravity')
+    at_once, end, says = begun(bringup, namespace='left', mode='gravity')
     assert [one.options['executable'] for one in at_once] == [
         'robot_state_publisher', 'ros2_control_node', 'spawner']
     broadcaster = at_once[-1]
     assert broadcaster.options['arguments'][0] == 'joint_state_broadcaster'
-    loading = ends[broadcaster](ended(0), None)
+    loading = end(broadcaster, 0)
     assert loading.options['arguments'][0] == 'effort_controller'
     assert '--inactive' in loading.options['arguments']
-    node = ends[loading](ended(0), None)
+    node = end(loading, 0)
     assert node.options['executable'] == 'torque_controller'
     assert says.options['target_action'] is node
     # Nothing else that the node says, and only once.
@@ -141,24 +297,25 @@ def test_each_step_follows_the_one_before_and_the_controller_is_activated_last(b
     assert activating.options['arguments'][0] == 'effort_controller'
     assert '--inactive' not in activating.options['arguments']
     assert says.options['on_stdout'](line) is None
-    assert ends[activating](ended(0), None) is None
+    assert end(activating, 0) is None
     for one in (*at_once, loading, node, activating):
         assert one.options['namespace'] == 'left'
 
 
-def test_a_step_that_fails_ends_all(bringup):
-    at_once, ends, says = begun(bringup)
+def test_a_step_that_fails_is_the_failure_of_launch(bringup):
+    at_once, end, says = begun(bringup)
     broadcaster = at_once[-1]
-    loading = ends[broadcaster](ended(0), None)
-    node = ends[loading](ended(0), None)
+    loading = end(broadcaster, 0)
+    node = end(loading, 0)
     activating = says.options['on_stdout'](SimpleNamespace(
         text=b'~/effort_commands have reached their full size'))
     for spawner in (broadcaster, loading, activating):
-        failed = ends[spawner](ended(1), None)
-        assert type(failed).__name__ == 'Shutdown'
-        assert 'spawner-1 has failed' in failed.options['reason']
+        with pytest.raises(RuntimeError, match='spawner has failed, exit code 1'):
+            end(spawner, 1)
     for one in (*at_once[:2], node):
-        assert type(one.options['on_exit']).__name__ == 'Shutdown'
+        assert type(end(one, 0)).__name__ == 'Shutdown'
+        with pytest.raises(RuntimeError, match=f'{one.executable} has failed, exit code -9'):
+            end(one, -9)
 
 
 def test_a_bad_argument_of_the_bring_up_is_an_error_before_anything_starts(bringup):

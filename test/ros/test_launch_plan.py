@@ -140,6 +140,121 @@ def test_parameters_of_ones_own_replace_the_file_of_defaults(tmp_path, monkeypat
         assert start(params=path)['dynamics_node'].parameters[0] == str(tmp_path / 'my.yaml')
 
 
+@pytest.mark.parametrize('namespace, section', [
+    ('', 'dynamics'), ('', '/dynamics'), ('', '/**'), ('', '/*'), ('', '/**/dynamics'),
+    ('left', '/left/dynamics'), ('/left', 'left/dynamics'), ('left', '/**'), ('left', '/left/**'),
+    ('left', '/*/dynamics'), ('left', '/**/dynamics'), ('cell/left', '/**/left/dynamics')])
+def test_a_parameter_file_names_the_node_or_a_pattern_of_it(tmp_path, namespace, section):
+    path = tmp_path / 'my.yaml'
+    path.write_text(yaml.safe_dump({'other': {'ros__parameters': {}},
+                                    section: {'ros__parameters': {'publish_rate': 5.0}}}))
+    assert start(params=str(path), namespace=namespace)['dynamics_node'].parameters[0] == str(path)
+
+
+def test_a_parameter_file_may_nest_namespaces(tmp_path):
+    path = tmp_path / 'my.yaml'
+    path.write_text(yaml.safe_dump(
+        {'cell': {'left': {'dynamics': {'ros__parameters': {'publish_rate': 5.0}}}}}))
+    assert start(params=str(path), namespace='cell/left')
+    with pytest.raises(LaunchError, match='for the node /cell/right/dynamics, only for /cell/left/'
+                                          "dynamics: did you mean '/cell/right/dynamics'"):
+        start(params=str(path), namespace='cell/right')
+
+
+@pytest.mark.parametrize('content, namespace, message', [
+    ('dynamic: {ros__parameters: {}}', '', 'for the node /dynamics, only for /dynamic: did you '
+     "mean '/dynamics'"),
+    ('dynamics: {ros__parameters: {}}', 'left', 'for the node /left/dynamics, only for /dynamics'),
+    ('/*: {ros__parameters: {}}', 'left', r'only for /\*'),
+    ('/left/*: {ros__parameters: {}}', '', r'only for /left/\*'),
+    ('/dynamics_2: {ros__parameters: {}}', '', 'only for /dynamics_2'),
+    ('dynamics: {publish_rate: 5.0}', '', 'has no parameters: they belong below the name of the '
+     'node'),
+    ('publish_rate: 5.0', '', 'has no parameters'), ('', '', 'has no parameters'),
+    ('- 5.0', '', 'has no parameters'),
+    ('dynamics: [', '', r'my\.yaml: while parsing a flow node expected the node content')])
+def test_a_parameter_file_without_effect_starts_nothing(tmp_path, content, namespace, message):
+    path = tmp_path / 'my.yaml'
+    path.write_text(content)
+    files = [str(HERE / 'config' / 'dynamics.param.yaml'), str(path)]
+    with pytest.raises(LaunchError, match=message) as error:
+        plan({'params': ':'.join(files), 'namespace': namespace}, everything)
+    assert '\n' not in str(error.value)
+
+
+def test_parameters_of_the_dynamics_node_are_none_of_the_torque_controller(tmp_path):
+    path = tmp_path / 'my.yaml'
+    path.write_text('dynamics: {ros__parameters: {}}')
+    assert start(params=str(path))
+    with pytest.raises(LaunchError, match="did you mean '/torque_controller'"):
+        plan({'params': str(path), 'mode': 'gravity'}, everything)
+
+
+@pytest.mark.parametrize('word, value', [
+    *((word, True) for word in ('true', 'True', 'TRUE', '1', 'yes', 'Yes', 'on')),
+    *((word, False) for word in ('false', 'False', '0', 'no', 'NO', 'off'))])
+def test_booleans_are_written_as_people_write_them(word, value):
+    nodes = start(use_sim_time=word, sim=word, rviz=word, view=word, robot_state_publisher=word)
+    names = {'dynamics_node', 'robot_state_publisher', 'simulated_robot', 'rviz2', 'viewer'}
+    assert set(nodes) == (names if value else {'dynamics_node'})
+    assert parameters(nodes['dynamics_node'])['use_sim_time'] is value
+
+
+def test_the_link_of_a_task_is_a_parameter_that_counts_most(tmp_path):
+    assert 'task_link' not in parameters(start()['dynamics_node'])
+    for mode in ({}, {'mode': 'cartesian_impedance'}):
+        nodes = start(task_link='tool', **mode)
+        assert parameters(next(iter(nodes.values())))['task_link'] == 'tool'
+    # Who publishes the description knows its links.
+    assert parameters(start(model='none', task_link='any')['dynamics_node'])['task_link'] == 'any'
+
+
+def hearing(published):
+    """Return a function that hears a description, and the topics that it was asked for."""
+    topics = []
+
+    def hear(topic):
+        topics.append(topic)
+        return published
+    return hear, topics
+
+
+@pytest.mark.parametrize('same', [True, False])
+def test_beside_a_driver_there_is_one_description_and_that_is_said(arm, same):
+    text, said = ARM.format(mass=1 if same else 2), []
+    hear, topics = hearing(('/driver', text))
+    nodes = {one.executable: one for one in plan(
+        {'model': str(arm), 'view': 'true', 'rviz': 'true', 'frame_prefix': 'a1/'}, everything,
+        hear, said.append)}
+    assert list(nodes) == ['dynamics_node', 'rviz2', 'viewer']
+    assert topics == ['/robot_description']
+    # Both nodes get the description that is published, as with model:=none.
+    for name in ('dynamics_node', 'viewer'):
+        assert 'robot_description' not in parameters(nodes[name])
+    assert len(said) == 1
+    assert '/driver publishes robot_description already' in said[0]
+    assert ('is not the same as' in said[0]) == (not same)
+    assert ('robot_state_publisher:=true' in said[0]) == (not same)
+
+
+@pytest.mark.parametrize('values', [
+    {}, {'sim': 'true'}, {'sim': 'mujoco'}, {'robot_state_publisher': 'true'},
+    {'robot_state_publisher': 'false'}, {'model': 'none'}])
+def test_what_is_said_outright_or_simulated_does_not_depend_on_others(arm, values):
+    values = {'model': str(arm)} | values if values else values
+    hear, topics = hearing(('/driver', ARM.format(mass=1)))
+    nodes = [one.executable for one in plan(values, everything, hear, pytest.fail)]
+    assert topics == []
+    assert nodes == [one.executable for one in plan(values, everything)]
+
+
+def test_where_nobody_publishes_a_description_it_is_published(arm):
+    hear, topics = hearing(None)
+    nodes = plan({'model': str(arm), 'namespace': '/cell/left'}, everything, hear, pytest.fail)
+    assert [one.executable for one in nodes] == ['dynamics_node', 'robot_state_publisher']
+    assert topics == ['/cell/left/robot_description']
+
+
 def test_several_parameter_files_are_given_in_their_order(tmp_path):
     files = [str(tmp_path / name) for name in ('my own.yaml', 'dynamics.param.yaml')]
     for path in files:
@@ -210,12 +325,14 @@ def test_what_xacro_warns_of_does_not_stop_the_launch(tmp_path, capfd):
 
 
 @pytest.mark.parametrize('values, message', [
-    ({'rviz': 'yes'}, "rviz must be true or false, got 'yes'"),
-    ({'sim': '1'}, "sim must be true or false or mujoco, got '1'"),
+    ({'rviz': 'perhaps'}, "rviz must be true or false, got 'perhaps'"),
+    ({'sim': '2'}, "sim must be true or false or mujoco, got '2'"),
     ({'model': 'none', 'sim': 'mujoco'}, 'sim:=mujoco needs the model'),
     ({'robot': 'ur', 'sim': 'mujoco'}, 'the simulated robot reports and takes full torques'),
     ({'use_sim_time': ''}, 'use_sim_time must be true or false'),
-    ({'robot_state_publisher': 'off'}, 'robot_state_publisher must be true or false'),
+    ({'robot_state_publisher': 'never'}, 'robot_state_publisher must be true or false'),
+    ({'task_link': 'toool'}, "task_link: the robot has no link 'toool', did you mean 'tool'"),
+    ({'task_link': 'gripper'}, "the robot has no link 'gripper', only base_link, shoulder"),
     ({'model': '/nowhere/arm.urdf'}, 'there is no file /nowhere/arm.urdf'),
     ({'model': 'none', 'sim': 'true'}, 'sim:=true needs the model'),
     ({'params': '/nowhere/my.yaml'}, 'there is no file /nowhere/my.yaml'),
@@ -225,7 +342,8 @@ def test_what_xacro_warns_of_does_not_stop_the_launch(tmp_path, capfd):
     ({'namespace': 'a b'}, "namespace: 'a b' is not a valid name"),
     ({'commands': '/efforts!'}, 'commands: '), ({'joint_states': '1x'}, 'joint_states: '),
     ({'mode': 'fly'}, "mode: there is no 'fly', only gravity, pd_gravity"),
-    ({'modle': 'arm.urdf'}, "there is no argument 'modle'")])
+    ({'modell': 'arm.urdf'}, "there is no argument 'modell', did you mean 'model'"),
+    ({'colour': 'red'}, "there is no argument 'colour', only model, xacro_args")])
 def test_fault_63_a_bad_argument_starts_nothing(values, message):
     with pytest.raises(LaunchError, match=message):
         plan(values, everything)

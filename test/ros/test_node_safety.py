@@ -188,6 +188,27 @@ def test_fault_55_every_change_of_gravity_and_load_is_logged(harness, capfd):
     assert "link 'tool0' no longer carries a load" in capfd.readouterr().err
 
 
+def test_fault_55_refused_gravity_and_loads_are_logged_with_the_callers_numbers(harness, capfd):
+    node = harness()
+    calls = [(SetGravity, 'set_gravity', gravity(-981.0), '[0, 0, -981] m/s^2: gravity is 981'),
+             (SetGravity, 'set_gravity', gravity(-77.5), '[0, 0, -77.5] m/s^2: gravity is 77.5'),
+             (SetGravity, 'set_gravity', {}, '[0, 0, 0] m/s^2: gravity is zero'),
+             (SetPayload, 'set_payload', {'link': 'tool0', 'inertia': Inertia(m=4321.0)},
+              "4321 kg at [0, 0, 0] m on 'tool0': the load weighs 4321 kg"),
+             (SetPayload, 'set_payload', {'link': 'hand', 'inertia': Inertia(m=1.5)},
+              "1.5 kg at [0, 0, 0] m on 'hand': "),
+             # A request that nobody filled in.
+             (SetPayload, 'set_payload', {}, "0 kg at [0, 0, 0] m on '': "),
+             (SetPayload, 'set_payload', {'link': 'tool0'},
+              "0 kg at [0, 0, 0] m on 'tool0': the mass is 0")]
+    for kind, name, fields, text in calls:
+        got = node.call(kind, name, **fields)
+        assert not got.success
+        log = capfd.readouterr().err
+        assert log.count(f'~/{name} refused, {text}') == 1 and got.message in log
+    assert node.node.robot.model_id == 1
+
+
 def test_fault_55_a_load_that_is_heavier_than_the_robot_is_said(harness, state, capfd):
     node = harness(state_timeout=60.0)
     got = node.call(SetPayload, 'set_payload', link='tool0', inertia=Inertia(m=200.0))

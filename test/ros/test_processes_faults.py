@@ -266,6 +266,25 @@ run.{name}()
 """
 
 
+@pytest.mark.parametrize('name', ['dynamics_node', 'simulated_robot'])
+def test_fault_57_at_its_end_a_node_searches_nothing_for_garbage(peer, name):
+    # It took 0.4 s of computing, and under load seconds: launch's patience has an end.
+    script = ('import atexit, gc, sys; '
+              'atexit.register(lambda: print(gc.get_freeze_count(), len(gc.get_objects()))); '
+              f"sys.argv[0] = '{name}'; "
+              f'from rbd_ros.ros.entry_points import {name}; {name}()')
+    node = subprocess.Popen([sys.executable, '-c', script], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+    while 'waiting for' not in (line := node.stderr.readline()) and 'simulating' not in line:
+        assert line, 'it has ended already'
+    node.send_signal(signal.SIGINT)
+    output, errors = node.communicate(timeout=START_UP)
+    assert node.returncode == 0, errors
+    kept, searched = map(int, output.split())
+    assert kept > 100_000
+    assert searched < 1_000
+
+
 def test_fault_48_a_node_says_in_one_line_that_rclpy_has_no_events_executor(peer):
     # As in rclpy before 7.1.4
     script = ('import sys; sys.modules["rclpy.experimental.events_executor"] = None; '

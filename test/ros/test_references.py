@@ -107,6 +107,17 @@ def test_what_cannot_be_followed_is_refused_with_the_reason(names, points, why):
         read_trajectory(message(names, *points), MODEL, START, False)
 
 
+@pytest.mark.parametrize('begin, way', [(2.1, -1.0), (-1.1, 1.0)])
+def test_a_joint_beyond_its_limit_may_have_points_on_its_way_back(begin, way):
+    # The limits are -1 and 2.
+    start = JointReference(MODEL, [begin, 0.0, 0.0])
+    back = [(0.0, [begin]), (1.0, [begin + 0.05 * way]), (3.0, [begin + way])]
+    read_trajectory(message(NAMES[:1], *back), MODEL, start, False)
+    with pytest.raises(Refused, match='beyond the limits of its position at point 2'):
+        read_trajectory(message(NAMES[:1], back[0], (1.0, [begin - 0.01 * way])), MODEL, start,
+                        False)
+
+
 def stamped(T):
     """Return a message with a pose."""
     message = PoseStamped()

@@ -11,6 +11,7 @@ import pytest
 import rbd_ros
 from rbd_ros.analysis.simulation import Simulator
 from rbd_ros.ros.demo import gravity
+from rbd_ros.ros.mujoco_robot import RobotInMujoco
 from rbd_ros.ros.simulated_robot import rest_position, SimulatedRobot, with_damping
 from rclpy.parameter import Parameter
 from std_msgs.msg import Float64MultiArray
@@ -19,6 +20,11 @@ ARM = """<robot name="arm"><link name="base"/><link name="rod"><inertial><origin
  <mass value="1"/><inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/></inertial></link>
  <joint name="hinge" type="{}"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>{}
  </joint></robot>"""
+WHEEL = """<link name="wheel_{0}"><inertial><mass value="1"/><inertia ixx="0.1" ixy="0" ixz="0"
+ iyy="0.1" iyz="0" izz="0.1"/></inertial></link><joint name="{0}" type="continuous">
+ <parent link="base"/><child link="wheel_{0}"/><axis xyz="0 0 1"/></joint>"""
+THREE_WHEELS = ('<robot name="wheels"><link name="base"/>'
+                + ''.join(WHEEL.format(name) for name in 'abc') + '</robot>')
 # A mass of 1 kg on a rod of 1 m: dg/dq = -9.81 N m/rad where it stands on its head.
 STIFFNESS = 9.81
 
@@ -69,9 +75,9 @@ def robot():
     with ros():
         made = []
 
-        def make(**parameters):
+        def make(kind=SimulatedRobot, **parameters):
             parameters = {'robot_description': ARM.format('continuous', ''), **parameters}
-            made.append(SimulatedRobot(parameter_overrides=[
+            made.append(kind(parameter_overrides=[
                 Parameter(name, value=value) for name, value in parameters.items()]))
             states = []
             made[-1]._publisher.publish = lambda state: states.append(
@@ -97,6 +103,25 @@ def test_brakes_hold_without_effort_and_then_the_last_command_is_the_effort(robo
         node._on_command(Float64MultiArray(data=bad))
     node._on_timer()
     assert states[-1][2] == [-2.0]
+
+
+@pytest.mark.parametrize('kind', [SimulatedRobot, RobotInMujoco])
+@pytest.mark.parametrize('order, efforts', [
+    (None, [1.0, 2.0, 3.0]), (['c', 'a', 'b'], [2.0, 3.0, 1.0])])
+def test_commands_act_on_the_joints_that_command_joints_names(robot, kind, order, efforts):
+    if kind is RobotInMujoco:
+        pytest.importorskip('mujoco')
+    parameters = {'command_joints': order} if order else {}
+    node, states = robot(kind, robot_description=THREE_WHEELS, **parameters)
+    node._on_command(Float64MultiArray(data=[1.0, 2.0, 3.0]))
+    node._simulated_until -= 0.05
+    node._on_timer()
+    position, velocity, effort = states[-1]
+    assert list(node._state.name) == ['a', 'b', 'c']
+    assert effort == efforts
+    # Equal wheels: the larger the effort, the faster and the further.
+    assert np.argsort(velocity).tolist() == np.argsort(efforts).tolist()
+    assert np.argsort(position).tolist() == np.argsort(efforts).tolist()
 
 
 def test_friction_of_the_urdf_or_a_file_of_drives_holds_what_it_can(robot, tmp_path):

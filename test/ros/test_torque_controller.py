@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The torque controller as a node: modes, references and what keeps them from doing harm."""
 
+import re
+
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from harness import check_values, keep_sending as sending, said
@@ -130,6 +132,25 @@ def test_a_mode_that_cannot_be_is_refused_and_the_old_one_stays(controller, rest
     assert not result.successful and 'control_joints' in result.reason
     assert node.call(SetMode, 'set_mode', mode='hybrid').success
     assert node.diagnosis()[2]['mode'] == 'hybrid'
+
+
+@pytest.mark.parametrize('link, message', [
+    ('nosuch', "slotine_li.links: .*'nosuch'"), ('base_link', 'no joint moves it')])
+def test_links_that_cannot_adapt_are_refused_at_once_in_every_mode(controller, rest, link,
+                                                                   message):
+    node = controller(mode='gravity')
+    node.answer(*rest, topic=COMMANDS)
+    result, = node.node.set_parameters([Parameter('slotine_li.links', value=[link])])
+    assert not result.successful and re.search(message, result.reason)
+    assert node.node.get_parameter('slotine_li.links').value == []
+    result, = node.node.set_parameters([Parameter('slotine_li.links', value=['tool0'])])
+    assert result.successful
+    # At the start the robot is not known yet: then nothing is commanded.
+    late = controller(mode='gravity', **{'slotine_li.links': [link]})
+    keep_sending(late, rest, lambda: any(
+        re.search(f'commands nothing: .*{message}', status.message)
+        for report in late.heard['/diagnostics'] for status in report.status))
+    assert not late.heard[COMMANDS]
 
 
 def test_a_mode_holds_the_robot_where_it_is_and_begins_without_a_step(controller, model, rest):

@@ -11,6 +11,7 @@ import numpy as np
 import pinocchio
 import pytest
 from rbd_msgs.msg import ReferenceStatus
+from rbd_msgs.srv import SetMode
 from rclpy.parameter import Parameter
 from torque_loop import BlockedRobot, Loop
 from trajectory_msgs.msg import JointTrajectory
@@ -86,6 +87,25 @@ def test_fault_70_a_blocked_joint_ends_the_motion_and_is_released_slowly(start, 
     assert np.max(moved) < PATH
 
 
+@pytest.mark.parametrize('mode', JOINTS)
+def test_fault_70_a_joint_that_is_released_when_its_motion_is_aborted_stays_slow(start, mode):
+    # The commands still blend from what pressed against the obstacle.
+    effort, fastest = limits()
+    loop, joint = start(mode=mode), 3
+    loop.run(0.1)
+    assert loop.follow(START + WAY, 2.0)
+    loop.robot.blocked[joint] = True
+    while not ended(loop, ReferenceStatus.ABORTED):
+        loop.run(loop.period)
+    held, speeds = loop.robot.q.copy(), []
+    loop.robot.blocked[joint] = False
+    loop.run(1.0, lambda q, v, tau: speeds.append(abs(v[joint])))
+    assert max(speeds) <= OVERSPEED * fastest[joint]
+    assert np.all(np.abs(loop.commands) <= effort)
+    # It is back where it was held.
+    assert np.max(np.abs(loop.robot.q - held)) < 0.02
+
+
 def test_a_robot_that_follows_reaches_its_goal_and_says_so(start):
     loop = start(mode='computed_torque')
     loop.run(0.1)
@@ -120,6 +140,34 @@ def test_tolerances_are_those_of_their_joints(start):
     assert loop.follow(START + WAY, 1.0)
     loop.run(1.5)
     assert ended(loop, ReferenceStatus.REACHED) and not ended(loop, ReferenceStatus.ABORTED)
+
+
+def test_tolerances_of_zero_set_no_limit_as_in_joint_trajectory_controller(start):
+    # As constraints.goal_time, .trajectory and .goal of that controller: the goal is waited for.
+    loop = start(mode='pd_gravity', goal_time=0.0, path_tolerance=[0.0], goal_tolerance=[0.1])
+    loop.run(0.1)
+    loop.robot.blocked[0] = True
+    assert loop.follow(START + WAY, 0.5)
+    loop.run(4.0)
+    assert [one.state for one in loop.statuses] == [ReferenceStatus.ACCEPTED]
+    loop.robot.blocked[0] = False
+    loop.run(1.0)
+    assert loop.statuses[-1].state == ReferenceStatus.REACHED
+
+
+def test_in_the_mode_hybrid_goals_count_without_paths_and_free_joints_have_none(start):
+    loop = start(mode='hybrid', path_tolerance=[0.0], goal_tolerance=[0.1], goal_time=0.2)
+    loop.run(0.1)
+    # The free joint, flange_roll, goes nowhere.
+    assert loop.follow(START + WAY, 1.0)
+    loop.run(1.4)
+    assert ended(loop, ReferenceStatus.REACHED)
+    loop.robot.blocked[0] = True
+    assert loop.follow(START, 1.0)
+    loop.run(1.4)
+    aborted, = ended(loop, ReferenceStatus.ABORTED)
+    assert "'shoulder_pan' is 0.3" in aborted.reason and 'goal_tolerance is 0.1' in aborted.reason
+    assert 'flange_roll' not in aborted.reason
 
 
 @pytest.mark.parametrize('topic', ['path', 'goal'])
@@ -166,6 +214,33 @@ def test_fault_71_a_robot_that_is_pushed_against_its_limit_is_pushed_back(start)
     assert loop.robot.q[0] < 2.82
 
 
+def test_fault_71_a_joint_that_is_dragged_faster_than_its_limit_is_named(start):
+    loop = start(mode='gravity')
+    loop.run(0.1)
+    loop.robot.v = loop.robot.v + np.eye(7)[0] * 1.2 * limits()[1][0]
+    loop.run(2 * loop.period)
+    assert 'faster than their limits, braked: shoulder_pan' in loop.harness.diagnosis()[1]
+    assert loop.commands[-1][0] < -1.0
+
+
+@pytest.mark.parametrize('order, convention', [(1, 'full'), (-1, 'full'), (1, 'without_gravity')])
+def test_the_guard_acts_on_what_a_blend_makes_of_the_efforts(start, order, convention):
+    loop = start(mode='gravity', command_joints=list(NAMES[::order]),
+                 **{'effort_convention.commands': convention})
+    loop.answer(START, np.zeros(7))
+    loop.answer(START, np.eye(7)[0] * 1.2 * limits()[1][0])
+    modes, robot = loop.node.modes, loop.node.robot
+    efforts = robot.workspace.gravity_torques(robot.states.q) * (convention == 'full')
+    # The first joint is too fast: what slows it down is left to it, and the others are not meant.
+    change = np.array([-5.0, 3.0, -2.0, 1.0, 0.5, -0.25, 0.1])[::order]
+    one, other = (modes.limit(robot, efforts, efforts[::order] + x) for x in (0.0, change))
+    braked = (one - efforts[::order])[::order]
+    assert braked[0] < -1.0 and np.max(np.abs(braked[1:])) < ROUNDING
+    assert np.max(np.abs(other - one - change)) < ROUNDING
+    faster = modes.limit(robot, efforts, efforts[::order] - change)
+    assert -5.0 < (faster - other)[::order][0] < 10.0
+
+
 def test_commands_are_clamped_by_default_and_gains_have_bounds(start):
     effort, _ = limits()
     loop = start(mode='pd_gravity', path_tolerance=[0.0], soft_stop_zone=0.0, velocity_guard=0.0)
@@ -195,6 +270,10 @@ def test_fault_73_joints_without_an_effort_limit_are_named_when_springs_start(st
     text = 'no effort limit of upper_arm_roll, elbow: their efforts are not clamped'
     assert capfd.readouterr().err.count(text) == 1
     assert text in loop.harness.diagnosis()[1]
+    # A mode without springs has nothing to say about it.
+    loop.node.set_parameters([Parameter('mode', value='gravity')])
+    loop.run(0.1)
+    assert 'no effort limit' not in loop.harness.diagnosis()[1]
 
 
 @pytest.mark.parametrize('mode, gain, value', [
@@ -260,7 +339,54 @@ def test_a_change_of_mode_aborts_the_motion_and_says_so(start):
     assert 'mode or parameters have changed' in aborted.reason
 
 
+def test_a_motion_ends_when_commands_are_disabled_and_its_sender_is_told(start):
+    loop = start(mode='computed_torque')
+    loop.run(0.1)
+    assert loop.follow(START + WAY, 1.0)
+    loop.node.current.enable_commands(False)
+    # The node looks at it once a second.
+    loop.harness.spin_until(lambda: ended(loop, ReferenceStatus.ABORTED))
+    aborted, = ended(loop, ReferenceStatus.ABORTED)
+    assert 'commands are off' in aborted.reason
+    assert not loop.follow(START, 1.0)
+    assert 'nothing is commanded now' in loop.statuses[-1].reason
+
+
+def test_a_reference_that_fails_in_an_unforeseen_way_is_refused_too(start, monkeypatch):
+    def fail(*arguments):
+        raise np.linalg.LinAlgError('no eigenvalues')
+    monkeypatch.setattr('rbd_ros.ros.control_modes.read_trajectory', fail)
+    loop = start(mode='computed_torque')
+    loop.run(0.1)
+    assert not loop.follow(START, 1.0)
+    assert loop.statuses[-1].state == ReferenceStatus.REFUSED
+    assert loop.statuses[-1].reason == 'LinAlgError: no eigenvalues'
+    assert 'see last error' in loop.harness.diagnosis()[1]
+
+
+def test_a_joint_beyond_its_limit_is_led_back_by_a_trajectory(start):
+    loop = start(mode='computed_torque')
+    loop.robot.q = START + np.array([2.9, *[0.0] * 6])
+    loop.run(0.1)
+    beyond = loop.robot.q[0]
+    assert beyond > 2.87
+    assert not loop.follow([beyond + 0.05], 2.0, NAMES[:1])
+    assert loop.follow([0.8], 2.0, ['elbow'])
+    assert loop.follow([2.0], 2.0, NAMES[:1])
+
+
 # -- Targets of the hand. -------------------------------------------------------------------------
+
+def stamped(frame, pose):
+    """Return a message with a pose in a frame."""
+    message = PoseStamped()
+    message.header.frame_id = frame
+    for name, x in zip('xyz', pose.translation):
+        setattr(message.pose.position, name, float(x))
+    for name, x in zip('xyzw', pinocchio.Quaternion(pose.rotation).coeffs()):
+        setattr(message.pose.orientation, name, float(x))
+    return message
+
 
 @pytest.mark.parametrize('frame', ['base_link', 'tool', 'elbow_link'])
 def test_a_target_may_be_in_the_frame_of_any_link(start, frame):
@@ -275,15 +401,60 @@ def test_a_target_may_be_in_the_frame_of_any_link(start, frame):
     goal = tool.copy()
     goal.translation = goal.translation + [0.03, -0.02, -0.05]
     local = link.inverse() * goal
-    message = PoseStamped()
-    message.header.frame_id = f'left/{frame}'
-    for name, x in zip('xyz', local.translation):
-        setattr(message.pose.position, name, float(x))
-    for name, x in zip('xyzw', pinocchio.Quaternion(local.rotation).coeffs()):
-        setattr(message.pose.orientation, name, float(x))
-    assert loop.ask('pose_target', message)
+    assert loop.ask('pose_target', stamped(f'left/{frame}', local))
     reference = loop.node.modes._following.at(loop.now + 60.0)
     assert np.max(np.abs(reference.T - goal.homogeneous)) < 1e-9
+
+
+@pytest.mark.parametrize('frame', ['world', 'table', 'base_link', 'camera'])
+def test_a_target_may_be_in_a_frame_that_is_fixed_to_the_robot(start, frame):
+    # world - table - base_link, and a camera on the tool: no joint of theirs moves.
+    fixed = ''.join(f'<link name="{child}"/><joint name="{child}_mount" type="fixed">'
+                    f'<parent link="{parent}"/><child link="{below}"/>'
+                    '<origin xyz="0.1 0.2 0.3" rpy="0 0 0.5"/></joint>'
+                    for child, parent, below in (('world', 'world', 'table'),
+                                                 ('table', 'table', 'base_link'),
+                                                 ('camera', 'tool', 'camera')))
+    text = URDF.read_text().replace('</robot>', fixed + '</robot>')
+    loop = start(mode='cartesian_impedance', task_link='tool')
+    loop.harness.describe(text)
+    loop.harness.spin_until(lambda: loop.node.robot.model_id == 2)
+    loop.run(0.1)
+    model = pinocchio.buildModelFromXML(text)
+    data = model.createData()
+    pinocchio.framesForwardKinematics(model, data, loop.robot.q)
+    tool, link = (data.oMf[model.getFrameId(name, pinocchio.BODY)].copy()
+                  for name in ('tool', frame))
+    goal = tool.copy()
+    goal.translation = goal.translation + [0.03, -0.02, -0.05]
+    assert loop.ask('pose_target', stamped(frame, link.inverse() * goal))
+    reference = loop.node.modes._following.at(loop.now + 60.0)
+    # Poses are those in the root, world.
+    assert np.max(np.abs(reference.T - goal.homogeneous)) < 1e-9
+
+
+def test_a_target_out_of_reach_or_in_a_frame_of_no_link_is_refused_and_a_turn_is_named(start):
+    loop = start(mode='cartesian_impedance', task_link='tool')
+    loop.run(0.1)
+    for frame, way, why in (('tool', 5.0, "'tool' comes no nearer than"),
+                            ('map', 0.0, "its frame is 'map', none of the robot's: base_link"),
+                            ('', 0.0, "its frame is '', none of the robot's")):
+        goal = pinocchio.SE3(np.eye(3), np.array([0.0, 0.0, way]))
+        assert not loop.ask('pose_target', stamped(frame, goal))
+        assert why in loop.statuses[-1].reason
+
+
+def test_another_task_link_ends_the_motion_of_the_one_before(start):
+    loop = start(mode='cartesian_impedance', task_link='tool')
+    loop.run(0.1)
+    goal = pinocchio.SE3(np.eye(3), np.array([0.0, 0.0, -0.1]))
+    assert loop.ask('pose_target', stamped('tool', goal))
+    loop.run(0.1)
+    assert loop.node.set_parameters([Parameter('task_link', value='elbow_link')])[0].successful
+    loop.harness.spin_until(lambda: loop.node.robot.task_link == 'elbow_link')
+    loop.run(0.1)
+    assert ended(loop, ReferenceStatus.ABORTED)
+    assert float(loop.harness.diagnosis()[2]['error of elbow_link, m']) < 0.01
 
 
 def test_the_task_link_may_be_set_while_the_node_runs(start):
@@ -315,3 +486,7 @@ def test_fault_74_a_robot_that_compensates_gravity_itself_is_named_once(start, c
     level, message, _ = loop.harness.diagnosis()
     assert level == DiagnosticStatus.OK and text in message
     assert np.max(np.abs(loop.commands)) < ROUNDING
+    response = loop.node._set_mode(SetMode.Request(mode='pd_gravity'), SetMode.Response())
+    assert response.success
+    response = loop.node._set_mode(SetMode.Request(mode='gravity'), SetMode.Response())
+    assert text in response.message and 'alone hold' not in response.message

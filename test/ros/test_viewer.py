@@ -4,6 +4,7 @@
 
 from pathlib import Path
 import signal
+import socket
 import subprocess
 import sys
 from time import monotonic, sleep
@@ -11,6 +12,7 @@ from xml.etree import ElementTree
 
 from browser import chromium, complaints, table, wait_for
 from command_line import ARM, ROOT
+from forged_pages import refused, status
 from geometry_msgs.msg import WrenchStamped
 from harness import at, joint_state, LATCHED, PATIENCE, ros
 import numpy as np
@@ -151,6 +153,72 @@ def test_external_wrenches_are_those_on_the_link_of_their_frame(viewed, ur10):
     np.testing.assert_array_equal(state.wrenches['tool0'], [1, 2, 3, 4, 5, 6])
     message.header.frame_id = 'nowhere'
     send(WRENCH, message, lambda state: not state.wrenches)
+
+
+def test_numbers_that_cannot_be_shown_are_not_known(viewed, ur10):
+    model, oracle, q, _ = ur10
+    _, send = viewed
+    names, rng = list(model.velocity_names), np.random.default_rng(2)
+    state = send('joint_states', joint_state(names, q, [0.0] * 6, [np.inf, -np.inf, 3.0] * 2),
+                 lambda state: state.effort[2] == 3.0)
+    np.testing.assert_array_equal(state.effort, [np.nan, np.nan, 3.0] * 2)
+    said = [rng.normal(size=6), rng.normal(size=6), rng.normal(size=(6, 6)),
+            rng.normal(size=(6, 6))]
+    for k, spoilt in enumerate((said[2].ravel()[:-1], np.full(36, np.nan), np.full(36, np.inf),
+                                [])):
+        said[0] = np.append(float(k), said[0][1:])
+        message = dynamics(names, names, said)
+        message.mass_matrix, message.coriolis_torques = spoilt, [np.inf] * 6
+        state = send(DYNAMICS, message, lambda state, k=k: state.gravity[0] == k)
+        assert relative_error(state.M, oracle.M(q)) < ROUNDING
+        np.testing.assert_array_equal(state.C, said[3])
+        assert np.all(np.isnan(state.coriolis))
+    message = WrenchStamped()
+    message.header.frame_id = 'left/tool0'
+    message.wrench.force.x = 1.0
+    send(WRENCH, message, lambda state: state.wrenches)
+    message.wrench.torque.y = np.inf
+    send(WRENCH, message, lambda state: not state.wrenches)
+
+
+def test_states_that_cannot_be_shown_do_not_end_the_node(peer):
+    node = ViewerNode(parameter_overrides=[
+        Parameter('port', value=0),
+        Parameter('robot_description', value=Path(ARM).read_text())])
+    node.viewer.server.get_clients = lambda: {0: None}
+    shown = []
+    node.viewer.show = lambda time, state: shown.append(state.v[0])
+    publisher = peer.create_publisher(JointState, 'joint_states', 10)
+
+    def send(speed, done):
+        end = monotonic() + PATIENCE
+        while not done():
+            assert monotonic() < end
+            publisher.publish(joint_state(ARM_JOINTS, [0.1] * 7, [speed] * 7))
+            sleep(0.02)
+            node._on_timer()
+    send(1e300, lambda: node._report.counts['errors'])
+    assert 'not finite' in node._report.last_error
+    send(0.5, lambda: 0.5 in shown)
+    node.finish()
+    node.destroy_node()
+
+
+@pytest.mark.parametrize('host, own', [
+    ('localhost', 'localhost'), ('0.0.0.0', socket.gethostname())])
+def test_pages_of_other_sites_are_refused_by_the_node(peer, host, own):
+    node = ViewerNode(parameter_overrides=[
+        Parameter('port', value=0), Parameter('host', value=host),
+        Parameter('robot_description', value=Path(ARM).read_text())])
+    port = node.viewer.server.get_port()
+    here = f'http://127.0.0.1:{port}'
+    assert status(here, Host=f'{own}:{port}')[0] == 200
+    assert status(here, Host=f'evil.example:{port}')[0] == 403
+    assert refused(here, origin='https://evil.example')
+    assert refused(here, host=f'evil.example:{port}', origin=f'http://evil.example:{port}')
+    assert not refused(here)
+    node.finish()
+    node.destroy_node()
 
 
 def test_nobody_is_listened_to_without_a_page(viewed, peer):

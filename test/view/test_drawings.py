@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arcs, ellipsoids, tables and heat maps."""
 
+from dataclasses import replace
+
+from matplotlib.axes import Axes
 import numpy as np
 import pytest
 import rbd_ros
@@ -9,8 +12,11 @@ from rbd_ros.model.description import Link
 from rbd_ros.view.arcs import JointArcs, LARGEST_TURN
 from rbd_ros.view.ellipsoids import (
     BOX, effective_masses, ELLIPSOID, force_ellipsoid, inertia_solid, manipulability)
+from rbd_ros.view.geometry import Geometry
+from rbd_ros.view.recording import recording_page
 from rbd_ros.view.state import computed_state
 from rbd_ros.view.tables import heat_map, number, torque_table
+from rbd_ros.view.viewer import Viewer
 from robots import (
     example_urdf, load_quietly, Oracle, random_pose, random_state, relative_error)
 
@@ -171,3 +177,58 @@ def test_heat_maps_are_red_and_blue_by_sign_and_name_every_joint():
     names = [f'j{k}' for k in range(60)]
     text = heat_map('M', names, np.eye(60))
     assert text.count('<rect') == 3600 and '<title>j59, j59: 1</title>' in text
+
+
+def test_efforts_near_either_limit_are_marked_in_the_table():
+    model = load_quietly(example_urdf('ur10_robot.urdf'))
+    state = computed_state(model, np.zeros(6), np.zeros(6), {})
+    for sign in (1.0, -1.0):
+        for share, marked in ((0.95, model.nv), (0.85, 0)):
+            effort = sign * share * model.effort_limit
+            text = torque_table(model, replace(state, effort=effort), 'measured')
+            assert text.count('class="near"') == marked
+
+
+def test_limits_are_marked_for_torques_of_both_signs_in_the_plot():
+    model = load_quietly(example_urdf('ur10_robot.urdf'))
+    state = computed_state(model, np.zeros(6), np.zeros(6), {})
+    with Viewer(model, Geometry({}, ()), port=0) as viewer:
+        plot = viewer.panels._plot
+        for time in (0.0, 0.1):
+            viewer.panels.remember(time, state)
+        viewer.panels.update(0.1, state)
+        # The first joint is the chosen one.
+        limits = [values for series, values in zip(plot.series, plot.data)
+                  if 'limit' in series['label']]
+        np.testing.assert_array_equal(limits, np.outer([330.0, -330.0], np.ones(2)))
+        low, high = plot.scales['y']['range']
+        assert low < -330.0 and high > 330.0
+
+
+def test_limits_are_marked_for_torques_of_both_signs_on_pages_of_recordings(monkeypatch):
+    model, marked = load_quietly(example_urdf('ur10_robot.urdf')), []
+    monkeypatch.setattr(Axes, 'axhline', lambda self, y, **_: marked.append(y))
+    time, zero = np.array([0.0, 0.1]), np.zeros((2, model.nv))
+    for sign in (1.0, -1.0):
+        marked.clear()
+        recording_page('r', model, Geometry({}, ()), time, zero, zero,
+                       {'measured': sign * np.tile(model.effort_limit, (2, 1))})
+        assert sorted(marked) == sorted([*model.effort_limit, *-model.effort_limit])
+
+
+@pytest.mark.filterwarnings('ignore:these links move but have no mass')
+def test_robots_whose_joints_move_no_mass_are_shown():
+    builder = rbd_ros.ModelBuilder('r').link('base').link('a').link('b')
+    model = (builder.joint('turn', 'revolute', 'base', 'a', axis=(0, 1, 0), xyz=(0, 0, 1))
+             .joint('slide', 'prismatic', 'a', 'b', axis=(1, 0, 0), xyz=(0, 0, 2)).build())
+    state = computed_state(model, np.zeros(2), np.zeros(2), {})
+    assert not np.any(state.M)
+    # Both joints move b along x, where it weighs 1 kg: M is singular, too.
+    for M, mass in ((state.M, 0.0), (np.array([[4.0, 2.0], [2.0, 1.0]]), 1.0)):
+        with Viewer(model, Geometry({}, ()), port=0) as viewer:
+            viewer.scene.set_visible('effective_masses', True)
+            viewer.scene.update(replace(state, M=M))
+            viewer.panels.update(0.0, replace(state, M=M))
+            found = viewer.scene.ellipsoids(replace(state, M=M))['effective_masses']
+        along_x = np.argmax(np.abs(found.axes[0]))
+        assert found.semi_axes[along_x] == pytest.approx(mass, abs=1e-8)

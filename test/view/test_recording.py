@@ -104,6 +104,26 @@ def test_the_page_plays_without_a_network(arm, page):
         assert not complaints(browser)
 
 
+def test_gaps_of_the_recording_are_gaps_of_the_plots(arm):
+    from matplotlib.figure import Figure
+    from rbd_ros.view.recording import _plot
+    made = []
+
+    def figure(**options):
+        made.append(Figure(**options))
+        return made[-1]
+
+    time = np.concatenate((np.arange(0.0, 2.0, 0.01), np.arange(5.0, 6.0, 0.01)))
+    efforts = {'measured': np.outer(time, np.ones(7)), 'model': np.outer(time ** 2, np.ones(7))}
+    _plot(figure, arm, 2, time, efforts, np.where(time < 3.0, 0, 1))
+    for line, power in zip(made[0].axes[0].lines[:2], (1, 2)):
+        x, y = line.get_data()
+        broken, = np.flatnonzero(np.isnan(x))
+        assert x[broken - 1] == pytest.approx(1.99) and x[broken + 1] == pytest.approx(5.0)
+        assert np.isnan(y[broken])
+        assert np.allclose(np.delete(y, broken), time ** power)
+
+
 def test_long_recordings_have_fewer_poses_a_second():
     from rbd_ros.view.recording import _shown
     for seconds in (0.01, 10.0, 1000.0):

@@ -1,0 +1,57 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Velocities that are rates of positions: none is kept over a pause."""
+
+import numpy as np
+import pytest
+from rbd_ros.ros.differentiator import Differentiator
+
+# s: of the filter, and of the longest pause.
+FILTER, TIMEOUT = 0.05, 0.5
+BOTH = np.arange(2)
+
+
+def moving():
+    """Return a differentiator of two joints at 1 and -2 rad/s, the last positions at 1 s."""
+    one = Differentiator([False, False])
+    for t in np.arange(0.0, 1.001, 0.01):
+        one.update(BOTH, np.array([t, -2.0 * t]), t, FILTER, TIMEOUT)
+    assert one.rates == pytest.approx([1.0, -2.0])
+    return one
+
+
+def test_no_rate_is_kept_over_a_pause_of_all_joints():
+    one = moving()
+    one.update(BOTH, np.array([9.0, 9.0]), 1.6, FILTER, TIMEOUT)
+    assert np.all(np.isnan(one.rates))
+    # What comes then is the rate since the pause alone: the filter begins with it.
+    one.update(BOTH, np.array([9.3, 8.9]), 1.7, FILTER, TIMEOUT)
+    assert one.rates == pytest.approx([3.0, -1.0])
+
+
+def test_only_joints_that_paused_lose_their_rate():
+    one = moving()
+    for t in (1.2, 1.4):
+        one.update(BOTH[:1], np.array([t]), t, FILTER, TIMEOUT)
+    one.update(BOTH, np.array([1.6, 5.0]), 1.6, FILTER, TIMEOUT)
+    assert one.rates[0] == pytest.approx(1.0) and np.isnan(one.rates[1])
+    one.update(BOTH, np.array([1.7, 5.05]), 1.7, FILTER, TIMEOUT)
+    assert one.rates == pytest.approx([1.0, 0.5])
+
+
+@pytest.mark.parametrize('pause, known', [(0.49, True), (0.51, False), (1e6, False)])
+def test_a_pause_is_as_long_as_the_timeout(pause, known):
+    one = moving()
+    one.update(BOTH, np.array([1.0 + pause, -2.0 - 2.0 * pause]), 1.0 + pause, FILTER, TIMEOUT)
+    if known:
+        assert one.rates == pytest.approx([1.0, -2.0])
+    else:
+        assert np.all(np.isnan(one.rates))
+
+
+def test_nothing_is_known_after_everything_is_forgotten():
+    one = moving()
+    one.forget()
+    assert np.all(np.isnan(one.rates))
+    one.update(BOTH, np.zeros(2), 1.01, FILTER, TIMEOUT)
+    assert np.all(np.isnan(one.rates))

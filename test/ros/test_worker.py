@@ -1,0 +1,69 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Work in the background: results, failures and a queue that has an end."""
+
+from threading import Event
+
+import pytest
+from rbd_ros.ros.worker import Busy, MOST_WAITING, Worker
+
+# s, after which a test fails that waits for a thread
+PATIENCE = 60.0
+
+
+class Executor:
+    """An executor that calls what it is handed, at once."""
+
+    def create_task(self, function, *arguments):
+        """Call a function."""
+        function(*arguments)
+
+
+def fail(*_):
+    """Raise an exception."""
+    raise ValueError('this piece of work failed')
+
+
+@pytest.fixture(params=[None, Executor()], ids=['at once', 'in a thread'])
+def work(request):
+    """Return a function that lets a worker work; it returns what the worker reported."""
+    def work(do, then=None):
+        failures, done = [], Event()
+        worker = Worker(lambda: request.param, failures.append)
+        worker.submit(do, then)
+        worker.submit(done.set)
+        assert done.wait(PATIENCE)
+        worker.close()
+        return [str(error) for error in failures]
+    return work
+
+
+def test_the_exception_of_a_piece_of_work_is_reported(work):
+    results = []
+    assert work(fail, results.append) == ['this piece of work failed']
+    assert results == []
+
+
+def test_the_exception_of_what_follows_a_piece_of_work_is_reported(work):
+    assert work(lambda: 7, fail) == ['this piece of work failed']
+
+
+def test_what_follows_gets_the_result_and_nothing_is_reported(work):
+    results = []
+    assert work(lambda: 7, results.append) == []
+    assert results == [7]
+
+
+def test_a_full_queue_refuses_what_must_not_wait_and_takes_the_rest():
+    worker, started, go_on = Worker(Executor, fail), Event(), Event()
+    worker.submit(lambda: (started.set(), go_on.wait(PATIENCE)))
+    assert started.wait(PATIENCE)
+    for _ in range(MOST_WAITING):
+        worker.submit(int, may_wait=False)
+    with pytest.raises(Busy):
+        worker.submit(int, may_wait=False)
+    done = Event()
+    worker.submit(done.set)
+    go_on.set()
+    assert done.wait(PATIENCE)
+    worker.close()
