@@ -38,10 +38,12 @@ DERIVATIVES = Quantity(lambda model, n: [(n, 3 * n)], cut_derivatives, lambda G,
     G.T @ X @ G for X in cut_derivatives(blocks)])
 INVERSE = Task(inverse_derivatives_states, ('Q', 'V', 'A'), DERIVATIVES,
                lanes_for('qva', lanes_of(DERIVATIVES)),
-               Workspace.inverse_dynamics_derivatives, True)
+               lambda w, *state, **options: w.inverse_dynamics_derivatives(*state, **options),
+               True)
 FORWARD = Task(forward_derivatives_states, ('Q', 'V', 'Tau'), DERIVATIVES,
                lanes_for('qvat', lanes_of(DERIVATIVES), factor, path, lanes_of(DERIVATIVES)),
-               Workspace.forward_dynamics_derivatives, True)
+               lambda w, *state, **options: w.forward_dynamics_derivatives(*state, **options),
+               True)
 
 
 def inverse_dynamics_derivatives(

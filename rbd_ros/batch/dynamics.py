@@ -18,7 +18,6 @@ from rbd_ros.kernels.batch import (all_terms_states, forward_dynamics_states,
                                    inverse_dynamics_states)
 from rbd_ros.model.model import Model
 from rbd_ros.validation import check_model, masks, Wrenches
-from rbd_ros.workspace import Workspace
 from rbd_ros.workspace.results import DynamicsTerms, term_layout
 
 
@@ -52,9 +51,9 @@ FORWARD_DYNAMICS = Task(
     forward_dynamics_states, ('Q', 'V', 'Tau'), TORQUES, lanes_for('qvat'),
     lambda w, *state, **options: [w.forward_dynamics(*state, **options)], True)
 HYBRID_DYNAMICS = Task(hybrid_dynamics_states, ('Q', 'V', 'A', 'Tau'), BOTH, lanes_for('qvat'),
-                       Workspace.hybrid_dynamics, True)
+                       lambda w, *state, **options: w.hybrid_dynamics(*state, **options), True)
 ALL_TERMS = Task(all_terms_states, ('Q', 'V'), TERMS, lanes_for('qv', lanes_of(TERMS)),
-                 Workspace.all_terms)
+                 lambda w, *state, **options: w.all_terms(*state, **options))
 
 
 def inverse_dynamics(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, A: npt.ArrayLike, *,

@@ -41,8 +41,8 @@ _OPTIONS = {'fastmath': {'contract', 'nsz'}, 'error_model': 'numpy'}
 _preparing = RLock()
 _directory = Directory(cache_directory()) if COMPILES else None
 # Parameters of kernels that are vectors of the user.
-VECTORS = {'q', 'v', 'a', 'tau', 'motion', 'v_r', 'a_r', 'dq', 'dv', 'da', 'given_da', 'given_dtau',
-           'x', 'y', 'z'}
+VECTORS = {'q', 'v', 'a', 'tau', 'motion', 'v_r', 'a_r', 'dq', 'dv', 'da', 'given_da',
+           'given_dtau', 'x', 'y', 'z'}
 FLOAT = np.dtype(float)
 
 
