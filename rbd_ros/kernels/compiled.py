@@ -16,7 +16,8 @@ compiled when they are first called.
 
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial, wraps
 import gc
 from threading import RLock
@@ -38,8 +39,7 @@ if COMPILES:
 _OPTIONS = {'fastmath': {'contract', 'nsz'}, 'error_model': 'numpy'}
 _TYPES = np.dtype(float), np.dtype(np.int64), np.dtype(bool)
 _preparing = RLock()
-# Types of kernels that threads wait for
-waiting: list[Any] = []
+_urgent: list[object] = []
 _elsewhere: Any = None
 _directory = Directory(cache_directory()) if COMPILES else None
 _NumbaError: type[Exception] = numba.core.errors.NumbaError if COMPILES else TypeError
@@ -140,6 +140,22 @@ def compile_elsewhere(process: Any) -> None:
     _elsewhere = process
 
 
+@contextmanager
+def urgent() -> Iterator[None]:
+    """Mark what is done as more urgent than compiling what nobody needs yet."""
+    mark = object()
+    _urgent.append(mark)
+    try:
+        yield
+    finally:
+        _urgent.remove(mark)
+
+
+def is_urgent() -> bool:
+    """Return whether something urgent is being done, in any thread."""
+    return bool(_urgent)
+
+
 def prepare(kernel: Any, *arguments: Any) -> bool:
     """
     Compile a kernel for the types of these arguments, or load it from the cache.
@@ -175,9 +191,7 @@ def prepare(kernel: Any, *arguments: Any) -> bool:
 def compile_for(kernel: Any, types: tuple[Any, ...]) -> bool:
     """Do what `prepare` does for types of arguments, in any thread."""
     # One at a time: another thread would end the permission to compile.
-    waiting.append(types)
-    with _preparing:
-        waiting.remove(types)
+    with urgent(), _preparing:
         if types in kernel.overloads:
             return False
         if _elsewhere is not None:

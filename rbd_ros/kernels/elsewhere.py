@@ -42,7 +42,7 @@ class Elsewhere:
     def __init__(self, may_wait: Callable[[], bool]) -> None:
         self.may_wait = may_wait
         self._process: subprocess.Popen[bytes] | None = None
-        self._works, self._turn = True, RLock()
+        self._works, self._stays, self._turn = True, True, RLock()
         self._requested: set[Any] = set()
 
     def compile(self, kernel: Any, types: tuple[Any, ...]) -> bytes | None:
@@ -71,12 +71,14 @@ class Elsewhere:
                 pickle.dump((function.__module__, function.__qualname__, types), process.stdin)
                 process.stdin.flush()
                 found: bytes | None = pickle.load(process.stdout)
+                if not self._stays:
+                    self._end()
             return found
         except (OSError, EOFError, pickle.PickleError, AttributeError) as error:
             self._works = False
-            self.close()
-            _log.warning('no other process compiles kernels, so states may be answered late until '
-                         f'all are compiled: {error!r}')
+            self._end()
+            _log.warning('kernels are compiled in this process, which may delay states, because '
+                         f'another one failed to: {error!r}')
             return None
 
     def _running(self) -> Any:
@@ -102,7 +104,11 @@ class Elsewhere:
                    daemon=True).start()
 
     def close(self) -> None:
-        """End the process; it is started again if it is needed again."""
+        """End the process; from now on, it is started for one kernel at a time."""
+        self._stays = False
+        self._end()
+
+    def _end(self) -> None:
         with self._turn:
             process, self._process = self._process, None
             if process is not None:

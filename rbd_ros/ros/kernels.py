@@ -96,7 +96,7 @@ class Kernels:
         try:
             for step in steps:
                 self._say(*step)
-                while compiled.waiting:
+                while compiled.is_urgent():
                     sleep(PAUSE)
             self._end(begin)
         except Exception as error:
