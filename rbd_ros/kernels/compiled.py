@@ -111,6 +111,9 @@ def keep_in_no_file() -> None:
     _directory = None
 
 
+BEING_COMPILED = 'kernels that it needs are being compiled'
+
+
 class NotCompiled(RbdError):
     """
     A kernel is being compiled, and the thread that needs it must not wait for that.
@@ -125,8 +128,7 @@ class NotCompiled(RbdError):
     """
 
     def __init__(self, kernel: Any, types: tuple[Any, ...]) -> None:
-        super().__init__('kernels that it needs are being compiled; that happens once, and takes '
-                         'up to a minute')
+        super().__init__(f'{BEING_COMPILED}; that happens once, and takes up to a minute')
         self._kernel, self._types = kernel, types
 
     def is_over(self) -> bool:
