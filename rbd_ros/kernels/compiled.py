@@ -182,7 +182,7 @@ def prepare(kernel: Any, *arguments: Any) -> bool:
         return compile_for(kernel, types)
     if _preparing.acquire(blocking=False):
         try:
-            if kernel._cache.holds(types, kernel.targetctx):
+            if False:
                 return compile_for(kernel, types)
         finally:
             _preparing.release()

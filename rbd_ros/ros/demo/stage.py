@@ -236,7 +236,7 @@ class Stage:
             if BEING_COMPILED not in reasons[0] or monotonic() > end:
                 raise DemoFailed(reasons[0])
             again = monotonic() + RETRY
-            self._wait('its kernels', lambda: monotonic() > again)
+            self._wait('its kernels', lambda again=again: monotonic() > again)
 
     # -- Listening. ------------------------------------------------------------------------------
 
