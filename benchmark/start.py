@@ -143,18 +143,19 @@ def main():
                 modes[mode] = source.start({**os.environ, 'XDG_CACHE_HOME': empty},
                                            'torque_controller', '-p', f'mode:={mode}',
                                            '-p', 'task_link:=tool')
+    print(f'warm {np.median(warm):.2f} s ({min(warm):.2f} ... {max(warm):.2f}), cold '
+          f'{cold["first"]:.1f} s ({cold["first, CPU"]:.1f} s CPU), its kernels {cold["all"]:.1f} '
+          f's ({cold["all, CPU"]:.1f} s CPU), unanswered {cold["unanswered"]} of '
+          f'{cold["states"]}')
+    for mode, one in modes.items():
+        print(f'{mode}: cold {one["first"]:.1f} s ({one["first, CPU"]:.1f} s CPU)')
     with TemporaryDirectory() as empty:
         gauge.wait_for_calm()
         begin = monotonic()
         subprocess.run([sys.executable, '-m', 'rbd_ros.cli.main', 'warmup'], check=True,
                        env={**os.environ, 'XDG_CACHE_HOME': empty}, stdout=subprocess.DEVNULL)
         all_kernels = monotonic() - begin
-    print(f'warm {np.median(warm):.2f} s ({min(warm):.2f} ... {max(warm):.2f}), cold '
-          f'{cold["first"]:.1f} s ({cold["first, CPU"]:.1f} s CPU), its kernels {cold["all"]:.1f} '
-          f's ({cold["all, CPU"]:.1f} s CPU), unanswered {cold["unanswered"]} of '
-          f'{cold["states"]}; all kernels {all_kernels:.1f} s')
-    for mode, one in modes.items():
-        print(f'{mode}: cold {one["first"]:.1f} s ({one["first, CPU"]:.1f} s CPU)')
+    print(f'all kernels {all_kernels:.1f} s')
     save('start', quick, {'warm': warm, 'cold': cold['first'], 'all kernels': all_kernels,
                           'in the background': cold, 'modes': modes})
 
