@@ -16,14 +16,16 @@ compiled when they are first called.
 
 """
 
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial, wraps
 import gc
 from threading import RLock
 from typing import Any
 
 import numpy as np
 from rbd_ros.compiler import COMPILES
+from rbd_ros.errors import RbdError
 from rbd_ros.kernel_cache import cache_directory, Directory, KernelCache
 
 if COMPILES:
@@ -36,6 +38,8 @@ if COMPILES:
 # zero; sums are never reordered.
 _OPTIONS = {'fastmath': {'contract', 'nsz'}, 'error_model': 'numpy'}
 _preparing = RLock()
+_urgent: list[object] = []
+_elsewhere: Any = None
 _directory = Directory(cache_directory()) if COMPILES else None
 _NumbaError: type[Exception] = numba.core.errors.NumbaError if COMPILES else TypeError
 # What a kernel raises on a type that it was not compiled for, on an empty list, while another
@@ -107,6 +111,59 @@ def long_kernel(function: Callable[..., Any]) -> Any:
     return kernel(function, nogil=True)
 
 
+def keep_in_no_file() -> None:
+    """Keep kernels that are made from now on in memory alone."""
+    global _directory
+    _directory = None
+
+
+BEING_COMPILED = 'kernels that it needs are being compiled'
+
+
+class NotCompiled(RbdError):
+    """
+    A kernel is being compiled, and the thread that needs it must not wait for that.
+
+    Parameters
+    ----------
+    kernel : kernel
+        The kernel.
+    types : tuple of numba types
+        Of its arguments.
+
+    """
+
+    def __init__(self, kernel: Any, types: tuple[Any, ...]) -> None:
+        super().__init__(f'{BEING_COMPILED}; that happens once, and takes up to a minute')
+        self._kernel, self._types = kernel, types
+
+    def is_over(self) -> bool:
+        """Return whether the kernel has been compiled meanwhile."""
+        return self._types in self._kernel.overloads
+
+
+def compile_elsewhere(process: Any) -> None:
+    """From now on, let another process compile: an `rbd_ros.kernels.elsewhere.Elsewhere`."""
+    global _elsewhere
+    _elsewhere = process
+
+
+@contextmanager
+def urgent() -> Iterator[None]:
+    """Mark what is done as more urgent than compiling what nobody needs yet."""
+    mark = object()
+    _urgent.append(mark)
+    try:
+        yield
+    finally:
+        _urgent.remove(mark)
+
+
+def is_urgent() -> bool:
+    """Return whether something urgent is being done, in any thread."""
+    return bool(_urgent)
+
+
 def prepare(kernel: Any, *arguments: Any) -> bool:
     """
     Compile a kernel for the types of these arguments, or load it from the cache.
@@ -116,16 +173,41 @@ def prepare(kernel: Any, *arguments: Any) -> bool:
     bool
         Whether there was something to do.
 
+    Raises
+    ------
+    NotCompiled
+        If this thread must not wait; the kernel is then compiled in the background.
+
     """
     if not COMPILES:
         types, known = _types(arguments), len(kernel.overloads)
         kernel.overloads.add(types)
         return len(kernel.overloads) > known
     types = tuple(numba.typeof(argument) for argument in arguments)
+    if types in kernel.overloads:
+        return False
+    if _elsewhere is None or _elsewhere.may_wait():
+        return compile_for(kernel, types)
+    if _preparing.acquire(blocking=False):
+        try:
+            if False:
+                return compile_for(kernel, types)
+        finally:
+            _preparing.release()
+    _elsewhere.request(kernel, types)
+    raise NotCompiled(kernel, types)
+
+
+def compile_for(kernel: Any, types: tuple[Any, ...]) -> bool:
+    """Do what `prepare` does for types of arguments, in any thread."""
     # One at a time: another thread would end the permission to compile.
-    with _preparing:
+    with urgent(), _preparing:
         if types in kernel.overloads:
             return False
+        if _elsewhere is not None:
+            # Before compiling is permitted: calls in other threads would wait for it.
+            kernel._cache.obtain(types, kernel.targetctx,
+                                 partial(_elsewhere.compile, kernel, types))
         kernel.disable_compile(False)
         # A quarter of the time would go to the garbage collector, which finds nothing.
         collecting = gc.isenabled()

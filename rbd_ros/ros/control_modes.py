@@ -20,16 +20,19 @@ That efforts become commands which never step is the invariant of `EffortCommand
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from math import sqrt
 from typing import Any, NamedTuple
 
 from geometry_msgs.msg import PoseStamped
 import numpy as np
+from numpy.linalg import LinAlgError
 from rbd_msgs.msg import ReferenceStatus
-from rbd_ros import neutral, RbdError
+from rbd_ros import mass_matrix, neutral, RbdError
 from rbd_ros.control import EffortConvention, JointReference, PoseReference
 from rbd_ros.control.controller import Controller
 from rbd_ros.control.motion_guard import MotionGuard
+from rbd_ros.kernels.compiled import NotCompiled
 from rbd_ros.model.configurations import difference
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import rotation_vector
@@ -136,8 +139,26 @@ class ControlModes:
         self._abort('mode or parameters have changed: the robot is held where it is')
 
     def check(self, gains: Gains, robot: Robot, task_link: str) -> None:
-        """Raise BadParameter or RbdError if there is no law with these gains for a robot."""
-        self._make(gains, robot.model, task_link, neutral(robot.model))
+        """
+        Raise BadParameter or RbdError if there is no law with these gains for a robot.
+
+        NotCompiled is among them: a law begins when it can go on without a pause.
+
+        """
+        model, q = robot.model, neutral(robot.model)
+        law = self._make(gains, model, task_link, q)
+        try:
+            law.update(0.0, q, np.zeros(model.nv), self._rest(law, robot, task_link, q))
+            mass_matrix(model, q)       # for `_check_damping`
+        except NotCompiled:
+            raise
+        except (RbdError, LinAlgError):
+            pass                        # in this position; the robot is in another one
+
+    def prepare(self, robot: Robot) -> None:
+        """Have the kernels of the present law compiled; why there is none is said later."""
+        with suppress(Exception):
+            self.check(self._gains, robot, robot.task_link)
 
     def _make(self, gains: Gains, model: Model, task_link: str, q: np.ndarray) -> Controller:
         settings = self._settings
@@ -204,20 +225,26 @@ class ControlModes:
         self._controller = controller
         self._posture, self._turning = q.copy(), turning(model)
         self._guard = MotionGuard(model, zone=gains.soft_stop_zone, velocity=gains.velocity_guard)
-        reference: JointReference | PoseReference
-        if controller.reference_type is JointReference:
-            reference = JointReference(model, q)
-            self._labels = [f'error of {name}, rad or m' for name in model.velocity_names]
-        elif controller.reference_type is PoseReference:
-            reference = PoseReference(self._pose(robot, q, robot.task_link))
-            self._labels = [f'error of {robot.task_link}, {unit}' for unit in ('rad', 'm')]
-        else:
+        reference = self._rest(controller, robot, robot.task_link, q)
+        if reference is None:
             self._notes = []
             return
+        self._labels = ([f'error of {name}, rad or m' for name in model.velocity_names]
+                        if isinstance(reference, JointReference) else
+                        [f'error of {robot.task_link}, {unit}' for unit in ('rad', 'm')])
         self._following = Following(reference, tolerances(gains, model, robot.task_link),
                                     self._tell)
         self._errors = np.zeros(len(self._labels))
         self._warn_of_missing_limits(first)
+
+    def _rest(self, law: Controller, robot: Robot, task_link: str,
+              q: np.ndarray) -> JointReference | PoseReference | None:
+        """Return the reference of a law that rests, or None if the law takes none."""
+        if law.reference_type is JointReference:
+            return JointReference(robot.model, q)
+        if law.reference_type is PoseReference:
+            return PoseReference(self._pose(robot, q, task_link))
+        return None
 
     def _same_turn(self, q: np.ndarray, reference: JointReference | PoseReference | None
                    ) -> np.ndarray:

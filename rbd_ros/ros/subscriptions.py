@@ -3,12 +3,14 @@
 """The subscriptions of the dynamics node: descriptions, joint states and odometry."""
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from math import inf
 from typing import NamedTuple
 
 from builtin_interfaces.msg import Time
 
 from nav_msgs.msg import Odometry
+from rbd_ros.kernels.compiled import NotCompiled
 from rbd_ros.ros import convert
 from rbd_ros.ros.callbacks import guarded
 from rbd_ros.ros.clocks import Clocks
@@ -237,7 +239,8 @@ class Subscriptions:
             return
         robot.complete(state.stamp)
         for collect in self._collect:
-            collect(robot)
+            with suppress(NotCompiled):         # a later state will do
+                collect(robot)
         if self._settings.publish_rate == 0.0:
             self._answer_state(robot, now)
 
