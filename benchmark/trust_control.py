@@ -9,12 +9,17 @@ their torques act.
 
 Damping, Coulomb friction and rotors are those that `rbd_ros.identification` finds in the
 recordings of `trust.py`; MuJoCo has them, and the laws know them. What a law must not know, a load
-or a push, MuJoCo alone has. The exit code is 1 if a target is missed.
+or a push, MuJoCo alone has.
+
+Glitches of the sensors and blocked joints go through the torque controller as a node, with its
+defaults, since limits, guards and tolerances are there. The exit code is 1 if a target is missed.
 
 """
 
 import argparse
 from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 import sys
 from typing import NamedTuple
 
@@ -23,6 +28,7 @@ import rbd_ros
 from rbd_ros import control
 from rbd_ros.control import JointReference, PoseReference
 from rbd_ros.model import with_friction
+from rbd_ros.model.joints import DRIVE
 from rbd_ros.mujoco_robot import Load, Measurement, MujocoRobot
 from trust import load, PANDA_URDF, UR10_URDF
 
@@ -48,6 +54,16 @@ GAIN, SMOOTH = 40.0, 0.005
 LEAST = 0.1
 # s: when the push must have been found, and over which time it is read
 FOUND, READ = 0.2, 0.05
+# rad and s of the motion that is disturbed; s until a glitch, with a joint blocked, and released
+WAY, MOVED, UNDISTURBED, BLOCKED, RELEASED = 0.4, 2.0, 0.7, 4.0, 2.0
+# s, between glitches of two joints; joints that are blocked; % of the limits, for noise and motion
+SPACING, BLOCKED_JOINTS, STEPPED = 0.05, (1, 3), 5.0
+# Change of a velocity, rad/s, or a position, rad, in one sample.
+GLITCHES = {'100 rad/s': ('v', 100.0), '10000 rad/s': ('v', 1e4), '1 rad': ('q', 1.0)}
+# N m, of what holds a blocked joint
+HOLD = 1e5
+# The other finger of the Panda mimics it.
+FINGER = 'panda_finger_joint1'
 # s of free motion
 FREE, FREE_IN_SHORT = 600.0, 30.0
 
@@ -62,8 +78,8 @@ class Robot(NamedTuple):
         What the table calls it.
     model : Model
         With its drives.
-    urdf : str
-        The text that MuJoCo reads.
+    urdf : pathlib.Path
+        The file that MuJoCo reads.
     tool : str
         The link that is pushed and loaded.
     q : ndarray
@@ -81,7 +97,7 @@ class Robot(NamedTuple):
 
     name: str
     model: rbd_ros.Model
-    urdf: str
+    urdf: Path
     tool: str
     q: np.ndarray
     kp: np.ndarray
@@ -90,7 +106,7 @@ class Robot(NamedTuple):
 
     def physics(self, q: np.ndarray, delay: float = DELAY, **options: object) -> MujocoRobot:
         """Return it in MuJoCo."""
-        return MujocoRobot(self.urdf, self.model, q, step=STEP, delay=delay,
+        return MujocoRobot(self.urdf.read_text(), self.model, q, step=STEP, delay=delay,
                            position_noise=POSITION_NOISE, velocity_noise=VELOCITY_NOISE, **options)
 
 
@@ -107,12 +123,12 @@ def robots() -> Iterator[Robot]:
     yield Robot('Panda', with_drives(
         load(PANDA_URDF), [0.009, 0.050, 0.028, 0.051, 0.046, 0.0, 0.023],
         [0.249, 0.212, 0.220, 0.521, 0.262, 0.159, 0.257], [0.0] * 7),
-        PANDA_URDF.read_text(), 'panda_hand', np.array([0.0, -0.4, 0.0, -2.0, 0.0, 1.6, 0.8]),
+        PANDA_URDF, 'panda_hand', np.array([0.0, -0.4, 0.0, -2.0, 0.0, 1.6, 0.8]),
         np.full(7, 2500.0), np.array([20.0, 20.0, 20.0, 20.0, 4.0, 4.0, 2.0]), (3, 5))
     yield Robot('UR10', with_drives(
         load(UR10_URDF), [18.555, 22.777, 7.922, 3.048, 2.842, 2.946],
         [13.14, 14.679, 9.215, 3.125, 2.574, 3.009], [1.046, 1.347, 0.011, 0.0, 0.0, 0.0]),
-        UR10_URDF.read_text(), 'tool0', np.array([0.0, -1.2, 1.4, -0.6, -1.4, 0.3]),
+        UR10_URDF, 'tool0', np.array([0.0, -1.2, 1.4, -0.6, -1.4, 0.3]),
         np.repeat([2500.0, 22500.0], 3), np.array([60.0, 60.0, 30.0, 4.0, 4.0, 1.0]), (2, 4))
 
 
@@ -352,6 +368,129 @@ def hybrid(robot: Robot) -> Iterator[Line]:
     yield Line('  way of the free joints', np.ptp(q[:, ~prescribed], axis=0).min(), 'rad')
 
 
+class FaultyRobot:
+    """
+    A robot in MuJoCo as its sensors show it, with glitches and blocked joints.
+
+    Attributes
+    ----------
+    fastest : ndarray
+        Largest speed of each joint since it was last set to zero, rad/s.
+
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        self._friction = robot.model.friction
+        self._physics = robot.physics(robot.q)
+        self._sample = self._physics.measure()
+        self._glitch: tuple[str, int, float] = '', 0, 0.0
+        self.fastest = np.zeros(robot.model.nv)
+
+    @property
+    def q(self) -> np.ndarray:
+        """Return the measured positions."""
+        return self._shown('q')
+
+    @property
+    def v(self) -> np.ndarray:
+        """Return the measured velocities."""
+        return self._shown('v')
+
+    def _shown(self, what: str) -> np.ndarray:
+        x = getattr(self._sample, what).copy()
+        glitched, joint, change = self._glitch
+        if glitched == what:
+            x[joint] += change
+        return x
+
+    def advance(self, tau: np.ndarray, steps: int) -> None:
+        """Let steps pass under a command."""
+        self._glitch = '', 0, 0.0
+        self._physics.advance(tau, steps)
+        self._sample = self._physics.measure()
+        np.maximum(self.fastest, np.abs(self._physics.v), out=self.fastest)
+
+    def show(self, what: str, joint: int, change: float) -> None:
+        """Change a number of the next sample: q or v of a joint."""
+        self._glitch = what, joint, change
+
+    def block(self, joint: int | None = None) -> None:
+        """Hold a joint, and release all others."""
+        friction = self._friction.copy()
+        if joint is not None:
+            friction[joint] = HOLD
+        self._physics._robot.dof_frictionloss[self._physics._v_of] = friction
+
+
+def disturbed(robot: Robot, *acts: tuple[Callable[[FaultyRobot], object], float]
+              ) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Move all joints by computed torque, and disturb the robot during the motion.
+
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    *acts : tuple of (callable, float)
+        What to do with it, and how long to wait then, s.
+
+    Returns
+    -------
+    commands : ndarray, shape (samples, model.nv)
+        All commands of the node as shares of the effort limits.
+    fastest : ndarray, shape (model.nv,)
+        Largest speeds since the last act as shares of the velocity limits.
+
+    """
+    # The node in a loop with a robot is that of the tests.
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test'))
+    from harness import ros
+    from rclpy.logging import LoggingSeverity, set_logger_level
+    from torque_loop import Loop
+    sys.path.pop(0)
+
+    model, names, physics = robot.model, list(robot.model.velocity_names), FaultyRobot(robot)
+    with ros():
+        set_logger_level('torque_controller', LoggingSeverity.ERROR)
+        loop = Loop(robot.urdf, robot.q, robot=physics, step=STEP, period=PERIOD,
+                    locked=[joint.name for joint in model.joints if joint.name == FINGER],
+                    mode='computed_torque', control_joints=names, friction=True, **{
+                        'computed_torque.kp': robot.kp.tolist(), 'drives.joints': names,
+                        **{f'drives.{label}': getattr(model, label).tolist() for label in DRIVE}})
+        try:
+            loop.run(0.1)
+            if not loop.follow(robot.q + WAY, MOVED):
+                raise RuntimeError(loop.statuses[-1].reason)
+            loop.run(UNDISTURBED)
+            for act, seconds in acts:
+                physics.fastest[:] = 0.0
+                act(physics)
+                loop.run(seconds)
+        finally:
+            loop.close()
+    return np.array(loop.commands) / model.effort_limit, physics.fastest / model.velocity_limit
+
+
+def faults(robot: Robot) -> Iterator[Line]:
+    """Show the node samples that no joint can have, and block joints that carry others."""
+    for name, (what, size) in GLITCHES.items():
+        commands, _ = disturbed(robot, *(
+            (partial(FaultyRobot.show, what=what, joint=k, change=size), SPACING)
+            for k in range(robot.model.nv)))
+        yield Line(f'glitch of {name}: largest torque', 100.0 * np.abs(commands).max(),
+                   '% of its limit', 100.0)
+        yield Line('  largest step of a torque in 1 ms',
+                   100.0 * np.abs(np.diff(commands[1:], axis=0)).max(), '% of its limit', STEPPED)
+    worst, fastest = 0.0, 0.0
+    for k in BLOCKED_JOINTS:
+        commands, speeds = disturbed(robot, (lambda one, k=k: one.block(k), BLOCKED),
+                                     (FaultyRobot.block, RELEASED))
+        worst, fastest = max(worst, np.abs(commands).max()), max(fastest, speeds.max())
+    yield Line(f'joint blocked for {BLOCKED:g} s: largest torque', 100.0 * worst,
+               '% of its limit', 100.0)
+    yield Line('  released: largest speed', 100.0 * fastest, '% of its limit', 100.0)
+
+
 def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
@@ -363,7 +502,8 @@ def main() -> int:
     for robot in robots():
         print(f'\n{robot.name:58}{"measured":>12}{"asked for":>16}')
         for lines in (gravity(robot), computed_torque(robot), impedance(robot), adaptive(robot),
-                      hybrid(robot), observer(robot, FREE_IN_SHORT if quick else FREE)):
+                      hybrid(robot), faults(robot),
+                      observer(robot, FREE_IN_SHORT if quick else FREE)):
             for line in lines:
                 bound = '' if np.isnan(line.bound) else (
                     f'{">=" if line.at_least else "<="} {line.bound:g}')

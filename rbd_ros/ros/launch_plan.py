@@ -12,18 +12,23 @@ import os
 from pathlib import Path
 import re
 import shlex
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeAlias
 import warnings
 
+import numpy as np
 from rbd_ros.errors import ModelWarning, RbdError
 from rbd_ros.model.urdf import decode, load_urdf_string
 from rbd_ros.model.xacro_files import expand_xacro, SUFFIX
 from rbd_ros.ros.parameter_checks import MODES
 from rbd_ros.ros.share_directory import share
+from rbd_ros.ros.simulated_control import ROBOT, write
 
 # rad, where the demo arm begins: bent forward, so that there is a load to hold
 DEMO_POSITIONS = (0.0, 0.6, 0.0, 1.0, 0.0, 0.5, 0.0)
 NONE = 'none'
+# Parameters that follow from a simulated robot. It is removed when launch ends.
+FOLDER = TemporaryDirectory(prefix='rbd_ros_')
 # Empty, or the name of a topic or namespace.
 ROS_NAME = r'(~?/?([A-Za-z_]\w*/)*[A-Za-z_]\w*)?'
 
@@ -130,6 +135,16 @@ def plan(values: Mapping[str, str], find: Finder | None = None) -> list[Process]
     given = {} if text is None else {'robot_description': text}
     publisher = text is not None and truth(values, 'robot_state_publisher')
     states = ('joint_states', values['joint_states'])
+    mujoco = values['sim'].lower() == 'mujoco'
+    simulated = mujoco or truth(values, 'sim', empty=is_demo, other=' or mujoco')
+    start = {'initial_positions': list(DEMO_POSITIONS)} if is_demo else {}
+    tuned: tuple[Path, ...] = ()
+    if simulated and text is not None and values['mode']:
+        try:
+            tuned = write(text, start.get('initial_positions'), Path(FOLDER.name))
+        except (RbdError, np.linalg.LinAlgError) as error:
+            raise LaunchError(f'the robot cannot be simulated: {error}') from None
+        start.update(ROBOT, drives=str(tuned[0]))
 
     own = dict(common)
     if values['frame_prefix']:
@@ -137,21 +152,19 @@ def plan(values: Mapping[str, str], find: Finder | None = None) -> list[Process]
     if not publisher:
         own.update(given)
     commands = (('~/effort_commands', values['commands']),) if values['commands'] else ()
-    processes = [own_node(values, own, (states, *commands))]
+    processes = [own_node(values, own, (states, *commands), tuned)]
     name = processes[0].name
     if publisher:
         processes.append(Process(
             'robot_state_publisher', 'robot_state_publisher', None,
             ({**given, **common, 'frame_prefix': values['frame_prefix']},), (states,)))
-    mujoco = values['sim'].lower() == 'mujoco'
-    if mujoco or truth(values, 'sim', empty=is_demo, other=' or mujoco'):
+    if simulated:
         if text is None:
             raise LaunchError(f"sim:={values['sim']} needs the model that it simulates: "
                               'model:=robot.urdf')
         if values['robot']:
             raise LaunchError('robot: the simulated robot reports and takes full torques, and '
                               'adds none by itself: leave robot out, or sim:=false')
-        start = {'initial_positions': list(DEMO_POSITIONS)} if is_demo else {}
         processes.append(Process(
             'rbd_ros', 'mujoco_robot' if mujoco else 'simulated_robot', None,
             ({**given, **common, **start},),
