@@ -23,12 +23,12 @@ from pathlib import Path
 import sys
 from typing import NamedTuple
 
+from faulty_robot import Act, disturb, FaultyRobot
 import numpy as np
 import rbd_ros
 from rbd_ros import control
 from rbd_ros.control import JointReference, PoseReference
 from rbd_ros.model import with_friction
-from rbd_ros.model.joints import DRIVE
 from rbd_ros.mujoco_robot import Load, Measurement, MujocoRobot
 from trust import load, PANDA_URDF, UR10_URDF
 
@@ -54,16 +54,12 @@ GAIN, SMOOTH = 40.0, 0.005
 LEAST = 0.1
 # s: when the push must have been found, and over which time it is read
 FOUND, READ = 0.2, 0.05
-# rad and s of the motion that is disturbed; s until a glitch, with a joint blocked, and released
-WAY, MOVED, UNDISTURBED, BLOCKED, RELEASED = 0.4, 2.0, 0.7, 4.0, 2.0
+# rad, of the motion that is disturbed; s, with a joint blocked and after it is released
+WAY, BLOCKED, RELEASED = 0.4, 4.0, 2.0
 # s, between glitches of two joints; joints that are blocked; % of the limits, for noise and motion
 SPACING, BLOCKED_JOINTS, STEPPED = 0.05, (1, 3), 5.0
 # Change of a velocity, rad/s, or a position, rad, in one sample.
 GLITCHES = {'100 rad/s': ('v', 100.0), '10000 rad/s': ('v', 1e4), '1 rad': ('q', 1.0)}
-# N m, of what holds a blocked joint
-HOLD = 1e5
-# The other finger of the Panda mimics it.
-FINGER = 'panda_finger_joint1'
 # s of free motion
 FREE, FREE_IN_SHORT = 600.0, 30.0
 
@@ -368,113 +364,14 @@ def hybrid(robot: Robot) -> Iterator[Line]:
     yield Line('  way of the free joints', np.ptp(q[:, ~prescribed], axis=0).min(), 'rad')
 
 
-class FaultyRobot:
-    """
-    A robot in MuJoCo as its sensors show it, with glitches and blocked joints.
-
-    Attributes
-    ----------
-    fastest : ndarray
-        Largest speed of each joint since it was last set to zero, rad/s.
-
-    """
-
-    def __init__(self, robot: Robot) -> None:
-        self._friction = robot.model.friction
-        self._physics = robot.physics(robot.q)
-        self._sample = self._physics.measure()
-        self._glitch: tuple[str, int, float] = '', 0, 0.0
-        self.fastest = np.zeros(robot.model.nv)
-
-    @property
-    def q(self) -> np.ndarray:
-        """Return the measured positions."""
-        return self._shown('q')
-
-    @property
-    def v(self) -> np.ndarray:
-        """Return the measured velocities."""
-        return self._shown('v')
-
-    def _shown(self, what: str) -> np.ndarray:
-        x = getattr(self._sample, what).copy()
-        glitched, joint, change = self._glitch
-        if glitched == what:
-            x[joint] += change
-        return x
-
-    def advance(self, tau: np.ndarray, steps: int) -> None:
-        """Let steps pass under a command."""
-        self._glitch = '', 0, 0.0
-        self._physics.advance(tau, steps)
-        self._sample = self._physics.measure()
-        np.maximum(self.fastest, np.abs(self._physics.v), out=self.fastest)
-
-    def show(self, what: str, joint: int, change: float) -> None:
-        """Change a number of the next sample: q or v of a joint."""
-        self._glitch = what, joint, change
-
-    def block(self, joint: int | None = None) -> None:
-        """Hold a joint, and release all others."""
-        friction = self._friction.copy()
-        if joint is not None:
-            friction[joint] = HOLD
-        self._physics._robot.dof_frictionloss[self._physics._v_of] = friction
-
-
-def disturbed(robot: Robot, *acts: tuple[Callable[[FaultyRobot], object], float]
-              ) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Move all joints by computed torque, and disturb the robot during the motion.
-
-    Parameters
-    ----------
-    robot : Robot
-        The robot.
-    *acts : tuple of (callable, float)
-        What to do with it, and how long to wait then, s.
-
-    Returns
-    -------
-    commands : ndarray, shape (samples, model.nv)
-        All commands of the node as shares of the effort limits.
-    fastest : ndarray, shape (model.nv,)
-        Largest speeds since the last act as shares of the velocity limits.
-
-    """
-    # The node in a loop with a robot is that of the tests.
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test'))
-    from harness import ros
-    from rclpy.logging import LoggingSeverity, set_logger_level
-    from torque_loop import Loop
-    sys.path.pop(0)
-
-    model, names, physics = robot.model, list(robot.model.velocity_names), FaultyRobot(robot)
-    with ros():
-        set_logger_level('torque_controller', LoggingSeverity.ERROR)
-        loop = Loop(robot.urdf, robot.q, robot=physics, step=STEP, period=PERIOD,
-                    locked=[joint.name for joint in model.joints if joint.name == FINGER],
-                    mode='computed_torque', control_joints=names, friction=True, **{
-                        'computed_torque.kp': robot.kp.tolist(), 'drives.joints': names,
-                        **{f'drives.{label}': getattr(model, label).tolist() for label in DRIVE}})
-        try:
-            loop.run(0.1)
-            if not loop.follow(robot.q + WAY, MOVED):
-                raise RuntimeError(loop.statuses[-1].reason)
-            loop.run(UNDISTURBED)
-            for act, seconds in acts:
-                physics.fastest[:] = 0.0
-                act(physics)
-                loop.run(seconds)
-        finally:
-            loop.close()
-    return np.array(loop.commands) / model.effort_limit, physics.fastest / model.velocity_limit
-
-
 def faults(robot: Robot) -> Iterator[Line]:
     """Show the node samples that no joint can have, and block joints that carry others."""
+    def disturbed(*acts: Act) -> tuple[np.ndarray, np.ndarray]:
+        physics = FaultyRobot(robot.physics(robot.q))
+        return disturb(robot.urdf, physics, robot.q + WAY, robot.kp, STEP, PERIOD, *acts)
+
     for name, (what, size) in GLITCHES.items():
-        commands, _ = disturbed(robot, *(
+        commands, _ = disturbed(*(
             (partial(FaultyRobot.show, what=what, joint=k, change=size), SPACING)
             for k in range(robot.model.nv)))
         yield Line(f'glitch of {name}: largest torque', 100.0 * np.abs(commands).max(),
@@ -483,7 +380,7 @@ def faults(robot: Robot) -> Iterator[Line]:
                    100.0 * np.abs(np.diff(commands[1:], axis=0)).max(), '% of its limit', STEPPED)
     worst, fastest = 0.0, 0.0
     for k in BLOCKED_JOINTS:
-        commands, speeds = disturbed(robot, (lambda one, k=k: one.block(k), BLOCKED),
+        commands, speeds = disturbed((partial(FaultyRobot.block, joint=k), BLOCKED),
                                      (FaultyRobot.block, RELEASED))
         worst, fastest = max(worst, np.abs(commands).max()), max(fastest, speeds.max())
     yield Line(f'joint blocked for {BLOCKED:g} s: largest torque', 100.0 * worst,
