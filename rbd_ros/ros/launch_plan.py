@@ -137,7 +137,7 @@ def plan(values: Mapping[str, str], find: Finder | None = None) -> list[Process]
     states = ('joint_states', values['joint_states'])
     mujoco = values['sim'].lower() == 'mujoco'
     simulated = mujoco or truth(values, 'sim', empty=is_demo, other=' or mujoco')
-    start = {'initial_positions': list(DEMO_POSITIONS)} if is_demo else {}
+    start: dict[str, Any] = {'initial_positions': list(DEMO_POSITIONS)} if is_demo else {}
     tuned: tuple[Path, ...] = ()
     if simulated and text is not None and values['mode']:
         try:

@@ -19,8 +19,8 @@ from rbd_ros.model import save_drives
 from rbd_ros.ros.simulated_robot import rest_position, TOLERATED_DELAY, with_damping
 import yaml
 
-# 1/s: how fast errors die out; damping ratio of springs that know no inertia but their own.
-RATE, RATIO = 10.0, 0.7
+# 1/s: how fast errors die out; with springs alone, which bear shorter delays if they are as fast.
+RATE, SPRING_RATE = 10.0, 5.0
 # Inertia of a rotor, as a share of the largest inertia that a joint moves.
 ROTOR = 0.02
 # Poses that are tried.
@@ -71,8 +71,8 @@ def gains(model: Model, q: np.ndarray) -> dict[str, Any]:
         'friction': True,
         'control_joints': list(model.velocity_names),
         'gravity_damping': with_damping(model, TOLERATED_DELAY).damping.tolist(),
-        'pd_gravity.stiffness': (RATE ** 2 * carried).tolist(),
-        'pd_gravity.damping': (2.0 * RATIO * RATE * carried).tolist(),
+        'pd_gravity.stiffness': (SPRING_RATE ** 2 * carried).tolist(),
+        'pd_gravity.damping': (2.0 * SPRING_RATE * carried).tolist(),
         'computed_torque.kp': [RATE ** 2],
         'joint_impedance.stiffness': (RATE ** 2 * alone).tolist(),
         'slotine_li.rate': [RATE],
