@@ -14,11 +14,11 @@ import rbd_ros
 from rbd_ros.ros.demo import (
     adaptive, computed_torque, gravity, hybrid, impedance, motions, stage)
 from rbd_ros.ros.demo.__main__ import cast, main, STORIES
-from rbd_ros.ros.demo.robots import (
-    chosen_engine, DemoFailed, heavy_position, tip, too_weak, with_rotors)
+from rbd_ros.ros.demo.robots import chosen_engine, DemoFailed, heavy_position, tip, too_weak
 from rbd_ros.ros.demo.stage import Stage
 from rbd_ros.ros.demo.table import fixed
 from rbd_ros.ros.share_directory import share
+from rbd_ros.ros.simulated_control import with_rotors
 from robots import example_urdf, load_quietly
 
 # A mass of 1 kg on a rod of 1 m, which needs up to 9.81 N m about y.
