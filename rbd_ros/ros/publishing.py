@@ -34,6 +34,7 @@ from rclpy.timer import Timer
 from visualization_msgs.msg import MarkerArray
 
 NO_VELOCITY = 'the velocity is not known'
+NOT_CONFIRMED = 'a second sample must agree with the first one of each joint'
 NO_TASK_LINK = 'the parameter task_link is not set'
 MARKERS = '~/markers'
 NEED_TASK_LINK = {*TASK_TOPICS, EXTERNAL_WRENCH}
@@ -360,8 +361,10 @@ class Publishing:
         """Command the efforts of the law, or return why not."""
         if not self._commands.enabled:
             return 'commands are disabled'
-        efforts = self._law.efforts(robot, v, terms, self._now,
-                                    self._commands.begins_anew(self._now))
+        anew = self._commands.begins_anew(self._now)
+        if anew and robot.states.judge.unconfirmed:
+            return NOT_CONFIRMED
+        efforts = self._law.efforts(robot, v, terms, self._now, anew)
         if isinstance(efforts, str):
             return efforts
         complete = self._commands.complete

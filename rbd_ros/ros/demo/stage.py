@@ -3,6 +3,7 @@
 """The nodes of the demo, what they say, and a record of it."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 import signal
 from statistics import median
@@ -235,8 +236,7 @@ class Stage:
             # At the first start, some modes are ready later than others.
             if BEING_COMPILED not in reasons[0] or monotonic() > end:
                 raise DemoFailed(reasons[0])
-            again = monotonic() + RETRY
-            self._wait('its kernels', lambda again=again: monotonic() > again)
+            self._wait('its kernels', partial(passed, monotonic() + RETRY))
 
     # -- Listening. ------------------------------------------------------------------------------
 
@@ -394,6 +394,11 @@ class Stage:
         """Return the longest pause of states or torques since a sample, s."""
         times = [sample.t for sample in self.samples[first:]]
         return max([*np.diff(times), *self._delays], default=0.0)
+
+
+def passed(end: float) -> bool:
+    """Return whether a time of `monotonic` has passed."""
+    return monotonic() > end
 
 
 def _yaml(value: Any) -> str:
