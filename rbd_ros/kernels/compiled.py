@@ -190,7 +190,7 @@ def prepare(kernel: Any, *arguments: Any) -> bool:
         return compile_for(kernel, types)
     if _preparing.acquire(blocking=False):
         try:
-            if False:
+            if kernel._cache.holds(types, kernel.targetctx):
                 return compile_for(kernel, types)
         finally:
             _preparing.release()
