@@ -207,7 +207,7 @@ def compile_for(kernel: Any, types: tuple[Any, ...]) -> bool:
         if _elsewhere is not None:
             # Before compiling is permitted: calls in other threads would wait for it.
             kernel._cache.obtain(types, kernel.targetctx,
-                                 partial(_elsewhere.compile, kernel, types))
+                                 partial(_elsewhere.compile_kernel, kernel, types))
         kernel.disable_compile(False)
         # A quarter of the time would go to the garbage collector, which finds nothing.
         collecting = gc.isenabled()

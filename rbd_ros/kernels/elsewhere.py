@@ -45,7 +45,7 @@ class Elsewhere:
         self._works, self._stays, self._turn = True, True, RLock()
         self._requested: set[Any] = set()
 
-    def compile(self, kernel: Any, types: tuple[Any, ...]) -> bytes | None:
+    def compile_kernel(self, kernel: Any, types: tuple[Any, ...]) -> bytes | None:
         """
         Return a compiled kernel as `rbd_ros.kernel_cache.serialized` does.
 

@@ -41,7 +41,7 @@ class Later:
         """Return whether the calling thread may wait for a kernel."""
         return self.waits or current_thread() is not main_thread()
 
-    def compile(self, kernel, types):
+    def compile_kernel(self, kernel, types):
         """Leave it to the program."""
 
     def request(self, kernel, types):
@@ -207,10 +207,13 @@ class Order:
 
             overloads, signatures = {}, ()
 
+            def __init__(self):
+                self.compile = self.take
+
             def disable_compile(self, value=True):
                 """Do nothing."""
 
-            def compile(self, types):
+            def take(self, types):
                 """Be compiled."""
                 order.made.append(name)
         return Kernel()
