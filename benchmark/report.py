@@ -32,7 +32,7 @@ NODE = {'node': 'rbd_ros', 'joints': 32, 'executor': 'events', 'rate': 1000}
 # Less than the smallest object that Python could keep for each state.
 GROWTH = 16.0
 # s, from the start of its process to its first output: the node with and without cached kernels.
-WARM, COLD = 1.5, 20.0
+WARM, COLD = 1.5, 12.0
 # µs, of one call, step, sample or state of a public function with 32 joints
 PUBLIC = 1000.0
 # What Garofalo et al. report for a humanoid with 25 joints.
@@ -279,15 +279,22 @@ def node(results):
 
 def start(results):
     """Return the table of starts."""
-    warm = results['warm']
+    warm, background = results['warm'], results.get('in the background')
     return ['## The start of the node', '',
             'From the start of the process to the first ~/dynamics in another one; description '
-            'and joint states are there before.', '',
+            'and joint states are there before. Of the torque controller: to its first command.',
+            '',
             *table(('kernels', 's'), [
                 ('cached', f'{median(warm):.2f} ({min(warm):.2f} ... {max(warm):.2f})'),
                 ('to be compiled', f'{results["cold"]:.1f}'),
+                *((f'to be compiled, {mode}', f'{one["first"]:.1f}')
+                  for mode, one in results.get('modes', {}).items()),
+                ('all of the node compiled, in the background',
+                 f'{background["all"]:.1f}' if background else '?'),
                 ('all of them compiled by `rbd_ros warmup`, and no node',
-                 f'{results["all kernels"]:.1f}')])]
+                 f'{results["all kernels"]:.1f}')]),
+            *([f'While they were compiled, {background["unanswered"]} of {background["states"]} '
+               'states were not answered.', ''] if background else [])]
 
 
 def fleet(results):

@@ -4,8 +4,10 @@
 Measure how long the dynamics node takes from the start of its process to its first output.
 
 Description and joint states (100 Hz) are there before it starts. It starts several times with the
-kernels in the cache, and once with an empty cache; `rbd_ros warmup` compiles what is not the
-node's, too.
+kernels in the cache. Then it starts with an empty cache: the states between its first output and
+its last kernel are counted, and those that it has not answered. So does the torque controller in
+each mode, until its first command. `rbd_ros warmup` compiles what is not the node's, too. The
+seconds of processors that a start takes depend less on what else the machine does.
 
 """
 
@@ -13,16 +15,20 @@ from array import array
 import os
 import subprocess
 import sys
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 from time import monotonic, time_ns
 
 import numpy as np
+import psutil
 from rbd_ros import load_urdf
 from robots import DEMO_ARM
 from timing import gauge, options, save
 
 RATE = 100.0        # Hz
-AT_MOST = 120.0     # s, for a start
+AT_MOST = 300.0     # s, for a start
+READY = 'kernels ready after'       # what a node logs
+MODES = ('gravity', 'pd_gravity', 'computed_torque', 'joint_impedance', 'cartesian_impedance',
+         'slotine_li', 'hybrid')
 PAUSE = 1.5         # s between two starts, for the node to leave the graph
 
 
@@ -34,7 +40,7 @@ class Source:
         from rbd_msgs.msg import DynamicsStamped
         from rbd_ros.ros.subscriptions import DESCRIPTION_QOS
         from sensor_msgs.msg import JointState
-        from std_msgs.msg import String
+        from std_msgs.msg import Float64MultiArray, String
 
         rclpy.init()
         self._spin_once, self._node = rclpy.spin_once, rclpy.create_node('source')
@@ -46,36 +52,76 @@ class Source:
         self._message.position = array('d', np.full(model.nv, 0.1))
         self._message.velocity = array('d', np.full(model.nv, 0.1))
         self._node.create_timer(1.0 / RATE, self._send)
-        self._heard = []
-        self._node.create_subscription(DynamicsStamped, '/dynamics/dynamics', self._hear, 10)
+        self._sent, self._heard, self._begun = [], [], None
+        for topic, kind in (('/dynamics/dynamics', DynamicsStamped),
+                            ('/torque_controller/effort_commands', Float64MultiArray)):
+            self._node.create_subscription(kind, topic, self._hear, 100)
 
     def _send(self):
+        time = time_ns()
         stamp = self._message.header.stamp
-        stamp.sec, stamp.nanosec = divmod(time_ns(), 10 ** 9)
+        stamp.sec, stamp.nanosec = divmod(time, 10 ** 9)
         self._states.publish(self._message)
+        self._sent.append(time)
 
-    def _hear(self, _):
-        self._heard.append(monotonic())
+    def _hear(self, message):
+        self._begun = self._begun or monotonic()
+        if hasattr(message, 'header'):
+            stamp = message.header.stamp
+            self._heard.append(10 ** 9 * stamp.sec + stamp.nanosec)
 
-    def start(self, environment):
-        """Return the time from the start of a node to its first output, s."""
-        gauge.wait_for_calm()
-        begin = monotonic()
-        process = subprocess.Popen([sys.executable, '-m', 'rbd_ros.ros.dynamics_node'],
-                                   env=environment, stderr=subprocess.DEVNULL)
-        try:
-            while not self._heard:
-                self._spin_once(self._node, timeout_sec=0.05)
-                if monotonic() > begin + AT_MOST:
-                    raise RuntimeError(f'no output within {AT_MOST:.0f} s')
-        finally:
-            process.terminate()
-            process.wait(timeout=30.0)
-        first, end = self._heard[0], monotonic() + PAUSE
-        while monotonic() < end:
+    def _spin_until(self, done):
+        end = monotonic() + AT_MOST
+        while not done():
             self._spin_once(self._node, timeout_sec=0.05)
+            if monotonic() > end:
+                raise RuntimeError(f'nothing within {AT_MOST:.0f} s')
+
+    def start(self, environment, name='dynamics_node', *parameters, all_kernels=False):
+        """
+        Start a node and end it.
+
+        Returns
+        -------
+        dict of str to float
+            Seconds from the start to the first output, and of processors until then; with
+            ``all_kernels`` also until all are compiled, and counts of ``states`` after the first
+            output until then, and of those that are ``unanswered``.
+
+        """
+        gauge.wait_for_calm()
+        self._sent.clear()
         self._heard.clear()
-        return first - begin
+        self._begun = None
+        with TemporaryFile('w+') as log:
+            begin = monotonic()
+            process = subprocess.Popen([sys.executable, '-m', f'rbd_ros.ros.{name}', '--ros-args',
+                                        *parameters], env=environment, stderr=log)
+            try:
+                self._spin_until(lambda: self._begun)
+                found = {'first': self._begun - begin, 'first, CPU': cpu_time(process)}
+                if all_kernels:
+                    self._spin_until(lambda: READY in os.pread(log.fileno(), 10 ** 6, 0).decode())
+                    end = time_ns()
+                    found.update({'all': monotonic() - begin, 'all, CPU': cpu_time(process)})
+                    self._spin_until(lambda: self._heard[-1] > end)
+                    sent = {time for time in self._sent if self._heard[0] <= time <= end}
+                    found.update(states=len(sent), unanswered=len(sent.difference(self._heard)))
+            finally:
+                process.terminate()
+                process.wait(timeout=30.0)
+        end = monotonic() + PAUSE
+        self._spin_until(lambda: monotonic() > end)
+        return found
+
+
+def cpu_time(process):
+    """Return the seconds of processors that a process and those that it started have used."""
+    parent = psutil.Process(process.pid)
+    own = parent.cpu_times()
+    # That of the compiler counts as the parent's once it has ended.
+    return own.user + own.system + own.children_user + own.children_system + sum(
+        sum(child.cpu_times()[:2]) for child in parent.children())
 
 
 def main():
@@ -87,19 +133,31 @@ def main():
         os.environ.update(ROS_DOMAIN_ID=str(domain), ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST')
         source = Source()
         source.start(os.environ)
-        warm = [source.start(os.environ) for _ in range(2 if quick else 10)]
+        warm = [source.start(os.environ)['first'] for _ in range(2 if quick else 10)]
         # This one would win.
         os.environ.pop('NUMBA_CACHE_DIR', None)
-        cold = source.start({**os.environ, 'XDG_CACHE_HOME': empty})
+        cold = source.start({**os.environ, 'XDG_CACHE_HOME': empty}, all_kernels=True)
+        modes = {}
+        for mode in MODES[:1] if quick else MODES:
+            with TemporaryDirectory() as empty:
+                modes[mode] = source.start({**os.environ, 'XDG_CACHE_HOME': empty},
+                                           'torque_controller', '-p', f'mode:={mode}',
+                                           '-p', 'task_link:=tool')
+    print(f'warm {np.median(warm):.2f} s ({min(warm):.2f} ... {max(warm):.2f}), cold '
+          f'{cold["first"]:.1f} s ({cold["first, CPU"]:.1f} s CPU), its kernels {cold["all"]:.1f} '
+          f's ({cold["all, CPU"]:.1f} s CPU), unanswered {cold["unanswered"]} of '
+          f'{cold["states"]}')
+    for mode, one in modes.items():
+        print(f'{mode}: cold {one["first"]:.1f} s ({one["first, CPU"]:.1f} s CPU)')
     with TemporaryDirectory() as empty:
         gauge.wait_for_calm()
         begin = monotonic()
         subprocess.run([sys.executable, '-m', 'rbd_ros.cli.main', 'warmup'], check=True,
                        env={**os.environ, 'XDG_CACHE_HOME': empty}, stdout=subprocess.DEVNULL)
         all_kernels = monotonic() - begin
-    print(f'warm {np.median(warm):.2f} s ({min(warm):.2f} ... {max(warm):.2f}), cold {cold:.1f} '
-          f's, all kernels {all_kernels:.1f} s')
-    save('start', quick, {'warm': warm, 'cold': cold, 'all kernels': all_kernels})
+    print(f'all kernels {all_kernels:.1f} s')
+    save('start', quick, {'warm': warm, 'cold': cold['first'], 'all kernels': all_kernels,
+                          'in the background': cold, 'modes': modes})
 
 
 if __name__ == '__main__':

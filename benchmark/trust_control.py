@@ -9,15 +9,21 @@ their torques act.
 
 Damping, Coulomb friction and rotors are those that `rbd_ros.identification` finds in the
 recordings of `trust.py`; MuJoCo has them, and the laws know them. What a law must not know, a load
-or a push, MuJoCo alone has. The exit code is 1 if a target is missed.
+or a push, MuJoCo alone has.
+
+Glitches of the sensors and blocked joints go through the torque controller as a node, with its
+defaults, since limits, guards and tolerances are there. The exit code is 1 if a target is missed.
 
 """
 
 import argparse
 from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 import sys
 from typing import NamedTuple
 
+from faulty_robot import Act, disturb, FaultyRobot
 import numpy as np
 import rbd_ros
 from rbd_ros import control
@@ -48,6 +54,12 @@ GAIN, SMOOTH = 40.0, 0.005
 LEAST = 0.1
 # s: when the push must have been found, and over which time it is read
 FOUND, READ = 0.2, 0.05
+# rad, of the motion that is disturbed; s, with a joint blocked and after it is released
+WAY, BLOCKED, RELEASED = 0.4, 4.0, 2.0
+# s, between glitches of two joints; joints that are blocked; % of the limits, for noise and motion
+SPACING, BLOCKED_JOINTS, STEPPED = 0.05, (1, 3), 5.0
+# Change of a velocity, rad/s, or a position, rad, in one sample.
+GLITCHES = {'100 rad/s': ('v', 100.0), '10000 rad/s': ('v', 1e4), '1 rad': ('q', 1.0)}
 # s of free motion
 FREE, FREE_IN_SHORT = 600.0, 30.0
 
@@ -62,8 +74,8 @@ class Robot(NamedTuple):
         What the table calls it.
     model : Model
         With its drives.
-    urdf : str
-        The text that MuJoCo reads.
+    urdf : pathlib.Path
+        The file that MuJoCo reads.
     tool : str
         The link that is pushed and loaded.
     q : ndarray
@@ -81,7 +93,7 @@ class Robot(NamedTuple):
 
     name: str
     model: rbd_ros.Model
-    urdf: str
+    urdf: Path
     tool: str
     q: np.ndarray
     kp: np.ndarray
@@ -90,7 +102,7 @@ class Robot(NamedTuple):
 
     def physics(self, q: np.ndarray, delay: float = DELAY, **options: object) -> MujocoRobot:
         """Return it in MuJoCo."""
-        return MujocoRobot(self.urdf, self.model, q, step=STEP, delay=delay,
+        return MujocoRobot(self.urdf.read_text(), self.model, q, step=STEP, delay=delay,
                            position_noise=POSITION_NOISE, velocity_noise=VELOCITY_NOISE, **options)
 
 
@@ -107,12 +119,12 @@ def robots() -> Iterator[Robot]:
     yield Robot('Panda', with_drives(
         load(PANDA_URDF), [0.009, 0.050, 0.028, 0.051, 0.046, 0.0, 0.023],
         [0.249, 0.212, 0.220, 0.521, 0.262, 0.159, 0.257], [0.0] * 7),
-        PANDA_URDF.read_text(), 'panda_hand', np.array([0.0, -0.4, 0.0, -2.0, 0.0, 1.6, 0.8]),
+        PANDA_URDF, 'panda_hand', np.array([0.0, -0.4, 0.0, -2.0, 0.0, 1.6, 0.8]),
         np.full(7, 2500.0), np.array([20.0, 20.0, 20.0, 20.0, 4.0, 4.0, 2.0]), (3, 5))
     yield Robot('UR10', with_drives(
         load(UR10_URDF), [18.555, 22.777, 7.922, 3.048, 2.842, 2.946],
         [13.14, 14.679, 9.215, 3.125, 2.574, 3.009], [1.046, 1.347, 0.011, 0.0, 0.0, 0.0]),
-        UR10_URDF.read_text(), 'tool0', np.array([0.0, -1.2, 1.4, -0.6, -1.4, 0.3]),
+        UR10_URDF, 'tool0', np.array([0.0, -1.2, 1.4, -0.6, -1.4, 0.3]),
         np.repeat([2500.0, 22500.0], 3), np.array([60.0, 60.0, 30.0, 4.0, 4.0, 1.0]), (2, 4))
 
 
@@ -352,6 +364,30 @@ def hybrid(robot: Robot) -> Iterator[Line]:
     yield Line('  way of the free joints', np.ptp(q[:, ~prescribed], axis=0).min(), 'rad')
 
 
+def faults(robot: Robot) -> Iterator[Line]:
+    """Show the node samples that no joint can have, and block joints that carry others."""
+    def disturbed(*acts: Act) -> tuple[np.ndarray, np.ndarray]:
+        physics = FaultyRobot(robot.physics(robot.q))
+        return disturb(robot.urdf, physics, robot.q + WAY, robot.kp, STEP, PERIOD, *acts)
+
+    for name, (what, size) in GLITCHES.items():
+        commands, _ = disturbed(*(
+            (partial(FaultyRobot.show, what=what, joint=k, change=size), SPACING)
+            for k in range(robot.model.nv)))
+        yield Line(f'glitch of {name}: largest torque', 100.0 * np.abs(commands).max(),
+                   '% of its limit', 100.0)
+        yield Line('  largest step of a torque in 1 ms',
+                   100.0 * np.abs(np.diff(commands[1:], axis=0)).max(), '% of its limit', STEPPED)
+    worst, fastest = 0.0, 0.0
+    for k in BLOCKED_JOINTS:
+        commands, speeds = disturbed((partial(FaultyRobot.block, joint=k), BLOCKED),
+                                     (FaultyRobot.block, RELEASED))
+        worst, fastest = max(worst, np.abs(commands).max()), max(fastest, speeds.max())
+    yield Line(f'joint blocked for {BLOCKED:g} s: largest torque', 100.0 * worst,
+               '% of its limit', 100.0)
+    yield Line('  released: largest speed', 100.0 * fastest, '% of its limit', 100.0)
+
+
 def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
@@ -363,7 +399,8 @@ def main() -> int:
     for robot in robots():
         print(f'\n{robot.name:58}{"measured":>12}{"asked for":>16}')
         for lines in (gravity(robot), computed_torque(robot), impedance(robot), adaptive(robot),
-                      hybrid(robot), observer(robot, FREE_IN_SHORT if quick else FREE)):
+                      hybrid(robot), faults(robot),
+                      observer(robot, FREE_IN_SHORT if quick else FREE)):
             for line in lines:
                 bound = '' if np.isnan(line.bound) else (
                     f'{">=" if line.at_least else "<="} {line.bound:g}')

@@ -80,6 +80,7 @@ class KernelCache:
     def __init__(self, function: Callable[..., Any], directory: 'Directory') -> None:
         self._name = f'{function.__module__.rpartition(".")[2]}.{function.__qualname__}'
         self._directory = directory
+        self._made: dict[str, bytes] = {}
 
     @property
     def cache_path(self) -> str:
@@ -92,15 +93,40 @@ class KernelCache:
                     platform.python_version()))
         return f'{self._name}-{hashlib.sha256(key.encode()).hexdigest()[:24]}.kernel'
 
-    def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """Return the compiled form for argument types, None if it has to be compiled."""
+    def _name_for(self, signature: Any, target_context: Any) -> str | None:
+        """Return the name of the file, None if this numba does not say what it depends on."""
         try:
             target_context.refresh()
-            name = self._file_name(signature, target_context.codegen())
+            return self._file_name(signature, target_context.codegen())
         except Exception as error:
             self._directory.give_up(f'{UNKNOWN}: {error!r}')
             return None
+
+    def holds(self, signature: Any, target_context: Any) -> bool:
+        """Return whether there is a compiled form for argument types."""
+        name = self._name_for(signature, target_context)
+        return name is not None and self._directory.read(name) is not None
+
+    def obtain(self, signature: Any, target_context: Any,
+               make: Callable[[], bytes | None]) -> None:
+        """Let another process make what `load_overload` returns, unless it is there."""
+        name = self._name_for(signature, target_context)
+        if name is None:
+            return
         data = self._directory.read(name)
+        if data is None:
+            data = make()
+            if data is not None:
+                self._directory.write(name, data)
+        if data is not None:
+            self._made[name] = data
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """Return the compiled form for argument types, None if it has to be compiled."""
+        name = self._name_for(signature, target_context)
+        if name is None:
+            return None
+        data = self._made.pop(name, None) or self._directory.read(name)
         if data is None:
             return None
         try:
@@ -114,15 +140,12 @@ class KernelCache:
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep a compiled form."""
         try:
-            from numba.core.serialize import dumps
-            if result.library.has_dynamic_globals or any(not one.can_cache
-                                                         for one in result.lifted):
-                return                  # it contains addresses of this process
-            name, data = self._file_name(signature, result.codegen), dumps(result._reduce())
+            name, data = self._file_name(signature, result.codegen), serialized(result)
         except Exception as error:
             self._directory.give_up(f'{UNKNOWN}: {error!r}')
             return
-        self._directory.write(name, data)
+        if data is not None:
+            self._directory.write(name, data)
 
     def enable(self) -> None:
         """Do nothing: the cache is always enabled."""
@@ -229,6 +252,15 @@ class Directory:
             if temporary is not None:
                 with suppress(OSError):
                     os.unlink(temporary)
+
+
+def serialized(result: Any) -> bytes | None:
+    """Return a compiled form as bytes, None if it contains addresses of this process."""
+    from numba.core.serialize import dumps
+    if result.library.has_dynamic_globals or any(not one.can_cache for one in result.lifted):
+        return None
+    data: bytes = dumps(result._reduce())
+    return data
 
 
 def _digest(name: str, data: bytes) -> bytes:

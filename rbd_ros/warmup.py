@@ -45,18 +45,14 @@ def warm_up(*, floating_base: bool = False, analysis: bool = True) -> Iterator[t
         *joints, Joint('one', 'revolute', 'link', 'a'),
         Joint('two', 'revolute', 'link', 'b', mimic=Mimic('one'))]))
     q_c, v_c = np.ones(copying.model.nq), np.zeros(copying.model.nv)
+    # What topics and control laws call comes first, then what services do.
     calls: list[tuple[str, Callable[[], object]]] = [
         ('all_terms', lambda: workspace.all_terms(q, v, factorization='body')),
         ('configuration_terms', lambda: workspace.configuration_terms(q)),
         ('inverse_dynamics', lambda: workspace.inverse_dynamics(q, v, v)),
         ('gravity_torques', lambda: workspace.gravity_torques(q)),
         ('hybrid_dynamics', lambda: workspace.hybrid_dynamics(q, v, v, v, prescribed)),
-        ('hybrid_dynamics_derivatives',
-         lambda: workspace.hybrid_dynamics_derivatives(q, v, v, v, prescribed)),
         ('matrices_dot', lambda: workspace.matrices_dot(q, v, v)),
-        ('forward_dynamics_derivatives',
-         lambda: workspace.forward_dynamics_derivatives(q, v, v)),
-        ('torque_regressor', lambda: workspace.torque_regressor(q, v, v)),
         ('slotine_li_regressor', lambda: workspace.slotine_li_regressor(q, v, v, v)),
         ('forward_kinematics', lambda: workspace.forward_kinematics(q)),
         ('world_jacobian', lambda: workspace.world_jacobian(q, 'link')),
@@ -65,6 +61,11 @@ def warm_up(*, floating_base: bool = False, analysis: bool = True) -> Iterator[t
         ('task_inertia', lambda: workspace.task_inertia(
             workspace.configuration_terms(q).M, q, 'link', condition_limit=2e3,
             length=1.0)),
+        ('hybrid_dynamics_derivatives',
+         lambda: workspace.hybrid_dynamics_derivatives(q, v, v, v, prescribed)),
+        ('forward_dynamics_derivatives',
+         lambda: workspace.forward_dynamics_derivatives(q, v, v)),
+        ('torque_regressor', lambda: workspace.torque_regressor(q, v, v)),
         *((f'{name} with mimics', partial(getattr(copying, name), q_c, *[v_c] * count))
           for name, count in (('inverse_dynamics', 2), ('forward_dynamics_derivatives', 2),
                               ('matrices_dot', 2), ('torque_regressor', 2)))]

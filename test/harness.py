@@ -54,7 +54,7 @@ TOPICS = {
 CONTROLLER_TOPICS = {'~/effort_trajectory': JointTrajectory}
 
 # Values of /diagnostics that are no numbers.
-WORDS = ('robot', 'joints', 'command joints', 'commands', 'on_stale', 'model_changes',
+WORDS = ('robot', 'joints', 'command joints', 'commands', 'on_stale', 'model_changes', 'kernels',
          'external torques', 'last error', 'mode', 'reference')
 
 

@@ -48,6 +48,10 @@ class BlockedRobot:
         """Let steps pass under a command, within the limits of the drives."""
         tau = np.clip(tau, -self._limit, self._limit) + self.push
         for _ in range(steps):
+            if not self.blocked.any():
+                self.v += self._step * pinocchio.aba(self._model, self._data, self.q, self.v, tau)
+                self.q += self._step * self.v
+                continue
             M = pinocchio.crba(self._model, self._data, self.q)
             M = np.triu(M) + np.triu(M, 1).T
             b = pinocchio.nonLinearEffects(self._model, self._data, self.q, self.v)
@@ -137,8 +141,9 @@ class Loop:
         for _ in range(round(seconds / self.period)):
             q, v = self.robot.q, self.robot.v
             tau = self.answer(q, v)
-            # A controller keeps its last command.
-            tau = self.commands[-1] if tau is None else tau
+            if tau is None:
+                # A controller keeps its last command.
+                tau = self.commands[-1] if self.commands else np.zeros_like(q)
             each(q, v, tau)
             self.commands.append(tau)
             self.q.append(q.copy())

@@ -18,8 +18,9 @@ numba (0.58 to 0.68 have them).
 
 """
 
-from collections.abc import Callable, Iterable
-from functools import wraps
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial, wraps
 import gc
 from inspect import signature
 from threading import RLock
@@ -27,6 +28,7 @@ from typing import Any
 
 import numpy as np
 from rbd_ros.compiler import COMPILES
+from rbd_ros.errors import RbdError
 from rbd_ros.kernel_cache import cache_directory, Directory, KernelCache
 
 if COMPILES:
@@ -39,6 +41,8 @@ if COMPILES:
 # zero; sums are never reordered.
 _OPTIONS = {'fastmath': {'contract', 'nsz'}, 'error_model': 'numpy'}
 _preparing = RLock()
+_urgent: list[object] = []
+_elsewhere: Any = None
 _directory = Directory(cache_directory()) if COMPILES else None
 # Parameters of kernels that are vectors of the user.
 VECTORS = {'q', 'v', 'a', 'tau', 'motion', 'v_r', 'a_r', 'dq', 'dv', 'da', 'given_da',
@@ -165,6 +169,59 @@ def quietly(function: Callable[..., Any]) -> Callable[..., Any]:
     return quiet
 
 
+def keep_in_no_file() -> None:
+    """Keep kernels that are made from now on in memory alone."""
+    global _directory
+    _directory = None
+
+
+BEING_COMPILED = 'kernels that it needs are being compiled'
+
+
+class NotCompiled(RbdError):
+    """
+    A kernel is being compiled, and the thread that needs it must not wait for that.
+
+    Parameters
+    ----------
+    kernel : kernel
+        The kernel.
+    types : tuple of numba types
+        Of its arguments.
+
+    """
+
+    def __init__(self, kernel: Any, types: tuple[Any, ...]) -> None:
+        super().__init__(f'{BEING_COMPILED}; that happens once, and takes up to a minute')
+        self._kernel, self._types = kernel, types
+
+    def is_over(self) -> bool:
+        """Return whether the kernel has been compiled meanwhile."""
+        return self._types in self._kernel.overloads
+
+
+def compile_elsewhere(process: Any) -> None:
+    """From now on, let another process compile: an `rbd_ros.kernels.elsewhere.Elsewhere`."""
+    global _elsewhere
+    _elsewhere = process
+
+
+@contextmanager
+def urgent() -> Iterator[None]:
+    """Mark what is done as more urgent than compiling what nobody needs yet."""
+    mark = object()
+    _urgent.append(mark)
+    try:
+        yield
+    finally:
+        _urgent.remove(mark)
+
+
+def is_urgent() -> bool:
+    """Return whether something urgent is being done, in any thread."""
+    return bool(_urgent)
+
+
 def prepare(kernel: Any, *arguments: Any) -> Callable[..., Any]:
     """
     Compile a kernel for the types of these arguments, or load it from the cache.
@@ -174,19 +231,50 @@ def prepare(kernel: Any, *arguments: Any) -> Callable[..., Any]:
     callable
         The kernel for these types.
 
+    Raises
+    ------
+    NotCompiled
+        If this thread must not wait; the kernel is then compiled in the background.
+
     """
     if not COMPILES:
         return kernel
     types = tuple(numba.typeof(argument) for argument in arguments)
+    if types not in kernel.overloads:
+        if _elsewhere is None or _elsewhere.may_wait():
+            compile_for(kernel, types)
+        elif not load(kernel, types):
+            _elsewhere.request(kernel, types)
+            raise NotCompiled(kernel, types)
+    return kernel.overloads[types].entry_point
+
+
+def load(kernel: Any, types: tuple[Any, ...]) -> bool:
+    """Load a kernel if it is in the cache, and no other thread compiles; return whether it is."""
+    if not _preparing.acquire(blocking=False):
+        return False
+    try:
+        if kernel._cache.holds(types, kernel.targetctx):
+            compile_for(kernel, types)
+        return types in kernel.overloads
+    finally:
+        _preparing.release()
+
+
+def compile_for(kernel: Any, types: tuple[Any, ...]) -> None:
+    """Do what `prepare` does for types of arguments, in any thread."""
     # numba compiles in one thread at a time anyway.
-    with _preparing:
-        if types not in kernel.overloads:
-            # A quarter of the time would go to the garbage collector, which finds nothing.
-            collecting = gc.isenabled()
-            gc.disable()
-            try:
-                kernel.compile(types)
-            finally:
-                if collecting:
-                    gc.enable()
-        return kernel.overloads[types].entry_point
+    with urgent(), _preparing:
+        if types in kernel.overloads:
+            return
+        if _elsewhere is not None:
+            kernel._cache.obtain(types, kernel.targetctx,
+                                 partial(_elsewhere.compile_kernel, kernel, types))
+        # A quarter of the time would go to the garbage collector, which finds nothing.
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            kernel.compile(types)
+        finally:
+            if collecting:
+                gc.enable()

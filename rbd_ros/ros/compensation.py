@@ -16,6 +16,9 @@ from rbd_ros.workspace.results import DynamicsTerms
 class Law(Protocol):
     """What computes the efforts of commands."""
 
+    def prepare(self, robot: Robot) -> None:
+        """Have the kernels compiled that efforts for a robot need, before it is used."""
+
     def efforts(self, robot: Robot, v: np.ndarray | None, terms: DynamicsTerms, now: float,
                 anew: bool) -> np.ndarray | str:
         """
@@ -99,6 +102,9 @@ class Compensation:
     def configure(self, settings: CompensationSettings) -> None:
         """Use other settings from now on."""
         self._settings = settings
+
+    def prepare(self, robot: Robot) -> None:
+        """Do nothing: its efforts are among the terms."""
 
     def efforts(self, robot: Robot, v: np.ndarray | None, terms: DynamicsTerms, now: float,
                 anew: bool) -> np.ndarray | str:

@@ -29,8 +29,11 @@ DAMPING = {'gravity': 'gravity_damping', 'pd_gravity': 'pd_gravity.damping',
            'joint_impedance': 'joint_impedance.damping_ratio',
            'cartesian_impedance': 'cartesian_impedance.damping_ratio',
            'slotine_li': 'slotine_li.damping'}
-# Damping times period over inertia from which on samples diverge, and rad/s, for derivatives.
-DIVERGES, STEP = 2.0, 1e-3
+# Damping times period over inertia from which on samples diverge; rounding of eigenvalues; and how
+# exactly the largest gain is found.
+DIVERGES, ROUNDING, PRECISION = 2.0, 1e-6, 1e-5
+# rad/s or m/s, for derivatives by velocities
+STEP = 1e-3
 
 
 def make_controller(gains: Gains, model: Model, task_link: str, posture: np.ndarray, *,
@@ -149,13 +152,14 @@ def too_much_damping(law: Controller, gains: Gains, q: np.ndarray, reference: An
     """
     Return a warning if a law diverges because its states are too far apart.
 
-    A torque -d v that is held for a period T changes the velocity of an inertia m to
-    (1 - d T / m) v, which grows from d T / m = 2 on.
+    Torques -D v that are held for a period T change velocities to (1 - T M^-1 D) v, which grow if
+    this matrix has an eigenvalue below -1. Of one joint alone, with the inertia m, that is so from
+    d T / m = 2 on.
 
     Parameters
     ----------
     law : Controller
-        A law of the present mode, which has seen no state.
+        A law of the present mode without friction, which has seen no state.
     gains : Gains
         Its gains.
     q : ndarray, shape (model.nq,)
@@ -166,31 +170,43 @@ def too_much_damping(law: Controller, gains: Gains, q: np.ndarray, reference: An
         T, s.
 
     """
-    model = law.model
-    inertia = np.diag(mass_matrix(model, q))
-    still = law.update(0.0, q, np.zeros(model.nv), reference)
-    damping = np.array([(still - law.update(0.0, q, STEP * e, reference))[k] / STEP
-                        for k, e in enumerate(np.eye(model.nv))])
-    ratio = np.divide(damping * period, inertia, out=np.zeros_like(damping),
-                      where=inertia > 0.0)
-    k, name = int(np.argmax(ratio)), DAMPING[gains.mode]
-    if ratio[k] <= DIVERGES:
+    model, name = law.model, DAMPING[gains.mode]
+    M = mass_matrix(model, q)
+    D = np.transpose([law.update(0.0, q, -one, reference) - law.update(0.0, q, one, reference)
+                      for one in STEP * np.eye(model.nv)]) / (2.0 * STEP)
+    # This law has damping besides: its rate times the inertia.
+    rest = (M * for_each_velocity(gains, model, gains.slotine_li_rate)
+            if gains.mode == 'slotine_li' else np.zeros_like(M))
+
+    def diverges(share: np.ndarray | float) -> bool:
+        """Return whether velocities grow with these shares of the gains."""
+        change = np.linalg.solve(M, rest + (D - rest) * share)
+        return bool(np.max(np.linalg.eigvals(change).real, initial=0.0) * period
+                    > DIVERGES * (1.0 + ROUNDING))
+    if not diverges(1.0):
         return ''
+    k = int(np.argmax(np.diag(np.linalg.solve(M, D))))
     unit, inertia_unit = ('N m s/rad', 'kg m^2') if model.angular[k] else ('N s/m', 'kg')
-    most = DIVERGES * inertia[k] / period
-    text = (f"'{model.velocity_names[k]}' is damped by {damping[k]:.4g} {unit}: at "
-            f'{1.0 / period:.4g} states/s and with its inertia of {inertia[k]:.4g} '
-            f'{inertia_unit}, its motion diverges from {most:.4g} {unit} on; lower {name}')
-    numbers, rest = getattr(gains, name.replace('.', '_')), 0.0
-    if gains.mode == 'slotine_li':
-        # This law has damping besides: its rate times the inertia.
-        rest = for_each_velocity(gains, model, gains.slotine_li_rate)[k] * inertia[k]
-    if rest >= most:
+    inertia = D[k, k] / np.linalg.solve(M, D)[k, k]
+    text = (f"'{model.velocity_names[k]}' is damped by {D[k, k]:.4g} {unit}: at "
+            f'{1.0 / period:.4g} states/s, and with its effective inertia of {inertia:.4g} '
+            f'{inertia_unit}, its motion diverges; lower {name}')
+    if diverges(0.0):
         return f'{text} and slotine_li.rate'
+    numbers = getattr(gains, name.replace('.', '_'))
+    # A gain of the joint alone, if that is enough; else all by the same factor.
+    one = np.where(np.arange(model.nv) == k, 0.0, 1.0)
+    alone = not isinstance(numbers, float) and len(numbers) > 1 and not diverges(one)
+    low, high = 0.0, 1.0
+    while high - low > PRECISION * high:
+        share = 0.5 * (low + high)
+        low, high = ((low, share) if diverges(np.where(one, 1.0, share) if alone else share)
+                     else (share, high))
     if isinstance(numbers, float):
         gain = numbers
     else:
         # Empty: the gain is an acceleration per velocity.
-        gain = (for_each_velocity(gains, model, numbers)[k] if numbers
-                else damping[k] / inertia[k])
-    return f'{text} from {gain:.4g} to at most {gain * (most - rest) / (damping[k] - rest):.4g}'
+        gain = (for_each_velocity(gains, model, numbers)[k] if numbers else D[k, k] / M[k, k])
+    text = f'{text} from {gain:.4g} to at most {gain * low:.4g}'
+    return (text if alone or isinstance(numbers, float) or len(numbers) < 2
+            else f'{text}, and the gains of the other joints by the same factor')

@@ -20,16 +20,19 @@ That efforts become commands which never step is the invariant of `EffortCommand
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from math import sqrt
 from typing import Any, NamedTuple
 
 from geometry_msgs.msg import PoseStamped
 import numpy as np
+from numpy.linalg import LinAlgError
 from rbd_msgs.msg import ReferenceStatus
-from rbd_ros import neutral, RbdError
+from rbd_ros import mass_matrix, neutral, RbdError
 from rbd_ros.control import EffortConvention, JointReference, PoseReference
 from rbd_ros.control.controller import Controller
 from rbd_ros.control.motion_guard import MotionGuard
+from rbd_ros.kernels.compiled import NotCompiled
 from rbd_ros.model.configurations import difference
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import rotation_vector
@@ -116,6 +119,7 @@ class ControlModes:
         self._robot: Robot | None = None
         self._following: Following | None = None
         self._notes: list[str] = []
+        self._damping_said = False
         self._end('')
 
     def _end(self, why_not: str) -> None:
@@ -123,21 +127,41 @@ class ControlModes:
         self._abort(why_not or LOST)
         self._controller: Controller | None = None
         self._following = None
+        # Configuration and reference at the last efforts.
+        self._q: np.ndarray | None = None
+        self._goal: Any = None
         self.why_not = why_not
         # Largest error of each label since the last report; none before a reference.
         self._labels: list[str] = []
         self._errors = np.zeros(0)
-        # Findings on the present law.
-        self._damping_checked, self._too_much_damping = False, ''
 
     def configure(self, settings: LawSettings, gains: Gains) -> None:
         """Use other settings and gains: the node disturbs the commands, which resets the law."""
         self._settings, self._gains = settings, gains
+        self._damping_said = False
         self._abort('mode or parameters have changed: the robot is held where it is')
 
     def check(self, gains: Gains, robot: Robot, task_link: str) -> None:
-        """Raise BadParameter or RbdError if there is no law with these gains for a robot."""
-        self._make(gains, robot.model, task_link, neutral(robot.model))
+        """
+        Raise BadParameter or RbdError if there is no law with these gains for a robot.
+
+        NotCompiled is among them: a law begins when it can go on without a pause.
+
+        """
+        model, q = robot.model, neutral(robot.model)
+        law = self._make(gains, model, task_link, q)
+        try:
+            law.update(0.0, q, np.zeros(model.nv), self._rest(law, robot, task_link, q))
+            mass_matrix(model, q)       # for `_check_damping`
+        except NotCompiled:
+            raise
+        except (RbdError, LinAlgError):
+            pass                        # in this position; the robot is in another one
+
+    def prepare(self, robot: Robot) -> None:
+        """Have the kernels of the present law compiled; why there is none is said later."""
+        with suppress(Exception):
+            self.check(self._gains, robot, robot.task_link)
 
     def _make(self, gains: Gains, model: Model, task_link: str, q: np.ndarray) -> Controller:
         settings = self._settings
@@ -172,7 +196,7 @@ class ControlModes:
                 self._give_up(reason)
                 return self.efforts(robot, v, terms, now, True)
             np.maximum(self._errors, errors, out=self._errors)
-        self._check_damping(robot, q, reference)
+        self._q, self._goal = q.copy(), reference
         tau = self._controller.update(now, q, v, reference)
         if not np.all(np.isfinite(tau)):
             return 'the efforts of the law are not finite'
@@ -194,7 +218,8 @@ class ControlModes:
     def _reset(self, robot: Robot, q: np.ndarray) -> None:
         """Begin with a new law, which holds the robot where it is."""
         self._end('')
-        first, self._robot = robot is not self._robot, robot
+        if robot is not self._robot:
+            self._robot, self._notes, self._damping_said = robot, [], False
         gains, model = self._gains, robot.model
         try:
             controller = self._make(gains, model, robot.task_link, q)
@@ -204,20 +229,24 @@ class ControlModes:
         self._controller = controller
         self._posture, self._turning = q.copy(), turning(model)
         self._guard = MotionGuard(model, zone=gains.soft_stop_zone, velocity=gains.velocity_guard)
-        reference: JointReference | PoseReference
-        if controller.reference_type is JointReference:
-            reference = JointReference(model, q)
-            self._labels = [f'error of {name}, rad or m' for name in model.velocity_names]
-        elif controller.reference_type is PoseReference:
-            reference = PoseReference(self._pose(robot, q, robot.task_link))
-            self._labels = [f'error of {robot.task_link}, {unit}' for unit in ('rad', 'm')]
-        else:
-            self._notes = []
-            return
-        self._following = Following(reference, tolerances(gains, model, robot.task_link),
-                                    self._tell)
-        self._errors = np.zeros(len(self._labels))
-        self._warn_of_missing_limits(first)
+        reference = self._rest(controller, robot, robot.task_link, q)
+        if reference is not None:
+            self._labels = ([f'error of {name}, rad or m' for name in model.velocity_names]
+                            if isinstance(reference, JointReference) else
+                            [f'error of {robot.task_link}, {unit}' for unit in ('rad', 'm')])
+            self._following = Following(reference, tolerances(gains, model, robot.task_link),
+                                        self._tell)
+            self._errors = np.zeros(len(self._labels))
+        self._warn_of_missing_limits()
+
+    def _rest(self, law: Controller, robot: Robot, task_link: str,
+              q: np.ndarray) -> JointReference | PoseReference | None:
+        """Return the reference of a law that rests, or None if the law takes none."""
+        if law.reference_type is JointReference:
+            return JointReference(robot.model, q)
+        if law.reference_type is PoseReference:
+            return PoseReference(self._pose(robot, q, task_link))
+        return None
 
     def _same_turn(self, q: np.ndarray, reference: JointReference | PoseReference | None
                    ) -> np.ndarray:
@@ -243,28 +272,32 @@ class ControlModes:
         if self._following is not None:
             self._following.abort(reason)
 
-    def _warn_of_missing_limits(self, first: bool) -> None:
-        """Log once for each robot which joints have springs but no effort limit."""
-        robot = self._robot
-        if robot is not None and (names := unlimited_efforts(robot.model)):
-            text = (f'mode {self._gains.mode} has springs, but the description has no effort '
-                    f'limit of {listed(names)}: their efforts are not clamped')
-            if first or text not in self._notes:
-                self._log.warning(text)
-            self._notes = [text]
-        else:
-            self._notes = []
+    def _warn_of_missing_limits(self) -> None:
+        """Log once for each robot and mode which joints have springs but no effort limit."""
+        notes = []
+        if self._robot is not None and self._following is not None and (
+                names := unlimited_efforts(self._robot.model)):
+            notes = [f'mode {self._gains.mode} has springs, but the description has no effort '
+                     f'limit of {listed(names)}: their efforts are not clamped']
+        if notes and notes != self._notes:
+            self._log.warning(notes[0])
+        self._notes = notes
 
-    def _check_damping(self, robot: Robot, q: np.ndarray, reference: Any) -> None:
-        """Warn once for each law of gains that are too high for the rate of the states."""
-        pause = self._commands.period()
-        if self._damping_checked or not pause:
-            return
-        self._damping_checked = True
-        law = self._make(self._gains, robot.model, robot.task_link, self._posture)
-        self._too_much_damping = too_much_damping(law, self._gains, q, reference, pause)
-        if self._too_much_damping:
-            self._log.warning(self._too_much_damping)
+    def _too_much_damping(self) -> str:
+        """Return a warning of gains that are too high for the rate of the states; log it once."""
+        robot, period = self._robot, self._commands.period()
+        if robot is None or self._q is None or not period:
+            return ''
+        try:
+            law = make_controller(self._gains, robot.model, robot.task_link, self._posture,
+                                  friction=False, dead_band=self._settings.friction_dead_band)
+            text = too_much_damping(law, self._gains, self._q, self._goal, period)
+        except (BadParameter, RbdError, np.linalg.LinAlgError):
+            return ''           # there is no such law, or a joint moves no inertia
+        if text and not self._damping_said:
+            self._damping_said = True
+            self._log.warning(text)
+        return text
 
     def _distance(self, robot: Robot, q: np.ndarray,
                   reference: JointReference | PoseReference) -> np.ndarray:
@@ -382,7 +415,7 @@ class ControlModes:
             yield WARN, f"references were refused ({recent('references refused')})"
         if recent('motions aborted'):
             yield WARN, f"motions were aborted ({recent('motions aborted')}): see last error"
-        for text in (*self._notes, self._too_much_damping):
+        for text in (*self._notes, self._too_much_damping()):
             if text:
                 yield WARN, text
         if self._controller is None or self._robot is None:

@@ -47,6 +47,8 @@ class CurrentRobot:
         The node's log.
     is_commanding : callable
         Returns whether commands are being sent to a subscriber.
+    prepare : callable
+        Called with a new robot, in the thread of the worker, before it is used.
     alone : bool
         Whether the node has the process to itself and may tune the garbage collector.
 
@@ -59,11 +61,12 @@ class CurrentRobot:
 
     def __init__(self, settings: ChangeSettings, robot_settings: RobotSettings,
                  commands: EffortCommands, worker: Worker, report: Report, log: Log,
-                 is_commanding: Callable[[], bool], alone: bool) -> None:
+                 is_commanding: Callable[[], bool], prepare: Callable[[Robot], object],
+                 alone: bool) -> None:
         self._settings, self._robot_settings = settings, robot_settings
         self._commands, self._worker = commands, worker
         self._report, self._log, self._alone = report, log, alone
-        self._is_commanding = is_commanding
+        self._is_commanding, self._prepare = is_commanding, prepare
         self.robot: Robot | None = None
         self._newest: str | None = None
         self._count = 0
@@ -117,12 +120,14 @@ class CurrentRobot:
         try:
             model = read_model(text, settings)
             robot = Robot(text, model, settings)
-            # Compile now whatever is not compiled yet.
+            # Compile now whatever every state needs.
             for workspace in (robot.workspace, robot.service_workspace):
                 workspace.all_terms(neutral(model), np.zeros(model.nv))
-            return robot
+                workspace.configuration_terms(neutral(model))
         except RbdError as error:
             return f'robot description refused: {error}'
+        self._prepare(robot)
+        return robot
 
     def _take(self, robot: Robot | str | None) -> None:
         """Use a robot that was built, if it is still accepted."""

@@ -16,6 +16,7 @@ from rbd_ros.ros.current_robot import CurrentRobot
 from rbd_ros.ros.effort_check import EffortCheck
 from rbd_ros.ros.effort_commands import EffortCommands
 from rbd_ros.ros.external_forces import ExternalForces
+from rbd_ros.ros.kernels import Kernels
 from rbd_ros.ros.log import Log
 from rbd_ros.ros.parameters import NO_GRAVITY
 from rbd_ros.ros.publishing import Publishing
@@ -66,6 +67,8 @@ class Health:
         The observer of external torques.
     check : EffortCheck
         Compares measured efforts with their convention.
+    kernels : Kernels
+        Whether all kernels are ready.
     report : Report
         What happened.
     log : Log
@@ -75,9 +78,9 @@ class Health:
 
     def __init__(self, node: Node, settings: HealthSettings, clocks: Clocks, current: CurrentRobot,
                  publishing: Publishing, subscriptions: Subscriptions, commands: EffortCommands,
-                 law: Law, forces: ExternalForces, check: EffortCheck, report: Report,
-                 log: Log) -> None:
-        self._law, self._forces, self._check = law, forces, check
+                 law: Law, forces: ExternalForces, check: EffortCheck, kernels: Kernels,
+                 report: Report, log: Log) -> None:
+        self._law, self._forces, self._check, self._kernels = law, forces, check, kernels
         self._node, self._settings, self._clocks = node, settings, clocks
         self._current, self._publishing, self._subscriptions = current, publishing, subscriptions
         self._commands, self._report, self._log = commands, report, log
@@ -114,7 +117,8 @@ class Health:
         robot = self._current.robot
         facts = {'commands': 'enabled' if self._commands.enabled else 'disabled',
                  'on_stale': self._settings.on_stale,
-                 'model_changes': self._settings.model_changes}
+                 'model_changes': self._settings.model_changes,
+                 'kernels': 'ready' if self._kernels.ready else 'being compiled'}
         if robot is None:
             return facts
         facts |= self._forces.facts() | self._law.facts(robot, self._clocks.age_time())
@@ -160,6 +164,8 @@ class Health:
                     'withhold': 'Coriolis terms are withheld', 'zero': 'taken as zero',
                     'differentiate': 'positions are differentiated'}[
                         self._settings.missing_velocity])
+        if awaited := self._publishing.awaited():
+            yield WARN, f'kernels are being compiled for {listed(awaited)}'
         if self._check.finding:
             yield WARN, self._check.finding
         for what, text in (

@@ -14,11 +14,9 @@ if __name__ == '__main__':
 from collections.abc import Callable, Sequence      # noqa: I100
 from functools import partial, wraps
 from math import hypot
-from time import perf_counter
 from typing import Any, ClassVar, TypeAlias
 
 from rbd_msgs.srv import FillEfforts, IdentifyPayload
-from rbd_ros.compiler import COMPILES
 from rbd_ros.errors import ModelError
 from rbd_ros.ros import parameters
 from rbd_ros.ros.analysis_services import AnalysisServices, AnalysisSettings
@@ -32,6 +30,7 @@ from rbd_ros.ros.diagnostics import Health, HealthSettings
 from rbd_ros.ros.effort_check import EffortCheck
 from rbd_ros.ros.effort_commands import CommandSettings, EffortCommands
 from rbd_ros.ros.external_forces import ExternalForces, ForceSettings
+from rbd_ros.ros.kernels import Kernels
 from rbd_ros.ros.log import Log
 from rbd_ros.ros.messages import COMMANDS
 from rbd_ros.ros.parameters import TABLE, Table
@@ -92,6 +91,8 @@ class DynamicsNode(LifecycleNode):
         Counts of events and the last error, for /diagnostics.
     current : CurrentRobot
         The present robot and its replacement, while the node is configured.
+    kernels : Kernels
+        The kernels, and whether all are ready.
 
     """
 
@@ -120,7 +121,7 @@ class DynamicsNode(LifecycleNode):
             self._log.warning(text)
         self.add_on_set_parameters_callback(self.check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
-        self._alone = alone
+        self._alone, self.kernels = alone, Kernels(self._log, self._failed, alone)
         if alone:
             # States must not wait long for a request that is being answered in another thread.
             sys.setswitchinterval(SWITCH_INTERVAL)
@@ -165,20 +166,15 @@ class DynamicsNode(LifecycleNode):
             self.report.fail('errors', f'not configured: {error}')
             self._log.error(f'not configured: {error}')
             return TransitionCallbackReturn.FAILURE
-        start = perf_counter()
-        for name, seconds in warm_up(floating_base=self.parameters.floating_base,
-                                     analysis=False):
-            if not self.context.ok():
-                return TransitionCallbackReturn.FAILURE
-            if seconds > 1.0:
-                self._log.info(f'compiled {name} in {seconds:.1f} s')
-        if COMPILES:
-            self._log.info(f'kernels ready after {perf_counter() - start:.2f} s')
+        if not self.kernels.make(warm_up(floating_base=self.parameters.floating_base,
+                                         analysis=False), self.context.ok):
+            return TransitionCallbackReturn.FAILURE
         self._make_parts()
         if self.parameters.robot_description:
             self.current.describe(self.parameters.robot_description)
         else:
             self._log.info('ready: waiting for a robot description')
+        self.kernels.go_on()
         return super().on_configure(state)
 
     def _take_parameters(self) -> bool:
@@ -212,7 +208,8 @@ class DynamicsNode(LifecycleNode):
         self._parts.append(clocks.close)
         self.current = CurrentRobot(
             select(ChangeSettings), select(RobotSettings), self.commands, worker, report, log,
-            lambda: self.publishing.is_commanding(), self._alone)
+            lambda: self.publishing.is_commanding(), lambda robot: law.prepare(robot),
+            self._alone)
         self._parts.append(partial(delattr, self, 'current'))
         self.forces = ExternalForces(select(ForceSettings), clocks, log)
         self.effort_check = EffortCheck(log)
@@ -247,7 +244,7 @@ class DynamicsNode(LifecycleNode):
         self._parts.append(partial(self.destroy_service, enable))
         self.health = Health(self, select(HealthSettings), clocks, self.current, self.publishing,
                              self.listening, self.commands, law, self.forces,
-                             self.effort_check, report, log)
+                             self.effort_check, self.kernels, report, log)
         self._parts.append(self.health.close)
         guard_services(self, log, report)
 

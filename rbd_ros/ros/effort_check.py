@@ -67,10 +67,10 @@ class EffortCheck:
             self._first = stamp
         self._count, self._sum = self._count + 1, self._sum + states.effort
         if self._count >= MANY and stamp - self._first >= LONG:
-            self._done = True
             names = robot.model.velocity_names
             constants = robot.convention.constants_of_states(names)
             self.finding = unlikely(robot.convention, names, constants * self._sum / self._count,
                                     robot.workspace.gravity_torques(states.q))
+            self._done = True
             if self.finding:
                 self._log.warning(self.finding)

@@ -11,17 +11,23 @@ from collections.abc import Callable, Iterable, Mapping
 import os
 from pathlib import Path
 import re
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+from rbd_ros.errors import RbdError
 from rbd_ros.model.model import Model
 from rbd_ros.ros.launch_files import check_parameters, description, existing_file, LaunchError
 from rbd_ros.ros.parameter_checks import MODES
 from rbd_ros.ros.share_directory import share
+from rbd_ros.ros.simulated_control import ROBOT, write
 from rbd_ros.texts import did_you_mean, listed
 
 # rad, where the demo arm begins: bent forward, so that there is a load to hold
 DEMO_POSITIONS = (0.0, 0.6, 0.0, 1.0, 0.0, 0.5, 0.0)
 NONE = 'none'
+# Parameters that follow from a simulated robot. It is removed when launch ends.
+FOLDER = TemporaryDirectory(prefix='rbd_ros_')
 # Empty, or the name of a topic or namespace.
 ROS_NAME = r'(~?/?([A-Za-z_]\w*/)*[A-Za-z_]\w*)?'
 
@@ -156,6 +162,14 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
         if heard:
             publisher, given = False, {}
             log(already_described(*heard, text, values['model']))
+    start: dict[str, Any] = {'initial_positions': list(DEMO_POSITIONS)} if is_demo else {}
+    tuned: tuple[Path, ...] = ()
+    if simulated and text is not None and values['mode']:
+        try:
+            tuned = write(text, start.get('initial_positions'), Path(FOLDER.name))
+        except (RbdError, np.linalg.LinAlgError) as error:
+            raise LaunchError(f'the robot cannot be simulated: {error}') from None
+        start.update(ROBOT, drives=str(tuned[0]))
 
     own = dict(common)
     if values['frame_prefix']:
@@ -163,7 +177,7 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
     if not publisher:
         own.update(given)
     commands = (('~/effort_commands', values['commands']),) if values['commands'] else ()
-    processes = [own_node(values, own, (states, *commands))]
+    processes = [own_node(values, own, (states, *commands), tuned)]
     name = processes[0].name
     if publisher:
         processes.append(Process(
@@ -176,7 +190,6 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
         if values['robot']:
             raise LaunchError('robot: the simulated robot reports and takes full torques, and '
                               'adds none by itself: leave robot out, or sim:=false')
-        start = {'initial_positions': list(DEMO_POSITIONS)} if is_demo else {}
         processes.append(Process(
             'rbd_ros', 'mujoco_robot' if mujoco else 'simulated_robot', None,
             ({**given, **common, **start},),

@@ -14,12 +14,14 @@ from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, inverse, log, pose
 from rbd_ros.ros import convert
 from rbd_ros.ros.joint_states import LARGEST, Rejected
-from rbd_ros.ros.sample_judge import DEFAULT_VELOCITY_LIMITS
+from rbd_ros.ros.sample_judge import (CONFIRMATION_TIME, CONFIRMED, DEFAULT_VELOCITY_LIMITS,
+                                      RECEIPT_JITTER, STAMP_JITTER)
 
 # How many messages are kept: a tenth of a second at 500 Hz.
 HISTORY = 50
 # How far from one the norm of a quaternion may be.
 SLACK = 1e-2
+UNITS = 'rad', 'm'
 
 
 class BaseState(NamedTuple):
@@ -47,6 +49,20 @@ class BaseState(NamedTuple):
     v: np.ndarray
 
 
+def _jump(before: BaseState, now: BaseState, fastest: float) -> str:
+    """Return how a base moved from one state to another, if it cannot be that fast."""
+    time, jitter = max(now.came - before.came, 0.0), RECEIPT_JITTER
+    if before.stamp and now.stamp:
+        time, jitter = max(abs(now.stamp - before.stamp), time), STAMP_JITTER
+    way = (2.0 * np.arccos(min(abs(before.q[:4] @ now.q[:4]), 1.0)),
+           np.linalg.norm(now.q[4:] - before.q[4:]))
+    for x, limit, unit in zip(way, DEFAULT_VELOCITY_LIMITS, UNITS):
+        if x > fastest * limit * (time + jitter):
+            return (f'the base moved by {x:.4g} {unit} in {time:.3g} s, its fastest speed is '
+                    f'{fastest * limit:.4g} {unit}/s')
+    return ''
+
+
 class OdometryStates:
     """
     The latest states of a floating base.
@@ -71,10 +87,15 @@ class OdometryStates:
     def forget(self) -> None:
         """Forget all states."""
         self._history: deque[BaseState] = deque(maxlen=HISTORY)
+        # Poses that the base cannot have reached, which agree with each other.
+        self._elsewhere: list[BaseState] = []
 
-    def update(self, message: Odometry, now: float, fastest: float = np.inf) -> None:
+    def update(self, message: Odometry, now: float, fastest: float = np.inf) -> str:
         """
         Take over a message.
+
+        A base that cannot have moved that far since the last message is believed to be there after
+        `CONFIRMED` messages or more, in `CONFIRMATION_TIME` or longer, that agree with each other.
 
         Parameters
         ----------
@@ -85,6 +106,11 @@ class OdometryStates:
             Time of receipt, s.
         fastest : float
             Fastest speed of the base, in multiples of `DEFAULT_VELOCITY_LIMITS`.
+
+        Returns
+        -------
+        str
+            How the base was moved, if it is found elsewhere.
 
         Raises
         ------
@@ -101,21 +127,38 @@ class OdometryStates:
         V = convert.twist(message.twist.twist)
         if not np.max(np.abs([*quaternion, *position, *V])) < LARGEST:
             raise Rejected('its pose or twist is out of range', 'out of range')
-        for speed, limit, unit in zip(map(np.linalg.norm, (V[:3], V[3:])),
-                                      DEFAULT_VELOCITY_LIMITS, ('rad/s', 'm/s')):
-            if speed > fastest * limit:
-                raise Rejected(f'its velocity is {speed:.4g} {unit}, its fastest speed is '
-                               f'{fastest * limit:.4g} {unit}: raise implausible_velocity if it '
-                               'is that fast', 'implausible')
         if abs(np.linalg.norm(quaternion) - 1.0) > SLACK:
             raise Rejected(f'its quaternion has the norm {np.linalg.norm(quaternion):.3g}, not 1',
                            'quaternion')
         # The child frame may be fixed to the base: from here on, that of the base itself.
         T = self._model.tree.link_pose[self._model.link_index(link)]
         base = self._rest @ pose(quaternion_matrix(quaternion), position) @ inverse(T)
-        self._history.append(BaseState(
+        state = BaseState(
             convert.seconds(message.header.stamp), now, message.header.frame_id,
-            np.append(quaternion_of_turn(log(base)[:3]), base[:3, 3]), Ad(T) @ V))
+            np.append(quaternion_of_turn(log(base)[:3]), base[:3, 3]), Ad(T) @ V)
+        moved = self._judge(state, fastest)
+        self._history.append(state)
+        return moved
+
+    def _judge(self, state: BaseState, fastest: float) -> str:
+        """Return how the base was moved, if it is found elsewhere; raise if it cannot be there."""
+        for speed, limit, unit in zip(map(np.linalg.norm, (state.v[:3], state.v[3:])),
+                                      DEFAULT_VELOCITY_LIMITS, UNITS):
+            if speed > fastest * limit:
+                raise Rejected(f'its velocity is {speed:.4g} {unit}/s, its fastest speed is '
+                               f'{fastest * limit:.4g} {unit}/s: raise implausible_velocity if '
+                               'it is that fast', 'implausible')
+        jump = _jump(self._history[-1], state, fastest) if self._history else ''
+        if jump:
+            if self._elsewhere and _jump(self._elsewhere[-1], state, fastest):
+                self._elsewhere.clear()
+            self._elsewhere.append(state)
+            if (len(self._elsewhere) < CONFIRMED
+                    or state.came - self._elsewhere[0].came < CONFIRMATION_TIME):
+                raise Rejected(f'{jump}: raise implausible_velocity if it is that fast',
+                               'implausible')
+        self._elsewhere.clear()
+        return jump
 
     def nearest(self, stamp: float, now: float,
                 timeout: float) -> tuple[BaseState | None, float | None]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from rbd_ros import RbdError, SingularError
 from rbd_ros.control import EffortConvention
+from rbd_ros.kernels.compiled import NotCompiled
 from rbd_ros.ros.callbacks import guarded
 from rbd_ros.ros.clocks import Clocks
 from rbd_ros.ros.compensation import Law
@@ -33,7 +34,9 @@ from rclpy.timer import Timer
 from visualization_msgs.msg import MarkerArray
 
 NO_VELOCITY = 'the velocity is not known'
+NOT_CONFIRMED = 'a second sample must agree with the first one of each joint'
 NO_TASK_LINK = 'the parameter task_link is not set'
+MARKERS = '~/markers'
 NEED_TASK_LINK = {*TASK_TOPICS, EXTERNAL_WRENCH}
 # The default event callbacks of publishers cost the executor a tenth of a core at 1 kHz.
 QUIETLY = PublisherEventCallbacks(use_default_callbacks=False)
@@ -103,6 +106,7 @@ class Publishing:
         self._wall = Clock(clock_type=ClockType.STEADY_TIME)
         self._timers: list[Timer] = []
         self._withheld: dict[str, str] = {}
+        self._awaited: dict[str, NotCompiled] = {}
         self.active = False
         self._markers_due = self._listeners_due = 0.0
         self._looked_for: Robot | None = None
@@ -119,7 +123,7 @@ class Publishing:
             for topic, kind in (TOPICS | {one: CommandMessages.kinds[one]
                                           for one in command_topics}).items()}
         self._command_publishers = {topic: self._publishers[topic] for topic in command_topics}
-        self._marker_publisher = node.create_publisher(MarkerArray, '~/markers', 10,
+        self._marker_publisher = node.create_publisher(MarkerArray, MARKERS, 10,
                                                        event_callbacks=QUIETLY)
         self._start_timers()
 
@@ -244,15 +248,26 @@ class Publishing:
         if markers_due:
             self._markers_due = moment + 1.0 / settings.marker_rate
             said = self._forces.values(EXTERNAL_TORQUES, robot, q)
+            try:
+                poses = robot.workspace.forward_kinematics(q)
+            except NotCompiled as error:
+                self._awaited[MARKERS] = error
+                return
             for message in robot.markers.update(
-                    robot.stamp, robot.frame, robot.workspace.forward_kinematics(q), terms,
+                    robot.stamp, robot.frame, poses, terms,
                     None if v is None else terms.coriolis_torques,
                     None if isinstance(said, str) else said['external_torques']):
                 self._marker_publisher.publish(message)
 
+    def awaited(self) -> list[str]:
+        """Return the topics with subscribers whose kernels are being compiled."""
+        return sorted(topic for topic, one in self._awaited.items() if not one.is_over())
+
     def _make(self, topic: str, values: dict[str, Any], robot: Robot, terms: DynamicsTerms,
               ready: list[tuple[str, bytes]]) -> str | None:
         """Make the message of a topic, or say why not; an error does not affect other topics."""
+        if topic in self._awaited and not self._awaited[topic].is_over():
+            return str(self._awaited[topic])
         try:
             if topic in self._command_publishers:
                 return self._command(robot, values['v'], terms)
@@ -263,6 +278,9 @@ class Publishing:
                 return why_not
             ready.append((topic, robot.outputs.message(topic, robot.stamp, robot.frame, values)))
             return None
+        except NotCompiled as error:
+            self._awaited[topic] = error
+            return str(error)
         except RbdError as error:
             return str(error)
         except Exception as error:
@@ -343,8 +361,10 @@ class Publishing:
         """Command the efforts of the law, or return why not."""
         if not self._commands.enabled:
             return 'commands are disabled'
-        efforts = self._law.efforts(robot, v, terms, self._now,
-                                    self._commands.begins_anew(self._now))
+        anew = self._commands.begins_anew(self._now)
+        if anew and robot.states.judge.unconfirmed:
+            return NOT_CONFIRMED
+        efforts = self._law.efforts(robot, v, terms, self._now, anew)
         if isinstance(efforts, str):
             return efforts
         complete = self._commands.complete

@@ -12,8 +12,10 @@ invariant, for each joint:
    then in doubt until its next sample that counts.
 2. An implausible sample counts if it continues the motion of a sample that counted: the joint
    really is that fast. So does the last of `CONFIRMED` samples or more in `CONFIRMATION_TIME` or
-   longer that continue each other: the joint really is there.
+   longer that continue each other: the joint really is there. A run of samples continues a motion
+   only as long as its positions, from the first to the last, agree with its velocities.
 3. A joint that was in doubt and is found elsewhere is reported as moved.
+4. The first sample of a joint cannot be judged: commands do not begin before a second one agrees.
 
 """
 
@@ -31,20 +33,26 @@ STAMP_JITTER, RECEIPT_JITTER = 0.002, 0.02
 # Number and duration, s, of implausible samples that are believed.
 CONFIRMED, CONFIRMATION_TIME = 4, 0.01
 # Samples of one motion: share by which the change of positions may differ from the velocities, and
-# largest change of the velocity, as a share of the fastest speed.
+# largest change of the velocity in `STAMP_JITTER` or longer, as a share of the fastest speed.
 SAME_MOTION, SMOOTH = 0.3, 0.5
 
 
-class Sample(NamedTuple):
+class Run(NamedTuple):
     """
-    A sample of a joint.
+    Samples of a joint that continue each other.
 
     Attributes
     ----------
     time, position, velocity : float
-        s; rad or m; rad/s or m/s, NaN if it is not known.
-    since, number : float, int
-        Time of the first of the samples of one motion that ends with this one, s; their number.
+        The last sample: s; rad or m; rad/s or m/s, NaN if it is not known.
+    since, begin : float
+        Time and position of the first sample, s and rad or m.
+    travel : float
+        Integral of the velocities between the two, rad or m.
+    number : int
+        Number of samples.
+    believed : bool
+        Whether the samples count.
 
     """
 
@@ -52,7 +60,10 @@ class Sample(NamedTuple):
     position: float
     velocity: float
     since: float
+    begin: float
+    travel: float = 0.0
     number: int = 1
+    believed: bool = False
 
 
 class SampleJudge:
@@ -76,6 +87,8 @@ class SampleJudge:
         Fastest speed of each joint, rad/s or m/s.
     doubtful : set of int
         The joints in doubt.
+    unconfirmed : bool
+        Whether a joint has no sample yet that agrees with an earlier one.
     implausible, moved : list of str
         The glitches in the latest message, and the joints that it shows to be elsewhere.
 
@@ -98,8 +111,9 @@ class SampleJudge:
     def forget(self) -> None:
         """Forget all samples."""
         self.doubtful: set[int] = set()
-        # The latest glitches of joints.
-        self._suspects: dict[int, Sample] = {}
+        # The implausible samples of joints up to the latest, if that is one.
+        self._runs: dict[int, Run] = {}
+        self._new = np.ones(len(self._names), bool)
         self.implausible: list[str] = []
         self.moved: list[str] = []
 
@@ -136,21 +150,25 @@ class SampleJudge:
         # Comparisons with NaN are false.
         jumped, fast = np.abs(way) > speed * (elapsed + jitter), np.abs(velocity) > speed
         self.implausible, self.moved = [], []
+        if self.unconfirmed:
+            self._new[joints] &= np.isnan(last_position) | jumped
         wrong = jumped | fast
-        if not (self._suspects or wrong.any()):
+        if not (self._runs or wrong.any()):
             return velocity, jumped
         velocity = velocity.copy()
         for k, joint in enumerate(joints.tolist()):
-            suspect = self._suspects.pop(joint, None)
-            if not wrong[k] and suspect is None:
-                continue
-            now = Sample(time, float(position[k]), float(velocity[k]), time)
-            last = Sample(time - elapsed[k], float(last_position[k]), float(last_velocity[k]), 0.0)
-            if wrong[k] and not self._continues(joint, last, now):
-                if suspect is not None and self._continues(joint, suspect, now):
-                    now = now._replace(since=suspect.since, number=suspect.number + 1)
-                if now.number < CONFIRMED or time - now.since < CONFIRMATION_TIME:
-                    self._suspects[joint] = now
+            run = self._runs.pop(joint, None)
+            if wrong[k]:
+                now = time, float(position[k]), float(velocity[k])
+                if run is None or not run.believed:
+                    since, begin = time - elapsed[k], float(last_position[k])
+                    last = Run(since, begin, float(last_velocity[k]), since, begin, believed=True)
+                    run = self._continued(joint, last, *now) or (
+                        run and self._continued(joint, run, *now))
+                else:
+                    run = self._continued(joint, run, *now)
+                run = self._runs[joint] = run or Run(*now, *now[:2])
+                if not run.believed:
                     self.implausible.append(self._sentence(joint, way[k], velocity[k], elapsed[k],
                                                            bool(jumped[k])))
                     velocity[k] = np.nan if fast[k] else velocity[k]
@@ -165,16 +183,33 @@ class SampleJudge:
             jumped[k] = False
         return velocity, jumped
 
-    def _continues(self, joint: int, before: Sample, now: Sample) -> bool:
-        """Return whether two samples are those of one motion."""
-        step, speed = now.time - before.time, 0.5 * (before.velocity + now.velocity)
-        way = float(self._way(joint, np.asarray(now.position - before.position)))
-        slack = self._limit[joint] * (STAMP_JITTER + step)
+    @property
+    def unconfirmed(self) -> bool:
+        """Return whether a joint has no sample yet that agrees with an earlier one."""
+        return bool(self._new.any()) and bool(np.isfinite(self.speed).all())
+
+    def _continued(self, joint: int, run: Run, time: float, position: float,
+                   velocity: float) -> Run | None:
+        """Return a run with one more sample, or None if that does not continue its motion."""
+        step, speed = time - run.time, 0.5 * (run.velocity + velocity)
         if np.isnan(speed):
-            # Of positions alone; a velocity that appears does not tell what it was before.
-            return np.isnan(now.velocity) and abs(way) <= slack
-        return bool(abs(now.velocity - before.velocity) <= SMOOTH * self.speed[joint]
-                    and abs(way - speed * step) <= slack + SAME_MOTION * abs(speed) * step)
+            if not np.isnan(velocity):
+                return None         # a velocity that appears does not tell what it was before
+            speed = 0.0             # of positions alone
+        elif abs(velocity - run.velocity) > (SMOOTH * self.speed[joint]
+                                             * min(step / STAMP_JITTER, 1.0)):
+            return None
+        travel, number = run.travel + speed * step, run.number + 1
+        # Since the last sample, and since the first.
+        for change, expected, duration in (
+                (position - run.position, speed * step, step),
+                (position - run.begin, travel, time - run.since)):
+            slack = self._limit[joint] * (STAMP_JITTER + duration) + SAME_MOTION * abs(expected)
+            if not abs(self._way(joint, np.asarray(change - expected))) <= slack:
+                return None
+        return Run(time, position, velocity, run.since, run.begin, travel, number,
+                   run.believed or (number >= CONFIRMED
+                                    and time - run.since >= CONFIRMATION_TIME))
 
     def _way(self, joints: np.ndarray | int, change: np.ndarray) -> np.ndarray:
         """Return changes of positions; of continuous joints, without full turns."""

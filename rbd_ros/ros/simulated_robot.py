@@ -44,6 +44,8 @@ from std_msgs.msg import Float64MultiArray, String
 LONGEST_CATCH_UP = 0.1
 # s, after which another publisher of the robot description would have been discovered
 PATIENCE = 2.0
+# s, delay of the commands for which joints are damped unless told otherwise
+TOLERATED_DELAY = 0.05
 # Number of poses in which the stiffness of gravity is evaluated.
 POSES = 50
 
@@ -57,10 +59,10 @@ _PARAMETERS: dict[str, tuple[Any, ...]] = {
     'initial_positions': (NUMBERS, 'Positions of the joints at the start, rad or m, in the order '
                           'of the model; not set: zero, or the middle of limits that exclude it.'),
     'command_joints': (NAMES, 'Order of the commands; not set: that of the model.'),
-    'tolerated_delay': (0.05, 'Delay of the commands, s, for which the joints get enough viscous '
-                        'damping, where the URDF has less. Gravity torques that are late push on '
-                        'a robot that falls away from its pose, as an inverted pendulum does. '
-                        '0: the damping of the URDF alone.', 0.0, 1.0),
+    'tolerated_delay': (TOLERATED_DELAY, 'Delay of the commands, s, for which the joints get '
+                        'enough viscous damping, where the URDF has less. Gravity torques that '
+                        'are late push on a robot that falls away from its pose, as an inverted '
+                        'pendulum does. 0: the damping of the URDF alone.', 0.0, 1.0),
 }
 
 

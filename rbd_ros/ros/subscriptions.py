@@ -3,12 +3,14 @@
 """The subscriptions of the dynamics node: descriptions, joint states and odometry."""
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from math import inf
 from typing import NamedTuple
 
 from builtin_interfaces.msg import Time
 
 from nav_msgs.msg import Odometry
+from rbd_ros.kernels.compiled import NotCompiled
 from rbd_ros.ros import convert
 from rbd_ros.ros.callbacks import guarded
 from rbd_ros.ros.clocks import Clocks
@@ -191,8 +193,10 @@ class Subscriptions:
             return
         try:
             age = self._age(self._stamp(message.header.stamp))
-            robot.odometry.update(message, self._clocks.age_time() - age,
-                                  self._settings.implausible_velocity or inf)
+            moved = robot.odometry.update(message, self._clocks.age_time() - age,
+                                          self._settings.implausible_velocity or inf)
+            if moved:
+                self._on_jump(moved, 'moved joints')
         except Rejected as error:
             self._drop('odometry', error)
 
@@ -237,7 +241,8 @@ class Subscriptions:
             return
         robot.complete(state.stamp)
         for collect in self._collect:
-            collect(robot)
+            with suppress(NotCompiled):         # a later state will do
+                collect(robot)
         if self._settings.publish_rate == 0.0:
             self._answer_state(robot, now)
 
@@ -268,13 +273,18 @@ class Subscriptions:
             self._drop('joint states', error)
             return None
         self._tell_unknown(robot.states.unknown_names)
-        for text in robot.states.judge.moved:
-            self._on_jump(text, 'moved joints')
-        for text in robot.states.judge.implausible:
-            self._report.fail('implausible samples', f'implausible: {text}')
-            self._log.warning(f'implausible: {text}; the sample is ignored. If the joint is that '
-                              'fast, raise implausible_velocity', 'implausible')
-        return state if is_ours else None
+        if not is_ours:
+            return None
+        judge = robot.states.judge
+        if judge.implausible:
+            for text in judge.implausible:
+                self._report.fail('implausible samples', f'implausible: {text}')
+            self._log.warning(f"implausible: {'; '.join(judge.implausible)}. These samples are "
+                              'ignored; if the joint is that fast, raise implausible_velocity',
+                              'implausible')
+        if judge.moved:
+            self._on_jump('; '.join(judge.moved), 'moved joints')
+        return state
 
     def _tell_unknown(self, names: Collection[str]) -> None:
         """Log once, or at most every few seconds, names of joints that the robot does not have."""

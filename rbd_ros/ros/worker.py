@@ -8,6 +8,7 @@ from functools import partial
 from threading import Condition, Thread
 from typing import Any
 
+from rbd_ros.kernels.compiled import urgent
 from rbd_ros.ros.compat import hand_over
 
 # The largest number of waiting requests.
@@ -92,7 +93,8 @@ class Worker:
     def _do(self, work: Callable[[], Any], then: Callable[[Any], object] | None,
             hand_over: Callable[..., object]) -> None:
         try:
-            result = work()
+            with urgent():
+                result = work()
         except Exception as error:
             self._failed(error)
             return

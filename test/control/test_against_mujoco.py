@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Control laws move a robot in MuJoCo: the shorter ones of the trials of `make trust-control`."""
 
+from itertools import islice
 from pathlib import Path
 import runpy
 
@@ -13,11 +14,12 @@ pytest.importorskip('mujoco')
 BENCHMARK = Path(__file__).parents[2] / 'benchmark'
 
 
-@pytest.mark.parametrize('trial', ['gravity', 'computed_torque', 'hybrid'])
+@pytest.mark.parametrize('trial', ['gravity', 'computed_torque', 'hybrid', 'faults'])
 def test_what_is_asked_for_is_reached(trial, monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARK))
     names = runpy.run_path(str(BENCHMARK / 'trust_control.py'))
     for robot in names['robots']():
-        lines = list(names[trial](robot))
+        # Blocked joints take long.
+        lines = list(islice(names[trial](robot), 2 if trial == 'faults' else None))
         assert lines
         assert [line.what for line in lines if line.missed] == []

@@ -210,6 +210,22 @@ TestAdaptationMachine.settings = settings(max_examples=40, stateful_step_count=3
                                           derandomize=True, database=None)
 
 
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_inertias_that_are_always_pushed_the_same_way_stop_at_the_end_of_their_range(sign):
+    arm = bare_arm()
+    controller = SlotineLi(arm, RATE, DAMPING, 1e6, links=[LINK])
+    first = pseudo_inertia_of_parameters(inertial_parameters(arm).reshape(-1, 10)[-1])
+    reference = JointReference(arm, POSE + sign, np.full(7, sign), np.full(7, sign))
+    L = np.linalg.inv(np.linalg.cholesky(first))
+    # No factor of more than e in 0.1 s: 20 of those are 5e8.
+    for k in range(60):
+        controller.update(0.1 * k, POSE, np.zeros(7), reference)
+    P = pseudo_inertia_of_parameters(controller.parameters.reshape(-1, 10)[-1])
+    w = np.linalg.eigvalsh(L @ P @ L.T)
+    assert (w[0] == pytest.approx(1e-5, rel=0.01)) or w[-1] == pytest.approx(1e5, rel=0.01)
+    assert w[0] > 0.9e-5 and w[-1] < 1.1e5
+
+
 def test_a_robot_with_what_was_learnt_can_be_made():
     arm = bare_arm()
     controller = SlotineLi(arm, RATE, DAMPING, 1.0)

@@ -49,7 +49,7 @@ BAD = {
 
 
 @pytest.mark.parametrize('kind', BAD)
-def test_bad_yaml_is_refused_in_one_line(tmp_path, kind):
+def test_fault_77_bad_yaml_is_refused_in_one_line(tmp_path, kind):
     text, message = BAD[kind]
     path = tmp_path / 'bad.yaml'
     path.write_bytes(text)

@@ -11,13 +11,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.ros.demo import adaptive, computed_torque, gravity, hybrid, impedance, motions
+from rbd_ros.ros.demo import (
+    adaptive, computed_torque, gravity, hybrid, impedance, motions, stage)
 from rbd_ros.ros.demo.__main__ import cast, main, STORIES
-from rbd_ros.ros.demo.robots import (
-    chosen_engine, DemoFailed, heavy_position, tip, too_weak, with_rotors)
+from rbd_ros.ros.demo.robots import chosen_engine, DemoFailed, heavy_position, tip, too_weak
 from rbd_ros.ros.demo.stage import Stage
 from rbd_ros.ros.demo.table import fixed
 from rbd_ros.ros.share_directory import share
+from rbd_ros.ros.simulated_control import with_rotors
 from robots import example_urdf, load_quietly
 
 # A mass of 1 kg on a rod of 1 m, which needs up to 9.81 N m about y.
@@ -215,3 +216,40 @@ def test_nodes_that_end_by_themselves_or_badly_are_named():
         stage._wait('joint states', lambda: False)
     with pytest.raises(DemoFailed, match='dynamics_node ended with the exit code 3'):
         stage.end('dynamics_node')
+
+
+@pytest.mark.parametrize('reasons, asked, refused', [
+    ((), 1, ''),
+    (('kernels that it needs are being compiled; wait',) * 2, 3, ''),
+    (('mode must be one of gravity, hybrid',), 1, 'mode must be one of')])
+def test_a_mode_that_is_still_being_compiled_is_asked_for_again(monkeypatch, reasons, asked,
+                                                                refused):
+    calls, waits, refusals = [], [], list(reasons)
+
+    class Client:
+        """Refuses a parameter some times."""
+
+        def __init__(self, node, name):
+            assert (node, name) == ('node', 'controller')
+
+        def services_are_ready(self):
+            """Be ready."""
+
+        def set_parameters(self, wanted):
+            """Refuse it, or not."""
+            calls.append([(one.name, one.value) for one in wanted])
+            result = SimpleNamespace(successful=not refusals,
+                                     reason=refusals.pop() if refusals else '')
+            return SimpleNamespace(done=bool, result=lambda: SimpleNamespace(results=[result]))
+
+    one = Stage.__new__(Stage)
+    one._node, one._controller, one._processes = 'node', 'controller', {}
+    monkeypatch.setattr(stage, 'AsyncParameterClient', Client)
+    monkeypatch.setattr(Stage, '_wait', lambda self, what, arrived: waits.append(what))
+    if refused:
+        with pytest.raises(DemoFailed, match=refused):
+            one.tune(mode='hybrid')
+    else:
+        one.tune(mode='hybrid')
+    assert calls == [[('mode', 'hybrid')]] * asked
+    assert waits.count('its kernels') == asked - 1

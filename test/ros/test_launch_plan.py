@@ -220,7 +220,7 @@ def hearing(published):
 
 
 @pytest.mark.parametrize('same', [True, False])
-def test_beside_a_driver_there_is_one_description_and_that_is_said(arm, same):
+def test_fault_76_beside_a_driver_there_is_one_description_and_that_is_said(arm, same):
     text, said = ARM.format(mass=1 if same else 2), []
     hear, topics = hearing(('/driver', text))
     nodes = {one.executable: one for one in plan(

@@ -13,6 +13,7 @@ from rbd_ros.model.joints import quaternion_matrix
 from rbd_ros.ros.markers import Markers
 from rclpy.serialization import deserialize_message
 from robots import example_urdf, random_state, relative_error
+from test_node_faults import SimulatedTime
 from visualization_msgs.msg import Marker, MarkerArray
 
 # Against Pinocchio: rounding is a hundredth of it.
@@ -201,6 +202,19 @@ def test_services_use_the_measured_state_where_the_request_gives_none(arm, model
     assert got.dynamics.header.stamp.sec == stamp[0]
     assert got.dynamics.header.stamp.nanosec == stamp[1]
     assert list(got.dynamics.position) == list(q)
+
+
+def test_terms_of_a_given_position_are_of_now_and_those_of_a_measured_one_of_its_stamp(harness):
+    node = harness(ARM, use_sim_time=True, state_timeout=5.0)
+    clock, names = SimulatedTime(node), node.node.robot.model.velocity_names
+    clock.be(50.0)
+    node.answer(names, [0.1] * 6, [0.0] * 6, stamp=(50, 0))
+    clock.be(50.75)
+    for given, stamp in ({}, (50, 0)), ({'velocity': [0.1] * 6}, (50, 0)), (
+            {'position': [0.2] * 6}, (50, 750_000_000)):
+        got = node.call(DynamicsTerms, 'dynamics_terms', **given)
+        assert got.success, got.message
+        assert (got.dynamics.header.stamp.sec, got.dynamics.header.stamp.nanosec) == stamp
 
 
 def test_fault_40_services_say_what_has_not_arrived_yet():

@@ -2,9 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clocks that begin, jump or stand still, and stamps of other clocks."""
 
+from time import monotonic
+
 from diagnostic_msgs.msg import DiagnosticStatus
 from harness import at, joint_state, odometry, said
+import numpy as np
 import pytest
+import rbd_ros
 from rbd_ros.ros.joint_states import JointStates
 from robots import example_urdf, random_state
 from test_node_faults import SimulatedTime
@@ -107,3 +111,49 @@ def test_fault_15_a_clock_that_stands_still_while_no_states_come_is_said(harness
     node.answer(*state, stamp=(7, 0))
     node.diagnosis()
     said(node, 'no joint states arrived since the last report', WARN)
+
+
+def sim_state(node, clock, state, t, topic='~/effort_commands'):
+    """Let it be so late, and return the command for a state of then; None: there is none."""
+    clock.be(t)
+    heard = node.heard[topic]
+    before, counts = len(heard), node.node.report.counts
+    outputs = counts['outputs']
+    node.send(*state, stamp=divmod(round(1e9 * t), 10 ** 9))
+    node.spin_until(lambda: counts['outputs'] > outputs)
+    node.settle()
+    return np.array(heard[-1].data) if len(heard) > before else None
+
+
+@pytest.mark.parametrize('pause', [0.0, 0.3])
+def test_rates_and_blends_of_commands_are_those_of_simulated_time(harness, model, state, pause):
+    # However much slower the simulation is than the machine: here a pause between states.
+    rate, step = 200.0, 0.002
+    node = harness(use_sim_time=True, effort_rate_limit=rate, topics=['~/effort_commands'])
+    clock, t, last = SimulatedTime(node), 50.0, np.zeros(6)
+    sim_state(node, clock, state, t)
+    for _ in range(6):
+        t, end = t + step, monotonic() + pause
+        node.spin_until(lambda end=end: monotonic() > end)
+        got = sim_state(node, clock, state, t)
+        assert np.max(np.abs(got - last)) <= rate * step + 1e-9
+        last = got
+    # 0.4 N m in each step.
+    assert np.max(np.abs(last)) == pytest.approx(6 * rate * step)
+    # While the clock stands still, nothing changes.
+    assert np.array_equal(sim_state(node, clock, state, t), last)
+    # Where it jumps back, commands go on from there.
+    t -= 7.0
+    again = sim_state(node, clock, state, t)
+    again = sim_state(node, clock, state, t + step) if again is None else again
+    assert np.max(np.abs(again - last)) <= rate * step + 1e-9
+    assert np.max(np.abs(again)) > 1.0
+
+
+def test_a_blend_takes_its_time_in_simulated_seconds(harness, model, state):
+    node = harness(use_sim_time=True, blend_time=1.0, topics=['~/effort_commands'])
+    clock, g = SimulatedTime(node), rbd_ros.gravity_torques(model, state[1])
+    # A fiftieth at a time, at most; the way there is straight.
+    got = [sim_state(node, clock, state, 50.0 + 0.02 * k) for k in range(12)]
+    for k, command in enumerate(got):
+        assert np.max(np.abs(command - 0.02 * k * g)) < 1e-9

@@ -2,16 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The nodes as processes of their own, as a user starts them."""
 
+import os
 import signal
 import socket
 import subprocess
 import sys
 from time import monotonic, sleep
 
+from diagnostic_msgs.msg import DiagnosticArray
 from harness import at, joint_state, LATCHED, PATIENCE, ros
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
+import numba
 import numpy as np
+import psutil
 import pytest
 from rbd_msgs.msg import DynamicsStamped
 import rbd_ros
@@ -38,9 +42,10 @@ def start():
     """Return a function that starts a node of this package; all are ended after the test."""
     processes = []
 
-    def start(name, *arguments):
+    def start(name, *arguments, **environment):
         process = subprocess.Popen([sys.executable, '-m', f'rbd_ros.ros.{name}', '--ros-args',
-                                    *arguments], stderr=subprocess.PIPE, text=True)
+                                    *arguments], stderr=subprocess.PIPE, text=True,
+                                   env={**os.environ, **environment})
         processes.append(process)
         return process
 
@@ -109,6 +114,26 @@ def test_shuffled_states_unknown_joints_and_a_model_swap_across_processes(peer, 
         robot.descriptions.publish(String(data=path.read_text()))
         robot.check(load_quietly(path), model_id)
     assert end(process, signal.SIGINT) == 0
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason='nothing is compiled')
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_a_first_start_answers_states_while_it_compiles_and_ends_at_once(peer, start, tmp_path,
+                                                                         number):
+    robot, path, kernels = Robot(peer), example_urdf('ur5_robot.urdf'), []
+    peer.create_subscription(
+        DiagnosticArray, '/diagnostics', lambda report: kernels.extend(
+            pair.value for pair in report.status[0].values if pair.key == 'kernels'), 10)
+    process = start('dynamics_node', '-p', 'implausible_velocity:=0.0',
+                    XDG_CACHE_HOME=str(tmp_path), NUMBA_CACHE_DIR='')
+    robot.descriptions.publish(String(data=path.read_text()))
+    robot.check(load_quietly(path), 1)
+    spin_until(peer, lambda: kernels)
+    assert kernels[-1] == 'being compiled'
+    compiler, = psutil.Process(process.pid).children()
+    assert end(process, number) == 0
+    spin_until(peer, lambda: not compiler.is_running()
+               or compiler.status() == psutil.STATUS_ZOMBIE)
 
 
 @pytest.mark.parametrize('name', ['dynamics_node', 'torque_controller', 'simulated_robot',

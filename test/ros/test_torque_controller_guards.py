@@ -270,33 +270,92 @@ def test_fault_73_joints_without_an_effort_limit_are_named_when_springs_start(st
     text = 'no effort limit of upper_arm_roll, elbow: their efforts are not clamped'
     assert capfd.readouterr().err.count(text) == 1
     assert text in loop.harness.diagnosis()[1]
-    # A mode without springs has nothing to say about it.
+    # Once for each start of such a mode, not for each gap; and no more when there are no springs.
+    loop.now += 3.0
+    loop.run(0.1)
+    assert text not in capfd.readouterr().err
     loop.node.set_parameters([Parameter('mode', value='gravity')])
     loop.run(0.1)
-    assert 'no effort limit' not in loop.harness.diagnosis()[1]
+    assert text not in loop.harness.diagnosis()[1]
+    loop.node.set_parameters([Parameter('mode', value='pd_gravity')])
+    loop.run(0.1)
+    assert capfd.readouterr().err.count(text) == 1
 
 
 @pytest.mark.parametrize('mode, gain, value', [
     ('gravity', 'gravity_damping', [3.0]), ('pd_gravity', 'pd_gravity.damping', [3.0]),
     ('computed_torque', 'computed_torque.kd', [500.0]), ('hybrid', 'hybrid.kd', [500.0]),
     ('slotine_li', 'slotine_li.damping', [3.0]),
-    ('joint_impedance', 'joint_impedance.damping_ratio', 10.0)])
+    ('joint_impedance', 'joint_impedance.damping_ratio', 10.0),
+    ('cartesian_impedance', 'cartesian_impedance.damping_ratio', 10.0)])
 def test_fault_72_damping_that_diverges_at_the_rate_of_the_states_is_said_with_the_largest_gain(
         start, capfd, mode, gain, value):
-    loop = start(mode=mode, period=5e-3, **{
+    loop = start(mode=mode, period=5e-3, task_link='tool', velocity_guard=0.0, **{
         'joint_impedance.stiffness': list(500.0 * INERTIA), gain: value})
+    loop.robot.blocked[:] = True            # it would diverge
     loop.run(0.1)
-    text, = {one.partition(': ')[2] for one in capfd.readouterr().err.splitlines()
-             if 'diverges' in one}
-    assert text.count(f'lower {gain} ') == 1
-    assert loop.harness.diagnosis()[1].count('diverges') == 1
-    # The largest gain that is named, a hundredth less or more of it, is at the edge.
-    most = float(text.rpartition('at most ')[2])
-    for share, diverges in ((0.99, False), (1.01, True)):
+    _, text, _ = loop.harness.diagnosis()
+    assert text.count('diverges') == text.count(f'lower {gain} ') == 1
+    log = [one for one in capfd.readouterr().err.splitlines() if 'diverges' in one]
+    assert len(log) == 1 and log[0].partition(': ')[2] in text
+    # The largest gain that is named, a tenth less or more of it, is at the edge.
+    most = float(log[0].rpartition('at most ')[2].partition(',')[0])
+    for share, diverges in ((0.9, False), (1.1, True)):
         loop.node.set_parameters([Parameter(gain, value=[share * most] if isinstance(value, list)
                                             else share * most)])
         loop.run(0.1)
         assert ('diverges' in loop.harness.diagnosis()[1]) == diverges
+        assert is_unstable(loop) == diverges
+
+
+def is_unstable(loop):
+    """Return whether small velocities grow from state to state, by Pinocchio, of the law alone."""
+    model, modes = pinocchio.buildModelFromUrdf(str(URDF)), loop.node.modes
+    data, q, reference = model.createData(), loop.robot.q, None
+    if modes._following is not None:
+        reference = modes._following.at(loop.now)
+    M = pinocchio.crba(model, data, q)
+    M = np.triu(M) + np.triu(M, 1).T
+    v = 1e-6 * np.random.default_rng(0).normal(size=7)
+    still = modes._controller.update(loop.now, q, np.zeros(7), reference)
+    for _ in range(300):
+        tau = modes._controller.update(loop.now, q, v, reference) - still
+        v = v + loop.period * np.linalg.solve(M, tau)
+        if np.max(np.abs(v)) > 1e-4:
+            return True
+    return False
+
+
+def test_damping_of_one_joint_that_is_too_high_is_told_from_that_of_all(start):
+    damping = 20.0 * INERTIA
+    damping[3] = 400.0
+    loop = start(mode='pd_gravity', period=5e-3, **{'pd_gravity.damping': list(damping)})
+    loop.robot.blocked[:] = True
+    loop.run(0.1)
+    text = loop.harness.diagnosis()[1]
+    assert "'elbow' is damped by 400 N m s/rad" in text and 'other joints' not in text
+    # By far less than 2 M_jj / T: the arm is lighter to turn if its other joints give way.
+    model = pinocchio.buildModelFromUrdf(str(URDF))
+    M_jj = pinocchio.crba(model, model.createData(), loop.robot.q)[3, 3]
+    most = float(text.rpartition('from 400 to at most ')[2].partition(';')[0])
+    assert most < 0.5 * 2.0 * M_jj / loop.period
+    for share, diverges in ((0.9, False), (1.1, True)):
+        damping[3] = share * most
+        loop.node.set_parameters([Parameter('pd_gravity.damping', value=list(damping))])
+        loop.run(0.1)
+        assert ('diverges' in loop.harness.diagnosis()[1]) == is_unstable(loop) == diverges
+    loop.node.set_parameters([Parameter('pd_gravity.damping', value=[3.0] * 7)])
+    loop.run(0.1)
+    assert 'and the gains of the other joints by the same factor' in loop.harness.diagnosis()[1]
+
+
+def test_damping_is_checked_again_when_states_become_fewer(start):
+    loop = start(mode='gravity', period=1e-3, gravity_damping=list(20.0 * INERTIA))
+    loop.run(0.1)
+    assert 'diverges' not in loop.harness.diagnosis()[1]
+    loop.period = 0.05
+    loop.run(0.5)
+    assert 'at 20 states/s' in loop.harness.diagnosis()[1]
 
 
 def test_different_reasons_are_all_logged_and_each_sender_is_told(start, capfd):

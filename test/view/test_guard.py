@@ -59,7 +59,7 @@ def obeyed(viewer, page):
 
 # -- Who may connect. -----------------------------------------------------------------------------
 
-def test_pages_of_other_sites_are_refused(viewer):
+def test_fault_75_pages_of_other_sites_are_refused(viewer):
     url = viewer.url
     port = viewer.server.get_port()
     for origin in ('https://evil.example', f'http://evil.example:{port}', 'null', '',

@@ -30,11 +30,12 @@ from rbd_ros.ros.demo.gravity import GravityStory
 from rbd_ros.ros.demo.hybrid import HybridStory
 from rbd_ros.ros.demo.impedance import ImpedanceStory
 from rbd_ros.ros.demo.picture import plot
-from rbd_ros.ros.demo.robots import chosen_engine, DemoFailed, with_rotors
+from rbd_ros.ros.demo.robots import chosen_engine, DemoFailed
 from rbd_ros.ros.demo.stage import Stage
 from rbd_ros.ros.demo.story import Story
 from rbd_ros.ros.demo.table import live_table, plain_lines
 from rbd_ros.ros.share_directory import share
+from rbd_ros.ros.simulated_control import with_rotors
 
 STORIES: dict[str, type[Story]] = {
     'gravity': GravityStory, 'computed_torque': ComputedTorqueStory, 'hybrid': HybridStory,

@@ -9,14 +9,15 @@ from rbd_ros import Model, with_payload
 from rbd_ros.ros.demo.motions import Motion
 from rbd_ros.ros.demo.robots import heavy_position, tip
 from rbd_ros.ros.demo.stage import Sample, Stage
-from rbd_ros.ros.demo.story import Check, inertias, rms, Story, worst
+from rbd_ros.ros.demo.story import Check, rms, Story, worst
+from rbd_ros.ros.simulated_control import gains, ROBOT
 
 TIMES = 5.0            # the least by which adaptation must make the error smaller
 SMALL = 0.02           # rad or m
 # kg, but not more than this share of the robot; m, in the frame of the link that carries it.
 LOAD, SHARE, PLACE = 1.0, 0.05, (0.0, 0.0, 0.05)
-# 1/s: how fast errors die out, and damping per unit of inertia; 1/J: how fast parameters change.
-RATE, DAMPING, ADAPTATION = 10.0, 20.0, 100.0
+# 1/J: how fast parameters change.
+ADAPTATION = 100.0
 # s: without and with adaptation; at the end of each what is compared, before the motion fades.
 WITHOUT, WITH, COMPARED, FADES = 8.0, 16.0, 4.0, 2.0
 
@@ -46,14 +47,10 @@ class AdaptiveStory(Story):
         motions = [Motion(self.loaded, stage.start, seconds) for seconds in (WITHOUT, WITH)]
         stage.play(
             'torque_controller',
-            robot={'tolerated_delay': 0.0,
-                   **{f'payload_{key}': value for key, value in self._load.items()}},
-            parameters={
-                'mode': 'slotine_li', 'friction': True,
-                'control_joints': list(self.model.velocity_names), 'slotine_li.rate': [RATE],
-                # A robot may be tuned with its load; what is tuned tells no model.
-                'slotine_li.damping': (DAMPING * inertias(self.loaded, stage.start)).tolist(),
-                'slotine_li.links': [self._load['link']]})
+            robot={**ROBOT, **{f'payload_{key}': value for key, value in self._load.items()}},
+            # Gains may have been tuned with the payload attached; they do not reveal it.
+            parameters={**gains(self.loaded, stage.start), 'mode': 'slotine_li',
+                        'slotine_li.links': [self._load['link']]})
         without = rms(_late(stage.follow('with the URDF alone', motions[0], good=False)))
         stage.tune(slotine_li__adaptation=ADAPTATION)
         learnt = rms(_late(stage.follow('with adaptation', motions[1])))

@@ -5,7 +5,8 @@
 import numpy as np
 from rbd_ros.ros.demo.motions import Motion
 from rbd_ros.ros.demo.stage import Stage
-from rbd_ros.ros.demo.story import Check, inertias, KP, rms, Story, worst
+from rbd_ros.ros.demo.story import Check, rms, Story, worst
+from rbd_ros.ros.simulated_control import gains, ROBOT
 
 FOLLOWED = 1e-2        # rad or m, the most that the error may be, as RMS
 TIMES = 5.0            # the least that springs alone must be worse by
@@ -23,13 +24,8 @@ class ComputedTorqueStory(Story):
     def play(self, stage: Stage) -> list[Check]:
         """Let the robot follow the motion twice."""
         motion = Motion(self.model, stage.start, MOTION)
-        springs = KP * inertias(self.model, stage.start)
-        stage.play('torque_controller', robot={'tolerated_delay': 0.0}, parameters={
-            'mode': 'pd_gravity', 'friction': True,
-            'control_joints': list(self.model.velocity_names),
-            'pd_gravity.stiffness': springs.tolist(),
-            'pd_gravity.damping': (2.0 * springs / KP ** 0.5).tolist(),
-            'computed_torque.kp': [KP]})
+        stage.play('torque_controller', robot=ROBOT, parameters={
+            **gains(self.model, stage.start), 'mode': 'pd_gravity'})
         without = rms(stage.follow('by springs and gravity torques', motion, good=False))
         stage.tune(mode='computed_torque')
         error = rms(stage.follow('by computed torque', motion))

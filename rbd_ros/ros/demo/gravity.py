@@ -9,13 +9,13 @@ from rbd_ros import gravity_torques, Model
 from rbd_ros.ros.demo.robots import too_weak
 from rbd_ros.ros.demo.stage import NO_LOAD, Stage
 from rbd_ros.ros.demo.story import Check, Story, worst
+from rbd_ros.ros.simulated_robot import TOLERATED_DELAY
 
 HELD = 1e-3            # rad or m, the most that a joint may drift in the first phase
 NOTHING = 1e-9         # rad or m, the least that is told: no sensor sees less
 FELL = 10.0 * HELD     # rad or m, the least that some joint must move in the second
 COMPENSATED = 10.0     # s, duration of the first phase
 RELEASED = 3.0         # s, duration of the second phase
-TOLERATED_DELAY = 0.05     # s, delay of the commands that the simulated joints are damped for
 
 
 class GravityStory(Story):

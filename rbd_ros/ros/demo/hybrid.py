@@ -5,9 +5,10 @@
 import numpy as np
 from rbd_ros import gravity_torques, mass_matrix, Model
 from rbd_ros.ros.demo.motions import Motion
-from rbd_ros.ros.demo.robots import BEARABLE, DemoFailed, overload, poses
+from rbd_ros.ros.demo.robots import BEARABLE, DemoFailed, overload
 from rbd_ros.ros.demo.stage import Stage
-from rbd_ros.ros.demo.story import Check, KP, rms, Story, Strip, worst
+from rbd_ros.ros.demo.story import Check, rms, Story, Strip, worst
+from rbd_ros.ros.simulated_control import gains, poses, ROBOT
 
 FOLLOWED = 1e-2        # rad or m, the most that the error may be, as RMS
 SWUNG = 0.05           # rad, the least that the free joint must swing
@@ -33,8 +34,8 @@ class HybridStory(Story):
         name = self.model.velocity_names[self.free]
         stage.note = f"'{name}' is free"
         motion = Motion(self.model, stage.start, MOTION, (self.free,))
-        stage.play('torque_controller', robot={'tolerated_delay': 0.0}, parameters={
-            'mode': 'hybrid', 'friction': True, 'hybrid.kp': [KP], 'hybrid.free_joints': [name]})
+        stage.play('torque_controller', robot=ROBOT, parameters={
+            **gains(self.model, stage.start), 'mode': 'hybrid', 'hybrid.free_joints': [name]})
         samples = stage.follow(f"all but '{name}' follow", motion)
         error, swing = rms(samples), np.ptp([sample.q[self.free] for sample in samples])
         error[self.free] = 0.0

@@ -6,9 +6,10 @@ from functools import partial
 
 import numpy as np
 from rbd_ros import forward_kinematics, world_jacobian
-from rbd_ros.ros.demo.robots import BEARABLE, DemoFailed, overload, poses, tip
+from rbd_ros.ros.demo.robots import BEARABLE, DemoFailed, overload, tip
 from rbd_ros.ros.demo.stage import Sample, Stage
 from rbd_ros.ros.demo.story import Check, Story, Strip
+from rbd_ros.ros.simulated_control import gains, poses, ROBOT
 
 # N m/rad and N/m; N
 STIFFNESS, ROTARY, PUSH = 500.0, 20.0, 10.0
@@ -43,10 +44,10 @@ class ImpedanceStory(Story):
 
     def play(self, stage: Stage) -> list[Check]:
         """Push the link in three directions."""
-        stage.play('torque_controller', robot={'tolerated_delay': 0.0, 'push_link': self.link},
-                   parameters={'mode': 'cartesian_impedance', 'task_link': self.link,
-                               'friction': True, 'cartesian_impedance.stiffness':
-                               [ROTARY] * 3 + [STIFFNESS] * 3})
+        stage.play('torque_controller', robot={**ROBOT, 'push_link': self.link}, parameters={
+            **gains(self.model, stage.start), 'mode': 'cartesian_impedance',
+            'task_link': self.link,
+            'cartesian_impedance.stiffness': [ROTARY] * 3 + [STIFFNESS] * 3})
         checks = []
         for axis, name in enumerate('xyz'):
             samples = stage.without_pause(partial(self._push, stage, axis))

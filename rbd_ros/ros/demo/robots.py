@@ -3,31 +3,16 @@
 """What the demo chooses for a robot: a pose, what computes its motion, and the link to show."""
 
 import numpy as np
-from rbd_ros import (
-    gravity_torques, mass_matrix, Model, ModelError, with_armature, world_jacobian)
+from rbd_ros import gravity_torques, Model, ModelError, world_jacobian
 from rbd_ros.mujoco_robot import MujocoRobot
-from rbd_ros.ros.simulated_robot import rest_position
+from rbd_ros.ros.simulated_control import poses
 
-# Poses that are tried.
-TRIES = 200
 # Share of its largest effort that a drive needs at most to hold the robot.
 BEARABLE = 0.7
-# Inertia of a rotor, as a share of the largest inertia that a joint moves.
-ROTOR = 0.02
 
 
 class DemoFailed(Exception):
     """The demo could not be run; the message says why."""
-
-
-def poses(model: Model) -> np.ndarray:
-    """Return positions in the middle of the limits, one a row."""
-    rng = np.random.default_rng(0)
-    middle, half = rest_position(model), np.full(model.nv, 1.5)
-    limited = np.isfinite(model.lower) & np.isfinite(model.upper)
-    middle[limited] = 0.5 * (model.lower[limited] + model.upper[limited])
-    half[limited] = np.minimum(1.5, 0.4 * (model.upper[limited] - model.lower[limited]))
-    return middle + half * rng.uniform(-1.0, 1.0, (TRIES, model.nv))
 
 
 def overload(model: Model, q: np.ndarray) -> np.ndarray:
@@ -94,13 +79,6 @@ def chosen_engine(wanted: str, urdf: str, model: Model, q: np.ndarray) -> tuple[
     if weak and not wanted:
         return own[0], f'{own[1]}, where drives have no limits: {weak}'
     return 'mujoco_robot', 'Physics by MuJoCo; ENGINE=own is that of rbd_ros.'
-
-
-def with_rotors(model: Model) -> Model:
-    """Return the robot with rotors, which every drive has, and which a URDF does not tell."""
-    inertia = np.max([np.diag(mass_matrix(model, q)) for q in poses(model)[:10]], axis=0)
-    of_kind = [inertia[model.angular == kind].max() for kind in model.angular]
-    return with_armature(model, np.maximum(model.armature, ROTOR * np.array(of_kind)))
 
 
 def tip(model: Model) -> str:

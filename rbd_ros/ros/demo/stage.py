@@ -3,6 +3,7 @@
 """The nodes of the demo, what they say, and a record of it."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 import signal
 from statistics import median
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from geometry_msgs.msg import Vector3, Wrench
 import numpy as np
 from rbd_ros import gravity_torques, Model
+from rbd_ros.kernels.compiled import BEING_COMPILED
 from rbd_ros.model import save_drives
 from rbd_ros.ros.convert import seconds
 from rbd_ros.ros.demo.motions import LEAD, Motion
@@ -38,6 +40,7 @@ LOOK = 0.2
 # s, from now to the beginning of a motion: its message must arrive before
 AHEAD = 0.5
 NO_LOAD = 1e-6         # N m or N
+RETRY = 1.0             # s
 
 # Shows the present state, a few times a second.
 Show: TypeAlias = Callable[['Stage'], None]
@@ -220,12 +223,20 @@ class Stage:
         """Set parameters of the torque controller; dots in their names are underscores twice."""
         client = AsyncParameterClient(self._node, self._controller)
         self._wait('the parameters of the controller', client.services_are_ready)
-        answer = client.set_parameters([
-            Parameter(name.replace('__', '.'), value=value) for name, value in parameters.items()])
-        self._wait('an answer', answer.done)
-        for result in getattr(answer.result(), 'results', ()):
-            if not result.successful:
-                raise DemoFailed(result.reason)
+        wanted = [Parameter(name.replace('__', '.'), value=value)
+                  for name, value in parameters.items()]
+        end = monotonic() + START_UP
+        while True:
+            answer = client.set_parameters(wanted)
+            self._wait('an answer', answer.done)
+            reasons = [result.reason for result in getattr(answer.result(), 'results', ())
+                       if not result.successful]
+            if not reasons:
+                return
+            # At the first start, some modes are ready later than others.
+            if BEING_COMPILED not in reasons[0] or monotonic() > end:
+                raise DemoFailed(reasons[0])
+            self._wait('its kernels', partial(passed, monotonic() + RETRY))
 
     # -- Listening. ------------------------------------------------------------------------------
 
@@ -383,6 +394,11 @@ class Stage:
         """Return the longest pause of states or torques since a sample, s."""
         times = [sample.t for sample in self.samples[first:]]
         return max([*np.diff(times), *self._delays], default=0.0)
+
+
+def passed(end: float) -> bool:
+    """Return whether a time of `monotonic` has passed."""
+    return monotonic() > end
 
 
 def _yaml(value: Any) -> str:

@@ -5,12 +5,9 @@
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from rbd_ros import mass_matrix, Model
+from rbd_ros import Model
 from rbd_ros.ros.demo.robots import heavy_position
 from rbd_ros.ros.demo.stage import Sample, Stage
-
-# 1/s^2: springs of the control laws, per unit of inertia.
-KP = 100.0
 
 
 class Check(NamedTuple):
@@ -128,8 +125,3 @@ def worst(model: Model, errors: np.ndarray) -> str:
     k = int(np.argmax(np.abs(errors)))
     unit = 'rad' if model.angular[k] else 'm'
     return f"{abs(errors[k]):.2g} {unit} ('{model.velocity_names[k]}')"
-
-
-def inertias(model: Model, q: np.ndarray) -> np.ndarray:
-    """Return what each joint has to move while the others give way, kg m^2 or kg."""
-    return 1.0 / np.diag(np.linalg.inv(mass_matrix(model, q)))

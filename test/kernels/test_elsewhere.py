@@ -1,0 +1,199 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels that another process compiles, for threads that wait for them and one that must not."""
+
+import os
+import subprocess
+import sys
+from threading import get_ident, Thread
+from time import monotonic, sleep
+
+import numba
+import numpy as np
+import psutil
+import pytest
+from rbd_ros.kernel_cache import Directory
+from rbd_ros.kernels import compiled
+from rbd_ros.kernels.elsewhere import Elsewhere
+from rbd_ros.kernels.coordinates import fold_vector
+
+pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason='nothing is compiled')
+# s: two processors may have ten other things to do
+PATIENCE = 120.0
+# Two joints follow one joint of the model, the second three times as fast, with these torques.
+VELOCITIES, TAU = np.array([[0.0, 1.0], [0.0, 3.0]]), np.array([2.0, 5.0])
+FOLDED = 17.0
+
+
+def until(done):
+    """Wait until something is so; fail if it does not become so."""
+    end = monotonic() + PATIENCE
+    while not done():
+        sleep(0.01)
+        assert monotonic() < end
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    """Let another process compile, and keep kernels in a folder of this test."""
+    monkeypatch.setattr(compiled, '_directory', Directory(tmp_path / 'cache'))
+    one = Elsewhere(lambda: True)
+    monkeypatch.setattr(compiled, '_elsewhere', one)
+    yield one
+    one.close()
+
+
+def fresh(function=fold_vector.py_func):
+    """Return a kernel as it is in a process that has not called it."""
+    return compiled.kernel(function)
+
+
+def call(kernel):
+    """Return what a kernel computes."""
+    folded = np.zeros(1)
+    kernel(VELOCITIES, TAU, folded)
+    return folded[0]
+
+
+def make_ready(kernel):
+    """Compile a kernel; return whether this process did."""
+    compiled.prepare(kernel, VELOCITIES, TAU, np.zeros(1))
+    return not kernel.stats.cache_hits
+
+
+def test_another_process_compiles_and_this_one_keeps_the_file(elsewhere, tmp_path):
+    one, other = fresh(), fresh()
+    assert not elsewhere.is_running()
+    assert not make_ready(one)
+    assert elsewhere.is_running()
+    assert call(one) == FOLDED
+    # The next process finds it in the cache, and starts no other.
+    elsewhere.close()
+    assert not make_ready(other)
+    assert not elsewhere.is_running()
+    assert call(other) == FOLDED
+    assert len(list((tmp_path / 'cache').iterdir())) == 1
+
+
+@pytest.mark.parametrize('why', ['no home', 'not writable'])
+def test_fault_58_another_process_compiles_even_if_nothing_can_be_kept(elsewhere, monkeypatch,
+                                                                       tmp_path, why):
+    (tmp_path / 'file').write_text('')
+    monkeypatch.setattr(compiled, '_directory',
+                        Directory(None if why == 'no home' else tmp_path / 'file' / 'cache'))
+    one = fresh()
+    assert not make_ready(one)
+    assert call(one) == FOLDED
+
+
+def test_a_thread_that_must_not_wait_goes_on_and_gets_the_kernel_later(elsewhere):
+    one, here = fresh(), get_ident()
+    elsewhere.may_wait = lambda: get_ident() != here
+    for _ in range(3):
+        with pytest.raises(compiled.NotCompiled) as got:
+            make_ready(one)
+    until(got.value.is_over)
+    assert call(one) == FOLDED
+    # It is there now, as is that of another program in the cache: nothing is raised.
+    compiled.prepare(one, VELOCITIES, TAU, np.zeros(1))
+    assert not make_ready(fresh())
+
+
+def test_what_is_in_the_cache_is_requested_if_another_thread_is_compiling(elsewhere):
+    assert not make_ready(fresh())
+    one, here = fresh(), get_ident()
+    elsewhere.may_wait = lambda: get_ident() != here
+    taken, free = [], []
+
+    def hold():
+        with compiled._preparing:
+            taken.append(True)
+            until(lambda: free)
+    thread = Thread(target=hold)
+    thread.start()
+    until(lambda: taken)
+    with pytest.raises(compiled.NotCompiled) as got:
+        make_ready(one)
+    free.append(True)
+    thread.join()
+    until(got.value.is_over)
+    assert call(one) == FOLDED
+
+
+def local_kernel():
+    """Return a function that no other process can find."""
+    def half(velocities, x, folded):
+        folded[0] = 0.5 * x[0]
+    return half
+
+
+def test_what_another_process_cannot_find_is_compiled_here(elsewhere, caplog):
+    one, other = fresh(local_kernel()), fresh()
+    assert make_ready(one)
+    assert call(one) == 1.0
+    # It goes on with the next.
+    assert not make_ready(other)
+    assert not caplog.messages
+
+
+@pytest.mark.parametrize('how', ['it cannot start', 'it ends', 'it is killed'])
+def test_kernels_are_compiled_here_if_another_process_fails(elsewhere, monkeypatch, caplog, how):
+    if how == 'it is killed':
+        elsewhere._running().kill()
+    else:
+        monkeypatch.setattr(sys, 'executable',
+                            '/nowhere/python' if how == 'it cannot start' else '/bin/false')
+    one = fresh()
+    assert make_ready(one)
+    assert call(one) == FOLDED
+    assert not elsewhere.is_running()
+    assert 'compiled in this process' in caplog.text
+    assert make_ready(fresh(local_kernel()))
+    assert len(caplog.messages) == 1
+
+
+def test_once_it_was_closed_the_process_stays_for_one_kernel(elsewhere):
+    elsewhere.close()
+    assert not make_ready(fresh())
+    assert not elsewhere.is_running()
+
+
+PARENT = """
+import os, sys
+from threading import Thread
+import numpy as np
+from rbd_ros import kernel_cache
+from rbd_ros.kernels import compiled
+compiled._directory = kernel_cache.Directory(None)
+from rbd_ros.kernels import elsewhere
+from rbd_ros.kernels.newton_euler_derivatives import hybrid_dynamics_and_derivatives
+one = elsewhere.Elsewhere(lambda: True)
+print(one._running().pid, flush=True)
+# It takes seconds; this process does not wait for them.
+import pickle
+kernel = hybrid_dynamics_and_derivatives.py_func
+pickle.dump((kernel.__module__, kernel.__qualname__, ()), one._running().stdin)
+one._running().stdin.flush()
+input()
+"""
+
+
+@pytest.mark.parametrize('how', ['kill', 'terminate'])
+def test_the_other_process_ends_with_this_one(how):
+    parent = subprocess.Popen([sys.executable, '-c', PARENT], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True)
+    child = psutil.Process(int(parent.stdout.readline()))
+    getattr(parent, how)()
+    parent.communicate()
+    until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
+
+
+def test_the_other_process_finds_what_this_one_has_found(elsewhere, tmp_path, monkeypatch):
+    (tmp_path / 'some_kernels.py').write_text(
+        'from rbd_ros.kernels.compiled import kernel\n\n\n@kernel\n'
+        'def double(velocities, x, folded):\n    folded[0] = 2.0 * x[0]\n')
+    monkeypatch.syspath_prepend(tmp_path)
+    import some_kernels
+    assert not make_ready(some_kernels.double)
+    assert call(some_kernels.double) == 4.0
+    assert os.getcwd() not in map(str, tmp_path.parents)
