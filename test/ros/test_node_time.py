@@ -134,7 +134,8 @@ def test_rates_and_blends_of_commands_are_those_of_simulated_time(harness, model
     sim_state(node, clock, state, t)
     for _ in range(6):
         t += step
-        node.spin_until(lambda end=monotonic() + pause: monotonic() > end)
+        end = monotonic() + pause
+        node.spin_until(lambda: monotonic() > end)  # noqa: B023
         got = sim_state(node, clock, state, t)
         assert np.max(np.abs(got - last)) <= rate * step + 1e-9
         last = got
