@@ -133,9 +133,8 @@ def test_rates_and_blends_of_commands_are_those_of_simulated_time(harness, model
     clock, t, last = SimulatedTime(node), 50.0, np.zeros(6)
     sim_state(node, clock, state, t)
     for _ in range(6):
-        t += step
-        end = monotonic() + pause
-        node.spin_until(lambda: monotonic() > end)  # noqa: B023
+        t, end = t + step, monotonic() + pause
+        node.spin_until(lambda end=end: monotonic() > end)
         got = sim_state(node, clock, state, t)
         assert np.max(np.abs(got - last)) <= rate * step + 1e-9
         last = got
