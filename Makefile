@@ -33,7 +33,7 @@ MESSAGE_FILES := $(shell find rbd_msgs -type f)
 PACKAGE_FILES := setup.py setup.cfg pyproject.toml package.xml \
 	$(shell find rbd_ros launch config urdf resource -type f -not -name '*.pyc')
 
-.PHONY: help setup demo test matrix lint stubs docs docs-links bench trust trust-control soak clean
+.PHONY: help setup demo test test-long matrix lint stubs docs docs-links bench trust trust-control soak clean
 .PHONY: colcon colcon-test colcon-build release-tree dist
 
 help: ## list the targets
@@ -51,8 +51,12 @@ demo: $(STAMPS)/package $(if $(VIEW),$(STAMPS)/view) ## a simulated arm, moved b
 
 # Matrices are small: threads of BLAS would only get into each other's way. Nodes wait more than they
 # work: three files keep two processors busy, in the order of test/conftest.py.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 test: $(STAMPS)/package $(STAMPS)/test ## the tests, three files at a time; PYTEST_ARGS=
-	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+	$(PYTEST) -m "not long" $(PYTEST_ARGS)
+
+test-long: $(STAMPS)/package $(STAMPS)/test ## longer forms of the tests; PYTEST_ARGS=
+	$(PYTEST) -m long $(PYTEST_ARGS)
 
 # In environments of its own, build/matrix; it needs none of .venv.
 matrix: ## the library's tests with old and new packages; MATRIX_ARGS='ends --quick'

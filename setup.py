@@ -107,6 +107,7 @@ setup(
             'scikit-build-core>=0.10',       # knows which packages the messages are built with
         ],
         'test': [
+            'psutil',                # processes that nodes start
             'hypothesis',            # machines that look for the case that breaks
             'pytest',
             'pytest-xdist',          # ... on both processors

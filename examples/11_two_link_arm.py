@@ -3,9 +3,8 @@
 """
 The planar 2R arm of Lynch and Park, section 9.1.1: derived by Lagrange, compared with rbd_ros.
 
-Two point masses at the ends of two massless links, gravity along -y. Run it with sympy installed:
-``python examples/11_two_link_arm.py``. What the book prints has four misprints in these equations;
-`doc/equations.md` lists them.
+Two point masses at the ends of two massless links, gravity along -y. What the book prints has four
+misprints in these equations; `doc/equations.md` lists them.
 
 """
 
@@ -13,7 +12,11 @@ from functools import cache
 
 import numpy as np
 import rbd_ros
-import sympy
+
+try:
+    import sympy
+except ModuleNotFoundError:
+    raise SystemExit('this example needs SymPy: pip install sympy') from None
 
 m1, m2, L1, L2, g = PARAMETERS = sympy.symbols('m1 m2 L1 L2 g', positive=True)
 q = sympy.symbols('theta1 theta2')

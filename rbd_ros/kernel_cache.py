@@ -16,14 +16,12 @@ memory.
 
 from collections.abc import Callable
 from contextlib import suppress
-import grp
 import hashlib
 import logging
 import os
 from pathlib import Path
 import pickle
 import platform
-import pwd
 import stat
 import tempfile
 from typing import Any
@@ -312,9 +310,11 @@ def private_group() -> int | None:
 
     """
     try:
+        import grp
+        import pwd
         user = pwd.getpwuid(os.geteuid())
         group = grp.getgrgid(user.pw_gid)
-    except KeyError:
+    except (ImportError, KeyError):     # no such user, or one who cannot read Python's library
         return None
     alone = group.gr_name == user.pw_name and set(group.gr_mem) <= {user.pw_name}
     return user.pw_gid if alone and user.pw_uid else None

@@ -138,12 +138,14 @@ class Loop:
 
     def run(self, seconds, each=lambda q, v, tau: None):
         """Let the robot move under the commands of the node, and show each of them."""
+        if not self.commands:
+            # Its brakes hold it until the first command, which needs two states.
+            self.answer(self.robot.q, self.robot.v)
         for _ in range(round(seconds / self.period)):
             q, v = self.robot.q, self.robot.v
             tau = self.answer(q, v)
-            if tau is None:
-                # A controller keeps its last command.
-                tau = self.commands[-1] if self.commands else np.zeros_like(q)
+            # A controller keeps its last command.
+            tau = self.commands[-1] if tau is None else tau
             each(q, v, tau)
             self.commands.append(tau)
             self.q.append(q.copy())

@@ -115,7 +115,7 @@ def _page(options: argparse.Namespace, model: Model, samples: Samples, replay: R
         return recording_page(
             f'{model.name}: {options.recording}', model, geometry, samples.time, samples.q,
             samples.v, {'measured': samples.tau, 'model': replay.model,
-                        'external': replay.external}, samples.segment, update)
+                        'external': replay.external}, update, segment=samples.segment)
 
 
 def _terms(given: list[str]) -> list[str]:

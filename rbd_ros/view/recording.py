@@ -54,8 +54,9 @@ follow();
 
 
 def recording_page(title: str, model: Model, geometry: Geometry, time: np.ndarray, q: np.ndarray,
-                   v: np.ndarray, efforts: Mapping[str, np.ndarray], segment: np.ndarray,
-                   progress: Callable[[int, int], None] = lambda done, all_of_it: None) -> str:
+                   v: np.ndarray, efforts: Mapping[str, np.ndarray],
+                   progress: Callable[[int, int], None] = lambda done, all_of_it: None, *,
+                   segment: np.ndarray | None = None) -> str:
     """
     Return a page that plays a recording, and needs neither other files nor a network.
 
@@ -73,10 +74,10 @@ def recording_page(title: str, model: Model, geometry: Geometry, time: np.ndarra
         Positions and velocities, rad or m, rad/s or m/s.
     efforts : mapping of str to ndarray, shape (samples, nv)
         What is plotted, N m or N; ``'external'`` is drawn at the joints, too.
-    segment : ndarray of int, shape (samples,)
-        Number of the gaps before each sample.
     progress : callable
         Is told how many poses are done, and how many there are.
+    segment : ndarray of int, shape (samples,), optional
+        Number of the gaps before each sample; default: there are none.
 
     Returns
     -------
@@ -90,6 +91,7 @@ def recording_page(title: str, model: Model, geometry: Geometry, time: np.ndarra
 
     """
     figure = _figure()
+    segment = np.zeros(len(time), int) if segment is None else segment
     time = time - time[0]
     shown = _shown(time)
     external = efforts.get('external')

@@ -157,6 +157,7 @@ def test_residuals_are_one_table(found):
     assert 0.0 < np.sqrt(np.mean(left[use] ** 2)) < NOISE
 
 
+@pytest.mark.long
 def test_processes_find_what_one_finds(found, tmp_path):
     home, paths, _ = found
     assert code_of('identify', URDF, *paths[:2], '--workers', '2', '-o', str(tmp_path)) == 0
@@ -189,6 +190,7 @@ def none(t, q, v, tau):
     return t, q, v, 0.0 * tau
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('change, reason', [
     (none, 'all efforts are zero'), (negated, 'wrong sign'), (degrees, 'degrees'),
     (exchanged, 'exchanged'), (late, 's later than positions'), (still, 'stands still')])
@@ -202,6 +204,7 @@ def test_mistakes_are_done_but_not_believable(tmp_path, capsys, change, reason):
     assert all(f'not believable: {one}' in printed for one in reasons)
 
 
+@pytest.mark.long
 def test_a_recording_kept_back_that_is_not_explained_is_not_believable(found, tmp_path):
     _, paths, _ = found
     other = record(tmp_path / 'other.csv', true_robot(), 5, change=negated)
@@ -255,6 +258,7 @@ def test_a_recording_counts_once_and_notes_are_told(tmp_path, capsys):
         f'note: {gap}: {note}' for note in result['notes'][gap]]
 
 
+@pytest.mark.long
 def test_a_delay_of_a_recording_kept_back_is_not_fitted(found, tmp_path):
     _, paths, _ = found
     behind = record(tmp_path / 'behind.csv', true_robot(), 2, change=lambda t, q, v, tau: (
@@ -322,6 +326,7 @@ def delayed(t, q, v, tau):
     return t[4:], q[4:], v[4:], tau[:-4]
 
 
+@pytest.mark.long
 def test_validation_takes_the_delay_of_the_fit(tmp_path):
     robot = true_robot()
     late, also_late = (record(tmp_path / f'late{seed}.csv', robot, seed, 20.0, delayed)

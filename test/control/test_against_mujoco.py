@@ -14,6 +14,7 @@ pytest.importorskip('mujoco')
 BENCHMARK = Path(__file__).parents[2] / 'benchmark'
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('trial', ['gravity', 'computed_torque', 'hybrid', 'faults'])
 def test_what_is_asked_for_is_reached(trial, monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARK))

@@ -120,6 +120,7 @@ def run(code, *arguments, **settings):
     return result.stdout, result.stderr
 
 
+@pytest.mark.long
 def test_the_script_of_the_image_installs_what_the_image_has(folder):
     """Run docker/install.sh on what docker sees; this environment is in place of Ubuntu's."""
     seen = folder / 'seen'
@@ -173,6 +174,7 @@ def test_kernels_of_the_image_serve_a_user_without_a_home_who_can_write_nothing(
     assert 'compiled kernels are not kept' in said
 
 
+@pytest.mark.long
 def test_kernels_of_the_image_serve_other_processors_than_that_of_the_builder(folder):
     code = KERNEL.format(urdf=str(ROOT / 'urdf/demo_arm.urdf'))
     settings = {**SETTINGS, 'NUMBA_CACHE_DIR': folder}

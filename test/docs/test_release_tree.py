@@ -88,6 +88,7 @@ def test_the_release_has_what_is_installed_and_tested(tree):
         assert inside.is_file() is not left_out, file
 
 
+@pytest.mark.long
 def test_tests_of_the_release_need_nothing_that_it_lacks(tree):
     result = subprocess.run([sys.executable, '-m', 'pytest', '--collect-only', '--quiet'],
                             cwd=tree / 'rbd_ros', check=False, capture_output=True, text=True)

@@ -110,6 +110,33 @@ def test_package_xml_names_every_program_that_is_started_and_every_extension_of_
     assert {one.partition('.')[0].replace('_', '-') for one in extensions} <= required('docs')
 
 
+def test_examples_need_what_make_setup_brings():
+    # The example with SymPy says so in one line: test/dynamics/test_examples.py.
+    wanted = {PYPI.get(module, module) for module in imports('examples') if not is_of_ros(module)}
+    assert wanted - {None, 'sympy'} <= required(None, 'demo')
+
+
+def test_pages_install_extras_from_the_folder_of_the_repository_and_quote_them():
+    named = set()
+    for path in (ROOT / 'README.md', ROOT / 'CONTRIBUTING.md', *(ROOT / 'doc').rglob('*.md')):
+        text = path.read_text(encoding='utf-8')
+        assert not re.search(r'pip install [^`\n]*rbd_ros\[', text), path
+        named |= {name for line in re.findall(r'pip install .*\[.*', text)
+                  for name in re.findall(r'"\.\[(\w+)\]"', line) or ['not quoted']}
+    assert {'view', 'recordings', 'xacro'} <= named <= extras().keys()
+
+
+def test_messages_name_extras_as_the_shell_takes_them():
+    # pip takes the requirements from what is installed, wherever that came from.
+    named = set()
+    for path in (ROOT / 'rbd_ros').rglob('*.py'):
+        text = re.sub(r"'\s*\n\s*f?'", '', path.read_text(encoding='utf-8'))
+        for before, name, after in re.findall(r'(.)rbd_ros\[([a-z]+)\](.)', text):
+            assert before == after and before in '"\'', path
+            named.add(name)
+    assert {'view', 'recordings', 'sim', 'fleet'} <= named <= extras().keys()
+
+
 def test_every_requirement_has_its_reason():
     lines = (ROOT / 'setup.py').read_text().partition('extras_require')[2].splitlines()
     for name in ('demo', 'xacro', 'recordings', 'fleet', 'sim', 'view', 'docs', 'colcon', 'dist',

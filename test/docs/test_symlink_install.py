@@ -9,9 +9,12 @@ import subprocess
 import sys
 import sysconfig
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.long
 def test_programs_of_links_run_in_the_environment_that_is_active(tmp_path):
     command, = re.findall(r'`(python3 .* build --symlink-install)`',
                           (ROOT / 'README.md').read_text(encoding='utf-8'))

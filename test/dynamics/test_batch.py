@@ -404,6 +404,7 @@ else:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(('variable', 'value', 'width'), [
     ('NUMBA_CPU_NAME', 'generic', 2), ('NUMBA_DISABLE_JIT', '1', INTERPRETED)])
 def test_short_registers_and_no_compiler_give_the_same(variable, value, width):

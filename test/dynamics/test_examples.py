@@ -4,7 +4,10 @@
 
 import pathlib
 import runpy
+import subprocess
+import sys
 
+import hidden_modules
 import numpy as np
 import pinocchio
 import pytest
@@ -25,6 +28,14 @@ def example(name):
 def test_examples_are_numbered_without_a_gap():
     names = sorted(path.name for path in EXAMPLES.glob('*.py'))
     assert [int(name[:2]) for name in names] == list(range(1, len(names) + 1))
+
+
+def test_the_example_that_needs_another_package_says_which_to_install(tmp_path):
+    run = subprocess.run([sys.executable, str(EXAMPLES / '11_two_link_arm.py')], check=False,
+                         env=hidden_modules.environment(tmp_path, 'sympy'), capture_output=True,
+                         text=True)
+    assert run.returncode == 1
+    assert run.stderr == 'this example needs SymPy: pip install sympy\n'
 
 
 def test_two_link_arm_derives_the_equations_of_lynch_and_park(capsys):

@@ -68,6 +68,7 @@ def test_panda_is_known_on_the_part_that_was_held_out():
     assert free.believable and consistent.believable
 
 
+@pytest.mark.long
 @needs_data
 @pytest.mark.parametrize('name', list(TRUST['CASES']))
 def test_nothing_pushes_an_identified_robot_in_the_mean(name):
@@ -87,6 +88,7 @@ def test_nothing_pushes_an_identified_robot_in_the_mean(name):
     assert np.all(np.abs(seen.mean - found.mean - 0.1 * found.torque) < 0.02 * found.torque)
 
 
+@pytest.mark.long
 @needs_data
 @pytest.mark.parametrize('name', list(TRUST['CASES']))
 def test_mistakes_with_real_recordings_are_named(name):

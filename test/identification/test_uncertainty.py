@@ -29,6 +29,7 @@ def coverage(model, memory, consistent, seconds=20.0):
     return np.array(distances)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name, memory, consistent', [
     ('ur5_robot.urdf', 5.0, False), ('ur3_robot.urdf', 2.0, True)])
 def test_intervals_hold_the_truth_as_often_as_they_say(name, memory, consistent):

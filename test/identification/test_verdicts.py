@@ -48,6 +48,7 @@ def arm():
     return model, measured.recording(actual(model), 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('robot', [
     'ur3_robot.urdf', 'panda.urdf', 'kinova.urdf', 'xarm7.urdf', 'double_pendulum.urdf',
     'baxter.urdf', 'tree 0', 'tree 2', 'tree 5'])

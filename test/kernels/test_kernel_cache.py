@@ -197,9 +197,9 @@ def test_fault_58_the_group_of_this_user_alone_may_write_above_the_cache(
 @pytest.mark.parametrize('name, members, expected', [
     ('me', [], 77), ('me', ['me'], 77), ('us', [], None), ('me', ['me', 'you'], None)])
 def test_a_group_is_private_if_it_has_one_member(monkeypatch, name, members, expected):
-    monkeypatch.setattr(kernel_cache.pwd, 'getpwuid', lambda _: pwd.struct_passwd(
+    monkeypatch.setattr(pwd, 'getpwuid', lambda _: pwd.struct_passwd(
         ('me', 'x', 1234, 77, '', '/', '/bin/sh')))
-    monkeypatch.setattr(kernel_cache.grp, 'getgrgid', lambda gid: grp.struct_group(
+    monkeypatch.setattr(grp, 'getgrgid', lambda gid: grp.struct_group(
         (name, 'x', gid, members)))
     assert kernel_cache.private_group() == expected
 
@@ -277,7 +277,6 @@ def test_the_directory_follows_every_file_of_the_kernels(file, tmp_path):
 
 SCRIPT = """
 import os, sys
-import grp, pwd
 import lxml.etree, numba, numpy as np
 # The interpreter itself may lie where another user cannot read it: what it needs is loaded before.
 numba.njit(lambda x: x[0] + 1.0)(np.ones(1))
@@ -299,6 +298,7 @@ def open_folder():
         yield Path(folder)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.geteuid() != 0, reason='only root can become another user')
 def test_fault_58_a_user_without_a_home_or_a_name_runs_uncached_or_from_an_image(open_folder):
     def run(user, **environment):

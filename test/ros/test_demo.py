@@ -162,7 +162,8 @@ def test_what_cannot_be_is_one_line_and_exit_code_1(arguments, words, capfd, mon
     assert words in out and out.count('\n') == 1 and err == ''
 
 
-@pytest.mark.parametrize('mode', STORIES)
+@pytest.mark.parametrize('mode', [
+    pytest.param(mode, marks=[pytest.mark.long] if k else []) for k, mode in enumerate(STORIES)])
 def test_each_mode_plays_with_real_nodes_and_the_exit_code_says_what_came_of_it(
         mode, capfd, monkeypatch, tmp_path):
     pytest.importorskip('mujoco')

@@ -23,6 +23,7 @@ from harness import joint_state, ros, TOPICS
 from hypothesis import HealthCheck, Phase, settings, strategies as st
 from hypothesis.stateful import initialize, invariant, rule, RuleBasedStateMachine
 import numpy as np
+import pytest
 from rbd_ros.ros.torque_controller import TorqueController
 from rclpy.clock import ClockType
 from rclpy.parameter import Parameter
@@ -290,6 +291,7 @@ class GlitchMachine(RuleBasedStateMachine):
                 self.told = None
 
 
+@pytest.mark.long
 def test_no_command_is_beyond_the_limits_nor_from_a_glitch():
     counts.clear()
     GlitchMachine.TestCase.settings = settings(

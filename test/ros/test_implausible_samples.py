@@ -149,6 +149,28 @@ def test_a_velocity_that_rises_smoothly_while_the_joint_rests_is_not_believed(st
     assert FACTOR * 2.0 * 0.98 <= max(believed) < 1.5 * FACTOR * 2.0
 
 
+def test_each_joint_is_judged_by_its_own_limit_in_whatever_order_joints_come():
+    builder = rbd_ros.ModelBuilder('pair').link('a')
+    for parent, child, joint, limit in (('a', 'b', 'slow', 1.0), ('b', 'c', 'fast', 10.0)):
+        builder.link(child, 1.0).joint(joint, 'revolute', parent, child, velocity=limit)
+    model = builder.build()
+    for names in (('slow', 'fast'), ('fast', 'slow')):
+        one = JointStates(model)
+        feed(one, (0.0, 0.0), 10.0, (0.0, 0.0), names=names)
+        feed(one, (0.0, 0.0), 10.01, (20.0, 20.0), names=names)
+        assert one.missing_velocities() == ['slow']
+        feed(one, (0.5, 0.5), 10.02, (0.0, 0.0), names=names)
+        assert one.missing(10.02, 1.0) == ['slow']
+
+
+def test_a_velocity_that_leaps_beyond_the_fastest_speed_is_no_motion_that_goes_on():
+    one = states(pair(), stamp=50.0)
+    feed(one, (0.0, 0.0), 10.001, (0.0, 4.0), stamp=50.001)
+    # The positions agree with both: they cannot tell in a millisecond.
+    feed(one, (0.0, 0.006), 10.002, (0.0, 7.5), stamp=50.002)
+    assert np.isnan(one.v[1])
+
+
 def test_a_continuous_joint_that_really_is_that_fast_is_believed_through_full_turns():
     one, step = states(pair('continuous'), stamp=50.0), 0.002
     for k in range(1, 1000):

@@ -82,3 +82,11 @@ def test_the_twist_in_odometry_of_a_link_is_made_that_of_the_base():
     assert state.v[:3] == pytest.approx(turned)
     assert state.v[3:] == pytest.approx(T[:3, :3] @ linear + np.cross(T[:3, 3], turned))
     assert state.q[4:] == pytest.approx(-T[:3, :3].T @ T[:3, 3])
+
+
+def test_poses_of_a_base_that_disagree_with_each_other_are_never_believed():
+    _, one = dog()
+    place(one, 0.1)
+    for k in range(1, 30):
+        with pytest.raises(Rejected, match='the base moved by'):
+            place(one, 0.1 + 0.002 * k, ((-1.0) ** k * 3.0, 0.0, 0.5))

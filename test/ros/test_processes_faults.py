@@ -91,6 +91,7 @@ def source(start, model, q, v):
                                      v=v.tolist()))
 
 
+@pytest.mark.long
 def test_fault_16_either_side_may_be_killed_and_started_again(peer, start, arm):
     model, q, v = arm
     heard = []
@@ -120,6 +121,7 @@ def test_fault_16_either_side_may_be_killed_and_started_again(peer, start, arm):
     assert end(node, signal.SIGTERM) == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('executor', ['single', 'events'])
 @pytest.mark.parametrize('policy', ['stop', 'ramp_down'])
 def test_fault_46_sigterm_under_load_ends_with_the_documented_last_command(
@@ -196,6 +198,7 @@ def test_fault_50_permissive_security_without_an_enclave_is_no_security(peer, st
     assert end(node, signal.SIGTERM) == 0
 
 
+@pytest.mark.long
 @pytest.mark.alone        # its commands go on in real time, without a step
 @pytest.mark.parametrize('executor', ['single', 'events'])
 @pytest.mark.parametrize('policy', ['stop', 'hold', 'ramp_down'])

@@ -349,6 +349,24 @@ def test_damping_of_one_joint_that_is_too_high_is_told_from_that_of_all(start):
     assert 'and the gains of the other joints by the same factor' in loop.harness.diagnosis()[1]
 
 
+def test_damping_that_is_not_of_the_gain_alone_is_told_with_its_other_cause(start):
+    loop = start(mode='slotine_li', period=5e-3, **{'slotine_li.rate': [300.0],
+                                                    'slotine_li.damping': [3.0]})
+    loop.robot.blocked[:] = True
+    loop.run(0.1)
+    # The rate takes 300 of the 400/s that this period allows, so K = 100/s at most.
+    text = loop.harness.diagnosis()[1]
+    most = float(text.rpartition('slotine_li.damping from 3 to at most ')[2].partition(';')[0])
+    model = pinocchio.buildModelFromUrdf(str(URDF))
+    M = pinocchio.crba(model, model.createData(), loop.robot.q)
+    M = np.triu(M) + np.triu(M, 1).T
+    assert most == pytest.approx(100.0 / np.max(np.linalg.eigvals(np.linalg.inv(M)).real),
+                                 rel=2e-3)
+    loop.node.set_parameters([Parameter('slotine_li.rate', value=[500.0])])
+    loop.run(0.1)
+    assert 'lower slotine_li.damping and slotine_li.rate' in loop.harness.diagnosis()[1]
+
+
 def test_damping_is_checked_again_when_states_become_fewer(start):
     loop = start(mode='gravity', period=1e-3, gravity_damping=list(20.0 * INERTIA))
     loop.run(0.1)

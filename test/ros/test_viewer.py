@@ -276,6 +276,7 @@ def test_usage_names_every_parameter():
         assert f'  {name} (default' in text
 
 
+@pytest.mark.long
 def test_the_page_follows_a_robot_and_its_dynamics_node(peer):
     model = load_quietly(ARM)
     oracle = Oracle(ARM, model)

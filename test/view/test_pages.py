@@ -116,6 +116,7 @@ def test_a_slider_changes_the_torques_that_are_shown(arm):
         assert not complaints(page)
 
 
+@pytest.mark.long
 def test_a_force_on_the_chosen_link_makes_external_torques(arm):
     model, oracle = arm
     q, zero = np.zeros(model.nv), np.zeros(model.nv)
@@ -137,6 +138,7 @@ def test_a_force_on_the_chosen_link_makes_external_torques(arm):
         assert float(table(page)[JOINT][0]) == 0.0
 
 
+@pytest.mark.long
 def test_switches_show_and_hide_layers(arm):
     def dark():
         """Return how much of the scene is as dark as the links of the arm."""
@@ -171,7 +173,7 @@ def test_a_port_that_is_taken_is_refused(capsys, arm):
 
 
 @pytest.mark.parametrize('option, value, reason', [
-    ('--port', '99999', 'port 99999 of localhost cannot be used'),
+    ('--port', '99999', '--port must be a whole number, from 0 to 65535'),
     ('--host', '192.0.2.1', 'of 192.0.2.1 cannot be used: Cannot assign requested address; '),
     ('--package-path', '/no/such/folder', '--package-path /no/such/folder: there is no such '),
 ])

@@ -69,6 +69,7 @@ def test_the_robot_takes_the_recorded_poses(arm, page):
                                    atol=2e-3)
 
 
+@pytest.mark.long
 def test_the_page_plays_without_a_network(arm, page):
     path, _, _ = page
     with chromium('--host-resolver-rules=MAP * ~NOTFOUND') as browser:
