@@ -75,7 +75,8 @@ class WorkspaceBase:
 
     def _mask(self, prescribed: ArrayLike) -> np.ndarray:
         """Return truth values as kernels take them."""
-        if type(prescribed) is np.ndarray and prescribed.dtype is BOOL:
+        if (type(prescribed) is np.ndarray and prescribed.dtype is BOOL and prescribed.ndim == 1
+                and prescribed.flags.carray):
             return prescribed
         return mask(self.model, 'prescribed', prescribed)
 
