@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from rbd_ros.model.joints import Joint
 
+
 @dataclass(frozen=True, eq=False)
 class Coordinates:
     """

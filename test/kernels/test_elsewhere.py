@@ -15,8 +15,8 @@ import psutil
 import pytest
 from rbd_ros.kernel_cache import Directory
 from rbd_ros.kernels import compiled
-from rbd_ros.kernels.elsewhere import Elsewhere
 from rbd_ros.kernels.coordinates import fold_vector
+from rbd_ros.kernels.elsewhere import Elsewhere
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason='nothing is compiled')
 # s: two processors may have ten other things to do
