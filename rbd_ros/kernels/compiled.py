@@ -47,7 +47,8 @@ _directory = Directory(cache_directory()) if COMPILES else None
 # Parameters of kernels that are vectors of the user.
 VECTORS = {'q', 'v', 'a', 'tau', 'motion', 'v_r', 'a_r', 'dq', 'dv', 'da', 'given_da',
            'given_dtau', 'x', 'y', 'z'}
-FLOAT = np.dtype(float)
+MASK = 'prescribed'
+FLOAT, BOOL = np.dtype(float), np.dtype(bool)
 
 
 def real_array(value: object) -> np.ndarray | None:
@@ -70,20 +71,27 @@ def real_array(value: object) -> np.ndarray | None:
         return None
 
 
-def vector_places(function: Callable[..., Any]) -> list[int]:
-    """Return which arguments of a kernel are vectors of the user."""
-    return [k for k, name in enumerate(signature(function).parameters) if name in VECTORS]
+def vector_places(function: Callable[..., Any]) -> list[tuple[int, np.dtype[Any]]]:
+    """Return which arguments of a kernel are vectors or masks of the user, and of what type."""
+    return [(k, BOOL if name == MASK else FLOAT)
+            for k, name in enumerate(signature(function).parameters)
+            if name in VECTORS or name == MASK]
 
 
-def with_vectors(places: Iterable[int], arguments: Iterable[Any]) -> list[Any] | None:
+def with_vectors(places: Iterable[tuple[int, np.dtype[Any]]],
+                 arguments: Iterable[Any]) -> list[Any] | None:
     """Return arguments with all vectors as kernels take them; None if one is not a vector."""
     converted = list(arguments)
-    for k in places:
+    for k, dtype in places:
         x = converted[k]
-        if not (type(x) is np.ndarray and x.dtype is FLOAT and x.ndim == 1 and x.flags.carray):
-            converted[k] = x = real_array(x)
+        if not (type(x) is np.ndarray and x.dtype is dtype and x.ndim == 1 and x.flags.carray):
+            if dtype is BOOL:
+                x = x.copy() if type(x) is np.ndarray and x.dtype is BOOL else None
+            else:
+                x = real_array(x)
             if x is None or x.ndim != 1:
                 return None
+            converted[k] = x
     return converted
 
 
@@ -92,7 +100,7 @@ if COMPILES:
         """A compiled function without names and defaults of arguments, which take time."""
 
         _fold_args = False
-        vectors: list[int]
+        vectors: list[tuple[int, np.dtype[Any]]]
 
         def _compile_for_args(self, *arguments: Any) -> Callable[..., Any]:
             """Return what numba calls in place of the kernel with arguments of other types."""

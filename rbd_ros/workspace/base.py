@@ -66,7 +66,10 @@ class WorkspaceBase:
 
     def _result(self, make: Callable[..., Made]) -> Made:
         """Return the same, to hand out."""
-        return make(self) if self._fresh else self._kept(make)
+        if self._fresh:
+            return make(self)
+        made = self._scratch.get(make)      # as `_kept`, without another call
+        return self._kept(make) if made is None else made
 
     def check(self, **vectors: ArrayLike) -> list[np.ndarray]:
         """Return copies of ``q``, ``v``, ``a`` or ``tau``, given by name, or raise StateError."""
@@ -75,8 +78,7 @@ class WorkspaceBase:
 
     def _mask(self, prescribed: ArrayLike) -> np.ndarray:
         """Return truth values as kernels take them."""
-        if (type(prescribed) is np.ndarray and prescribed.dtype is BOOL and prescribed.ndim == 1
-                and prescribed.flags.carray):
+        if type(prescribed) is np.ndarray and prescribed.dtype is BOOL:
             return prescribed
         return mask(self.model, 'prescribed', prescribed)
 

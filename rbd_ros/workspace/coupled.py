@@ -234,9 +234,9 @@ class CoupledMethods(WorkspaceBase):
                      factorization: Factorization = 'christoffel') -> MatricesDot:
         """Return the `MatricesDot`."""
         n, rows = self._nv, self._result(scratch.matrix_rates)
-        self._of_tree(self._tree.matrices_dot, {'q': q, 'v': v, 'a': a},
-                      factorization=factorization)
-        fold_stacked(self._entries, n, 2, 1, self._tree._kept(scratch.matrix_rates), rows)
+        tree = self._tree._kept(scratch.matrix_rates)
+        self._of_tree(self._tree._write_rates, {'q': q, 'v': v, 'a': a}, factorization, tree)
+        fold_stacked(self._entries, n, 2, 1, tree, rows)
         C = rows[:n]
         return MatricesDot(C + C.T, rows[n:2 * n], rows[2 * n])
 

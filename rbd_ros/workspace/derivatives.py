@@ -80,13 +80,20 @@ def coriolis_matrix_derivatives(
     return by_q.transpose(1, 2, 0), by_v.transpose(1, 2, 0)
 
 
-def matrices_dot(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
-                 factorization: Factorization = 'christoffel') -> MatricesDot:
-    """Return the `MatricesDot`."""
-    n, rows, body_form = w._nv, w._result(scratch.matrix_rates), is_body_form(factorization)
+def write_rates(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
+                factorization: Factorization, rows: np.ndarray) -> None:
+    """Write C and the rates of C and g."""
+    body_form = is_body_form(factorization)
     if not composite_body_rates.composite_rates(w.robot, w._screws, q, v, a, rows):
         w._explain(q=q, v=v, a=a)
     if body_form:
         matrix_derivatives.add_factorization_rate(w.robot, rows)
+
+
+def matrices_dot(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
+                 factorization: Factorization = 'christoffel') -> MatricesDot:
+    """Return the `MatricesDot`."""
+    n, rows = w._nv, w._result(scratch.matrix_rates)
+    write_rates(w, q, v, a, factorization, rows)
     C = rows[:n]
     return MatricesDot(C + C.T, rows[n:2 * n], rows[2 * n])

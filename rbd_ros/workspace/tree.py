@@ -39,6 +39,7 @@ class TreeWorkspace(RobotArrays):
     mass_matrix_derivatives = derivatives.mass_matrix_derivatives
     coriolis_matrix_derivatives = derivatives.coriolis_matrix_derivatives
     matrices_dot = derivatives.matrices_dot
+    _write_rates = derivatives.write_rates
     inverse_dynamics_derivative = directional_derivatives.inverse_dynamics_derivative
     hybrid_dynamics_derivative = directional_derivatives.hybrid_dynamics_derivative
     _inverse_derivative = directional_derivatives.inverse_derivative
