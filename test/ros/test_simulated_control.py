@@ -30,6 +30,8 @@ WAY, MOVE, LEFT, DOWN = 0.4, 2.0, 2e-3, 0.1
 SPRINGS = 2.0
 # s: a delay that gravity torques stand; rad: what the demo of gravity torques lets a joint drift
 LATE, HELD = 0.04, 1e-3
+# s: the delay that the demo promises to bear
+DELAY = 0.05
 # kg m^2, that drives add to each joint of an arm whose shoulder moves some 3 kg m^2
 ROTORS = 0.01, 0.1
 
@@ -139,6 +141,11 @@ def drift(damping, seconds=10.0, period=2e-3):
 def test_late_gravity_torques_hold_a_robot_that_its_controller_damps():
     assert drift(lambda controller: controller['gravity_damping']) < HELD
     assert drift(lambda controller: 0.0) > HELD
+    # In the start pose: torques that are late by T act as damping -T dg/dq.
+    controller, robot, _ = launched('gravity', 'true')
+    model, q = pinocchio.buildModelFromUrdf(str(DEMO)), np.array(robot['initial_positions'])
+    stiffness = pinocchio.computeGeneralizedGravityDerivatives(model, model.createData(), q)
+    assert np.all(controller['gravity_damping'] >= DELAY * np.abs(stiffness).sum(axis=1))
 
 
 @pytest.mark.parametrize('mode', ['gravity', 'computed_torque', 'slotine_li'])
