@@ -126,7 +126,7 @@ class MujocoRobot:
                  position_noise: npt.ArrayLike = 0.0, velocity_noise: npt.ArrayLike = 0.0,
                  effort_noise: npt.ArrayLike = 0.0, seed: int = 0) -> None:
         self._mujoco = _mujoco()
-        if model.nq != model.nv or model.folding is not None:
+        if model.nq != model.nv or not model.coordinates.is_identity:
             raise ModelError(f"robot '{model.name}' has joints with quaternions, or that mimic "
                              'others: it cannot be simulated in MuJoCo here; lock them')
         self.model, self.step = model, number('step', step, 1e-9)

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rbd_ros.errors import StateError
+from rbd_ros.kernels.compiled import real_array
 from rbd_ros.texts import listed, printable
 
 if TYPE_CHECKING:
@@ -39,26 +40,6 @@ def check_model(model: object) -> None:
     if not hasattr(model, 'velocity_names'):
         raise StateError('model must be a robot, made by load_urdf or ModelBuilder, got '
                          + shown(model))
-
-
-def real_array(value: object) -> np.ndarray | None:
-    """
-    Return a new array of float64, or None if the value is not real numbers.
-
-    Parameters
-    ----------
-    value : object
-        Anything.
-
-    """
-    try:
-        if isinstance(value, np.ma.MaskedArray):
-            return None             # masked entries would be taken for numbers
-        array = np.asarray(value)
-        return np.array(array, float) if array.dtype.kind in 'fiu' else None
-    except Exception:
-        # It cannot be converted: libraries raise errors of their own.
-        return None
 
 
 def finite_array(label: str, value: object, *shapes: tuple[int | None, ...]) -> np.ndarray:
@@ -161,13 +142,13 @@ def _what_is(label: str, value: object, array: np.ndarray | None) -> str:
     return f'{label} has the shape {array.shape}'
 
 
-def packed_motion(model: Model, value: object) -> np.ndarray:
-    """Return real numbers, q, v and a in one array (nq + 2 nv,), which may be infinite or NaN."""
+def split_motion(model: Model, value: object) -> list[np.ndarray]:
+    """Return q, v and a, which may be infinite or NaN, from one array (nq + 2 nv,)."""
     array, size = real_array(value), model.nq + 2 * model.nv
     if array is None or array.shape != (size,):
         raise StateError(f"{_what_is('motion', value, array)}, robot '{model.name}' needs "
                          f'({size},): q, v and a, one behind the other')
-    return array
+    return np.split(array, [model.nq, model.nq + model.nv])
 
 
 def finite_vector(model: Model, label: str, value: object, *,

@@ -14,7 +14,7 @@ from rbd_ros.kernels.batch import forward_derivatives_states, inverse_derivative
 from rbd_ros.kernels.lanes import WIDTH
 from rbd_ros.model.model import Model
 from rbd_ros.validation import check_model, Wrenches
-from rbd_ros.workspace import Workspace, workspace_of
+from rbd_ros.workspace import Workspace
 from rbd_ros.workspace.results import Derivatives
 
 
@@ -26,22 +26,24 @@ def cut_derivatives(blocks: np.ndarray) -> Sequence[np.ndarray]:
 
 def factor(workspace: Workspace) -> np.ndarray:
     """Return lanes for a factor of M."""
-    return Room('factor', (workspace._n, workspace._n, WIDTH))(workspace)
+    return Room('factor', (workspace._nv, workspace._nv, WIDTH))(workspace)
 
 
 def path(workspace: Workspace) -> np.ndarray:
     """Return room for the numbers of the joints on the way to the root."""
-    return np.zeros(workspace._n, np.int64)
+    return np.zeros(workspace._nv, np.int64)
 
 
 DERIVATIVES = Quantity(lambda model, n: [(n, 3 * n)], cut_derivatives, lambda G, blocks: [
     G.T @ X @ G for X in cut_derivatives(blocks)])
 INVERSE = Task(inverse_derivatives_states, ('Q', 'V', 'A'), DERIVATIVES,
                lanes_for('qva', lanes_of(DERIVATIVES)),
-               Workspace.inverse_dynamics_derivatives, True)
+               lambda w, *state, **options: w.inverse_dynamics_derivatives(*state, **options),
+               True)
 FORWARD = Task(forward_derivatives_states, ('Q', 'V', 'Tau'), DERIVATIVES,
                lanes_for('qvat', lanes_of(DERIVATIVES), factor, path, lanes_of(DERIVATIVES)),
-               Workspace.forward_dynamics_derivatives, True)
+               lambda w, *state, **options: w.forward_dynamics_derivatives(*state, **options),
+               True)
 
 
 def inverse_dynamics_derivatives(
@@ -109,7 +111,7 @@ def forward_dynamics_derivatives(
 
     """
     check_model(model)
-    if model.folding is None:
+    if model.coordinates.is_identity:
         return Derivatives(*solve(model, FORWARD, (Q, V, Tau), out, threads, progress,
                                   external_wrenches=external_wrenches))
     problem = problem_of(model, FORWARD, (Q, V, Tau), external_wrenches)
@@ -119,7 +121,7 @@ def forward_dynamics_derivatives(
     def work(start: int, stop: int) -> None:
         # At least one: kernels are compiled in one thread, before others begin.
         for k in range(start, max(stop, start + 1)):
-            for array, value in zip(arrays, problem.alone(workspace_of(model), k)):
+            for array, value in zip(arrays, problem.alone(k)):
                 array[k] = value
 
     compute(count, work, threads, progress)

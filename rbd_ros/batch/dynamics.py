@@ -8,7 +8,7 @@ from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
-from rbd_ros.batch.mimics import solve_dense
+from rbd_ros.batch.coupled import solve_dense
 from rbd_ros.batch.results import as_written, Quantity, results_of
 from rbd_ros.batch.rooms import lanes_for, lanes_of
 from rbd_ros.batch.tasks import Given, Problem, problem_of, solve, Task
@@ -18,7 +18,6 @@ from rbd_ros.kernels.batch import (all_terms_states, forward_dynamics_states,
                                    inverse_dynamics_states)
 from rbd_ros.model.model import Model
 from rbd_ros.validation import check_model, masks, Wrenches
-from rbd_ros.workspace import Workspace
 from rbd_ros.workspace.results import DynamicsTerms, term_layout
 
 
@@ -52,9 +51,9 @@ FORWARD_DYNAMICS = Task(
     forward_dynamics_states, ('Q', 'V', 'Tau'), TORQUES, lanes_for('qvat'),
     lambda w, *state, **options: [w.forward_dynamics(*state, **options)], True)
 HYBRID_DYNAMICS = Task(hybrid_dynamics_states, ('Q', 'V', 'A', 'Tau'), BOTH, lanes_for('qvat'),
-                       Workspace.hybrid_dynamics, True)
+                       lambda w, *state, **options: w.hybrid_dynamics(*state, **options), True)
 ALL_TERMS = Task(all_terms_states, ('Q', 'V'), TERMS, lanes_for('qv', lanes_of(TERMS)),
-                 Workspace.all_terms)
+                 lambda w, *state, **options: w.all_terms(*state, **options))
 
 
 def inverse_dynamics(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, A: npt.ArrayLike, *,
@@ -150,7 +149,7 @@ def forward_dynamics(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, Tau: npt.
 
     """
     check_model(model)
-    if model.folding is None:
+    if model.coordinates.is_identity:
         return solve(model, FORWARD_DYNAMICS, (Q, V, Tau), out, threads, progress,
                      external_wrenches=external_wrenches)[0]
     problem = problem_of(model, FORWARD_DYNAMICS, (Q, V, Tau), external_wrenches)
@@ -225,7 +224,7 @@ def _solve_hybrid(problem: Problem, prescribed: np.ndarray, arrays: Sequence[np.
                   progress: Progress | None) -> None:
     """Write the accelerations and torques of states in which the same is given."""
     problem = problem._replace(given=Given((), {'prescribed': prescribed}, prescribed))
-    if problem.model.folding is None:
+    if problem.model.coordinates.is_identity:
         compute(len(problem.states[0]), lambda start, stop: problem.fill(arrays, raw, start, stop),
                 threads, progress)
     else:

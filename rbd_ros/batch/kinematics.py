@@ -8,15 +8,15 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros.batch.results import as_written, Quantity
 from rbd_ros.batch.rooms import lanes_for, lanes_of, Room
-from rbd_ros.batch.tasks import Given, solve, Task
+from rbd_ros.batch.tasks import Given, solve, Task, tree_workspace
 from rbd_ros.batch.threads import Progress
 from rbd_ros.kernels.batch_kinematics import (jacobian_rate_states, jacobian_states,
                                               link_poses_states)
 from rbd_ros.kernels.lanes import WIDTH
 from rbd_ros.model.model import Model
 from rbd_ros.validation import check_model
-from rbd_ros.workspace import Workspace, workspace_of
-from rbd_ros.workspace.kinematics import link_table
+from rbd_ros.workspace import Workspace
+from rbd_ros.workspace.scratch import link_table
 
 POSES = Quantity(lambda model, n: [(len(model.links), 4, 4)], as_written, lambda G, T: [T])
 JACOBIANS = Quantity(lambda model, n: [(6, n)], as_written, lambda G, J: [J @ G])
@@ -29,7 +29,7 @@ def one_pose(workspace: Workspace) -> np.ndarray:
 
 def jacobian_and_rate(workspace: Workspace) -> np.ndarray:
     """Return lanes for a matrix of six rows and its rate."""
-    return Room('rate', (12, workspace._n, WIDTH))(workspace)
+    return Room('rate', (12, workspace._nv, WIDTH))(workspace)
 
 
 LINK_POSES = Task(
@@ -211,7 +211,7 @@ def _of_link(model: Model, task: Task, states: Sequence[npt.ArrayLike], link: st
              out: object, threads: int | None, progress: Progress | None) -> np.ndarray:
     """Return what belongs to one link, in its own axes or, where ``aligned``, in the root's."""
     check_model(model)
-    workspace = workspace_of(model)
+    workspace = tree_workspace(model)
     row = workspace._link_row(link)
     if task.kernel is jacobian_rate_states:
         to_kernel: tuple[object, ...] = row, aligned

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from rbd_ros.batch.dynamics import TORQUES
 from rbd_ros.batch.results import as_written, Quantity
 from rbd_ros.batch.rooms import lanes_for, lanes_of, Room
-from rbd_ros.batch.tasks import Given, solve, Task
+from rbd_ros.batch.tasks import Given, solve, Task, tree_workspace
 from rbd_ros.batch.threads import Progress
 from rbd_ros.kernels.batch import (inverse_dynamics_states, torque_regressor_states,
                                    transposed_product_states)
@@ -16,7 +16,7 @@ from rbd_ros.kernels.lanes import WIDTH
 from rbd_ros.model.inertial import check_parameters, pseudo_inertia_of_parameters
 from rbd_ros.model.model import Model
 from rbd_ros.workspace import Workspace, workspace_of
-from rbd_ros.workspace.regressors import body_table
+from rbd_ros.workspace.scratch import body_table
 
 
 def columns_of(model: Model) -> int:
@@ -107,7 +107,7 @@ def torque_regressor_product(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, A
 
     """
     pi = check_parameters(model, pi)
-    workspace = workspace_of(model)
+    workspace = tree_workspace(model)
     bodies = workspace._kept(body_table)
     turns = np.tile(np.eye(4), (len(bodies), 1, 1))
     turns[:, :3, :3] = bodies[:, 1:].reshape(-1, 3, 3).transpose(0, 2, 1)

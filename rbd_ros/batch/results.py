@@ -106,12 +106,12 @@ def results_of(model: Model, quantity: Quantity, states: Mapping[str, np.ndarray
         other or with the states.
 
     """
-    shapes = quantity.shapes(model, model.nv)
+    shapes, in_place = quantity.shapes(model, model.nv), model.coordinates.is_identity
     if out is None:
         raw = [new_array((count, *shape)) for shape in quantity.written(shapes)]
-        return Results(quantity.results(shapes, raw), raw if model.folding is None else None)
+        return Results(quantity.results(shapes, raw), raw if in_place else None)
     arrays: list[Any] = list(out) if isinstance(out, tuple) else [out]
-    whole = None if model.folding else _raw_of(arrays, count, quantity, shapes)
+    whole = _raw_of(arrays, count, quantity, shapes) if in_place else None
     if whole is not None:
         _check_apart(whole, states)
         return Results(arrays, whole)

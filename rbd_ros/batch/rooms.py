@@ -35,8 +35,7 @@ class Room:
 
 def table_of_lanes(workspace: Workspace) -> dict[str, np.ndarray]:
     """Return a table of bodies for states side by side, and lanes for q, v, a and tau."""
-    folding, n = workspace._folding, workspace._n
-    nq = workspace.model.nq if folding is None else len(folding.source)
+    nq, n = workspace.model.nq, workspace.model.nv
     return {use: zeros_for_lanes((size, WIDTH)) for use, size in (
         ('robot', len(workspace.robot)), ('q', nq), ('v', n), ('a', n), ('tau', n))}
 
@@ -64,5 +63,5 @@ def lanes_for(vectors: str, *results: Callable[[Workspace], np.ndarray]
 def lanes_of(quantity: Quantity) -> Callable[[Workspace], np.ndarray]:
     """Return what makes lanes for a result; entries that are never written are zero."""
     def make(workspace: Workspace) -> np.ndarray:
-        return zeros_for_lanes((*quantity.shapes(workspace.model, workspace._n)[0], WIDTH))
+        return zeros_for_lanes((*quantity.shapes(workspace.model, workspace._nv)[0], WIDTH))
     return make

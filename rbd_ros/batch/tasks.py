@@ -21,7 +21,7 @@ from rbd_ros.batch.wrenches import NOTHING_PUSHES, Pushes, pushes
 from rbd_ros.compiler import COMPILES
 from rbd_ros.errors import RbdError
 from rbd_ros.kernels.batch import DONE
-from rbd_ros.kernels.compiled import NOT_A_VECTOR
+from rbd_ros.kernels.compiled import prepare
 from rbd_ros.kernels.lanes import WIDTH
 from rbd_ros.model.model import Model
 from rbd_ros.validation import rows, Wrenches
@@ -129,14 +129,14 @@ class Problem(NamedTuple):
         in ``raw``, the arrays for the kernel to write to.
 
         """
-        workspace, task, given = workspace_of(self.model), self.task, self.given
+        workspace, task, given = tree_workspace(self.model), self.task, self.given
         room, apart, first = workspace._kept(task.room), [], start
         robot = workspace.robot if given.robot is None else given.robot
         try:
             while True:
                 if given.prescribed is not None:
                     workspace.prescribe(given.prescribed)
-                bad = workspace._call(
+                bad = run_kernel(
                     task.kernel, robot, workspace._screws, *self._expanded(first, stop),
                     *(self.pushes.of_chunk(first, stop) if task.pushed else ()),
                     *given.to_kernel, *room,
@@ -145,7 +145,7 @@ class Problem(NamedTuple):
                     break
                 bad += first
                 first = min(bad + WIDTH, stop)
-                apart += [(k, self.alone(workspace, k)) for k in range(bad, first)]
+                apart += [(k, self.alone(k)) for k in range(bad, first)]
                 if first == stop:
                     break
         finally:
@@ -155,38 +155,38 @@ class Problem(NamedTuple):
                 workspace._kept(table_of_lanes)['robot'][:] = 0.0
         return apart
 
-    def alone(self, workspace: Workspace, k: int) -> list[np.ndarray]:
+    def alone(self, k: int) -> list[np.ndarray]:
         """Return copies of the results of one state; errors name it."""
         options = self.given.to_method
         if self.task.pushed:
             options = {**options, 'external_wrenches': self.pushes.of_state(k)}
         try:
             return [np.array(x) for x in self.task.one(
-                workspace, *(x[k] for x in self.states), **options)]
+                workspace_of(self.model), *(x[k] for x in self.states), **options)]
         except RbdError as error:
             number = k if self.numbers is None else self.numbers[k]
             raise type(error)(f'state {number}: {error}') from None
 
     def _expanded(self, start: int, stop: int) -> list[np.ndarray]:
         """Return states by the coordinates of the tree."""
-        folding, states = self.model.folding, self.states
+        coordinates, states = self.model.coordinates, self.states
         if stop - start < len(states[0]):
             states = [x[start:stop] for x in states]
-        if folding is None:
+        if coordinates.is_identity:
             return states
-        column, multiplier = folding.columns[:, 0].astype(int), folding.columns[:, 1]
-        return [folding.multiplier * np.take(x, folding.source, 1) + folding.offset
-                if label == 'Q' else multiplier * np.take(x, column, 1)
+        return [coordinates.position(x) if label == 'Q' else coordinates.velocity(x)
                 for label, x in zip(self.task.labels, states)]
 
     def piece(self, start: int, stop: int) -> Sequence[np.ndarray]:
         """Return the results of a few states, in arrays that are kept."""
-        workspace, folding, quantity = workspace_of(self.model), self.model.folding, self.quantity
-        shapes = quantity.shapes(self.model, workspace._n)
+        workspace, quantity = tree_workspace(self.model), self.quantity
+        shapes = quantity.shapes(self.model, workspace._nv)
         raw = [workspace._kept(Room(f'piece {k}', (self.states_in_piece(), *shape)))
                [:stop - start] for k, shape in enumerate(quantity.written(shapes))]
         apart, blocks = self.run(start, stop, raw), quantity.blocks(shapes, raw)
-        parts = quantity.cut(*blocks) if folding is None else quantity.fold(folding.G, *blocks)
+        coordinates = self.model.coordinates
+        parts = (quantity.cut(*blocks) if coordinates.is_identity
+                 else quantity.fold(coordinates.G, *blocks))
         for k, values in apart:
             for part, value in zip(parts, values):
                 part[k - start] = value
@@ -231,6 +231,19 @@ class Problem(NamedTuple):
         return dict(zip(self.task.labels, self.states))
 
 
+def tree_workspace(model: Model) -> Workspace:
+    """Return the workspace whose arrays kernels use in this thread."""
+    return workspace_of(model.spanning_tree)
+
+
+def run_kernel(kernel: Callable[..., Any], *arguments: Any) -> Any:
+    """Run a kernel on arguments that are known to be right, after compiling it if necessary."""
+    try:
+        return kernel(*arguments)
+    except TypeError:
+        return prepare(kernel, *arguments)(*arguments)
+
+
 def states_of(model: Model, task: Task, values: Sequence[npt.ArrayLike]) -> list[np.ndarray]:
     """Return states as arrays that need no further conversion for the kernels."""
     Q = rows(model, task.labels[0], values[0], positions=True, finite=False)
@@ -273,7 +286,7 @@ def solve(model: Model, task: Task, values: Sequence[npt.ArrayLike], out: object
         workspace, quantity = workspace_of(model), task.quantity
         try:
             count = len(values[0])      # type: ignore[arg-type]  # TypeError
-            if model.folding is None and count <= CHUNK and {*map(type, values)} == ARRAYS:
+            if model.coordinates.is_identity and count <= CHUNK and {*map(type, values)} == ARRAYS:
                 shapes = quantity.shapes(model, workspace._nv)
                 raw: Any = ([new_array((count, *shape)) for shape in quantity.written(shapes)]
                             if out is None
@@ -283,6 +296,6 @@ def solve(model: Model, task: Task, values: Sequence[npt.ArrayLike], out: object
                                        *workspace._kept(task.room), *raw) == DONE:
                     return (quantity.results(shapes, raw) if out is None
                             else out if isinstance(out, tuple) else (out,))
-        except NOT_A_VECTOR:
+        except TypeError:
             pass
     return problem_of(model, task, values, external_wrenches, given).solve(out, threads, progress)

@@ -62,7 +62,7 @@ def pushes(model: Model, external_wrenches: object, states: int) -> Pushes:
     if not of_links:
         return NOTHING_PUSHES
     tree = model.tree
-    workspace = workspace_of(model)
+    workspace = workspace_of(model.spanning_tree)
     links = [model.link_index(link) for link in of_links]
     bodies = sorted({int(tree.link_body[k]) for k in links})
     forces = np.zeros((len(bodies), max(map(len, of_links.values())), 6))

@@ -276,8 +276,7 @@ def recursion(robot, screws, q, v, a, tau):
 @kernel
 def articulated_bodies(robot, screws, q, v, a, tau):
     """Do the `recursion`, and return whether a and tau are finite."""
-    # When interpreted, None could get this far.
-    return v is not None and recursion(robot, screws, q, v, a, tau)
+    return recursion(robot, screws, q, v, a, tau)
 
 
 @kernel

@@ -17,10 +17,10 @@ torques in ``work``, behind the bodies; for all other results there are further 
 import numpy as np
 from rbd_ros.kernels import articulated_bodies as articulated, newton_euler as newton
 from rbd_ros.kernels.bodies import end, work_offset, WRENCH
-from rbd_ros.kernels.compiled import helper, long_kernel
+from rbd_ros.kernels.compiled import helper, states_kernel
 from rbd_ros.kernels.composite_bodies import composite_recursion
+from rbd_ros.kernels.coordinates import solve_dense
 from rbd_ros.kernels.lanes import gather, scatter, WIDTH, work_of
-from rbd_ros.kernels.mimics import solve_dense
 from rbd_ros.kernels.newton_euler_derivatives import (differentiate_inverse_dynamics,
                                                       solve_for_unknowns)
 from rbd_ros.kernels.regressors import write_regressor, write_transposed_product
@@ -55,7 +55,7 @@ def take_pushed(robot, states, first, lanes, places, wrenches):
         gather(wrenches[k], first, work_of(robot)[there:there + 6])
 
 
-@long_kernel
+@states_kernel
 def inverse_dynamics_states(robot, screws, Q, V, A, places, wrenches, work, q, v, a, Tau):
     """Write the torques of every state."""
     if not fit((Q, V, A), (q, v, a)):
@@ -69,7 +69,7 @@ def inverse_dynamics_states(robot, screws, Q, V, A, places, wrenches, work, q, v
     return DONE
 
 
-@long_kernel
+@states_kernel
 def gravity_torques_states(robot, screws, Q, work, q, G):
     """Write the torques that hold every state still."""
     if not fit((Q,), (q,)):
@@ -83,7 +83,7 @@ def gravity_torques_states(robot, screws, Q, work, q, G):
     return DONE
 
 
-@long_kernel
+@states_kernel
 def forward_dynamics_states(robot, screws, Q, V, Tau, places, wrenches, work, q, v, a, tau, A):
     """Write the accelerations of every state; none may be prescribed."""
     if not fit((Q, V, Tau), (q, v, tau)):
@@ -97,7 +97,7 @@ def forward_dynamics_states(robot, screws, Q, V, Tau, places, wrenches, work, q,
     return DONE
 
 
-@long_kernel
+@states_kernel
 def hybrid_dynamics_states(robot, screws, Q, V, A, Tau, places, wrenches, work, q, v, a, tau,
                            all_A, all_Tau):
     """Write all accelerations and torques of every state; entries not given are not read."""
@@ -113,7 +113,7 @@ def hybrid_dynamics_states(robot, screws, Q, V, A, Tau, places, wrenches, work, 
     return DONE
 
 
-@long_kernel
+@states_kernel
 def dense_hybrid_dynamics_states(M, b, A, Tau, prescribed, L, all_A, all_Tau):
     """Do `solve_dense` for every state, one after the other."""
     for k in range(len(b)):
@@ -122,7 +122,7 @@ def dense_hybrid_dynamics_states(M, b, A, Tau, prescribed, L, all_A, all_Tau):
     return DONE
 
 
-@long_kernel
+@states_kernel
 def all_terms_states(robot, screws, Q, V, work, q, v, terms, Terms):
     """Write M, C, g, C v, J_CoM and the CoM of every state."""
     if not fit((Q, V), (q, v)):
@@ -136,7 +136,7 @@ def all_terms_states(robot, screws, Q, V, work, q, v, terms, Terms):
     return DONE
 
 
-@long_kernel
+@states_kernel
 def inverse_derivatives_states(robot, screws, Q, V, A, places, wrenches, work, q, v, a,
                                derivatives, Derivatives):
     """Write the derivatives of the torques of every state."""
@@ -151,7 +151,7 @@ def inverse_derivatives_states(robot, screws, Q, V, A, places, wrenches, work, q
     return DONE
 
 
-@long_kernel
+@states_kernel
 def forward_derivatives_states(robot, screws, Q, V, Tau, places, wrenches, work, q, v, a, tau,
                                derivatives, L, path, solved, Solved):
     """Write the derivatives of the accelerations of every state."""
@@ -168,7 +168,7 @@ def forward_derivatives_states(robot, screws, Q, V, Tau, places, wrenches, work,
     return DONE
 
 
-@long_kernel
+@states_kernel
 def torque_regressor_states(robot, screws, Q, V, A, work, q, v, a, links, y, Y):
     """Write the regressor of every state."""
     if not fit((Q, V, A), (q, v, a)):
@@ -182,7 +182,7 @@ def torque_regressor_states(robot, screws, Q, V, A, work, q, v, a, links, y, Y):
     return DONE
 
 
-@long_kernel
+@states_kernel
 def transposed_product_states(robot, screws, Q, V, A, X, work, q, v, a, x, links, y, Y):
     """Write the product of the transposed regressor and a vector of every state."""
     if not fit((Q, V, A, X), (q, v, a, x)):

@@ -5,13 +5,13 @@
 from rbd_ros.kernels.batch import DONE, fit, REFUSED, take
 from rbd_ros.kernels.bodies import GROUND, load
 from rbd_ros.kernels.centroidal import MASS, write_center_of_mass, write_momentum
-from rbd_ros.kernels.compiled import long_kernel
+from rbd_ros.kernels.compiled import states_kernel
 from rbd_ros.kernels.lanes import element, reciprocal, scatter, set_element, WIDTH
 from rbd_ros.kernels.link_jacobians import write_jacobian, write_jacobian_rates
 from rbd_ros.kernels.link_poses import write_link_poses
 
 
-@long_kernel
+@states_kernel
 def link_poses_states(robot, screws, Q, work, q, links, t, T):
     """Write the poses of all links of every state."""
     if not fit((Q,), (q,)):
@@ -25,7 +25,7 @@ def link_poses_states(robot, screws, Q, work, q, links, t, T):
     return DONE
 
 
-@long_kernel
+@states_kernel
 def jacobian_states(robot, screws, Q, link_row, work, q, j, t, J):
     """Write the Jacobian of a link in every state."""
     if not fit((Q,), (q,)):
@@ -39,7 +39,7 @@ def jacobian_states(robot, screws, Q, link_row, work, q, j, t, J):
     return DONE
 
 
-@long_kernel
+@states_kernel
 def jacobian_rate_states(robot, screws, Q, V, link_row, aligned, work, q, v, rows, J_dot):
     """Write the rate of the Jacobian of a link in every state; ``rows`` has J before it."""
     if not fit((Q, V), (q, v)):
@@ -53,7 +53,7 @@ def jacobian_rate_states(robot, screws, Q, V, link_row, aligned, work, q, v, row
     return DONE
 
 
-@long_kernel
+@states_kernel
 def center_of_mass_states(robot, screws, Q, work, q, j, com, Com):
     """Write the centre of mass of every state."""
     if not fit((Q,), (q,)):
@@ -67,7 +67,7 @@ def center_of_mass_states(robot, screws, Q, work, q, j, com, Com):
     return DONE
 
 
-@long_kernel
+@states_kernel
 def com_jacobian_states(robot, screws, Q, work, q, j, com, J):
     """Write the Jacobian of the centre of mass in every state."""
     if not fit((Q,), (q,)):
@@ -81,7 +81,7 @@ def com_jacobian_states(robot, screws, Q, work, q, j, com, J):
     return DONE
 
 
-@long_kernel
+@states_kernel
 def com_jacobian_rate_states(robot, screws, Q, V, work, q, v, rows, J_dot):
     """Write the rate of the Jacobian of the centre of mass in every state."""
     if not fit((Q, V), (q, v)):
@@ -99,7 +99,7 @@ def com_jacobian_rate_states(robot, screws, Q, V, work, q, v, rows, J_dot):
     return DONE
 
 
-@long_kernel
+@states_kernel
 def momentum_states(robot, screws, Q, work, q, rows, A):
     """Write the centroidal momentum matrix of every state."""
     if not fit((Q,), (q,)):
@@ -113,7 +113,7 @@ def momentum_states(robot, screws, Q, work, q, rows, A):
     return DONE
 
 
-@long_kernel
+@states_kernel
 def momentum_rate_states(robot, screws, Q, V, work, q, v, rows, A_dot):
     """Write the rate of that matrix in every state; ``rows`` has the matrix before it."""
     if not fit((Q, V), (q, v)):

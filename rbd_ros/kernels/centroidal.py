@@ -79,7 +79,13 @@ def write_momentum(robot, screws, q, v, rows):
 
 
 @kernel
-def centroidal_momentum(robot, screws, q, v, rows):
+def centroidal_momentum(robot, screws, q, rows):
+    """Do `write_momentum` without the rate, and return whether all is finite."""
+    return write_momentum(robot, screws, q, None, rows)
+
+
+@kernel
+def centroidal_momentum_rate(robot, screws, q, v, rows):
     """Do `write_momentum`, and return whether all is finite."""
     return write_momentum(robot, screws, q, v, rows)
 

@@ -4,22 +4,25 @@
 How the kernels are compiled: the one place for numba's settings and its cache.
 
 Without numba, or with ``NUMBA_DISABLE_JIT=1`` in the environment, the same source runs
-interpreted; kernels refuse what they would refuse compiled.
+interpreted.
+
+Kernels are compiled for contiguous float64 vectors only. Called with anything else, such as a list
+or a slice, or for the first time, a kernel converts its vectors and is compiled if necessary: this
+costs time, but a type that was not expected never stops a control loop to compile.
 
 What it gains: without numba's counting of references a call from Python takes two thirds of the
-time, without names of arguments 8 % less, and a call with another type is an error, not
-seconds of compiling in a control loop.
-What guards it: kernels allocate nothing, and tests call one with what it was not prepared for.
-What breaks it: ``_nrt``, ``_fold_args``, ``_explain_matching_error``, ``_can_compile`` and
-``_cache`` are internal to numba (0.58 to 0.68 have them). Without the last two, kernels would be
-compiled when they are first called.
+time, without names of arguments 8 % less.
+What guards it: kernels allocate nothing, and tests call them with all kinds of arguments.
+What breaks it: ``_nrt``, ``_fold_args``, ``_compile_for_args`` and ``_cache`` are internal to
+numba (0.58 to 0.68 have them).
 
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial, wraps
 import gc
+from inspect import signature
 from threading import RLock
 from typing import Any
 
@@ -41,20 +44,78 @@ _preparing = RLock()
 _urgent: list[object] = []
 _elsewhere: Any = None
 _directory = Directory(cache_directory()) if COMPILES else None
-_NumbaError: type[Exception] = numba.core.errors.NumbaError if COMPILES else TypeError
-# What a kernel raises on a type that it was not compiled for, on an empty list, while another
-# thread compiles it, and on a kind of array that numba does not know.
-NOT_A_VECTOR = (TypeError, ValueError, RuntimeError, _NumbaError)
+# Parameters of kernels that are vectors of the user.
+VECTORS = {'q', 'v', 'a', 'tau', 'motion', 'v_r', 'a_r', 'dq', 'dv', 'da', 'given_da',
+           'given_dtau', 'x', 'y', 'z'}
+MASK = 'prescribed'
+FLOAT, BOOL = np.dtype(float), np.dtype(bool)
+
+
+def real_array(value: object) -> np.ndarray | None:
+    """
+    Return a new array of float64, or None if the value is not real numbers.
+
+    Parameters
+    ----------
+    value : object
+        Anything.
+
+    """
+    try:
+        if isinstance(value, np.ma.MaskedArray):
+            return None             # masked entries would be taken for numbers
+        array = np.asarray(value)
+        return np.array(array, float) if array.dtype.kind in 'fiu' else None
+    except Exception:
+        # It cannot be converted: libraries raise errors of their own.
+        return None
+
+
+def vector_places(function: Callable[..., Any]) -> list[tuple[int, np.dtype[Any]]]:
+    """Return which arguments of a kernel are vectors or masks of the user, and of what type."""
+    return [(k, BOOL if name == MASK else FLOAT)
+            for k, name in enumerate(signature(function).parameters)
+            if name in VECTORS or name == MASK]
+
+
+def with_vectors(places: Iterable[tuple[int, np.dtype[Any]]],
+                 arguments: Iterable[Any]) -> list[Any] | None:
+    """Return arguments with all vectors as kernels take them; None if one is not a vector."""
+    converted = list(arguments)
+    for k, dtype in places:
+        x = converted[k]
+        if not (type(x) is np.ndarray and x.dtype is dtype and x.ndim == 1 and x.flags.carray):
+            if dtype is BOOL:
+                x = x.copy() if type(x) is np.ndarray and x.dtype is BOOL else None
+            else:
+                x = real_array(x)
+            if x is None or x.ndim != 1:
+                return None
+            converted[k] = x
+    return converted
 
 
 if COMPILES:
-    class ByPlace(CPUDispatcher):
+    class PositionalDispatcher(CPUDispatcher):
         """A compiled function without names and defaults of arguments, which take time."""
 
         _fold_args = False
+        vectors: list[tuple[int, np.dtype[Any]]]
 
-        def _explain_matching_error(self, *arguments: Any) -> None:
-            """Refuse the arguments: who calls converts them, and says what is wrong with them."""
+        def _compile_for_args(self, *arguments: Any) -> Callable[..., Any]:
+            """Return what numba calls in place of the kernel with arguments of other types."""
+            return self.convert_and_run
+
+        def convert_and_run(self, *arguments: Any) -> Any:
+            """Run the kernel with its vectors converted; False if one of them is not a vector."""
+            converted = with_vectors(self.vectors, arguments)
+            return False if converted is None else prepare(self, *converted)(*converted)
+
+    class StatesDispatcher(PositionalDispatcher):
+        """The same for many states, whose arrays are converted elsewhere: it refuses others."""
+
+        def _compile_for_args(self, *arguments: Any) -> Callable[..., Any]:
+            """Refuse the arguments."""
             raise TypeError('the kernel was not prepared for arguments of these types')
 
 
@@ -67,48 +128,53 @@ def helper(function: Callable[..., Any]) -> Any:
 
 
 def kernel(function: Callable[..., Any], **options: bool) -> Any:
-    """
-    Make a kernel: a function that `prepare` compiles for exactly the types of its arguments.
-
-    Called with other types it raises TypeError, rather than stopping a control loop for seconds to
-    compile itself again. The machine code is kept in the cache directory.
-
-    """
-    if not COMPILES:
-        return interpreted(function)
-    dispatcher = ByPlace(function, targetoptions={
-        'nopython': True, 'boundscheck': None, '_nrt': False, 'no_cfunc_wrapper': True, **_OPTIONS,
-        **options})
-    if _directory is not None:
-        dispatcher._cache = KernelCache(function, _directory)
-    # As disable_compile() does, which requires a compiled signature.
-    dispatcher._can_compile = False
-    return dispatcher
-
-
-def interpreted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a kernel that is not compiled, and takes what it was prepared for, as if it were."""
-    prepared: set[tuple[Any, ...]] = set()
-
-    @wraps(function)
-    def checked(*arguments: Any) -> Any:
-        if _types(arguments) not in prepared:
-            raise TypeError('the kernel was not prepared for arguments of these types')
-        # What is not finite is seen in the end, as in compiled kernels.
-        with np.errstate(all='ignore'):
-            return function(*arguments)
-    checked.overloads = prepared        # type: ignore[attr-defined]
-    return checked
-
-
-def _types(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return what an interpreted kernel distinguishes arguments by."""
-    return tuple((x.dtype, x.ndim) if isinstance(x, np.ndarray) else type(x) for x in arguments)
+    """Make a kernel; its machine code is kept in the cache directory."""
+    return _dispatcher(PositionalDispatcher, function, options) if COMPILES else interpreted(
+        function)
 
 
 def long_kernel(function: Callable[..., Any]) -> Any:
     """Make a kernel that lets other Python threads run while it does."""
     return kernel(function, nogil=True)
+
+
+def states_kernel(function: Callable[..., Any]) -> Any:
+    """Make a kernel for many states: a `long_kernel` that raises TypeError on other types."""
+    return (_dispatcher(StatesDispatcher, function, {'nogil': True}) if COMPILES
+            else quietly(function))
+
+
+def _dispatcher(kind: type, function: Callable[..., Any], options: dict[str, bool]) -> Any:
+    """Return a function that numba compiles."""
+    dispatcher = kind(function, targetoptions={
+        'boundscheck': None, '_nrt': False, 'no_cfunc_wrapper': True, **_OPTIONS, **options})
+    # Set later, it lets numba treat arguments without a type as others of a wrong one.
+    dispatcher.targetoptions['nopython'] = True
+    dispatcher.vectors = vector_places(function)
+    if _directory is not None:
+        dispatcher._cache = KernelCache(function, _directory)
+    return dispatcher
+
+
+def interpreted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a kernel that is not compiled."""
+    places, run = vector_places(function), quietly(function)
+
+    @wraps(function)
+    def converted(*arguments: Any) -> Any:
+        vectors = with_vectors(places, arguments)
+        return False if vectors is None else run(*vectors)
+    return converted
+
+
+def quietly(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function during which NumPy does not warn of numbers that are not finite."""
+    @wraps(function)
+    def quiet(*arguments: Any) -> Any:
+        # What is not finite is seen in the end, as in compiled kernels.
+        with np.errstate(all='ignore'):
+            return function(*arguments)
+    return quiet
 
 
 def keep_in_no_file() -> None:
@@ -164,14 +230,14 @@ def is_urgent() -> bool:
     return bool(_urgent)
 
 
-def prepare(kernel: Any, *arguments: Any) -> bool:
+def prepare(kernel: Any, *arguments: Any) -> Callable[..., Any]:
     """
     Compile a kernel for the types of these arguments, or load it from the cache.
 
     Returns
     -------
-    bool
-        Whether there was something to do.
+    callable
+        The kernel for these types.
 
     Raises
     ------
@@ -180,35 +246,38 @@ def prepare(kernel: Any, *arguments: Any) -> bool:
 
     """
     if not COMPILES:
-        types, known = _types(arguments), len(kernel.overloads)
-        kernel.overloads.add(types)
-        return len(kernel.overloads) > known
+        return kernel
     types = tuple(numba.typeof(argument) for argument in arguments)
-    if types in kernel.overloads:
+    if types not in kernel.overloads:
+        if _elsewhere is None or _elsewhere.may_wait():
+            compile_for(kernel, types)
+        elif not load(kernel, types):
+            _elsewhere.request(kernel, types)
+            raise NotCompiled(kernel, types)
+    return kernel.overloads[types].entry_point
+
+
+def load(kernel: Any, types: tuple[Any, ...]) -> bool:
+    """Load a kernel if it is in the cache, and no other thread compiles; return whether it is."""
+    if not _preparing.acquire(blocking=False):
         return False
-    if _elsewhere is None or _elsewhere.may_wait():
-        return compile_for(kernel, types)
-    if _preparing.acquire(blocking=False):
-        try:
-            if kernel._cache.holds(types, kernel.targetctx):
-                return compile_for(kernel, types)
-        finally:
-            _preparing.release()
-    _elsewhere.request(kernel, types)
-    raise NotCompiled(kernel, types)
+    try:
+        if kernel._cache.holds(types, kernel.targetctx):
+            compile_for(kernel, types)
+        return types in kernel.overloads
+    finally:
+        _preparing.release()
 
 
-def compile_for(kernel: Any, types: tuple[Any, ...]) -> bool:
+def compile_for(kernel: Any, types: tuple[Any, ...]) -> None:
     """Do what `prepare` does for types of arguments, in any thread."""
-    # One at a time: another thread would end the permission to compile.
+    # numba compiles in one thread at a time anyway.
     with urgent(), _preparing:
         if types in kernel.overloads:
-            return False
+            return
         if _elsewhere is not None:
-            # Before compiling is permitted: calls in other threads would wait for it.
             kernel._cache.obtain(types, kernel.targetctx,
                                  partial(_elsewhere.compile_kernel, kernel, types))
-        kernel.disable_compile(False)
         # A quarter of the time would go to the garbage collector, which finds nothing.
         collecting = gc.isenabled()
         gc.disable()
@@ -217,7 +286,3 @@ def compile_for(kernel: Any, types: tuple[Any, ...]) -> bool:
         finally:
             if collecting:
                 gc.enable()
-            # numba requires a signature for that; after an error there is none.
-            if kernel.signatures:
-                kernel.disable_compile()
-        return True

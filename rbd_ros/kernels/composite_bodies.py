@@ -167,6 +167,12 @@ def composite_bodies(robot, screws, q, v, terms):
 
 
 @kernel
+def composite_bodies_at_rest(robot, screws, q, terms):
+    """Do the `composite_recursion` without C and C v, and return whether all is finite."""
+    return composite_recursion(robot, screws, q, None, terms)
+
+
+@kernel
 def mass_matrix(robot, screws, q, M):
     """
     Write M, shape (nv, nv), and return whether it is finite.

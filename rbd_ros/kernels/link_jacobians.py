@@ -189,8 +189,8 @@ def write_jacobian_rates(robot, screws, q, v, a, link_row, aligned, rows):
     return bias, finite(total + bias[0][0] + bias[1][0] + R[0][0] + r[0])
 
 
-@kernel
-def link_jacobian_rates(robot, screws, q, v, a, link_row, aligned, rows):
+@helper
+def write_rates(robot, screws, q, v, a, link_row, aligned, rows):
     """
     Do `write_jacobian_rates`, and return whether all is right.
 
@@ -207,9 +207,21 @@ def link_jacobian_rates(robot, screws, q, v, a, link_row, aligned, rows):
 
 
 @kernel
+def link_jacobian_rate(robot, screws, q, v, link_row, aligned, rows):
+    """Do `write_rates` without the second rate."""
+    return write_rates(robot, screws, q, v, None, link_row, aligned, rows)
+
+
+@kernel
+def link_jacobian_rates(robot, screws, q, v, a, link_row, rows):
+    """Do `write_rates` in the axes of the link."""
+    return write_rates(robot, screws, q, v, a, link_row, False, rows)
+
+
+@kernel
 def link_bias(robot, screws, q, v, link_row, aligned, bias):
     """
-    Write dJ/dt v of a link, as `link_jacobian_rates` does, and nothing else.
+    Write dJ/dt v of a link, as `write_rates` does, and nothing else.
 
     ``bias`` has one row of six numbers.
 
@@ -245,13 +257,13 @@ def write_derivative(D, h, j, V):
         D[h, row, j], D[h, 3 + row, j] = V[0][row], V[1][row]
 
 
-@kernel
-def link_jacobian_derivatives(robot, screws, q, v, link_row, of_J, of_rate):
+@helper
+def differentiate_jacobian(robot, screws, q, v, link_row, of_J, of_rate):
     """
     Write the derivatives of the body Jacobian of a link by q, and of its rate unless v is None.
 
     ``of_J`` and ``of_rate`` have the shape (nv, 6, nv), the coordinate first. That of dJ/dt by v
-    is that of J by q. Returns whether q and v are right, as `link_jacobian_rates`.
+    is that of J by q. Returns whether q and v are right, as `write_rates`.
 
     """
     if not fits(robot, q, v):
@@ -297,3 +309,15 @@ def link_jacobian_derivatives(robot, screws, q, v, link_row, of_J, of_rate):
             b = parent(robot, b)
         far = parent(robot, far)
     return math.isfinite(total + R[0][0] + r[0] + r[1] + r[2])
+
+
+@kernel
+def link_jacobian_derivatives(robot, screws, q, link_row, of_J):
+    """Do `differentiate_jacobian` without its rate."""
+    return differentiate_jacobian(robot, screws, q, None, link_row, of_J, of_J)
+
+
+@kernel
+def link_jacobian_rate_derivatives(robot, screws, q, v, link_row, of_J, of_rate):
+    """Do `differentiate_jacobian`."""
+    return differentiate_jacobian(robot, screws, q, v, link_row, of_J, of_rate)

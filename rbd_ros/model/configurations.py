@@ -68,10 +68,9 @@ def tree_coordinates(model: Model, q: npt.ArrayLike,
 
     """
     q, velocities = np.asarray(q, float), [np.asarray(x, float) for x in velocities]
-    fold = model.folding
-    if fold is None:
+    if model.coordinates.is_identity:
         return (q, *velocities)
-    return (fold.multiplier * q[fold.source] + fold.offset, *(fold.G @ x for x in velocities))
+    return (model.coordinates.position(q), *map(model.coordinates.velocity, velocities))
 
 
 def normalize(model: Model, q: npt.ArrayLike, label: str = 'q') -> np.ndarray:

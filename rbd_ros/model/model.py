@@ -13,6 +13,7 @@ import numpy.typing as npt
 from rbd_ros.errors import ModelError, ModelWarning
 from rbd_ros.kernels.bodies import INERTIA
 from rbd_ros.model.body_table import assemble, Tree
+from rbd_ros.model.coordinates import Coordinates, couple
 from rbd_ros.model.description import check_joint, check_links, Link
 from rbd_ros.model.friction import fold_drives
 from rbd_ros.model.joints import DRIVE, Joint, joint_pose, KINDS
@@ -29,29 +30,6 @@ class OfThread(local):
 
     def __reduce__(self) -> tuple[type, tuple[()]]:
         return type(self), ()
-
-
-@dataclass(frozen=True)
-class Folding:
-    """
-    The map from the coordinates of the model to those of the tree with its mimicking joints.
-
-    Attributes
-    ----------
-    source, multiplier, offset : ndarray, shape (tree positions,)
-        Entry k of the tree's q is ``multiplier[k] * q[source[k]] + offset[k]``.
-    G : ndarray, shape (tree velocities, nv)
-        The tree's v is G v; torques fold as G^T tau, and M as G^T M G.
-    columns : ndarray, shape (tree velocities, 2)
-        The only entry of each row of G: its column and its value.
-
-    """
-
-    source: np.ndarray
-    multiplier: np.ndarray
-    offset: np.ndarray
-    G: np.ndarray
-    columns: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +76,8 @@ class Model:
         The joints that have coordinates of their own, with their entries of q and of v.
     tree : Tree
         The arrays of the kernels.
-    folding : Folding or None
-        Set if joints mimic others.
+    coordinates : Coordinates
+        How q and v move the tree: joints that mimic others have no coordinates of their own.
 
     """
 
@@ -126,14 +104,31 @@ class Model:
     mass: float
     moving_joints: tuple[tuple[Joint, slice, slice], ...]
     tree: Tree
-    folding: Folding | None
+    coordinates: Coordinates
     _link_index: dict[str, int] = field(repr=False)
     # Where each thread keeps its workspace: see `rbd_ros.workspace.workspace_of`.
     _of_thread: OfThread = field(default_factory=OfThread, init=False, repr=False)
+    # Made when it is first needed.
+    _spanning_tree: list['Model'] = field(default_factory=list, init=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the content of copies: everything but workspaces."""
         return {**vars(self), '_of_thread': OfThread()}
+
+    @property
+    def spanning_tree(self) -> 'Model':
+        """Return the robot in which every joint has coordinates of its own."""
+        if self.coordinates.is_identity:
+            return self
+        if not self._spanning_tree:
+            self._spanning_tree.append(rebuild(self, joints=[
+                replace(joint, mimic=None) for joint in self.joints]))
+        return self._spanning_tree[0]
+
+    @property
+    def folding(self) -> Coordinates | None:
+        """Return the coordinates if joints mimic others, else None: their name until 0.2."""
+        return None if self.coordinates.is_identity else self.coordinates
 
     @property
     def nq(self) -> int:
@@ -293,7 +288,7 @@ def _build(name: str, links: Sequence[Link], joints: Sequence[Joint], gravity: n
              for suffix in dict.fromkeys(KINDS[joint.kind].position_suffixes
                                          + KINDS[joint.kind].velocity_suffixes)]
     require_unique('coordinate', names)
-    folding = _fold(joints, mimics, moving) if mimics else None
+    coordinates = couple(joints, mimics, moving)
 
     def per_velocity(label: str) -> np.ndarray:
         return np.array([x for joint, _, _ in moving for x in getattr(joint, label)], float)
@@ -306,12 +301,12 @@ def _build(name: str, links: Sequence[Link], joints: Sequence[Joint], gravity: n
                              for suffix in KINDS[joint.kind].velocity_suffixes),
         lower=per_velocity('lower'), upper=per_velocity('upper'),
         velocity_limit=per_velocity('velocity'), effort_limit=per_velocity('effort'),
-        **fold_drives(joints, folding.G if folding else None),
+        **fold_drives(joints, None if coordinates.is_identity else coordinates.G),
         angular=np.array([x for joint, _, _ in moving for x in KINDS[joint.kind].angular], bool),
         mass=sum(link.mass for link in links),
         moving_joints=tuple(moving),
         tree=tree,
-        folding=folding,
+        coordinates=coordinates,
         _link_index={link.name: k for k, link in enumerate(links)})
     # Not by vars(), after which Python 3.11 looks all attributes up in a dict.
     for one in fields(model):
@@ -359,26 +354,3 @@ def _missing_masses(links: Sequence[Link], joints: Sequence[Joint], tree: Tree) 
         return []
     return ['these links move but have no mass (is their inertial missing?): '
             + listed(light)]
-
-
-def _fold(joints: Sequence[Joint], mimics: dict[str, tuple[str, float, float]],
-          moving: list[tuple[Joint, slice, slice]]) -> Folding:
-    """Return the map from the coordinates of leading joints to those that mimic them."""
-    first = {joint.name: (q.start, v.start) for joint, q, v in moving}
-    source: list[int] = []
-    multiplier: list[float] = []
-    offset: list[float] = []
-    columns: list[tuple[int, float]] = []
-    for joint in joints:
-        leader, m, o = mimics.get(joint.name, (joint.name, 1.0, 0.0))
-        if joint.nv:
-            q, v = first[leader]
-            source += range(q, q + joint.nq)
-            multiplier += [m] * joint.nq
-            offset += [o] * joint.nq
-            columns += [(column, m) for column in range(v, v + joint.nv)]
-    G = np.zeros((len(columns), moving[-1][2].stop))
-    for row, (column, m) in enumerate(columns):
-        G[row, column] = m
-    return Folding(np.array(source, int), np.array(multiplier), np.array(offset), G,
-                   np.array(columns, float))

@@ -169,7 +169,7 @@ def table_5(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,
         dtau[k] = body.dS.T @ F[i] + body.S.T @ dF[i] + body.armature * da[k]
         F[p] = F[p] + A.T @ F[i]
         dF[p] = dF[p] + A.T @ (dF[i] - ad(body.dh).T @ F[i])
-    return dtau if model.folding is None else model.folding.G.T @ dtau
+    return model.coordinates.G.T @ dtau
 
 
 def table_6(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike,
@@ -188,7 +188,7 @@ def table_7(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, 
     given = np.array(prescribed, bool)
     da = np.where(given, check_direction(model, 'da', variation.da), 0.0)
     dtau = np.where(given, 0.0, check_direction(model, 'dtau', variation.dtau))
-    if model.folding is not None:
+    if not model.coordinates.is_identity:
         return _dense(model, q, v, a, given, da, dtau, variation, external_wrenches)
     q, v = np.asarray(q, float), np.asarray(v, float)
     dq, dv = (check_direction(model, label, getattr(variation, label)) for label in ('dq', 'dv'))

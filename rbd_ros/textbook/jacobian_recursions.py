@@ -68,7 +68,7 @@ def body_jacobian_second_rates(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,
         J.append(J_i)
         J_rate.append(J_rate_i)
         J_second.append(J_second_i)
-    fold = np.eye(len(v)) if model.folding is None else model.folding.G
+    fold = model.coordinates.G
     return np.array(J) @ fold, np.array(J_rate) @ fold, np.array(J_second) @ fold
 
 
@@ -150,8 +150,8 @@ def body_jacobian_rate_derivatives(
         dJ.append(dJ_i)
         dJ_rate.append(dJ_rate_i)
     J, J_rate, dJ, dJ_rate = map(np.array, (J, J_rate, dJ, dJ_rate))
-    if model.folding is None:
+    if model.coordinates.is_identity:
         return J, J_rate, dJ, dJ_rate
-    G = model.folding.G
+    G = model.coordinates.G
     return (J @ G, J_rate @ G, np.einsum('ikab,kh->ihab', dJ, G) @ G,
             np.einsum('ikab,kh->ihab', dJ_rate, G) @ G)

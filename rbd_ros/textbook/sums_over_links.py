@@ -24,7 +24,7 @@ from rbd_ros.workspace.results import Factorization
 
 
 def _fold(model: Model, J: np.ndarray) -> np.ndarray:
-    return J if model.folding is None else J @ model.folding.G
+    return J @ model.coordinates.G
 
 
 def each_joint(

@@ -34,12 +34,6 @@ CHANGE, TURNING = 23, 13
 NOTHING = np.zeros((0, CHANGE)), np.zeros((0, TURNING))
 
 
-def leaves_bodies(variation: Variation) -> bool:
-    """Return whether all bodies stay as they are, so that `body_changes` returns `NOTHING`."""
-    return (variation.dwrenches == {} and variation.dinertia == {} and variation.dplacement == {}
-            and variation.world_fixed == ())
-
-
 def body_changes(model: Model, variation: Variation,
                  external_wrenches: Wrenches | None) -> tuple[np.ndarray, np.ndarray]:
     """
@@ -71,6 +65,9 @@ def body_changes(model: Model, variation: Variation,
         If a derivative has the wrong shape or a non-finite entry, or cannot be that of an inertia.
 
     """
+    if (variation.dwrenches == {} and variation.dinertia == {} and variation.dplacement == {}
+            and variation.world_fixed == ()):
+        return NOTHING
     forces = wrenches(model, external_wrenches)
     dforces = wrenches(model, variation.dwrenches, 'dwrenches')
     inertias = inertias_by_link(model, variation.dinertia)

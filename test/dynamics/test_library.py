@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import analysis, StateError, Workspace
+from rbd_ros.kernels.articulated_bodies import hybrid_dynamics
 from rbd_ros.kernels.bodies import COLUMNS, SCRATCH
 from rbd_ros.kernels.newton_euler import newton_euler
 from rbd_ros.model.joints import KINDS
@@ -86,6 +87,12 @@ def test_odd_arrays_are_converted_rather_than_compiled_for(tree):
     workspace.inverse_dynamics(q.astype(np.float32), list(v), np.repeat(a, 2)[::2])
     workspace.inverse_dynamics(np.zeros(tree.nq, int), v, a)
     assert len(newton_euler.overloads) == known
+    given = np.arange(tree.nv) % 2 == 0
+    expected = workspace.hybrid_dynamics(q, v, a, a, given)
+    known = len(hybrid_dynamics.overloads)
+    for mask in np.repeat(given, 2)[::2], given.tolist():
+        assert np.array_equal(workspace.hybrid_dynamics(q, v, a, a, mask), expected)
+    assert len(hybrid_dynamics.overloads) == known
 
 
 @pytest.mark.parametrize('name', ['model', 'tree', 'floating'])

@@ -9,6 +9,9 @@ import pytest
 import rbd_ros
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import rebuild
+from rbd_ros.workspace import Workspace
+from rbd_ros.workspace.coupled import CoupledMethods
+from rbd_ros.workspace.tree import TreeWorkspace
 from robots import example_urdf, load_quietly, random_tree, relative_error, with_mimics
 
 # The same sums in another order.
@@ -33,6 +36,13 @@ def assert_all_equal(got, expected):
     assert len(got) == len(expected)
     for one, other in zip(got, expected):
         assert relative_error(one, other) < ROUNDING
+
+
+def test_every_method_of_a_workspace_knows_the_coordinates_of_the_robot():
+    of_trees = {name for name in vars(TreeWorkspace) if not name.startswith('_')}
+    assert len(of_trees) > 35
+    assert of_trees - set(vars(Workspace)) == {
+        name for name in vars(CoupledMethods) if not name.startswith('_')}
 
 
 @pytest.mark.parametrize('seed', SEEDS)

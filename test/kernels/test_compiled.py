@@ -1,16 +1,14 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels are compiled when they are prepared, and at no other time."""
+"""Kernels convert their vectors, and are compiled once."""
 
 from threading import Barrier, Thread
-from time import sleep
 
 import numba
 import numpy as np
 import pytest
 from rbd_ros.kernels import compiled
-from rbd_ros.kernels.compiled import kernel, prepare
-from rbd_ros.workspace import Workspace
+from rbd_ros.kernels.compiled import kernel, prepare, states_kernel
 
 X = np.arange(3.0)
 
@@ -28,38 +26,31 @@ def made(monkeypatch):
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason='nothing is compiled')
+def test_a_kernel_converts_its_vectors_rather_than_being_compiled_again(made):
+    read_only = X.copy()
+    read_only.flags.writeable = False
+    for given in (X, X.astype(np.float32), np.repeat(X, 2)[::2], [0, 1, 2], (0.0, 1.0, 2.0),
+                  range(3), read_only):
+        assert made(given) == 3.0
+    for given in None, 'abc', 1.0, X[None], ['0', '1', '2'], 1j * X, {}, [[0.0], [1.0, 2.0]]:
+        assert made(given) is False
+    assert len(made.signatures) == 1
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason='nothing is compiled')
 @pytest.mark.parametrize('other', [X.astype(np.float32), np.ones(6)[::2], [0.0, 1.0, 2.0], None])
-def test_a_kernel_refuses_what_it_was_not_prepared_for(made, other):
-    with pytest.raises(TypeError):
+def test_a_kernel_for_many_states_refuses_what_it_was_not_prepared_for(monkeypatch, other):
+    monkeypatch.setattr(compiled, '_directory', None)
+    made = states_kernel(total)
+    with pytest.raises(TypeError, match='prepared'):
         made(X)
-    assert prepare(made, X)
-    assert not prepare(made, X)
-    assert made(X) == 3.0
-    with pytest.raises(TypeError):
+    assert prepare(made, X)(X) == made(X) == 3.0
+    with pytest.raises(TypeError, match='prepared'):
         made(other)
     assert len(made.signatures) == 1
     # Once prepared for another type, it takes both.
     prepare(made, X.astype(np.float32))
     assert made(X.astype(np.float32)) == made(X) == 3.0
-
-
-class SlowKernel:
-    """Stands for a kernel whose compilation takes its time, and fails if it is forbidden."""
-
-    def __init__(self):
-        self.overloads, self.signatures, self.allowed, self.failed = {}, [()], False, False
-        self.compile = self.take
-
-    def disable_compile(self, disable=True):
-        """Forbid to compile, or allow it."""
-        self.allowed = not disable
-
-    def take(self, types):
-        """Take ever longer, and notice whether it was allowed all the while."""
-        for _ in range(20 * (1 + len(self.overloads))):
-            sleep(0.002)
-            self.failed |= not self.allowed
-        self.overloads[types] = types
 
 
 def test_threads_that_call_a_kernel_first_at_the_same_time_all_get_its_result(monkeypatch):
@@ -69,24 +60,10 @@ def test_threads_that_call_a_kernel_first_at_the_same_time_all_get_its_result(mo
 
         def call(begin=begin, found=found, fresh=fresh):
             begin.wait()
-            found.append(Workspace._call(fresh, X))
+            found.append(fresh(X))
         threads = [Thread(target=call) for _ in range(3)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
         assert found == [X.sum() + 1.0] * 3
-
-
-@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason='nothing is compiled')
-def test_threads_that_prepare_a_kernel_wait_for_each_other():
-    slow = SlowKernel()
-    threads = [Thread(target=prepare, args=(slow, X.astype(kind)))
-               for kind in (np.float64, np.float32, np.int64)]
-    for thread in threads:
-        thread.start()
-        sleep(0.01)
-    for thread in threads:
-        thread.join()
-    assert len(slow.overloads) == 3
-    assert not slow.failed

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A node goes on while kernels are compiled that it needs, and catches up afterwards."""
 
+from importlib import import_module
 from threading import current_thread, Event, main_thread, Thread
 from time import sleep
 
@@ -21,7 +22,6 @@ from rbd_ros.ros.log import Log
 from rbd_ros.ros.report import OK, WARN
 from rbd_ros.ros.torque_controller import TorqueController
 from rbd_ros.ros.worker import Worker
-from rbd_ros.workspace import dynamics, kinematics
 import rclpy
 from robots import example_urdf
 from visualization_msgs.msg import MarkerArray
@@ -81,11 +81,11 @@ def later():
 @pytest.fixture
 def start(harness, later, monkeypatch):
     """Return a function that starts a node for which a kernel is compiled nowhere yet."""
-    def start(module, kernel, **options):
+    def start(kernel, **options):
         node = harness(None, **options)
         fresh = compiled.kernel(kernel.py_func)
         fresh._cache = NoFiles()
-        monkeypatch.setattr(module, kernel.__name__, fresh)
+        monkeypatch.setattr(import_module(kernel.py_func.__module__), kernel.__name__, fresh)
         monkeypatch.setattr(compiled, '_elsewhere', later)
         node.describe(UR10)
         node.spin_until(lambda: node.node.robot is not None)
@@ -94,7 +94,7 @@ def start(harness, later, monkeypatch):
 
 
 def test_a_topic_waits_for_its_kernel_and_the_others_do_not(start, state, later):
-    node = start(kinematics, jacobian_columns, task_link='tool0',
+    node = start(jacobian_columns, task_link='tool0',
                  topics=('~/dynamics', '~/task_jacobian'))
     for count in range(1, 6):
         node.answer(*state)
@@ -113,7 +113,7 @@ def test_a_topic_waits_for_its_kernel_and_the_others_do_not(start, state, later)
 
 
 def test_who_subscribes_later_gets_the_output_once_its_kernel_is_ready(start, state, later):
-    node, markers = start(kinematics, link_poses, topics=('~/dynamics',)), []
+    node, markers = start(link_poses, topics=('~/dynamics',)), []
     node.answer(*state)
     assert not later.requests
     node.peer.create_subscription(MarkerArray, '/dynamics/markers', markers.append, 10)
@@ -131,7 +131,7 @@ def test_who_subscribes_later_gets_the_output_once_its_kernel_is_ready(start, st
 
 def test_states_are_answered_while_the_check_of_efforts_waits_for_its_kernel(
         start, state, later):
-    node, (names, q, v) = start(dynamics, newton_euler_at_rest, topics=('~/dynamics',)), state
+    node, (names, q, v) = start(newton_euler_at_rest, topics=('~/dynamics',)), state
     at_rest = names, q, np.zeros_like(v), np.full_like(v, 1000.0)
     keep_sending(node, at_rest, lambda: later.requests)
     before = len(node.heard['~/dynamics'])
@@ -145,7 +145,7 @@ def test_states_are_answered_while_the_check_of_efforts_waits_for_its_kernel(
 
 def test_states_without_velocities_need_no_kernel_that_is_not_ready(start, state, later):
     names, q, _ = state
-    node = start(dynamics, composite_bodies,
+    node = start(composite_bodies,
                  topics=('~/dynamics', '~/gravity_torques', '~/mass_matrix'))
     # The thread of the worker has compiled them before the robot was used.
     node.answer(names, q, topic='~/mass_matrix')
@@ -157,7 +157,7 @@ def test_states_without_velocities_need_no_kernel_that_is_not_ready(start, state
     ('gravity', newton_euler_at_rest), ('pd_gravity', newton_euler_at_rest),
     ('computed_torque', newton_euler), ('hybrid', articulated_bodies)])
 def test_commands_begin_when_the_law_can_go_on_without_a_pause(start, state, later, mode, kernel):
-    node = start(dynamics, kernel, kind=TorqueController, mode=mode, topics=('~/effort_commands',))
+    node = start(kernel, kind=TorqueController, mode=mode, topics=('~/effort_commands',))
     keep_sending(node, state, lambda: len(node.heard['~/effort_commands']) > 50)
     assert not node.node.publishing.awaited()
     assert not later.requests
@@ -165,7 +165,7 @@ def test_commands_begin_when_the_law_can_go_on_without_a_pause(start, state, lat
 
 def test_a_mode_whose_kernels_are_being_compiled_is_refused_and_the_present_one_goes_on(
         start, state, later):
-    node = start(dynamics, newton_euler, kind=TorqueController, mode='gravity',
+    node = start(newton_euler, kind=TorqueController, mode='gravity',
                  topics=('~/effort_commands',))
     keep_sending(node, state, lambda: node.heard['~/effort_commands'])
     got = node.call(SetMode, 'set_mode', mode='computed_torque')

@@ -189,5 +189,11 @@ def solve_dense(M, b, a, tau, prescribed, all_a, all_tau, L):
 
 @kernel
 def dense_hybrid_dynamics(M, b, a, tau, prescribed, all_a, all_tau, L):
+    """Do `solve_dense`, and return whether all is right."""
+    return solve_dense(M, b, a, tau, prescribed, all_a, all_tau, L) == 0
+
+
+@kernel
+def dense_hybrid_status(M, b, a, tau, prescribed, all_a, all_tau, L):
     """Do `solve_dense`, and return what it does."""
     return solve_dense(M, b, a, tau, prescribed, all_a, all_tau, L)

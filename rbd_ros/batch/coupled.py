@@ -1,12 +1,12 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Dynamics of many states where joints mimic others, which closes loops."""
+"""Forward and hybrid dynamics of many states of robots with coupled coordinates."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from rbd_ros.batch.rooms import Room
-from rbd_ros.batch.tasks import Problem
+from rbd_ros.batch.tasks import Problem, run_kernel
 from rbd_ros.batch.threads import compute, Progress
 from rbd_ros.kernels.batch import dense_hybrid_dynamics_states
 from rbd_ros.workspace import workspace_of
@@ -36,20 +36,20 @@ def solve_dense(problem: Problem, bias: Problem, terms: Problem,
     step = min(bias.states_in_piece(), terms.states_in_piece())
 
     def work(start: int, stop: int) -> None:
-        workspace = workspace_of(model)
+        workspace = workspace_of(model)     # not of the tree: its rooms are smaller
         for first in range(start, max(stop, start + 1), step):
             last = min(first + step, stop)
             b, M = bias.piece(first, last)[0], np.ascontiguousarray(terms.piece(first, last)[0])
             found, k = np.empty((2, last - first, model.nv)), 0
             while True:
-                bad = workspace._call(
+                bad = run_kernel(
                     dense_hybrid_dynamics_states, M[k:], b[k:], a[first + k:last],
                     tau[first + k:last], prescribed,
                     workspace._kept(Room('factor', (model.nv, model.nv))), *found[:, k:])
                 if bad < 0:
                     break
                 k += bad
-                values = problem.alone(workspace, first + k)
+                values = problem.alone(first + k)
                 for x, value in zip(found, values):
                     x[k] = value
                 k += 1

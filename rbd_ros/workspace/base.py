@@ -1,0 +1,115 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""What workspaces of all robots have: the robot, buffers, checks of arguments and errors."""
+
+from collections.abc import Callable
+import logging
+from typing import Any, NoReturn, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from rbd_ros import compiler
+from rbd_ros.errors import SingularError, StateError
+from rbd_ros.model.configurations import normalize
+from rbd_ros.model.joints import joint_subspace
+from rbd_ros.model.model import Model
+from rbd_ros.validation import check_model, finite_vector, mask, vector
+
+# Sine of the angle between two axes of a joint below which they are collinear.
+COLLINEAR = 1e-6
+BOOL = np.dtype(bool)
+_log = logging.getLogger('rbd_ros')
+
+Made = TypeVar('Made')
+
+
+class WorkspaceBase:
+    """
+    The robot, its buffers, and the errors of wrong arguments.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    fresh : bool
+        Return new arrays where a result has several of them, or is large.
+
+    """
+
+    # Which entries of M may be nonzero: a function of `rbd_ros.workspace.scratch`.
+    _carriers: Callable[..., np.ndarray]
+
+    def __init__(self, model: Model, *, fresh: bool = False) -> None:
+        check_model(model)
+        if slow := compiler.warning():
+            _log.warning(slow)
+        self._model_of: Callable[[], Model] = lambda: model
+        self._nv, self._fresh = model.nv, fresh
+        self._zeros = np.zeros(model.nv)
+        self._scratch: dict[Callable[..., Any], Any] = {}
+
+    @property
+    def model(self) -> Model:
+        """Return the robot."""
+        return self._model_of()
+
+    def __reduce__(self) -> tuple[type, tuple[Model]]:
+        # Copies of buffers that are views of each other would be separate arrays.
+        return type(self), (self.model,)
+
+    def _kept(self, make: Callable[..., Made]) -> Made:
+        """Return what a function of `rbd_ros.workspace.scratch` makes, made once."""
+        made = self._scratch.get(make)
+        if made is None:
+            made = self._scratch[make] = make(self)
+        return made
+
+    def _result(self, make: Callable[..., Made]) -> Made:
+        """Return the same, to hand out."""
+        if self._fresh:
+            return make(self)
+        made = self._scratch.get(make)      # as `_kept`, without another call
+        return self._kept(make) if made is None else made
+
+    def check(self, **vectors: ArrayLike) -> list[np.ndarray]:
+        """Return copies of ``q``, ``v``, ``a`` or ``tau``, given by name, or raise StateError."""
+        return [finite_vector(self.model, label, x, positions=label == 'q')
+                for label, x in vectors.items()]
+
+    def _mask(self, prescribed: ArrayLike) -> np.ndarray:
+        """Return truth values as kernels take them."""
+        if type(prescribed) is np.ndarray and prescribed.dtype is BOOL:
+            return prescribed
+        return mask(self.model, 'prescribed', prescribed)
+
+    def _given(self, a: ArrayLike, tau: ArrayLike,
+               prescribed: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return what is given of a and tau, zeros elsewhere, and the mask, all checked."""
+        prescribed = mask(self.model, 'prescribed', prescribed)
+        a, tau = (vector(self.model, label, x) for label, x in (('a', a), ('tau', tau)))
+        a[~prescribed], tau[prescribed] = 0.0, 0.0
+        self.check(a=a, tau=tau)
+        return a, tau, prescribed
+
+    def _explain(self, **vectors: ArrayLike) -> NoReturn:
+        """Raise the error for a result that is not finite."""
+        self.check(**vectors)
+        if 'q' in vectors:
+            normalize(self.model, vectors['q'])
+        raise StateError(f"the dynamics of robot '{self.model.name}' are not finite here: "
+                         + ', '.join(f'{label} = {x!s}' for label, x in vectors.items()))
+
+    def _refuse(self, column: int, q: ArrayLike) -> NoReturn:
+        """Raise the error for a velocity whose acceleration is not defined."""
+        name = self.model.velocity_names[column]
+        joint, q_slice, _ = next(moving for moving in self.model.moving_joints
+                                 if moving[2].start <= column < moving[2].stop)
+        S = joint_subspace(joint, np.asarray(q, float)[q_slice])
+        if np.linalg.svd(S, compute_uv=False)[-1] < COLLINEAR:
+            raise SingularError(
+                f"'{name}': axes of the joint '{joint.name}' are in line here, so its "
+                'accelerations are not defined: keep away from this position, or make it '
+                "'spherical' or 'free', which have no such singularity")
+        raise SingularError(
+            f"'{name}' moves no inertia, so its acceleration is not defined: give the links that "
+            'it carries a mass and an inertia, lock it, or prescribe its acceleration')

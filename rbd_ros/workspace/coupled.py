@@ -1,0 +1,389 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Workspaces of robots whose coordinates are not those of their tree.
+
+The kernels know trees only. Here, and for many states in `rbd_ros.batch.coupled`, arguments are
+mapped to the tree's coordinates, v_tree = G v, and results back:
+
+    tau = G^T tau_tree,   M = G^T M_tree G,   C = G^T C_tree G,   J = J_tree G.
+
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Any, TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+from rbd_ros.errors import StateError
+from rbd_ros.kernels.coordinates import (dense_hybrid_dynamics, dense_hybrid_status, expand,
+                                         fold_rows, fold_side_by_side, fold_stacked, fold_vector)
+from rbd_ros.kernels.newton_euler_derivatives import hybrid_dynamics_derivatives
+from rbd_ros.model.model import Model
+from rbd_ros.validation import mask, split_motion, Wrenches
+from rbd_ros.workspace import scratch
+from rbd_ros.workspace.base import WorkspaceBase
+from rbd_ros.workspace.body_changes import check_direction
+from rbd_ros.workspace.results import (Derivatives, DynamicsTerms, Factorization, MatricesDot,
+                                       ParameterDerivatives)
+from rbd_ros.workspace.tree import TreeWorkspace
+
+if TYPE_CHECKING:
+    from rbd_ros.analysis.variation import Variation
+
+
+class CoupledMethods(WorkspaceBase):
+    """
+    The methods of `rbd_ros.Workspace` for such robots: each runs that of the tree.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    fresh : bool
+        Return new arrays where a result has several of them, or is large.
+
+    """
+
+    _carriers = staticmethod(scratch.all_before)
+
+    def __init__(self, model: Model, *, fresh: bool = False) -> None:
+        WorkspaceBase.__init__(self, model, fresh=fresh)
+        self._tree, to_tree = TreeWorkspace(model.spanning_tree), model.coordinates
+        self._G, self._entries = to_tree.G, to_tree.columns
+        nq, n = len(to_tree.source), len(to_tree.columns)
+        self._expanded = np.zeros(nq + 3 * n)
+        self._parts = np.split(self._expanded, [nq, nq + n, nq + 2 * n])
+        self._map = (np.column_stack((to_tree.source, to_tree.multiplier, to_tree.offset)),
+                     to_tree.columns, model.nq, model.nv)
+        self._tau = np.zeros(model.nv)
+
+    # -- From and to the coordinates of the tree. ------------------------------------------------
+
+    def _expand(self, vectors: dict[str, ArrayLike]) -> Sequence[np.ndarray]:
+        """Return q and up to three velocities or accelerations of the tree."""
+        zeros = self._zeros
+        if not expand(*self._map, *(*vectors.values(), zeros, zeros, zeros)[:4], self._expanded):
+            self.check(**vectors)
+        return self._parts[:len(vectors)]
+
+    def _of_tree(self, method: Callable[..., Any], vectors: dict[str, ArrayLike], *rest: Any,
+                 **options: Any) -> Any:
+        """Run a method of the tree; errors name the coordinates of the robot."""
+        try:
+            return method(*self._expand(vectors), *rest, **options)
+        except StateError:
+            self._explain(**vectors)
+
+    def _acting(self, external_wrenches: Wrenches | None) -> AbstractContextManager[None]:
+        """Apply external wrenches to the tree, and clear them on exit."""
+        return (nullcontext() if external_wrenches is None
+                else self._tree._wrenches(external_wrenches))
+
+    def _torques(self, tau: np.ndarray) -> np.ndarray:
+        """Return G^T tau, in a buffer that is kept."""
+        fold_vector(self._entries, tau, self._tau)
+        return self._tau
+
+    def _rows(self, A: np.ndarray, result: np.ndarray) -> np.ndarray:
+        """Return G^T A, in ``result``."""
+        fold_rows(self._entries, A, result)
+        return result
+
+    def _two_axes(self, D: np.ndarray) -> np.ndarray:
+        """Return an array with the first two axes, those of the tree's velocities, folded."""
+        return self._G.T @ np.tensordot(self._G.T, D, 1)
+
+    # -- Dynamics. -------------------------------------------------------------------------------
+
+    def all_terms(self, q: ArrayLike, v: ArrayLike,
+                  factorization: Factorization = 'christoffel') -> DynamicsTerms:
+        """Compute the `DynamicsTerms`."""
+        self._of_tree(self._tree.all_terms, {'q': q, 'v': v}, factorization)
+        return self._fold_terms(*self._result(scratch.terms))
+
+    def configuration_terms(self, q: ArrayLike) -> DynamicsTerms:
+        """Compute the `DynamicsTerms` that need no velocity; C and C v are left as they are."""
+        self._of_tree(self._tree.configuration_terms, {'q': q})
+        return self._fold_terms(*self._kept(scratch.terms))
+
+    def _fold_terms(self, rows: np.ndarray, terms: DynamicsTerms) -> DynamicsTerms:
+        """Return the terms from those that the tree computed last."""
+        tree_rows, tree = self._tree._kept(scratch.terms)
+        # M and C; g, C v and the Jacobian of the centre of mass.
+        fold_stacked(self._entries, self._nv, 2, 5, tree_rows, rows)
+        terms.com[:] = tree.com
+        return terms
+
+    def mass_matrix(self, q: ArrayLike) -> np.ndarray:
+        """Return M."""
+        M = self._result(scratch.square)
+        fold_side_by_side(self._entries, self._nv,
+                          self._of_tree(self._tree.mass_matrix, {'q': q}), M)
+        return M
+
+    def coriolis_matrix(self, q: ArrayLike, v: ArrayLike,
+                        factorization: Factorization = 'christoffel') -> np.ndarray:
+        """Return C."""
+        self._of_tree(self._tree.all_terms, {'q': q, 'v': v}, factorization)
+        return self._fold_terms(*self._kept(scratch.terms)).C
+
+    def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
+                         external_wrenches: Wrenches | None = None) -> np.ndarray:
+        """Return tau."""
+        with self._acting(external_wrenches):
+            return self._torques(self._of_tree(self._tree.inverse_dynamics,
+                                               {'q': q, 'v': v, 'a': a}))
+
+    def inverse_dynamics_packed(self, motion: ArrayLike) -> np.ndarray:
+        """Return tau for q, v and a in one array."""
+        q, v, a = split_motion(self.model, motion)
+        return self.inverse_dynamics(q, v, a)
+
+    def gravity_torques(self, q: ArrayLike) -> np.ndarray:
+        """Return g."""
+        return self._torques(self._of_tree(self._tree.gravity_torques, {'q': q}))
+
+    def bias_torques(self, q: ArrayLike, v: ArrayLike,
+                     external_wrenches: Wrenches | None = None) -> np.ndarray:
+        """Return C v + g - sum J^T f."""
+        return self.inverse_dynamics(q, v, self._zeros, external_wrenches)
+
+    def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
+                         external_wrenches: Wrenches | None = None) -> np.ndarray:
+        """Return a."""
+        return self.hybrid_dynamics(q, v, self._zeros, tau, self._kept(scratch.none_prescribed),
+                                    external_wrenches=external_wrenches)[0]
+
+    def hybrid_dynamics(
+            self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, prescribed: ArrayLike,
+            *, external_wrenches: Wrenches | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Solve M a + b = tau as it stands [K (33)], and return a and tau in new arrays."""
+        found = np.empty(self._nv), np.empty(self._nv)
+        b = self.bias_torques(q, v, external_wrenches)
+        self.configuration_terms(q)
+        arguments = (*found, self._kept(scratch.factor))
+        M = self._kept(scratch.terms)[0]
+        if not dense_hybrid_dynamics(M, b, a, tau, self._mask(prescribed), *arguments):
+            a, tau, prescribed = self._given(a, tau, prescribed)
+            column = dense_hybrid_status(M, b, a, tau, prescribed, *arguments)
+            if column > 0:
+                self._refuse(column - 1, q)
+            if column:
+                self._explain(q=q, v=v, a=a, tau=tau)
+        return found
+
+    # -- Derivatives. ----------------------------------------------------------------------------
+
+    def inverse_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
+                                     external_wrenches: Wrenches | None = None) -> Derivatives:
+        """Return the `Derivatives` of tau; by_input is M."""
+        rows, derivatives = self._result(scratch.torque_derivatives)
+        with self._acting(external_wrenches):
+            self._differentiate(q, v, a, rows)
+        return derivatives
+
+    def _differentiate(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, rows: np.ndarray) -> None:
+        """Write the derivatives of tau."""
+        self._of_tree(self._tree.inverse_dynamics_derivatives, {'q': q, 'v': v, 'a': a})
+        fold_side_by_side(self._entries, self._nv,
+                          self._tree._kept(scratch.torque_derivatives)[0], rows)
+
+    def forward_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
+                                     external_wrenches: Wrenches | None = None) -> Derivatives:
+        """Return the `Derivatives` of a; by_input is the inverse of M."""
+        return self.hybrid_dynamics_derivatives(
+            q, v, self._zeros, tau, self._kept(scratch.none_prescribed),
+            external_wrenches=external_wrenches)[0]
+
+    def hybrid_dynamics_derivatives(
+            self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, prescribed: ArrayLike,
+            *, external_wrenches: Wrenches | None = None
+            ) -> tuple[Derivatives, np.ndarray, np.ndarray]:
+        """Return the `Derivatives` of the unknown torques and accelerations, and a and tau."""
+        X, lanes, derivatives = self._result(scratch.unknown_derivatives)
+        work, (table, places) = (self._kept(scratch.derivatives_and_factor),
+                                 self._kept(scratch.table_of_a_chain))
+        a, tau = self.hybrid_dynamics(q, v, a, tau, prescribed,
+                                      external_wrenches=external_wrenches)
+        with self._acting(external_wrenches):
+            self._differentiate(q, v, a, work[0])
+        table[places] = prescribed
+        if not hybrid_dynamics_derivatives(table, *work, X, lanes):
+            self._explain(q=q, v=v, a=a, tau=tau)
+        return derivatives, a, tau
+
+    def mass_matrix_derivatives(self, q: ArrayLike) -> np.ndarray:
+        """Return the derivatives of M by the coordinates, shape (nv, nv, nv)."""
+        D = self._of_tree(self._tree.mass_matrix_derivatives, {'q': q})
+        return self._two_axes(D @ self._G)
+
+    def coriolis_matrix_derivatives(
+            self, q: ArrayLike, v: ArrayLike, *,
+            factorization: Factorization = 'christoffel') -> tuple[np.ndarray, np.ndarray]:
+        """Return the derivatives of C by the coordinates and by the velocities."""
+        by_q, by_v = self._of_tree(self._tree.coriolis_matrix_derivatives, {'q': q, 'v': v},
+                                   factorization=factorization)
+        return self._two_axes(by_q @ self._G), self._two_axes(by_v @ self._G)
+
+    def matrices_dot(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
+                     factorization: Factorization = 'christoffel') -> MatricesDot:
+        """Return the `MatricesDot`."""
+        n, rows = self._nv, self._result(scratch.matrix_rates)
+        tree = self._tree._kept(scratch.matrix_rates)
+        self._of_tree(self._tree._write_rates, {'q': q, 'v': v, 'a': a}, factorization, tree)
+        fold_stacked(self._entries, n, 2, 1, tree, rows)
+        C = rows[:n]
+        return MatricesDot(C + C.T, rows[n:2 * n], rows[2 * n])
+
+    def inverse_dynamics_derivative(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
+                                    variation: Variation, *,
+                                    external_wrenches: Wrenches | None = None) -> np.ndarray:
+        """Return the derivative of tau."""
+        changes = {label: self._G @ check_direction(self.model, label, getattr(variation, label))
+                   for label in ('dq', 'dv', 'da')}
+        with self._acting(external_wrenches):
+            return self._torques(self._of_tree(
+                self._tree._inverse_derivative, {'q': q, 'v': v, 'a': a},
+                replace(variation, **changes), external_wrenches))
+
+    def hybrid_dynamics_derivative(
+            self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, prescribed: ArrayLike,
+            variation: Variation, *, external_wrenches: Wrenches | None = None
+            ) -> tuple[np.ndarray, np.ndarray]:
+        """Differentiate M a + b = tau as it stands [K (33)]: return the derivatives of both."""
+        prescribed = mask(self.model, 'prescribed', prescribed)
+        dtau = check_direction(self.model, 'dtau', variation.dtau)
+        da = np.where(prescribed, check_direction(self.model, 'da', variation.da), 0.0)
+        a, _ = self.hybrid_dynamics(q, v, a, tau, prescribed, external_wrenches=external_wrenches)
+        b = self.inverse_dynamics_derivative(q, v, a, replace(variation, da=da),
+                                             external_wrenches=external_wrenches)
+        self.configuration_terms(q)
+        _, *found = self._kept(scratch.directions_found)
+        if not dense_hybrid_dynamics(self._kept(scratch.terms)[0], b, self._zeros, dtau,
+                                     prescribed, *found, self._kept(scratch.factor)):
+            self._explain(q=q, v=v, a=a)
+        found[0] += da
+        return found[0], found[1]
+
+    # -- Kinematics. -----------------------------------------------------------------------------
+
+    def forward_kinematics(self, q: ArrayLike) -> np.ndarray:
+        """Return the poses of all links in the root's frame, shape (links, 4, 4)."""
+        T = self._of_tree(self._tree.forward_kinematics, {'q': q})
+        return T.copy() if self._fresh else T
+
+    def center_of_mass(self, q: ArrayLike) -> np.ndarray:
+        """Return the centre of mass in the root's frame."""
+        return self._of_tree(self._tree.center_of_mass, {'q': q})
+
+    def com_jacobian(self, q: ArrayLike) -> np.ndarray:
+        """Return the Jacobian of the centre of mass."""
+        return self._of_tree(self._tree.com_jacobian, {'q': q}) @ self._G
+
+    def com_jacobian_dot(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+        """Return the rate of the Jacobian of the centre of mass."""
+        return self._of_tree(self._tree.com_jacobian_dot, {'q': q, 'v': v}) @ self._G
+
+    def world_jacobian(self, q: ArrayLike, link: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the Jacobian of a link about its origin, in the root's axes, and its pose."""
+        J, T = self._of_tree(self._tree.world_jacobian, {'q': q}, link)
+        return J @ self._G, T
+
+    def body_jacobian(self, q: ArrayLike, link: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the Jacobian of a link about its origin, in its own axes, and its pose."""
+        J, T = self._of_tree(self._tree.body_jacobian, {'q': q}, link)
+        return J @ self._G, T
+
+    def jacobian_dot(self, q: ArrayLike, v: ArrayLike,
+                     link: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the Jacobian of a link about its origin, in its own axes, and its rate."""
+        J, J_dot = self._of_tree(self._tree.jacobian_dot, {'q': q, 'v': v}, link)
+        return J @ self._G, J_dot @ self._G
+
+    def world_jacobian_dot(self, q: ArrayLike, v: ArrayLike,
+                           link: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the Jacobian of a link about its origin, in the root's axes, and its rate."""
+        J, J_dot = self._of_tree(self._tree.world_jacobian_dot, {'q': q, 'v': v}, link)
+        return J @ self._G, J_dot @ self._G
+
+    def jacobian_dot_v(self, q: ArrayLike, v: ArrayLike, link: str) -> np.ndarray:
+        """Return Jdot v of a link, in its own axes: its acceleration where a is zero."""
+        return self._of_tree(self._tree.jacobian_dot_v, {'q': q, 'v': v}, link)
+
+    def world_jacobian_dot_v(self, q: ArrayLike, v: ArrayLike, link: str) -> np.ndarray:
+        """Return Jdot v of a link, in the root's axes: its acceleration where a is zero."""
+        return self._of_tree(self._tree.world_jacobian_dot_v, {'q': q, 'v': v}, link)
+
+    def jacobian_ddot(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
+                      link: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the body Jacobian of a link with its first and second rates."""
+        rates = self._of_tree(self._tree.jacobian_ddot, {'q': q, 'v': v, 'a': a}, link)
+        J, J_dot, J_second = (X @ self._G for X in rates)
+        return J, J_dot, J_second
+
+    def jacobian_derivatives(self, q: ArrayLike, link: str) -> np.ndarray:
+        """Return the derivatives of the body Jacobian of a link by q, shape (6, nv, nv)."""
+        D = self._of_tree(self._tree.jacobian_derivatives, {'q': q}, link)
+        return self._G.T @ D @ self._G
+
+    def jacobian_dot_derivatives(self, q: ArrayLike, v: ArrayLike,
+                                 link: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the derivatives of the rate of the body Jacobian of a link by q and by v."""
+        by_q, by_v = self._of_tree(self._tree.jacobian_dot_derivatives, {'q': q, 'v': v}, link)
+        return self._G.T @ by_q @ self._G, self._G.T @ by_v @ self._G
+
+    def centroidal_momentum_matrix(self, q: ArrayLike) -> np.ndarray:
+        """Return the matrix that takes v to the robot's momentum about its centre of mass."""
+        return self._of_tree(self._tree.centroidal_momentum_matrix, {'q': q}) @ self._G
+
+    def centroidal_momentum_matrix_dot(self, q: ArrayLike,
+                                       v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Return the centroidal momentum matrix and its rate."""
+        A, A_dot = self._of_tree(self._tree.centroidal_momentum_matrix_dot, {'q': q, 'v': v})
+        return A @ self._G, A_dot @ self._G
+
+    def _jacobian_and_bias(self, q: ArrayLike, v: ArrayLike, link: str,
+                           aligned: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+        tree, *matrices, _ = self._of_tree(self._tree._jacobian_and_bias, {'q': q, 'v': v}, link,
+                                           aligned)
+        J, J_dot = (X @ self._G for X in matrices)
+        rows = self._kept(scratch.jacobian_rates)[0]
+        rows[:6, :self._nv], rows[18, :6] = J, tree[18, :6]
+        return rows, J, J_dot, self._nv - 1
+
+    # -- Regressors. -----------------------------------------------------------------------------
+
+    def torque_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
+        """Return Y with Y pi = tau - armature a, for the parameters of every moving body."""
+        return self._rows(self._of_tree(self._tree.torque_regressor, {'q': q, 'v': v, 'a': a}),
+                          self._result(scratch.regressor))
+
+    def slotine_li_regressor(self, q: ArrayLike, v: ArrayLike, v_r: ArrayLike, a_r: ArrayLike, *,
+                             factorization: Factorization = 'christoffel') -> np.ndarray:
+        """Return Y with Y pi = M a_r + C v_r + g - armature a_r."""
+        return self._rows(self._of_tree(
+            self._tree.slotine_li_regressor, {'q': q, 'v': v, 'v_r': v_r, 'a_r': a_r},
+            factorization=factorization), self._result(scratch.regressor))
+
+    def momentum_regressor(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+        """Return Y with Y pi = M v - (armature) v."""
+        return self._rows(self._of_tree(self._tree.momentum_regressor, {'q': q, 'v': v}),
+                          self._result(scratch.regressor))
+
+    def energy_regressor(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+        """Return the rows whose products with pi are the kinetic and the potential energy."""
+        rows = self._of_tree(self._tree.energy_regressor, {'q': q, 'v': v})
+        return rows.copy() if self._fresh else rows
+
+    def parameter_derivatives(
+            self, q: ArrayLike, v: ArrayLike, *,
+            factorization: Factorization = 'christoffel') -> ParameterDerivatives:
+        """Return the `ParameterDerivatives`."""
+        M, C, g = self._of_tree(self._tree.parameter_derivatives, {'q': q, 'v': v},
+                                factorization=factorization)
+        return ParameterDerivatives(self._two_axes(M), self._two_axes(C), self._G.T @ g)

@@ -1,0 +1,110 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The arrays of one robot that the kernels read and write."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike
+from rbd_ros.kernels.articulated_bodies import PSI_
+from rbd_ros.kernels.bodies import BLOCK, CONSTANTS, LANES, NUMBER, PARENT, PRESCRIBED, WRENCH
+from rbd_ros.model.model import Model
+from rbd_ros.model.se3 import Ad, inverse
+from rbd_ros.validation import Wrenches, wrenches
+from rbd_ros.workspace.base import WorkspaceBase
+
+__all__ = ['RobotArrays']
+
+
+class RobotArrays(WorkspaceBase):
+    """
+    The arrays of one robot.
+
+    Kernels take float64 vectors and convert anything else. They return False if a result is not
+    finite or an argument is wrong; only then are the arguments checked, by `_explain`.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    fresh : bool
+        Return new arrays where a result has several of them, or is large.
+
+    Attributes
+    ----------
+    robot : ndarray
+        The bodies in blocks, and tau of inverse dynamics; see `rbd_ros.kernels.bodies`.
+
+    """
+
+    def __init__(self, model: Model, *, fresh: bool = False) -> None:
+        super().__init__(model, fresh=fresh)
+        bodies = model.tree.robot
+        i = np.arange(len(bodies))
+        # As `bodies.end` and `bodies.place`, which only kernels can call.
+        end = -(-len(bodies) // LANES) * BLOCK
+        self.robot = np.zeros(end + len(bodies) - 1)
+        self._tau = self.robot[end:]
+        self._places = i + i // LANES * (BLOCK - LANES)
+        self.robot[self._columns(0, CONSTANTS)] = bodies
+        whole = self.robot.view(np.int64)
+        whole[self._places + LANES * NUMBER] = i
+        whole[self._places + LANES * PARENT] = self._places[bodies[:, PARENT].astype(int)]
+        whole[LANES * PARENT] = len(bodies)
+        n, self._screws = len(bodies) - 1, model.tree.screws
+        self._a = np.zeros(n)
+        # The Jacobian of a link and its pose, and the views of them that are handed out.
+        self._jacobian_rows = np.zeros((10, max(n, 4)))
+        self._jacobian_and_pose = self._jacobian_rows[:6, :n], self._jacobian_rows[6:, :4]
+        # For each link its body and its pose there, for its own axes and for those of the root.
+        self._body_rows: dict[str, np.ndarray] = {}
+        self._world_rows: dict[str, np.ndarray] = {}
+
+    def _columns(self, first: int, number: int, body: slice | int = slice(None)) -> np.ndarray:
+        """Return where columns of bodies are in the array `robot`, a row for each body."""
+        return self._places[body, None] + LANES * np.arange(first, first + number)
+
+    def _add_link(self, link: str) -> None:
+        """Make the rows of a link."""
+        k, tree = self.model.link_index(link), self.model.tree
+        pose = tree.link_pose[k]
+        here = [tree.link_body[k], *pose[:3, :3].T.ravel(), *pose[:3, 3]]
+        self._body_rows[link] = np.array([[*here, 0.0]])
+        self._world_rows[link] = np.array([[*here, 1.0]])
+
+    def _link_row(self, link: str) -> np.ndarray:
+        """Return the row of a link for the axes of the root."""
+        try:
+            return self._world_rows[link]
+        except (KeyError, TypeError):
+            self._add_link(link)
+            return self._world_rows[link]
+
+    def prescribe(self, prescribed: ArrayLike) -> None:
+        """Set which accelerations are given, for the kernels of articulated bodies."""
+        self.robot[self._places[1:] + LANES * PRESCRIBED] = prescribed
+
+    @contextmanager
+    def _wrenches(self, external_wrenches: Wrenches) -> Iterator[None]:
+        """Apply external wrenches to the bodies, and clear them on exit."""
+        tree = self.model.tree
+        forces = wrenches(self.model, external_wrenches)
+        try:
+            for k, wrench in forces.items():
+                there = self._columns(WRENCH, 6, tree.link_body[k])
+                self.robot[there] += Ad(inverse(tree.link_pose[k])).T @ wrench
+            yield
+        finally:
+            self.robot[self._columns(WRENCH, 6)] = 0.0
+
+    def _explain_accelerations(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
+                               tau: ArrayLike, prescribed: ArrayLike) -> NoReturn:
+        """Raise the error for accelerations that articulated bodies could not compute."""
+        a, tau, _ = self._given(a, tau, prescribed)
+        self.check(q=q, v=v)
+        column = int(self.robot[LANES * PSI_])
+        if column > 0:
+            self._refuse(column - 1, q)
+        self._explain(q=q, v=v, a=a, tau=tau)

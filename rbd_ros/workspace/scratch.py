@@ -1,0 +1,202 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Buffers of a workspace, by name: `WorkspaceBase._kept` makes each of them once.
+
+Those that are passed to `WorkspaceBase._result` are handed out.
+
+"""
+
+import numpy as np
+from rbd_ros.kernels.bodies import BLOCK, LANES, NUMBER, PARENT, PRESCRIBED
+from rbd_ros.kernels.mass_matrix_factor import lanes_of_columns, TOGETHER
+from rbd_ros.model.model import Model
+from rbd_ros.workspace.base import WorkspaceBase
+from rbd_ros.workspace.results import (derivative_layout, Derivatives, DynamicsTerms,
+                                       term_layout)
+
+
+# -- Dynamics. ------------------------------------------------------------------------------------
+
+def terms(w: WorkspaceBase) -> tuple[np.ndarray, DynamicsTerms]:
+    """Return a buffer for the `DynamicsTerms`, and these as views of it."""
+    layout = term_layout(w._nv)
+    rows = np.zeros(layout.shape)
+    return rows, tuple.__new__(DynamicsTerms, layout.cut(rows))
+
+
+# Entries of joints that do not carry each other are never written: they stay zero.
+def square(w: WorkspaceBase) -> np.ndarray:
+    """Return a buffer for M."""
+    return np.zeros((w._nv, w._nv))
+
+
+def factor(w: WorkspaceBase) -> np.ndarray:
+    """Return a buffer for a factor of M."""
+    return np.zeros((w._nv, w._nv))
+
+
+def none_prescribed(w: WorkspaceBase) -> np.ndarray:
+    """Return the mask for which no acceleration is given."""
+    return np.zeros(w._nv, bool)
+
+
+# -- Derivatives. ---------------------------------------------------------------------------------
+
+# For a robot of thousands of joints these are large.
+def torque_derivatives(w: WorkspaceBase) -> tuple[np.ndarray, Derivatives]:
+    """Return a buffer for the derivatives of tau, and its parts."""
+    layout = derivative_layout(w._nv)
+    rows = np.zeros(layout.shape)
+    return rows, tuple.__new__(Derivatives, layout.cut(rows))
+
+
+def unknown_derivatives(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray, Derivatives]:
+    """Return a buffer for the derivatives of unknown a and tau: a matrix, in lanes, its parts."""
+    X, lanes = lanes_of_columns(w._nv, 3 * w._nv, TOGETHER)
+    return X, lanes, tuple.__new__(Derivatives, derivative_layout(w._nv).cut(X))
+
+
+def derivatives_and_factor(w: WorkspaceBase) -> tuple[np.ndarray, ...]:
+    """Return buffers for the derivatives of tau, and for a factor of M."""
+    n = w._nv
+    return np.zeros((n, 3 * n)), *lanes_of_columns(n, n), np.zeros(n, np.int64)
+
+
+def table_of_a_chain(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return a table of bodies each of which carries all that follow, one for each velocity.
+
+    With it the kernel of the derivatives treats the mass matrix as a full one, as coupled
+    coordinates make it. With it comes the place of the marks for prescribed accelerations.
+
+    """
+    n = w._nv + 1
+    places = np.arange(n) // LANES * BLOCK + np.arange(n) % LANES
+    table = np.zeros(-(-n // LANES) * BLOCK)
+    whole = table.view(np.int64)
+    whole[places + LANES * NUMBER] = np.arange(n)
+    whole[places[1:] + LANES * PARENT] = places[:-1]
+    whole[LANES * PARENT] = n
+    return table, places[1:] + LANES * PRESCRIBED
+
+
+def cube(w: WorkspaceBase) -> np.ndarray:
+    """Return a buffer for the derivatives of M by the coordinates."""
+    return np.zeros(3 * (w._nv,))
+
+
+def cubes(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray]:
+    """Return buffers for the derivatives of C."""
+    return np.zeros(3 * (w._nv,)), np.zeros(3 * (w._nv,))
+
+
+def matrix_rates(w: WorkspaceBase) -> np.ndarray:
+    """Return a buffer for C and the rates of C and g."""
+    return np.zeros((2 * w._nv + 1, w._nv))
+
+
+def directions_found(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return a buffer with two rows to work in, da and dtau; and the last two."""
+    rows = np.zeros((4, w._nv))
+    return rows, rows[2], rows[3]
+
+
+# -- Kinematics. ----------------------------------------------------------------------------------
+
+def link_table(w: WorkspaceBase) -> np.ndarray:
+    """Return for each link its body and its pose there, rotation and position."""
+    tree = w.model.tree
+    rotations = tree.link_pose[:, :3, :3].transpose(0, 2, 1).reshape(-1, 9)
+    return np.column_stack((tree.link_body, rotations, tree.link_pose[:, :3, 3]))
+
+
+def link_matrices(w: WorkspaceBase) -> np.ndarray:
+    """Return a buffer for the poses of all links."""
+    return np.empty((len(w._kept(link_table)), 4, 4))
+
+
+def com_rows(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray]:
+    """Return buffers for the Jacobian of the centre of mass, and for that itself."""
+    return np.zeros((3, w._nv)), np.zeros(3)
+
+
+def jacobian_rates(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return a buffer for the Jacobian of a link, two rates and Jdot v; and the first three."""
+    rows, n = np.zeros((19, max(w._nv, 6))), w._nv
+    return rows, rows[:6, :n], rows[6:12, :n], rows[12:18, :n]
+
+
+def link_acceleration(w: WorkspaceBase) -> np.ndarray:
+    """Return a buffer for Jdot v of a link."""
+    return np.zeros((1, 6))
+
+
+def jacobian_change(w: WorkspaceBase) -> np.ndarray:
+    """Return a buffer for the derivatives of a Jacobian, the coordinate first."""
+    return np.empty((w._nv, 6, w._nv))
+
+
+def jacobian_changes(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray]:
+    """Return buffers for the derivatives of a Jacobian and of its rate, the coordinate first."""
+    return np.empty((w._nv, 6, w._nv)), np.empty((w._nv, 6, w._nv))
+
+
+def momentum_rows(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return a buffer for the centroidal momentum matrix and its rate, and both."""
+    rows = np.zeros((12, w._nv))
+    return rows, rows[:6], rows[6:]
+
+
+# -- Regressors. ----------------------------------------------------------------------------------
+
+def moving_links(model: Model) -> np.ndarray:
+    """Return the body of each link that a joint moves, and its rotation to that."""
+    tree, links = model.tree, [k for k, joint in enumerate(model.joints, 1) if joint.nv]
+    rotations = tree.link_pose[links, :3, :3].transpose(0, 2, 1).reshape(-1, 9)
+    return np.column_stack((tree.link_body[links], rotations))
+
+
+def body_table(w: WorkspaceBase) -> np.ndarray:
+    """Return the `moving_links`."""
+    return moving_links(w.model)
+
+
+# Entries of joints that do not carry a body are never written: they stay zero.
+def regressor(w: WorkspaceBase) -> np.ndarray:
+    """Return a buffer for a regressor."""
+    return np.zeros((w._nv, 10 * len(w._kept(body_table))))
+
+
+def energy_rows(w: WorkspaceBase) -> np.ndarray:
+    """Return a buffer for the regressors of both energies."""
+    return np.zeros((2, 10 * len(w._kept(body_table))))
+
+
+def matrices_by_parameters(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return buffers for the derivatives of M, C and g."""
+    n, parameters = w._nv, 10 * len(w._kept(body_table))
+    return np.zeros((n, n, parameters)), np.zeros((n, n, parameters)), np.zeros((n, parameters))
+
+
+# -- Task space. ----------------------------------------------------------------------------------
+
+def task_work(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray]:
+    """Return buffers that the kernel of task space works in."""
+    return np.zeros((w._nv, w._nv)), np.zeros((46 + 2 * w._nv, 6))
+
+
+def task_results(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return buffers for Lambda, eta and the condition; for J_bar; and for the null projector."""
+    return np.zeros((8, 6)), np.zeros((w._nv, 6)), np.zeros((w._nv, w._nv))
+
+
+# For each velocity the last one before it that shares entries of M with it, or -1.
+def carriers(w: WorkspaceBase) -> np.ndarray:
+    """Return these for a tree."""
+    return w.model.tree.robot[1:, PARENT].astype(np.int64) - 1
+
+
+def all_before(w: WorkspaceBase) -> np.ndarray:
+    """Return these where coordinates are coupled."""
+    return np.arange(w._nv) - 1
