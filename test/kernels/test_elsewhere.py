@@ -95,6 +95,7 @@ def test_a_thread_that_must_not_wait_goes_on_and_gets_the_kernel_later(elsewhere
             make_ready(one)
     until(got.value.is_over)
     assert call(one) == FOLDED
+    until(lambda: not compiled.is_urgent())     # the thread that compiled it has ended
     # It is there now, as is that of another program in the cache: nothing is raised.
     compiled.prepare(one, VELOCITIES, TAU, np.zeros(1))
     assert not make_ready(fresh())
