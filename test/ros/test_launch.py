@@ -176,6 +176,15 @@ def test_a_node_that_starts_after_ctrl_c_is_interrupted(run, file):
         assert event.process_matcher.arguments == (node,)
 
 
+@pytest.fixture
+def interruptible():
+    """Let Ctrl-C raise KeyboardInterrupt, also in a process that was started to ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures('interruptible')
 @pytest.mark.parametrize('file', ['dynamics.launch.py', 'bringup.launch.py'])
 def test_ctrl_c_during_the_start_is_left_to_launch(run, file):
     context, _ = execute(run(file))
