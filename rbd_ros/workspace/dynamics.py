@@ -79,6 +79,8 @@ def inverse_dynamics_packed(w: RobotArrays, motion: ArrayLike) -> np.ndarray:
 
     Parameters
     ----------
+    w : RobotArrays
+        The workspace.
     motion : array_like, shape (nq + 2 nv,)
         Position, velocity and acceleration, one behind the other, in the units of
         `rbd_ros.inverse_dynamics`.
