@@ -139,8 +139,8 @@ def test_what_another_process_cannot_find_is_compiled_here(elsewhere, caplog):
 
 
 @pytest.mark.parametrize('how', ['it cannot start', 'it ends', 'it is killed'])
-def test_fault_78_kernels_are_compiled_here_if_another_process_fails(elsewhere, monkeypatch,
-                                                                      caplog, how):
+def test_fault_78_kernels_are_compiled_here_if_another_process_fails(
+        elsewhere, monkeypatch, caplog, how):
     if how == 'it is killed':
         elsewhere._running().kill()
     else:
