@@ -31,7 +31,7 @@ def panda() -> pathlib.Path:
         path = pathlib.Path(folder) / PANDA
         if path.exists():
             return path
-    raise SystemExit("The Panda is part of example-robot-data: pip install 'rbd_ros[bench]'")
+    raise SystemExit("The Panda is part of example-robot-data: pip install '.[bench]'")
 
 
 def main() -> int:

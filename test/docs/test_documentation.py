@@ -86,6 +86,17 @@ def test_python_of_the_page_runs(page, monkeypatch):
         exec(code, names)
 
 
+def test_python_of_the_readme_runs_as_printed(monkeypatch):
+    (ROOT / 'build').mkdir(exist_ok=True)
+    monkeypatch.chdir(ROOT)
+    names, found = {'__name__': '__main__'}, blocks(OTHERS['../README.md'], 'python')
+    assert len(found) == 3
+    for _, code in found:
+        exec(code, names)
+    assert names['found'].model.nv == 7
+    (ROOT / 'build/new.urdf').unlink()
+
+
 @pytest.fixture
 def node():
     """Return a node that has the demo arm and its state, which does not grow old for a minute."""
