@@ -64,6 +64,29 @@ def test_torques_and_regressors_fold_by_rows(seed):
 
 
 @pytest.mark.parametrize('seed', SEEDS)
+def test_many_states_are_mapped_as_one_is(seed):
+    model, _, _, _, _ = mimics_and_tree(seed)
+    assert np.any(model.coordinates.offset)
+    rng = np.random.default_rng(seed)
+    Q = np.array([rbd_ros.random_configuration(model, rng) for _ in range(11)])
+    V, A = rng.normal(size=(2, 11, model.nv))
+    assert_all_equal(rbd_ros.batch.inverse_dynamics(model, Q, V, A),
+                     [rbd_ros.inverse_dynamics(model, *state) for state in zip(Q, V, A)])
+    assert_all_equal(rbd_ros.batch.forward_kinematics(model, Q),
+                     [rbd_ros.forward_kinematics(model, q) for q in Q])
+
+
+@pytest.mark.filterwarnings('ignore:these links move but have no mass')
+def test_entries_that_are_not_given_do_not_hide_why_there_is_no_answer():
+    model = (rbd_ros.ModelBuilder('r').link('a').link('b', 1.0, (0.1, 0.0, 0.0), (0.1, 0.1, 0.1))
+             .link('c').joint('i', 'revolute', 'a', 'b', axis=(0, 0, 1))
+             .joint('light', 'revolute', 'b', 'c', axis=(0, 0, 1)).build())
+    prescribed, zeros = np.array([True, False]), np.zeros(2)
+    with pytest.raises(rbd_ros.SingularError, match="'light' moves no inertia"):
+        rbd_ros.hybrid_dynamics(model, zeros, zeros, [1.0, np.nan], [np.nan, 1.0], prescribed)
+
+
+@pytest.mark.parametrize('seed', SEEDS)
 def test_matrices_fold_by_rows_and_columns(seed):
     model, (q, v, a), tree, (q_t, v_t, a_t), G = mimics_and_tree(seed)
     w, t = rbd_ros.Workspace(model), rbd_ros.Workspace(tree)
