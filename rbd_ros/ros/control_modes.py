@@ -152,7 +152,7 @@ class ControlModes:
         law = self._make(gains, model, task_link, q)
         try:
             law.update(0.0, q, np.zeros(model.nv), self._rest(law, robot, task_link, q))
-            mass_matrix(model, q)       # for `_check_damping`
+            mass_matrix(model, q)       # for `_too_much_damping`
         except NotCompiled:
             raise
         except (RbdError, LinAlgError):
