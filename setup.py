@@ -151,11 +151,11 @@ setup(
     entry_points={
         'console_scripts': [
             'rbd_ros = rbd_ros.cli.main:main',
-            'dynamics_node = rbd_ros.ros.entry_points:dynamics_node',
-            'simulated_robot = rbd_ros.ros.entry_points:simulated_robot',
-            'torque_controller = rbd_ros.ros.entry_points:torque_controller',
-            'mujoco_robot = rbd_ros.ros.entry_points:mujoco_robot',
-            'viewer = rbd_ros.ros.entry_points:viewer',
+            'dynamics_node = rbd_ros.ros.runtime.entry_points:dynamics_node',
+            'simulated_robot = rbd_ros.ros.runtime.entry_points:simulated_robot',
+            'torque_controller = rbd_ros.ros.runtime.entry_points:torque_controller',
+            'mujoco_robot = rbd_ros.ros.runtime.entry_points:mujoco_robot',
+            'viewer = rbd_ros.ros.runtime.entry_points:viewer',
         ],
     },
     zip_safe=True,

@@ -13,11 +13,11 @@ import struct
 
 from builtin_interfaces.msg import Time
 import numpy as np
-from rbd_ros.model.urdf import load_urdf_string
-from rbd_ros.ros.messages import (C_RATE, CommandMessages, COMMANDS, EXTERNAL_TOPICS, Outputs,
-                                  TASK_TOPICS, TOPICS)
-from rbd_ros.ros.publishing import QUIETLY
-from rbd_ros.ros.subscriptions import DESCRIPTION_QOS
+from rbd_ros.model.files.urdf import load_urdf_string
+from rbd_ros.ros.messages.messages import (
+    C_RATE, CommandMessages, COMMANDS, EXTERNAL_TOPICS, Outputs, TASK_TOPICS, TOPICS)
+from rbd_ros.ros.outputs.publishing import QUIETLY
+from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.experimental.events_executor import EventsExecutor

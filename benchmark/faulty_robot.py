@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 from rbd_ros.model.joints import DRIVE
-from rbd_ros.mujoco_robot import MujocoRobot
+from rbd_ros.simulation.mujoco_robot import MujocoRobot
 
 # s: of the motion that is disturbed, and before it is
 MOTION, UNDISTURBED = 2.0, 0.7

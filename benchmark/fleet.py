@@ -24,7 +24,7 @@ import numpy as np
 import psutil
 from rbd_msgs.msg import DynamicsStamped
 from rbd_ros import load_urdf
-from rbd_ros.ros.share_directory import share
+from rbd_ros.ros.runtime.share_directory import share
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from timing import save
@@ -35,8 +35,8 @@ URDF = str(share('urdf', 'demo_arm.urdf'))
 
 def serve(count, events):
     """Run nodes in this process until SIGTERM."""
+    from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
     import rclpy
-    from rbd_ros.ros.dynamics_node import DynamicsNode
     from rclpy.executors import SingleThreadedExecutor
     from rclpy.experimental.events_executor import EventsExecutor
     from rclpy.task import Future
@@ -52,8 +52,8 @@ def serve(count, events):
 
 def send(count, seconds, go):
     """Send the joint states of all robots, evenly in time."""
+    from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
     import rclpy
-    from rbd_ros.ros.subscriptions import DESCRIPTION_QOS
 
     rclpy.init()
     node, model = rclpy.create_node('source'), load_urdf(URDF)
@@ -109,8 +109,8 @@ def measure(count, processes, events, seconds):
     executor.add_node(node)
     kind = 'events' if events else 'single'
     if processes:
-        commands = [['-m', 'rbd_ros.ros.dynamics_node', '--ros-args', '-r', f'__ns:=/robot{k}',
-                     '-p', f'executor:={kind}'] for k in range(count)]
+        commands = [['-m', 'rbd_ros.ros.nodes.dynamics_node', '--ros-args', '-r',
+                     f'__ns:=/robot{k}', '-p', f'executor:={kind}'] for k in range(count)]
     else:
         commands = [[__file__, '--serve', str(count), '--executors', kind]]
     nodes = [subprocess.Popen([sys.executable, *command], stderr=subprocess.DEVNULL)

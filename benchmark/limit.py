@@ -18,7 +18,7 @@ import numpy as np
 import rbd_ros
 from rbd_ros import batch
 from rbd_ros.kernels import bodies
-from rbd_ros.kernels.lanes import WIDTH, zeros_for_lanes
+from rbd_ros.kernels.lanes.lanes import WIDTH, zeros_for_lanes
 from robots import robots
 from timing import one_core, options, save, take_turns
 

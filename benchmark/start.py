@@ -36,9 +36,9 @@ class Source:
     """What a node needs, and what it answers."""
 
     def __init__(self):
-        import rclpy
         from rbd_msgs.msg import DynamicsStamped
-        from rbd_ros.ros.subscriptions import DESCRIPTION_QOS
+        from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
+        import rclpy
         from sensor_msgs.msg import JointState
         from std_msgs.msg import Float64MultiArray, String
 

@@ -29,7 +29,7 @@ import rbd_ros
 from rbd_ros import control
 from rbd_ros.control import JointReference, PoseReference
 from rbd_ros.model import with_friction
-from rbd_ros.mujoco_robot import Load, Measurement, MujocoRobot
+from rbd_ros.simulation.mujoco_robot import Load, Measurement, MujocoRobot
 from trust import load, PANDA_URDF, UR10_URDF
 
 # s

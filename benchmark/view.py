@@ -72,8 +72,8 @@ def run_alone(seconds):
 
 def run_viewed(seconds, cores, core):
     """Return what benchmark/node.py measures, with what the viewer on a core takes."""
-    viewer = subprocess.Popen([sys.executable, '-m', 'rbd_ros.ros.viewer', '--ros-args', '-p',
-                               'port:=0'], stderr=subprocess.PIPE, text=True)
+    viewer = subprocess.Popen([sys.executable, '-m', 'rbd_ros.ros.nodes.viewer', '--ros-args',
+                               '-p', 'port:=0'], stderr=subprocess.PIPE, text=True)
     os.sched_setaffinity(viewer.pid, {core})
     messages, watched = multiprocessing.Value('i', 0), psutil.Process(viewer.pid)
     pages, opened = [], []

@@ -185,7 +185,7 @@ def skip_fields(app, what, name, thing, skip, options):
 @contextlib.contextmanager
 def running_node():
     """Give a dynamics node that uses all it can, in a corner of the network of its own."""
-    from rbd_ros.ros.dynamics_node import DynamicsNode
+    from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
     import rclpy
     from rclpy.parameter import Parameter
 
@@ -278,7 +278,7 @@ def _services(node):
 
 
 def _parameters(node):
-    from rbd_ros.ros.parameters import DESCRIPTIONS
+    from rbd_ros.ros.parameters.parameters import DESCRIPTIONS
     yield from ('', '## Parameters', '')
     rows = {True: [], False: []}
     for name, (default, *_) in DESCRIPTIONS.items():

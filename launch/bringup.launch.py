@@ -4,7 +4,7 @@
 Start ros2_control with an effort controller, and the node whose commands it passes on.
 
 Without any argument: the demo arm, with mock components in place of hardware. What is started with
-which arguments, and in which order, is decided in `rbd_ros.ros.bringup_plan`.
+which arguments, and in which order, is decided in `rbd_ros.ros.launch.bringup_plan`.
 
 """
 
@@ -14,11 +14,11 @@ from tempfile import TemporaryDirectory
 from launch import LaunchDescription
 from launch.actions import OpaqueFunction, RegisterEventHandler
 from launch.event_handlers import OnProcessIO
-from rbd_ros.ros.bringup_plan import ARGUMENTS, plan
-from rbd_ros.ros.effort_commands import COMPLETE
-from rbd_ros.ros.launch_actions import (
+from rbd_ros.ros.commands.effort_commands import COMPLETE
+from rbd_ros.ros.launch.bringup_plan import ARGUMENTS, plan
+from rbd_ros.ros.launch.launch_actions import (
     declare, leave_interrupts_to_launch, make_node, read, watch)
-from rbd_ros.ros.launch_files import LaunchError
+from rbd_ros.ros.launch.launch_files import LaunchError
 
 # It is removed when launch ends.
 FOLDER = TemporaryDirectory(prefix='rbd_ros_')

@@ -4,7 +4,7 @@
 Start the dynamics node and what belongs to it.
 
 Without any argument: the demo arm, simulated, held by its gravity torques. What is started with
-which arguments is decided in `rbd_ros.ros.launch_plan`.
+which arguments is decided in `rbd_ros.ros.launch.launch_plan`.
 
 """
 
@@ -12,11 +12,11 @@ from launch import LaunchDescription
 from launch.actions import GroupAction, OpaqueFunction
 from launch.logging import get_logger
 from launch_ros.actions import PushRosNamespace
-from rbd_ros.ros.launch_actions import (
+from rbd_ros.ros.launch.launch_actions import (
     declare, leave_interrupts_to_launch, make_node, read, watch)
-from rbd_ros.ros.launch_files import LaunchError
-from rbd_ros.ros.launch_plan import ARGUMENTS, plan
-from rbd_ros.ros.published_description import published_description
+from rbd_ros.ros.launch.launch_files import LaunchError
+from rbd_ros.ros.launch.launch_plan import ARGUMENTS, plan
+from rbd_ros.ros.robot.published_description import published_description
 
 
 def make_nodes(context):

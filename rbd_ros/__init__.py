@@ -9,14 +9,13 @@ q)`` and its siblings, or a ``Workspace(model)`` in a control loop. What is need
 
 """
 
-from rbd_ros.lazy_names import export
+from rbd_ros._internal.lazy_exports import export
 
 __version__ = '0.2.0'
 __getattr__, __dir__, __all__ = export(__name__, {
     'analysis': [],
     'analysis.jacobians': ['jacobian_dot'],
     'analysis.regressors': ['torque_regressor'],
-    'analysis.simulation': ['simulate'],
     'analysis.task_space': ['task_space_dynamics'],
     'batch': [],
     'control': [],
@@ -42,8 +41,9 @@ __getattr__, __dir__, __all__ = export(__name__, {
     'model.model': ['Model'],
     'model.modifications': [
         'subtree', 'with_floating_base', 'with_gravity', 'with_locked_joints', 'with_payload'],
-    'model.urdf': ['load_urdf', 'load_urdf_string'],
-    'model.urdf_writer': ['save_urdf'],
+    'model.files.urdf': ['load_urdf', 'load_urdf_string'],
+    'model.files.urdf_writer': ['save_urdf'],
+    'simulation.simulate': ['simulate'],
     'textbook': [],
     'workspace': ['Workspace'],
 })

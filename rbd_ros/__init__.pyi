@@ -5,7 +5,6 @@
 from rbd_ros import analysis as analysis
 from rbd_ros.analysis.jacobians import jacobian_dot as jacobian_dot
 from rbd_ros.analysis.regressors import torque_regressor as torque_regressor
-from rbd_ros.analysis.simulation import simulate as simulate
 from rbd_ros.analysis.task_space import task_space_dynamics as task_space_dynamics
 from rbd_ros import batch as batch
 from rbd_ros import control as control
@@ -53,6 +52,11 @@ from rbd_ros.model.configurations import (
 )
 from rbd_ros.model.description import Link as Link
 from rbd_ros.model.drives import with_armature as with_armature
+from rbd_ros.model.files.urdf import (
+    load_urdf as load_urdf,
+    load_urdf_string as load_urdf_string,
+)
+from rbd_ros.model.files.urdf_writer import save_urdf as save_urdf
 from rbd_ros.model.joints import (
     Joint as Joint,
     Mimic as Mimic,
@@ -65,11 +69,7 @@ from rbd_ros.model.modifications import (
     with_locked_joints as with_locked_joints,
     with_payload as with_payload,
 )
-from rbd_ros.model.urdf import (
-    load_urdf as load_urdf,
-    load_urdf_string as load_urdf_string,
-)
-from rbd_ros.model.urdf_writer import save_urdf as save_urdf
+from rbd_ros.simulation.simulate import simulate as simulate
 from rbd_ros import textbook as textbook
 from rbd_ros.workspace import Workspace as Workspace
 

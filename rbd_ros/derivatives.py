@@ -9,8 +9,8 @@ in `rbd_ros.analysis.directional_derivatives`.
 """
 
 import numpy.typing as npt
+from rbd_ros.model.arguments import Wrenches
 from rbd_ros.model.model import Model
-from rbd_ros.validation import Wrenches
 from rbd_ros.workspace import workspace_of
 from rbd_ros.workspace.results import Derivatives
 

@@ -11,10 +11,9 @@ where f_i is the external force on link i.
 
 import numpy as np
 import numpy.typing as npt
+from rbd_ros.model.arguments import number, one_or_rows, Wrenches
 from rbd_ros.model.friction import direction, friction
 from rbd_ros.model.model import Model
-
-from rbd_ros.validation import number, one_or_rows, Wrenches
 from rbd_ros.workspace import workspace_of
 from rbd_ros.workspace.results import DynamicsTerms, Factorization
 

@@ -14,7 +14,7 @@ from domain_coordinator import domain_id
 from geometry_msgs.msg import AccelStamped, PointStamped, PoseStamped, WrenchStamped
 from nav_msgs.msg import Odometry
 from rbd_msgs.msg import ContactStamped, DynamicsStamped, MatrixStamped, TaskDynamicsStamped
-from rbd_ros.ros.dynamics_node import DynamicsNode
+from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node

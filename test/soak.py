@@ -42,7 +42,7 @@ import numpy as np
 import psutil
 from rbd_ros import (center_of_mass, gravity_torques, inverse_dynamics, load_urdf, mass_matrix,
                      with_payload)
-from rbd_ros.ros.share_directory import share
+from rbd_ros.ros.runtime.share_directory import share
 
 RATE = 1000.0              # Hz
 POSITIONS = 5000           # along the path, which takes 5 s
@@ -143,8 +143,8 @@ def send(urdf, seconds, patient, go, sent, answered, left_out, stamps):
 
 def ask(urdf, go, over, asked, wrong):
     """Call the slowest services one after the other, and check what they answer."""
-    import rclpy
     from rbd_msgs.srv import HybridDynamicsDerivatives, TaskSpaceDynamics, TorqueRegressor
+    import rclpy
 
     rclpy.init()
     node = rclpy.create_node('analyst')
@@ -373,8 +373,9 @@ def soak(urdf, seconds, patient, executor):
 
     # A patient robot's states are not too old because the machine stood still.
     process = subprocess.Popen([
-        sys.executable, '-m', 'rbd_ros.ros.dynamics_node', '--ros-args', '--log-level', 'error',
-        '-p', f'executor:={executor}', '-p', 'model_changes:=accept', '-p', 'on_stale:=hold',
+        sys.executable, '-m', 'rbd_ros.ros.nodes.dynamics_node', '--ros-args', '--log-level',
+        'error', '-p', f'executor:={executor}', '-p', 'model_changes:=accept',
+        '-p', 'on_stale:=hold',
         *(('-p', 'state_timeout:=60.0') if patient else ())])
     watched = psutil.Process(process.pid)
     helpers = [multiprocessing.Process(target=send, args=(urdf, seconds, patient, go, sent,

@@ -3,8 +3,8 @@
 """
 Stubs of the packages whose names are imported when they are first asked for.
 
-A checker of types cannot follow `rbd_ros.lazy_names.export`; it reads the ``__init__.pyi`` beside
-each such ``__init__.py``, which `make stubs` writes from it.
+A checker of types cannot follow `rbd_ros._internal.lazy_exports.export`; it reads the
+``__init__.pyi`` beside each such ``__init__.py``, which `make stubs` writes from it.
 
 """
 
@@ -37,7 +37,7 @@ def stub(package, names):
     package : str
         Its name.
     names : dict of str to list of str
-        What it exports, as `rbd_ros.lazy_names.export` takes it.
+        What it exports, as `rbd_ros._internal.lazy_exports.export` takes it.
 
     Returns
     -------
@@ -47,12 +47,13 @@ def stub(package, names):
     """
     lines = []
     for module, held in sorted(names.items()):
+        source = module if module.startswith('rbd_ros.') else f'{package}.{module}'
         if not held:
             lines.append(f'from {package} import {module} as {module}')
         elif len(held) == 1:
-            lines.append(f'from {package}.{module} import {held[0]} as {held[0]}')
+            lines.append(f'from {source} import {held[0]} as {held[0]}')
         else:
-            lines += [f'from {package}.{module} import (',
+            lines += [f'from {source} import (',
                       *(f'    {name} as {name},' for name in held), ')']
     version = '\n__version__: str\n' if package == 'rbd_ros' else ''
     return HEAD + '\n'.join(lines) + '\n' + version

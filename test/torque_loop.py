@@ -7,8 +7,8 @@ import numpy as np
 import pinocchio
 from rbd_msgs.msg import ReferenceStatus
 from rbd_ros import with_locked_joints
-from rbd_ros.mujoco_robot import MujocoRobot
-from rbd_ros.ros.torque_controller import TorqueController
+from rbd_ros.ros.nodes.torque_controller import TorqueController
+from rbd_ros.simulation.mujoco_robot import MujocoRobot
 from robots import load_quietly
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 

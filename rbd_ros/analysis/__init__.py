@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantities derived from dynamics: Jacobians, momentum, task space, regressors, simulation."""
 
-from rbd_ros.lazy_names import export
+from rbd_ros._internal.lazy_exports import export
 
 __getattr__, __dir__, __all__ = export(__name__, {
     'centroidal': [
@@ -12,7 +12,7 @@ __getattr__, __dir__, __all__ = export(__name__, {
         'inverse_dynamics_derivative'],
     'energies': ['energy', 'Energy', 'kinetic_energy', 'potential_energy'],
     'friction_regressors': ['friction_regressor'],
-    'integrators': ['explicit_euler', 'runge_kutta_4', 'semi_implicit_euler'],
+    'rbd_ros.simulation.integrators': ['explicit_euler', 'runge_kutta_4', 'semi_implicit_euler'],
     'jacobians': [
         'analytic_jacobian', 'jacobian_ddot', 'jacobian_derivatives', 'jacobian_dot',
         'jacobian_dot_derivatives', 'link_com_jacobian', 'link_com_world_jacobian',
@@ -23,8 +23,8 @@ __getattr__, __dir__, __all__ = export(__name__, {
         'parameter_derivatives', 'ParameterDerivatives'],
     'regressors': [
         'energy_regressor', 'momentum_regressor', 'slotine_li_regressor', 'torque_regressor'],
-    'simulation': ['Motion', 'simulate', 'Simulator'],
+    'rbd_ros.simulation.simulate': ['Motion', 'simulate', 'Simulator'],
     'task_space': ['task_space_dynamics', 'TaskSpaceDynamics'],
     'trajectories': ['trajectory_efforts', 'TrajectoryEfforts'],
-    'variation': ['Variation'],
+    'rbd_ros.workspace.variation': ['Variation'],
 })

@@ -19,11 +19,6 @@ from rbd_ros.analysis.energies import (
     potential_energy as potential_energy,
 )
 from rbd_ros.analysis.friction_regressors import friction_regressor as friction_regressor
-from rbd_ros.analysis.integrators import (
-    explicit_euler as explicit_euler,
-    runge_kutta_4 as runge_kutta_4,
-    semi_implicit_euler as semi_implicit_euler,
-)
 from rbd_ros.analysis.jacobians import (
     analytic_jacobian as analytic_jacobian,
     jacobian_ddot as jacobian_ddot,
@@ -44,16 +39,22 @@ from rbd_ros.analysis.matrix_derivatives import (
     parameter_derivatives as parameter_derivatives,
     ParameterDerivatives as ParameterDerivatives,
 )
+from rbd_ros.simulation.integrators import (
+    explicit_euler as explicit_euler,
+    runge_kutta_4 as runge_kutta_4,
+    semi_implicit_euler as semi_implicit_euler,
+)
+from rbd_ros.simulation.simulate import (
+    Motion as Motion,
+    simulate as simulate,
+    Simulator as Simulator,
+)
+from rbd_ros.workspace.variation import Variation as Variation
 from rbd_ros.analysis.regressors import (
     energy_regressor as energy_regressor,
     momentum_regressor as momentum_regressor,
     slotine_li_regressor as slotine_li_regressor,
     torque_regressor as torque_regressor,
-)
-from rbd_ros.analysis.simulation import (
-    Motion as Motion,
-    simulate as simulate,
-    Simulator as Simulator,
 )
 from rbd_ros.analysis.task_space import (
     task_space_dynamics as task_space_dynamics,
@@ -63,4 +64,3 @@ from rbd_ros.analysis.trajectories import (
     trajectory_efforts as trajectory_efforts,
     TrajectoryEfforts as TrajectoryEfforts,
 )
-from rbd_ros.analysis.variation import Variation as Variation

@@ -10,10 +10,10 @@ Derivatives of inverse, forward and hybrid dynamics by any scalar p, in O(n).
 
 import numpy as np
 import numpy.typing as npt
-from rbd_ros.analysis.variation import check_variation, Variation
+from rbd_ros.model.arguments import Wrenches
 from rbd_ros.model.model import Model
-from rbd_ros.validation import Wrenches
 from rbd_ros.workspace import workspace_of
+from rbd_ros.workspace.variation import check_variation, Variation
 
 
 def inverse_dynamics_derivative(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,

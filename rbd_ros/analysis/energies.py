@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from rbd_ros.dynamics import mass_matrix
 from rbd_ros.kinematics import center_of_mass
+from rbd_ros.model.arguments import finite_vector
 from rbd_ros.model.model import Model
-from rbd_ros.validation import finite_vector
 
 
 class Energy(NamedTuple):

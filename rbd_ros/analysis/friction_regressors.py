@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.errors import StateError
+from rbd_ros.model.arguments import number, one_or_rows
 from rbd_ros.model.drives import check_columns, COLUMNS, USUAL
 from rbd_ros.model.friction import direction, friction_terms
 from rbd_ros.model.model import Model
-from rbd_ros.validation import number, one_or_rows
 
 
 def friction_regressor(model: Model, v: npt.ArrayLike, a: npt.ArrayLike | None = None, *,

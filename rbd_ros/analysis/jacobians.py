@@ -4,10 +4,10 @@
 
 import numpy as np
 import numpy.typing as npt
+from rbd_ros.model.arguments import finite_vector
 from rbd_ros.model.configurations import normalize
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import skew
-from rbd_ros.validation import finite_vector
 from rbd_ros.workspace import workspace_of
 
 

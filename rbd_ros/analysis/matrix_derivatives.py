@@ -10,8 +10,8 @@ or parameter is the last. Where joints mimic others, everything is by the coordi
 
 import numpy as np
 import numpy.typing as npt
+from rbd_ros.model.arguments import Wrenches
 from rbd_ros.model.model import Model
-from rbd_ros.validation import Wrenches
 from rbd_ros.workspace import workspace_of
 from rbd_ros.workspace.results import Factorization, MatricesDot, ParameterDerivatives
 

@@ -18,11 +18,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros import batch
+from rbd_ros._internal.text import listed
 from rbd_ros.dynamics import friction_torques
 from rbd_ros.errors import ModelError, StateError
+from rbd_ros.model.arguments import check_model, finite_array, rows
 from rbd_ros.model.model import Model
-from rbd_ros.texts import listed
-from rbd_ros.validation import check_model, finite_array, rows
 
 # Slower than this counts as standing still.
 SLOWEST = 1e6

@@ -16,7 +16,7 @@ or of the same shapes, and of float64 or float32. After an error their content i
 
 """
 
-from rbd_ros.lazy_names import export
+from rbd_ros._internal.lazy_exports import export
 
 __getattr__, __dir__, __all__ = export(__name__, {
     'centroidal': [

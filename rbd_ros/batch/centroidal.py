@@ -4,9 +4,9 @@
 
 import numpy as np
 import numpy.typing as npt
+from rbd_ros.batch.buffers import lanes_for, lanes_of
 from rbd_ros.batch.kinematics import jacobian_and_rate, JACOBIANS
 from rbd_ros.batch.results import as_written, Quantity
-from rbd_ros.batch.rooms import lanes_for, lanes_of
 from rbd_ros.batch.tasks import solve, Task
 from rbd_ros.batch.threads import Progress
 from rbd_ros.kernels.batch_kinematics import (center_of_mass_states, com_jacobian_rate_states,

@@ -15,9 +15,9 @@ from rbd_ros.batch.results import as_written, Quantity, results_of
 from rbd_ros.batch.threads import compute, Progress
 from rbd_ros.errors import RbdError
 from rbd_ros.model import configurations
+from rbd_ros.model.arguments import number, rows
 from rbd_ros.model.configurations import moved, step_between, with_unit_quaternions
 from rbd_ros.model.model import Model
-from rbd_ros.validation import number, rows
 
 POSITIONS = Quantity(lambda model, n: [(model.nq,)], as_written, lambda G, q: [q])
 STEPS = Quantity(lambda model, n: [(model.nv,)], as_written, lambda G, v: [v])

@@ -5,7 +5,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from rbd_ros.batch.rooms import Room
+from rbd_ros.batch.buffers import Room
 from rbd_ros.batch.tasks import Problem, run_kernel
 from rbd_ros.batch.threads import compute, Progress
 from rbd_ros.kernels.batch import dense_hybrid_dynamics_states

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+from rbd_ros.batch.buffers import lanes_for, lanes_of, Room
 from rbd_ros.batch.results import Quantity, results_of
-from rbd_ros.batch.rooms import lanes_for, lanes_of, Room
 from rbd_ros.batch.tasks import problem_of, solve, Task
 from rbd_ros.batch.threads import compute, Progress
 from rbd_ros.kernels.batch import forward_derivatives_states, inverse_derivatives_states
-from rbd_ros.kernels.lanes import WIDTH
+from rbd_ros.kernels.lanes.lanes import WIDTH
+from rbd_ros.model.arguments import check_model, Wrenches
 from rbd_ros.model.model import Model
-from rbd_ros.validation import check_model, Wrenches
 from rbd_ros.workspace import Workspace
 from rbd_ros.workspace.results import Derivatives
 

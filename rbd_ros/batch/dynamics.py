@@ -8,16 +8,16 @@ from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
+from rbd_ros.batch.buffers import lanes_for, lanes_of
 from rbd_ros.batch.coupled import solve_dense
 from rbd_ros.batch.results import as_written, Quantity, results_of
-from rbd_ros.batch.rooms import lanes_for, lanes_of
 from rbd_ros.batch.tasks import Given, Problem, problem_of, solve, Task
 from rbd_ros.batch.threads import compute, Progress
 from rbd_ros.kernels.batch import (all_terms_states, forward_dynamics_states,
                                    gravity_torques_states, hybrid_dynamics_states,
                                    inverse_dynamics_states)
+from rbd_ros.model.arguments import check_model, masks, Wrenches
 from rbd_ros.model.model import Model
-from rbd_ros.validation import check_model, masks, Wrenches
 from rbd_ros.workspace.results import DynamicsTerms, term_layout
 
 

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+from rbd_ros.batch.buffers import lanes_for, lanes_of, Room
 from rbd_ros.batch.results import as_written, Quantity
-from rbd_ros.batch.rooms import lanes_for, lanes_of, Room
 from rbd_ros.batch.tasks import Given, solve, Task, tree_workspace
 from rbd_ros.batch.threads import Progress
 from rbd_ros.kernels.batch_kinematics import (jacobian_rate_states, jacobian_states,
                                               link_poses_states)
-from rbd_ros.kernels.lanes import WIDTH
+from rbd_ros.kernels.lanes.lanes import WIDTH
+from rbd_ros.model.arguments import check_model
 from rbd_ros.model.model import Model
-from rbd_ros.validation import check_model
 from rbd_ros.workspace import Workspace
 from rbd_ros.workspace.scratch import link_table
 

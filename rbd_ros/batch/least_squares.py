@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from rbd_ros.batch.buffers import Room
 from rbd_ros.batch.regressors import columns_of, TORQUE_REGRESSOR
-from rbd_ros.batch.rooms import Room
 from rbd_ros.batch.tasks import Problem, problem_of
 from rbd_ros.batch.threads import compute, Progress
 from rbd_ros.errors import StateError
+from rbd_ros.model.arguments import finite_vector, one_or_rows, rows
 from rbd_ros.model.model import Model
-from rbd_ros.validation import finite_vector, one_or_rows, rows
 from rbd_ros.workspace import workspace_of
 
 # Rows that are reduced at once, in units of their length: with fewer, a factor of all rows before

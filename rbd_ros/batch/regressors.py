@@ -4,15 +4,15 @@
 
 import numpy as np
 import numpy.typing as npt
+from rbd_ros.batch.buffers import lanes_for, lanes_of, Room
 from rbd_ros.batch.dynamics import TORQUES
 from rbd_ros.batch.results import as_written, Quantity
-from rbd_ros.batch.rooms import lanes_for, lanes_of, Room
 from rbd_ros.batch.tasks import Given, solve, Task, tree_workspace
 from rbd_ros.batch.threads import Progress
 from rbd_ros.kernels.batch import (inverse_dynamics_states, torque_regressor_states,
                                    transposed_product_states)
 from rbd_ros.kernels.bodies import ARMATURE, INERTIA
-from rbd_ros.kernels.lanes import WIDTH
+from rbd_ros.kernels.lanes.lanes import WIDTH
 from rbd_ros.model.inertial import check_parameters, pseudo_inertia_of_parameters
 from rbd_ros.model.model import Model
 from rbd_ros.workspace import Workspace, workspace_of

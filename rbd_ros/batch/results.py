@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from rbd_ros.errors import StateError
-from rbd_ros.kernels.lanes import LINE, on_lines, STREAMED, WIDTH
+from rbd_ros.kernels.lanes.lanes import LINE, on_lines, STREAMED, WIDTH
+from rbd_ros.model.arguments import shown
 from rbd_ros.model.model import Model
-from rbd_ros.validation import shown
 
 
 class Quantity(NamedTuple):

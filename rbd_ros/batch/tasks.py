@@ -14,17 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from rbd_ros.batch.buffers import Room, table_of_lanes
 from rbd_ros.batch.results import new_array, Quantity, ready_made, results_of
-from rbd_ros.batch.rooms import Room, table_of_lanes
 from rbd_ros.batch.threads import CHUNK, compute, Progress
 from rbd_ros.batch.wrenches import NOTHING_PUSHES, Pushes, pushes
-from rbd_ros.compiler import COMPILES
 from rbd_ros.errors import RbdError
 from rbd_ros.kernels.batch import DONE
-from rbd_ros.kernels.compiled import prepare
-from rbd_ros.kernels.lanes import WIDTH
+from rbd_ros.kernels.jit.compiled import prepare
+from rbd_ros.kernels.jit.compiler import COMPILES
+from rbd_ros.kernels.lanes.lanes import WIDTH
+from rbd_ros.model.arguments import rows, Wrenches
 from rbd_ros.model.model import Model
-from rbd_ros.validation import rows, Wrenches
 from rbd_ros.workspace import Workspace, workspace_of
 
 # Numbers of results that are computed at once where the kernels do not write them in place: they

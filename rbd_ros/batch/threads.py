@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 import os
 from threading import Lock
 
-from rbd_ros.validation import whole_number
+from rbd_ros.model.arguments import whole_number
 
 Progress = Callable[[int, int], object]
 

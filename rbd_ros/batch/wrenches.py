@@ -5,9 +5,9 @@
 from typing import NamedTuple
 
 import numpy as np
+from rbd_ros.model.arguments import Wrenches, wrenches_of_states
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, inverse
-from rbd_ros.validation import Wrenches, wrenches_of_states
 from rbd_ros.workspace import workspace_of
 
 

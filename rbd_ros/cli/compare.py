@@ -8,15 +8,15 @@ import argparse
 from collections.abc import Iterator
 
 import numpy as np
+from rbd_ros._internal.text import listed
 from rbd_ros.batch import inverse_dynamics
 from rbd_ros.cli.options import add_xacro
+from rbd_ros.model.arguments import number, whole_number
 from rbd_ros.model.configurations import neutral, random_configuration
+from rbd_ros.model.files.urdf import load_urdf
+from rbd_ros.model.files.xacro_files import SUFFIX
 from rbd_ros.model.joints import Joint
 from rbd_ros.model.model import Model
-from rbd_ros.model.urdf import load_urdf
-from rbd_ros.model.xacro_files import SUFFIX
-from rbd_ros.texts import listed
-from rbd_ros.validation import number, whole_number
 
 # Numbers in SI units are compared as if they were at least this large, so that what rounding
 # leaves of a zero does not count as 100 %.

@@ -23,8 +23,8 @@ import time
 from typing import NamedTuple
 
 import rbd_ros
-from rbd_ros.compiler import COMPILES, OBSTACLE, REQUIREMENT
-from rbd_ros.texts import listed, printable
+from rbd_ros._internal.text import listed, printable
+from rbd_ros.kernels.jit.compiler import COMPILES, OBSTACLE, REQUIREMENT
 
 NEEDED = ('numpy', 'scipy', 'lxml')
 # What some commands need in addition, and for what.
@@ -126,7 +126,7 @@ def _kernels() -> Finding:
     """Look at the directory of the compiled kernels."""
     if not COMPILES:
         return Finding('kernels', 'interpreted, not compiled', DOUBTFUL if OBSTACLE else FINE)
-    from rbd_ros.kernel_cache import cache_directory, not_ours
+    from rbd_ros.kernels.jit.kernel_cache import cache_directory, not_ours
     path = cache_directory()
     if path is None:
         return Finding('kernels', 'compiled in every process anew: there is no home directory; '

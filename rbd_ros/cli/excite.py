@@ -10,15 +10,16 @@ from pathlib import Path
 import sys
 
 import numpy as np
+from rbd_ros._internal.atomic_write import whole_files
 from rbd_ros.batch import inverse_dynamics
 from rbd_ros.cli.options import add_list, add_robot, joint_vector, load_robot, number_of_joint
 from rbd_ros.cli.progress import progress
 from rbd_ros.cli.trajectory_files import check_suffix, Trajectory, write_trajectory
 from rbd_ros.dynamics import friction_torques
-from rbd_ros.identification.excitation import Excitation, excitation_limits, excite, Limits
-from rbd_ros.identification.fourier_series import even_times
+from rbd_ros.identification.excitation.fourier_series import even_times
+from rbd_ros.identification.excitation.optimize import (
+    Excitation, excitation_limits, excite, Limits)
 from rbd_ros.model.model import Model
-from rbd_ros.whole_files import whole_files
 
 # With a greater condition number some parameters are hardly excited at all.
 DOUBTFUL = 100.0

@@ -22,6 +22,8 @@ from typing import Any, NamedTuple
 import warnings
 
 import numpy as np
+from rbd_ros._internal.atomic_write import check_places, whole_files
+from rbd_ros._internal.text import listed, printable
 from rbd_ros.cli.options import add_list, add_reading, add_robot, load_robot, reading_of
 from rbd_ros.cli.parser import UsageError
 from rbd_ros.cli.progress import progress
@@ -34,17 +36,15 @@ from rbd_ros.identification.pipeline import (check_workers, compare_recording, d
                                              Errors, map_recordings, reduce_recording)
 from rbd_ros.identification.report import Comparison, identification_report, Row
 from rbd_ros.identification.residuals import write_residuals
-from rbd_ros.identification.signals import Samples
 from rbd_ros.identification.verdicts import NOT, Verdict, verdict
-from rbd_ros.model.drive_files import load_drives, save_drives
 from rbd_ros.model.drives import COLUMNS
+from rbd_ros.model.files.drive_files import load_drives, save_drives
+from rbd_ros.model.files.urdf_writer import save_urdf
 from rbd_ros.model.inertial import body_names, parameters_of_inertia
 from rbd_ros.model.model import Model
 from rbd_ros.model.modifications import with_payload
 from rbd_ros.model.se3 import inertia_matrix
-from rbd_ros.model.urdf_writer import save_urdf
-from rbd_ros.texts import listed, printable
-from rbd_ros.whole_files import check_places, whole_files
+from rbd_ros.recordings.samples import Samples
 
 FILES = ('robot.urdf', 'dynamics.param.yaml', 'identification.json', 'report.html')
 # Done, but not to be believed.

@@ -16,9 +16,9 @@ import sys
 import warnings
 
 import rbd_ros
+from rbd_ros._internal.text import printable
 from rbd_ros.cli.parser import Parser, UsageError
 from rbd_ros.errors import RbdError
-from rbd_ros.texts import printable
 
 # Each is a file beside this one, with ``add_options(parser)`` and ``run(options)``, which returns
 # the exit code.

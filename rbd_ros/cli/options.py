@@ -11,13 +11,13 @@ import sys
 from typing import Any, TYPE_CHECKING
 
 import numpy as np
+from rbd_ros._internal.text import listed, printable
 from rbd_ros.cli.parser import UsageError
+from rbd_ros.model.arguments import finite_vector
 from rbd_ros.model.configurations import neutral
+from rbd_ros.model.files.urdf import load_urdf, read_file
 from rbd_ros.model.model import Model
 from rbd_ros.model.modifications import with_locked_joints
-from rbd_ros.model.urdf import load_urdf, read_file
-from rbd_ros.texts import listed, printable
-from rbd_ros.validation import finite_vector
 
 if TYPE_CHECKING:
     from rbd_ros.identification.pipeline import Reading

@@ -8,8 +8,8 @@ import argparse
 import re
 from typing import Any, NoReturn
 
+from rbd_ros._internal.text import printable
 from rbd_ros.errors import RbdError
-from rbd_ros.texts import printable
 
 
 class UsageError(RbdError, ValueError):

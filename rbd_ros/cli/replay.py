@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 from rbd_ros import batch
+from rbd_ros._internal.atomic_write import check_places, whole_files
+from rbd_ros._internal.text import listed, printable
 from rbd_ros.cli.options import (add_list, add_package_path, add_reading, add_robot, joint_vector,
                                  load_robot, number_of_joint, reading_of, shapes_of)
 from rbd_ros.cli.parser import UsageError
@@ -19,12 +21,10 @@ from rbd_ros.control.friction import DEAD_BAND
 from rbd_ros.control.momentum_observer import MomentumObserver
 from rbd_ros.identification.pipeline import model_torques, read_samples
 from rbd_ros.identification.report import replay_report
-from rbd_ros.identification.signals import Samples
-from rbd_ros.identification.tables import SUFFIXES, write_table
-from rbd_ros.model.drive_files import load_drives
+from rbd_ros.model.files.drive_files import load_drives
 from rbd_ros.model.model import Model
-from rbd_ros.texts import listed, printable
-from rbd_ros.whole_files import check_places, whole_files
+from rbd_ros.recordings.samples import Samples
+from rbd_ros.recordings.tables import SUFFIXES, write_table
 
 # 1/s
 GAIN = 25.0

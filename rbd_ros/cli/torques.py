@@ -10,6 +10,8 @@ from pathlib import Path
 import sys
 
 import numpy as np
+from rbd_ros._internal.atomic_write import check_places, whole_files
+from rbd_ros._internal.text import listed, printable
 from rbd_ros.analysis.trajectories import beyond, trajectory_efforts, TrajectoryEfforts
 from rbd_ros.cli.options import (add_list, add_robot, load_robot, number_of_joint, state_vector,
                                  warn_of_range)
@@ -18,10 +20,8 @@ from rbd_ros.cli.trajectory_files import (
     check_suffix, read_trajectory, Trajectory, write_trajectory)
 from rbd_ros.dynamics import friction_torques, inverse_dynamics
 from rbd_ros.errors import RecordingError
-from rbd_ros.model.drive_files import load_drives
+from rbd_ros.model.files.drive_files import load_drives
 from rbd_ros.model.model import Model
-from rbd_ros.texts import listed, printable
-from rbd_ros.whole_files import check_places, whole_files
 
 # Done, but the robot cannot follow.
 BEYOND_LIMITS = 2

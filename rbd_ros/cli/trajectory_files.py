@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from rbd_ros._internal.text import listed, printable
+from rbd_ros._internal.yaml_files import read_yaml
 from rbd_ros.cli.parser import UsageError
 from rbd_ros.errors import RecordingError
-from rbd_ros.identification.tables import read_table, SUFFIXES, write_table
-from rbd_ros.texts import listed, printable
-from rbd_ros.validation import real_array
-from rbd_ros.yaml_files import read_yaml
+from rbd_ros.model.arguments import real_array
+from rbd_ros.recordings.tables import read_table, SUFFIXES, write_table
 
 MESSAGES = ('.yaml', '.yml')
 # Fields of a point in messages, and columns of a joint in tables.

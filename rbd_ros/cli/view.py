@@ -10,8 +10,8 @@ from time import monotonic, sleep
 import numpy as np
 from rbd_ros.cli.options import add_package_path, add_robot, load_robot, shapes_of
 from rbd_ros.kinematics import forward_kinematics
+from rbd_ros.model.arguments import whole_number
 from rbd_ros.model.model import Model
-from rbd_ros.validation import whole_number
 from rbd_ros.view.sliders import Setting, Sliders
 from rbd_ros.view.state import computed_state, State
 from rbd_ros.view.viewer import HOST, PORT, Viewer

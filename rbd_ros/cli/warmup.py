@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import argparse
 
-from rbd_ros.compiler import COMPILES, OBSTACLE
-from rbd_ros.kernel_cache import cache_directory
-from rbd_ros.warmup import warm_up
+from rbd_ros.kernels.jit.compiler import COMPILES, OBSTACLE
+from rbd_ros.kernels.jit.kernel_cache import cache_directory
+from rbd_ros.workspace.warmup import warm_up
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

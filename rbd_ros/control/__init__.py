@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Control laws and observers, as plain functions and small classes that need no ROS."""
 
-from rbd_ros.lazy_names import export
+from rbd_ros._internal.lazy_exports import export
 
 __getattr__, __dir__, __all__ = export(__name__, {
     'cartesian_impedance': ['CartesianImpedance'],

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros.control.controller import Controller, critical_damping, FRICTION_SPEED, gains
 from rbd_ros.control.references import JointReference, PoseReference
+from rbd_ros.model.arguments import number
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import rotation_vector, skew
-from rbd_ros.validation import number
 from rbd_ros.workspace import Workspace
 
 # Below this angle, rad, 1/x^2 - cot(x/2)/(2 x) is taken from its series.

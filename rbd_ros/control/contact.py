@@ -7,8 +7,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.errors import StateError
+from rbd_ros.model.arguments import finite_vector, number, shown
 from rbd_ros.model.model import Model
-from rbd_ros.validation import finite_vector, number, shown
 
 
 class ContactDetector:

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros.control.references import JointReference
 from rbd_ros.errors import StateError
+from rbd_ros.model.arguments import finite_array, number, shown
 from rbd_ros.model.configurations import difference
 from rbd_ros.model.friction import direction, friction
 from rbd_ros.model.model import Model
-from rbd_ros.validation import finite_array, number, shown
 from rbd_ros.workspace import Workspace
 
 # rad/s or m/s, over which the compensation of Coulomb friction changes its sign.

@@ -17,9 +17,9 @@ the velocity.
 
 import numpy as np
 import numpy.typing as npt
+from rbd_ros.model.arguments import number, one_or_rows
 from rbd_ros.model.friction import friction
 from rbd_ros.model.model import Model
-from rbd_ros.validation import number, one_or_rows
 
 # rad/s or m/s; several times the noise of velocities from common encoders.
 DEAD_BAND = 0.02

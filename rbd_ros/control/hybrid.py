@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from rbd_ros.analysis.dry_friction import resting_impulses
-from rbd_ros.analysis.simulation import DIRECTIONS
 from rbd_ros.control.controller import Controller, FRICTION_SPEED
 from rbd_ros.control.references import JointReference
+from rbd_ros.model.arguments import mask
 from rbd_ros.model.friction import friction
 from rbd_ros.model.model import Model
-from rbd_ros.validation import mask
+from rbd_ros.simulation.dry_friction import resting_impulses
+from rbd_ros.simulation.simulate import DIRECTIONS
 
 # s, within which friction may bring a free joint to rest
 WHILE = 0.01

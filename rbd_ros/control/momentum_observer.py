@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike
 from rbd_ros.control.friction import DEAD_BAND
 from rbd_ros.dynamics import friction_torques
 from rbd_ros.errors import StateError
+from rbd_ros.model.arguments import finite_array, finite_vector, number, shown
 from rbd_ros.model.model import Model
-from rbd_ros.validation import finite_array, finite_vector, number, shown
 from rbd_ros.workspace import Workspace
 
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from rbd_ros.model.arguments import number
 from rbd_ros.model.model import Model
-from rbd_ros.validation import number
 from rbd_ros.workspace import Workspace
 
 # Largest width of a zone, as a share of the range of the joint.

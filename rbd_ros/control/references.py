@@ -7,9 +7,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.errors import StateError
+from rbd_ros.model.arguments import finite_array, finite_vector
 from rbd_ros.model.configurations import normalize
 from rbd_ros.model.model import Model
-from rbd_ros.validation import finite_array, finite_vector
 
 # How far R^T R of a rotation may be from the unit matrix: poses come in text, with six digits.
 ROUNDED = 1e-5

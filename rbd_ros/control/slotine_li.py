@@ -11,10 +11,10 @@ import numpy.typing as npt
 from rbd_ros.control.controller import Controller, FRICTION_SPEED
 from rbd_ros.control.references import JointReference
 from rbd_ros.errors import ModelError
+from rbd_ros.model.arguments import number
 from rbd_ros.model.inertial import (inertial_parameters, moving_bodies,
                                     parameters_of_pseudo_inertia, pseudo_inertia_of_parameters)
 from rbd_ros.model.model import Model
-from rbd_ros.validation import number
 
 # Derivatives of a pseudo-inertia by the ten parameters, and the matrices L_i for which
 # tr(L_i dP/dpi_k) is 1 where i = k, and 0 elsewhere.

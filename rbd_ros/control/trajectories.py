@@ -12,10 +12,10 @@ import numpy.typing as npt
 from rbd_ros.control.motion_guard import stated_speeds
 from rbd_ros.control.references import checked_pose, JointReference, PoseReference
 from rbd_ros.errors import StateError
+from rbd_ros.model.arguments import finite_array, finite_vector, number, rows, shown
 from rbd_ros.model.friction import friction
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import pose, rotation, rotation_vector, skew
-from rbd_ros.validation import finite_array, finite_vector, number, rows, shown
 from rbd_ros.workspace import Workspace
 
 # s, in which the twist of the motion before dies out

@@ -2,22 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by `make stubs` from __init__.py, for checkers of types.
 
-from rbd_ros.identification.delays import (
-    Delay as Delay,
-    estimate_delay as estimate_delay,
-)
 from rbd_ros.identification.drive_gains import (
     DriveGains as DriveGains,
     identify_drive_gains as identify_drive_gains,
 )
-from rbd_ros.identification.excitation import (
+from rbd_ros.identification.excitation.optimize import (
     Excitation as Excitation,
     excitation_limits as excitation_limits,
     excite as excite,
-)
-from rbd_ros.identification.filters import (
-    low_pass as low_pass,
-    motion_cutoff as motion_cutoff,
 )
 from rbd_ros.identification.least_squares import (
     fit as fit,
@@ -39,16 +31,24 @@ from rbd_ros.identification.payload import (
     Payload as Payload,
     payload_partial as payload_partial,
 )
-from rbd_ros.identification.recordings import (
+from rbd_ros.recordings.delays import (
+    Delay as Delay,
+    estimate_delay as estimate_delay,
+)
+from rbd_ros.recordings.filters import (
+    low_pass as low_pass,
+    motion_cutoff as motion_cutoff,
+)
+from rbd_ros.recordings.recording import (
     read_recording as read_recording,
     Recording as Recording,
     write_recording as write_recording,
 )
-from rbd_ros.identification.signals import (
+from rbd_ros.recordings.samples import (
     prepare as prepare,
     Samples as Samples,
 )
-from rbd_ros.identification.tables import write_table as write_table
+from rbd_ros.recordings.tables import write_table as write_table
 from rbd_ros.identification.verdicts import (
     verdict as verdict,
     Verdict as Verdict,

@@ -28,13 +28,13 @@ from rbd_ros.identification.parameters import (base_of, BaseParameters, LoadPara
                                                robot_parameters, RobotParameters, ROUNDING,
                                                States)
 from rbd_ros.identification.partials import merge, Partial, reduce_samples
-from rbd_ros.identification.signals import Samples
 from rbd_ros.identification.weighted_fit import weighted_fit
 from rbd_ros.model.drives import USUAL
 from rbd_ros.model.inertial import parameters_of_inertia
 from rbd_ros.model.model import Model
 from rbd_ros.model.modifications import with_payload
 from rbd_ros.model.se3 import inertia_matrix
+from rbd_ros.recordings.samples import Samples
 
 # The parameters are taken to be unknown beforehand: each may be this many times what would explain
 # all efforts alone.

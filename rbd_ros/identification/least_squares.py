@@ -14,10 +14,10 @@ from rbd_ros.identification.parameters import ASYMMETRIES, BaseParameters, Robot
 from rbd_ros.identification.partials import Partial, partial, samples_of
 from rbd_ros.identification.physical_consistency import nearest_consistent
 from rbd_ros.identification.weighted_fit import torque_errors, weighted_fit, WeightedFit
+from rbd_ros.model.arguments import check_model
 from rbd_ros.model.drives import COLUMNS, USUAL
 from rbd_ros.model.inertial import inconsistent_bodies, moving_bodies
 from rbd_ros.model.model import Model
-from rbd_ros.validation import check_model
 
 # Powers of a length in the parameters of a body.
 POWERS = np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])

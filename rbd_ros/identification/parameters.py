@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from rbd_ros import batch
 from rbd_ros.errors import ModelError, StateError
+from rbd_ros.model.arguments import check_model, whole_number
 from rbd_ros.model.configurations import integrate, neutral
 from rbd_ros.model.drives import (check_columns, COLUMNS, drive_parameter_names,
                                   drive_parameters, with_drive_parameters)
@@ -27,7 +28,6 @@ from rbd_ros.model.inertial import (inertia_of_parameters, inertial_parameter_na
                                     parameters_of_inertia, with_inertial_parameters)
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, inverse
-from rbd_ros.validation import check_model, whole_number
 
 # Which column of drives an asymmetry must not exceed.
 ASYMMETRIES = {'viscous_asymmetry': 'viscous', 'coulomb_asymmetry': 'coulomb'}

@@ -23,10 +23,10 @@ from rbd_ros.batch.least_squares import triangle
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.identification.parameters import (base_of, BaseParameters, Parameters,
                                                robot_parameters, States)
-from rbd_ros.identification.signals import Samples
+from rbd_ros.model.arguments import check_model, finite_array, rows, shown
 from rbd_ros.model.drives import USUAL
 from rbd_ros.model.model import Model
-from rbd_ros.validation import check_model, finite_array, rows, shown
+from rbd_ros.recordings.samples import Samples
 
 # Stretches of time: enough for a variance between them (its deviation is a quarter of it), and
 # long compared with the time over which errors of torques are correlated. The shortest, s.

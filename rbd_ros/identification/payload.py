@@ -14,11 +14,11 @@ from rbd_ros.identification.least_squares import body_size, covariance_of, POWER
 from rbd_ros.identification.parameters import LoadParameters
 from rbd_ros.identification.partials import Partial, reduce_samples, samples_of
 from rbd_ros.identification.physical_consistency import nearest_consistent
-from rbd_ros.identification.signals import Samples
 from rbd_ros.identification.weighted_fit import torque_errors, weighted_fit
+from rbd_ros.model.arguments import check_model
 from rbd_ros.model.inertial import centre_and_inertia, inertial_parameters
 from rbd_ros.model.model import Model
-from rbd_ros.validation import check_model
+from rbd_ros.recordings.samples import Samples
 
 
 class Payload(NamedTuple):

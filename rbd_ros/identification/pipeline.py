@@ -21,11 +21,11 @@ import numpy as np
 from rbd_ros import batch
 from rbd_ros.errors import RbdError, StateError
 from rbd_ros.identification.partials import Partial
-from rbd_ros.identification.recordings import read_recording
 from rbd_ros.identification.report import Comparison
-from rbd_ros.identification.signals import prepare, Samples
 from rbd_ros.model.friction import direction, friction
 from rbd_ros.model.model import Model
+from rbd_ros.recordings.recording import read_recording
+from rbd_ros.recordings.samples import prepare, Samples
 
 Result = TypeVar('Result')
 # Samples of a recording in which mistakes are looked for.

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from rbd_ros.errors import RbdError
-from rbd_ros.identification.signals import Samples
+from rbd_ros.recordings.samples import Samples
 
 # More points of a curve than this cannot be told apart on a screen.
 POINTS = 3000

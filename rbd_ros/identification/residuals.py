@@ -9,7 +9,7 @@ import os
 
 import numpy as np
 from rbd_ros.identification.report import Comparison
-from rbd_ros.identification.tables import import_pyarrow
+from rbd_ros.recordings.tables import import_pyarrow
 
 
 def write_residuals(path: str | os.PathLike[str], robot: str, joint_names: Sequence[str],

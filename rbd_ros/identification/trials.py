@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, pairwise
 
 import numpy as np
+from rbd_ros._internal.text import listed
 from rbd_ros.identification.parameters import base_of, RobotParameters, States
 from rbd_ros.identification.partials import states_of
-from rbd_ros.identification.signals import Samples
-from rbd_ros.texts import listed
+from rbd_ros.recordings.samples import Samples
 
 # Rows for every parameter, and states at least.
 ROWS_PER_PARAMETER, LEAST_STATES = 30, 300

@@ -8,16 +8,16 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from rbd_ros._internal.text import listed
 from rbd_ros.identification.least_squares import body_size, fit, Identification
 from rbd_ros.identification.parameters import RobotParameters, States
 from rbd_ros.identification.partials import Partial
 from rbd_ros.identification.payload import Payload
-from rbd_ros.identification.signals import EXPLAINS, Samples
 from rbd_ros.identification.trials import mistake, wrong_sign
 from rbd_ros.model.configurations import neutral, random_configuration
 from rbd_ros.model.inertial import body_names, inertial_parameters
 from rbd_ros.model.model import Model
-from rbd_ros.texts import listed
+from rbd_ros.recordings.samples import EXPLAINS, Samples
 
 # A joint has moved if it did so for this time, s, and in so many samples for each parameter that
 # its torque depends on.

@@ -19,8 +19,8 @@ from rbd_ros.kernels.bodies import (ARMATURE, BLOCK, constant, constant3, consta
                                     place_in_parents, PRESCRIBED, R_, r_, SCRATCH, SLIDE, store,
                                     store3, store33, store6, store_symmetric, TURN,
                                     turn_all_screws, turned_column, turned_joint_motion, WRENCH)
-from rbd_ros.kernels.compiled import helper, kernel
-from rbd_ros.kernels.lanes import entry, exceeds, finite, set_entry, side_by_side
+from rbd_ros.kernels.jit.compiled import helper, kernel
+from rbd_ros.kernels.lanes.lanes import entry, exceeds, finite, set_entry, side_by_side
 from rbd_ros.kernels.vectors import (ad, ad_transposed, add, add6, add_cross, compose, cross, dot,
                                      dot6, inertia_times, rotate, scale, scale6, shift,
                                      shift_force, sub, sub6, symmetric_times, symmetric_turned,

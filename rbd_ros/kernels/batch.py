@@ -17,10 +17,10 @@ torques in ``work``, behind the bodies; for all other results there are further 
 import numpy as np
 from rbd_ros.kernels import articulated_bodies as articulated, newton_euler as newton
 from rbd_ros.kernels.bodies import end, work_offset, WRENCH
-from rbd_ros.kernels.compiled import helper, states_kernel
 from rbd_ros.kernels.composite_bodies import composite_recursion
 from rbd_ros.kernels.coordinates import solve_dense
-from rbd_ros.kernels.lanes import gather, scatter, WIDTH, work_of
+from rbd_ros.kernels.jit.compiled import helper, states_kernel
+from rbd_ros.kernels.lanes.lanes import gather, scatter, WIDTH, work_of
 from rbd_ros.kernels.newton_euler_derivatives import (differentiate_inverse_dynamics,
                                                       solve_for_unknowns)
 from rbd_ros.kernels.regressors import write_regressor, write_transposed_product

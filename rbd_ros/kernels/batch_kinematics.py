@@ -5,8 +5,8 @@
 from rbd_ros.kernels.batch import DONE, fit, REFUSED, take
 from rbd_ros.kernels.bodies import GROUND, load
 from rbd_ros.kernels.centroidal import MASS, write_center_of_mass, write_momentum
-from rbd_ros.kernels.compiled import states_kernel
-from rbd_ros.kernels.lanes import element, reciprocal, scatter, set_element, WIDTH
+from rbd_ros.kernels.jit.compiled import states_kernel
+from rbd_ros.kernels.lanes.lanes import element, reciprocal, scatter, set_element, WIDTH
 from rbd_ros.kernels.link_jacobians import write_jacobian, write_jacobian_rates
 from rbd_ros.kernels.link_poses import write_link_poses
 

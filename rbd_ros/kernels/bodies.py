@@ -29,14 +29,15 @@ that compute several bodies at once. Unused lanes of the last block are zero.
 
 Where several states are computed side by side, `robot` is a pair: this table, of which only what
 is `constant` is read, and one of the same size with lanes of states in place of floats, in which
-the columns of a body are side by side. See `rbd_ros.kernels.lanes`; the recursions are the same.
+the columns of a body are side by side. See `rbd_ros.kernels.lanes.lanes`; the recursions are the
+same.
 
 """
 
 import numpy as np
-from rbd_ros.kernels.compiled import helper
-from rbd_ros.kernels.lanes import constants_of, entry, set_entry, side_by_side, work_of
-from rbd_ros.kernels.sines import cosine_and_sine, cosines_and_sines
+from rbd_ros.kernels.jit.compiled import helper
+from rbd_ros.kernels.lanes.lanes import constants_of, entry, set_entry, side_by_side, work_of
+from rbd_ros.kernels.lanes.sines import cosine_and_sine, cosines_and_sines
 from rbd_ros.kernels.vectors import (add, add_rotated, compose, cross, quaternion_rotation, rotate,
                                      scale, scale6, turn_z)
 

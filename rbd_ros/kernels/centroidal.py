@@ -17,8 +17,8 @@ its Jacobian alone, p over the mass, the first moments of the bodies will do.
 from rbd_ros.kernels.bodies import (BLOCK, block_end, constant_inertia, count, end, fits, GROUND,
                                     INERTIA, load, load3, load33, load6, load_inertia, place, R_,
                                     r_, SCRATCH, store, store3, store6)
-from rbd_ros.kernels.compiled import helper, kernel
-from rbd_ros.kernels.lanes import finite, reciprocal, set_element, set_entry
+from rbd_ros.kernels.jit.compiled import helper, kernel
+from rbd_ros.kernels.lanes.lanes import finite, reciprocal, set_element, set_entry
 from rbd_ros.kernels.vectors import (add, add6, add_rotated, cross, inertia_rate, inertia_times,
                                      scale, sub, write_column)
 from rbd_ros.kernels.world_frame import (add_to_parents, compose_bodies, G_, K_, move_bodies, p_,

@@ -28,8 +28,8 @@ from rbd_ros.kernels.bodies import (add_columns, ARMATURE, BLOCK, block_end, con
                                     load33, load6,
                                     load_inertia, number, parent, place, R_, SCRATCH, store3,
                                     store33, store6)
-from rbd_ros.kernels.compiled import helper, kernel
-from rbd_ros.kernels.lanes import element, entry, finite, reciprocal, set_element
+from rbd_ros.kernels.jit.compiled import helper, kernel
+from rbd_ros.kernels.lanes.lanes import element, entry, finite, reciprocal, set_element
 from rbd_ros.kernels.vectors import (add_cross, cross, dot, dot6, inertia_times, scale,
                                      skew_part, skew_part_times, sub, unrotate)
 from rbd_ros.kernels.world_frame import (compose_bodies, composite_forces, G_, K_, move_bodies, p_,

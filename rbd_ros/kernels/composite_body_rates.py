@@ -20,7 +20,7 @@ import math
 from rbd_ros.kernels.bodies import (add_columns, BLOCK, constant3, count, end, fits, GRAVITY,
                                     GROUND, LANES, load3, load33, load6, load_inertia, number,
                                     parent, place, SCRATCH, store3, store33, store6)
-from rbd_ros.kernels.compiled import kernel
+from rbd_ros.kernels.jit.compiled import kernel
 from rbd_ros.kernels.vectors import (ad, add, add6, dot, dot6, inertia_rate, inertia_times,
                                      velocity_inertia, velocity_times, velocity_transposed_times)
 from rbd_ros.kernels.world_frame import (A_, composite_forces, G_, K_, move_bodies, p_, S_,

@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 from rbd_ros.kernels.articulated_bodies import SINGULAR
-from rbd_ros.kernels.compiled import helper, kernel
+from rbd_ros.kernels.jit.compiled import helper, kernel
 
 
 @helper

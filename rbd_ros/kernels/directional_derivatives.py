@@ -35,7 +35,7 @@ from rbd_ros.kernels.bodies import (ARMATURE, BLOCK, constant, constant3, consta
                                     load3, load33, load6, load_inertia, parent, place,
                                     place_in_parents, project, R_, r_, SCRATCH, slides, store,
                                     store3, store6, WRENCH)
-from rbd_ros.kernels.compiled import helper, kernel
+from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.vectors import (acceleration_of_points, add, add6, add_cross, add_to_parent,
                                      cross, inertial_force, row3, scale, sub6, to_child, unrotate)
 

@@ -27,8 +27,8 @@ import math
 
 from rbd_ros.kernels.bodies import (constant, count, fits, follows, has_quaternion, joint_pose,
                                     load6, number, parent, place, Q, SCRATCH, store6, turn_screws)
-from rbd_ros.kernels.compiled import helper, kernel
-from rbd_ros.kernels.lanes import element, entry, finite
+from rbd_ros.kernels.jit.compiled import helper, kernel
+from rbd_ros.kernels.lanes.lanes import element, entry, finite
 from rbd_ros.kernels.link_poses import write_pose
 from rbd_ros.kernels.vectors import (ad, add, add6, cross, rotate, row3, row33, scale, scale6,
                                      sub6, transpose, unrotate, write_column)

@@ -9,8 +9,8 @@ Kim (34); Lynch and Park (9.51); Vlasblom (2.3).
 
 from rbd_ros.kernels.bodies import (count, fits, load3, load33, parent, place, place_in_parents,
                                     R_, r_)
-from rbd_ros.kernels.compiled import helper, kernel
-from rbd_ros.kernels.lanes import finite, set_element
+from rbd_ros.kernels.jit.compiled import helper, kernel
+from rbd_ros.kernels.lanes.lanes import finite, set_element
 from rbd_ros.kernels.vectors import row3, row33
 from rbd_ros.kernels.world_frame import place_ground, place_in_world, world_pose
 

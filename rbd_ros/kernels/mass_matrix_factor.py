@@ -6,17 +6,18 @@ M = L^T L, and M X = B with many columns: Featherstone (2008), section 6.5.
 L has entries only where one joint carries the other. Velocities whose acceleration is given, by
 PRESCRIBED of the robot, are left out of M; their rows of X stay as they are.
 
-Of one state, several columns are computed side by side, in lanes (see `rbd_ros.kernels.lanes`): L
-and X are matrices, and L_lanes and X_lanes, shape (nv, ..., WIDTH), the same memory. Of several
+Of one state, several columns are computed side by side, in lanes (see
+`rbd_ros.kernels.lanes.lanes`): L and X are matrices, and L_lanes and X_lanes, shape
+(nv, ..., WIDTH), the same memory. Of several
 states, both are the same arrays of lanes, and columns are computed one by one.
 
 """
 
 from rbd_ros.kernels.bodies import (constant, count, load_integer, number, parent, place,
                                     PRESCRIBED, SCRATCH, store_integer)
-from rbd_ros.kernels.compiled import helper
-from rbd_ros.kernels.lanes import (element, set_element, side_by_side, square_root, WIDTH,
-                                   zeros_for_lanes)
+from rbd_ros.kernels.jit.compiled import helper
+from rbd_ros.kernels.lanes.lanes import (
+    element, set_element, side_by_side, square_root, WIDTH, zeros_for_lanes)
 
 # Columns of `robot`, in the place of those of other kernels that are no longer needed.
 CARRIER_, LAST_ = SCRATCH, SCRATCH + 1

@@ -38,7 +38,7 @@ import math
 from rbd_ros.kernels.bodies import (add_columns, BLOCK, count, end, fits, follows, LANES, load3,
                                     load33, load6, load_inertia, number, parent, place, SCRATCH,
                                     store3, store33, store6)
-from rbd_ros.kernels.compiled import helper, long_kernel
+from rbd_ros.kernels.jit.compiled import helper, long_kernel
 from rbd_ros.kernels.link_jacobians import joint_before
 from rbd_ros.kernels.vectors import (ad, ad_transposed, add, add6, dot6, inertia_rate,
                                      inertia_times, skew_part, skew_part_times, sub6,

@@ -19,8 +19,8 @@ from rbd_ros.kernels.bodies import (ARMATURE, BLOCK, BRANCHES, constant, constan
                                     LANES, load3, load6, load_pose, parent, place,
                                     place_in_parents, project, SCRATCH, slides, store3, store6,
                                     store_pose, turn_all_screws, WRENCH)
-from rbd_ros.kernels.compiled import helper, kernel
-from rbd_ros.kernels.lanes import entry, finite, set_entry, side_by_side, work_of
+from rbd_ros.kernels.jit.compiled import helper, kernel
+from rbd_ros.kernels.lanes.lanes import entry, finite, set_entry, side_by_side, work_of
 from rbd_ros.kernels.vectors import (acceleration_of_points, add, add6, add_rotated, add_to_parent,
                                      cross, inertial_force, scale, sub6, unrotate)
 

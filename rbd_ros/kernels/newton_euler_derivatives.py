@@ -28,8 +28,8 @@ from rbd_ros.kernels.bodies import (add_columns, ARMATURE, BLOCK, block_end, con
                                     fits, follows, load3, load33, load6, load_inertia,
                                     number, parent, place, R_, r_,
                                     SCRATCH, store6, WRENCH)
-from rbd_ros.kernels.compiled import helper, kernel
-from rbd_ros.kernels.lanes import element, finite, set_element
+from rbd_ros.kernels.jit.compiled import helper, kernel
+from rbd_ros.kernels.lanes.lanes import element, finite, set_element
 from rbd_ros.kernels.mass_matrix_factor import (factorize, find_carriers, is_given,
                                                 solve_from_leaves, solve_from_root)
 from rbd_ros.kernels.vectors import (ad, ad_transposed, add6, dot, dot6, inertia_times, scale,

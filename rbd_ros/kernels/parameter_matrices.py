@@ -18,7 +18,7 @@ import math
 
 from rbd_ros.kernels.bodies import (constant3, fits, GRAVITY, GROUND, load6, number, parent,
                                     SCRATCH, store6)
-from rbd_ros.kernels.compiled import long_kernel
+from rbd_ros.kernels.jit.compiled import long_kernel
 from rbd_ros.kernels.regressors import entries, link_pose
 from rbd_ros.kernels.vectors import ad, scale, scale6, sub6, to_child, unrotate
 from rbd_ros.kernels.world_frame import move_bodies, S_, V_

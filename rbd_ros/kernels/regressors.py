@@ -42,8 +42,8 @@ import math
 
 from rbd_ros.kernels.bodies import (constant3, count, fits, GRAVITY, GROUND, load3, load33, load6,
                                     number, parent, place, R_, r_, store6)
-from rbd_ros.kernels.compiled import helper, long_kernel
-from rbd_ros.kernels.lanes import finite, set_element
+from rbd_ros.kernels.jit.compiled import helper, long_kernel
+from rbd_ros.kernels.lanes.lanes import finite, set_element
 from rbd_ros.kernels.vectors import (ad, add, add6, compose, cross, dot, row33, scale, scale6, sub,
                                      sub6, to_child, unrotate, write_row3)
 from rbd_ros.kernels.world_frame import (A_, against_gravity, move_bodies, S_, V_,

@@ -20,7 +20,7 @@ Lynch and Park (9.90)-(9.99).
 import math
 
 from rbd_ros.kernels.articulated_bodies import SINGULAR
-from rbd_ros.kernels.compiled import helper, kernel
+from rbd_ros.kernels.jit.compiled import helper, kernel
 
 # A singular value that is a smaller share of the largest is taken for rounding of zero.
 ROUNDING = 1e-14

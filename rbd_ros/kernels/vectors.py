@@ -17,8 +17,8 @@ those of several bodies, in one frame, are simply added.
 
 """
 
-from rbd_ros.kernels.compiled import helper
-from rbd_ros.kernels.lanes import set_element
+from rbd_ros.kernels.jit.compiled import helper
+from rbd_ros.kernels.lanes.lanes import set_element
 
 
 # Vectors and rotations.

@@ -15,8 +15,8 @@ from rbd_ros.kernels.bodies import (add_columns, BLOCK, block_end, constant3, co
                                     is_screw, load3, load33, load6, parent, place,
                                     place_in_parents, R_, r_, SCRATCH, store3, store33, store6,
                                     store_inertia, turned_column, turned_joint_motion)
-from rbd_ros.kernels.compiled import helper
-from rbd_ros.kernels.lanes import entry
+from rbd_ros.kernels.jit.compiled import helper
+from rbd_ros.kernels.lanes.lanes import entry
 from rbd_ros.kernels.vectors import (ad, add6, add_cross, add_rotated, compose,
                                      inertia_from_child, inertia_times, scale, scale6,
                                      velocity_inertia, velocity_times, velocity_transposed_times)

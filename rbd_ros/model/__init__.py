@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The robot as data: links and joints, read from URDF or built in Python, and models of them."""
 
-from rbd_ros.lazy_names import export
+from rbd_ros._internal.lazy_exports import export
 
 __getattr__, __dir__, __all__ = export(__name__, {
     'configurations': ['normalize'],
-    'drive_files': ['load_drives', 'save_drives'],
+    'files.drive_files': ['load_drives', 'save_drives'],
     'drives': [
         'drive_parameter_names', 'drive_parameters', 'with_drive_parameters', 'with_friction'],
     'inertial': [

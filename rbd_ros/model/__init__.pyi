@@ -3,15 +3,15 @@
 # Written by `make stubs` from __init__.py, for checkers of types.
 
 from rbd_ros.model.configurations import normalize as normalize
-from rbd_ros.model.drive_files import (
-    load_drives as load_drives,
-    save_drives as save_drives,
-)
 from rbd_ros.model.drives import (
     drive_parameter_names as drive_parameter_names,
     drive_parameters as drive_parameters,
     with_drive_parameters as with_drive_parameters,
     with_friction as with_friction,
+)
+from rbd_ros.model.files.drive_files import (
+    load_drives as load_drives,
+    save_drives as save_drives,
 )
 from rbd_ros.model.inertial import (
     inconsistent_bodies as inconsistent_bodies,

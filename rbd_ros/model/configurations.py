@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from rbd_ros.errors import StateError
+from rbd_ros.model.arguments import check_model, finite_vector, number, shown
 from rbd_ros.model.joints import Joint, KINDS
 from rbd_ros.model.model import Model
-from rbd_ros.validation import check_model, finite_vector, number, shown
 
 # Signs that turn a unit quaternion into that of the way back.
 BACK = np.array([-1.0, -1.0, -1.0, 1.0])

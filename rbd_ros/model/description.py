@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 from rbd_ros.errors import ModelError
+from rbd_ros.model.arguments import real_array
 from rbd_ros.model.friction import check_drive
 from rbd_ros.model.joints import DRIVE, Joint, KINDS
-from rbd_ros.validation import real_array
 
 # Share of the largest principal moment by which an inertia may violate the triangle inequality,
 # and what rounding may leave of a zero inertia, kg m^2.

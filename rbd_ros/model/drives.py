@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.errors import ModelError, StateError
+from rbd_ros.model.arguments import check_model, choice, finite_array, finite_vector, shown
 from rbd_ros.model.description import numbers
 from rbd_ros.model.model import Model, rebuild
 from rbd_ros.model.modifications import require_joints
-from rbd_ros.validation import check_model, choice, finite_array, finite_vector, shown
 
 # The names of columns of a regressor, and the coefficient of each.
 COLUMNS = {'viscous': 'damping', 'viscous_asymmetry': 'damping_asymmetry', 'coulomb': 'friction',

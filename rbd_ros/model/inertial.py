@@ -15,9 +15,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.errors import ModelError, StateError
+from rbd_ros.model.arguments import check_model, real_array
 from rbd_ros.model.model import Model, rebuild
 from rbd_ros.model.se3 import inertia_matrix, skew
-from rbd_ros.validation import check_model, real_array
 
 PARAMETERS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Iyy', 'Izz', 'Ixy', 'Ixz', 'Iyz')
 # Rows and columns of Ixx, Iyy, Izz, Ixy, Ixz, Iyz in the matrix of inertia.

@@ -10,8 +10,10 @@ import warnings
 
 import numpy as np
 import numpy.typing as npt
+from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError, ModelWarning
 from rbd_ros.kernels.bodies import INERTIA
+from rbd_ros.model.arguments import check_model, real_array, shown
 from rbd_ros.model.body_table import assemble, Tree
 from rbd_ros.model.coordinates import Coordinates, couple
 from rbd_ros.model.description import check_joint, check_links, Link
@@ -19,8 +21,6 @@ from rbd_ros.model.friction import fold_drives
 from rbd_ros.model.joints import DRIVE, Joint, joint_pose, KINDS
 from rbd_ros.model.plausibility import implausible
 from rbd_ros.model.topology import order_tree, require_unique, resolve_mimics
-from rbd_ros.texts import listed
-from rbd_ros.validation import check_model, real_array, shown
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 

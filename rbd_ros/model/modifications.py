@@ -7,14 +7,14 @@ from collections.abc import Collection, Mapping
 import numpy as np
 import numpy.typing as npt
 
+from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError
+from rbd_ros.model.arguments import check_model, shown
 from rbd_ros.model.configurations import neutral
 from rbd_ros.model.description import check_link, inertia_matrix, LARGEST, Link, numbers
 from rbd_ros.model.joints import Joint, KINDS
 from rbd_ros.model.model import fix, Model, rebuild
 from rbd_ros.model.topology import resolve_mimics
-from rbd_ros.texts import listed
-from rbd_ros.validation import check_model, shown
 
 
 def with_gravity(model: Model, gravity: npt.ArrayLike) -> Model:

@@ -5,9 +5,9 @@
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from rbd_ros._internal.text import listed
 from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint
-from rbd_ros.texts import listed
 
 # kg, of a link and of a robot: the largest industrial arms weigh 5,000 kg in all.
 HEAVY_LINK, HEAVY_ROBOT = 2000.0, 5000.0

@@ -5,10 +5,10 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from rbd_ros._internal.text import arrows
 from rbd_ros.errors import ModelError
 from rbd_ros.model.description import LARGEST, Link
 from rbd_ros.model.joints import Joint
-from rbd_ros.texts import arrows
 
 
 def require_unique(what: str, names: Iterable[str]) -> None:

@@ -8,7 +8,7 @@ doc/equations.md lists the texts, and which function computes which of their equ
 
 """
 
-from rbd_ros.lazy_names import export
+from rbd_ros._internal.lazy_exports import export
 
 __getattr__, __dir__, __all__ = export(__name__, {
     'lagrange': [

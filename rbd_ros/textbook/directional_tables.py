@@ -17,16 +17,16 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from rbd_ros.analysis.variation import Variation
+from rbd_ros.model.arguments import Wrenches, wrenches
 from rbd_ros.model.inertial import inertia_of_parameters
 from rbd_ros.model.joints import (
     Joint, joint_pose, joint_subspace, joint_subspace_rate, joint_subspace_rate_change)
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, ad, inverse
 from rbd_ros.textbook.sums_over_links import inertia_matrices, mass_matrix, tree_coordinates
-from rbd_ros.validation import Wrenches, wrenches
 from rbd_ros.workspace import Workspace
 from rbd_ros.workspace.body_changes import check_direction, inertias_by_link, placements_by_joint
+from rbd_ros.workspace.variation import Variation
 
 
 class VariedBody(NamedTuple):

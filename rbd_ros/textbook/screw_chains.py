@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.errors import ModelError
+from rbd_ros.model.arguments import finite_array
 from rbd_ros.model.description import Link, numbers
 from rbd_ros.model.joints import Joint
 from rbd_ros.model.model import build_model, Model, STANDARD_GRAVITY
 from rbd_ros.model.se3 import Ad, ad, exp, inverse, pose, skew
 from rbd_ros.textbook.screws import ROUNDING, unit_screws
-from rbd_ros.validation import finite_array
 
 # How far a screw may be from unit length, and a matrix from a pose or the inertia of a body:
 # numbers in documents have this many digits.

@@ -5,7 +5,7 @@
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.errors import ModelError
-from rbd_ros.validation import real_array
+from rbd_ros.model.arguments import real_array
 
 # Smaller turns and pitches, relative to 1 m, are taken for rounding of zero.
 ROUNDING = 1e-12

@@ -16,11 +16,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.analysis.jacobians import check_state
+from rbd_ros.model.arguments import finite_array, finite_vector, Wrenches, wrenches
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, ad, inverse
 from rbd_ros.textbook.sums_over_links import (armature_matrix, each_joint, inertia_matrices,
                                               tree_coordinates)
-from rbd_ros.validation import finite_array, finite_vector, Wrenches, wrenches
 
 
 class StackedMatrices(NamedTuple):

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, TYPE_CHECKING
 
 import numpy as np
+from rbd_ros._internal.text import listed, printable
 from rbd_ros.errors import RbdError, UrdfError
+from rbd_ros.model.files.urdf import decode, Element, parse, placement
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import pose
-from rbd_ros.model.urdf import decode, Element, parse, placement
-from rbd_ros.texts import listed, printable
 from rbd_ros.view.ellipsoids import BOX, inertia_solid
 from rbd_ros.view.mesh_files import MeshError, MeshFinder
 

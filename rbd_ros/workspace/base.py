@@ -8,12 +8,12 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from rbd_ros import compiler
 from rbd_ros.errors import SingularError, StateError
+from rbd_ros.kernels.jit import compiler
+from rbd_ros.model.arguments import check_model, finite_vector, mask, vector
 from rbd_ros.model.configurations import normalize
 from rbd_ros.model.joints import joint_subspace
 from rbd_ros.model.model import Model
-from rbd_ros.validation import check_model, finite_vector, mask, vector
 
 # Sine of the angle between two axes of a joint below which they are collinear.
 COLLINEAR = 1e-6

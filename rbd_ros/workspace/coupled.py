@@ -23,8 +23,8 @@ from rbd_ros.errors import StateError
 from rbd_ros.kernels.coordinates import (dense_hybrid_dynamics, dense_hybrid_status, expand,
                                          fold_rows, fold_side_by_side, fold_stacked, fold_vector)
 from rbd_ros.kernels.newton_euler_derivatives import hybrid_dynamics_derivatives
+from rbd_ros.model.arguments import mask, split_motion, Wrenches
 from rbd_ros.model.model import Model
-from rbd_ros.validation import mask, split_motion, Wrenches
 from rbd_ros.workspace import scratch
 from rbd_ros.workspace.base import WorkspaceBase
 from rbd_ros.workspace.body_changes import check_direction
@@ -33,7 +33,7 @@ from rbd_ros.workspace.results import (Derivatives, DynamicsTerms, Factorization
 from rbd_ros.workspace.tree import TreeWorkspace
 
 if TYPE_CHECKING:
-    from rbd_ros.analysis.variation import Variation
+    from rbd_ros.workspace.variation import Variation
 
 
 class CoupledMethods(WorkspaceBase):

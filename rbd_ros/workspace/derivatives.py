@@ -5,7 +5,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.kernels import composite_body_rates, matrix_derivatives, newton_euler_derivatives
-from rbd_ros.validation import Wrenches
+from rbd_ros.model.arguments import Wrenches
 from rbd_ros.workspace import scratch
 from rbd_ros.workspace.dynamics import is_body_form
 from rbd_ros.workspace.results import Derivatives, Factorization, MatricesDot

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.kernels import directional_derivatives as kernels
-from rbd_ros.validation import Wrenches
+from rbd_ros.model.arguments import Wrenches
 from rbd_ros.workspace import scratch
 from rbd_ros.workspace.body_changes import body_changes, check_direction
 from rbd_ros.workspace.robot_arrays import RobotArrays
 
 if TYPE_CHECKING:
-    from rbd_ros.analysis.variation import Variation
+    from rbd_ros.workspace.variation import Variation
 
 
 def inverse_dynamics_derivative(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,

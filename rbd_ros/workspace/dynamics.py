@@ -5,7 +5,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.kernels import articulated_bodies, composite_bodies, newton_euler
-from rbd_ros.validation import choice, split_motion, Wrenches
+from rbd_ros.model.arguments import choice, split_motion, Wrenches
 from rbd_ros.workspace import scratch
 from rbd_ros.workspace.results import CHRISTOFFEL, DynamicsTerms, Factorization, FACTORIZATIONS
 from rbd_ros.workspace.robot_arrays import RobotArrays

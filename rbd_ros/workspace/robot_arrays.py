@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.kernels.articulated_bodies import PSI_
 from rbd_ros.kernels.bodies import BLOCK, CONSTANTS, LANES, NUMBER, PARENT, PRESCRIBED, WRENCH
+from rbd_ros.model.arguments import Wrenches, wrenches
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, inverse
-from rbd_ros.validation import Wrenches, wrenches
 from rbd_ros.workspace.base import WorkspaceBase
 
 __all__ = ['RobotArrays']

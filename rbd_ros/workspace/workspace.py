@@ -9,8 +9,8 @@ from weakref import ref
 
 import numpy as np
 from numpy.typing import ArrayLike
+from rbd_ros.model.arguments import check_model, choice, number, Wrenches
 from rbd_ros.model.model import Model
-from rbd_ros.validation import check_model, choice, number, Wrenches
 from rbd_ros.workspace import scratch
 from rbd_ros.workspace.coupled import CoupledMethods
 from rbd_ros.workspace.results import Frame, FRAMES, TaskSpaceDynamics

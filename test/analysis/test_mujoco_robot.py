@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.model import with_friction
-from rbd_ros.mujoco_robot import Load, mujoco_urdf, MujocoRobot
+from rbd_ros.simulation.mujoco_robot import Load, mujoco_urdf, MujocoRobot
 from robots import example_urdf, load_quietly
 
 # There are no wheels of version 4 for Python 3.10.

@@ -14,10 +14,10 @@ import sys
 from command_line import ARM, code_of, one_line, ROOT, running
 import pytest
 import rbd_ros
+from rbd_ros._internal.atomic_write import whole_files
 from rbd_ros.cli import main as command
 from rbd_ros.cli.main import COMMANDS, main
 from rbd_ros.cli.progress import progress
-from rbd_ros.whole_files import whole_files
 from robots import example_urdf, load_quietly
 
 

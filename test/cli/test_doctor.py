@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.cli.main import main
-from rbd_ros.kernel_cache import cache_directory
+from rbd_ros.kernels.jit.kernel_cache import cache_directory
 
 
 def test_warmup_compiles_all_kernels_and_says_where_they_are(capsys):

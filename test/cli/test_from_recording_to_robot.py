@@ -10,7 +10,7 @@ import pytest
 import rbd_ros
 from rbd_ros.identification import write_table
 from rbd_ros.model import load_drives, with_friction
-from rbd_ros.mujoco_robot import Load, MujocoRobot
+from rbd_ros.simulation.mujoco_robot import Load, MujocoRobot
 from robots import example_urdf, load_quietly
 import yaml
 

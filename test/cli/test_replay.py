@@ -11,8 +11,8 @@ import rbd_ros
 from rbd_ros import batch
 from rbd_ros.cli.main import main
 from rbd_ros.identification import Recording, write_recording
-from rbd_ros.identification.tables import read_table
 from rbd_ros.model import save_drives, with_friction
+from rbd_ros.recordings.tables import read_table
 
 RATE, SECONDS = 250.0, 12.0
 # s: what the filter and the observer need after the beginning and before the end.

@@ -14,7 +14,7 @@ import tempfile
 from xml.etree import ElementTree
 
 import pytest
-from rbd_ros.kernel_cache import cache_directory
+from rbd_ros.kernels.jit.kernel_cache import cache_directory
 import yaml
 
 ROOT = Path(__file__).parents[2]

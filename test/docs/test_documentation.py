@@ -19,10 +19,13 @@ from harness import Harness, keep_sending, ros
 import pytest
 import rbd_ros
 from rbd_ros.cli.main import main as rbd_ros_command
-from rbd_ros.ros import bringup_plan, control_parameters, launch_plan, parameters
-from rbd_ros.ros.mujoco_robot import RobotInMujoco
-from rbd_ros.ros.simulated_robot import SimulatedRobot
-from rbd_ros.ros.viewer import ViewerNode
+from rbd_ros.ros.control import control_parameters
+from rbd_ros.ros.launch import bringup_plan
+from rbd_ros.ros.launch import launch_plan
+from rbd_ros.ros.nodes.mujoco_robot import RobotInMujoco
+from rbd_ros.ros.nodes.simulated_robot import SimulatedRobot
+from rbd_ros.ros.nodes.viewer import ViewerNode
+from rbd_ros.ros.parameters import parameters
 from rclpy.parameter import Parameter
 import yaml
 

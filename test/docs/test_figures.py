@@ -13,10 +13,14 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import random_configuration
-from rbd_ros.ros import (diagnostics, effort_commands, publishing, services, simulated_robot,
-                         worker)
+from rbd_ros.ros.commands import effort_commands
 from rbd_ros.ros.demo import adaptive, computed_torque, gravity, hybrid, impedance, stage
-from rbd_ros.ros.parameters import DESCRIPTIONS
+from rbd_ros.ros.nodes import simulated_robot
+from rbd_ros.ros.outputs import diagnostics
+from rbd_ros.ros.outputs import publishing
+from rbd_ros.ros.parameters.parameters import DESCRIPTIONS
+from rbd_ros.ros.runtime import worker
+from rbd_ros.ros.services import services
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / 'README.md').read_text(encoding='utf-8')

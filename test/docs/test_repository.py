@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 import rbd_ros
-from rbd_ros.ros import launch_plan
+from rbd_ros.ros.launch import launch_plan
 import yaml
 
 ROOT = Path(__file__).parents[2]

@@ -17,7 +17,7 @@ import rbd_ros
 from rbd_ros import batch
 from rbd_ros.batch import dynamics, wrenches as wrenches_of_batches
 from rbd_ros.batch.tasks import Problem
-from rbd_ros.kernels.lanes import INTERPRETED, WIDTH
+from rbd_ros.kernels.lanes.lanes import INTERPRETED, WIDTH
 from rbd_ros.model.joints import KINDS
 from robots import example_urdf, load_quietly, random_tree
 
@@ -350,7 +350,7 @@ def test_of_several_states_the_bad_one_is_named(k):
 ELSEWHERE = """
 import numpy as np, rbd_ros
 from rbd_ros import batch
-from rbd_ros.kernels.lanes import WIDTH
+from rbd_ros.kernels.lanes.lanes import WIDTH
 assert WIDTH == {width}
 arm = rbd_ros.load_urdf('urdf/demo_arm.urdf')
 rng = np.random.default_rng(1)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import analysis, batch, control, identification, textbook
-from rbd_ros.texts import arrows, first_twice, listed, printable
-from rbd_ros.validation import real_array
+from rbd_ros._internal.text import arrows, first_twice, listed, printable
+from rbd_ros.model.arguments import real_array
 from robots import random_tree
 
 MODEL = random_tree(7, 3, kinds=('revolute', 'prismatic'))

@@ -12,8 +12,9 @@ from bag_files import joint_state, KIND, storage, TYPES, write_bag
 import numpy as np
 import pytest
 from rbd_ros import RecordingError
-from rbd_ros.identification import bags, read_recording
-from rbd_ros.joint_state_layout import Layout
+from rbd_ros._internal.joint_state_layout import Layout
+from rbd_ros.identification import read_recording
+from rbd_ros.recordings import bags
 
 NAMES = ['shoulder', 'elbow', 'wrist_1', 'Größe']
 SUFFIXES = ('.db3', '.mcap')

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.identification import excitation_limits, excite
-from rbd_ros.identification.excitation_criterion import Criterion
-from rbd_ros.identification.fourier_series import RestBasis
-from rbd_ros.identification.quasi_newton import minimize
+from rbd_ros.identification.excitation.criterion import Criterion
+from rbd_ros.identification.excitation.fourier_series import RestBasis
+from rbd_ros.identification.excitation.quasi_newton import minimize
 from rbd_ros.model.model import rebuild
 from robots import example_urdf, load_quietly, random_tree
 
@@ -90,8 +90,8 @@ def test_a_motion_holds_all_limits_at_every_time(found):
 
 
 def test_limits_hold_even_if_the_search_looks_at_few_times(monkeypatch):
-    monkeypatch.setattr('rbd_ros.identification.excitation.SAMPLES', 3)
-    monkeypatch.setattr('rbd_ros.identification.excitation.KEPT', 1.0)
+    monkeypatch.setattr('rbd_ros.identification.excitation.optimize.SAMPLES', 3)
+    monkeypatch.setattr('rbd_ros.identification.excitation.optimize.KEPT', 1.0)
     model = slides()
     limits = excitation_limits(model, effort=[6.0, 33.0, 3.0], share=1.0)
     motion = excite(model, limits, duration=4.0, harmonics=5, steps=80).motion

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.identification import low_pass, motion_cutoff
-from rbd_ros.identification.filters import effort_cutoff
+from rbd_ros.recordings.filters import effort_cutoff
 from scipy import integrate, signal
 
 RATE, CUTOFF = 500.0, 8.0

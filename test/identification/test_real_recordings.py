@@ -20,8 +20,8 @@ from rbd_ros.cli.main import main
 from rbd_ros.control import ContactDetector
 from rbd_ros.identification import (fit, partial, prepare, read_recording, Recording,
                                     write_recording)
-from rbd_ros.identification.tables import read_table
 from rbd_ros.model import save_drives
+from rbd_ros.recordings.tables import read_table
 from robots import example_urdf, load_quietly
 
 DATA = Path(os.environ.get('RBD_ROS_DATA', 'data'))

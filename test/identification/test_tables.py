@@ -12,7 +12,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 from rbd_ros import RbdError, RecordingError
-from rbd_ros.identification import read_recording, Recording, tables, write_recording, write_table
+from rbd_ros.identification import read_recording, Recording, write_recording, write_table
+from rbd_ros.recordings import tables
 
 SUFFIXES = ('.csv', '.parquet')
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

@@ -7,8 +7,8 @@ from threading import Barrier, Thread
 import numba
 import numpy as np
 import pytest
-from rbd_ros.kernels import compiled
-from rbd_ros.kernels.compiled import kernel, prepare, states_kernel
+from rbd_ros.kernels.jit import compiled
+from rbd_ros.kernels.jit.compiled import kernel, prepare, states_kernel
 
 X = np.arange(3.0)
 

@@ -13,10 +13,10 @@ import numba
 import numpy as np
 import psutil
 import pytest
-from rbd_ros.kernel_cache import Directory
-from rbd_ros.kernels import compiled
 from rbd_ros.kernels.coordinates import fold_vector
-from rbd_ros.kernels.elsewhere import Elsewhere
+from rbd_ros.kernels.jit import compiled
+from rbd_ros.kernels.jit.elsewhere import Elsewhere
+from rbd_ros.kernels.jit.kernel_cache import Directory
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason='nothing is compiled')
 # s: two processors may have ten other things to do
@@ -193,7 +193,7 @@ def test_the_other_process_ends_with_this_one(how):
 
 def test_the_other_process_finds_what_this_one_has_found(elsewhere, tmp_path, monkeypatch):
     (tmp_path / 'some_kernels.py').write_text(
-        'from rbd_ros.kernels.compiled import kernel\n\n\n@kernel\n'
+        'from rbd_ros.kernels.jit.compiled import kernel\n\n\n@kernel\n'
         'def double(velocities, x, folded):\n    folded[0] = 2.0 * x[0]\n')
     monkeypatch.syspath_prepend(tmp_path)
     some_kernels = import_module('some_kernels')

@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from rbd_ros.kernels import compiled
+from rbd_ros.kernels.jit import compiled
 
 HERE = Path(__file__).parents[1]
 

@@ -19,9 +19,8 @@ import numba.core.compiler
 import numba.core.serialize
 import numpy as np
 import pytest
-from rbd_ros import kernel_cache
-from rbd_ros.kernel_cache import cache_directory, Directory
-from rbd_ros.kernels import compiled
+from rbd_ros.kernels.jit import compiled, kernel_cache
+from rbd_ros.kernels.jit.kernel_cache import cache_directory, Directory
 
 PACKAGE = Path(kernel_cache.__file__).parent
 # A user that no table of users knows.
@@ -265,7 +264,8 @@ def test_the_directory_follows_every_file_of_the_kernels(file, tmp_path):
              'for name in ("numba", "llvmlite"):\n'
              '    sys.modules[name] = types.SimpleNamespace(config=types.SimpleNamespace('
              'CACHE_DIR=""))\n'
-             'from rbd_ros.kernel_cache import cache_directory\nprint(cache_directory())'],
+             'from rbd_ros.kernels.jit.kernel_cache import cache_directory\n'
+             'print(cache_directory())'],
             env={'HOME': '/home/me'}, cwd=tmp_path, capture_output=True, text=True, check=True)
         return run.stdout
     before = directory()

@@ -5,10 +5,10 @@
 import numba
 import numpy as np
 import pytest
-import rbd_ros.kernels.compiled    # noqa: F401   tells numba of lanes
-from rbd_ros.kernels.lanes import (constants_of, element, entry, exceeds, finite, gather,
-                                   reciprocal, scatter, set_element, set_entry, square_root, WIDTH,
-                                   work_of)
+import rbd_ros.kernels.jit.compiled    # noqa: F401   tells numba of lanes
+from rbd_ros.kernels.lanes.lanes import (
+    constants_of, element, entry, exceeds, finite, gather, reciprocal, scatter, set_element,
+    set_entry, square_root, WIDTH, work_of)
 
 needs_compiler = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason='lanes are compiled')
 

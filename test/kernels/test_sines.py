@@ -10,9 +10,9 @@ import sys
 import numba
 import numpy as np
 import pytest
-import rbd_ros.kernels.compiled    # noqa: F401   tells numba of angles
-from rbd_ros.kernels.lanes import WIDTH
-from rbd_ros.kernels.sines import cosines_and_sines
+import rbd_ros.kernels.jit.compiled    # noqa: F401   tells numba of angles
+from rbd_ros.kernels.lanes.lanes import WIDTH
+from rbd_ros.kernels.lanes.sines import cosines_and_sines
 
 # Counts are multiples of this.
 EIGHT = 8
@@ -88,9 +88,9 @@ def test_short_registers_without_fused_products_do_the_same():
     environment = {**os.environ, 'NUMBA_CPU_NAME': 'generic'}
     subprocess.run([sys.executable, '-c', """
 import math, numba, numpy as np
-import rbd_ros.kernels.compiled
-from rbd_ros.kernels.compiled_sines import OF_ONE_STATE
-from rbd_ros.kernels.sines import cosines_and_sines
+import rbd_ros.kernels.jit.compiled
+from rbd_ros.kernels.lanes.compiled_sines import OF_ONE_STATE
+from rbd_ros.kernels.lanes.sines import cosines_and_sines
 assert OF_ONE_STATE == 2
 @numba.njit
 def fill(array):

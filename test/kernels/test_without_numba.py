@@ -11,7 +11,7 @@ from hidden_modules import environment
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.kernels.lanes import INTERPRETED
+from rbd_ros.kernels.lanes.lanes import INTERPRETED
 from robots import Oracle, relative_error
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'demo_arm.urdf'
@@ -166,7 +166,8 @@ print(len(rbd_ros.gravity_torques(arm, [0.5] * arm.nq)))
 def test_a_numba_that_does_not_load_is_there_but_of_no_use(tmp_path):
     env = environment(tmp_path)
     (tmp_path / 'numba.py').write_text("raise ImportError('made for another NumPy')\n")
-    broken = python(env, '-c', 'from rbd_ros.compiler import OBSTACLE; print(OBSTACLE)')
+    broken = python(
+        env, '-c', 'from rbd_ros.kernels.jit.compiler import OBSTACLE; print(OBSTACLE)')
     assert broken.stdout == 'numba cannot be loaded (made for another NumPy)\n', broken.stderr
 
 

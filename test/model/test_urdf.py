@@ -119,7 +119,8 @@ def test_fault_24_deep_and_wide_robots_load():
 def test_fault_59_too_many_joints_are_refused_before_anything_is_made(monkeypatch):
     text = chain_urdf(30)
     assert load_urdf_string(text, max_joints=30).nv == 30
-    monkeypatch.setattr('rbd_ros.model.urdf._link', lambda *_: pytest.fail('a link was made'))
+    monkeypatch.setattr(
+        'rbd_ros.model.files.urdf._link', lambda *_: pytest.fail('a link was made'))
     with pytest.raises(UrdfError, match='has 30 joints, max_joints is 29'):
         load_urdf_string(text, max_joints=29)
 

@@ -10,7 +10,7 @@ import sys
 from command_line import ARM, code_of, one_line
 import pytest
 from rbd_ros import ModelError
-from rbd_ros.yaml_files import read_yaml
+from rbd_ros._internal.yaml_files import read_yaml
 import yaml
 
 PACKAGE = Path(read_yaml.__code__.co_filename).parent

@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 
 import pytest
 from rbd_ros import load_urdf_string
-from rbd_ros.ros.bringup_plan import ARGUMENTS, plan, single_joints, with_mock_hardware
-from rbd_ros.ros.effort_commands import COMPLETE
-from rbd_ros.ros.launch_plan import LaunchError
+from rbd_ros.ros.commands.effort_commands import COMPLETE
+from rbd_ros.ros.launch.bringup_plan import ARGUMENTS, plan, single_joints, with_mock_hardware
+from rbd_ros.ros.launch.launch_plan import LaunchError
 import yaml
 
 HERE = Path(__file__).parents[2]

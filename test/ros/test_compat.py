@@ -9,12 +9,12 @@ from time import monotonic
 from harness import PATIENCE
 import pytest
 from rbd_msgs.srv import SetMode
-from rbd_ros.ros.compat import hand_over
-from rbd_ros.ros.dynamics_node import DynamicsNode
-from rbd_ros.ros.mujoco_robot import RobotInMujoco
-from rbd_ros.ros.simulated_robot import SimulatedRobot
-from rbd_ros.ros.torque_controller import TorqueController
-from rbd_ros.ros.viewer import ViewerNode
+from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
+from rbd_ros.ros.nodes.mujoco_robot import RobotInMujoco
+from rbd_ros.ros.nodes.simulated_robot import SimulatedRobot
+from rbd_ros.ros.nodes.torque_controller import TorqueController
+from rbd_ros.ros.nodes.viewer import ViewerNode
+from rbd_ros.ros.runtime.compat import hand_over
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node

@@ -25,10 +25,10 @@ import rbd_ros
 from rbd_ros import all_terms, inverse_dynamics, with_gravity
 from rbd_ros.control import (CartesianImpedance, EffortConvention, Hybrid, JointImpedance,
                              JointReference, PoseMotion, PoseReference, SlotineLi)
-from rbd_ros.ros.control_modes import ControlModes, LawSettings
-from rbd_ros.ros.control_parameters import DESCRIPTIONS, Gains
-from rbd_ros.ros.effort_commands import EffortCommands
-from rbd_ros.ros.report import Report
+from rbd_ros.ros.commands.effort_commands import EffortCommands
+from rbd_ros.ros.control.control_modes import ControlModes, LawSettings
+from rbd_ros.ros.control.control_parameters import DESCRIPTIONS, Gains
+from rbd_ros.ros.runtime.report import Report
 from rclpy.parameter import Parameter
 from scipy.spatial.transform import Rotation
 from test_effort_commands_machine import Settings

@@ -17,8 +17,8 @@ from rbd_ros.ros.demo.__main__ import cast, main, STORIES
 from rbd_ros.ros.demo.robots import chosen_engine, DemoFailed, heavy_position, tip, too_weak
 from rbd_ros.ros.demo.stage import Stage
 from rbd_ros.ros.demo.table import fixed
-from rbd_ros.ros.share_directory import share
-from rbd_ros.ros.simulated_control import with_rotors
+from rbd_ros.ros.nodes.simulated_control import with_rotors
+from rbd_ros.ros.runtime.share_directory import share
 from robots import example_urdf, load_quietly
 
 # A mass of 1 kg on a rod of 1 m, which needs up to 9.81 N m about y.

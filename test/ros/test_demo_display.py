@@ -12,7 +12,7 @@ from rbd_ros.ros.demo.gravity import GravityStory
 from rbd_ros.ros.demo.picture import draw
 from rbd_ros.ros.demo.stage import Phase, Sample, Stage
 from rbd_ros.ros.demo.table import plain_lines, table
-from rbd_ros.ros.share_directory import share
+from rbd_ros.ros.runtime.share_directory import share
 from robots import example_urdf, load_quietly
 
 rich_console = pytest.importorskip('rich.console')

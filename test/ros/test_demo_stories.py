@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.control import JointReference, PoseReference
-from rbd_ros.mujoco_robot import Load, MujocoRobot
-from rbd_ros.ros.control_laws import make_controller
-from rbd_ros.ros.control_parameters import DESCRIPTIONS, Gains
+from rbd_ros.ros.control.control_laws import make_controller
+from rbd_ros.ros.control.control_parameters import DESCRIPTIONS, Gains
 from rbd_ros.ros.demo import adaptive, computed_torque, gravity, hybrid
 from rbd_ros.ros.demo.__main__ import cast
 from rbd_ros.ros.demo.motions import LEAD
 from rbd_ros.ros.demo.stage import Phase, Sample, Stage
-from rbd_ros.ros.parameters import NAMES, NUMBERS
-from rbd_ros.ros.share_directory import share
+from rbd_ros.ros.parameters.parameters import NAMES, NUMBERS
+from rbd_ros.ros.runtime.share_directory import share
+from rbd_ros.simulation.mujoco_robot import Load, MujocoRobot
 
 pytest.importorskip('mujoco')
 

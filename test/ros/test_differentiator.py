@@ -4,7 +4,7 @@
 
 import numpy as np
 import pytest
-from rbd_ros.ros.differentiator import Differentiator
+from rbd_ros.ros.state.differentiator import Differentiator
 
 # s: of the filter, and of the longest pause.
 FILTER, TIMEOUT = 0.05, 0.5

@@ -15,7 +15,7 @@ from command_watch import CommandWatch
 from hypothesis import HealthCheck, Phase, settings, strategies as st
 from hypothesis.stateful import invariant, rule, RuleBasedStateMachine
 import numpy as np
-from rbd_ros.ros.effort_commands import EffortCommands
+from rbd_ros.ros.commands.effort_commands import EffortCommands
 
 STEPS = int(os.environ.get('RBD_ROS_MACHINE_STEPS', '5000'))
 STEPS_PER_RUN = 50

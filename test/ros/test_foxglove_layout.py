@@ -11,8 +11,8 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from harness import TOPICS
 import pytest
-from rbd_ros.ros.markers import NAMESPACES
-from rbd_ros.ros.report import Report
+from rbd_ros.ros.messages.markers import NAMESPACES
+from rbd_ros.ros.runtime.report import Report
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from visualization_msgs.msg import MarkerArray

@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, Phase, settings, strategies as st
 from hypothesis.stateful import initialize, invariant, rule, RuleBasedStateMachine
 import numpy as np
 import pytest
-from rbd_ros.ros.torque_controller import TorqueController
+from rbd_ros.ros.nodes.torque_controller import TorqueController
 from rclpy.clock import ClockType
 from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
@@ -75,7 +75,8 @@ class GlitchMachine(RuleBasedStateMachine):
     def start(self, mode, on_stale):
         """Make both controllers."""
         self.now, self.steady = 100.0, 1000.0
-        self._context.enter_context(patch('rbd_ros.ros.clocks.monotonic', lambda: self.steady))
+        self._context.enter_context(patch(
+            'rbd_ros.ros.runtime.clocks.monotonic', lambda: self.steady))
         self.robot, self.tau = BlockedRobot(URDF, START), np.zeros(7)
         self.heard, self.ears = ([], []), []
         self.rate, self.told, self.last, self.pauses = 0.0, None, np.zeros(7), []

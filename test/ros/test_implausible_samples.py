@@ -10,8 +10,8 @@ from harness import joint_state, odometry, said
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.ros.joint_states import JointStates
-from rbd_ros.ros.torque_controller import TorqueController
+from rbd_ros.ros.nodes.torque_controller import TorqueController
+from rbd_ros.ros.state.joint_states import JointStates
 from rclpy.parameter import Parameter
 from robots import example_urdf, load_quietly
 

@@ -8,9 +8,10 @@ from harness import joint_state
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.ros import convert, joint_state_reader as module
-from rbd_ros.ros.joint_state_reader import Reader
-from rbd_ros.ros.joint_states import JointStates
+from rbd_ros.ros import convert
+from rbd_ros.ros.state import joint_state_reader as module
+from rbd_ros.ros.state.joint_state_reader import Reader
+from rbd_ros.ros.state.joint_states import JointStates
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 

@@ -80,13 +80,13 @@ def run(monkeypatch, logged):
     sys.modules['launch.logging'].get_logger = lambda name: SimpleNamespace(warning=logged.append)
     sys.modules['launch_ros.utilities'].prefix_namespace = (
         lambda base, name: f'{base}/{name}'.rstrip('/') if base else name)
-    monkeypatch.setattr('rbd_ros.ros.launch_plan._is_installed', lambda *_: True)
-    monkeypatch.delitem(sys.modules, 'rbd_ros.ros.launch_actions', raising=False)
+    monkeypatch.setattr('rbd_ros.ros.launch.launch_plan._is_installed', lambda *_: True)
+    monkeypatch.delitem(sys.modules, 'rbd_ros.ros.launch.launch_actions', raising=False)
     before = signal.getsignal(signal.SIGINT)
     yield lambda name: SimpleNamespace(**runpy.run_path(str(LAUNCH / name)))
     signal.signal(signal.SIGINT, before)
     # It was made with these actions.
-    sys.modules.pop('rbd_ros.ros.launch_actions', None)
+    sys.modules.pop('rbd_ros.ros.launch.launch_actions', None)
 
 
 @pytest.fixture
@@ -206,7 +206,7 @@ def press(*_):
 
 @pytest.mark.parametrize('file', ['dynamics.launch.py', 'bringup.launch.py'])
 def test_ctrl_c_before_the_first_node_starts_nothing(run, monkeypatch, file):
-    monkeypatch.setattr('rbd_ros.ros.launch_plan._is_installed', press)
+    monkeypatch.setattr('rbd_ros.ros.launch.launch_plan._is_installed', press)
     assert execute(run(file))[1] == []
 
 
@@ -244,7 +244,7 @@ def test_a_description_that_is_published_already_is_not_published_again(run, mon
     def published(topic, is_over):
         asked.append((topic, is_over()))
         return '/left/driver', ARM
-    monkeypatch.setattr('rbd_ros.ros.published_description.published_description', published)
+    monkeypatch.setattr('rbd_ros.ros.robot.published_description.published_description', published)
     nodes = started(run('dynamics.launch.py'), model=str(tmp_path / 'arm.urdf'),
                     namespace='left')[2]
     assert set(nodes) == {'dynamics_node'}

@@ -5,7 +5,7 @@
 from pathlib import Path
 
 import pytest
-from rbd_ros.ros.launch_plan import _is_installed, ARGUMENTS, LaunchError, plan
+from rbd_ros.ros.launch.launch_plan import _is_installed, ARGUMENTS, LaunchError, plan
 import yaml
 
 HERE = Path(__file__).parents[2]

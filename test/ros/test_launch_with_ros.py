@@ -115,7 +115,7 @@ def visit(actions, context):
     ('dynamics.launch.py', ['dynamics_node', 'robot_state_publisher', 'simulated_robot']),
     ('bringup.launch.py', ['robot_state_publisher', 'ros2_control_node', 'spawner'])])
 def test_launch_takes_the_actions_of_the_file(monkeypatch, file, executables):
-    monkeypatch.setattr('rbd_ros.ros.launch_plan._is_installed', lambda *_: True)
+    monkeypatch.setattr('rbd_ros.ros.launch.launch_plan._is_installed', lambda *_: True)
     names = runpy.run_path(str(LAUNCH / file))
     before = signal.getsignal(signal.SIGINT)
     try:
@@ -161,7 +161,7 @@ def test_a_misspelt_argument_fails_before_anything_starts(run):
 
 
 @pytest.mark.parametrize('moment', [
-    ('rbd_ros.ros.launch_plan:Process:__new__', 1), ('launch_ros.actions:Node:execute', 1),
+    ('rbd_ros.ros.launch.launch_plan:Process:__new__', 1), ('launch_ros.actions:Node:execute', 1),
     ('launch_ros.actions:Node:execute', 2), ('launch_ros.actions:Node:execute', 3),
     ('subprocess:Popen:__init__', 1), ('subprocess:Popen:__init__', 2),
     ('subprocess:Popen:__init__', 3), ('launch.events.process:ProcessStarted:__init__', 1),

@@ -9,7 +9,7 @@ from harness import ros
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.ros.mujoco_robot import RobotInMujoco
+from rbd_ros.ros.nodes.mujoco_robot import RobotInMujoco
 from rclpy.parameter import Parameter
 from std_msgs.msg import Float64MultiArray
 

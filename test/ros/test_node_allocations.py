@@ -10,7 +10,7 @@ from harness import joint_state, ros, TOPICS
 from memory import memory_left
 import numpy as np
 import pytest
-from rbd_ros.ros.dynamics_node import DynamicsNode
+from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
 from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
 from robots import example_urdf

@@ -9,7 +9,7 @@ from harness import keep_sending, said
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.ros.dynamics_node import DynamicsNode
+from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from robots import example_urdf, relative_error

@@ -11,7 +11,7 @@ import pytest
 from rbd_msgs.srv import DynamicsTerms, SetGravity
 import rbd_ros
 from rbd_ros.model.se3 import rotation_from_rpy
-from rbd_ros.ros.report import OK, WARN
+from rbd_ros.ros.runtime.report import OK, WARN
 from robots import example_urdf, load_quietly, random_state, relative_error
 import yaml
 

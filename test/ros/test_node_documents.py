@@ -10,12 +10,12 @@ from xml.etree import ElementTree
 
 from harness import ros
 import pytest
-from rbd_ros.ros import control_parameters
-from rbd_ros.ros.dynamics_node import DynamicsNode
-from rbd_ros.ros.mujoco_robot import RobotInMujoco
-from rbd_ros.ros.parameters import CHANGEABLE, DESCRIPTIONS
-from rbd_ros.ros.simulated_robot import SimulatedRobot
-from rbd_ros.ros.torque_controller import TorqueController
+from rbd_ros.ros.control import control_parameters
+from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
+from rbd_ros.ros.nodes.mujoco_robot import RobotInMujoco
+from rbd_ros.ros.nodes.simulated_robot import SimulatedRobot
+from rbd_ros.ros.nodes.torque_controller import TorqueController
+from rbd_ros.ros.parameters.parameters import CHANGEABLE, DESCRIPTIONS
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 import yaml

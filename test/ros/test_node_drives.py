@@ -8,7 +8,7 @@ from harness import Harness, keep_sending, PATIENCE
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.ros.dynamics_node import DynamicsNode
+from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
 import rclpy
 from rclpy.parameter import Parameter
 from robots import example_urdf, load_quietly, random_state, relative_error

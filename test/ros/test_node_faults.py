@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from rbd_msgs.srv import HybridDynamics
 import rbd_ros
-from rbd_ros.ros.subscriptions import Load
+from rbd_ros.ros.robot.subscriptions import Load
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from robots import example_urdf, random_state, relative_error
@@ -151,7 +151,7 @@ def test_fault_14_stamps_that_jump_back_begin_a_new_state(harness, state, monkey
     node = harness(state_timeout=0.5)
     node.answer(*state)
     # The clock of the machine is set back, for the node and the robot alike.
-    monkeypatch.setattr('rbd_ros.ros.clocks.time', lambda: 1000.0)
+    monkeypatch.setattr('rbd_ros.ros.runtime.clocks.time', lambda: 1000.0)
     assert node.nothing_new(lambda: node.send(names[:3], q[:3], v[:3], stamp=(1000, 0)))
     assert 'stamps jumped back by' in node.node.report.last_error
     node.send(names[:3], q[:3], v[:3], stamp=(1000, 2))

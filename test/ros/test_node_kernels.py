@@ -11,17 +11,17 @@ import numba
 import numpy as np
 import pytest
 from rbd_msgs.srv import SetMode
-from rbd_ros.kernels import compiled
 from rbd_ros.kernels.articulated_bodies import articulated_bodies
 from rbd_ros.kernels.composite_bodies import composite_bodies
+from rbd_ros.kernels.jit import compiled
 from rbd_ros.kernels.link_jacobians import jacobian_columns
 from rbd_ros.kernels.link_poses import link_poses
 from rbd_ros.kernels.newton_euler import newton_euler, newton_euler_at_rest
-from rbd_ros.ros.kernels import Kernels
-from rbd_ros.ros.log import Log
-from rbd_ros.ros.report import OK, WARN
-from rbd_ros.ros.torque_controller import TorqueController
-from rbd_ros.ros.worker import Worker
+from rbd_ros.ros.nodes.torque_controller import TorqueController
+from rbd_ros.ros.runtime.kernels import Kernels
+from rbd_ros.ros.runtime.log import Log
+from rbd_ros.ros.runtime.report import OK, WARN
+from rbd_ros.ros.runtime.worker import Worker
 import rclpy
 from robots import example_urdf
 from visualization_msgs.msg import MarkerArray

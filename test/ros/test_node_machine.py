@@ -27,7 +27,7 @@ from hypothesis.stateful import initialize, invariant, rule, RuleBasedStateMachi
 import numpy as np
 from rbd_msgs.srv import DynamicsTerms, InverseDynamics, SetGravity, SetPayload
 import rbd_ros
-from rbd_ros.ros.dynamics_node import DynamicsNode
+from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
 from rclpy.clock import ClockType
 from rclpy.parameter import Parameter
 from rclpy.serialization import deserialize_message, serialize_message
@@ -111,7 +111,8 @@ class NodeMachine(RuleBasedStateMachine):
         self.with_friction = False
         # The machine's own time, and how far commands at the end are ahead of the robot's.
         self.steady, self.later = 1000.0, 0.0
-        self._context.enter_context(patch('rbd_ros.ros.clocks.monotonic', lambda: self.steady))
+        self._context.enter_context(patch(
+            'rbd_ros.ros.runtime.clocks.monotonic', lambda: self.steady))
         self.node = DynamicsNode(parameter_overrides=[
             Parameter('use_sim_time', value=True), Parameter('state_timeout', value=TIMEOUT),
             Parameter('missing_velocity', value=missing), Parameter('on_stale', value=on_stale),
@@ -354,7 +355,7 @@ class NodeMachine(RuleBasedStateMachine):
         # Before 8.0, rclpy raises where a transition is impossible.
         impossible = contextlib.suppress(RuntimeError)
         if transition == 'deactivate':
-            with impossible, patch('rbd_ros.ros.publishing.sleep', self._check_ramp):
+            with impossible, patch('rbd_ros.ros.outputs.publishing.sleep', self._check_ramp):
                 self.node.trigger_deactivate()
             if active and self.commands.listens:
                 self.watch.on_silence(None, self.limits, self._time(), self.node.parameters)

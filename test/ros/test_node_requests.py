@@ -128,7 +128,7 @@ def test_a_request_for_no_state_is_answered_for_the_newest(harness, model):
 
 def test_a_worker_that_fails_says_so_and_goes_on(harness, state, monkeypatch, capfd):
     node = harness(state_timeout=60.0)
-    monkeypatch.setattr('rbd_ros.ros.current_robot.with_gravity', lambda *_: 1 / 0)
+    monkeypatch.setattr('rbd_ros.ros.robot.current_robot.with_gravity', lambda *_: 1 / 0)
     node.node.set_parameters([Parameter('gravity', value=[0.0, 0.0, -3.0])])
     node.spin_until(lambda: node.node.report.counts['errors'])
     assert 'ZeroDivisionError' in capfd.readouterr().err

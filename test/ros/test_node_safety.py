@@ -111,7 +111,7 @@ def test_fault_54_a_description_is_accepted_as_the_parameter_says(harness, polic
 
 
 def test_fault_54_without_a_listener_to_commands_other_robots_are_accepted():
-    from rbd_ros.ros.dynamics_node import DynamicsNode
+    from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
     node = DynamicsNode()
     for text, model_id in ((fan('abc'), 1), (fan('abd'), 2)):
         node.listening._on_description(String(data=text))

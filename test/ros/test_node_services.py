@@ -10,7 +10,7 @@ import pytest
 from rbd_msgs.srv import DynamicsTerms, ForwardDynamics, HybridDynamics, InverseDynamics
 import rbd_ros
 from rbd_ros.model.joints import quaternion_matrix
-from rbd_ros.ros.markers import Markers
+from rbd_ros.ros.messages.markers import Markers
 from rclpy.serialization import deserialize_message
 from robots import example_urdf, random_state, relative_error
 from test_node_faults import SimulatedTime

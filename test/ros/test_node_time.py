@@ -9,7 +9,7 @@ from harness import at, joint_state, odometry, said
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.ros.joint_states import JointStates
+from rbd_ros.ros.state.joint_states import JointStates
 from robots import example_urdf, random_state
 from test_node_faults import SimulatedTime
 

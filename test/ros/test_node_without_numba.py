@@ -35,7 +35,7 @@ def test_it_says_so_once_and_publishes_the_torques_of_pinocchio(tmp_path):
         heard = []
         peer.create_subscription(JointState, '/dynamics/gravity_torques', heard.append, 10)
         process = subprocess.Popen(
-            [sys.executable, '-m', 'rbd_ros.ros.dynamics_node'], stderr=subprocess.PIPE,
+            [sys.executable, '-m', 'rbd_ros.ros.nodes.dynamics_node'], stderr=subprocess.PIPE,
             text=True, env=environment(tmp_path, 'numba', 'llvmlite'))
         try:
             end = monotonic() + START_UP

@@ -6,8 +6,8 @@ from harness import odometry
 import numpy as np
 import pytest
 import rbd_ros
-from rbd_ros.ros.joint_states import Rejected
-from rbd_ros.ros.odometry import OdometryStates
+from rbd_ros.ros.state.joint_states import Rejected
+from rbd_ros.ros.state.odometry import OdometryStates
 from robots import example_urdf, load_quietly
 from scipy.spatial.transform import Rotation
 from test_implausible_samples import FACTOR, RECEIPTS, STAMPS

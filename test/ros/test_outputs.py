@@ -13,10 +13,10 @@ from harness import ros, TOPICS
 import numpy as np
 import pytest
 from rbd_ros import with_gravity, Workspace
-from rbd_ros.ros import serialized_messages as module
-from rbd_ros.ros.markers import Markers, NAMESPACES
-from rbd_ros.ros.messages import CommandMessages, Outputs
-from rbd_ros.ros.serialized_messages import field, Template
+from rbd_ros.ros.messages import serialized_messages as module
+from rbd_ros.ros.messages.markers import Markers, NAMESPACES
+from rbd_ros.ros.messages.messages import CommandMessages, Outputs
+from rbd_ros.ros.messages.serialized_messages import field, Template
 from rclpy.serialization import deserialize_message, serialize_message
 from robots import random_tree
 from rosidl_parser.definition import AbstractSequence, BasicType

@@ -18,8 +18,8 @@ from hypothesis.stateful import (
 import numpy as np
 import rbd_ros
 from rbd_ros import batch
-from rbd_ros.ros.payload_identification import CollectingService, PayloadIdentification
-from rbd_ros.ros.worker import Busy
+from rbd_ros.ros.runtime.worker import Busy
+from rbd_ros.ros.services.payload_identification import CollectingService, PayloadIdentification
 
 ARM = rbd_ros.load_urdf(URDF)
 LINK, LOAD = ARM.link_names[-1], 1.5

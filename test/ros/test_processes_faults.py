@@ -73,7 +73,7 @@ def spin_for(node, seconds):
 
 def dynamics(start, *arguments):
     """Start a dynamics node."""
-    return start('-m', 'rbd_ros.ros.dynamics_node', '--ros-args', *arguments)
+    return start('-m', 'rbd_ros.ros.nodes.dynamics_node', '--ros-args', *arguments)
 
 
 @pytest.fixture
@@ -193,7 +193,7 @@ def test_fault_50_enforced_security_without_keys_refuses_to_start(start, tmp_pat
 
 def test_fault_50_permissive_security_without_an_enclave_is_no_security(peer, start, tmp_path):
     # Whoever misspells the strategy gets this one, too.
-    node = start('-m', 'rbd_ros.ros.dynamics_node', env=secured(tmp_path, 'enforce'))
+    node = start('-m', 'rbd_ros.ros.nodes.dynamics_node', env=secured(tmp_path, 'enforce'))
     spin_until(peer, lambda: 'dynamics' in peer.get_node_names(), START_UP)
     assert end(node, signal.SIGTERM) == 0
 
@@ -275,7 +275,7 @@ def test_fault_57_at_its_end_a_node_searches_nothing_for_garbage(peer, name):
     script = ('import atexit, gc, sys; '
               'atexit.register(lambda: print(gc.get_freeze_count(), len(gc.get_objects()))); '
               f"sys.argv[0] = '{name}'; "
-              f'from rbd_ros.ros.entry_points import {name}; {name}()')
+              f'from rbd_ros.ros.runtime.entry_points import {name}; {name}()')
     node = subprocess.Popen([sys.executable, '-c', script], stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True)
     while 'waiting for' not in (line := node.stderr.readline()) and 'simulating' not in line:
@@ -291,7 +291,7 @@ def test_fault_57_at_its_end_a_node_searches_nothing_for_garbage(peer, name):
 def test_fault_48_a_node_says_in_one_line_that_rclpy_has_no_events_executor(peer):
     # As in rclpy before 7.1.4
     script = ('import sys; sys.modules["rclpy.experimental.events_executor"] = None; '
-              'from rbd_ros.ros.entry_points import dynamics_node; dynamics_node()')
+              'from rbd_ros.ros.runtime.entry_points import dynamics_node; dynamics_node()')
     run = subprocess.run(
         [sys.executable, '-c', script, '--ros-args', '-p', 'executor:=events', '--log-level',
          'fatal'], capture_output=True, text=True, timeout=START_UP, check=False)

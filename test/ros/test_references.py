@@ -12,8 +12,8 @@ import pytest
 from rbd_ros import forward_kinematics, load_urdf, mass_matrix, StateError, with_locked_joints
 from rbd_ros.control import JointReference, PoseReference
 from rbd_ros.model.configurations import quaternion_of_matrix
-from rbd_ros.ros.references import (check_reach, Motions, read_pose, read_trajectory, Refused,
-                                    Rest)
+from rbd_ros.ros.control.references import (
+    check_reach, Motions, read_pose, read_trajectory, Refused, Rest)
 from robots import random_pose, random_tree
 from scipy.spatial.transform import Rotation
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint

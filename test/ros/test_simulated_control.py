@@ -11,11 +11,11 @@ import numpy as np
 import pinocchio
 import pytest
 from rbd_ros import with_armature
-from rbd_ros.analysis.simulation import Simulator
 from rbd_ros.control import Gravity
-from rbd_ros.ros.launch_plan import LaunchError, plan
-from rbd_ros.ros.mujoco_robot import RobotInMujoco
-from rbd_ros.ros.simulated_robot import SimulatedRobot
+from rbd_ros.ros.launch.launch_plan import LaunchError, plan
+from rbd_ros.ros.nodes.mujoco_robot import RobotInMujoco
+from rbd_ros.ros.nodes.simulated_robot import SimulatedRobot
+from rbd_ros.simulation.simulate import Simulator
 from rclpy.parameter import Parameter
 from robots import example_urdf, load_quietly
 from torque_loop import Loop

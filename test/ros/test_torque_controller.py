@@ -12,7 +12,7 @@ import pytest
 from rbd_msgs.srv import SetMode
 import rbd_ros
 from rbd_ros.control import CartesianImpedance, ComputedTorque, JointReference, PoseReference
-from rbd_ros.ros.torque_controller import TorqueController
+from rbd_ros.ros.nodes.torque_controller import TorqueController
 from rclpy.parameter import Parameter
 from scipy.spatial.transform import Rotation
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint

@@ -7,7 +7,7 @@ from geometry_msgs.msg import PoseStamped
 from harness import keep_sending
 import numpy as np
 import pytest
-from rbd_ros.ros.torque_controller import TorqueController
+from rbd_ros.ros.nodes.torque_controller import TorqueController
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 pytestmark = pytest.mark.usefixtures('domain')

@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio
 import pytest
 from rbd_msgs.srv import SetMode
-from rbd_ros.mujoco_robot import Load
+from rbd_ros.simulation.mujoco_robot import Load
 from rclpy.parameter import Parameter
 from robots import example_urdf
 from torque_loop import Loop

@@ -18,8 +18,8 @@ from harness import at, joint_state, LATCHED, PATIENCE, ros
 import numpy as np
 import pytest
 from rbd_msgs.msg import DynamicsStamped
-from rbd_ros.ros.viewed_robot import DYNAMICS, FRESH, TORQUES, ViewedRobot, WRENCH
-from rbd_ros.ros.viewer import ViewerNode
+from rbd_ros.ros.nodes.viewed_robot import DYNAMICS, FRESH, TORQUES, ViewedRobot, WRENCH
+from rbd_ros.ros.nodes.viewer import ViewerNode
 import rclpy
 from rclpy.parameter import Parameter
 from robots import example_urdf, load_quietly, Oracle, random_state, relative_error

@@ -5,7 +5,7 @@
 from threading import Event
 
 import pytest
-from rbd_ros.ros.worker import Busy, MOST_WAITING, Worker
+from rbd_ros.ros.runtime.worker import Busy, MOST_WAITING, Worker
 
 # s, after which a test fails that waits for a thread
 PATIENCE = 60.0

@@ -17,14 +17,14 @@ import sys
 import warnings
 
 from rbd_ros import load_urdf, Model, ModelWarning
-from rbd_ros.ros import entry_points
+from rbd_ros.ros.runtime import entry_points
 try:
     import rclpy
     from rclpy.executors import ExternalShutdownException
 except ImportError as error:
     raise entry_points.missing('demo', error) from None
 
-from rbd_ros.ros.demo.adaptive import AdaptiveStory
+from rbd_ros.ros.demo.adaptive import AdaptiveStory    # noqa: I100
 from rbd_ros.ros.demo.computed_torque import ComputedTorqueStory
 from rbd_ros.ros.demo.gravity import GravityStory
 from rbd_ros.ros.demo.hybrid import HybridStory
@@ -34,8 +34,8 @@ from rbd_ros.ros.demo.robots import chosen_engine, DemoFailed
 from rbd_ros.ros.demo.stage import Stage
 from rbd_ros.ros.demo.story import Story
 from rbd_ros.ros.demo.table import live_table, plain_lines
-from rbd_ros.ros.share_directory import share
-from rbd_ros.ros.simulated_control import with_rotors
+from rbd_ros.ros.nodes.simulated_control import with_rotors
+from rbd_ros.ros.runtime.share_directory import share
 
 STORIES: dict[str, type[Story]] = {
     'gravity': GravityStory, 'computed_torque': ComputedTorqueStory, 'hybrid': HybridStory,

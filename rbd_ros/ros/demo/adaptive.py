@@ -10,7 +10,7 @@ from rbd_ros.ros.demo.motions import Motion
 from rbd_ros.ros.demo.robots import heavy_position, tip
 from rbd_ros.ros.demo.stage import Sample, Stage
 from rbd_ros.ros.demo.story import Check, rms, Story, worst
-from rbd_ros.ros.simulated_control import gains, ROBOT
+from rbd_ros.ros.nodes.simulated_control import gains, ROBOT
 
 TIMES = 5.0            # the least by which adaptation must make the error smaller
 SMALL = 0.02           # rad or m

@@ -6,7 +6,7 @@ import numpy as np
 from rbd_ros.ros.demo.motions import Motion
 from rbd_ros.ros.demo.stage import Stage
 from rbd_ros.ros.demo.story import Check, rms, Story, worst
-from rbd_ros.ros.simulated_control import gains, ROBOT
+from rbd_ros.ros.nodes.simulated_control import gains, ROBOT
 
 FOLLOWED = 1e-2        # rad or m, the most that the error may be, as RMS
 TIMES = 5.0            # the least that springs alone must be worse by

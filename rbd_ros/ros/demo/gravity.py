@@ -9,7 +9,7 @@ from rbd_ros import gravity_torques, Model
 from rbd_ros.ros.demo.robots import too_weak
 from rbd_ros.ros.demo.stage import NO_LOAD, Stage
 from rbd_ros.ros.demo.story import Check, Story, worst
-from rbd_ros.ros.simulated_robot import TOLERATED_DELAY
+from rbd_ros.ros.nodes.simulated_robot import TOLERATED_DELAY
 
 HELD = 1e-3            # rad or m, the most that a joint may drift in the first phase
 NOTHING = 1e-9         # rad or m, the least that is told: no sensor sees less

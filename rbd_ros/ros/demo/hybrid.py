@@ -8,7 +8,7 @@ from rbd_ros.ros.demo.motions import Motion
 from rbd_ros.ros.demo.robots import BEARABLE, DemoFailed, overload
 from rbd_ros.ros.demo.stage import Stage
 from rbd_ros.ros.demo.story import Check, rms, Story, Strip, worst
-from rbd_ros.ros.simulated_control import gains, poses, ROBOT
+from rbd_ros.ros.nodes.simulated_control import gains, poses, ROBOT
 
 FOLLOWED = 1e-2        # rad or m, the most that the error may be, as RMS
 SWUNG = 0.05           # rad, the least that the free joint must swing

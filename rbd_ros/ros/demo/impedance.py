@@ -9,7 +9,7 @@ from rbd_ros import forward_kinematics, world_jacobian
 from rbd_ros.ros.demo.robots import BEARABLE, DemoFailed, overload, tip
 from rbd_ros.ros.demo.stage import Sample, Stage
 from rbd_ros.ros.demo.story import Check, Story, Strip
-from rbd_ros.ros.simulated_control import gains, poses, ROBOT
+from rbd_ros.ros.nodes.simulated_control import gains, poses, ROBOT
 
 # N m/rad and N/m; N
 STIFFNESS, ROTARY, PUSH = 500.0, 20.0, 10.0

@@ -4,8 +4,8 @@
 
 import numpy as np
 from rbd_ros import gravity_torques, Model, ModelError, world_jacobian
-from rbd_ros.mujoco_robot import MujocoRobot
-from rbd_ros.ros.simulated_control import poses
+from rbd_ros.ros.nodes.simulated_control import poses
+from rbd_ros.simulation.mujoco_robot import MujocoRobot
 
 # Share of its largest effort that a drive needs at most to hold the robot.
 BEARABLE = 0.7

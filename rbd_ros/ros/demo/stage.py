@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from geometry_msgs.msg import Vector3, Wrench
 import numpy as np
 from rbd_ros import gravity_torques, Model
-from rbd_ros.kernels.compiled import BEING_COMPILED
+from rbd_ros.kernels.jit.compiled import BEING_COMPILED
 from rbd_ros.model import save_drives
 from rbd_ros.ros.convert import seconds
 from rbd_ros.ros.demo.motions import LEAD, Motion

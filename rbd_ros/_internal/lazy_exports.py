@@ -1,0 +1,62 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Names of a package that are imported at their first use.
+
+So a node can handle signals before it waits for numba, and `rbd_ros check` needs no kernels.
+
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+import sys
+
+# True to checkers of types. This module is imported first of all, and `typing` takes longer than
+# all else in it.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence    # noqa: I300
+    from typing import Any, TypeAlias
+
+    # The values of __getattr__, __dir__ and __all__.
+    Exports: TypeAlias = tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]
+
+
+def export(package: str, names: Mapping[str, Sequence[str]]) -> Exports:
+    """
+    Make names of a package's modules available in the package.
+
+    Parameters
+    ----------
+    package : str
+        The package.
+    names : dict of str to list of str
+        For each module, named relative to the package or in full, the names to export from it; an
+        empty list exports the module itself.
+
+    Returns
+    -------
+    __getattr__, __dir__, __all__
+        For the package to assign.
+
+    """
+    module_of = {}
+    for module, held in names.items():
+        module_of.update(dict.fromkeys(held or [module], module))
+    exported = sorted(module_of)
+
+    def get(name: str) -> Any:
+        if name not in module_of:
+            raise AttributeError(f"module '{package}' has no attribute '{name}'")
+        module = module_of[name]
+        value = import_module(
+            module if module.startswith('rbd_ros.') else f'{package}.{module}')
+        if name != module:
+            value = getattr(value, name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    def directory() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *exported})
+    return get, directory, exported

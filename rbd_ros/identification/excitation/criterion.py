@@ -1,0 +1,234 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""How well a motion excites the parameters of a robot, and how near it comes to limits."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from rbd_ros import batch
+from rbd_ros.analysis.friction_regressors import friction_regressor
+from rbd_ros.errors import StateError
+from rbd_ros.identification.excitation.fourier_series import RestBasis
+from rbd_ros.model.model import Model
+
+# What a drive has, besides the bodies.
+DRIVE = ('viscous', 'coulomb', 'offset', 'rotor')
+# A pivot of QR that is a smaller share of the largest is rounding.
+ROUNDING = 1e-7
+# Random states, for each column of the regressor, that stand for all states of the robot.
+STATES = 3
+# Share of the smallest velocity limit over which Coulomb friction changes its sign, so that the
+# criterion is smooth.
+SMOOTH = 0.05
+# rad or m, per s, per s^2: steps of the differences by which the regressor is differentiated.
+STEP = 1e-8
+
+
+class Limits(NamedTuple):
+    """
+    What no joint may exceed.
+
+    Attributes
+    ----------
+    lower, upper : ndarray, shape (nv,)
+        Positions, rad or m.
+    velocity, acceleration, effort : ndarray, shape (nv,)
+        rad/s, rad/s^2 and N m, or m/s, m/s^2 and N; efforts may be infinite.
+    assumed : tuple of str
+        Which limits the robot lacks, so that defaults stand for them.
+
+    """
+
+    lower: np.ndarray
+    upper: np.ndarray
+    velocity: np.ndarray
+    acceleration: np.ndarray
+    effort: np.ndarray
+    assumed: tuple[str, ...] = ()
+
+    def reduced(self, share: float) -> Limits:
+        """Return a share of the limits, of positions about the middle."""
+        middle, half = 0.5 * (self.lower + self.upper), 0.5 * (self.upper - self.lower)
+        return Limits(middle - share * half, middle + share * half, share * self.velocity,
+                      share * self.acceleration, share * self.effort, self.assumed)
+
+
+class Criterion:
+    """
+    The logarithm of a condition number, plus a barrier at the limits, with gradient.
+
+    With the base regressor Y of all samples, its rows scaled by the efforts of the joints and its
+    columns by their size at random states within the limits, it is
+
+        log(norm(Y) norm(pinv(Y))) - weight * (mean of the logarithms of the distances to limits)
+
+    in Frobenius norms: at least the logarithm of the condition number, and smooth.
+
+    Parameters
+    ----------
+    model : Model
+        The robot, whose joints have one coordinate each.
+    basis : RestBasis
+        Of the motions.
+    limits : Limits
+        What they may not exceed.
+    rng : Generator
+        Of the random states.
+
+    """
+
+    def __init__(self, model: Model, basis: RestBasis, limits: Limits,
+                 rng: np.random.Generator) -> None:
+        # Imported here: a node need not wait for SciPy when it starts.
+        from scipy.linalg import qr
+
+        self._model, self._basis, self._limits = model, basis, limits
+        self._smooth = SMOOTH * float(np.min(limits.velocity))
+        self._middle = 0.5 * (limits.lower + limits.upper)
+        self._half = 0.5 * (limits.upper - limits.lower)
+        # What Coulomb friction and asymmetries take up of an effort limit at most; the rest of
+        # friction follows the velocity without a jump.
+        self._effort = limits.effort - (
+            model.friction + np.abs(model.friction_asymmetry) + model.stribeck_friction
+            + np.abs(model.damping_asymmetry) * limits.velocity)
+        for name, x in zip(model.velocity_names, self._effort):
+            if not x > 0.0:
+                raise StateError(f"the friction of '{name}' exceeds its effort limit: raise it")
+        count = STATES * (10 * len(model.links) + len(DRIVE) * model.nv) // model.nv
+        q = self._middle + self._half * rng.uniform(-1.0, 1.0, (count, model.nv))
+        v, a = (limit * rng.uniform(-1.0, 1.0, (count, model.nv))
+                for limit in (limits.velocity, limits.acceleration))
+        size = limits.effort
+        if not np.all(np.isfinite(size)):
+            size = np.sqrt(np.mean(batch.inverse_dynamics(model, q, v, a) ** 2, axis=0))
+            size = np.maximum(size, 1e-9 * np.max(size) + 1e-300)
+        self._rows = 1.0 / size
+        self._columns = np.ones(1)
+        self._kept: slice | np.ndarray = slice(None)
+        Y = self._regressor(q, v, a).reshape(count * model.nv, -1)
+        norm = np.sqrt(np.mean(Y ** 2, axis=0) * model.nv)
+        seen = np.flatnonzero(norm > ROUNDING * np.max(norm))
+        R, order = qr(Y[:, seen] / norm[seen], mode='r', pivoting=True)
+        pivots = np.abs(np.diag(R))
+        self._kept = np.sort(seen[order[:np.sum(pivots > ROUNDING * pivots[0])]])
+        self._columns = 1.0 / norm[self._kept]
+
+    def _regressor(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        """Return the scaled base regressors of many states, shape (states, nv, base)."""
+        Y = np.concatenate((batch.torque_regressor(self._model, q, v, a), friction_regressor(
+            self._model, v, a, columns=DRIVE, smooth=self._smooth)), axis=2)
+        return Y[:, :, self._kept] * self._columns * self._rows[:, None]
+
+    def condition_number(self, x: np.ndarray) -> float:
+        """Return the condition number of the scaled base regressor of a motion."""
+        basis = self._basis
+        Y = self._regressor(basis.q @ x, basis.v @ x, basis.a @ x)
+        return float(np.linalg.cond(Y.reshape(-1, Y.shape[2])))
+
+    # -- Limits. ----------------------------------------------------------------------------------
+
+    def effort_room(self, tau: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return the distances of torques to the limits, as shares of them, friction included."""
+        model = self._model
+        return 1.0 - np.abs(tau + model.damping * v + model.effort_offset) / self._effort
+
+    def room(self, x: np.ndarray) -> float:
+        """Return the least distance to a limit, as a share of it; negative beyond."""
+        basis, limits = self._basis, self._limits
+        q, v, a = basis.q @ x, basis.v @ x, basis.a @ x
+        room = [1.0 - np.abs(q - self._middle) / self._half, 1.0 - np.abs(v) / limits.velocity,
+                1.0 - np.abs(a) / limits.acceleration]
+        if min(float(np.min(one)) for one in room) > 0.0:
+            room.append(self.effort_room(batch.inverse_dynamics(self._model, q, v, a), v))
+        return min(float(np.min(one)) for one in room)
+
+    # -- Value and gradient. ----------------------------------------------------------------------
+
+    def __call__(self, x: np.ndarray, weight: float) -> tuple[float, np.ndarray]:
+        """
+        Return value and gradient.
+
+        Parameters
+        ----------
+        x : ndarray, shape (size * nv,) or (size, nv)
+            Coefficients of the motion.
+        weight : float
+            Of the barrier.
+
+        Returns
+        -------
+        value : float
+            Infinite where a limit is passed.
+        gradient : ndarray, of the shape of x
+
+        """
+        basis, model = self._basis, self._model
+        shape, x = x.shape, x.reshape(basis.size, model.nv)
+        q, v, a = basis.q @ x, basis.v @ x, basis.a @ x
+        barrier, by_q, by_v, by_a = self._barrier(q, v, a)
+        if barrier == np.inf:
+            return np.inf, np.zeros(shape)
+        value, *by_state = self._conditioning(q, v, a)
+        if value == np.inf:
+            return np.inf, np.zeros(shape)
+        by_q, by_v, by_a = (one + weight * other
+                            for one, other in zip(by_state, (by_q, by_v, by_a)))
+        gradient = basis.q.T @ by_q + basis.v.T @ by_v + basis.a.T @ by_a
+        return value + weight * barrier, gradient.reshape(shape)
+
+    def _barrier(self, q: np.ndarray, v: np.ndarray, a: np.ndarray
+                 ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+        """Return minus the mean logarithm of the distances to limits, with its derivatives."""
+        model, limits = self._model, self._limits
+        value, derivatives = 0.0, []
+        for z, size in (((q - self._middle) / self._half, self._half),
+                        (v / limits.velocity, limits.velocity),
+                        (a / limits.acceleration, limits.acceleration)):
+            if np.max(np.abs(z)) >= 1.0:
+                return np.inf, z, z, z
+            value -= float(np.mean(np.log1p(-z * z)))
+            derivatives.append(2.0 * z / (1.0 - z * z) / (size * z.size))
+        by_q, by_v, by_a = derivatives
+        z = (batch.inverse_dynamics(model, q, v, a) + model.damping * v
+             + model.effort_offset) / self._effort
+        if np.max(np.abs(z)) >= 1.0:
+            return np.inf, z, z, z
+        value -= float(np.mean(np.log1p(-z * z)))
+        by_tau = (2.0 * z / (1.0 - z * z) / (self._effort * z.size))[:, None, :]
+        tau_by = batch.inverse_dynamics_derivatives(model, q, v, a)
+        by_q += (by_tau @ tau_by.by_position)[:, 0]
+        by_v += (by_tau @ tau_by.by_velocity)[:, 0] + by_tau[:, 0] * model.damping
+        by_a += (by_tau @ tau_by.by_input)[:, 0]
+        return value, by_q, by_v, by_a
+
+    def _conditioning(self, q: np.ndarray, v: np.ndarray, a: np.ndarray
+                      ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+        """Return the logarithm of the condition number, with its derivatives by the states."""
+        Y = self._regressor(q, v, a)
+        flat = Y.reshape(-1, Y.shape[2])
+        # Of F = Y^T Y: (log tr F + log tr F^-1) / 2, whose derivative by Y is Y W.
+        size, U = np.linalg.eigh(flat.T @ flat)
+        if size[0] < ROUNDING ** 2 * size[-1]:
+            return np.inf, q, v, a
+        trace, trace_inv = float(np.sum(size)), float(np.sum(1.0 / size))
+        by_Y = Y @ ((U * (1.0 / trace - 1.0 / (trace_inv * size ** 2))) @ U.T)
+        by_q, by_v, by_a = self._along(by_Y, Y, q, v, a)
+        return 0.5 * float(np.log(trace) + np.log(trace_inv)), by_q, by_v, by_a
+
+    def _along(self, by_Y: np.ndarray, Y: np.ndarray, *states: np.ndarray) -> list[np.ndarray]:
+        """Return derivatives by q, v and a of what has the derivatives by_Y by the regressors."""
+        nv, samples = self._model.nv, len(Y)
+        result = [np.zeros_like(x) for x in states]
+        joints = max(1, batch.CHUNK // samples)
+        for k, derivative in enumerate(result):
+            for j in range(0, nv, joints):
+                steps = STEP * np.eye(nv)[j:j + joints, None]
+                moved = [np.reshape(x + (one == k) * steps, (-1, nv))
+                         for one, x in enumerate(states)]
+                change = self._regressor(*moved).reshape(-1, samples, by_Y[0].size)
+                change -= Y.reshape(samples, -1)
+                derivative[:, j:j + joints] = np.einsum(
+                    'jtk,tk->tj', change, by_Y.reshape(samples, -1)) / STEP
+        return result

@@ -1,0 +1,182 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+How cosines and sines of several angles at once are compiled.
+
+An angle is a whole number of quarter turns and a rest r of at most an eighth of a turn, whose sine
+and cosine are polynomials in z = r^2,
+
+    sin r = r + r z S(z),    cos r = 1 - z / 2 + z^2 C(z),
+
+that minimize the largest relative error: 4e-18 and 6e-20. Sine and cosine share r. With rounding,
+results are within 2.5 units in the last place of the exact ones.
+
+What it gains: one by one they took a third of the time of inverse dynamics of many states, and in
+a library of vector functions, which takes cosines and sines apart, a fifth.
+What guards it: angles beyond FARTHEST, where r would lose digits, and those that are not finite go
+to the C library, one by one.
+
+"""
+
+import math
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic, overload
+from rbd_ros.kernels.lanes.compiled_lanes import Lanes, lanes, vector_of
+from rbd_ros.kernels.lanes.lanes import WIDTH
+from rbd_ros.kernels.lanes.sines import cosine_and_sine, cosines_and_sines
+
+# Of one state there are few angles: longer registers, which are slower at first, don't pay.
+OF_ONE_STATE = min(WIDTH, 4)
+# rad; the quarter turns up to there times the first two parts of one have no rounding.
+FARTHEST = 1e6
+# A quarter turn in three parts, of which the first two have 33 bits.
+QUARTER = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)
+# Added to a small number, it leaves a whole one in the last bits.
+TO_WHOLE = 1.5 * 2.0 ** 52
+S = (-0.1666666666666663, 0.008333333333322118, -0.00019841269829589533, 2.755731362138332e-06,
+     -2.5050747762441093e-08, 1.5896230131405245e-10)
+C = (0.041666666666666595, -0.0013888888888873056, 2.4801587288851683e-05,
+     -2.755731417929101e-07, 2.0875700841205953e-09, -1.1358536481938269e-11)
+
+
+class Register:
+    """
+    Angles in one register.
+
+    Parameters
+    ----------
+    builder
+        As numba passes it.
+    angles
+        A vector of floats.
+
+    """
+
+    def __init__(self, builder, angles):
+        self.builder, self.angles, self.count = builder, angles, angles.type.count
+        self.bits = ir.VectorType(ir.IntType(64), self.count)
+
+    def floats(self, x):
+        """Return a constant."""
+        return ir.Constant(self.angles.type, [x] * self.count)
+
+    def whole(self, k):
+        """Return a constant of whole numbers."""
+        return ir.Constant(self.bits, [k] * self.count)
+
+    def add_product(self, c, a, b):
+        """Return c + a b."""
+        return self.builder.fadd(c, self.builder.fmul(a, b))
+
+    def polynomial(self, coefficients, z):
+        """Return the value of a polynomial."""
+        *rest, value = map(self.floats, coefficients)
+        for c in reversed(rest):
+            value = self.add_product(c, value, z)
+        return value
+
+    def with_sign_of(self, x, k):
+        """Return -x where bit 1 of k is set, else x."""
+        builder = self.builder
+        sign = builder.and_(builder.shl(k, self.whole(62)), self.whole(1 << 63))
+        return builder.bitcast(builder.xor(builder.bitcast(x, self.bits), sign), x.type)
+
+    def are_near(self):
+        """Return whether no angle is beyond FARTHEST, and all are finite."""
+        builder, farthest = self.builder, self.floats(FARTHEST)
+        inside = builder.and_(builder.fcmp_ordered('<=', self.angles, farthest),
+                              builder.fcmp_ordered('>=', self.angles, self.floats(-FARTHEST)))
+        inside = builder.bitcast(inside, ir.IntType(self.count))
+        return builder.icmp_unsigned('==', inside, ir.Constant(inside.type, -1))
+
+    def of_near(self):
+        """Return cosines and sines of angles that are near."""
+        builder = self.builder
+        shifted = self.add_product(self.floats(TO_WHOLE), self.angles, self.floats(2.0 / math.pi))
+        quarters = builder.fsub(shifted, self.floats(TO_WHOLE))
+        r = self.angles
+        for part in QUARTER:
+            r = self.add_product(r, quarters, self.floats(-part))
+        z = builder.fmul(r, r)
+        sine = self.add_product(r, builder.fmul(r, z), self.polynomial(S, z))
+        cosine = self.add_product(self.add_product(self.floats(1.0), z, self.floats(-0.5)),
+                                  builder.fmul(z, z), self.polynomial(C, z))
+        k = builder.bitcast(shifted, self.bits)
+        even = builder.icmp_unsigned('==', builder.and_(k, self.whole(1)), self.whole(0))
+        return (self.with_sign_of(builder.select(even, cosine, sine),
+                                  builder.add(k, self.whole(1))),
+                self.with_sign_of(builder.select(even, sine, cosine), k))
+
+    def one_by_one(self, name):
+        """Return cosines or sines as the C library computes them."""
+        builder, found = self.builder, self.angles
+        function = builder.module.declare_intrinsic(f'llvm.{name}', [ir.DoubleType()])
+        for lane in range(self.count):
+            place = ir.Constant(ir.IntType(32), lane)
+            found = builder.insert_element(found, builder.call(
+                function, [builder.extract_element(self.angles, place)]), place)
+        return found
+
+    def cosines_and_sines(self):
+        """Return cosines and sines."""
+        builder = self.builder
+        with builder.if_else(self.are_near(), likely=True) as (near, far):
+            with near:
+                from_near = builder.block, self.of_near()
+            with far:
+                from_far = builder.block, [self.one_by_one(name) for name in ('cos', 'sin')]
+        found = []
+        for ways in zip(from_near[1], from_far[1]):
+            phi = builder.phi(self.angles.type)
+            for value, (block, _) in zip(ways, (from_near, from_far)):
+                phi.add_incoming(value, block)
+            found.append(phi)
+        return found
+
+
+@intrinsic
+def replace_angles(typing_context, array, first, count):
+    """Do what `cosines_and_sines` does."""
+    def generate(context, builder, signature, arguments):
+        view = context.make_array(array)(context, builder, arguments[0])
+        first, count = arguments[1:]
+        step = ir.Constant(count.type, OF_ONE_STATE)
+        if array.ndim == 2:
+            step = ir.Constant(count.type, WIDTH)
+            first, count = builder.mul(first, step), builder.mul(count, step)
+        zero = ir.Constant(step.type, 0)
+        with cgutils.for_range_slice(builder, zero, count, step) as (k, _):
+            place = builder.gep(view.data, [builder.add(first, k)])
+            places = [builder.bitcast(x, vector_of(step.constant).as_pointer())
+                      for x in (place, builder.gep(place, [count]))]
+            found = Register(builder, builder.load(places[0], align=8)).cosines_and_sines()
+            for x, where in zip(found, places):
+                builder.store(x, where, align=8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, types.intp), generate
+
+
+@overload(cosines_and_sines)
+def _cosines_and_sines(array, first, count):
+    return lambda array, first, count: replace_angles(array, first, count)
+
+
+@intrinsic
+def of_lanes(typing_context, angles):
+    """Return cosines and sines of lanes."""
+    pair = types.UniTuple(lanes, 2)
+
+    def generate(context, builder, signature, arguments):
+        return context.make_tuple(builder, pair,
+                                  Register(builder, arguments[0]).cosines_and_sines())
+    return pair(lanes), generate
+
+
+@overload(cosine_and_sine)
+def _cosine_and_sine(angle):
+    if isinstance(angle, Lanes):
+        return lambda angle: of_lanes(angle)
+    return lambda angle: (math.cos(angle), math.sin(angle))

@@ -1,0 +1,203 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Drives as a parameter file of ROS 2: all of their coefficients, also those that URDF lacks.
+
+The dynamics node takes the same file::
+
+    dynamics:
+      ros__parameters:
+        drives:
+          joints: ["shoulder", "elbow"]
+          armature: [0.5, 0.2]
+          friction: [3.0, 1.5]
+
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+import json
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from rbd_ros._internal.atomic_write import whole_files
+from rbd_ros._internal.text import did_you_mean, first_twice, listed, printable
+from rbd_ros._internal.yaml_files import read_yaml
+from rbd_ros.errors import ModelError
+from rbd_ros.model.arguments import check_model, shown
+from rbd_ros.model.drives import with_drives
+from rbd_ros.model.joints import DRIVE, KINDS
+from rbd_ros.model.model import Model
+
+_MEANINGS = {
+    'damping': 'viscous friction, N m s/rad or N s/m',
+    'damping_asymmetry': 'excess of it in the positive direction, lack in the negative one',
+    'friction': 'Coulomb friction, N m or N',
+    'friction_asymmetry': 'excess of it in the positive direction, lack in the negative one',
+    'stribeck_friction': 'excess of it near rest, N m or N',
+    'stribeck_velocity': 'speed at which that has fallen to 1/e, rad/s or m/s',
+    'effort_offset': 'effort at which the joint exerts no torque, N m or N',
+    'armature': 'rotor inertia, reflected to the joint side, kg m^2 or kg'}
+
+
+def save_drives(model: Model, path: str | PathLike[str]) -> None:
+    """
+    Write the drives of a robot to a parameter file, completely or not at all.
+
+    Joints that mimic others have drives of their own there, as in the URDF.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    path : str or path-like
+        The file; an existing one is replaced.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written.
+
+    """
+    check_model(model)
+    name = printable(model.name, 100)
+    lines = [f"# The drives of '{name}': parameters of the dynamics node of rbd_ros.", '/**:',
+             '  ros__parameters:', '    drives:',
+             '      joints: ' + json.dumps([*_coordinates(model)], ensure_ascii=False)]
+    for label in DRIVE:
+        numbers = [_number(x) for joint in model.joints for x in getattr(joint, label)]
+        lines += [f'      # {_MEANINGS[label]}', f'      {label}: [' + ', '.join(numbers) + ']']
+    with whole_files(path) as (draft,):
+        draft.write_text('\n'.join([*lines, '']), encoding='utf-8')
+
+
+def _number(x: float) -> str:
+    """Return a number as text that every reader of YAML takes for a float."""
+    text = repr(float(x))
+    return text if '.' in text else text.replace('e', '.0e')
+
+
+def _coordinates(model: Model) -> dict[str, tuple[str, int]]:
+    """Return joint and index of every velocity by its name, also for joints that mimic others."""
+    return {joint.name + suffix: (joint.name, k) for joint in model.joints
+            for k, suffix in enumerate(KINDS[joint.kind].velocity_suffixes)}
+
+
+def load_drives(model: Model, path: str | PathLike[str]) -> Model:
+    """
+    Return the robot with the drives of a parameter file.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    path : str or path-like
+        The file, as `save_drives` writes it. It may also contain other parameters, and leave out
+        joints and coefficients, which then stay as they are.
+
+    Returns
+    -------
+    Model
+        The same robot otherwise.
+
+    Raises
+    ------
+    ModelError
+        If the file cannot be read or has no drives, names an unknown joint or coefficient, or the
+        robot cannot have such drives.
+
+    """
+    check_model(model)
+    found = {node: drives for node, parameters in _nodes(read_yaml(path, ModelError))
+             if (drives := _drives(parameters))}
+    if len(found) != 1:
+        what = f'drives for {listed(found)}: keep those of one' if found else (
+            'no drives: ros__parameters of a node with drives: {joints: [...]} are expected')
+        raise ModelError(f'{path} has {what}')
+    drives = next(iter(found.values()))
+    try:
+        return with_named_drives(model, drives.pop('joints', ()), drives)
+    except ModelError as error:
+        raise ModelError(f'{path}: {error}') from None
+
+
+def _nodes(document: Any, name: str = '') -> Iterator[tuple[str, dict[str, Any]]]:
+    """Return the parameters in a document by the names of their nodes, in any namespace."""
+    if isinstance(document, dict):
+        for key, value in document.items():
+            if key == 'ros__parameters':
+                if isinstance(value, dict):
+                    yield name or '/**', value
+            else:
+                yield from _nodes(value, f'{name}/{key}'.replace('//', '/'))
+
+
+def _drives(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of drives, whose names are nested or have dots."""
+    drives = parameters.get('drives')
+    return {**(drives if isinstance(drives, dict) else {}),
+            **{key.removeprefix('drives.'): value for key, value in parameters.items()
+               if isinstance(key, str) and key.startswith('drives.')}}
+
+
+def with_named_drives(model: Model, joints: Sequence[str],
+                      coefficients: Mapping[str, Sequence[float]]) -> Model:
+    """
+    Return the robot with other drives for some joints.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    joints : sequence of str
+        Names of velocities, joints that mimic others among them.
+    coefficients : mapping of str to sequence of float
+        Values for these joints, by the name of the coefficient; others stay.
+
+    Returns
+    -------
+    Model
+        The same robot otherwise.
+
+    Raises
+    ------
+    ModelError
+        If there is no such joint or coefficient, there are not as many numbers as joints, or the
+        robot cannot have such drives.
+
+    """
+    known = _coordinates(model)
+    if not isinstance(joints, (list, tuple)) or not all(isinstance(one, str) for one in joints):
+        raise ModelError('drives.joints must be a list of names, got ' + shown(joints))
+    for name in joints:
+        if name not in known:
+            hint = did_you_mean(name, known, '; its joints are ' + listed(known))
+            raise ModelError(f"drives.joints names '{name}', which robot '{model.name}' does not "
+                             f'have{hint}')
+    if twice := first_twice(joints):
+        raise ModelError(f"drives.joints has '{twice}' twice")
+    changes: dict[str, dict[str, np.ndarray]] = {}
+    for label, values in coefficients.items():
+        if label not in DRIVE:
+            raise ModelError(f'there is no drives.{label}, only drives.joints and '
+                             + ', '.join(f'drives.{one}' for one in DRIVE))
+        numbers = _numbers(label, values)
+        if numbers and len(numbers) != len(joints):
+            raise ModelError(f'drives.{label} has {len(numbers)} entries, drives.joints has '
+                             f'{len(joints)}: the numbers must be equal')
+        change = changes[label] = {joint.name: np.array(getattr(joint, label))
+                                   for joint in model.joints if joint.nv}
+        for name, x in zip(joints, numbers):
+            joint, k = known[name]
+            change[joint][k] = x
+    return with_drives(model, changes)
+
+
+def _numbers(label: str, values: Any) -> list[float]:
+    """Return numbers as they are in a file; YAML takes 1e-3 for a string."""
+    try:
+        if isinstance(values, (list, tuple)) and not any(isinstance(x, bool) for x in values):
+            return [float(x) for x in values]
+    except (TypeError, ValueError):
+        pass
+    raise ModelError(f'drives.{label} must be a list of numbers, got {shown(values)}')

@@ -1,0 +1,402 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Reads models from URDF.
+
+Document types and entities are refused before the document is parsed. Only what dynamics needs is
+read: no mesh is opened, and mistakes in colours, transmissions or elements of Gazebo do no harm.
+(urdf_parser_py reads all of a document or nothing: it takes longer than this module and the model
+together, and refuses five of the 69 robots of example-robot-data.)
+
+"""
+
+import codecs
+from collections.abc import Iterable
+from dataclasses import replace
+from math import isfinite
+from os import PathLike
+from pathlib import Path
+import re
+from typing import Any
+
+from lxml import etree
+import numpy as np
+import numpy.typing as npt
+from rbd_ros._internal.text import listed, printable
+from rbd_ros.errors import ModelError, UrdfError
+from rbd_ros.model.arguments import shown, whole_number
+from rbd_ros.model.description import Link
+from rbd_ros.model.files.xacro_files import expand_xacro, SUFFIX
+from rbd_ros.model.joints import Joint, Mimic
+from rbd_ros.model.model import build_model, Model, STANDARD_GRAVITY
+from rbd_ros.model.modifications import load_name, with_floating_base
+from rbd_ros.model.se3 import pose, rotation_from_rpy
+
+# The longest text that is read, bytes: forty times that of the largest known robot.
+LARGEST_TEXT = 64 * 2 ** 20
+
+# Kinds of joints as they are called in URDF, and here.
+URDF_KINDS = {'fixed': 'fixed', 'revolute': 'revolute', 'continuous': 'continuous',
+              'prismatic': 'prismatic', 'floating': 'free', 'planar': 'planar'}
+# Kinds whose joints may have limits, dynamics and mimics.
+SINGLE = ('revolute', 'continuous', 'prismatic')
+_INERTIA = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+
+
+def load_urdf(path: str | PathLike[str], *, floating_base: bool = False,
+              gravity: npt.ArrayLike = STANDARD_GRAVITY, strict: bool = False,
+              max_joints: int | None = None, xacro_arguments: Iterable[str] = ()) -> Model:
+    """
+    Read a robot from a URDF or xacro file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file; xacro is run on it if its name ends in .xacro.
+    floating_base : bool
+        Let the root link float in a world, as `with_floating_base` does.
+    gravity : array_like, shape (3,)
+        Acceleration of gravity in the root link's frame, or in the world's with a floating base,
+        m/s^2.
+    strict : bool
+        Refuse what otherwise causes warnings: inertias that no body can have, negative limits,
+        joints that mimic an unknown one, robots without links.
+    max_joints : int, optional
+        Refuse robots with more joints, fixed ones included, before they are built.
+    xacro_arguments : iterable of str
+        Arguments of xacro, each ``name:=value``.
+
+    Returns
+    -------
+    Model
+        The robot, its joints in document order, depth-first.
+
+    Raises
+    ------
+    UrdfError
+        If the file cannot be read, xacro is missing or fails, or the description is wrong; the
+        message names the link or joint.
+
+    Warns
+    -----
+    ModelWarning
+        Of what is odd but can be computed.
+
+    """
+    text = read_file(path, xacro_arguments)
+    try:
+        return load_urdf_string(text, floating_base=floating_base, gravity=gravity, strict=strict,
+                                max_joints=max_joints)
+    except UrdfError as error:
+        raise UrdfError(f'{path}: {error}') from None
+
+
+def read_file(path: str | PathLike[str], xacro_arguments: Iterable[str] = ()) -> str | bytes:
+    """Return the text of a URDF or xacro file, as `load_urdf` reads it."""
+    try:
+        with Path(path).open('rb') as file:
+            text = file.read(LARGEST_TEXT + 1)
+    except OSError as error:
+        raise UrdfError(f'{printable(str(path), 300)} cannot be read: {error.strerror}') from None
+    except (TypeError, ValueError) as error:
+        raise UrdfError(f'{shown(path)} is not the path of a file: {error}') from None
+    if Path(path).suffix == SUFFIX:
+        try:
+            return expand_xacro(path, xacro_arguments)
+        except UrdfError as error:
+            raise UrdfError(f'{path}: {error}') from None
+    if xacro_arguments:
+        raise UrdfError(f'{path}: its name does not end in {SUFFIX}, so it takes no arguments of '
+                        f'xacro, got {listed(xacro_arguments)}')
+    return text
+
+
+def load_urdf_string(text: str | bytes, *, floating_base: bool = False,
+                     gravity: npt.ArrayLike = STANDARD_GRAVITY, strict: bool = False,
+                     max_joints: int | None = None) -> Model:
+    """
+    Read a robot from the text of a URDF.
+
+    Parameters
+    ----------
+    text : str or bytes
+        The document; bytes may have a byte-order mark or declare their encoding.
+    floating_base, gravity, strict, max_joints
+        As for `load_urdf`.
+
+    Returns
+    -------
+    Model
+        The robot, its joints in document order, depth-first.
+
+    Raises
+    ------
+    UrdfError
+        If the text is not a URDF, or is wrong; the message names the link or joint.
+
+    Warns
+    -----
+    ModelWarning
+        Of what is odd but can be computed.
+
+    """
+    root = parse(decode(text))
+    _check_count(root, max_joints)
+    notes: list[str] = []
+    links = [_link(element, notes) for element in root.iterchildren('link')]
+    joints = [_joint(element, notes) for element in root.iterchildren('joint')]
+    loads = {joint.child for joint in joints
+             if joint.kind == 'fixed' and joint.child == load_name(joint.parent)}
+    links = [replace(link, is_load=True) if link.name in loads else link for link in links]
+    try:
+        model = build_model(root.get('name') or 'robot', links, joints, gravity=gravity,
+                            strict=strict, notes=notes)
+        return with_floating_base(model) if floating_base else model
+    except ModelError as error:
+        raise UrdfError(str(error)) from None
+
+
+def decode(text: str | bytes) -> str:
+    """
+    Return a document as text without a declaration, refusing what must not be parsed.
+
+    Parameters
+    ----------
+    text : str or bytes
+        As `load_urdf_string` takes it.
+
+    Raises
+    ------
+    UrdfError
+        If it is neither, is too long, cannot be decoded, is not XML or declares a document type.
+
+    """
+    if not isinstance(text, (str, bytes)):
+        raise UrdfError(f'the text must be str or bytes, got {type(text).__name__}')
+    if len(text) > LARGEST_TEXT:
+        raise UrdfError(f'the text is longer than {LARGEST_TEXT} bytes, the most that is read')
+    is_file = isinstance(text, bytes)
+    if isinstance(text, bytes):
+        encoding = 'utf-8-sig'
+        declared = re.match(rb'\s*<\?xml[^>]*encoding\s*=\s*["\']([A-Za-z0-9._-]+)["\']', text)
+        if text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            encoding = 'utf-16'
+        elif declared and not text.startswith(codecs.BOM_UTF8):
+            encoding = declared.group(1).decode()
+        try:
+            text = text.decode(encoding)
+        except (LookupError, UnicodeError) as error:
+            raise UrdfError(f'the text cannot be decoded as {encoding}: {error}') from None
+    text = text.lstrip('\ufeff \t\r\n')
+    if not text.startswith('<'):
+        hint = '' if is_file else '; pass the text of the description, not its path'
+        raise UrdfError(f'this is not XML: a URDF begins with <robot>, this with {text[:60]!r}'
+                        + hint)
+    if '<!DOCTYPE' in text or '<!ENTITY' in text:
+        raise UrdfError('document types and entities are refused: remove <!DOCTYPE ...>')
+    return re.sub(r'\A<\?xml[^>]*\?>', '', text)
+
+
+def parse(text: str, *, comments: bool = False) -> etree._Element:
+    """Return the outermost element of a text that was decoded, with comments if wanted."""
+    parser = etree.XMLParser(resolve_entities=False, load_dtd=False, no_network=True,
+                             remove_comments=not comments, remove_pis=not comments,
+                             encoding='utf-8')
+    try:
+        root = etree.fromstring(text.encode('utf-8'), parser)
+    except (etree.XMLSyntaxError, UnicodeEncodeError, ValueError) as error:
+        raise UrdfError(f'the text is not well-formed XML: {error}') from None
+    if root.tag != 'robot':
+        hint = ': this is SDF, not URDF' if root.tag == 'sdf' else ''
+        raise UrdfError(f'the outermost element is <{root.tag}>, expected <robot>{hint}')
+    for element in root.iter('{*}*'):
+        if isinstance(element.tag, str) and 'xacro' in element.tag.partition('}')[0]:
+            raise UrdfError(f'<xacro:{element.tag.partition("}")[2]}> on line '
+                            f'{element.sourceline}: run xacro on the file first')
+    return root
+
+
+def _check_count(root: etree._Element, max_joints: int | None) -> None:
+    """Refuse a robot that is too large before it is built."""
+    count = sum(1 for _ in root.iterchildren('joint'))
+    if max_joints is not None and count > whole_number('max_joints', max_joints, least=0):
+        raise UrdfError(f'the robot has {count} joints, max_joints is {max_joints}: simplify it, '
+                        'or raise max_joints')
+
+
+class Element:
+    """
+    An element of the document, with its place for messages.
+
+    Parameters
+    ----------
+    element : lxml.etree._Element
+        The element.
+    where : str
+        The link or joint that it belongs to.
+
+    """
+
+    def __init__(self, element: etree._Element, where: str) -> None:
+        self._element, self.where = element, where
+        self._children: dict[str, list[etree._Element]] = {}
+        for child in element:
+            self._children.setdefault(child.tag, []).append(child)
+
+    def child(self, tag: str) -> 'Element | None':
+        """Return the only child with a tag, or None."""
+        found = self._children.get(tag)
+        if found is None:
+            return None
+        if len(found) > 1:
+            raise UrdfError(f'{self.where} has two <{tag}> elements')
+        return Element(found[0], self.where)
+
+    def children(self, tag: str) -> 'list[Element]':
+        """Return all children with a tag."""
+        return [Element(found, self.where) for found in self._children.get(tag, [])]
+
+    def required_child(self, tag: str) -> 'Element':
+        """Return the one child with a tag, which must be there."""
+        found = self.child(tag)
+        if found is None:
+            raise self._lack(tag)
+        return found
+
+    def _lack(self, what: str) -> UrdfError:
+        return UrdfError(f'{self.where}, line {self._element.sourceline}: '
+                         f'<{self._element.tag}> has no {what}')
+
+    def has(self, name: str) -> bool:
+        """Return whether an attribute exists."""
+        return self._element.get(name) is not None
+
+    def text(self, name: str) -> str:
+        """Return a required attribute."""
+        value = self._element.get(name)
+        if value is None:
+            raise self._lack(name)
+        if '$' in value and ('${' in value or '$(' in value):
+            raise UrdfError(f'{self.where}: {name}="{value}" is left over from xacro: run xacro '
+                            'on the file first')
+        return value
+
+    def number(self, name: str, default: float | None = None) -> float:
+        """Return an attribute as a number; it is required unless there is a default."""
+        value = self._element.get(name)
+        if value is None:
+            if default is None:
+                raise self._lack(name)
+            return default
+        return self._numbers(name, value, 1)[0]
+
+    def vector(self, name: str, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
+        """Return an attribute as three numbers."""
+        value = self._element.get(name)
+        if value is None:
+            if default is None:
+                raise self._lack(name)
+            return default
+        return self._numbers(name, value, 3)
+
+    def _numbers(self, name: str, text: str, count: int) -> tuple[float, ...]:
+        """Return the numbers in an attribute; NaN and infinity are numbers too."""
+        try:
+            found = [float(word) for word in text.split()]
+        except ValueError:
+            found = []
+        # Python also reads 1_000.
+        if len(found) != count or '_' in text:
+            raise UrdfError(f'{self.where}: <{self._element.tag} {name}="{text}"> must hold '
+                            f'{count} number{"s" if count > 1 else ""}')
+        return tuple(found)
+
+
+_NOWHERE = (0.0, 0.0, 0.0)
+# rad; the angles of an origin need not be larger
+FULL_TURN = 6.3
+
+
+def placement(element: Element, notes: list[str]) -> np.ndarray:
+    """Return the pose in the <origin> of an element."""
+    origin = element.child('origin')
+    if origin is None:
+        return np.eye(4)
+    rpy = origin.vector('rpy', _NOWHERE)
+    if not all(map(isfinite, rpy)):
+        raise UrdfError(f'{element.where}: the rpy of its <origin> is not finite: {rpy}')
+    if max(map(abs, rpy)) > FULL_TURN:
+        notes.append(f'{element.where}: rpy="{" ".join(f"{x:g}" for x in rpy)}" is more than a '
+                     'full turn; are these degrees? URDF has rad')
+    return pose(rotation_from_rpy(rpy), origin.vector('xyz', _NOWHERE))
+
+
+def _named(element: etree._Element) -> tuple[Element, str]:
+    """Return an element of the document that must have a name, and the name."""
+    name = element.get('name')
+    if not name:
+        raise UrdfError(f'the <{element.tag}> on line {element.sourceline} has no name')
+    result = Element(element, f"{element.tag} '{name}'")
+    return result, result.text('name')
+
+
+def _link(element: etree._Element, notes: list[str]) -> Link:
+    link, name = _named(element)
+    inertial = link.child('inertial')
+    if inertial is None:
+        return Link(name)
+    T, inertia = placement(inertial, notes), np.zeros((3, 3))
+    mass = inertial.required_child('mass')
+    moments = inertial.child('inertia')
+    if moments is not None:
+        xx, xy, xz, yy, yz, zz = (moments.number(key) for key in _INERTIA)
+        R = T[:3, :3]
+        # Numbers that overflow are refused later, by name, with other impossible ones.
+        with np.errstate(over='ignore', invalid='ignore'):
+            inertia = R @ np.array(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))) @ R.T
+            inertia = 0.5 * (inertia + inertia.T)
+    return Link(name, mass.number('value'), T[:3, 3], inertia)
+
+
+def _joint(element: etree._Element, notes: list[str]) -> Joint:
+    joint, name = _named(element)
+    where, kind = joint.where, element.get('type', '')
+    if kind not in URDF_KINDS:
+        raise UrdfError(f"{where}: its type is '{kind}', expected one of " + ', '.join(URDF_KINDS))
+    axis = joint.child('axis')
+    extra: dict[str, Any] = {}
+    if axis is not None:
+        extra['axis'] = np.array(axis.vector('xyz'))
+    dynamics, mimic = joint.child('dynamics'), joint.child('mimic')
+    if kind in SINGLE:
+        extra.update(_limits(joint, kind, notes))
+        if dynamics is not None:
+            extra.update(damping=(dynamics.number('damping', 0.0),),
+                         friction=(dynamics.number('friction', 0.0),))
+        if mimic is not None:
+            extra['mimic'] = Mimic(mimic.text('joint'), mimic.number('multiplier', 1.0),
+                                   mimic.number('offset', 0.0))
+    elif kind != 'fixed':
+        for tag, ignored in (('dynamics', dynamics), ('mimic', mimic)):
+            if ignored is not None:
+                notes.append(f'{where}: the <{tag}> of a {kind} joint is ignored; only joints '
+                             'with one coordinate have that')
+    return Joint(name, URDF_KINDS[kind], joint.required_child('parent').text('link'),
+                 joint.required_child('child').text('link'),
+                 placement=placement(joint, notes), **extra)
+
+
+def _limits(joint: Element, kind: str, notes: list[str]) -> dict[str, tuple[float]]:
+    """Return the limits of a joint with one coordinate."""
+    limit = joint.child('limit')
+    if limit is None:
+        if kind != 'continuous':
+            notes.append(f'{joint.where}: it has no <limit>; it is taken as unlimited')
+        return {}
+    for name in ('effort', 'velocity'):
+        if not limit.has(name):
+            notes.append(f'{joint.where}: its <limit> has no {name}; none is assumed')
+    limits = {name: (limit.number(name, np.inf),) for name in ('effort', 'velocity')}
+    if kind != 'continuous':
+        limits.update({name: (limit.number(name, 0.0),) for name in ('lower', 'upper')})
+    return limits

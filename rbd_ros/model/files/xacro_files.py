@@ -1,0 +1,66 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Expands xacro files to the text of a URDF, with the program xacro."""
+
+from collections.abc import Iterable
+from os import PathLike
+
+from rbd_ros._internal.text import printable
+from rbd_ros.errors import UrdfError
+
+SUFFIX = '.xacro'
+
+
+def xacro_mappings(arguments: Iterable[str]) -> dict[str, str]:
+    """
+    Return the arguments of xacro by name.
+
+    Parameters
+    ----------
+    arguments : iterable of str
+        Each ``name:=value``.
+
+    Raises
+    ------
+    UrdfError
+        If one is anything else.
+
+    """
+    mappings = {}
+    for argument in arguments:
+        name, mark, value = argument.partition(':=')
+        if not mark or not name:
+            raise UrdfError('arguments of xacro are name:=value, got '
+                            f"'{printable(argument, 120)}'")
+        mappings[name] = value
+    return mappings
+
+
+def expand_xacro(path: str | PathLike[str], arguments: Iterable[str] = ()) -> str:
+    """
+    Return the URDF that xacro makes of a file; its warnings go wherever it writes them.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    arguments : iterable of str
+        Each ``name:=value``.
+
+    Raises
+    ------
+    UrdfError
+        If xacro is not installed, an argument is not of that form or xacro fails.
+
+    """
+    mappings = xacro_mappings(arguments)
+    try:
+        import xacro
+    except ImportError:
+        raise UrdfError('the file needs xacro: pip install xacro, or sudo apt install '
+                        'ros-$ROS_DISTRO-xacro') from None
+    try:
+        return str(xacro.process_file(str(path), mappings=mappings).toxml())
+    except Exception as error:          # of any kind: a file may evaluate whatever it likes
+        raise UrdfError(f'xacro failed: {type(error).__name__}: '
+                        f'{printable(str(error))}') from None

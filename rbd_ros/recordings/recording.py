@@ -1,0 +1,355 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Recorded joint states, from ROS 2 bags and from tables, as arrays by joint name.
+
+Every number of a recording was measured: states that are incomplete, late or not finite are left
+out, and `Recording.notes` says how many.
+
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+import os
+from pathlib import Path
+
+import numpy as np
+from rbd_ros._internal.text import first_twice, listed
+from rbd_ros.errors import RecordingError
+from rbd_ros.model.arguments import check_model, number, real_array, shown
+from rbd_ros.model.model import Model
+from rbd_ros.recordings.bags import is_bag, read_bag
+from rbd_ros.recordings.series import clean, incomplete, JointSeries, merge
+from rbd_ros.recordings.tables import read_table, write_table
+
+# The columns of a table, behind the joint's name.
+POSITION, VELOCITY, EFFORT = '/position', '/velocity', '/effort'
+# Suggestions of similar names: how many, and how similar they must be (1: equal).
+OFFERED, ALIKE = 3, 0.4
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """
+    Joint states in the order of time.
+
+    Attributes
+    ----------
+    name : str
+        Its source, for messages.
+    joint_names : tuple of str
+        Names of the columns.
+    time : ndarray, shape (states,)
+        s, strictly increasing; from 0 on for bags, as written for tables.
+    position : ndarray, shape (states, joints)
+        rad or m.
+    velocity : ndarray, shape (states, joints), or None
+        rad/s or m/s. A column of NaN, or None: not measured.
+    effort : ndarray, shape (states, joints), or None
+        N m or N. A column of NaN, or None: not measured.
+    notes : tuple of str
+        What was left out, and similar remarks.
+    left_out : float
+        Share of the states that were left out because a number was missing or not finite.
+
+    Raises
+    ------
+    RecordingError
+        If the arrays do not fit together, or have entries that cannot be measurements.
+
+    """
+
+    name: str
+    joint_names: tuple[str, ...]
+    time: np.ndarray
+    position: np.ndarray
+    velocity: np.ndarray | None = None
+    effort: np.ndarray | None = None
+    notes: tuple[str, ...] = ()
+    left_out: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check that the arrays fit together."""
+        names = tuple(self.joint_names)
+        if not all(isinstance(name, str) for name in names):
+            raise RecordingError(f'{self.name}: joint_names must be texts, got {shown(names)}')
+        if (twice := first_twice(names)) is not None:
+            raise RecordingError(f"{self.name}: the joint '{twice}' is there twice")
+        object.__setattr__(self, 'joint_names', names)
+        shape = (len(np.atleast_1d(self.time)), len(names))
+        for label, wanted in (('time', shape[:1]), ('position', shape), ('velocity', shape),
+                              ('effort', shape)):
+            given = getattr(self, label)
+            if given is None and label in ('velocity', 'effort'):
+                continue
+            array = real_array(given)
+            if array is None or array.shape != wanted:
+                raise RecordingError(
+                    f'{self.name}: {label} must be real numbers of the shape {wanted}, got '
+                    + (shown(given) if array is None else f'the shape {array.shape}'))
+            measured = np.ones(array.shape, bool)
+            if label in ('velocity', 'effort'):
+                measured &= ~np.all(np.isnan(array), axis=0)
+            if not np.all(np.isfinite(array[measured])):
+                raise RecordingError(f'{self.name}: {label} holds a number that is not finite; '
+                                     'leave such states out')
+            array.flags.writeable = False
+            object.__setattr__(self, label, array)
+        if not np.all(np.diff(self.time) > 0.0):
+            raise RecordingError(f'{self.name}: the time does not increase from state to state; '
+                                 'sort them, and leave out those of the same time')
+
+    def __len__(self) -> int:
+        """Return the number of states."""
+        return len(self.time)
+
+    def part(self, start: float | None = None, stop: float | None = None) -> 'Recording':
+        """
+        Return the states between two times.
+
+        Parameters
+        ----------
+        start, stop : float, optional
+            s from the beginning of the recording; the state at stop is not part of it.
+
+        Raises
+        ------
+        RecordingError
+            If there is no state between them.
+
+        """
+        since = self.time - self.time[0] if len(self) else self.time
+        keep = np.ones(len(self), bool)
+        if start is not None:
+            keep &= since >= number('start', start)
+        if stop is not None:
+            keep &= since < number('stop', stop)
+        if not np.any(keep):
+            raise RecordingError(
+                f'{self.name}: no states between '
+                f"{'its beginning' if start is None else f'{start:g} s'} and "
+                f"{'its end' if stop is None else f'{stop:g} s'}; it lasts "
+                f'{since[-1] if len(self) else 0.0:.3f} s')
+        return replace(
+            self, time=self.time[keep], position=self.position[keep],
+            velocity=None if self.velocity is None else self.velocity[keep],
+            effort=None if self.effort is None else self.effort[keep])
+
+    def for_robot(self, model: Model) -> 'Recording':
+        """
+        Return the recording with the joints of a robot, in the order of its velocities.
+
+        Joints that mimic others are not needed, and are left out silently.
+
+        Parameters
+        ----------
+        model : Model
+            The robot.
+
+        Returns
+        -------
+        Recording
+            Its velocities are None if one of the joints has none.
+
+        Raises
+        ------
+        RecordingError
+            If a joint of the robot was not recorded; the message suggests similar names.
+
+        """
+        check_model(model)
+        index = {name: k for k, name in enumerate(self.joint_names)}
+        missing = [name for name in model.velocity_names if name not in index]
+        if missing:
+            raise RecordingError(self._missing(missing, model))
+        known = {joint.name for joint in model.joints} | set(model.velocity_names)
+        extra = [name for name in self.joint_names if name not in known]
+        notes = self.notes
+        if extra:
+            notes += (f"not of robot '{model.name}', left out: {listed(extra)}",)
+        columns = [index[name] for name in model.velocity_names]
+        one = replace(
+            self, joint_names=model.velocity_names, notes=notes,
+            position=self.position[:, columns],
+            velocity=None if self.velocity is None else self.velocity[:, columns],
+            effort=None if self.effort is None else self.effort[:, columns])
+        if one.velocity is None or not np.any(np.isnan(one.velocity)):
+            return one
+        without = [name for name, x in zip(one.joint_names, one.velocity[0]) if np.isnan(x)]
+        return replace(one, velocity=None, notes=(
+            *notes, f'velocities are left out: {listed(without)} have none'))
+
+    def _missing(self, missing: list[str], model: Model) -> str:
+        """Return a sentence about joints that were not recorded."""
+        free = [name for name in self.joint_names if name not in model.velocity_names]
+        text = f"{self.name}: robot '{model.name}' has the joint '{missing[0]}'"
+        if len(missing) > 1:
+            text += f' ({len(missing)} joints in all)'
+        text += ', which was not recorded; '
+        near = near_names(missing[0], free)
+        if near:
+            return text + (f"rename one that is alike, as in rename={{'{near[0]}': "
+                           f"'{missing[0]}'}} (alike: {listed(near)})")
+        return text + (f'recorded are {listed(self.joint_names)}: rename one of them, or lock the '
+                       'joint (--lock, with_locked_joints)')
+
+
+def near_names(name: str, names: Iterable[str]) -> list[str]:
+    """Return the names that are most similar to another, the nearest first."""
+    names = list(names)
+    # The usual difference is a prefix, such as a namespace.
+    same_end = [other for other in names if other.endswith(name) or name.endswith(other)]
+    return list(dict.fromkeys([*same_end, *get_close_matches(name, names, OFFERED, ALIKE)]))
+
+
+def read_recording(path: str | os.PathLike[str], *, topic: str | None = None,
+                   rename: Mapping[str, str] | None = None,
+                   scale: Mapping[str, float] | None = None,
+                   start: float | None = None, stop: float | None = None,
+                   joints: Iterable[str] | None = None) -> Recording:
+    """
+    Read recorded joint states.
+
+    Messages with a part of the joints are joined by name with those of other publishers that are
+    nearest in time: there are as many states as messages of the slowest publisher.
+
+    Parameters
+    ----------
+    path : path-like
+        A ROS 2 bag (a directory, or a single ``.mcap`` or ``.db3``), or a table, ``.csv`` or
+        ``.parquet``, with the columns ``time`` and, for each joint, ``<joint>/position``,
+        ``<joint>/velocity`` and ``<joint>/effort``; velocities and efforts may be missing.
+    topic : str, optional
+        Topic of sensor_msgs/JointState in a bag; default: the only one, or ``/joint_states``.
+    rename : mapping of str to str, optional
+        New names of joints by those in the file.
+    scale : mapping of str to float, optional
+        Factors of the efforts, drive gains for example, by the new names of joints.
+    start, stop : float, optional
+        Beginning and end of the part that is read, s since the beginning of the recording.
+    joints : iterable of str, optional
+        New names of the joints that are read, for example those of a robot, so that other joints
+        do not count for what is complete; default: all.
+
+    Returns
+    -------
+    Recording
+
+    Raises
+    ------
+    RecordingError
+        If the file cannot be read or is damaged, has no joint states, or not the joints that
+        are renamed or scaled.
+
+    """
+    path = Path(path)
+    if not path.exists():
+        raise RecordingError(f'{path}: there is no such file or directory')
+    if is_bag(path):
+        series, notes = read_bag(path, topic)
+    else:
+        if topic is not None:
+            raise RecordingError(f'{path}: a table has no topics; leave out topic={topic!r}')
+        series, notes = _series_of_table(path)
+    series = _renamed(path, series, dict(rename or {}))
+    scale = {} if scale is None else dict(scale)
+    names = [name for one in series for name in one.names]
+    _require(path, 'scale', scale, names)
+    if joints is not None:
+        wanted = set(joints)
+        series = [one.only(wanted) for one in series if wanted.intersection(one.names)]
+        if not series:
+            raise RecordingError(f'{path}: none of the joints {listed(sorted(wanted))} was '
+                                 f'recorded, but {listed(dict.fromkeys(names))}; rename them')
+    left_out = max((float(np.mean(incomplete(one))) for one in series if len(one.time)),
+                   default=0.0)
+    one, joined = merge(series)
+    one, dropped = clean(one)
+    notes = (*notes, *joined, *dropped)
+    if not len(one.time):
+        raise RecordingError(f'{path}: no state is complete' + (': ' if notes else '')
+                             + '; '.join(notes))
+    factors = np.array([number(f"scale of '{name}'", scale.get(name, 1.0)) for name in one.names])
+    recording = Recording(
+        str(path), one.names, one.time - one.time[0] if is_bag(path) else one.time, one.position,
+        None if np.all(np.isnan(one.velocity)) else one.velocity,
+        None if np.all(np.isnan(one.effort)) else factors * one.effort, notes, left_out)
+    return recording if start is None and stop is None else recording.part(start, stop)
+
+
+def _renamed(path: Path, series: list[JointSeries], rename: Mapping[str, str]
+             ) -> list[JointSeries]:
+    """Return series with other names of joints."""
+    names = list(dict.fromkeys(name for one in series for name in one.names))
+    _require(path, 'rename', rename, names)
+    new = [rename.get(name, name) for name in names]
+    if (twice := first_twice(new)) is not None:
+        raise RecordingError(f"{path}: two joints would be called '{twice}'; rename both")
+    return [replace(one, names=tuple(rename.get(name, name) for name in one.names))
+            for one in series]
+
+
+def _require(path: Path, label: str, wanted: Iterable[str], names: list[str]) -> None:
+    """Raise for joints that were not recorded."""
+    for name in wanted:
+        if name not in names:
+            near = near_names(name, names)
+            raise RecordingError(f'{path}: {label} names the joint {shown(name)}, which was not '
+                                 'recorded; ' + (f'alike: {listed(near)}' if near else
+                                                 f'there are {listed(names)}'))
+
+
+def _series_of_table(path: Path) -> tuple[list[JointSeries], list[str]]:
+    """Return the joint states of a table."""
+    names, data = read_table(path)
+    index = {name: k for k, name in enumerate(names)}
+    if 'time' not in index:
+        raise RecordingError(f"{path}: there is no column 'time', s; there are {listed(names)}")
+    joints = [name.removesuffix(POSITION) for name in names if name.endswith(POSITION)]
+    if not joints:
+        raise RecordingError(f"{path}: there is no column '<joint>{POSITION}'; there are "
+                             + listed(names))
+    other = []
+    for name in names:
+        joint, slash, quantity = name.rpartition('/')
+        if slash + quantity in (VELOCITY, EFFORT) and joint + POSITION not in index:
+            raise RecordingError(f"{path}: there is a column '{name}', and no '{joint}{POSITION}'")
+        if name != 'time' and slash + quantity not in (POSITION, VELOCITY, EFFORT):
+            other.append(name)
+    nothing = np.full(len(data), np.nan)
+
+    def columns(quantity: str) -> np.ndarray:
+        return np.stack([data[:, index[joint + quantity]] if joint + quantity in index else nothing
+                         for joint in joints], axis=1)
+
+    notes = [f'columns left out: {listed(other)}'] if other else []
+    return [JointSeries(tuple(joints), data[:, index['time']], columns(POSITION),
+                        columns(VELOCITY), columns(EFFORT))], notes
+
+
+def write_recording(path: str | os.PathLike[str], recording: Recording) -> None:
+    """
+    Write a recording as a table, which `read_recording` reads.
+
+    Parameters
+    ----------
+    path : path-like
+        ``.csv`` or ``.parquet``; the file is written completely or not at all.
+    recording : Recording
+        The recording; velocities and efforts that were not measured are left out.
+
+    Raises
+    ------
+    RecordingError
+        If the file cannot be written.
+
+    """
+    names, columns = ['time'], [recording.time]
+    for k, joint in enumerate(recording.joint_names):
+        for quantity, values in ((POSITION, recording.position), (VELOCITY, recording.velocity),
+                                 (EFFORT, recording.effort)):
+            if values is not None and not np.all(np.isnan(values[:, k])):
+                names.append(joint + quantity)
+                columns.append(values[:, k])
+    write_table(path, names, *columns)

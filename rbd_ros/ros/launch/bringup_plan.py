@@ -1,0 +1,258 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+What `ros2 launch rbd_ros bringup.launch.py` starts with ros2_control, decided before it starts.
+
+The robot is let go only when the torques that hold it are there: the effort controller is loaded
+first, but inactive; then the node starts, and its commands rise from zero to their full size; then
+the controller is activated.
+
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lxml import etree
+from rbd_ros._internal.text import listed
+from rbd_ros.errors import RbdError
+from rbd_ros.model.files.urdf import load_urdf_string, parse
+from rbd_ros.model.model import Model
+from rbd_ros.ros.launch import launch_plan
+from rbd_ros.ros.launch.launch_files import (
+    description, existing_file, LaunchError, read_parameters)
+from rbd_ros.ros.launch.launch_plan import (
+    check_installed, check_link, complete, DEMO_POSITIONS, Finder, NONE, own_node, Process, truth)
+from rbd_ros.ros.nodes.simulated_robot import rest_position
+from rbd_ros.ros.runtime.share_directory import share
+import yaml
+
+ARGUMENTS = {name: launch_plan.ARGUMENTS[name]
+             for name in ('model', 'xacro_args', 'params', 'robot', 'mode', 'task_link',
+                          'namespace', 'use_sim_time')} | {
+    'model': ('', 'URDF or xacro file of the robot; empty: the demo arm. If it has no element '
+              'ros2_control, the hardware is replaced by mock components'),
+    'controllers': ('', 'parameter file of controller_manager, joint_state_broadcaster and '
+                    'effort_controller; empty: the defaults, with the joints of the robot')}
+# Names of controllers, which the file of controllers has, too.
+MANAGER, STATES, EFFORTS = 'controller_manager', 'joint_state_broadcaster', 'effort_controller'
+TYPE = 'forward_command_controller/ForwardCommandController'
+# Packages with the controllers, which are plugins.
+PLUGINS = 'joint_state_broadcaster', 'forward_command_controller'
+# s, in which a controller manager must have appeared
+MANAGER_TIMEOUT = 60
+INTERFACES = 'position', 'velocity', 'effort'
+
+
+class Bringup(NamedTuple):
+    """
+    What is started, in this order.
+
+    Attributes
+    ----------
+    robot : list of Process
+        Description and controller manager, at once.
+    loading : list of Process
+        Each when the one before has ended with code 0.
+    node : Process
+        Then the dynamics node, or the torque controller.
+    activating : Process
+        When the node says that its commands are complete.
+
+    """
+
+    robot: list[Process]
+    loading: list[Process]
+    node: Process
+    activating: Process
+
+
+def plan(values: Mapping[str, str], folder: Path, find: Finder | None = None) -> Bringup:
+    """
+    Return what is started.
+
+    Parameters
+    ----------
+    values : mapping of str to str
+        Values of `ARGUMENTS`; those that are left out have their defaults.
+    folder : Path
+        Where to write parameters of controllers that follow from the robot.
+    find : callable, optional
+        As in `rbd_ros.ros.launch.launch_plan.plan`.
+
+    Returns
+    -------
+    Bringup
+        What is started.
+
+    Raises
+    ------
+    LaunchError
+        If an argument is wrong, a file cannot be read or does not fit the robot, or a program is
+        missing.
+
+    """
+    values = complete(values, ARGUMENTS)
+    if values['model'] == NONE:
+        raise LaunchError('model: ros2_control needs the description of the robot: '
+                          'model:=robot.urdf')
+    text, robot = description(values['model'], values['xacro_args'])
+    check_link(values['task_link'], robot)
+    if values['controllers']:
+        path = existing_file('controllers', values['controllers'])
+        controllers = read_parameters(path)
+    else:
+        controllers = read_parameters(share('config', 'ros2_control', 'controllers.yaml'))
+        _parameters(controllers, EFFORTS)['joints'] = single_joints(robot)
+        path = folder / 'controllers.yaml'
+        path.write_text(yaml.safe_dump(controllers, sort_keys=False), encoding='utf-8')
+    joints = commanded_joints(controllers, robot, path)
+    if parse(text).find('ros2_control') is None:
+        text = with_mock_hardware(text, None if values['model'] else DEMO_POSITIONS)
+    check_interfaces(text, joints)
+
+    common = {'use_sim_time': truth(values, 'use_sim_time')}
+    node = own_node(values, {**common, 'command_joints': joints},
+                    (('~/effort_commands', f'{EFFORTS}/commands'),),
+                    (share('config', 'ros2_control', 'commands.param.yaml'),))
+    bringup = Bringup(
+        [Process('robot_state_publisher', 'robot_state_publisher', None,
+                 ({'robot_description': text, **common},)),
+         Process('controller_manager', 'ros2_control_node', None, (str(path), common))],
+        [_spawner(STATES, path), _spawner(EFFORTS, path, '--inactive')],
+        node, _spawner(EFFORTS, path))
+    check_installed((*bringup.robot, *bringup.loading, node), find, PLUGINS, ARGUMENTS)
+    return bringup
+
+
+def _spawner(controller: str, path: Path, *options: str) -> Process:
+    """Return the program that loads and configures a controller, and activates it."""
+    return Process('controller_manager', 'spawner', None, arguments=(
+        controller, '--param-file', str(path), '--controller-manager', MANAGER,
+        '--controller-manager-timeout', str(MANAGER_TIMEOUT), *options), once=True)
+
+
+# -- Controllers. ---------------------------------------------------------------------------------
+
+def _parameters(controllers: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return the parameters of a node in a file of controllers; empty: it has none."""
+    for key in (f'/**/{name}', f'/{name}', name):
+        section = controllers.get(key)
+        if isinstance(section, dict) and isinstance(section.get('ros__parameters'), dict):
+            return section['ros__parameters']
+    return {}
+
+
+def single_joints(robot: Model) -> list[str]:
+    """Return the joints with one velocity, which a controller can command, in order."""
+    return [joint.name for joint, _, _ in robot.moving_joints if joint.nv == 1]
+
+
+def commanded_joints(controllers: Mapping[str, Any], robot: Model, path: Path) -> list[str]:
+    """
+    Return the joints of the effort controller, in its order.
+
+    Parameters
+    ----------
+    controllers : mapping
+        Content of the file of controllers.
+    robot : Model
+        The robot.
+    path : Path
+        The file, for messages.
+
+    Returns
+    -------
+    list of str
+        What the node must have as ``command_joints``.
+
+    Raises
+    ------
+    LaunchError
+        If the controller is another one, or its joints are not those of the robot.
+
+    """
+    given = _parameters(controllers, EFFORTS)
+    listed_there = _parameters(controllers, MANAGER).get(EFFORTS)
+    kind = ({**given, **listed_there} if isinstance(listed_there, dict) else given).get('type')
+    if kind != TYPE:
+        raise LaunchError(f'{path}: {EFFORTS} must have the type {TYPE}, got {kind}')
+    if given.get('interface_name') != 'effort':
+        raise LaunchError(f'{path}: interface_name of {EFFORTS} must be effort, got '
+                          f"{given.get('interface_name')}")
+    joints, known = given.get('joints'), single_joints(robot)
+    if not isinstance(joints, list) or not joints:
+        raise LaunchError(f'{path}: {EFFORTS} has no joints; those of the robot are '
+                          + listed(known))
+    for name in joints:
+        if name not in known or joints.count(name) > 1:
+            raise LaunchError(f"{path}: {EFFORTS} names the joint '{name}' "
+                              + ('twice' if name in known else 'which the robot lacks; it has '
+                                 + listed(known)))
+    return joints
+
+
+# -- The element ros2_control of a URDF. ----------------------------------------------------------
+
+def with_mock_hardware(text: str, positions: tuple[float, ...] | None = None) -> str:
+    """
+    Return a URDF with mock components in place of hardware, for all joints with one velocity.
+
+    They take efforts and report them as measured; positions stay as they are.
+
+    Parameters
+    ----------
+    text : str
+        The URDF.
+    positions : tuple of float, optional
+        Of these joints, rad or m; None: zero, or the middle of limits that exclude it.
+
+    Returns
+    -------
+    str
+        The same robot, with an element ``ros2_control``.
+
+    """
+    robot, root = load_urdf_string(text), parse(text, comments=True)
+    rest = dict(zip(robot.velocity_names, rest_position(robot)))
+    names = single_joints(robot)
+    if positions is not None:
+        rest.update(zip(names, positions))
+    system = etree.SubElement(root, 'ros2_control', name='mock', type='system')
+    hardware = etree.SubElement(system, 'hardware')
+    etree.SubElement(hardware, 'plugin').text = 'mock_components/GenericSystem'
+    for name in names:
+        joint = etree.SubElement(system, 'joint', name=name)
+        etree.SubElement(joint, 'command_interface', name='effort')
+        for interface in INTERFACES:
+            state = etree.SubElement(joint, 'state_interface', name=interface)
+            if interface == 'position':
+                etree.SubElement(state, 'param', name='initial_value').text = f'{rest[name]:.9g}'
+    return etree.tostring(root, encoding='unicode')
+
+
+def check_interfaces(text: str, joints: list[str]) -> None:
+    """
+    Raise LaunchError if the hardware of a URDF has no effort commands for some joints.
+
+    Parameters
+    ----------
+    text : str
+        The URDF.
+    joints : list of str
+        The joints that are to be commanded.
+
+    """
+    try:
+        found = {joint.get('name'): joint for joint in parse(text).iterfind('ros2_control/joint')}
+    except RbdError as error:
+        raise LaunchError(str(error)) from None
+    for name in joints:
+        if name not in found or found[name].find('command_interface[@name="effort"]') is None:
+            raise LaunchError('the element ros2_control of the URDF has no command_interface '
+                              f"'effort' for the joint '{name}': this hardware cannot be driven "
+                              'by torques')
+        for interface in ('position', 'velocity'):
+            if found[name].find(f'state_interface[@name="{interface}"]') is None:
+                raise LaunchError('the element ros2_control of the URDF has no state_interface '
+                                  f"'{interface}' for the joint '{name}'")

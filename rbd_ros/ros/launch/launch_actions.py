@@ -1,0 +1,156 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Build launch_ros actions from a launch plan (imported by launch files only)."""
+
+from collections.abc import Callable
+import os
+from pathlib import Path
+import signal
+from typing import Any
+
+from launch.action import Action
+from launch.actions import (
+    DeclareLaunchArgument, EmitEvent, IncludeLaunchDescription, RegisterEventHandler, Shutdown)
+from launch.event_handlers import OnExecutionComplete, OnProcessStart
+from launch.events import matches_action
+from launch.events.process import SignalProcess
+from launch.launch_context import LaunchContext
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
+from launch_ros.utilities import prefix_namespace
+from rbd_ros.ros.launch.launch_plan import Arguments, choices, OF_LAUNCH, Process
+
+
+def declare(arguments: Arguments) -> list[Action]:
+    """Return the declarations of launch arguments, as ``--show-args`` shows them."""
+    return [DeclareLaunchArgument(name, default_value=default, description=description,
+                                  choices=choices(name))
+            for name, (default, description) in arguments.items()]
+
+
+def read(context: LaunchContext, arguments: Arguments, file: str) -> dict[str, str]:
+    """
+    Return the values of launch arguments, and of those that do not exist.
+
+    Parameters
+    ----------
+    context : LaunchContext
+        The context of launch.
+    arguments : mapping
+        The arguments that exist.
+    file : str
+        The launch file. If launch was started with it, the arguments on the command line are all
+        its own; if another launch file includes it, the others are that file's.
+
+    Returns
+    -------
+    dict of str to str
+        Value of each argument.
+
+    """
+    given = dict(one.split(':=', 1) for one in context.argv if ':=' in one)
+    unknown = {name: value for name, value in given.items()
+               if name not in arguments and name not in OF_LAUNCH}
+    # The event that launch began with, if this is still its first visit of the description.
+    root = getattr(getattr(context.locals, 'event', None), 'launch_description', None)
+    files = [one.launch_description_source.location for one in getattr(root, 'entities', ())
+             if isinstance(one, IncludeLaunchDescription)]
+    if not any(Path(path).exists() and os.path.samefile(path, file) for path in files):
+        unknown = {}
+    values = {name: LaunchConfiguration(name).perform(context) for name in arguments}
+    # That of a group around this file is part of it.
+    values['namespace'] = prefix_namespace(
+        context.launch_configurations.get('ros_namespace'), values['namespace'])
+    return unknown | values
+
+
+def make_node(process: Process, **options: Any) -> Node:
+    """
+    Return the action that starts a node.
+
+    Parameters
+    ----------
+    process : Process
+        The node.
+    **options
+        More options of the action.
+
+    Returns
+    -------
+    launch_ros.actions.Node
+        The action.
+
+    """
+    # A text that looks like YAML stays a text.
+    parameters = [
+        {name: ParameterValue(value, value_type=str) if isinstance(value, str) else value
+         for name, value in one.items()} if isinstance(one, dict) else one
+        for one in process.parameters]
+    if process.name:
+        options['name'] = process.name
+    return Node(package=process.package, executable=process.executable, parameters=parameters,
+                remappings=process.remappings, arguments=process.arguments, output='screen',
+                **options)
+
+
+def watch(node: Node, process: Process, then: Action | None = None) -> list[Action]:
+    """
+    Return the event handlers of a node, which must be registered before it starts.
+
+    If a required node fails, all others end and launch returns 1.
+
+    Parameters
+    ----------
+    node : launch_ros.actions.Node
+        The action that starts it.
+    process : Process
+        The node.
+    then : launch.Action, optional
+        What follows when a program that is to end has ended well.
+
+    Returns
+    -------
+    list of launch.Action
+        The handlers.
+
+    """
+    def end(event: Any, context: LaunchContext) -> Action | None:
+        if context.is_shutdown:
+            return None
+        if node.return_code != 0:
+            # Of all that a launch file can do, only an exception makes launch return 1.
+            raise RuntimeError(f'{process.executable} has failed, ' + (
+                'it could not be started' if node.return_code is None else
+                f'exit code {node.return_code}'))
+        return then if process.once else Shutdown(reason=f'{process.executable} has ended')
+
+    def interrupt(event: Any, context: LaunchContext) -> Action | None:
+        # The terminal's SIGINT came before the process, and launch would wait 5 s for its end.
+        if not context.is_shutdown:
+            return None
+        return EmitEvent(event=SignalProcess(signal_number=signal.SIGINT,
+                                             process_matcher=matches_action(node)))
+
+    handlers = [OnProcessStart(target_action=node, on_start=interrupt)]
+    if process.required:
+        handlers.append(OnExecutionComplete(target_action=node, on_completion=end))
+    return [RegisterEventHandler(one) for one in handlers]
+
+
+def leave_interrupts_to_launch(context: LaunchContext) -> Callable[[], bool]:
+    """
+    Raise no KeyboardInterrupt while launch runs; return what says whether there was a Ctrl-C.
+
+    Launch hears of signals through a file descriptor. Python's KeyboardInterrupt comes on top of
+    that, and in the wrong place launch loses a node that it is just starting.
+
+    """
+    pressed, before = [], signal.getsignal(signal.SIGINT)
+
+    def handle(number: int, frame: Any) -> None:
+        pressed.append(number)
+        if context.asyncio_loop is None and callable(before):
+            before(number, frame)       # launch has ended, but not the program
+    signal.signal(signal.SIGINT, handle)
+    return lambda: bool(pressed)

@@ -1,0 +1,152 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Files that launch arguments name: the robot and parameters."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+import re
+import shlex
+from typing import Any
+import warnings
+
+from rbd_ros._internal.text import listed
+from rbd_ros._internal.yaml_files import read_yaml
+from rbd_ros.errors import ModelWarning, RbdError
+from rbd_ros.model.files.urdf import decode, load_urdf_string
+from rbd_ros.model.files.xacro_files import expand_xacro, SUFFIX
+from rbd_ros.model.model import Model
+from rbd_ros.ros.runtime.share_directory import share
+
+
+class LaunchError(Exception):
+    """Nothing is started; the message says why and what to do."""
+
+
+def existing_file(argument: str, path: str) -> Path:
+    """Return the path of a file that an argument names."""
+    found = _expanded(path)
+    if not found.is_file():
+        raise LaunchError(f'{argument}: there is no file {found}')
+    return found
+
+
+def _expanded(path: str) -> Path:
+    """Return a path with ``~`` expanded."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise LaunchError(f'{path}: {error}') from None
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text, quoted as in a shell."""
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise LaunchError(f'{text}: {error}') from None
+
+
+# -- Parameters. ----------------------------------------------------------------------------------
+
+def check_parameters(path: Path, node: str) -> None:
+    """
+    Raise LaunchError if a parameter file has nothing for a node, which ROS would not mention.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    node : str
+        Full name of the node.
+
+    """
+    names = list(nodes_with_parameters(read_parameters(path)))
+    if not names:
+        raise LaunchError(f'params: {path} has no parameters: they belong below the name of the '
+                          f'node, and below that ros__parameters, as in  {node}: '
+                          '{ros__parameters: {publish_rate: 100.0}}')
+    for name in names:
+        # ** stands for any number of parts of a name, none included; * for one.
+        pattern = re.escape(name).replace(r'/\*\*', '(/[^/]+)*').replace(r'\*', '[^/]+')
+        if re.fullmatch(pattern, node):
+            return
+    raise LaunchError(f'params: {path} has no parameters for the node {node}, only for '
+                      f"{listed(names)}: did you mean '{node}'? '/**' is for every node")
+
+
+def nodes_with_parameters(content: Mapping[str, Any], namespace: str = '') -> Iterator[str]:
+    """Yield the full names of nodes, or patterns of them, in a parameter file."""
+    for key, section in content.items():
+        name = f"{namespace}/{str(key).strip('/')}"
+        if isinstance(section, dict):
+            if 'ros__parameters' in section:
+                yield name
+            else:
+                yield from nodes_with_parameters(section, name)
+
+
+def read_parameters(path: Path) -> dict[str, Any]:
+    """Return the content of a parameter file."""
+    content = read_yaml(path, LaunchError)
+    if not isinstance(content, dict):
+        raise LaunchError(f'{path} has no parameters')
+    return content
+
+
+# -- The model. -----------------------------------------------------------------------------------
+
+def description(model: str, xacro_args: str = '') -> tuple[str, Model]:
+    """
+    Return the URDF of a robot, and the robot.
+
+    Parameters
+    ----------
+    model : str
+        Path of a URDF or xacro file, which may begin with ``~`` and contain spaces; arguments of
+        xacro may follow it. Empty: the demo arm.
+    xacro_args : str
+        Arguments of xacro, ``name:=value``, quoted as in a shell.
+
+    Returns
+    -------
+    text : str
+        URDF that the library reads.
+    robot : Model
+        What it reads.
+
+    Raises
+    ------
+    LaunchError
+        If there is no such file, xacro fails or the result is not a robot.
+
+    """
+    path, more = _split(model) if model else (share('urdf', 'demo_arm.urdf'), [])
+    arguments = more + _words(xacro_args)
+    if not path.is_file():
+        raise LaunchError(f'model: there is no file {path}')
+    if arguments and path.suffix != SUFFIX:
+        raise LaunchError(f'{path} is not a xacro file, its name does not end in {SUFFIX}: it '
+                          f'takes no arguments, got {" ".join(arguments)}')
+    try:
+        if path.suffix == SUFFIX:
+            text = expand_xacro(path, arguments)
+        else:
+            text = path.read_bytes()
+        text = decode(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore', ModelWarning)
+            robot = load_urdf_string(text)
+    except RbdError as error:
+        raise LaunchError(f'{path}: {error}') from None
+    if not robot.links:
+        raise LaunchError(f'{path}: the robot has no links')
+    return text, robot
+
+
+def _split(model: str) -> tuple[Path, list[str]]:
+    """Return the path of a model, and the arguments of xacro that follow it."""
+    path = _expanded(model)
+    found = re.fullmatch(r'(.+?)((?:\s+\w+:=\S*)+)', model)
+    if path.exists() or not found:
+        return path, []
+    return _expanded(found[1]), _words(found[2])

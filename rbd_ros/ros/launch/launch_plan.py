@@ -1,0 +1,339 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+The nodes that `ros2 launch rbd_ros dynamics.launch.py` starts, decided before any of them starts.
+
+A launch that failed halfway would leave nodes behind that command a robot.
+
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+import os
+from pathlib import Path
+import re
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from rbd_ros._internal.text import did_you_mean, listed
+from rbd_ros.errors import RbdError
+from rbd_ros.model.model import Model
+from rbd_ros.ros.launch.launch_files import (
+    check_parameters, description, existing_file, LaunchError)
+from rbd_ros.ros.nodes.simulated_control import ROBOT, write
+from rbd_ros.ros.parameters.parameter_checks import MODES
+from rbd_ros.ros.runtime.share_directory import share
+
+# rad, where the demo arm begins: bent forward, so that there is a load to hold
+DEMO_POSITIONS = (0.0, 0.6, 0.0, 1.0, 0.0, 0.5, 0.0)
+NONE = 'none'
+# Parameters that follow from a simulated robot. It is removed when launch ends.
+FOLDER = TemporaryDirectory(prefix='rbd_ros_')
+# Empty, or the name of a topic or namespace.
+ROS_NAME = r'(~?/?([A-Za-z_]\w*/)*[A-Za-z_]\w*)?'
+
+Arguments: TypeAlias = Mapping[str, tuple[str, str]]
+# Given a package and an executable, or None for the package alone, says whether it is there.
+Finder: TypeAlias = Callable[[str, str | None], bool]
+# Given the name of a topic, returns the first node that publishes a description there, and that
+# description; None: none does.
+Hearer: TypeAlias = Callable[[str], tuple[str, str] | None]
+
+BOOLEANS = {**dict.fromkeys(('true', '1', 'yes', 'on'), True),
+            **dict.fromkeys(('false', '0', 'no', 'off'), False)}
+# Arguments that every launch file takes.
+OF_LAUNCH = ('emulate_tty', 'launch-prefix', 'launch-prefix-filter', 'sigkill_timeout',
+             'sigterm_timeout')
+# Default and description; booleans are those whose default is true or false, or empty.
+ARGUMENTS = {
+    'model': ('', 'URDF or xacro file of the robot; empty: the demo arm; none: somebody else '
+              'publishes the description'),
+    'xacro_args': ('', 'arguments of a xacro file, as in  xacro_args:="mass:=5 side:=left"'),
+    'joint_states': ('joint_states', 'topic of the joint states'),
+    'commands': ('', 'topic of the effort commands, of dynamics node and simulated robot alike; '
+                 'empty: ~/effort_commands'),
+    'params': ('', 'parameter file of the dynamics node; several with : in between, the last '
+               'counts most; empty: the defaults'),
+    'robot': ('', 'what efforts of the robot mean, a file in config/robots; what params says '
+              'counts more; empty: the defaults'),
+    'mode': ('', 'what the robot does; with one of its modes the torque controller is started in '
+             'place of the dynamics node'),
+    'task_link': ('', 'link whose motion in space is computed or controlled; empty: what params '
+                  'says'),
+    'frame_prefix': ('', 'prefix of the names of links in frame names'),
+    'namespace': ('', 'namespace of all nodes'),
+    'use_sim_time': ('false', 'whether time comes from /clock, true or false'),
+    'sim': ('', 'whether to simulate the robot: true, false, or mujoco for its motion by MuJoCo; '
+            'empty: true for the demo arm alone'),
+    'robot_state_publisher': ('', 'whether to start robot_state_publisher, which publishes the '
+                              'description and the frames that RViz needs, true or false; empty: '
+                              'unless the description is published already'),
+    'rviz': ('false', 'whether to start RViz, true or false'),
+    'view': ('false', 'whether to show the robot in a browser, at http://localhost:8080, true or '
+             'false'),
+}
+# Debian names of the packages that may be missing.
+PACKAGES = {'controller_manager': 'controller-manager',
+            'forward_command_controller': 'forward-command-controller',
+            'joint_state_broadcaster': 'joint-state-broadcaster',
+            'robot_state_publisher': 'robot-state-publisher', 'rviz2': 'rviz2'}
+
+
+class Process(NamedTuple):
+    """
+    A node to start.
+
+    Attributes
+    ----------
+    package, executable : str
+        What to run.
+    name : str or None
+        Name of the node; None: its default.
+    parameters : tuple of (dict or str)
+        Values by name, or the path of a file.
+    remappings : tuple of (str, str)
+        Pairs (from, to).
+    arguments : tuple of str
+        Arguments of the command line.
+    required : bool
+        Whether its end also ends the others.
+    once : bool
+        Whether it is to end, with exit code 0, while the others go on.
+
+    """
+
+    package: str
+    executable: str
+    name: str | None = None
+    parameters: tuple[Any, ...] = ()
+    remappings: tuple[tuple[str, str], ...] = ()
+    arguments: tuple[str, ...] = ()
+    required: bool = True
+    once: bool = False
+
+
+def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | None = None,
+         log: Callable[[str], object] = print) -> list[Process]:
+    """
+    Return the nodes to start.
+
+    Parameters
+    ----------
+    values : mapping of str to str
+        Values of `ARGUMENTS`; those that are left out have their defaults.
+    find : callable, optional
+        Given a package and an executable, returns whether it is there; default: looks in the ament
+        index.
+    hear : callable, optional
+        Given a topic, returns which node publishes a description there and the description, or
+        None; default: nobody does.
+    log : callable, optional
+        Called with what a user should know.
+
+    Returns
+    -------
+    list of Process
+        The dynamics node, or the torque controller in its place, first.
+
+    Raises
+    ------
+    LaunchError
+        If an argument is wrong, a file cannot be read, or a program is missing.
+
+    """
+    values = complete(values, ARGUMENTS)
+    if values['model'] == NONE and values['xacro_args']:
+        raise LaunchError('xacro_args needs a xacro file: model:=robot.urdf.xacro')
+    is_demo = not values['model']
+    text, root = None, None
+    if values['model'] != NONE:
+        text, robot = description(values['model'], values['xacro_args'])
+        root = robot.link_names[0]
+        check_link(values['task_link'], robot)
+    common: dict[str, Any] = {'use_sim_time': truth(values, 'use_sim_time')}
+    given = {} if text is None else {'robot_description': text}
+    states = ('joint_states', values['joint_states'])
+    mujoco = values['sim'].lower() == 'mujoco'
+    simulated = mujoco or truth(values, 'sim', empty=is_demo, other=' or mujoco')
+    publisher = truth(values, 'robot_state_publisher', empty=True) and text is not None
+    # The description of a simulated robot is its own.
+    if (text is not None and publisher and hear
+            and not (values['robot_state_publisher'] or simulated)):
+        heard = hear(full_name(values, 'robot_description'))
+        if heard:
+            publisher, given = False, {}
+            log(already_described(*heard, text, values['model']))
+    start: dict[str, Any] = {'initial_positions': list(DEMO_POSITIONS)} if is_demo else {}
+    tuned: tuple[Path, ...] = ()
+    if simulated and text is not None and values['mode']:
+        try:
+            tuned = write(text, start.get('initial_positions'), Path(FOLDER.name))
+        except (RbdError, np.linalg.LinAlgError) as error:
+            raise LaunchError(f'the robot cannot be simulated: {error}') from None
+        start.update(ROBOT, drives=str(tuned[0]))
+
+    own = dict(common)
+    if values['frame_prefix']:
+        own['frame_prefix'] = values['frame_prefix']
+    if not publisher:
+        own.update(given)
+    commands = (('~/effort_commands', values['commands']),) if values['commands'] else ()
+    processes = [own_node(values, own, (states, *commands), tuned)]
+    name = processes[0].name
+    if publisher:
+        processes.append(Process(
+            'robot_state_publisher', 'robot_state_publisher', None,
+            ({**given, **common, 'frame_prefix': values['frame_prefix']},), (states,)))
+    if simulated:
+        if text is None:
+            raise LaunchError(f"sim:={values['sim']} needs the model that it simulates: "
+                              'model:=robot.urdf')
+        if values['robot']:
+            raise LaunchError('robot: the simulated robot reports and takes full torques, and '
+                              'adds none by itself: leave robot out, or sim:=false')
+        processes.append(Process(
+            'rbd_ros', 'mujoco_robot' if mujoco else 'simulated_robot', None,
+            ({**given, **common, **start},),
+            (states, ('~/commands', values['commands'] or f'{name}/effort_commands'))))
+    if truth(values, 'rviz'):
+        frame = ('-f', values['frame_prefix'] + root) if root else ()
+        markers = (('dynamics/markers', f'{name}/markers'),) if name != 'dynamics' else ()
+        # It may be closed while the robot moves.
+        processes.append(Process('rviz2', 'rviz2', None, (common,), markers, (
+            '-d', str(share('config', 'dynamics.rviz')), *frame), required=False))
+    if truth(values, 'view'):
+        seen = tuple((f'dynamics/{topic}', f'{name}/{topic}') for topic in (
+            'dynamics', 'external_torques', 'external_wrench')) if name != 'dynamics' else ()
+        processes.append(Process('rbd_ros', 'viewer', None, (
+            {**common, **({} if publisher else given), 'frame_prefix': values['frame_prefix']},),
+            (states, *seen), required=False))
+    check_installed(processes, find)
+    return processes
+
+
+def complete(values: Mapping[str, str], arguments: Arguments) -> dict[str, str]:
+    """Return the values of all arguments, the defaults for those that are left out."""
+    unknown = sorted(set(values) - set(arguments))
+    if unknown:
+        raise LaunchError(f"there is no argument '{unknown[0]}'" + did_you_mean(
+            unknown[0], list(arguments), ', only ' + ', '.join(arguments)))
+    values = {name: values.get(name, default) for name, (default, _) in arguments.items()}
+    for name in values:
+        known = choices(name)
+        if known and values[name] not in known:
+            raise LaunchError(f"{name}: there is no '{values[name]}', only "
+                              + ', '.join(known[1:]))
+    for name in ('joint_states', 'commands', 'namespace'):
+        if not re.fullmatch(ROS_NAME, values.get(name, '')):
+            raise LaunchError(f"{name}: '{values[name]}' is not a valid name in ROS: use letters, "
+                              'digits and _, separated by /')
+    return values
+
+
+def choices(name: str) -> list[str] | None:
+    """Return the values that an argument can have, the empty one first; None: any."""
+    if name == 'mode':
+        return ['', *MODES]
+    return ['', *sorted(presets())] if name == 'robot' else None
+
+
+def presets() -> dict[str, Path]:
+    """Return the files that state what efforts mean, by robot."""
+    return {path.stem: path for path in share('config', 'robots').glob('*.yaml')}
+
+
+def full_name(values: Mapping[str, str], name: str) -> str:
+    """Return the name of a node or topic with its namespace."""
+    return '/'.join(['', *filter(None, values['namespace'].split('/')), name])
+
+
+def check_link(name: str, robot: Model) -> None:
+    """Raise LaunchError if task_link names no link of a robot."""
+    if name and name not in robot.link_names:
+        raise LaunchError(f"task_link: the robot has no link '{name}'" + did_you_mean(
+            name, robot.link_names, ', only ' + listed(robot.link_names)))
+
+
+def already_described(publisher: str, published: str, text: str, model: str) -> str:
+    """Say that somebody publishes a description already, and which one is used."""
+    same = f'the same as {model or "that of the demo arm"}'
+    which = same if published.strip() == text.strip() else (
+        f'not {same}, which is not used; robot_state_publisher:=true publishes both')
+    return (f'{publisher} publishes robot_description already, so robot_state_publisher is not '
+            f'started. That description is {which}')
+
+
+def own_node(values: Mapping[str, str], parameters: Mapping[str, Any],
+             remappings: tuple[tuple[str, str], ...], defaults: tuple[Path, ...] = ()) -> Process:
+    """Return the dynamics node, or with a mode the torque controller."""
+    given = dict(parameters)
+    executable, name = 'dynamics_node', 'dynamics'
+    if values['mode']:
+        executable = name = 'torque_controller'
+        given['mode'] = values['mode']
+    if values['task_link']:
+        given['task_link'] = values['task_link']
+    files = parameter_files(values, full_name(values, name), defaults)
+    return Process('rbd_ros', executable, name, (*files, given), remappings)
+
+
+def truth(values: Mapping[str, str], name: str, empty: bool | None = None,
+          other: str = '') -> bool | None:
+    """Return whether an argument is true; `other` is what else it could have been."""
+    text = values[name].strip().lower()
+    if text not in BOOLEANS and (text or empty is None):
+        raise LaunchError(f"{name} must be true or false{other}, got '{values[name]}'")
+    return BOOLEANS.get(text, empty)
+
+
+def parameter_files(values: Mapping[str, str], node: str,
+                    defaults: tuple[Path, ...]) -> list[str]:
+    """Return the parameter files of a node; the defaults stay whatever `params` is."""
+    if values['params']:
+        own = [existing_file('params', path) for path in values['params'].split(os.pathsep)]
+        for path in own:
+            check_parameters(path, node)
+        paths = [*defaults, *own]
+    else:
+        files = ['dynamics', 'torque_controller'] if values['mode'] else ['dynamics']
+        paths = [*(share('config', f'{name}.param.yaml') for name in files), *defaults]
+    if values['robot']:
+        # The files that come later count more.
+        paths = [presets()[values['robot']], *paths]
+    return [str(path) for path in paths]
+
+
+def check_installed(processes: Iterable[Process], find: Finder | None = None,
+                    plugins: Iterable[str] = (), arguments: Arguments = ARGUMENTS) -> None:
+    """Raise LaunchError if a program, or a package of plugins, is missing."""
+    for process in processes:
+        if not (find or _is_installed)(process.package, process.executable):
+            raise LaunchError(_missing(process, arguments))
+    for package in plugins:
+        if not (find or _is_installed)(package, None):
+            raise LaunchError(f'{package} is not installed: {_apt(package)}')
+
+
+def _is_installed(package: str, executable: str | None) -> bool:
+    """Return whether ROS would find an executable."""
+    from ament_index_python.packages import get_package_prefix, PackageNotFoundError
+    try:
+        prefix = get_package_prefix(package)
+    except (PackageNotFoundError, LookupError):
+        return False
+    return executable is None or os.access(Path(prefix, 'lib', package, executable), os.X_OK)
+
+
+def _missing(process: Process, arguments: Arguments) -> str:
+    """Say what to do about a program that is not there."""
+    text = f"{process.package} is not installed, or has no executable '{process.executable}'"
+    if process.package not in PACKAGES:
+        return f'{text}: build the workspace with colcon, and source its install/setup.bash'
+    option = 'rviz' if process.package == 'rviz2' else process.package
+    return f'{text}: {_apt(process.package)}' + (f', or {option}:=false' if option in arguments
+                                                 else '')
+
+
+def _apt(package: str) -> str:
+    """Return the command that installs a package."""
+    return f'sudo apt install ros-$ROS_DISTRO-{PACKAGES[package]}'

@@ -1,0 +1,235 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Centres of mass, torques, inertias and external wrenches as markers for RViz."""
+
+from array import array
+from collections.abc import Hashable, Iterator, Mapping
+from time import monotonic
+
+from builtin_interfaces.msg import Duration, Time
+from geometry_msgs.msg import Point
+import numpy as np
+from rbd_ros.model.configurations import quaternion_of_turn
+from rbd_ros.model.description import Link
+from rbd_ros.model.model import Model
+from rbd_ros.model.se3 import log, pose
+from rbd_ros.ros.convert import Stamp, time
+from rbd_ros.ros.messages.serialized_messages import Field, numbers, Template
+from rbd_ros.view.ellipsoids import inertia_solid
+from rbd_ros.view.layers import (
+    COM, CORIOLIS, ELLIPSOIDS, EXTERNAL_TORQUES, GRAVITY, LAYERS, LINK_COMS, MOMENT_COLOR,
+    WRENCHES)
+from rbd_ros.workspace.results import DynamicsTerms
+from rclpy.serialization import serialize_message
+from std_msgs.msg import ColorRGBA
+from visualization_msgs.msg import Marker, MarkerArray
+
+ARROW = 0.4                         # m, for the largest torque or force so far
+COM_DIAMETER = 0.06                 # m, of the ball for the whole robot ...
+LINK_DIAMETER = 0.025               # ... and of those for the links
+SHOWN = 2                           # s, for which the wrenches of a request are shown
+AGAIN = 1.0                         # s, after which markers that do not change are sent again
+
+
+def _color(color: tuple[float, float, float], opacity: float = 0.9) -> ColorRGBA:
+    red, green, blue = color
+    return ColorRGBA(r=red, g=green, b=blue, a=opacity)
+
+
+RED, BLUE = _color(LAYERS[COM].color), _color(LAYERS[LINK_COMS].color, 0.6)
+GREY, GREEN = _color(LAYERS[ELLIPSOIDS].color, 0.3), _color(LAYERS[WRENCHES].color)
+VIOLET = _color(MOMENT_COLOR)
+# What can be switched in RViz, one by one.
+NAMESPACES = (COM, LINK_COMS, GRAVITY, CORIOLIS, EXTERNAL_TORQUES, ELLIPSOIDS, WRENCHES)
+# Color of the arrows of torques, and how far they stand beside the axes of their joints, m.
+TORQUES = {name: (_color(LAYERS[name].color), beside) for name, beside in (
+    (GRAVITY, 0.0), (CORIOLIS, 0.03), (EXTERNAL_TORQUES, -0.03))}
+
+
+class Markers:
+    """
+    The marker array of one robot, made once and then only moved.
+
+    A red ball is the centre of mass of the robot, blue ones are those of its links. Grey
+    ellipsoids of uniform density have the links' masses and inertias; they are fixed in the frames
+    of their links and sent once a second. Arrows along the axis of each joint are its torques, all
+    to one scale: gravity orange, Coriolis cyan, external torques red. Green and violet arrows are
+    the external forces and moments of a request. Each of `NAMESPACES` can be switched in RViz.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    prefix : str
+        Prefix of the names of links in frame names.
+
+    """
+
+    def __init__(self, model: Model, prefix: str = '') -> None:
+        self._model = model
+        self._links = [k for k, link in enumerate(model.links) if link.mass > 0.0]
+        self._coms = np.array([[*model.links[k].com, 1.0] for k in self._links]).reshape(-1, 4)
+        # Joints with one axis that do not mimic others.
+        shown = [(k + 1, joint) for k, joint in enumerate(model.joints)
+                 if joint.name in model.velocity_names]
+        self._joint_links = np.array([k for k, _ in shown], int)
+        self._axes = np.array([joint.axis for _, joint in shown]).reshape(-1, 3)
+        self._columns = np.array([model.velocity_names.index(joint.name) for _, joint in shown],
+                                 int)
+        # Perpendicular to them, where arrows stand side by side.
+        across = np.cross(self._axes, np.eye(3)[np.argmin(np.abs(self._axes), axis=1)])
+        self._across = across / np.linalg.norm(across, axis=1, keepdims=True)
+        self._largest = 1e-9
+        self._frame: str | None = None
+        self._shown: tuple[str, ...] = ()
+        # A load has no frame of its own: it is drawn in the frame of its link.
+        self._ellipsoids = serialize_message(MarkerArray(markers=[
+            _ellipsoid(k, model.links[k], prefix + (
+                model.joints[k - 1].parent if model.links[k].is_load else model.links[k].name))
+            for k in self._links]))
+        self._ellipsoids_due = 0.0
+        self._wrenches: Mapping[str, np.ndarray] = {}
+
+    def show_wrenches(self, wrenches: Mapping[str, np.ndarray]) -> None:
+        """Show wrenches, (moment, force) by link in its axes, in the next array."""
+        self._wrenches = {link: wrench for link, wrench in wrenches.items()
+                          if link in self._model.link_names}
+
+    def _template(self, frame: str, torques: tuple[str, ...]) -> Template:
+        """Return the markers that every state moves."""
+        com = _marker(COM, 0, Marker.SPHERE, RED, COM_DIAMETER)
+        fields: dict[Hashable, Field] = {COM: numbers(com.pose.position, 'x', 'y', 'z')}
+        link_coms = _marker(LINK_COMS, 0, Marker.SPHERE_LIST, BLUE, LINK_DIAMETER)
+        fields[LINK_COMS] = _points(link_coms, len(self._links))
+        markers = [com, link_coms]
+        for space in torques:
+            for k in range(len(self._columns)):
+                arrow = _arrow(space, k, TORQUES[space][0])
+                fields[space, k] = _points(arrow, 2)
+                markers.append(arrow)
+        for marker in markers:
+            marker.header.frame_id = frame
+        return Template(MarkerArray(markers=markers), [marker.header for marker in markers],
+                        fields)
+
+    def update(self, stamp: Time | Stamp, frame: str, poses: np.ndarray, terms: DynamicsTerms,
+               coriolis: np.ndarray | None = None,
+               external: np.ndarray | None = None) -> Iterator[MarkerArray | bytes]:
+        """
+        Move the markers to a state.
+
+        Parameters
+        ----------
+        stamp : builtin_interfaces.msg.Time or rbd_ros.ros.convert.Stamp
+            Stamp of the state.
+        frame : str
+            Frame of the poses.
+        poses : ndarray, shape (links, 4, 4)
+            Poses of all links.
+        terms : DynamicsTerms
+            The centre of mass and the gravity torques to show.
+        coriolis, external : ndarray, shape (nv,), optional
+            Coriolis and external torques, N m or N; None: not known, and not shown.
+
+        Yields
+        ------
+        bytes or visualization_msgs.msg.MarkerArray
+            Arrays to publish, serialized except for the wrenches of a request and those that
+            delete: the very first deletes the markers of other robots, and later ones what is no
+            longer known.
+
+        """
+        torques = {space: given for space, given in (
+            (GRAVITY, terms.g), (CORIOLIS, coriolis), (EXTERNAL_TORQUES, external))
+            if given is not None}
+        shown = tuple(torques)
+        if set(self._shown) - set(shown) or self._frame is None:
+            # Delete those of another robot, or of this one with another load.
+            yield MarkerArray(markers=[Marker(action=Marker.DELETEALL)])
+            self._ellipsoids_due = 0.0
+        if (frame, shown) != (self._frame, self._shown):
+            self._frame, self._shown = frame, shown
+            self._moved = self._template(frame, shown)
+        centres = (poses[self._links] @ self._coms[:, :, None])[:, :3, 0]
+        yield self._moved.fill(stamp, {COM: terms.com, LINK_COMS: centres,
+                                       **self._torque_arrows(poses, torques)})
+        if monotonic() >= self._ellipsoids_due:
+            self._ellipsoids_due = monotonic() + AGAIN
+            yield self._ellipsoids
+        arrows = self._wrench_arrows(stamp, frame, poses)
+        if arrows:
+            yield MarkerArray(markers=arrows)
+
+    def _torque_arrows(self, poses: np.ndarray, torques: Mapping[str, np.ndarray]
+                       ) -> dict[Hashable, np.ndarray]:
+        """Return both ends of the arrows of torques, by namespace and joint."""
+        self._largest = max(self._largest, *(float(np.max(np.abs(given), initial=0.0))
+                                             for given in torques.values()))
+        turns = poses[self._joint_links, :3, :3]
+        axes, across = ((turns @ vectors[:, :, None])[:, :, 0]
+                        for vectors in (self._axes, self._across))
+        ends: dict[Hashable, np.ndarray] = {}
+        for space, given in torques.items():
+            starts = poses[self._joint_links, :3, 3] + TORQUES[space][1] * across
+            lengths = ARROW / self._largest * given[self._columns]
+            arrows = np.stack((starts, starts + lengths[:, None] * axes), axis=1)
+            ends.update({(space, k): arrow for k, arrow in enumerate(arrows)})
+        return ends
+
+    def _wrench_arrows(self, stamp: Time | Stamp, frame: str, poses: np.ndarray) -> list[Marker]:
+        """Return arrows for the wrenches of the latest request, to be shown once."""
+        markers = []
+        for link, wrench in self._wrenches.items():
+            k = self._model.link_index(link)
+            for number, color, part in ((2 * k, VIOLET, wrench[:3]),
+                                        (2 * k + 1, GREEN, wrench[3:])):
+                size = np.linalg.norm(part)
+                if size > 0.0:
+                    marker = _arrow(WRENCHES, number, color)
+                    marker.header.stamp, marker.header.frame_id = time(stamp), frame
+                    marker.lifetime = Duration(sec=SHOWN)
+                    start = poses[k, :3, 3]
+                    marker.points = [Point(), Point()]
+                    _place(marker.points[0], start)
+                    _place(marker.points[1], start + ARROW / size * (poses[k, :3, :3] @ part))
+                    markers.append(marker)
+        self._wrenches = {}
+        return markers
+
+
+def _ellipsoid(number: int, link: Link, frame: str) -> Marker:
+    axes, diameters = inertia_solid(link)
+    marker = _marker(ELLIPSOIDS, number, Marker.SPHERE, GREY, 0.0)
+    # Without a stamp RViz takes the latest transform.
+    marker.header.frame_id, marker.frame_locked = frame, True
+    _place(marker.scale, diameters)
+    _place(marker.pose.position, link.com)
+    turn = marker.pose.orientation
+    turn.x, turn.y, turn.z, turn.w = quaternion_of_turn(
+        log(pose(axes, np.zeros(3)))[:3]).tolist()
+    return marker
+
+
+def _marker(space: str, number: int, kind: int, color: tuple[float, ...],
+            diameter: float) -> Marker:
+    marker = Marker(ns=space, id=number, type=kind, action=Marker.ADD, color=color)
+    _place(marker.scale, np.full(3, diameter))
+    return marker
+
+
+def _arrow(space: str, number: int, color: tuple[float, ...]) -> Marker:
+    marker = Marker(ns=space, id=number, type=Marker.ARROW, action=Marker.ADD, color=color)
+    marker.scale.x, marker.scale.y, marker.scale.z = 0.015, 0.03, 0.05
+    return marker
+
+
+def _points(marker: Marker, number: int) -> Field:
+    """Return the points of a marker as a field of a template."""
+    def write(flat: 'array[float]') -> None:
+        marker.points = [Point(x=x, y=y, z=z)
+                         for x, y, z in zip(flat[0::3], flat[1::3], flat[2::3])]
+    return (number, 3), write
+
+
+def _place(point: Point, xyz: np.ndarray) -> None:
+    point.x, point.y, point.z = xyz.tolist()

@@ -1,0 +1,207 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The messages that the dynamics node publishes, serialized once and then updated in place."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from builtin_interfaces.msg import Time
+
+from geometry_msgs.msg import (Accel, AccelStamped, PointStamped, Pose, PoseStamped, Twist, Wrench,
+                               WrenchStamped)
+import numpy as np
+from rbd_msgs.msg import ContactStamped, DynamicsStamped, MatrixStamped, TaskDynamicsStamped
+from rbd_ros.model.model import Model
+from rbd_ros.ros.convert import Stamp
+from rbd_ros.ros.messages.serialized_messages import Field, field, numbers, Template
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+COMMANDS = '~/effort_commands'
+# The same in another type.
+EFFORT_TRAJECTORY = '~/effort_trajectory'
+# In the order in which they are published: what a controller waits for first.
+TOPICS = {
+    COMMANDS: Float64MultiArray,
+    '~/gravity_torques': JointState,
+    '~/coriolis_torques': JointState,
+    '~/mass_matrix': MatrixStamped,
+    '~/coriolis_matrix': MatrixStamped,
+    '~/com_jacobian': MatrixStamped,
+    '~/com': PointStamped,
+    '~/dynamics': DynamicsStamped,
+    '~/mass_matrix_rate': MatrixStamped,
+    '~/coriolis_matrix_rate': MatrixStamped,
+    '~/gravity_torques_rate': JointState,
+    '~/task_dynamics': TaskDynamicsStamped,
+    '~/task_pose': PoseStamped,
+    '~/task_jacobian': MatrixStamped,
+    '~/task_bias': AccelStamped,
+    '~/task_inertia': MatrixStamped,
+    '~/external_torques': JointState,
+    '~/external_wrench': WrenchStamped,
+    '~/contact': ContactStamped,
+}
+C_RATE = '~/coriolis_matrix_rate'
+# Those of the task link.
+TASK_DYNAMICS, TASK_POSE, TASK_JACOBIAN = '~/task_dynamics', '~/task_pose', '~/task_jacobian'
+TASK_BIAS, TASK_INERTIA = '~/task_bias', '~/task_inertia'
+TASK_TOPICS = (TASK_DYNAMICS, TASK_POSE, TASK_JACOBIAN, TASK_BIAS, TASK_INERTIA)
+# Those of the observer of external torques.
+EXTERNAL_TORQUES, EXTERNAL_WRENCH, CONTACT = EXTERNAL_TOPICS = (
+    '~/external_torques', '~/external_wrench', '~/contact')
+# Those that need velocities.
+RATE_TOPICS = ('~/mass_matrix_rate', C_RATE, '~/gravity_torques_rate')
+VELOCITY_TOPICS = ('~/coriolis_torques', '~/coriolis_matrix', '~/dynamics', *RATE_TOPICS,
+                   TASK_DYNAMICS, TASK_BIAS)
+# Those whose content is in the axes of the task link, which their header names.
+LINK_TOPICS = (TASK_JACOBIAN, TASK_BIAS, EXTERNAL_WRENCH)
+# The rows and columns of task-space matrices.
+TWIST = ('wx', 'wy', 'wz', 'vx', 'vy', 'vz')
+# The term in each topic with one number per joint.
+VECTORS = {'~/gravity_torques': 'g', '~/coriolis_torques': 'coriolis_torques',
+           '~/gravity_torques_rate': 'g_dot', EXTERNAL_TORQUES: 'external_torques'}
+# The term in each topic with a matrix, and the names of rows and columns that are not joints.
+MATRICES = {'~/mass_matrix': ('M', None, None), '~/coriolis_matrix': ('C', None, None),
+            '~/com_jacobian': ('com_jacobian', ('x', 'y', 'z'), None),
+            '~/mass_matrix_rate': ('M_dot', None, None),
+            '~/coriolis_matrix_rate': ('C_dot', None, None),
+            TASK_JACOBIAN: ('J', TWIST, None), TASK_INERTIA: ('Lambda', TWIST, TWIST)}
+
+
+class CommandMessages:
+    """Messages of effort commands, as numbers or as trajectories; the joints may change."""
+
+    # By topic.
+    kinds: ClassVar[dict[str, type]] = {COMMANDS: Float64MultiArray,
+                                        EFFORT_TRAJECTORY: JointTrajectory}
+
+    def __init__(self) -> None:
+        self._joints: Sequence[str] | None = None
+
+    def message(self, topic: str, joints: Sequence[str], efforts: np.ndarray) -> bytes:
+        """Return the serialized message of a topic with efforts."""
+        if joints != self._joints:
+            self._joints = joints
+            self._templates: dict[str, Template] = {}
+        if topic not in self._templates:
+            message = self.kinds[topic]()
+            holder, name = message, 'data'
+            if topic == EFFORT_TRAJECTORY:
+                # A stamp of zero: at once.
+                message.joint_names = list(joints)
+                message.points = [JointTrajectoryPoint()]
+                holder, name = message.points[0], 'effort'
+            self._templates[topic] = Template(
+                message, [], {'commands': field(holder, name, (len(joints),))})
+        return self._templates[topic].fill(None, {'commands': efforts})
+
+
+def parts(name: str, message: Accel | Pose | Twist | Wrench) -> dict[str, Field]:
+    """Return the parts of a message as fields for `Template`; `convert` has their values."""
+    return {f'{name}.{part}': numbers(getattr(message, part),
+                                      *getattr(message, part).get_fields_and_field_types())
+            for part in message.get_fields_and_field_types()}
+
+
+class Outputs:
+    """
+    The messages of one robot, except commands.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    model_id : int
+        Changes whenever the robot does.
+    task_link : str
+        The link of the topics in `TASK_TOPICS`; empty: none.
+    prefix : str
+        Prefix of the names of links in frame names.
+
+    """
+
+    def __init__(self, model: Model, model_id: int, task_link: str = '', prefix: str = '') -> None:
+        self._model, self._model_id = model, model_id
+        self._task_link, self._prefix = task_link, prefix
+        self._frame: str | None = None
+        self._templates: dict[tuple[str, bool], Template] = {}
+
+    def message(self, topic: str, stamp: Time | Stamp, frame: str,
+                values: Mapping[str, Any]) -> bytes:
+        """
+        Return the serialized message of a topic for one state.
+
+        Parameters
+        ----------
+        topic : str
+            One of `TOPICS`, except the commands.
+        stamp : builtin_interfaces.msg.Time or rbd_ros.ros.convert.Stamp
+            Stamp of the state.
+        frame : str
+            The frame of the centre of mass and its Jacobian.
+        values : dict of str to ndarray
+            The terms in the topic: ``q``, ``v``, fields of `DynamicsTerms` and `MatricesDot`, and
+            what `rbd_ros.ros.outputs.task_outputs.task_values` and
+            `rbd_ros.ros.outputs.external_forces.ExternalForces.values` return.
+
+        Returns
+        -------
+        bytes
+
+        """
+        if frame != self._frame:
+            self._frame, self._templates = frame, {}
+        key = topic, topic == CONTACT and values['contact']
+        if key not in self._templates:
+            self._templates[key] = self._template(*key)
+        return self._templates[key].fill(stamp, values)
+
+    def _template(self, topic: str, contact: bool) -> Template:
+        """Return the template of a topic: its message, complete but for the numbers."""
+        names, nq, nv = list(self._model.velocity_names), self._model.nq, self._model.nv
+        message = TOPICS[topic]()
+        message.header.frame_id = (self._prefix + self._task_link if topic in LINK_TOPICS
+                                   else self._frame)
+        if topic in VECTORS:
+            message.name = names
+            fields = {VECTORS[topic]: field(message, 'effort', (nv,))}
+        elif topic in MATRICES:
+            term, rows, columns = MATRICES[topic]
+            rows, columns = list(rows or names), list(columns or names)
+            message.matrix.row_names, message.matrix.column_names = rows, columns
+            fields = {term: field(message.matrix, 'data', (len(rows), len(columns)))}
+        elif topic == '~/com':
+            fields = {'com': numbers(message.point, 'x', 'y', 'z')}
+        elif topic == EXTERNAL_WRENCH:
+            fields = parts('external_wrench', message.wrench)
+        elif topic == CONTACT:
+            message.contact, message.joint_names = contact, names
+            fields = {name: field(message, name, (nv,))
+                      for name in ('external_torques', 'thresholds')}
+        elif topic == TASK_POSE:
+            fields = parts('pose', message.pose)
+        elif topic == TASK_BIAS:
+            fields = parts('bias', message.accel)
+        elif topic == TASK_DYNAMICS:
+            message.model_id, message.joint_names = self._model_id, names
+            message.link = self._task_link
+            fields = {**parts('pose', message.pose), **parts('twist', message.twist),
+                      'J': field(message, 'jacobian', (6, nv)),
+                      **parts('bias', message.bias_acceleration),
+                      'Lambda': field(message, 'task_inertia', (6, 6)),
+                      **parts('eta', message.bias_wrench),
+                      'condition': numbers(message, 'condition_number', 'condition_limit')}
+        else:
+            message.model_id, message.joint_names = self._model_id, names
+            message.position_names = list(self._model.position_names)
+            message.mass = self._model.mass
+            shapes = {'q': ('position', (nq,)), 'v': ('velocity', (nv,)),
+                      'g': ('gravity_torques', (nv,)),
+                      'coriolis_torques': ('coriolis_torques', (nv,)),
+                      'M': ('mass_matrix', (nv, nv)), 'C': ('coriolis_matrix', (nv, nv)),
+                      'com_jacobian': ('com_jacobian', (3, nv))}
+            fields = {term: field(message, *shape) for term, shape in shapes.items()}
+            fields['com'] = numbers(message.com, 'x', 'y', 'z')
+        return Template(message, [message.header], fields)

@@ -1,0 +1,378 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The node that turns a robot's description and joint states into its dynamics."""
+
+import sys
+
+from rbd_ros.ros.runtime.entry_points import dynamics_node as main
+
+if __name__ == '__main__':
+    # Before the imports below: they take a second, in which signals must be handled already.
+    main()
+    sys.exit()
+
+from collections.abc import Callable, Sequence      # noqa: I100
+from functools import partial, wraps
+from math import hypot
+from typing import Any, ClassVar, TypeAlias
+
+from rbd_msgs.srv import FillEfforts, IdentifyPayload
+from rbd_ros.errors import ModelError
+from rbd_ros.ros.commands.effort_commands import CommandSettings, EffortCommands
+from rbd_ros.ros.control.compensation import Compensation, CompensationSettings, Law
+from rbd_ros.ros.messages.messages import COMMANDS
+from rbd_ros.ros.outputs.diagnostics import Health, HealthSettings
+from rbd_ros.ros.outputs.external_forces import ExternalForces, ForceSettings
+from rbd_ros.ros.outputs.publishing import Publishing, PublishingSettings
+from rbd_ros.ros.parameters import parameters
+from rbd_ros.ros.parameters.parameters import TABLE, Table
+from rbd_ros.ros.robot.current_robot import ChangeSettings, CurrentRobot
+from rbd_ros.ros.robot.effort_check import EffortCheck
+from rbd_ros.ros.robot.robot import check_task_link, Robot, RobotSettings
+from rbd_ros.ros.robot.subscriptions import ListeningSettings, Subscriptions
+from rbd_ros.ros.runtime.callbacks import guarded
+from rbd_ros.ros.runtime.clocks import Clocks
+from rbd_ros.ros.runtime.compat import forget_life_cycle, guard_services
+from rbd_ros.ros.runtime.kernels import Kernels
+from rbd_ros.ros.runtime.log import Log
+from rbd_ros.ros.runtime.report import Report
+from rbd_ros.ros.runtime.usage import usage
+from rbd_ros.ros.runtime.worker import Worker
+from rbd_ros.ros.services.analysis_services import AnalysisServices, AnalysisSettings
+from rbd_ros.ros.services.background_services import BackgroundService, BadRequest
+from rbd_ros.ros.services.payload_identification import CollectingService, PayloadIdentification
+from rbd_ros.ros.services.services import CHANGES, Services, ServiceSettings
+from rbd_ros.ros.services.trajectory_service import TrajectoryService, TrajectorySettings
+from rbd_ros.workspace.warmup import warm_up
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.parameter import Parameter
+from std_srvs.srv import SetBool, Trigger
+
+# s, after which a computing thread gives up the interpreter
+SWITCH_INTERVAL = 2e-4
+
+Transition: TypeAlias = Callable[[Any, LifecycleState], TransitionCallbackReturn]
+
+
+def transition(callback: Transition) -> Transition:
+    """Log and report what a life-cycle transition raises; the node is then unconfigured."""
+    @wraps(callback)
+    def wrapper(self: Any, state: LifecycleState) -> TransitionCallbackReturn:
+        try:
+            return callback(self, state)
+        except Exception as error:
+            if self.context.ok():
+                text = f'{callback.__name__}: {type(error).__name__}: {error}'
+                self.report.fail('errors', text)
+                self._log.error(text)
+            return TransitionCallbackReturn.ERROR
+    return wrapper
+
+
+class DynamicsNode(LifecycleNode):
+    """
+    Publishes the dynamics of the robot in /robot_description for every joint state.
+
+    The topics, services and parameters are listed in the README.
+
+    Parameters
+    ----------
+    alone : bool
+        Whether the node has the process to itself and may tune the interpreter.
+
+    Attributes
+    ----------
+    parameters : Parameters
+        The present values.
+    commands : EffortCommands
+        The effort commands, from the first time on that the node is configured.
+    report : Report
+        Counts of events and the last error, for /diagnostics.
+    current : CurrentRobot
+        The present robot and its replacement, while the node is configured.
+    kernels : Kernels
+        The kernels, and whether all are ready.
+
+    """
+
+    parameters: parameters.Parameters
+    commands: EffortCommands
+    current: CurrentRobot
+    publishing: Publishing
+
+    # Exceptions whose message alone is shown to a user.
+    errors: tuple[type[Exception], ...] = ()
+    # Name of the node and of its executable, and its parameters.
+    title: ClassVar[tuple[str, str]] = 'dynamics', 'dynamics_node'
+    tables: ClassVar[tuple[Table, ...]] = (TABLE,)
+    command_topics: ClassVar[tuple[str, ...]] = (COMMANDS,)
+
+    def __init__(self, *, alone: bool = False, **options: Any) -> None:
+        self._parts: list[Callable[[], object]] = []
+        super().__init__(self.title[0], **options)
+        self._log, self.report = Log(self.get_logger()), Report()
+        self._report = self.report
+        self._refused: dict[str, str] = {}
+        for table in self.tables:
+            self._refused |= parameters.declare(self, table)
+        known = {name for table in self.tables for name in table.descriptions}
+        for text in parameters.unknown_overrides(self, known):
+            self._log.warning(text)
+        self.add_on_set_parameters_callback(self.check_parameters)
+        self.add_post_set_parameters_callback(self._apply_parameters)
+        self._alone, self.kernels = alone, Kernels(self._log, self._failed, alone)
+        if alone:
+            # States must not wait long for a request that is being answered in another thread.
+            sys.setswitchinterval(SWITCH_INTERVAL)
+        if (self.get_parameter('autostart').value is True
+                and self.trigger_configure() == TransitionCallbackReturn.SUCCESS):
+            self.trigger_activate()
+        guard_services(self, self._log, self.report)
+
+    @property
+    def robot(self) -> Robot | None:
+        """Return the present robot, or None."""
+        return self.current.robot if self.configured else None
+
+    @property
+    def configured(self) -> bool:
+        """Return whether the topics and services exist."""
+        return bool(self._parts)
+
+    @property
+    def active(self) -> bool:
+        """Return whether outputs may flow."""
+        return self.configured and self.publishing.active
+
+    @classmethod
+    def usage(cls) -> str:
+        """Return what the executable prints with --help."""
+        return usage(cls.title[1], sys.modules[cls.__module__].__doc__ or '', {
+            name: one for table in cls.tables for name, one in table.descriptions.items()})
+
+    def uses_events(self) -> bool:
+        """Return whether the events executor is to spin the node."""
+        return self.get_parameter('executor').value == 'events'
+
+    # -- Lifecycle. ------------------------------------------------------------------------------
+
+    @transition
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Read the parameters, compile the kernels and create all topics and services."""
+        try:
+            self._take_parameters()
+        except parameters.BadParameter as error:
+            self.report.fail('errors', f'not configured: {error}')
+            self._log.error(f'not configured: {error}')
+            return TransitionCallbackReturn.FAILURE
+        if not self.kernels.make(warm_up(floating_base=self.parameters.floating_base,
+                                         analysis=False), self.context.ok):
+            return TransitionCallbackReturn.FAILURE
+        self._make_parts()
+        if self.parameters.robot_description:
+            self.current.describe(self.parameters.robot_description)
+        else:
+            self._log.info('ready: waiting for a robot description')
+        self.kernels.go_on()
+        return super().on_configure(state)
+
+    def _take_parameters(self) -> bool:
+        """Take over the values of the parameters; return whether any has changed."""
+        before = getattr(self, 'parameters', None)
+        self.parameters = parameters.read(self, refused=self._refused)
+        return self.parameters != before
+
+    def _make_law(self) -> Law:
+        """Return what computes the efforts of commands."""
+        self.compensation = Compensation(self.parameters.select(CompensationSettings),
+                                         self.commands)
+        return self.compensation
+
+    def _configure_law(self) -> None:
+        """Give it the parameters that it uses, after a change."""
+        self.compensation.configure(self.parameters.select(CompensationSettings))
+
+    def _make_parts(self) -> None:
+        """Create the parts of the node, each with just what it needs."""
+        select, report, log = self.parameters.select, self.report, self._log
+        if not hasattr(self, 'commands'):
+            self.commands = EffortCommands(select(CommandSettings))
+        else:
+            # They outlive a clean-up: commands that were disabled stay disabled.
+            self.commands.configure(select(CommandSettings))
+        worker = Worker(lambda: self.executor, self._failed)
+        self._parts.append(worker.close)
+        # rclpy does not say that the clock of a node is a ROSClock.
+        self.clocks = clocks = Clocks(self.get_clock(), self._on_jump)  # type: ignore[arg-type]
+        self._parts.append(clocks.close)
+        self.current = CurrentRobot(
+            select(ChangeSettings), select(RobotSettings), self.commands, worker, report, log,
+            lambda: self.publishing.is_commanding(), lambda robot: law.prepare(robot),
+            self._alone)
+        self._parts.append(partial(delattr, self, 'current'))
+        self.forces = ExternalForces(select(ForceSettings), clocks, log)
+        self.effort_check = EffortCheck(log)
+        law = self._make_law()
+        self.publishing = Publishing(self, select(PublishingSettings), clocks, self.current,
+                                     self.commands, law, self.forces, report, log,
+                                     self.command_topics)
+        self._parts += [partial(delattr, self, 'publishing'), self.publishing.close]
+        loads = PayloadIdentification(self, self.current, report, log)
+        self._parts.append(loads.close)
+        self.listening = Subscriptions(
+            self, select(ListeningSettings), clocks, self.current, self.publishing.answer,
+            (self.effort_check.note, loads.note, self.forces.note), self._on_jump, report, log)
+        self._parts.append(self.listening.close)
+        self.answering = Services(select(ServiceSettings), clocks, self.current, log,
+                                  self.check_parameters, self.set_parameters)
+        self.analysing = AnalysisServices(self.answering, select(AnalysisSettings))
+        self.calls: dict[str, BackgroundService] = {}
+        self.filling = TrajectoryService(self.answering, select(TrajectorySettings))
+        for kind, name, method in (*self.answering.methods(), *self.analysing.methods(),
+                                   (FillEfforts, '~/fill_efforts', self.filling.fill_efforts)):
+            one = self.calls[name] = BackgroundService(self, kind, name, method, worker, report,
+                                                       log, CHANGES.get(name))
+            self._parts.append(partial(self.destroy_service, one.service))
+        identifying = self.calls['~/identify_payload'] = CollectingService(
+            loads.begin, loads.end, self, IdentifyPayload, '~/identify_payload', loads.identify,
+            worker, report, log)
+        self._parts.append(partial(self.destroy_service, identifying.service))
+        calibrate = self.create_service(Trigger, '~/calibrate_contact', self._calibrate_contact)
+        self._parts.append(partial(self.destroy_service, calibrate))
+        enable = self.create_service(SetBool, '~/enable_commands', self._enable_commands)
+        self._parts.append(partial(self.destroy_service, enable))
+        self.health = Health(self, select(HealthSettings), clocks, self.current, self.publishing,
+                             self.listening, self.commands, law, self.forces,
+                             self.effort_check, self.kernels, report, log)
+        self._parts.append(self.health.close)
+        guard_services(self, log, report)
+
+    def _configure_parts(self) -> None:
+        """Give each part the parameters that it uses, after a change."""
+        select = self.parameters.select
+        self.commands.configure(select(CommandSettings))
+        self.listening.configure(select(ListeningSettings))
+        self.answering.configure(select(ServiceSettings))
+        self.analysing.configure(select(AnalysisSettings))
+        self.filling.configure(select(TrajectorySettings))
+        self.health.configure(select(HealthSettings))
+        self.publishing.configure(select(PublishingSettings))
+        self.forces.configure(select(ForceSettings))
+        self._configure_law()
+        self.current.configure(select(ChangeSettings), select(RobotSettings))
+
+    @transition
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Start the outputs."""
+        self.commands.begin()
+        self.publishing.begin()
+        return super().on_activate(state)
+
+    @transition
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """End the commands and stop the outputs; services keep answering."""
+        self.finish()
+        return super().on_deactivate(state)
+
+    @transition
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Destroy what on_configure created."""
+        self._take_down()
+        return super().on_cleanup(state)
+
+    @transition
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """End the commands and destroy all parts."""
+        self.finish()
+        self._take_down()
+        return super().on_shutdown(state)
+
+    @transition
+    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Destroy all parts: the node is then unconfigured and can be configured again."""
+        self._take_down()
+        return TransitionCallbackReturn.SUCCESS
+
+    def finish(self) -> None:
+        """End the commands and stop all outputs."""
+        if self.active:
+            self.publishing.finish()
+
+    def _take_down(self) -> None:
+        while self._parts:
+            self._parts.pop()()
+
+    def destroy_node(self) -> None:
+        """Destroy all parts, and the node."""
+        self._take_down()
+        super().destroy_node()
+        forget_life_cycle(self)
+
+    # -- Events. ---------------------------------------------------------------------------------
+
+    def check_parameters(self, changes: Sequence[Parameter]) -> SetParametersResult:
+        """Return whether parameters may change, with the reason if not."""
+        try:
+            new = parameters.read(self, changes, self._refused)
+            if (self.robot is not None and hypot(*new.gravity) < parameters.NO_GRAVITY
+                    <= hypot(*self.robot.model.gravity)):
+                raise parameters.BadParameter(
+                    'gravity is zero: commands would no longer hold the robot. If that is '
+                    'intended, call ~/set_gravity with allow_zero')
+            if self.robot is not None and new.task_link != self.parameters.task_link:
+                check_task_link(self.robot.model, new.task_link)
+        except (parameters.BadParameter, ModelError) as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    @guarded
+    def _apply_parameters(self, changes: Sequence[Parameter]) -> None:
+        """Put changed parameters into effect."""
+        for change in changes:
+            self._refused.pop(change.name, None)
+        if not self._parts:
+            return
+        if self._take_parameters():
+            self._configure_parts()
+            self.commands.disturb()
+        self.current.follow_settings()
+
+    def _on_jump(self, what: str, kind: str = 'time jumps') -> None:
+        """Forget all states: time jumped, or a joint is elsewhere."""
+        self.report.fail(kind, what)
+        self._log.warning(f'{what}: waiting for new states', kind)
+        self.commands.disturb()
+        self.forces.reset()
+        self.effort_check.reset()
+        if self.robot is not None:
+            self.robot.forget()
+
+    def _failed(self, error: Exception) -> None:
+        """Log and report an exception that the worker caught."""
+        text = f'{type(error).__name__}: {error}'
+        self.report.fail('errors', text)
+        self._log.error(text, 'worker')
+
+    def _enable_commands(self, request: SetBool.Request,
+                         response: SetBool.Response) -> SetBool.Response:
+        """Enable or disable ~/effort_commands."""
+        self.current.enable_commands(request.data)
+        response.success = True
+        response.message = 'commands are ' + ('enabled' if request.data else 'disabled')
+        self._log.warning(f'~/effort_commands: {response.message}')
+        return response
+
+    def _calibrate_contact(self, request: Trigger.Request,
+                           response: Trigger.Response) -> Trigger.Response:
+        """Begin to learn the thresholds of ~/contact."""
+        try:
+            seconds = self.forces.calibrate(self.robot)
+        except BadRequest as error:
+            response.success, response.message = False, str(error)
+            return response
+        response.success = True
+        response.message = (f'touch nothing for {seconds:g} s, and let the robot move as it will '
+                            'later; the thresholds are logged')
+        self._log.warning(f'~/contact is being calibrated: {response.message}')
+        return response

@@ -1,0 +1,79 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""A node in place of a robot, as simulated_robot is, but MuJoCo computes the motion."""
+
+import sys
+
+from rbd_ros.ros.runtime.entry_points import mujoco_robot as main
+
+if __name__ == '__main__':
+    # Before the imports below: they take a second, in which signals must be handled already.
+    main()
+    sys.exit()
+
+from typing import Any, ClassVar    # noqa: I100
+
+from geometry_msgs.msg import Wrench
+import numpy as np
+from rbd_ros import Model, StateError
+from rbd_ros.model.description import inertia_matrix
+from rbd_ros.ros import convert
+from rbd_ros.ros.nodes.simulated_robot import Engine, SimulatedRobot
+from rbd_ros.simulation.mujoco_robot import Load, MujocoRobot
+
+_PARAMETERS: dict[str, tuple[Any, ...]] = {
+    'delay': (0.0, 'From a command to its effect, s, in whole steps.', 0.0, 1.0),
+    'position_noise': (0.0, 'Standard deviation of the positions in joint states, rad or m.', 0.0,
+                       1.0),
+    'velocity_noise': (0.0, 'Standard deviation of their velocities, rad/s or m/s.', 0.0, 100.0),
+    'effort_noise': (0.0, 'Standard deviation of their efforts, N m or N.', 0.0, 1e4),
+    'seed': (0, 'Of the noise.', 0, 2**31 - 1),
+    'payload_link': ('', 'Link that carries a load which the robot description lacks, so that no '
+                     'controller knows it; empty: none does.'),
+    'payload_mass': (0.0, 'Mass of that load, kg.', 0.0, 1e6),
+    'payload_com': ([0.0, 0.0, 0.0], 'Its centre of mass in the frame of the link, m.'),
+    'payload_inertia': ([0.0] * 6, 'Its inertia about that centre, in the axes of the link: ixx, '
+                        'iyy, izz, ixy, ixz, iyz, kg m^2; zeros: a point mass.'),
+    'push_link': ('', 'Link that the last wrench on ~/push acts on, at its origin, in the axes of '
+                  'the root link; empty: nothing pushes.'),
+}
+
+
+class RobotInMujoco(SimulatedRobot):
+    """
+    Moves the robot of a URDF as MuJoCo does, with noise, delay and a load that nobody knows.
+
+    Everything else is as for `SimulatedRobot`; efforts in the joint states are those that act,
+    within the limits of the drives. A wrench on ~/push acts until the next one comes.
+
+    """
+
+    program: ClassVar[str] = 'mujoco_robot'
+    engine: ClassVar[str] = 'MuJoCo'
+    parameters: ClassVar[dict[str, tuple[Any, ...]]] = {**SimulatedRobot.parameters, **_PARAMETERS}
+
+    def _make_engine(self, model: Model, q: np.ndarray, given: dict[str, Any]) -> Engine:
+        """Return the robot in MuJoCo."""
+        load = None
+        if given['payload_link']:
+            load = Load(given['payload_link'], given['payload_mass'], given['payload_com'],
+                        inertia_matrix('payload_inertia', given['payload_inertia']))
+        elif given['payload_mass']:
+            raise StateError('payload_mass needs payload_link, the link that carries it')
+        robot = MujocoRobot(
+            self._text, model, q, step=given['step'], delay=given['delay'], load=load,
+            position_noise=given['position_noise'], velocity_noise=given['velocity_noise'],
+            effort_noise=given['effort_noise'], seed=given['seed'])
+        if given['push_link']:
+            self._push_link = given['push_link']
+            robot.push(self._push_link, np.zeros(6))      # whether it is a link that moves
+            self.create_subscription(Wrench, '~/push', self._on_push, 10)
+        return robot
+
+    def _on_push(self, message: Wrench) -> None:
+        """Push the link from now on; ignore what is not finite."""
+        assert isinstance(self._engine, MujocoRobot)
+        try:
+            self._engine.push(self._push_link, convert.wrench(message))
+        except StateError as error:
+            self._log.error(f'push ignored: {error}', 'push')

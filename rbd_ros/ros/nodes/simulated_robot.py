@@ -1,0 +1,271 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""A node in place of a robot: an engine of physics that advances in real time."""
+
+import sys
+
+from rbd_ros.ros.runtime.entry_points import simulated_robot as main
+
+if __name__ == '__main__':
+    # Before the imports below: they take a second, in which signals must be handled already.
+    main()
+    sys.exit()
+
+from dataclasses import replace    # noqa: I100
+from math import isfinite
+from pathlib import Path
+from time import monotonic
+from typing import Any, ClassVar, Protocol
+import warnings
+
+import numpy as np
+import numpy.typing as npt
+from rbd_ros import (
+    load_urdf_string, Model, ModelWarning, random_configuration, RbdError, StateError)
+from rbd_ros._internal.text import listed
+from rbd_ros.model.files.drive_files import load_drives
+from rbd_ros.model.model import rebuild
+from rbd_ros.ros.parameters.parameter_checks import BadParameter
+from rbd_ros.ros.parameters.parameters import fixed_values, NAMES, NUMBERS
+from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
+from rbd_ros.ros.runtime.compat import guard_services
+from rbd_ros.ros.runtime.log import Log
+from rbd_ros.ros.runtime.share_directory import share
+from rbd_ros.ros.runtime.usage import usage
+from rbd_ros.simulation.mujoco_robot import Measurement
+from rbd_ros.simulation.simulate import Simulator
+from rbd_ros.workspace import Workspace
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+
+# s of simulated time at once; on a machine that cannot keep up, the robot slows down instead
+LONGEST_CATCH_UP = 0.1
+# s, after which another publisher of the robot description would have been discovered
+PATIENCE = 2.0
+# s, delay of the commands for which joints are damped unless told otherwise
+TOLERATED_DELAY = 0.05
+# Number of poses in which the stiffness of gravity is evaluated.
+POSES = 50
+
+_PARAMETERS: dict[str, tuple[Any, ...]] = {
+    'robot_description': ('', 'URDF of the robot; empty: see urdf.'),
+    'urdf': ('', 'Path of a URDF file; empty: the demo arm.'),
+    'drives': ('', 'Path of a parameter file of drives, as rbd_ros.model.save_drives writes it; '
+               'empty: friction and damping of the URDF.'),
+    'rate': (500.0, 'Rate of the joint states, Hz.', 1.0, 5000.0),
+    'step': (0.001, 'Step of the integration, s.', 1e-6, 0.1),
+    'initial_positions': (NUMBERS, 'Positions of the joints at the start, rad or m, in the order '
+                          'of the model; not set: zero, or the middle of limits that exclude it.'),
+    'command_joints': (NAMES, 'Order of the commands; not set: that of the model.'),
+    'tolerated_delay': (TOLERATED_DELAY, 'Delay of the commands, s, for which the joints get '
+                        'enough viscous damping, where the URDF has less. Gravity torques that '
+                        'are late push on a robot that falls away from its pose, as an inverted '
+                        'pendulum does. 0: the damping of the URDF alone.', 0.0, 1.0),
+}
+
+
+class Engine(Protocol):
+    """What computes the motion of a simulated robot; brakes hold it until the first command."""
+
+    step: float
+
+    def advance(self, tau: npt.ArrayLike, steps: int = 1) -> None:
+        """Let steps pass under a command; raise StateError if the motion is not finite then."""
+
+    def brake(self) -> None:
+        """Bring all joints to rest at once, and hold them until the next command."""
+
+    def measure(self) -> Measurement:
+        """Return what sensors say: the state, and the efforts of the drives, 0 under brakes."""
+
+
+class OwnEngine(Simulator):
+    """A `Simulator` with sensors that tell the truth."""
+
+    def __init__(self, model: Model, q: npt.ArrayLike, *, step: float) -> None:
+        super().__init__(model, q, step=step)
+        self._tau = np.zeros(model.nv)
+
+    def advance(self, tau: npt.ArrayLike, steps: int = 1) -> None:
+        """Let steps pass under a command."""
+        super().advance(tau, steps)
+        self._tau = np.array(tau, float)
+
+    def brake(self) -> None:
+        """Bring all joints to rest at once."""
+        super().brake()
+        self._tau = np.zeros(self.model.nv)
+
+    def measure(self) -> Measurement:
+        """Return the state and the last command."""
+        return Measurement(self.time, self.q, self.v, self._tau)
+
+
+class SimulatedRobot(Node):
+    """
+    Moves the robot of a URDF under the efforts on ~/commands, and publishes its joint states.
+
+    It keeps its last command for ever, as a forward_command_controller does. Until the first one
+    arrives its brakes are on.
+
+    Parameters
+    ----------
+    alone : bool
+        Whether the node has the process to itself, which makes no difference here.
+
+    """
+
+    # Exceptions whose message alone is shown to a user.
+    errors = (RbdError, OSError, BadParameter)
+    # Name of the executable, of the engine, and of parameters with default and description.
+    program: ClassVar[str] = 'simulated_robot'
+    engine: ClassVar[str] = 'rbd_ros'
+    parameters: ClassVar[dict[str, tuple[Any, ...]]] = _PARAMETERS
+
+    def __init__(self, *, alone: bool = False, **options: Any) -> None:
+        super().__init__(self.program, **options)
+        self._log = Log(self.get_logger())
+        guard_services(self, self._log)
+        given = fixed_values(self, self.parameters, self._log)
+        self._text = given['robot_description'] or (
+            Path(given['urdf']) if given['urdf'] else share('urdf', 'demo_arm.urdf')).read_text()
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore', ModelWarning)
+            model = load_urdf_string(self._text)
+        if given['drives']:
+            model = load_drives(model, given['drives'])
+        names, start, order = (list(model.velocity_names), given['initial_positions'],
+                               given['command_joints'])
+        if model.nq != model.nv:
+            raise StateError(f"'{model.name}' has joints with quaternions: joint states cannot "
+                             'hold them, so it cannot be simulated here')
+        if order and sorted(order) != sorted(names):
+            raise StateError('command_joints must name every joint once: ' + listed(names))
+        self._order = np.array([names.index(name) for name in order or names], int)
+        if start and len(start) != model.nq:
+            raise StateError(f'initial_positions has {len(start)} entries, the robot has the '
+                             f'joints {listed(names)}')
+        q = np.array(start, float) if start else rest_position(model)
+        model = with_damping(model, given['tolerated_delay'])
+        self._engine = self._make_engine(model, q, given)
+        self._tau: np.ndarray | None = None
+        self._simulated_until = monotonic()
+        self._state = JointState(name=list(model.position_names))
+        self._publisher = self.create_publisher(JointState, 'joint_states', 10)
+        self.create_subscription(Float64MultiArray, '~/commands', self._on_command, 10)
+        wall = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(1.0 / given['rate'], self._on_timer, clock=wall)
+        self._patience = self.create_timer(PATIENCE, self._describe, clock=wall)
+        damping = (f'{model.damping.min():.3g} to {model.damping.max():.3g} N m s/rad or N s/m'
+                   if model.nv else 'none')
+        self._log.info(f"simulating '{model.name}' by {self.engine}: {model.nv} joints, "
+                       f'{model.mass:.4g} kg, damping {damping}; brakes on until the first '
+                       'command')
+
+    def _make_engine(self, model: Model, q: np.ndarray, given: dict[str, Any]) -> Engine:
+        """Return what moves a robot that is at q, made with the values of the parameters."""
+        # One step compiles the kernels, and shows whether the robot can be simulated at all.
+        Simulator(model, q, step=given['step']).advance(np.zeros(model.nv))
+        return OwnEngine(model, q, step=given['step'])
+
+    @classmethod
+    def usage(cls) -> str:
+        """Return what `--help` prints."""
+        return usage(cls.program, str(sys.modules[cls.__module__].__doc__), cls.parameters)
+
+    def uses_events(self) -> bool:
+        """Return whether the events executor is to spin the node."""
+        return False
+
+    def finish(self) -> None:
+        """Do nothing: there is nothing to end before the node does."""
+
+    def _describe(self) -> None:
+        """Publish the robot's description if nobody else does."""
+        self.destroy_timer(self._patience)
+        if self.count_publishers('robot_description') == 0:
+            self._description_publisher = self.create_publisher(
+                String, 'robot_description', DESCRIPTION_QOS)
+            self._description_publisher.publish(String(data=self._text))
+            self._log.info('publishing the robot description')
+
+    def _on_command(self, message: Float64MultiArray) -> None:
+        """Apply efforts; ignore them if they are not finite, or not one per joint."""
+        efforts = np.array(message.data)
+        if len(efforts) != len(self._order) or not isfinite(efforts.sum()):
+            self._log.error(f'command ignored: {len(self._order)} finite efforts expected, got '
+                            f'{efforts}', 'command')
+            return
+        if self._tau is None:
+            self._log.info('first command: brakes off')
+            self._tau, self._simulated_until = np.zeros(len(efforts)), monotonic()
+        self._tau[self._order] = efforts
+
+    def _on_timer(self) -> None:
+        """Simulate up to now and publish the state."""
+        now, engine = monotonic(), self._engine
+        if self._tau is not None:
+            self._simulated_until = max(self._simulated_until, now - LONGEST_CATCH_UP)
+            steps = int((now - self._simulated_until) / engine.step)
+            self._simulated_until += steps * engine.step
+            try:
+                engine.advance(self._tau, steps)
+            except StateError as error:
+                self._log.error(f'the simulation has diverged, brakes on: {error}')
+                engine.brake()
+                self._tau = None
+        state, measured = self._state, engine.measure()
+        state.header.stamp = self.get_clock().now().to_msg()
+        state.position, state.velocity, state.effort = (
+            measured.q.tolist(), measured.v.tolist(), measured.tau.tolist())
+        self._publisher.publish(state)
+
+
+def rest_position(model: Model) -> np.ndarray:
+    """Return zeros, or the middle of the limits of joints that cannot be at zero."""
+    q = np.zeros(model.nv)
+    excluded = (model.lower > 0.0) | (model.upper < 0.0)
+    lower, upper = model.lower[excluded], model.upper[excluded]
+    # A joint with one limit only begins there.
+    lower, upper = (np.where(np.isfinite(lower), lower, upper),
+                    np.where(np.isfinite(upper), upper, lower))
+    q[excluded] = 0.5 * (lower + upper)
+    return q
+
+
+def with_damping(model: Model, delay: float) -> Model:
+    """
+    Return the robot with enough viscous damping for commands that arrive late.
+
+    With K = dg/dq, torques g(q) that are late by T leave an error K (q(t) - q(t - T)), about
+    K T v: where K is negative that is negative damping, which that of the joints must outweigh.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    delay : float
+        T, s.
+
+    Returns
+    -------
+    Model
+        Each joint damped by T times the largest sum of a row of abs(K) in some poses, or as it was
+        where that is more.
+
+    """
+    if not delay:
+        return model
+    workspace, rng, still = Workspace(model), np.random.default_rng(0), np.zeros(model.nv)
+    stiffness = np.max([
+        np.abs(workspace.inverse_dynamics_derivatives(
+            random_configuration(model, rng), still, still).by_position).sum(axis=1)
+        for _ in range(POSES)], axis=0)
+    needed = delay * stiffness
+    damping = {joint.name: tuple(np.maximum(joint.damping, needed[v]))
+               for joint, _, v in model.moving_joints}
+    return rebuild(model, joints=[
+        replace(joint, damping=damping[joint.name]) if joint.name in damping else joint
+        for joint in model.joints])

@@ -1,0 +1,166 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The newest state of a robot, of all that is published about it."""
+
+from dataclasses import replace
+from time import monotonic
+from typing import Any, cast
+
+from geometry_msgs.msg import WrenchStamped
+import numpy as np
+from rbd_msgs.msg import DynamicsStamped
+from rbd_ros.model.configurations import neutral
+from rbd_ros.model.model import Model
+from rbd_ros.ros.state.joint_state_reader import Reader, State as JointStates
+from rbd_ros.ros.state.waiting_messages import WaitingMessages
+from rbd_ros.view.state import computed_state, State
+from rclpy.callback_groups import CallbackGroup
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message
+from rclpy.subscription import Subscription
+from sensor_msgs.msg import JointState
+
+# s, after which what the dynamics node said is no longer shown
+FRESH = 0.5
+STATES, DYNAMICS = 'joint_states', 'dynamics/dynamics'
+TORQUES, WRENCH = 'dynamics/external_torques', 'dynamics/external_wrench'
+KINDS = {STATES: JointState, DYNAMICS: DynamicsStamped, TORQUES: JointState,
+         WRENCH: WrenchStamped}
+# Joint states may be of several senders. Nobody waits for this node.
+DEPTHS = {STATES: 10, DYNAMICS: 1, TORQUES: 1, WRENCH: 1}
+
+
+class Unattended(CallbackGroup):
+    """Subscriptions that the executor leaves alone: their messages wait until they are taken."""
+
+    def can_execute(self, entity: Any) -> bool:
+        """Refuse."""
+        return False
+
+    def beginning_execution(self, entity: Any) -> bool:
+        """Refuse."""
+        return False
+
+    def ending_execution(self, entity: Any) -> None:
+        """Do nothing: nothing was executed."""
+
+
+class ViewedRobot:
+    """
+    The newest state of a robot.
+
+    Parameters
+    ----------
+    node : rclpy.node.Node
+        The node that listens.
+    model : Model
+        The robot.
+    prefix : str
+        Prefix of the names of links in frame names.
+
+    """
+
+    def __init__(self, node: Node, model: Model, prefix: str) -> None:
+        self._node, self._model, self._prefix = node, model, prefix
+        self._group = Unattended()
+        self._waiting = {topic: WaitingMessages(kind) for topic, kind in KINDS.items()}
+        self._reader = Reader()
+        self._subscriptions: dict[str, Subscription] = {}
+        self._q, self._v = neutral(model), np.zeros(model.nv)
+        self._effort = np.full(model.nv, np.nan)
+        self._moves, self._known = False, False
+        self._entries = {name: k for k, name in enumerate(model.position_names)}
+        self._columns = {name: k for k, name in enumerate(model.velocity_names)}
+        # What came last on each topic of the dynamics node, and when.
+        self._last: dict[str, tuple[float, Any]] = {}
+
+    def listen(self, wanted: bool) -> None:
+        """Listen, or stop listening: topics without subscribers cost their publishers nothing."""
+        if wanted and not self._subscriptions:
+            for topic, kind in KINDS.items():
+                qos = QoSProfile(depth=DEPTHS[topic], reliability=ReliabilityPolicy.BEST_EFFORT)
+                self._subscriptions[topic] = self._node.create_subscription(
+                    kind, topic, lambda _: None, qos, callback_group=self._group, raw=True)
+        elif not wanted:
+            for subscription in self._subscriptions.values():
+                self._node.destroy_subscription(subscription)
+            self._subscriptions.clear()
+
+    def newest(self) -> State | None:
+        """Return the newest state, or None before the first."""
+        for topic, subscription in self._subscriptions.items():
+            for _ in range(DEPTHS[topic]):
+                raw = self._waiting[topic].take(subscription)
+                if raw is None:
+                    break
+                if topic == STATES:
+                    self._merge(self._reader.read(raw))
+                else:
+                    self._last[topic] = monotonic(), deserialize_message(raw, KINDS[topic])
+        if not self._known:
+            return None
+        state = replace(computed_state(self._model, self._q, self._v, {}),
+                        effort=_known(self._effort), external=np.full(self._model.nv, np.nan))
+        if not self._moves:
+            state = replace(state, coriolis=np.full(self._model.nv, np.nan))
+        return self._as_said(state)
+
+    def _merge(self, message: JointStates) -> None:
+        """Take over the joints that a message names; numbers that are not finite are left out."""
+        count = len(message.name)
+        for k, name in enumerate(message.name):
+            column = self._columns.get(name)
+            if column is None:
+                continue
+            if len(message.position) == count and np.isfinite(message.position[k]):
+                self._q[self._entries[name]] = message.position[k]
+                self._known = True
+            if len(message.velocity) == count and np.isfinite(message.velocity[k]):
+                self._v[column] = message.velocity[k]
+                self._moves = True
+            if len(message.effort) == count:
+                self._effort[column] = message.effort[k]
+
+    def _fresh(self, topic: str) -> Any:
+        """Return what the dynamics node said last, or None if that is too long ago."""
+        came, message = self._last.get(topic, (-np.inf, None))
+        return message if monotonic() - came < FRESH else None
+
+    def _as_said(self, state: State) -> State:
+        """Return a state with what the dynamics node says of it."""
+        dynamics, torques, wrench = (cast(Any, self._fresh(topic))
+                                     for topic in (DYNAMICS, TORQUES, WRENCH))
+        changes: dict[str, Any] = {}
+        if dynamics is not None:
+            names = dynamics.joint_names
+            changes['gravity'] = self._vector(names, dynamics.gravity_torques)
+            changes['coriolis'] = self._vector(names, dynamics.coriolis_torques)
+            if set(self._columns) <= set(names):
+                order = np.ix_(*2 * ([names.index(name) for name in self._columns],))
+                for field, data in (('M', dynamics.mass_matrix), ('C', dynamics.coriolis_matrix)):
+                    if len(data) == len(names) ** 2 and np.all(np.isfinite(data)):
+                        changes[field] = np.reshape(data, 2 * (len(names),))[order]
+        if torques is not None:
+            changes['external'] = self._vector(torques.name, torques.effort)
+        if wrench is not None:
+            link = wrench.header.frame_id.removeprefix(self._prefix)
+            if link in self._model.link_names:
+                moment, force = wrench.wrench.torque, wrench.wrench.force
+                values = np.array([moment.x, moment.y, moment.z, force.x, force.y, force.z])
+                if np.all(np.isfinite(values)):
+                    changes['wrenches'] = {link: values}
+        return replace(state, **changes)
+
+    def _vector(self, names: list[str], values: Any) -> np.ndarray:
+        """Return numbers by name in the order of the model; NaN for joints that are not named."""
+        found = np.full(self._model.nv, np.nan)
+        for name, value in zip(names, values):
+            if name in self._columns:
+                found[self._columns[name]] = value
+        return _known(found)
+
+
+def _known(values: np.ndarray) -> np.ndarray:
+    """Return numbers with NaN in place of infinite ones."""
+    return np.where(np.isfinite(values), values, np.nan)

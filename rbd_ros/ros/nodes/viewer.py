@@ -1,0 +1,158 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""A running robot in a browser: its joint states, and what the dynamics node says of them."""
+
+import sys
+
+from rbd_ros.ros.runtime.entry_points import viewer as main
+
+if __name__ == '__main__':
+    # Before the imports below: they take a second, in which signals must be handled already.
+    main()
+    sys.exit()
+
+import os    # noqa: I100
+from time import monotonic
+from typing import Any, ClassVar
+import warnings
+import webbrowser
+
+from rbd_ros import load_urdf_string, Model, ModelError, ModelWarning, RbdError
+from rbd_ros.ros.nodes.viewed_robot import ViewedRobot
+from rbd_ros.ros.parameters.parameter_checks import BadParameter
+from rbd_ros.ros.parameters.parameters import fixed_values
+from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
+from rbd_ros.ros.runtime.callbacks import guarded
+from rbd_ros.ros.runtime.compat import guard_services
+from rbd_ros.ros.runtime.log import Log
+from rbd_ros.ros.runtime.report import Report
+from rbd_ros.ros.runtime.usage import usage
+from rbd_ros.view.geometry import load_geometry
+from rbd_ros.view.viewer import HOST, PORT, Viewer
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from std_msgs.msg import String
+
+# Nodes that control a robot come first when there is too little processor time.
+NICENESS = 10
+# What is measured, and shown beside what is computed.
+EFFORT = 'measured'
+
+_PARAMETERS: dict[str, tuple[Any, ...]] = {
+    'robot_description': ('', 'URDF of the robot; empty: it is read from the topic.'),
+    'host': (HOST, 'Address of the page; localhost: only this machine can open it; 0.0.0.0: '
+             'everybody in its network can.'),
+    'port': (PORT, 'Port of the page; 0: any that is free, which is logged.', 0, 65535),
+    'open': (False, 'Open the page in the browser of this machine.'),
+    'package_path': (Parameter.Type.STRING_ARRAY,
+                     'Folders that have packages inside, for meshes at package://; then come '
+                     'those of AMENT_PREFIX_PATH and ROS_PACKAGE_PATH.'),
+    'rate': (30.0, 'How often the page changes, Hz, at most.', 1.0, 60.0),
+    'frame_prefix': ('', 'Prefix of the names of links in frame names.'),
+}
+
+
+class ViewerNode(Node):
+    """
+    Shows a running robot in a browser.
+
+    It looks at the newest states at its own rate, however fast they come, and listens to them only
+    while a page is open. Without a dynamics node it computes the torques itself.
+
+    Parameters
+    ----------
+    alone : bool
+        Whether the node has the process to itself; it then lets others go first.
+
+    """
+
+    # Exceptions whose message alone is shown to a user.
+    errors = (RbdError, OSError, BadParameter)
+    program: ClassVar[str] = 'viewer'
+    # Parameters with default and description.
+    parameters: ClassVar[dict[str, tuple[Any, ...]]] = _PARAMETERS
+
+    def __init__(self, *, alone: bool = False, **options: Any) -> None:
+        super().__init__(self.program, **options)
+        if alone:
+            os.nice(NICENESS)
+        self._log, self._report = Log(self.get_logger()), Report()
+        guard_services(self, self._log)
+        self._given = fixed_values(self, self.parameters, self._log)
+        self.viewer: Viewer | None = None
+        self._robot: ViewedRobot | None = None
+        self._text = ''
+        self._start = monotonic()
+        self.create_timer(1.0 / self._given['rate'], self._on_timer,
+                          clock=Clock(clock_type=ClockType.STEADY_TIME))
+        if self._given['robot_description']:
+            self._describe(self._given['robot_description'])
+        else:
+            self.create_subscription(String, 'robot_description', self._on_description,
+                                     DESCRIPTION_QOS)
+            self._log.info('waiting for the robot description')
+
+    @classmethod
+    def usage(cls) -> str:
+        """Return what `--help` prints."""
+        return usage(cls.program, str(sys.modules[cls.__module__].__doc__), cls.parameters)
+
+    def uses_events(self) -> bool:
+        """Return whether the events executor is to spin the node."""
+        return False
+
+    def finish(self) -> None:
+        """Close the page."""
+        if self.viewer is not None:
+            self.viewer.close()
+
+    def _on_description(self, message: String) -> None:
+        """Show another robot, unless the description is wrong."""
+        try:
+            self._describe(message.data)
+        except RbdError as error:
+            # Without a page there is nothing to do: a port is taken, or a package is missing.
+            if self.viewer is None and not isinstance(error, ModelError):
+                raise
+            self._log.error(f'robot description refused: {error}')
+
+    def _describe(self, text: str) -> None:
+        if text == self._text:
+            return
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore', ModelWarning)
+            model = load_urdf_string(text)
+        geometry = load_geometry(model, text, None, self._given['package_path'])
+        for note in geometry.notes:
+            self._log.warning(note)
+        if self.viewer is None:
+            self.viewer = Viewer(model, geometry, host=self._given['host'],
+                                 port=self._given['port'], effort=EFFORT)
+            # Without a screen, a browser in text would take the terminal.
+            if self._given['open'] and {'DISPLAY', 'WAYLAND_DISPLAY'} & set(os.environ):
+                webbrowser.open(self.viewer.url)
+        else:
+            self.viewer.draw(model, geometry, EFFORT)
+        states, dynamics = map(self.resolve_topic_name, ('joint_states', 'dynamics/dynamics'))
+        self.viewer.server.gui.add_markdown(
+            f'Follows `{states}`, and `{dynamics}` if a node publishes it; otherwise torques and '
+            'matrices are computed here.')
+        self._text = text
+        self._replace(model)
+        self._log.info(f"'{model.name}' is shown at {self.viewer.url}")
+
+    def _replace(self, model: Model) -> None:
+        if self._robot is not None:
+            self._robot.listen(False)
+        self._robot = ViewedRobot(self, model, self._given['frame_prefix'])
+
+    @guarded
+    def _on_timer(self) -> None:
+        """Show the newest state, if somebody looks."""
+        if self._robot is None or self.viewer is None:
+            return
+        self._robot.listen(bool(self.viewer.server.get_clients()))
+        state = self._robot.newest()
+        if state is not None:
+            self.viewer.show(monotonic() - self._start, state)

@@ -1,0 +1,233 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The health of the dynamics node: once a second, on /diagnostics."""
+
+from collections import Counter
+from collections.abc import Iterator
+from math import isfinite
+from typing import NamedTuple
+
+from diagnostic_msgs.msg import DiagnosticArray
+import numpy as np
+from rbd_ros._internal.text import listed
+from rbd_ros.ros.commands.effort_commands import EffortCommands
+from rbd_ros.ros.control.compensation import Law
+from rbd_ros.ros.outputs.external_forces import ExternalForces
+from rbd_ros.ros.outputs.publishing import Publishing
+from rbd_ros.ros.parameters.parameters import NO_GRAVITY
+from rbd_ros.ros.robot.current_robot import CurrentRobot
+from rbd_ros.ros.robot.effort_check import EffortCheck
+from rbd_ros.ros.robot.subscriptions import Subscriptions
+from rbd_ros.ros.runtime.callbacks import guarded
+from rbd_ros.ros.runtime.clocks import Clocks
+from rbd_ros.ros.runtime.kernels import Kernels
+from rbd_ros.ros.runtime.log import Log
+from rbd_ros.ros.runtime.report import ERROR, OK, Report, STALE, WARN
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+
+# How many ages of joint states are reported, the largest first.
+MOST_AGES = 64
+
+
+class HealthSettings(NamedTuple):
+    """The parameters that are reported, or that the health depends on."""
+
+    on_stale: str
+    model_changes: str
+    state_timeout: float
+    missing_velocity: str
+    friction: bool
+    limit_efforts: bool
+
+
+class Health:
+    """
+    Publishes the health of a dynamics node.
+
+    Parameters
+    ----------
+    node : rclpy.node.Node
+        The node; its view of the graph is checked.
+    settings : HealthSettings
+        The parameters that it uses.
+    clocks : Clocks
+        The node's clocks.
+    current : CurrentRobot
+        The robot, whose state is checked.
+    publishing : Publishing
+        The outputs, whose subscribers are checked.
+    subscriptions : Subscriptions
+        The subscriptions, whose publishers are checked.
+    commands : EffortCommands
+        The commands.
+    law : Law
+        Computes their efforts.
+    forces : ExternalForces
+        The observer of external torques.
+    check : EffortCheck
+        Compares measured efforts with their convention.
+    kernels : Kernels
+        Whether all kernels are ready.
+    report : Report
+        What happened.
+    log : Log
+        The node's log.
+
+    """
+
+    def __init__(self, node: Node, settings: HealthSettings, clocks: Clocks, current: CurrentRobot,
+                 publishing: Publishing, subscriptions: Subscriptions, commands: EffortCommands,
+                 law: Law, forces: ExternalForces, check: EffortCheck, kernels: Kernels,
+                 report: Report, log: Log) -> None:
+        self._law, self._forces, self._check, self._kernels = law, forces, check, kernels
+        self._node, self._settings, self._clocks = node, settings, clocks
+        self._current, self._publishing, self._subscriptions = current, publishing, subscriptions
+        self._commands, self._report, self._log = commands, report, log
+        self._deaf: set[str] = set()
+        self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        # Simulated time may stand still.
+        self._timer = node.create_timer(1.0, self._publish,
+                                        clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def configure(self, settings: HealthSettings) -> None:
+        """Use other settings from now on."""
+        self._settings = settings
+
+    def close(self) -> None:
+        """Stop reporting."""
+        self._node.destroy_timer(self._timer)
+        self._node.destroy_publisher(self._publisher)
+
+    @guarded
+    def _publish(self) -> None:
+        """Publish a report."""
+        self._publisher.publish(self.message())
+
+    def message(self) -> DiagnosticArray:
+        """Return a report, and begin the next."""
+        findings = [*self._findings_on_states(), *self._findings_on_commands(),
+                    *self._findings_on_graph()]
+        return self._report.message(
+            self._node.get_fully_qualified_name(), self._clocks.stamp(),
+            findings or [(OK, 'publishing')], self._facts())
+
+    def _facts(self) -> dict[str, str]:
+        """Return values that are neither good nor bad: one number or word per key."""
+        robot = self._current.robot
+        facts = {'commands': 'enabled' if self._commands.enabled else 'disabled',
+                 'on_stale': self._settings.on_stale,
+                 'model_changes': self._settings.model_changes,
+                 'kernels': 'ready' if self._kernels.ready else 'being compiled'}
+        if robot is None:
+            return facts
+        facts |= self._forces.facts() | self._law.facts(robot, self._clocks.age_time())
+        facts |= {'robot': robot.model.name, 'model id': str(robot.model_id),
+                  'joints': listed(robot.model.velocity_names),
+                  'command joints': listed(self._commands.joints),
+                  'mass, kg': f'{robot.model.mass:.6g}'}
+        for axis, x in zip('xyz', robot.model.gravity):
+            facts[f'gravity {axis}, m/s^2'] = f'{x:.6g}'
+        for link, mass in robot.payloads().items():
+            facts[f'load on {link}, kg'] = f'{mass:.6g}'
+        ages = sorted(robot.ages(self._clocks.age_time()).items(), key=lambda pair: -pair[1])
+        for name, age in ages[:MOST_AGES]:
+            facts[f'age of {name}, s'] = f'{age:.3f}'
+        return facts
+
+    def _findings_on_states(self) -> Iterator[tuple[bytes, str]]:
+        """Yield what is wrong with the node, its robot and its states."""
+        robot, recent = self._current.robot, self._report.recent
+        if not self._publishing.active:
+            yield WARN, 'inactive'
+        if self._clocks.simulated and not self._clocks.stamp_time():
+            yield WARN, 'use_sim_time is set, but /clock is silent: stamps are not checked'
+        if robot is None:
+            yield WARN, 'waiting for a robot description'
+        else:
+            now = self._clocks.age_time()
+            missing = robot.missing(now, self._settings.state_timeout)
+            ages = robot.ages(now).values()
+            if ages and not any(isfinite(age) for age in ages):
+                yield STALE, 'no outputs: no state has arrived yet'
+            if missing and recent('joint states'):
+                yield ERROR, robot.why_missing(missing)
+            elif missing and any(isfinite(age) for age in ages):
+                yield ERROR, ('no outputs: joint states have stopped; no recent position of '
+                              + listed(missing))
+            if not missing and self._clocks.simulated and not recent('joint states'):
+                yield WARN, ('no joint states arrived since the last report; while /clock stands '
+                             'still, the last ones do not age')
+            without_velocity = robot.states.missing_velocities()
+            if not missing and without_velocity:
+                yield WARN, (f'no velocity of {listed(without_velocity)}: ' + {
+                    'withhold': 'Coriolis terms are withheld', 'zero': 'taken as zero',
+                    'differentiate': 'positions are differentiated'}[
+                        self._settings.missing_velocity])
+        if awaited := self._publishing.awaited():
+            yield WARN, f'kernels are being compiled for {listed(awaited)}'
+        if self._check.finding:
+            yield WARN, self._check.finding
+        for what, text in (
+                ('joint states dropped', 'joint states were dropped'),
+                ('implausible samples', 'implausible samples were ignored'),
+                ('moved joints', 'joints were found elsewhere: the robot is held there'),
+                ('odometry dropped', 'odometry was dropped'),
+                ('descriptions refused', 'a robot description was refused'),
+                ('joint states without a stamp', 'joint states have no stamp: their time of '
+                                                 'receipt is used'),
+                ('overruns', 'states come faster than they can be answered: some were skipped'),
+                ('task inertia damped', '~/task_inertia is damped: the task link is near a '
+                                        'singular pose'),
+                ('time jumps', 'time jumped'), ('errors', 'an error occurred: see last error')):
+            if recent(what):
+                yield WARN, f'{text} ({recent(what)})'
+
+    def _findings_on_commands(self) -> Iterator[tuple[bytes, str]]:
+        """Yield what is odd about the commands."""
+        robot, settings = self._current.robot, self._settings
+        if self._commands.mismatch:
+            yield ERROR, self._commands.mismatch
+        elif not self._commands.enabled:
+            yield WARN, '~/effort_commands are disabled'
+        if (settings.friction and robot is not None
+                and robot.velocity(settings.missing_velocity) is None):
+            yield WARN, 'commands are without friction: velocities are not known'
+        yield from self._law.findings()
+        beyond = self._commands.beyond_limits()
+        if beyond:
+            yield WARN, ('efforts beyond the limits of the URDF, '
+                         + ('clamped: ' if settings.limit_efforts else 'not clamped: ')
+                         + listed(beyond))
+        if settings.friction and robot is not None and robot.lacks_friction():
+            yield WARN, 'friction is true, but no joint of the robot has friction or damping'
+        if robot is not None and np.linalg.norm(robot.model.gravity) < NO_GRAVITY:
+            yield WARN, 'gravity is zero'
+
+    def _findings_on_graph(self) -> Iterator[tuple[bytes, str]]:
+        """Yield nodes and publishers that should not be there, and connections that fail."""
+        node = self._node
+        own = (node.get_name(), node.get_namespace())
+        count = Counter(node.get_node_names_and_namespaces())[own]
+        if count > 1:
+            yield ERROR, f'{count} nodes are called {node.get_fully_qualified_name()}'
+        for topic in ('joint_states', 'robot_description'):
+            topic = self._subscriptions.all[topic].topic_name
+            if node.count_publishers(topic) > 1:
+                names = [f'{info.node_namespace.rstrip("/")}/{info.node_name}'
+                         for info in node.get_publishers_info_by_topic(topic)]
+                yield WARN, f'{len(names)} publishers of {topic}: {listed(sorted(names))}'
+        # Endpoints in the graph that the middleware has not matched. Discovery may be under way:
+        # they are reported the second time.
+        deaf = {topic: f'nothing is received from a publisher of {one.topic_name}'
+                for topic, one in self._subscriptions.all.items()
+                if node.count_publishers(one.topic_name) > one.get_publisher_count()}
+        for topic in deaf:
+            self._subscriptions.listen_to_all(topic)
+        deaf = {*deaf.values(), *(
+            f'a subscriber of {one.topic_name} receives nothing'
+            for one in self._publishing.publishers()
+            if node.count_subscribers(one.topic_name) > one.get_subscription_count())}
+        for text in sorted(deaf & self._deaf):
+            yield WARN, f'{text}: its quality of service or type does not match'
+        self._deaf = deaf

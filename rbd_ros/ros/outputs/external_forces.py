@@ -1,0 +1,297 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+External torques, the wrench that explains them, and contact, from the measured efforts.
+
+The invariant, after any sequence of calls:
+
+1. What is said is what an observer of the present robot says that was given, since it was last
+   reset, complete states alone, each later than the last one and by at most `LONGEST_GAP`, all
+   with efforts and velocities. States that are late by no more than that are left out.
+2. Nothing is said before it has been given `SETTLED` of its time constants of them.
+3. There is a contact only by thresholds that were given, or found by a calibration that was asked
+   for and has been completed for a robot of the same description.
+
+The observer is fed only while somebody listens, or a calibration is going on.
+
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from rbd_ros._internal.text import listed
+from rbd_ros.control import ContactDetector, EffortConvention, external_wrench, MomentumObserver
+from rbd_ros.ros import convert
+from rbd_ros.ros.messages.messages import CONTACT, EXTERNAL_WRENCH
+from rbd_ros.ros.robot.robot import Robot
+from rbd_ros.ros.runtime.clocks import Clocks
+from rbd_ros.ros.runtime.log import Log
+from rbd_ros.ros.services.background_services import BadRequest
+from rbd_ros.ros.state.joint_states import all_within
+
+# s: what happened in a longer pause between states is not known.
+LONGEST_GAP = 0.25
+# Time constants, after which 2 % of the error at the beginning are left.
+SETTLED = 4.0
+# N m or N, the least threshold that a calibration finds
+LEAST = 0.1
+# N m or N: the ground pushes the base of a robot that floats, which is no contact.
+NEVER = 1e12
+
+Said: TypeAlias = 'dict[str, Any] | str'
+
+
+class ForceSettings(NamedTuple):
+    """The parameters of the observer and of contacts."""
+
+    missing_velocity: str
+    friction_dead_band: float
+    effort_convention: EffortConvention
+    observer_joints: tuple[str, ...]
+    observer_gain: tuple[float, ...]
+    contact_threshold: tuple[float, ...]
+    contact_margin: float
+    contact_release: float
+    contact_calibration_time: float
+
+
+class ExternalForces:
+    """
+    Observes external torques.
+
+    Parameters
+    ----------
+    settings : ForceSettings
+        The parameters that it uses.
+    clocks : Clocks
+        The node's clocks.
+    log : Log
+        The node's log.
+
+    Attributes
+    ----------
+    wanted : bool
+        Whether somebody listens.
+    why_not : str
+        Why nothing is said; empty: something is.
+
+    """
+
+    def __init__(self, settings: ForceSettings, clocks: Clocks, log: Log) -> None:
+        self._settings, self._clocks, self._log = settings, clocks, log
+        self.wanted = False
+        self._robot: Robot | None = None
+        self._detector: ContactDetector | None = None
+        self._torques = np.zeros(0)
+        self._contact = False
+        self._origin: int | None = None
+        self._time: float | None = None
+        self._lacking: tuple[Sequence[str], bytes] | None = None
+        self.why_not = ''
+        self._start_again('the observer is settling')
+
+    def configure(self, settings: ForceSettings) -> None:
+        """Use other settings from now on."""
+        before, self._settings = self._settings, settings
+        if settings != before and self._robot is not None:
+            self._make_observer(self._robot)
+
+    # -- States. ---------------------------------------------------------------------------------
+
+    def reset(self) -> None:
+        """Forget the states so far: time jumped."""
+        self._start_again('the observer begins again after a jump of time')
+
+    def _start_again(self, why_not: str) -> None:
+        if self._time is None and why_not == self.why_not:
+            return          # nothing has been observed since it was said
+        self._time = None
+        self._observed = 0.0
+        self._contact = False
+        self.why_not = why_not
+        if self._robot is not None:
+            self._observer.reset()
+        if self._detector is not None:
+            self._detector.reset()
+
+    def _for_each_joint(self, robot: Robot, numbers: tuple[float, ...], base: float) -> np.ndarray:
+        """Return numbers of a parameter, one for each velocity of the robot."""
+        if len(numbers) == 1:
+            given = dict.fromkeys(robot.model.velocity_names, numbers[0])
+        else:
+            given = dict(zip(self._settings.observer_joints, numbers))
+        result = np.array([given.get(name, base) for name in robot.model.velocity_names])
+        if robot.base_joint is not None:
+            result[:robot.base_joint.nv] = base
+        return result
+
+    def _take_over(self, robot: Robot) -> None:
+        """Observe another robot; thresholds stay if only its load or gravity has changed."""
+        settings, before = self._settings, self._robot
+        self._make_observer(robot)
+        if before is None or before.text != robot.text:
+            self._detector = None
+            if settings.contact_threshold:
+                self._detector = ContactDetector(
+                    robot.model, release=settings.contact_release, longest_gap=LONGEST_GAP,
+                    threshold=self._for_each_joint(robot, settings.contact_threshold, NEVER))
+        self._start_again('the observer begins again with another robot' if before
+                          else 'the observer is settling')
+
+    def _make_observer(self, robot: Robot) -> None:
+        settings = self._settings
+        gain = self._for_each_joint(robot, settings.observer_gain, settings.observer_gain[0])
+        self._robot, self._slowest = robot, float(np.min(gain))
+        self._observer = MomentumObserver(
+            robot.model, gain, smooth=settings.friction_dead_band,
+            friction=settings.effort_convention.states_have_friction, longest_gap=LONGEST_GAP)
+        self._start_again('the observer begins again with other parameters')
+
+    def note(self, robot: Robot) -> None:
+        """Take another complete state of the robot, if it is needed."""
+        if not (self.wanted or self.calibration_left()):
+            return
+        if robot is not self._robot:
+            self._take_over(robot)
+        v = robot.velocity('differentiate' if self._settings.missing_velocity == 'differentiate'
+                           else 'withhold')
+        if v is None:
+            self._start_again('velocities are not measured: '
+                              + listed(robot.states.missing_velocities()))
+            return
+        torques = robot.measured_torques(v)
+        if robot.base_joint is not None:
+            torques[:robot.base_joint.nv] = 0.0
+        if not all_within(torques, np.inf):
+            self._start_again(self._without(robot, torques))
+            return
+        self._observe(self._seconds(robot.stamp), robot.states.q, v, torques)
+
+    def _without(self, robot: Robot, torques: np.ndarray) -> str:
+        """Return which joints have no torques, in a sentence that is kept."""
+        names, known = robot.model.velocity_names, np.isfinite(torques).tobytes()
+        if (names, known) != self._lacking:
+            self._lacking = names, known
+            self._lack = 'joint states have no efforts of ' + listed(
+                [name for name, one in zip(names, known) if not one])
+        return self._lack
+
+    def _seconds(self, stamp: convert.Stamp) -> float:
+        """Return the time of a state, s, small enough for its nanoseconds to count."""
+        if not (stamp.sec or stamp.nanosec):
+            return self._clocks.age_time()
+        if self._origin is None:
+            self._origin = stamp.sec
+        return stamp.sec - self._origin + 1e-9 * stamp.nanosec
+
+    def _observe(self, t: float, q: np.ndarray, v: np.ndarray, torques: np.ndarray) -> None:
+        step = 0.0 if self._time is None else t - self._time
+        if self._time is not None and -LONGEST_GAP <= step <= 0.0:
+            return          # of other joints, or late
+        if abs(step) > LONGEST_GAP:
+            self._start_again('the observer begins again after a gap in the states')
+            step = 0.0
+        self._torques = self._observer.update(t, q, v, torques)
+        self._time, self._observed = t, self._observed + step
+        if self._observed * self._slowest < SETTLED:
+            self.why_not = self.why_not or 'the observer is settling'
+            return
+        self.why_not = ''
+        if self._detector is not None:
+            knew = self._detector.threshold is not None
+            self._contact = self._detector.update(t, self._torques)
+            if not knew and self._detector.threshold is not None:
+                self._say_thresholds(self._detector.threshold)
+
+    # -- Contacts. -------------------------------------------------------------------------------
+
+    def calibrate(self, robot: Robot | None) -> float:
+        """
+        Begin to learn the thresholds of contacts.
+
+        Parameters
+        ----------
+        robot : Robot or None
+            The present robot.
+
+        Returns
+        -------
+        float
+            How long nothing must touch it, s.
+
+        Raises
+        ------
+        BadRequest
+            If there is no robot yet.
+
+        """
+        if robot is None:
+            raise BadRequest('no robot description has arrived yet')
+        if robot is not self._robot:
+            self._take_over(robot)
+        settings = self._settings
+        self._detector = ContactDetector(
+            robot.model, calibration_time=settings.contact_calibration_time,
+            margin=settings.contact_margin, release=settings.contact_release,
+            longest_gap=LONGEST_GAP,
+            least=self._for_each_joint(robot, settings.contact_threshold or (LEAST,), NEVER))
+        return settings.contact_calibration_time
+
+    def calibration_left(self) -> float:
+        """Return how much longer the calibration takes that is going on, s; 0: none is."""
+        return self._detector.calibration_left if self._detector is not None else 0.0
+
+    def _say_thresholds(self, thresholds: np.ndarray) -> None:
+        robot = self._robot
+        assert robot is not None
+        first = robot.base_joint.nv if robot.base_joint is not None else 0
+        self._log.warning(
+            'contact is calibrated; to keep it, set the parameters observer_joints: ['
+            + ', '.join(robot.model.velocity_names[first:]) + '] and contact_threshold: ['
+            + ', '.join(f'{x:.4g}' for x in thresholds[first:]) + ']')
+
+    # -- What is said. ---------------------------------------------------------------------------
+
+    def values(self, topic: str, robot: Robot, q: np.ndarray) -> Said:
+        """
+        Return the terms of one of the EXTERNAL_TOPICS, or why there are none.
+
+        Parameters
+        ----------
+        topic : str
+            The topic.
+        robot : Robot
+            The present robot.
+        q : ndarray
+            Its position.
+
+        """
+        if topic == EXTERNAL_WRENCH and not robot.task_link:
+            return 'the parameter task_link is not set'
+        if topic == CONTACT and self._detector is None:
+            return ('its thresholds are not known: call ~/calibrate_contact while nothing touches '
+                    'the robot, or set contact_threshold')
+        if robot is not self._robot or self._time is None or self.why_not:
+            return self.why_not or 'the observer begins again with another robot'
+        values: dict[str, Any] = {'external_torques': self._torques}
+        if topic == EXTERNAL_WRENCH:
+            values.update(convert.parts_of_wrench('external_wrench', external_wrench(
+                robot.model, q, self._torques, robot.task_link, frame='body')))
+        elif topic == CONTACT:
+            if self._detector is None or self._detector.threshold is None:
+                return 'it is being calibrated: let the robot move, and touch nothing'
+            values.update(contact=self._contact, thresholds=self._detector.threshold)
+        return values
+
+    def facts(self) -> dict[str, str]:
+        """Return values for /diagnostics."""
+        if not (self.wanted or self.calibration_left()):
+            return {'external torques': 'nobody listens'}
+        facts = {'external torques': self.why_not or 'observed'}
+        if self._detector is not None and not self.why_not:
+            if self._detector.threshold is None:
+                facts['contact calibration left, s'] = f'{self.calibration_left():.1f}'
+            else:
+                facts['contact'] = str(int(self._contact))
+        return facts

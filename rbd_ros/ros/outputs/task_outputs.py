@@ -1,0 +1,56 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the topics of the task link hold: its pose, motion and equations of motion."""
+
+import numpy as np
+from rbd_ros.ros import convert
+from rbd_ros.ros.messages.messages import (
+    TASK_BIAS, TASK_DYNAMICS, TASK_INERTIA, TASK_JACOBIAN, TASK_POSE)
+from rbd_ros.ros.robot.robot import Robot
+from rbd_ros.workspace.results import DynamicsTerms
+
+
+def task_values(topic: str, robot: Robot, q: np.ndarray, v: np.ndarray | None,
+                terms: DynamicsTerms, limit: float) -> dict[str, np.ndarray]:
+    """
+    Return the terms in a topic of the task link.
+
+    Parameters
+    ----------
+    topic : str
+        One of `rbd_ros.ros.messages.messages.TASK_TOPICS`.
+    robot : Robot
+        The robot, which has a task link.
+    q, v : ndarray
+        The state; v may be None where the topic does not need it.
+    terms : DynamicsTerms
+        Terms of that state.
+    limit : float
+        Condition number of the Jacobian beyond which the task inertia is damped.
+
+    Returns
+    -------
+    dict of str to ndarray
+        By key, as `rbd_ros.ros.messages.messages.Outputs` expects them; among them
+        ``condition`` with the number and its limit where the task inertia is.
+
+    """
+    workspace, link = robot.workspace, robot.task_link
+    if topic == TASK_INERTIA:
+        Lambda, condition = workspace.task_inertia(terms.M, q, link, condition_limit=limit,
+                                                   length=robot.task_length)
+        return {'Lambda': Lambda, 'condition': np.array([condition, limit])}
+    J, T = workspace.body_jacobian(q, link)
+    if topic == TASK_JACOBIAN:
+        return {'J': J}
+    if topic == TASK_POSE:
+        return convert.parts_of_pose('pose', T)
+    assert v is not None
+    if topic == TASK_BIAS:
+        return convert.parts_of_motion('bias', workspace.jacobian_dot_v(q, v, link))
+    assert topic == TASK_DYNAMICS
+    task = workspace.task_space_dynamics(q, v, link, condition_limit=limit)
+    return {'J': J, 'Lambda': task.Lambda, 'condition': np.array([task.condition, limit]),
+            **convert.parts_of_pose('pose', T), **convert.parts_of_motion('twist', J @ v),
+            **convert.parts_of_motion('bias', task.J_dot @ v),
+            **convert.parts_of_wrench('eta', task.eta)}

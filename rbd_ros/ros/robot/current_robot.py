@@ -1,0 +1,224 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The present robot of a dynamics node, and how descriptions and changes replace it."""
+
+from collections.abc import Callable
+import gc
+from math import hypot
+from typing import NamedTuple
+
+import numpy as np
+from rbd_ros import Model, neutral, RbdError, with_gravity
+from rbd_ros._internal.text import listed
+from rbd_ros.ros.commands.effort_commands import EffortCommands
+from rbd_ros.ros.parameters.parameters import NO_GRAVITY
+from rbd_ros.ros.robot.robot import gravity_in_root, read_model, Robot, RobotSettings
+from rbd_ros.ros.runtime.log import Log
+from rbd_ros.ros.runtime.report import Report
+from rbd_ros.ros.runtime.worker import Worker
+
+
+class ChangeSettings(NamedTuple):
+    """The parameters that say which changes are accepted, and what is warned about."""
+
+    model_changes: str
+    friction: bool
+
+
+class CurrentRobot:
+    """
+    The present robot of a node, and its replacement.
+
+    The worker builds new robots; the present one stays in use meanwhile.
+
+    Parameters
+    ----------
+    settings : ChangeSettings
+        The parameters that it uses.
+    robot_settings : RobotSettings
+        The parameters that robots are built with.
+    commands : EffortCommands
+        The commands, which follow the robot.
+    worker : Worker
+        Builds robots.
+    report : Report
+        Counts events.
+    log : Log
+        The node's log.
+    is_commanding : callable
+        Returns whether commands are being sent to a subscriber.
+    prepare : callable
+        Called with a new robot, in the thread of the worker, before it is used.
+    alone : bool
+        Whether the node has the process to itself and may tune the garbage collector.
+
+    Attributes
+    ----------
+    robot : Robot or None
+        The robot of the latest valid description.
+
+    """
+
+    def __init__(self, settings: ChangeSettings, robot_settings: RobotSettings,
+                 commands: EffortCommands, worker: Worker, report: Report, log: Log,
+                 is_commanding: Callable[[], bool], prepare: Callable[[Robot], object],
+                 alone: bool) -> None:
+        self._settings, self._robot_settings = settings, robot_settings
+        self._commands, self._worker = commands, worker
+        self._report, self._log, self._alone = report, log, alone
+        self._is_commanding, self._prepare = is_commanding, prepare
+        self.robot: Robot | None = None
+        self._newest: str | None = None
+        self._count = 0
+
+    def configure(self, settings: ChangeSettings, robot_settings: RobotSettings) -> None:
+        """Use other settings from now on; `follow_settings` gives them to the robot."""
+        self._settings, self._robot_settings = settings, robot_settings
+
+    # -- Descriptions. ---------------------------------------------------------------------------
+
+    def describe(self, text: str) -> None:
+        """
+        Replace the robot, or keep it if the description is invalid or not accepted.
+
+        Parameters
+        ----------
+        text : str
+            URDF.
+
+        """
+        if text == self._newest or (self.robot is not None and text == self.robot.text):
+            return
+        if self._is_unwanted():
+            return
+        self._newest = text
+        self._worker.submit(lambda: self._make(text), self._take)
+
+    def _is_unwanted(self) -> bool:
+        """Return whether another description is not accepted now; report it if so."""
+        policy = self._settings.model_changes
+        if self.robot is None or policy == 'accept' or (
+                policy == 'while_disabled' and not self._is_commanding()):
+            return False
+        todo = ('' if policy == 'never' else ': disable ~/effort_commands and publish it again, '
+                'or set model_changes to accept')
+        self._refuse(f'another robot description is not accepted, model_changes is {policy}{todo}')
+        return True
+
+    def _refuse(self, text: str) -> None:
+        self._report.fail('descriptions refused', text)
+        if self.robot is None:
+            self._log.error(f'{text}; waiting for another description')
+        else:
+            self._log.warning(f"{text}; '{self.robot.model.name}' stays in use")
+
+    def _make(self, text: str) -> Robot | str | None:
+        """Return the robot of a description, what is wrong with it, or None if it is outdated."""
+        if text != self._newest:
+            return None
+        settings = self._robot_settings
+        try:
+            model = read_model(text, settings)
+            robot = Robot(text, model, settings)
+            # Compile now whatever every state needs.
+            for workspace in (robot.workspace, robot.service_workspace):
+                workspace.all_terms(neutral(model), np.zeros(model.nv))
+                workspace.configuration_terms(neutral(model))
+        except RbdError as error:
+            return f'robot description refused: {error}'
+        self._prepare(robot)
+        return robot
+
+    def _take(self, robot: Robot | str | None) -> None:
+        """Use a robot that was built, if it is still accepted."""
+        if robot is None:
+            return
+        self._newest = None
+        if isinstance(robot, str):
+            self._refuse(robot)
+            return
+        if self._is_unwanted():
+            return
+        if self.robot is not None and (
+                lost := self.robot.payloads().keys() - robot.payloads().keys()):
+            self._log.warning('the new description comes without the loads on '
+                              + listed(sorted(lost)))
+        if self.robot is not None and self._is_commanding():
+            self._log.warning('the robot changes while it is being commanded; model_changes is '
+                              f'{self._settings.model_changes}')
+        first = self.robot is None
+        self.change(robot)
+        model = robot.model
+        if self._alone and first:
+            # Take what exists now out of garbage collection: scanning what the compiler has left
+            # behind stops the node for 50 ms at times. Later robots add little.
+            gc.collect()
+            gc.freeze()
+        for note in model.warnings:
+            self._log.warning(note)
+        if self._settings.friction and robot.lacks_friction():
+            self._log.warning(f"friction is true, but '{model.name}' has neither friction nor "
+                              'damping: ~/effort_commands are those without it')
+        self._log.info(f"model {robot.model_id}: '{model.name}', {len(model.links)} links, "
+                       f'{model.mass:.4g} kg, {model.nv} joints: {listed(model.velocity_names)}')
+        self.follow_settings()
+
+    # -- Changes. --------------------------------------------------------------------------------
+
+    def change(self, robot: Robot, before: Robot | None = None) -> None:
+        """
+        Replace the present robot.
+
+        Parameters
+        ----------
+        robot : Robot
+            The new one.
+        before : Robot, optional
+            The present one, if the new one is the same under another load or gravity.
+
+        """
+        self._count += 1
+        robot.become(self._count, self._commands, before)
+        self.robot = robot
+        if self._commands.mismatch:
+            self._report.fail('commands ended', self._commands.mismatch)
+            self._log.error(self._commands.mismatch)
+
+    def with_model(self, robot: Robot, model: Model) -> Robot:
+        """Return a robot with another model under the same description."""
+        return Robot(robot.text, model, self._robot_settings)
+
+    def enable_commands(self, wanted: bool) -> None:
+        """Enable commands (again) for the present robot, or disable them."""
+        if not wanted:
+            self._commands.disable()
+            return
+        self._commands.enable()
+        if self.robot is not None:
+            self.robot.arrange_commands(self._commands)
+
+    def follow_settings(self) -> None:
+        """Give the robot the gravity and the task link of the settings."""
+        robot, settings = self.robot, self._robot_settings
+        gravity = gravity_in_root(settings.gravity, settings.mounting_rpy)
+        if robot is None or (tuple(robot.model.gravity) == gravity
+                             and robot.task_link == settings.task_link):
+            return
+
+        def take(changed: Robot) -> None:
+            # If another change came first, begin again with the robot that there is now.
+            if self.robot is robot:
+                self.change(changed, robot)
+                if tuple(robot.model.gravity) != gravity:
+                    self.say_gravity()
+            self.follow_settings()
+        self._worker.submit(
+            lambda: self.with_model(robot, with_gravity(robot.model, gravity)), take)
+
+    def say_gravity(self) -> None:
+        """Log the gravity of the robot."""
+        if self.robot is None:
+            return
+        x, y, z = self.robot.model.gravity
+        none = ': none, so gravity torques are zero' if hypot(x, y, z) < NO_GRAVITY else ''
+        self._log.warning(f'gravity is now [{x:.6g}, {y:.6g}, {z:.6g}] m/s^2{none}')

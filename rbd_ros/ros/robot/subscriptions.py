@@ -1,0 +1,296 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The subscriptions of the dynamics node: descriptions, joint states and odometry."""
+
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from math import inf
+from typing import NamedTuple
+
+from builtin_interfaces.msg import Time
+
+from nav_msgs.msg import Odometry
+from rbd_ros._internal.text import listed
+from rbd_ros.kernels.jit.compiled import NotCompiled
+from rbd_ros.ros import convert
+from rbd_ros.ros.robot.current_robot import CurrentRobot
+from rbd_ros.ros.robot.robot import Robot
+from rbd_ros.ros.runtime.callbacks import guarded
+from rbd_ros.ros.runtime.clocks import Clocks
+from rbd_ros.ros.runtime.log import Log
+from rbd_ros.ros.runtime.report import Report
+from rbd_ros.ros.state.joint_state_reader import Reader, State
+from rbd_ros.ros.state.joint_states import Rejected, TimeWentBack
+from rbd_ros.ros.state.waiting_messages import WaitingMessages
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+DESCRIPTION_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE,
+                             durability=DurabilityPolicy.TRANSIENT_LOCAL)
+# Reliable if the publishers allow it; with a depth of ten no state is lost at 1 kHz.
+STATE_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_AVAILABLE)
+BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+
+
+class Load:
+    """Detects that joint states arrive faster than they can be answered."""
+
+    # Weight of the latest answer in the running mean, and the share of answers after which the
+    # next state is waiting already that means overload: a backlog of ten states is worked off, a
+    # lasting one is not.
+    WEIGHT, TOO_MANY = 0.02, 0.9
+
+    def __init__(self) -> None:
+        self._share = 0.0
+
+    def is_too_much(self) -> bool:
+        """Return whether the node is overloaded."""
+        return self._share > self.TOO_MANY
+
+    def note(self, waiting: bool) -> None:
+        """Record whether the next state was waiting already after an answer."""
+        self._share += self.WEIGHT * (waiting - self._share)
+
+
+class ListeningSettings(NamedTuple):
+    """The parameters that say what is subscribed to, and what is accepted."""
+
+    floating_base: bool
+    publish_rate: float
+    state_timeout: float
+    check_stamps: bool
+    missing_velocity: str
+    velocity_filter: float
+    implausible_velocity: float
+
+
+class Subscriptions:
+    """
+    The subscriptions of a dynamics node.
+
+    Parameters
+    ----------
+    node : rclpy.node.Node
+        The node to create the subscriptions on.
+    settings : ListeningSettings
+        The parameters that it uses.
+    clocks : Clocks
+        The node's clocks.
+    current : CurrentRobot
+        The robot that receives descriptions and states.
+    answer : callable
+        Called with the robot and the time, s, when its state is complete and to be answered.
+    collect : sequence of callable
+        Called with the robot, one after the other, whenever its state is complete.
+    on_jump : callable
+        Called with a short explanation, and what to count it as if it is none of time, when stamps
+        jump back or a joint is found elsewhere.
+    report : Report
+        Counts events.
+    log : Log
+        The node's log.
+
+    Attributes
+    ----------
+    all : dict of str to rclpy.subscription.Subscription
+        The subscriptions by topic.
+
+    """
+
+    def __init__(self, node: Node, settings: ListeningSettings, clocks: Clocks,
+                 current: CurrentRobot, answer: Callable[[Robot, float], None],
+                 collect: Sequence[Callable[[Robot], None]],
+                 on_jump: Callable[..., None], report: Report, log: Log) -> None:
+        self._node, self._settings, self._clocks = node, settings, clocks
+        self._current, self._answer_state, self._on_jump = current, answer, on_jump
+        self._collect = collect
+        self._report, self._log = report, log
+        self._load, self._reader, self._named = Load(), Reader(), 0
+        self._waiting = WaitingMessages(JointState)
+        self._closed = False
+        self.all = {'robot_description': node.create_subscription(
+            String, 'robot_description', self._on_description, DESCRIPTION_QOS)}
+        self._listen('joint_states', STATE_QOS)
+        if settings.floating_base:
+            self._listen('odom', STATE_QOS)
+
+    def configure(self, settings: ListeningSettings) -> None:
+        """Use other settings from now on; ``floating_base`` cannot change."""
+        self._settings = settings
+
+    def _listen(self, topic: str, qos: QoSProfile) -> None:
+        kind, callback = {'joint_states': (JointState, self._on_joint_state),
+                          'odom': (Odometry, self._on_odometry)}[topic]
+        self.all[topic] = self._node.create_subscription(kind, topic, callback, qos,
+                                                         raw=kind is JointState)
+
+    def close(self) -> None:
+        """Destroy the subscriptions."""
+        self._closed = True
+        for subscription in self.all.values():
+            self._node.destroy_subscription(subscription)
+
+    def listen_to_all(self, topic: str) -> None:
+        """
+        Receive from best-effort publishers, too.
+
+        The middleware chose a reliability when the subscription was created, perhaps before there
+        was any publisher.
+
+        """
+        if topic != 'robot_description' and self.all[topic].qos_profile is not BEST_EFFORT:
+            self._node.destroy_subscription(self.all[topic])
+            self._listen(topic, BEST_EFFORT)
+            self._log.info(f'{topic} is now received as best effort')
+
+    @guarded
+    def _on_description(self, message: String) -> None:
+        """Use the robot of a new description, or keep the present one."""
+        self._current.describe(message.data)
+
+    # -- States. ---------------------------------------------------------------------------------
+
+    def _age(self, stamp: float) -> float:
+        """
+        Return the age of a stamp, s; 0 if there is none, or no clock to compare it with.
+
+        Raises
+        ------
+        Rejected
+            If it is too old, or too far ahead of the clock.
+
+        """
+        now = self._clocks.stamp_time() if stamp else 0.0
+        if not now:
+            return 0.0
+        age, limit = now - stamp, self._settings.state_timeout
+        if age > limit:
+            raise Rejected(f'its stamp is {age:.6g} s old, state_timeout is {limit:.6g} s: '
+                           'synchronise the clocks, and check use_sim_time', 'old stamp')
+        if age < -limit:
+            raise Rejected(f'its stamp is {-age:.6g} s ahead of the clock: synchronise the '
+                           'clocks, and check use_sim_time', 'future stamp')
+        return max(age, 0.0)
+
+    def _stamp(self, message_stamp: Time | convert.Stamp) -> float:
+        """Return a stamp, s; 0 if there is none, or if stamps are not checked."""
+        return convert.seconds(message_stamp) if self._settings.check_stamps else 0.0
+
+    def _drop(self, what: str, error: Rejected) -> None:
+        """Count a message that cannot be used, and log why."""
+        self._report.fail(f'{what} dropped', f'{what} dropped: {error}')
+        self._report.count(f'{what} dropped: {error.kind}')
+        self._log.error(f'{what} dropped: {error}', f'{what} {error.kind}')
+
+    @guarded
+    def _on_odometry(self, message: Odometry) -> None:
+        """Take over the state of the floating base."""
+        self._report.count('odometry')
+        robot = self._current.robot
+        if robot is None or robot.odometry is None:
+            return
+        try:
+            age = self._age(self._stamp(message.header.stamp))
+            moved = robot.odometry.update(message, self._clocks.age_time() - age,
+                                          self._settings.implausible_velocity or inf)
+            if moved:
+                self._on_jump(moved, 'moved joints')
+        except Rejected as error:
+            self._drop('odometry', error)
+
+    @guarded
+    def _on_joint_state(self, raw: bytes) -> None:
+        """Answer this joint state and those that wait, at most a queue of them."""
+        if self._closed:
+            return          # the executor had this one in its queue already
+        # Under overload, services and timers get their turn after each state.
+        for _ in range(1 if self._load.is_too_much() else STATE_QOS.depth):
+            self._answer(raw)
+            raw = self._next()
+            self._load.note(raw is not None)
+            if raw is None:
+                return
+        self._answer(raw)
+
+    def _next(self) -> bytes | None:
+        """Return the next serialized joint state that is waiting, or None."""
+        # An answer to the last one may have destroyed the subscription.
+        return None if self._closed else self._waiting.take(self.all['joint_states'])
+
+    @guarded
+    def _answer(self, raw: bytes) -> None:
+        """Take over a joint state, and answer it if the state is complete."""
+        state = self._merge(self._reader.read(raw))
+        if self._load.is_too_much():
+            # Of the states that are waiting, answer only the newest.
+            while (raw := self._next()) is not None:
+                self._report.count('overruns')
+                state = self._merge(self._reader.read(raw)) or state
+        robot = self._current.robot
+        if state is None or robot is None:
+            return
+        now, timeout = self._clocks.age_time(), self._settings.state_timeout
+        robot.join_base(convert.seconds(state.stamp), now, timeout,
+                        not self._settings.check_stamps)
+        missing = robot.missing(now, timeout)
+        if missing:
+            self._report.count('joint states incomplete')
+            self._log.warning(robot.why_missing(missing), 'missing')
+            return
+        robot.complete(state.stamp)
+        for collect in self._collect:
+            with suppress(NotCompiled):         # a later state will do
+                collect(robot)
+        if self._settings.publish_rate == 0.0:
+            self._answer_state(robot, now)
+
+    def _merge(self, state: State) -> State | None:
+        """Take over a joint state; return it if it names joints of the robot, else None."""
+        settings, robot = self._settings, self._current.robot
+        self._report.count('joint states')
+        if robot is None:
+            self._report.count('joint states before a description')
+            return None
+        if not (state.stamp.sec or state.stamp.nanosec):
+            self._report.count('joint states without a stamp')
+        stamp = self._stamp(state.stamp)
+        filter_time = (settings.velocity_filter
+                       if settings.missing_velocity == 'differentiate' else None)
+
+        def update() -> bool:
+            came = self._clocks.age_time() - self._age(stamp)
+            return robot.states.update(state, came, stamp, settings.state_timeout, filter_time,
+                                       settings.implausible_velocity or inf)
+        try:
+            try:
+                is_ours = update()
+            except TimeWentBack as error:
+                self._on_jump(str(error))
+                is_ours = update()
+        except Rejected as error:
+            self._drop('joint states', error)
+            return None
+        self._tell_unknown(robot.states.unknown_names)
+        if not is_ours:
+            return None
+        judge = robot.states.judge
+        if judge.implausible:
+            for text in judge.implausible:
+                self._report.fail('implausible samples', f'implausible: {text}')
+            self._log.warning(f"implausible: {'; '.join(judge.implausible)}. These samples are "
+                              'ignored; if the joint is that fast, raise implausible_velocity',
+                              'implausible')
+        if judge.moved:
+            self._on_jump('; '.join(judge.moved), 'moved joints')
+        return state
+
+    def _tell_unknown(self, names: Collection[str]) -> None:
+        """Log once, or at most every few seconds, names of joints that the robot does not have."""
+        if len(names) < self._named:
+            self._named = 0         # it is another robot
+        if len(names) > self._named and self._log.info(
+                'joint states of joints that the robot does not have are ignored: '
+                + listed(sorted(names)), 'unknown names'):
+            self._named = len(names)

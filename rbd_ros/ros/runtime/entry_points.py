@@ -1,0 +1,215 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Start, spin and end of every node of this package.
+
+Nothing but Python's own modules is imported before signals are handled, so that a node that is
+ended while it is loading exits with code 0, too.
+
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import signal
+import sys
+from threading import Lock, Thread
+from time import sleep
+
+# True to checkers of types; `typing` would be imported before signals are handled.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable    # noqa: I300
+    from typing import Any
+
+    from rclpy.node import Node
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# s that a program which does not spin yet has to end by itself once ROS is shut down
+GRACE = 1.0
+
+
+class End:
+    """
+    Handles SIGINT and SIGTERM in a thread of its own.
+
+    Python's handlers run only between two steps of the interpreter, and rclpy's shut ROS down at
+    once. This one leaves a node time to send its last commands, whatever it is doing; a program
+    that does not spin yet has none to send, and ends at once. A second signal, which `ros2 launch`
+    sends on Ctrl-C, changes nothing.
+
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._finish: Callable[[], object] | None = None
+        self._pipe, written = os.pipe()
+        os.set_blocking(written, False)
+        signal.set_wakeup_fd(written, warn_on_full_buffer=False)
+        for number in SIGNALS:
+            signal.signal(number, lambda *_: None)
+        Thread(target=self._wait, name='end', daemon=True).start()
+
+    def call(self, finish: Callable[[], object]) -> None:
+        """From now on, call a function instead of ending at once."""
+        with self._lock:
+            self._finish = finish
+
+    def _wait(self) -> None:
+        os.read(self._pipe, 1)
+        with self._lock:
+            if self._finish is not None:
+                self._finish()
+                return
+            # Let ROS clean up, shared memory for example.
+            Thread(target=_leave_ros, daemon=True).start()
+            sleep(GRACE)
+            os._exit(0)
+
+
+def _leave_ros() -> None:
+    """Shut ROS down if it is up, and end the program."""
+    try:
+        sys.modules['rclpy'].try_shutdown()
+    except (AttributeError, KeyError):
+        pass                # it is not imported, or not completely
+    finally:
+        os._exit(0)
+
+
+def _spin(node: Node, events: bool, end: End) -> None:
+    """Spin a node, with rclpy's events executor or its single-threaded one, until the end."""
+    from rbd_ros.ros.runtime.compat import make_executor, spin
+    from rclpy.task import Future
+    executor = make_executor(events)
+    executor.add_node(node)
+    asked: Future[None] = Future()
+    end.call(lambda: asked.set_result(None) if not asked.done() else None)
+    spin(executor, asked)
+
+
+def _load(module: str, name: str) -> Any:
+    """Return the class of a node, or end the program with what is missing."""
+    try:
+        return getattr(importlib.import_module(module), name)
+    except ImportError as error:
+        if (error.name or '').startswith('rbd_ros'):
+            raise
+        raise missing(module.rpartition('.')[2], error) from None
+
+
+def missing(program: str, error: ImportError) -> SystemExit:
+    """Return the end of a program that does not find ROS, and what to do about it."""
+    reason = str(error).partition('\n')[0]
+    return SystemExit(
+        f'{program}: {reason}. Nodes need ROS 2 and rbd_msgs: source the setup.bash of the '
+        'workspace in which both packages are built, or type `make setup` in the repository. '
+        'The library and the command rbd_ros need neither')
+
+
+def _start_ros(args: list[str]) -> None:
+    """Initialise ROS, or end the program with the reason why that fails."""
+    import rclpy
+    from rclpy.signals import SignalHandlerOptions
+    try:
+        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    except Exception as error:
+        raise _refusal(error) from None
+
+
+def _made(kind: Any) -> Any:
+    """Create a node, or end the program with the reason why ROS refuses it."""
+    import rclpy
+    from rclpy.impl.implementation_singleton import rclpy_implementation
+    try:
+        return kind(alone=True)
+    except rclpy_implementation.RCLError as error:
+        # The participant of DDS is made with the first node: keys are read here.
+        if rclpy.ok():
+            raise _refusal(error) from None
+        raise
+
+
+def _refusal(error: Exception) -> SystemExit:
+    """Return the end of a program that ROS does not let start, and what to look at."""
+    hint = ''
+    if os.environ.get('ROS_SECURITY_ENABLE') == 'true':
+        hint = ('; ROS_SECURITY_ENABLE is true: is there a keystore with an enclave for this node '
+                'in ROS_SECURITY_KEYSTORE, and has the middleware security? That from PyPI has '
+                'none. See doc/security.md')
+    return SystemExit(f'ROS does not start: {" ".join(str(error).split())}{hint}')
+
+
+def run(module: str, name: str, args: list[str] | None = None) -> None:
+    """
+    Create a node and spin it until SIGINT or SIGTERM, which are a normal end.
+
+    Parameters
+    ----------
+    module, name : str
+        Module and name of the node's class. Its method ``finish`` is called at the end, while it
+        can still publish; ``uses_events`` says whether it wants the events executor; ``errors``
+        are the exceptions whose message alone is shown to a user, after the name ``program``.
+    args : list of str, optional
+        Command line; default ``sys.argv``.
+
+    """
+    end = End()
+    args = sys.argv if args is None else args
+    kind = _load(module, name)
+    if {'-h', '--help'} & set(args[1:]):
+        print(kind.usage())
+        return
+    from rbd_ros.kernels.jit.compiler import warning
+    import rclpy
+    from rclpy.executors import ExternalShutdownException
+    slow = warning()
+    _start_ros(args)
+    try:
+        node = _made(kind)
+        if slow:
+            node.get_logger().warning(slow)
+        _spin(node, node.uses_events(), end)
+        if rclpy.ok():
+            node.finish()
+    except kind.errors as error:
+        raise SystemExit(f'{kind.program}: {error}') from None
+    except ExternalShutdownException:
+        pass
+    except Exception:
+        # If something else in this process has shut ROS down, that is the end, too.
+        if rclpy.ok():
+            raise
+    finally:
+        rclpy.try_shutdown()
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+        # Python would search all that numba has made for garbage, which takes seconds under load.
+        gc.freeze()
+
+
+def dynamics_node() -> None:
+    """Run the dynamics node until a signal ends it."""
+    run('rbd_ros.ros.nodes.dynamics_node', 'DynamicsNode')
+
+
+def torque_controller() -> None:
+    """Run the torque controller until a signal ends it."""
+    run('rbd_ros.ros.nodes.torque_controller', 'TorqueController')
+
+
+def simulated_robot() -> None:
+    """Run the simulated robot until a signal ends it."""
+    run('rbd_ros.ros.nodes.simulated_robot', 'SimulatedRobot')
+
+
+def mujoco_robot() -> None:
+    """Run the robot in MuJoCo until a signal ends it."""
+    run('rbd_ros.ros.nodes.mujoco_robot', 'RobotInMujoco')
+
+
+def viewer() -> None:
+    """Run the viewer until a signal ends it."""
+    run('rbd_ros.ros.nodes.viewer', 'ViewerNode')

@@ -1,0 +1,110 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The kernels of a node: those that every robot needs at once, others while it works."""
+
+from collections.abc import Callable, Iterable
+from threading import current_thread, main_thread, Thread
+from time import perf_counter, sleep
+
+from rbd_ros.kernels.jit import compiled
+from rbd_ros.kernels.jit.compiler import COMPILES
+from rbd_ros.kernels.jit.elsewhere import Elsewhere
+from rbd_ros.ros.runtime.log import Log
+
+# s, between two looks whether something more urgent is being compiled
+PAUSE = 0.01
+
+
+class Kernels:
+    """
+    Has the kernels compiled, or loaded from the cache.
+
+    Parameters
+    ----------
+    log : Log
+        The node's log.
+    failed : callable
+        Called with an exception that occurs in the background.
+    alone : bool
+        Whether the node has the process to itself. Then another process compiles, and the main
+        thread never waits for it once the node is configured.
+
+    Attributes
+    ----------
+    ready : bool
+        Whether all kernels that nodes need have been compiled.
+
+    """
+
+    def __init__(self, log: Log, failed: Callable[[Exception], None], alone: bool) -> None:
+        self._log, self._failed = log, failed
+        self.ready, self._waits = False, True
+        self._thread: Thread | None = None
+        self._elsewhere: Elsewhere | None = None
+        if alone and COMPILES:
+            self._elsewhere = Elsewhere(
+                lambda: self._waits or current_thread() is not main_thread())
+            compiled.compile_elsewhere(self._elsewhere)
+
+    def make(self, steps: Iterable[tuple[str, float]], ok: Callable[[], bool]) -> bool:
+        """
+        Load the kernels from the cache; compile the first ones that are missing.
+
+        The rest is then compiled in the background.
+
+        Parameters
+        ----------
+        steps : iterable
+            As `rbd_ros.workspace.warmup.warm_up` returns it.
+        ok : callable
+            Returns whether to go on.
+
+        Returns
+        -------
+        bool
+            Whether it was always to go on.
+
+        """
+        if self._thread is not None and self._thread.is_alive():
+            return True
+        self.ready, self._waits, begin, steps = False, True, perf_counter(), iter(steps)
+        for step in steps:
+            if not ok():
+                return False
+            self._say(*step)
+            if self._elsewhere is not None and self._elsewhere.is_running():
+                self._log.info('further kernels are compiled in the background; outputs and '
+                               'services that need them come as soon as they are ready')
+                self._thread = Thread(target=self._make_rest, args=(steps, begin),
+                                      name='kernels', daemon=True)
+                self._thread.start()
+                return True
+        self._end(begin)
+        return True
+
+    def go_on(self) -> None:
+        """From now on, never wait for a kernel in the main thread."""
+        self._waits = False
+
+    def _say(self, name: str, seconds: float) -> None:
+        if seconds > 1.0:
+            self._log.info(f'compiled {name} in {seconds:.1f} s')
+
+    def _make_rest(self, steps: Iterable[tuple[str, float]], begin: float) -> None:
+        """Compile what nobody waits for, and before it what somebody does."""
+        assert self._elsewhere is not None
+        try:
+            for step in steps:
+                self._say(*step)
+                while compiled.is_urgent():
+                    sleep(PAUSE)
+            self._end(begin)
+        except Exception as error:
+            self._failed(error)
+        finally:
+            self._elsewhere.close()
+
+    def _end(self, begin: float) -> None:
+        self.ready = True
+        if COMPILES:
+            self._log.info(f'kernels ready after {perf_counter() - begin:.2f} s')

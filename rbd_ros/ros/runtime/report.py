@@ -1,0 +1,115 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+What happened to the dynamics node, as a message for /diagnostics.
+
+diagnostic_updater is not used: one status a second needs nothing that it adds, and it is not on
+PyPI.
+
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from time import monotonic
+
+from builtin_interfaces.msg import Time
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+import numpy as np
+from rbd_ros._internal.text import printable
+
+OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
+STALE, ERROR = DiagnosticStatus.STALE, DiagnosticStatus.ERROR
+# From good to bad.
+SEVERITY = [OK, WARN, STALE, ERROR]
+
+# Characters of the last error, which is sent once a second.
+LONGEST_ERROR = 500
+
+
+class Report:
+    """
+    Counts what happens to a node, since it started and since the last report.
+
+    Attributes
+    ----------
+    counts : Counter of str
+        Number of events by name: states received, answered, dropped for a reason ...
+    compute_times : list of float
+        Durations of the computations since the last report, s.
+    last_error : str
+        Text of the last error.
+
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self._before: Counter[str] = Counter()
+        self.compute_times: list[float] = []
+        self.last_error = ''
+        self._reported = monotonic()
+
+    def fail(self, what: str, text: str) -> None:
+        """Count an error, and keep its text for an operator."""
+        self.counts[what] += 1
+        self.last_error = printable(text, LONGEST_ERROR)
+
+    def count(self, what: str) -> None:
+        """Count an event."""
+        self.counts[what] += 1
+
+    def took(self, seconds: float) -> None:
+        """Record the duration of a computation, s."""
+        self.compute_times.append(seconds)
+
+    def recent(self, what: str) -> int:
+        """Return how often an event happened since the last report."""
+        return self.counts[what] - self._before[what]
+
+    def message(self, name: str, stamp: Time, findings: Sequence[tuple[bytes, str]],
+                facts: Mapping[str, str]) -> DiagnosticArray:
+        """
+        Return a report, and begin the next.
+
+        Parameters
+        ----------
+        name : str
+            Name of the node.
+        stamp : builtin_interfaces.msg.Time
+            The present time.
+        findings : list of (bytes, str)
+            Levels of DiagnosticStatus with sentences for an operator; the report begins with the
+            worst.
+        facts : dict of str to str
+            Further values.
+
+        Returns
+        -------
+        diagnostic_msgs.msg.DiagnosticArray
+            With one status.
+
+        """
+        now = monotonic()
+        period, values = max(now - self._reported, 1e-3), dict(facts)
+        for what in ('joint states', 'outputs'):
+            values[f'{what} per second'] = f'{self.recent(what) / period:.1f}'
+        for what, count in sorted(self.counts.items()):
+            values[what] = str(count)
+            values[f'{what} since the last report'] = str(self.recent(what))
+        for share in (50, 99) if self.compute_times else ():
+            microseconds = 1e6 * np.percentile(self.compute_times, share)
+            values[f'compute time p{share}, us'] = f'{microseconds:.1f}'
+        values['last error'] = self.last_error or 'none'
+        self._before, self._reported = self.counts.copy(), now
+        self.compute_times.clear()
+
+        findings = sorted(findings, key=lambda finding: -SEVERITY.index(finding[0]))
+        status = DiagnosticStatus(
+            level=findings[0][0], name=f'{name}: dynamics',
+            hardware_id=printable(facts.get('robot', '')),
+            message=printable('; '.join(text for _, text in findings)),
+            values=[KeyValue(key=printable(key), value=printable(value))
+                    for key, value in values.items()])
+        report = DiagnosticArray(status=[status])
+        report.header.stamp = stamp
+        return report

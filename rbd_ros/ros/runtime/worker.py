@@ -1,0 +1,113 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""A background thread for slow work, beside the stream of states."""
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from threading import Condition, Thread
+from typing import Any
+
+from rbd_ros.kernels.jit.compiled import urgent
+from rbd_ros.ros.runtime.compat import hand_over
+
+# The largest number of waiting requests.
+MOST_WAITING = 8
+
+
+class Busy(Exception):
+    """Too many requests are waiting already."""
+
+
+class Worker:
+    """
+    A thread that does one piece of work after the other.
+
+    Parameters
+    ----------
+    executor : callable
+        Returns the executor that spins the node, which handles the results. While it returns None,
+        nothing spins the node, and work is done at once in the calling thread.
+    failed : callable
+        Called with the exception that a piece of work raises.
+
+    """
+
+    def __init__(self, executor: Callable[[], Any], failed: Callable[[Exception], None]) -> None:
+        self._executor, self._failed = executor, failed
+        self._waiting: deque[tuple[Callable[[], Any], Callable[[Any], object] | None]] = deque()
+        self._changed, self._closed = Condition(), False
+        self._thread: Thread | None = None
+
+    def submit(self, work: Callable[[], Any], then: Callable[[Any], object] | None = None, *,
+               may_wait: bool = True) -> None:
+        """
+        Run a function in the background.
+
+        Parameters
+        ----------
+        work : callable
+            Called without arguments.
+        then : callable, optional
+            Called by the executor with what ``work`` returned.
+        may_wait : bool
+            Whether to queue the work even if much is waiting already.
+
+        Raises
+        ------
+        Busy
+            If the queue is full.
+
+        """
+        if self._executor() is None:
+            self._do(work, then, _call)
+            return
+        with self._changed:
+            if len(self._waiting) >= MOST_WAITING and not may_wait:
+                raise Busy
+            self._waiting.append((work, then))
+            if self._thread is None:
+                self._thread = Thread(target=self._run, name='worker', daemon=True)
+                self._thread.start()
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Stop after the present piece of work."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while not self._waiting and not self._closed:
+                    self._changed.wait()
+                if self._closed:
+                    return
+                work, then = self._waiting.popleft()
+            executor = self._executor()
+            if executor is not None:
+                self._do(work, then, partial(hand_over, executor))
+            del work, then, executor        # now, not when the next piece of work arrives
+
+    def _do(self, work: Callable[[], Any], then: Callable[[Any], object] | None,
+            hand_over: Callable[..., object]) -> None:
+        try:
+            with urgent():
+                result = work()
+        except Exception as error:
+            self._failed(error)
+            return
+        if then is not None:
+            hand_over(self._finish, then, result)
+
+    def _finish(self, then: Callable[[Any], object], result: Any) -> None:
+        try:
+            if not self._closed:
+                then(result)
+        except Exception as error:
+            self._failed(error)
+
+
+def _call(function: Callable[..., object], *arguments: Any) -> None:
+    function(*arguments)

@@ -1,0 +1,115 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The services of the dynamics node for derivatives, regressors and task space."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from rbd_msgs.msg import Matrix
+from rbd_msgs.srv import HybridDynamicsDerivatives, TaskSpaceDynamics, TorqueRegressor
+from rbd_ros.ros.messages.messages import TWIST
+from rbd_ros.ros.services.background_services import BadRequest, Method, Work
+from rbd_ros.ros.services.services import Services
+from rbd_ros.workspace.results import Factorization
+
+
+def matrix(rows: Iterable[str], columns: Iterable[str], values: np.ndarray) -> Matrix:
+    """Return a message with a matrix whose rows and columns have names."""
+    message = Matrix(row_names=list(rows), column_names=list(columns))
+    message.data.frombytes(np.ascontiguousarray(values, float).reshape(-1).view(np.uint8))
+    return message
+
+
+class AnalysisSettings(NamedTuple):
+    """The parameters that the answers depend on."""
+
+    coriolis_factorization: Factorization
+    task_link: str
+    condition_limit: float
+
+
+class AnalysisServices:
+    """
+    Services for those who analyse or identify a robot.
+
+    The methods work as those of `Services`.
+
+    Parameters
+    ----------
+    services : Services
+        Reads the requests.
+    settings : AnalysisSettings
+        The parameters that it uses.
+
+    """
+
+    def __init__(self, services: Services, settings: AnalysisSettings) -> None:
+        self._services, self._settings = services, settings
+
+    def configure(self, settings: AnalysisSettings) -> None:
+        """Use other settings from now on."""
+        self._settings = settings
+
+    def methods(self) -> tuple[tuple[type, str, Method], ...]:
+        """Return the services: type, name and method."""
+        return ((HybridDynamicsDerivatives, '~/hybrid_dynamics_derivatives',
+                 self.hybrid_dynamics_derivatives),
+                (TorqueRegressor, '~/torque_regressor', self.torque_regressor),
+                (TaskSpaceDynamics, '~/task_space_dynamics', self.task_space_dynamics))
+
+    def hybrid_dynamics_derivatives(self, request: HybridDynamicsDerivatives.Request,
+                                    response: HybridDynamicsDerivatives.Response) -> Work:
+        """Compute hybrid dynamics and its derivatives by position, velocity and input."""
+        robot, order, q, v = self._services.state(request)
+
+        def work() -> None:
+            derivatives, a, tau = robot.service_workspace.hybrid_dynamics_derivatives(
+                q, v, order.read('acceleration', request.acceleration),
+                order.read('effort', request.effort),
+                order.read_prescribed(request),
+                external_wrenches=self._services.wrenches(robot, request))
+            response.joint_names = order.names
+            response.acceleration, response.effort = order.write(a), order.write(tau)
+            for name, values in derivatives._asdict().items():
+                setattr(response, name, matrix(order.names, order.names,
+                                               order.arrange(order.arrange(values).T).T))
+        return work
+
+    def torque_regressor(self, request: TorqueRegressor.Request,
+                         response: TorqueRegressor.Response) -> Work:
+        """Compute the regressor of the torques, or that of Slotine and Li."""
+        robot, order, q, v = self._services.state(request)
+        factorization = self._settings.coriolis_factorization
+
+        def work() -> None:
+            if len(request.reference_velocity) or len(request.reference_acceleration):
+                Y = robot.service_workspace.slotine_li_regressor(
+                    q, v,
+                    order.read('reference_velocity', request.reference_velocity),
+                    order.read('reference_acceleration', request.reference_acceleration),
+                    factorization=factorization)
+            else:
+                Y = robot.service_workspace.torque_regressor(
+                    q, v, order.read('acceleration', request.acceleration))
+            names, response.parameters, armature = robot.inertial_parameters
+            response.armature = order.write(armature)
+            response.regressor = matrix(order.names, names, order.arrange(Y))
+        return work
+
+    def task_space_dynamics(self, request: TaskSpaceDynamics.Request,
+                            response: TaskSpaceDynamics.Response) -> Work:
+        """Compute the equations of motion of a link."""
+        robot, order, q, v = self._services.state(request)
+        link = request.link or self._settings.task_link
+        if not link:
+            raise BadRequest('name a link, in the request or in the parameter task_link')
+        limit = self._settings.condition_limit
+
+        def work() -> None:
+            got = robot.service_workspace.task_space_dynamics(q, v, link, condition_limit=limit)
+            response.task_inertia = matrix(TWIST, TWIST, got.Lambda)
+            response.bias_wrench = got.eta.tolist()
+            response.jacobian = matrix(TWIST, order.names, order.arrange(got.J.T).T)
+            response.condition_number, response.damped = got.condition, got.damped
+        return work

@@ -1,0 +1,223 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Services that are answered in the background, and the order of the joints in their requests."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from rbd_ros import Model, RbdError
+from rbd_ros._internal.text import listed, printable
+from rbd_ros.ros.runtime.log import Log
+from rbd_ros.ros.runtime.report import Report
+from rbd_ros.ros.runtime.worker import Busy, MOST_WAITING, Worker
+from rclpy.exceptions import InvalidHandle
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+
+
+# Deep enough for bursts of requests: those that do not fit into the queue are never answered.
+SERVICE_QOS = QoSProfile(depth=100)
+
+# Different refusals that are logged in one period.
+MOST_REASONS = 10
+
+# What is left to do in the thread of the node once work is done; work that fills in a response;
+# what a service does with a request and a response.
+Finish: TypeAlias = Callable[[], None]
+Work: TypeAlias = Callable[[], Finish | None]
+Method: TypeAlias = Callable[[Any, Any], Work]
+
+
+class BadRequest(Exception):
+    """A request that cannot be answered; the message says why and what to do."""
+
+
+class Again(Exception):
+    """The robot has changed since the request arrived: it must be processed again."""
+
+
+class BackgroundService:
+    """
+    A service whose requests the worker answers, while the node goes on answering states.
+
+    Parameters
+    ----------
+    node : rclpy.node.Node
+        The node to create the service on.
+    kind : type
+        Type of the service.
+    name : str
+        Name of the service.
+    method : callable
+        Answers requests, as the methods of `rbd_ros.ros.services.services.Services` do.
+    worker : Worker
+        Runs what the method returns.
+    report : Report
+        Counts errors.
+    log : Log
+        The node's log.
+    show : callable, optional
+        Returns what a request asks for; with it, requests that are refused are logged.
+
+    Attributes
+    ----------
+    service : rclpy.service.Service
+        The service itself.
+
+    """
+
+    def __init__(self, node: Node, kind: type, name: str, method: Method, worker: Worker,
+                 report: Report, log: Log, show: Callable[[Any], str] | None = None) -> None:
+        self._method, self._worker, self._report, self._log = method, worker, report, log
+        self._show = show
+        self._request = None
+        self.service = node.create_service(kind, name, self._take, qos_profile=SERVICE_QOS)
+        # The executor calls this right after _take, with the same response.
+        self._respond = self.service.send_response
+        self.service.send_response = self._begin    # type: ignore[method-assign]
+
+    def _take(self, request: Any, response: Any) -> Any:
+        self._request = request
+        return response
+
+    def _begin(self, response: Any, header: Any) -> None:
+        """Begin to answer a request."""
+        self.answer(self._request, response, lambda: self._send(response, header))
+
+    def _send(self, response: Any, header: Any) -> None:
+        # The service may have been destroyed meanwhile.
+        with suppress(InvalidHandle):
+            self._respond(response, header)
+
+    def answer(self, request: Any, response: Any, send: Callable[[], None]) -> None:
+        """
+        Fill in a response, or the reason why that is not possible.
+
+        Parameters
+        ----------
+        request, response : messages
+            Messages of the service.
+        send : callable
+            Called when the response is complete, from either thread.
+
+        """
+        def work() -> Finish | None:
+            try:
+                finish = do()
+            except Exception as error:
+                finish = None
+                self._refuse(request, response, error)
+            else:
+                response.success = True
+            if finish is None:
+                send()
+            return finish
+
+        def then(finish: Finish | None) -> None:
+            if finish is None:
+                return
+            try:
+                finish()
+            except Again:
+                self.answer(request, response, send)
+                return
+            except Exception as error:
+                self._refuse(request, response, error)
+            send()
+        try:
+            do = self._method(request, response)
+            self._worker.submit(work, then, may_wait=False)
+        except Exception as error:
+            self._refuse(request, response, error)
+            send()
+
+    def _refuse(self, request: Any, response: Any, error: Exception) -> None:
+        """Write the reason why there is no answer into a response."""
+        text = str(error)
+        if isinstance(error, Busy):
+            text = (f'{self.service.srv_name} is busy: {MOST_WAITING} requests are waiting '
+                    'already; try again later')
+        elif not isinstance(error, (BadRequest, RbdError)):
+            text = f'{type(error).__name__}: {error}'
+            self._report.fail('errors', text)
+            self._log.error(f'a request failed: {text}', 'request')
+        if self._show is not None:
+            name = self.service.srv_name.rpartition('/')[2]
+            self._log.warning(f'~/{name} refused, {self._show(request)}: {text}', name,
+                              MOST_REASONS)
+        response.success, response.message = False, printable(text)
+
+
+class Order:
+    """
+    Converts between the order of joints in a request and that of the model.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    names : sequence of str
+        All its joints in any order; empty: in the order of the model.
+
+    Raises
+    ------
+    BadRequest
+        If a name is unknown, missing or repeated.
+
+    """
+
+    def __init__(self, model: Model, names: Sequence[str]) -> None:
+        self._model = model
+        self.names = list(names) or list(model.velocity_names)
+        index = {name: k for k, name in enumerate(model.velocity_names)}
+        unknown = [name for name in self.names if name not in index]
+        if unknown:
+            raise BadRequest(f"the robot has no joint '{unknown[0]}'; its joints are "
+                             + listed(model.velocity_names))
+        missing = set(index) - set(self.names)
+        if missing or len(self.names) != len(index):
+            raise BadRequest('name every joint once; missing: '
+                             + (listed(sorted(missing)) or 'none'))
+        self._target = np.array([index[name] for name in self.names], int)
+
+    def read(self, label: str, values: Sequence[float]) -> np.ndarray:
+        """Return the values of a request in the order of the model; zeros if it has none."""
+        if len(values) and len(values) != len(self.names):
+            raise BadRequest(f'{label} has {len(values)} entries, expected {len(self.names)}: '
+                             + listed(self.names))
+        result = np.zeros(len(self.names), bool if label == 'acceleration_prescribed' else float)
+        if len(values):
+            result[self._target] = values
+        return result
+
+    def read_prescribed(self, request: Any) -> np.ndarray:
+        """Return for which velocities a request prescribes the acceleration; none by default."""
+        if len(request.acceleration) and not len(request.acceleration_prescribed):
+            raise BadRequest('acceleration is given, but acceleration_prescribed is not: it says '
+                             'for which joints it counts')
+        return self.read('acceleration_prescribed', request.acceleration_prescribed)
+
+    def read_position(self, values: Sequence[float]) -> np.ndarray:
+        """
+        Return the position of a request in the order of the model.
+
+        If there are more positions than velocities, they must be in that order already.
+
+        """
+        if self._model.nq == self._model.nv:
+            return self.read('position', values)
+        if len(values) != self._model.nq:
+            raise BadRequest(f'position has {len(values)} entries, expected {self._model.nq}: '
+                             + listed(self._model.position_names))
+        return np.array(values)
+
+    def arrange(self, values: npt.ArrayLike) -> np.ndarray:
+        """Return rows of the model, one for each velocity, in the order of the request."""
+        return np.asarray(values)[self._target]
+
+    def write(self, values: npt.ArrayLike) -> list[Any]:
+        """Return values of the model in the order of the request, as a list."""
+        return self.arrange(values).tolist()

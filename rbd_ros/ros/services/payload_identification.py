@@ -1,0 +1,249 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The service that finds the load on a link from the states of the moving robot."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from geometry_msgs.msg import Vector3
+
+import numpy as np
+from rbd_msgs.srv import IdentifyPayload
+from rbd_ros import with_payload
+from rbd_ros._internal.text import listed
+from rbd_ros.identification import fit_payload, payload_partial, prepare, Recording, verdict
+from rbd_ros.model import without_payload
+from rbd_ros.ros import convert
+from rbd_ros.ros.robot.current_robot import CurrentRobot
+from rbd_ros.ros.robot.robot import Robot
+from rbd_ros.ros.runtime.callbacks import guarded
+from rbd_ros.ros.runtime.log import Log
+from rbd_ros.ros.runtime.report import Report
+from rbd_ros.ros.services.background_services import (
+    Again, BackgroundService, BadRequest, Finish, Work)
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.timer import Timer
+
+# Limits of the duration, s: shorter says nothing, longer fills the memory.
+SHORTEST, LONGEST = 1.0, 600.0
+# States at most: 600 s at 2 kHz.
+MOST_STATES = 1_200_000
+
+
+class StateCollection:
+    """
+    The states of a robot over some time.
+
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot = robot
+        self._stamps: list[float] = []
+        self._states: list[np.ndarray] = []
+
+    def note(self, robot: Robot) -> None:
+        """Add the latest complete state of a robot, if it is this one."""
+        if robot is self.robot and len(self._stamps) < MOST_STATES:
+            states = robot.states
+            self._stamps.append(convert.seconds(robot.stamp))
+            self._states.append(np.concatenate((states.q, states.v,
+                                                robot.measured_torques(states.v))))
+
+    def recording(self) -> Recording:
+        """
+        Return the states as a recording.
+
+        Raises
+        ------
+        BadRequest
+            If there are none, or they lack efforts.
+
+        """
+        model = self.robot.model
+        time = np.array(self._stamps)
+        # Stamps that do not increase are of messages with other joints, or of none.
+        later = np.diff(np.maximum.accumulate(time), prepend=-np.inf) > 0.0
+        if np.sum(later) < 2:
+            raise BadRequest('no joint states with increasing stamps arrived: look at '
+                             '/diagnostics')
+        q, v, effort = np.split(np.array(self._states)[later],
+                                [model.nq, model.nq + model.nv], axis=1)
+        without = [name for name, x in zip(model.velocity_names, effort.T)
+                   if not np.all(np.isfinite(x))]
+        if without:
+            raise BadRequest(f'joint states have no efforts of {listed(without)}: have the driver '
+                             'publish them')
+        return Recording('the states collected', model.velocity_names, time[later] - time[0], q,
+                         v if np.all(np.isfinite(v)) else None, effort)
+
+
+class PayloadIdentification:
+    """
+    Finds loads: collects states in the thread of the node, and computes in that of the worker.
+
+    The invariant: at most one request is between `begin` and `end`, whatever becomes of it, and
+    its states are of the robot that was there when it began.
+
+    Parameters
+    ----------
+    node : rclpy.node.Node
+        The node to create timers on.
+    current : CurrentRobot
+        The robot.
+    report : Report
+        Counts errors.
+    log : Log
+        The node's log.
+
+    """
+
+    def __init__(self, node: Node, current: CurrentRobot, report: Report, log: Log) -> None:
+        self._node, self._current, self._report, self._log = node, current, report, log
+        self._collecting: StateCollection | None = None
+        self._collected: StateCollection | None = None
+        self._then: Callable[[], None] | None = None
+        self._timer: Timer | None = None
+
+    def close(self) -> None:
+        """Stop collecting; the request is not answered."""
+        self._collecting = None
+        if self._timer is not None:
+            self._node.destroy_timer(self._timer)
+            self._timer = None
+
+    def note(self, robot: Robot) -> None:
+        """Collect the latest complete state, if states are being collected."""
+        if self._collecting is not None:
+            self._collecting.note(robot)
+
+    def begin(self, request: IdentifyPayload.Request, then: Callable[[], None]) -> None:
+        """
+        Begin to collect states.
+
+        Parameters
+        ----------
+        request : IdentifyPayload.Request
+            For how long, and of which link the load is.
+        then : callable
+            Called once when that time is over.
+
+        Raises
+        ------
+        BadRequest
+            If the request makes no sense, or states are being collected already.
+        ModelError
+            If there is no such link.
+
+        """
+        robot = self._current.robot
+        if robot is None:
+            raise BadRequest('no robot description has arrived yet')
+        if self._collecting is not None or self._collected is not None:
+            raise BadRequest('another load is being identified: try again when it is done')
+        if not SHORTEST <= request.duration <= LONGEST:
+            raise BadRequest(f'duration must lie between {SHORTEST:g} and {LONGEST:g} s, got '
+                             f'{request.duration:g}')
+        if robot.model.tree.link_body[robot.model.link_index(request.link)] == 0:
+            raise BadRequest(f"no joint moves link '{request.link}': its load does not show in "
+                             'efforts')
+        self._collecting = StateCollection(robot)
+        self._then = then
+        # Simulated time may stand still.
+        self._timer = self._node.create_timer(request.duration, self._end,
+                                              clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    @guarded
+    def _end(self) -> None:
+        """Stop collecting, and begin to compute."""
+        self._collected, then = self._collecting, self._then
+        self.close()
+        if then is not None:
+            then()
+
+    def end(self) -> None:
+        """Forget the collected states: the request was answered, in either thread."""
+        self._collected = None
+
+    def identify(self, request: IdentifyPayload.Request, response: IdentifyPayload.Response
+                 ) -> Work:
+        """Find the load that explains the collected efforts best."""
+        collected, link = self._collected, request.link
+        if collected is None or self._current.robot is not collected.robot:
+            raise BadRequest('the robot changed meanwhile: begin again')
+
+        robot = collected.robot
+
+        def work() -> Finish:
+            recording = collected.recording()
+            model = robot.model
+            if link in robot.payloads():
+                model = without_payload(model, link)
+            samples = prepare(model, recording)
+            part = payload_partial(model, link, samples)
+            load = fit_payload(model, part)
+            judged = verdict(model, part, load, samples)
+            response.inertia = convert.inertia_message(load.mass, load.com, load.inertia)
+            response.mass_deviation = float(load.deviation[0])
+            response.com_deviation = Vector3(**{
+                axis: float(x) for axis, x in zip('xyz', load.deviation[1:4] / load.mass)})
+            response.believable, response.reasons = judged.believable, list(judged.reasons)
+            response.states = len(recording)
+            text = (f"link '{link}' carries {load.mass:.4g} kg, within "
+                    f'{2.0 * load.deviation[0]:.2g} kg (95 %), centre of mass at '
+                    f'[{load.com[0]:.4g}, {load.com[1]:.4g}, {load.com[2]:.4g}] m')
+            apply = request.apply and judged.believable
+            if request.apply and not apply:
+                text += '; not applied, because it is not believable'
+            other = self._current.with_model(robot, with_payload(
+                model, link, load.mass, load.com, load.inertia)) if apply else None
+
+            def finish() -> None:
+                if self._current.robot is not robot:
+                    raise Again
+                if other is not None:
+                    self._current.change(other, robot)
+                    self._log.warning(text)
+                response.message = text
+            return finish
+        return work
+
+
+class CollectingService(BackgroundService):
+    """
+    A service that collects states before its work begins.
+
+    Parameters
+    ----------
+    collect : callable
+        Takes a request, and what to call when enough was collected; or raises why not.
+    release : callable
+        Called once, when the answer to a request whose states were collected is complete.
+    *arguments
+        Of `BackgroundService`.
+
+    """
+
+    def __init__(self, collect: Callable[[Any, Callable[[], None]], None],
+                 release: Callable[[], None], *arguments: Any) -> None:
+        self._collect, self._release = collect, release
+        super().__init__(*arguments)
+
+    def _begin(self, response: Any, header: Any) -> None:
+        request = self._request
+        send = partial(self._send, response, header)
+
+        def complete() -> None:
+            self._release()
+            send()
+        try:
+            self._collect(request, lambda: self.answer(request, response, complete))
+        except Exception as error:
+            self._refuse(request, response, error)
+            send()

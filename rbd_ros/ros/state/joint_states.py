@@ -1,0 +1,281 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""The state of a robot, put together by joint name from whatever joint states arrive."""
+
+from collections import Counter
+from collections.abc import Sequence
+from math import isnan
+
+import numpy as np
+
+from rbd_ros.model.joints import KINDS
+from rbd_ros.model.model import Model
+from rbd_ros.ros.state.differentiator import Differentiator
+from rbd_ros.ros.state.joint_state_reader import State
+from rbd_ros.ros.state.sample_judge import RECEIPT_JITTER, SampleJudge, STAMP_JITTER
+from sensor_msgs.msg import JointState
+
+# How many names of joints that the robot does not have are kept for the log.
+MOST_UNKNOWN = 100
+# Larger positions and velocities cannot be measurements, and their squares could overflow.
+LARGEST = 1e12
+
+
+class Rejected(Exception):
+    """
+    A message that cannot be used.
+
+    Parameters
+    ----------
+    text : str
+        The reason, for an operator.
+    kind : str
+        The reason in two or three words, for counting.
+
+    """
+
+    def __init__(self, text: str, kind: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
+class TimeWentBack(Exception):
+    """The stamp of a message is further back than that of a late message could be."""
+
+
+def places(indices: Sequence[int]) -> slice | np.ndarray:
+    """Return indices for NumPy, which is faster with a slice where they follow one another."""
+    first = indices[0] if len(indices) else 0
+    if list(indices) == list(range(first, first + len(indices))):
+        return slice(first, first + len(indices))
+    return np.array(indices, int)
+
+
+def all_within(x: np.ndarray, bound: float) -> bool:
+    """Return whether all numbers are finite, and smaller than a bound in size."""
+    # The sum of squares tells nearly always, in a fraction of the time.
+    squares = x.dot(x)
+    return bool(squares < bound * bound
+                or (not isnan(squares) and np.abs(x).max(initial=0.0) < bound))
+
+
+class JointStates:
+    """
+    The latest position and velocity of every joint, each with its stamp and time of receipt.
+
+    Parameters
+    ----------
+    model : Model
+        The robot; joint states name its coordinates as `position_names` does. Joint states do not
+        contain the coordinates of joints with a quaternion; `place_base` sets those of a base.
+
+    Attributes
+    ----------
+    q, v, effort : ndarray
+        Position, velocity and effort; NaN where none is known.
+    differentiator : Differentiator
+        Differentiates the positions of joints whose velocities are not measured.
+    unknown_names : set of str
+        Names in messages that are not the robot's, at most `MOST_UNKNOWN`.
+    judge : SampleJudge
+        Tells glitches from samples.
+
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._names: list[str] = []
+        self._q_of: list[int] = []
+        v_of: list[int] = []
+        turns: list[bool] = []
+        for joint, q, v in model.moving_joints:
+            if KINDS[joint.kind].is_screws:
+                self._names += model.position_names[q]
+                self._q_of += range(q.start, q.stop)
+                v_of += range(v.start, v.stop)
+                turns += [joint.kind == 'continuous'] * joint.nq
+        self._v_of = np.array(v_of, int)
+        self.differentiator = Differentiator(turns)
+        self.judge = SampleJudge(model, self._names, self._v_of, turns)
+        self._index = {name: k for k, name in enumerate(self._names)}
+        # Joints that mimic others or are locked may be measured too, but are not needed.
+        self._expected = {joint.name for joint in model.joints} | set(self._names)
+        self.unknown_names: set[str] = set()
+        self._layout_of: Sequence[str] | None = None
+        self.q, self.v, self.effort = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget the states of all joints."""
+        self.q[:] = self.v[:] = self.effort[:] = np.nan
+        self._came = np.full(len(self._names), -np.inf)
+        self._stamps = np.full(len(self._names), -np.inf)
+        # Bounds of these: mostly they show that no joint is late, or missing.
+        self._first_came = self._last_came = self._last_stamp = -np.inf
+        self.differentiator.forget()
+        self.judge.forget()
+
+    def place_base(self, q: np.ndarray, v: np.ndarray) -> None:
+        """Take over the coordinates and twist of a floating base, which come first."""
+        self.q[:len(q)], self.v[:len(v)] = q, v
+
+    def update(self, message: JointState | State, now: float, stamp: float = 0.0,
+               timeout: float = np.inf, filter_time: float | None = None,
+               fastest: float = np.inf) -> bool:
+        """
+        Take over the states in a message, but for glitches.
+
+        Parameters
+        ----------
+        message : sensor_msgs.msg.JointState
+            Names in any order, of some or all joints and perhaps of others.
+        now : float
+            Time of receipt, s.
+        stamp : float
+            Its stamp, s; 0: none that could be compared with others.
+        timeout : float
+            By how much a late message may be late, s.
+        filter_time : float, optional
+            Differentiate the positions, with a filter of this time constant, s.
+        fastest : float
+            Fastest speed of the joints, in multiples of their velocity limits.
+
+        Returns
+        -------
+        bool
+            Whether it names any joint of this robot.
+
+        Raises
+        ------
+        Rejected
+            If the message cannot be used; nothing is taken over then.
+        TimeWentBack
+            If its stamp is further back than that; nothing is taken over then either.
+
+        """
+        if message.name != self._layout_of:
+            self._lay_out(message.name)
+        count = len(message.name)
+        if not len(message.position):
+            raise Rejected('it has no positions', 'no positions')
+        if len(message.position) != count or len(message.velocity) not in (0, count):
+            raise Rejected(f'it has {count} names, {len(message.position)} positions and '
+                           f'{len(message.velocity)} velocities', 'lengths differ')
+        if not len(self._joints):
+            return False
+        position = np.asarray(message.position)[self._source]
+        if not all_within(position, LARGEST):
+            bad = np.flatnonzero(~(np.abs(position) < LARGEST))[0]
+            raise Rejected(f"the position of '{self._names[self._joints[bad]]}' is out of range: "
+                           f'{position[bad]}', 'out of range')
+        velocity = (np.asarray(message.velocity)[self._source]
+                    if len(message.velocity) else np.full(len(position), np.nan))
+        effort = (np.asarray(message.effort)[self._source]
+                  if len(message.effort) == count else np.full(len(position), np.nan))
+        if stamp and stamp < self._last_stamp:
+            self._refuse_late(self._stamps[self._target].max() - stamp, timeout)
+        q, v, target, joints = self._q_target, self._v_target, self._target, self._joints
+        self.judge.allow(fastest)
+        elapsed, jitter = ((stamp - self._stamps[target], STAMP_JITTER) if stamp
+                           else (now - self._came[target], RECEIPT_JITTER))
+        velocity, jumped = self.judge.judge(joints, position, velocity, stamp or now, self.q[q],
+                                            self.v[v], elapsed, jitter)
+        came: float | np.ndarray = now
+        moment: float | np.ndarray = stamp
+        if self.judge.doubtful:
+            # A joint that has jumped keeps its last sample.
+            position, velocity, effort, came, moment = (
+                np.where(jumped, before, x) for before, x in (
+                    (self.q[q], position), (self.v[v], velocity), (self.effort[v], effort),
+                    (self._came[target], now), (self._stamps[target], stamp)))
+        if stamp:
+            self._stamps[target] = moment
+            self._last_stamp = max(stamp, self._last_stamp)
+        if filter_time is not None:
+            self.differentiator.update(joints[~jumped], position[~jumped], stamp or now,
+                                       filter_time, timeout)
+        self.q[q], self.v[v], self.effort[v] = position, velocity, effort
+        self._came[target] = came
+        if len(joints) == len(self._names) and came is now:
+            self._first_came = self._last_came = now
+        else:
+            self._first_came = min(now, self._first_came)
+            self._last_came = max(now, self._last_came)
+        return True
+
+    @staticmethod
+    def _refuse_late(late: float, timeout: float) -> None:
+        """Refuse a message that is late, s."""
+        if late > timeout:
+            raise TimeWentBack(f'stamps jumped back by {late:.6g} s')
+        if late > 0.0:
+            raise Rejected(f'its stamp is {late:.6g} s before that of an earlier message',
+                           'out of order')
+
+    def _lay_out(self, names: Sequence[str]) -> None:
+        """Look up where the joints are in messages with these names."""
+        names = list(names)
+        if not names:
+            raise Rejected('it has no names', 'empty')
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        if twice:
+            raise Rejected(f"it has the joint '{twice[0]}' twice", 'duplicate names')
+        for name in names:
+            if name not in self._expected and len(self.unknown_names) < MOST_UNKNOWN:
+                self.unknown_names.add(name)
+        known = [(k, self._index[name]) for k, name in enumerate(names) if name in self._index]
+        targets = [k for _, k in known]
+        self._joints = np.array(targets, int)
+        self._source, self._target = places([k for k, _ in known]), places(targets)
+        self._q_target = places([self._q_of[k] for k in targets])
+        self._v_target = places([self._v_of[k] for k in targets])
+        self._layout_of = names
+
+    def missing(self, now: float, timeout: float) -> list[str]:
+        """
+        Return the joints whose position is unknown, in doubt or too old.
+
+        Parameters
+        ----------
+        now : float
+            Time, s.
+        timeout : float
+            Greatest age, s.
+
+        Returns
+        -------
+        list of str
+            Empty when the state is complete.
+
+        """
+        doubtful = list(self.judge.doubtful)
+        if (0.0 <= now - self._last_came and now - self._first_came <= timeout
+                and not doubtful):
+            return []
+        ages = now - self._came
+        # A state from the future was timed by another clock: its age is unknown.
+        stale = ~((ages >= 0.0) & (ages <= timeout))
+        stale[doubtful] = True
+        if stale.any():
+            return [self._names[k] for k in np.flatnonzero(stale)]
+        self._first_came = self._came.min(initial=np.inf)
+        return []
+
+    def ages(self, now: float) -> dict[str, float]:
+        """Return the age of the position of every joint, s, by name; inf: never received."""
+        return dict(zip(self._names, (now - self._came).tolist()))
+
+    def missing_velocities(self) -> list[str]:
+        """Return the joints whose velocity is unknown or out of range."""
+        if all_within(self.v, LARGEST):
+            return []
+        return [name for name, k in zip(self._names, self._v_of)
+                if not abs(self.v[k]) < LARGEST]
+
+    def velocity_or(self, replacement: float | np.ndarray | None) -> np.ndarray:
+        """Return the velocity, and a replacement for each joint without one."""
+        if replacement is None:
+            rates = self.differentiator.rates
+            replacement = np.where(np.abs(rates) <= self.judge.speed, rates, np.nan)
+        v = self.v.copy()
+        v[self._v_of] = np.where(np.abs(v[self._v_of]) < LARGEST, v[self._v_of], replacement)
+        return v

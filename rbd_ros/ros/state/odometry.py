@@ -1,0 +1,193 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Pose and twist of a floating base, from odometry."""
+
+from collections import deque
+from typing import NamedTuple
+
+from nav_msgs.msg import Odometry
+
+import numpy as np
+from rbd_ros.model.configurations import quaternion_of_turn
+from rbd_ros.model.joints import Joint, quaternion_matrix
+from rbd_ros.model.model import Model
+from rbd_ros.model.se3 import Ad, inverse, log, pose
+from rbd_ros.ros import convert
+from rbd_ros.ros.state.joint_states import LARGEST, Rejected
+from rbd_ros.ros.state.sample_judge import (
+    CONFIRMATION_TIME, CONFIRMED, DEFAULT_VELOCITY_LIMITS, RECEIPT_JITTER, STAMP_JITTER)
+
+# How many messages are kept: a tenth of a second at 500 Hz.
+HISTORY = 50
+# How far from one the norm of a quaternion may be.
+SLACK = 1e-2
+UNITS = 'rad', 'm'
+
+
+class BaseState(NamedTuple):
+    """
+    One state of the base.
+
+    Attributes
+    ----------
+    stamp : float
+        Time of the measurement, s.
+    came : float
+        Time of receipt, s.
+    frame : str
+        Frame of the pose.
+    q, v : ndarray, shape (7,) and (6,)
+        Coordinates of the free joint: quaternion (x, y, z, w) and position, twist in the axes of
+        its child.
+
+    """
+
+    stamp: float
+    came: float
+    frame: str
+    q: np.ndarray
+    v: np.ndarray
+
+
+def _jump(before: BaseState, now: BaseState, fastest: float) -> str:
+    """Return how a base moved from one state to another, if it cannot be that fast."""
+    time, jitter = max(now.came - before.came, 0.0), RECEIPT_JITTER
+    if before.stamp and now.stamp:
+        time, jitter = max(abs(now.stamp - before.stamp), time), STAMP_JITTER
+    way = (2.0 * np.arccos(min(abs(before.q[:4] @ now.q[:4]), 1.0)),
+           np.linalg.norm(now.q[4:] - before.q[4:]))
+    for x, limit, unit in zip(way, DEFAULT_VELOCITY_LIMITS, UNITS):
+        if x > fastest * limit * (time + jitter):
+            return (f'the base moved by {x:.4g} {unit} in {time:.3g} s, its fastest speed is '
+                    f'{fastest * limit:.4g} {unit}/s')
+    return ''
+
+
+class OdometryStates:
+    """
+    The latest states of a floating base.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    joint : Joint
+        The free joint, from the root link to the base.
+    prefix : str
+        Prefix of the names of links in frame names.
+
+    """
+
+    def __init__(self, model: Model, joint: Joint, prefix: str = '') -> None:
+        self._model, self._joint, self._prefix = model, joint, prefix
+        self._body = model.tree.link_body[model.link_index(joint.child)]
+        self._rest = inverse(joint.placement)
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all states."""
+        self._history: deque[BaseState] = deque(maxlen=HISTORY)
+        # Poses that the base cannot have reached, which agree with each other.
+        self._elsewhere: list[BaseState] = []
+
+    def update(self, message: Odometry, now: float, fastest: float = np.inf) -> str:
+        """
+        Take over a message.
+
+        A base that cannot have moved that far since the last message is believed to be there after
+        `CONFIRMED` messages or more, in `CONFIRMATION_TIME` or longer, that agree with each other.
+
+        Parameters
+        ----------
+        message : nav_msgs.msg.Odometry
+            Pose of its child frame in the frame of its header, and twist in the child frame. The
+            child frame is the base or a link fixed to it.
+        now : float
+            Time of receipt, s.
+        fastest : float
+            Fastest speed of the base, in multiples of `DEFAULT_VELOCITY_LIMITS`.
+
+        Returns
+        -------
+        str
+            How the base was moved, if it is found elsewhere.
+
+        Raises
+        ------
+        Rejected
+            If the message cannot be used.
+
+        """
+        link = message.child_frame_id.removeprefix(self._prefix)
+        if (link not in self._model.link_names
+                or self._model.tree.link_body[self._model.link_index(link)] != self._body):
+            raise Rejected(f"its child frame '{link}' is not the base '{self._joint.child}', nor "
+                           'a link fixed to it', 'child frame')
+        quaternion, position = convert.pose(message.pose.pose)
+        V = convert.twist(message.twist.twist)
+        if not np.max(np.abs([*quaternion, *position, *V])) < LARGEST:
+            raise Rejected('its pose or twist is out of range', 'out of range')
+        if abs(np.linalg.norm(quaternion) - 1.0) > SLACK:
+            raise Rejected(f'its quaternion has the norm {np.linalg.norm(quaternion):.3g}, not 1',
+                           'quaternion')
+        # The child frame may be fixed to the base: from here on, that of the base itself.
+        T = self._model.tree.link_pose[self._model.link_index(link)]
+        base = self._rest @ pose(quaternion_matrix(quaternion), position) @ inverse(T)
+        state = BaseState(
+            convert.seconds(message.header.stamp), now, message.header.frame_id,
+            np.append(quaternion_of_turn(log(base)[:3]), base[:3, 3]), Ad(T) @ V)
+        moved = self._judge(state, fastest)
+        self._history.append(state)
+        return moved
+
+    def _judge(self, state: BaseState, fastest: float) -> str:
+        """Return how the base was moved, if it is found elsewhere; raise if it cannot be there."""
+        for speed, limit, unit in zip(map(np.linalg.norm, (state.v[:3], state.v[3:])),
+                                      DEFAULT_VELOCITY_LIMITS, UNITS):
+            if speed > fastest * limit:
+                raise Rejected(f'its velocity is {speed:.4g} {unit}/s, its fastest speed is '
+                               f'{fastest * limit:.4g} {unit}/s: raise implausible_velocity if '
+                               'it is that fast', 'implausible')
+        jump = _jump(self._history[-1], state, fastest) if self._history else ''
+        if jump:
+            if self._elsewhere and _jump(self._elsewhere[-1], state, fastest):
+                self._elsewhere.clear()
+            self._elsewhere.append(state)
+            if (len(self._elsewhere) < CONFIRMED
+                    or state.came - self._elsewhere[0].came < CONFIRMATION_TIME):
+                raise Rejected(f'{jump}: raise implausible_velocity if it is that fast',
+                               'implausible')
+        self._elsewhere.clear()
+        return jump
+
+    def nearest(self, stamp: float, now: float,
+                timeout: float) -> tuple[BaseState | None, float | None]:
+        """
+        Return the state that is nearest in time to a stamp.
+
+        Parameters
+        ----------
+        stamp : float
+            s; 0: the latest state is returned.
+        now : float
+            Time, s.
+        timeout : float
+            Largest age of the state, and largest distance of its stamp from the given one, s.
+
+        Returns
+        -------
+        BaseState or None
+            The state, or None if there is none.
+        float or None
+            If there is none although recent ones exist: distance of the nearest from the stamp, s.
+
+        """
+        recent = [state for state in self._history if 0.0 <= now - state.came <= timeout]
+        if not recent:
+            return None, None
+        # If one of the two has no stamp, the latest state is taken.
+        if stamp == 0.0 or recent[-1].stamp == 0.0:
+            return recent[-1], None
+        best = min(recent, key=lambda state: abs(state.stamp - stamp))
+        apart = abs(best.stamp - stamp)
+        return (best, None) if apart <= timeout else (None, apart)

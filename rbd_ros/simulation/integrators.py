@@ -1,0 +1,202 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Steps of the equations of motion on the configuration manifold, of orders 1, 1 and 4.
+
+All have the same arguments, so that they can be exchanged: the robot, a function
+``acceleration(t, q, v)``, the time t, s, the state q and v, and the length dt of the step, s. All
+return q and v at its end. Entries of v and of the acceleration beyond ``model.nv`` (for example
+work and power) are integrated, too.
+
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from rbd_ros.errors import StateError
+from rbd_ros.model.arguments import finite_array, number
+from rbd_ros.model.configurations import integrate, multiply, normalize
+from rbd_ros.model.joints import KINDS, quaternion_matrix
+from rbd_ros.model.model import Model
+from rbd_ros.model.se3 import ad
+
+# A function of time, q and v, whose result has as many entries as v.
+Rates: TypeAlias = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
+
+
+def explicit_euler(model: Model, acceleration: Rates, t: float, q: np.ndarray, v: np.ndarray,
+                   dt: float) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return q and v after a step with the velocity and acceleration at its beginning.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    acceleration : callable
+        Of t, q and v; returns the derivative of v, rad/s^2 or m/s^2.
+    t, dt : float
+        Beginning and length of the step, s.
+    q : ndarray, shape (model.nq,)
+        Configuration, rad and m.
+    v : ndarray, shape (model.nv,) or longer
+        Velocity, rad/s or m/s.
+
+    Returns
+    -------
+    q, v : ndarray
+        At the end of the step, with an error in proportion to dt.
+
+    Raises
+    ------
+    StateError
+        If ``q``, ``v`` or ``dt`` is not finite, or a vector is too short.
+
+    References
+    ----------
+    Lynch and Park, section 9.5.
+
+    """
+    q, v, dt = _checked(model, q, v, dt)
+    return integrate(model, q, v[:model.nv], dt), v + dt * acceleration(t, q, v)
+
+
+def semi_implicit_euler(model: Model, acceleration: Rates, t: float, q: np.ndarray, v: np.ndarray,
+                        dt: float) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return q and v after a step with the acceleration at its beginning and the velocity at its end.
+
+    The energy of a robot without torques oscillates, while it grows with `explicit_euler`.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    acceleration : callable
+        Of t, q and v; returns the derivative of v, rad/s^2 or m/s^2.
+    t, dt : float
+        Beginning and length of the step, s.
+    q : ndarray, shape (model.nq,)
+        Configuration, rad and m.
+    v : ndarray, shape (model.nv,) or longer
+        Velocity, rad/s or m/s.
+
+    Returns
+    -------
+    q, v : ndarray
+        At the end of the step, with an error in proportion to dt.
+
+    Raises
+    ------
+    StateError
+        As `explicit_euler`.
+
+    """
+    q, v, dt = _checked(model, q, v, dt)
+    v = v + dt * acceleration(t, q, v)
+    return integrate(model, q, v[:model.nv], dt), v
+
+
+def runge_kutta_4(model: Model, acceleration: Rates, t: float, q: np.ndarray, v: np.ndarray,
+                  dt: float) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return q and v after a step of the classical method of Runge and Kutta.
+
+    On the manifold it is that of Munthe-Kaas: q has exponential coordinates xi about its value at
+    the beginning of the step, with d xi / dt = dexp^-1_xi v.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    acceleration : callable
+        Of t, q and v; returns the derivative of v, rad/s^2 or m/s^2.
+    t, dt : float
+        Beginning and length of the step, s.
+    q : ndarray, shape (model.nq,)
+        Configuration, rad and m.
+    v : ndarray, shape (model.nv,) or longer
+        Velocity, rad/s or m/s.
+
+    Returns
+    -------
+    q, v : ndarray
+        At the end of the step, with an error in proportion to dt^4.
+
+    Raises
+    ------
+    StateError
+        As `explicit_euler`.
+
+    """
+    q, v, dt = _checked(model, q, v, dt)
+    n = model.nv
+    xi_rate, v_rate = v[:n], acceleration(t, q, v)
+    xi_sum, v_sum = xi_rate, v_rate
+    for part, weight in ((0.5, 2.0), (0.5, 2.0), (1.0, 1.0)):
+        xi, v_k = part * dt * xi_rate, v + part * dt * v_rate
+        v_rate = acceleration(t + part * dt, integrate(model, q, xi, 1.0), v_k)
+        xi_rate = coordinate_rate(model, xi, v_k[:n])
+        xi_sum, v_sum = xi_sum + weight * xi_rate, v_sum + weight * v_rate
+    return integrate(model, q, xi_sum, dt / 6.0), v + dt / 6.0 * v_sum
+
+
+def _checked(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,
+             dt: float) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return the arguments of a step as arrays and a number, checked."""
+    q, v, dt = normalize(model, q), finite_array('v', v, (None,)), number('dt', dt)
+    if len(v) < model.nv:
+        raise StateError(f"v must have {model.nv} real numbers or more for robot '{model.name}', "
+                         f'got {len(v)}')
+    return q, v, dt
+
+
+def coordinate_rate(model: Model, xi: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """
+    Return dexp^-1_xi v, the rate of the coordinates xi of ``integrate(model, q, xi, 1.0)``.
+
+    For ball and free joints v + [xi, v] / 2 + [xi, [xi, v]] / 12, with an error of order xi^4,
+    which is enough for a method of order 4; for the others v itself.
+
+    """
+    rate = np.array(v)
+    for joint, _, k in model.moving_joints:
+        if not KINDS[joint.kind].is_screws:
+            along = np.zeros(6)
+            along[:joint.nv] = xi[k]
+            bracket = ad(along)[:joint.nv, :joint.nv]
+            rate[k] += bracket @ v[k] / 2.0 + bracket @ bracket @ v[k] / 12.0
+    return rate
+
+
+def configuration_rate(model: Model, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """
+    Return dq/dt: v itself, except for ball and free joints.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q : ndarray, shape (model.nq,)
+        Configuration, rad and m.
+    v : ndarray, shape (model.nv,)
+        Velocity, rad/s or m/s.
+
+    Returns
+    -------
+    ndarray, shape (model.nq,)
+        rad/s and m/s; the rate of a quaternion (x, y, z, w) is half its product with (omega, 0).
+
+    """
+    rate = np.zeros(model.nq)
+    for joint, i, k in model.moving_joints:
+        if KINDS[joint.kind].is_screws:
+            rate[i] = v[k]
+            continue
+        quaternion = q[i.start:i.start + 4]
+        rate[i.start:i.start + 4] = 0.5 * multiply(quaternion, np.append(v[k][:3], 0.0))
+        if joint.kind == 'free':
+            rate[i.start + 4:i.stop] = quaternion_matrix(quaternion) @ v[k][3:]
+    return rate

@@ -1,0 +1,276 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Simulated robots: forward dynamics, integrated over time."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from rbd_ros.analysis.energies import energy
+from rbd_ros.errors import StateError
+from rbd_ros.model.arguments import finite_array, finite_vector, number, shown
+from rbd_ros.model.configurations import integrate, normalize
+from rbd_ros.model.friction import direction, friction
+from rbd_ros.model.joints import KINDS
+from rbd_ros.model.model import Model, rebuild
+from rbd_ros.simulation.dry_friction import resting_impulses
+from rbd_ros.simulation.integrators import (
+    configuration_rate, explicit_euler, Rates, runge_kutta_4, semi_implicit_euler)
+from rbd_ros.workspace import Workspace
+
+# Signs of the velocity of joints at rest, moving forward and moving backward.
+DIRECTIONS = np.array([[0.0], [1.0], [-1.0]])
+
+
+class Simulator:
+    """
+    A robot under torques, with the friction of its joints and their limits as stops.
+
+    Semi-implicit Euler steps: v from forward dynamics, then q from the new v. Damping is taken at
+    the end of the step, M a = tau - b - D (v + dt a): added to the armature, dt D makes that the
+    same recursion, stable for any D. So are Coulomb friction and stops, for any step: a joint
+    comes to rest, and stays at rest, if friction or its stop can hold it; otherwise all of its
+    friction opposes the velocity after the step. Stribeck friction is that of the velocity before
+    the step.
+
+    Parameters
+    ----------
+    model : Model
+        The robot, with its friction; see `rbd_ros.friction_torques`.
+    q : array_like, shape (model.nq,)
+        Configuration at the beginning, at rest.
+    step : float
+        Step of the integration, s.
+
+    Attributes
+    ----------
+    q, v : ndarray
+        The present state.
+    time : float
+        s since the beginning.
+
+    """
+
+    def __init__(self, model: Model, q: npt.ArrayLike, *, step: float = 1e-3) -> None:
+        self.model, self.step = model, number('step', step, 0.0)
+        self.q, self.v, self.time = normalize(model, q), np.zeros(model.nv), 0.0
+        # With asymmetric damping, the larger one: the velocity then keeps its direction.
+        damped = rebuild(model, joints=[
+            replace(joint, armature=tuple(
+                np.array(joint.armature) + step * (np.array(joint.damping)
+                                                   + np.abs(joint.damping_asymmetry))))
+            for joint in model.joints])
+        self._workspace = Workspace(damped)
+        # Indices of the coordinates that may have stops: quaternions have none.
+        pairs = [(k, i) for joint, q, v in model.moving_joints if KINDS[joint.kind].is_screws
+                 for k, i in zip(range(q.start, q.stop), range(v.start, v.stop))]
+        self._q_of, self._v_of = np.array(pairs, int).reshape(-1, 2).T
+        self._lower, self._upper = model.lower[self._v_of], model.upper[self._v_of]
+
+    def advance(self, tau: npt.ArrayLike, steps: int = 1) -> None:
+        """
+        Advance under constant torques.
+
+        Parameters
+        ----------
+        tau : array_like, shape (model.nv,)
+            N m or N.
+        steps : int
+            Number of steps.
+
+        Raises
+        ------
+        StateError
+            If ``tau`` has the wrong shape or is not finite, or the motion is no longer finite.
+        SingularError
+            If a joint moves no inertia.
+
+        """
+        tau = finite_vector(self.model, 'tau', tau)
+        for _ in range(steps):
+            self.v = self._next_velocity(tau)
+            self.q = integrate(self.model, self.q, self.v, self.step)
+            self._stop()
+            self.time += self.step
+
+    def brake(self) -> None:
+        """Bring all joints to rest at once."""
+        self.v = np.zeros(self.model.nv)
+
+    def _next_velocity(self, tau: np.ndarray) -> np.ndarray:
+        """Return the velocity after a step."""
+        v, dt = self.v, self.step
+        flowing, forward, backward = friction(self.model, v, DIRECTIONS, v)
+        next_v = v + dt * self._workspace.forward_dynamics(self.q, v, tau - flowing)
+        # Impulses of friction are between those of its two directions; stops push one way.
+        lower, upper = dt * (flowing - forward), dt * (flowing - backward)
+        q = self.q[self._q_of]
+        upper[self._v_of[q <= self._lower]] = np.inf
+        lower[self._v_of[q >= self._upper]] = -np.inf
+        held = np.flatnonzero((lower < 0.0) | (upper > 0.0))
+        if len(held):
+            A = np.linalg.inv(self._workspace.configuration_terms(self.q).M)
+            p, at_rest = resting_impulses(A[np.ix_(held, held)], next_v[held], lower[held],
+                                          upper[held])
+            next_v += A[:, held] @ p
+            next_v[held[at_rest]] = 0.0
+        return next_v
+
+    def _stop(self) -> None:
+        """Keep the joints within their limits, where they lose their speed."""
+        q = self.q[self._q_of]
+        beyond = (q < self._lower) | (q > self._upper)
+        if beyond.any():
+            self.q[self._q_of] = np.clip(q, self._lower, self._upper)
+            self.v[self._v_of[beyond]] = 0.0
+
+
+class Motion(NamedTuple):
+    """
+    What `simulate` computes.
+
+    Attributes
+    ----------
+    t : ndarray, shape (times,)
+        s.
+    q : ndarray, shape (times, nq)
+        Configurations, rad and m.
+    v : ndarray, shape (times, nv)
+        Velocities, rad/s and m/s.
+    energy : ndarray, shape (times,)
+        Kinetic and potential energy together, J.
+    energy_drift : ndarray, shape (times,)
+        Change of the energy minus the work of the torques and of friction, J: the error of the
+        integration, zero for the exact motion.
+
+    """
+
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    energy: np.ndarray
+    energy_drift: np.ndarray
+
+
+Method: TypeAlias = Literal[
+    'runge_kutta_4', 'semi_implicit_euler', 'explicit_euler', 'solve_ivp']
+Torque: TypeAlias = Callable[[float, np.ndarray, np.ndarray], npt.ArrayLike] | npt.ArrayLike
+METHODS = {step.__name__: step for step in (explicit_euler, semi_implicit_euler, runge_kutta_4)}
+# Tolerances of solve_ivp, far below what the other methods reach in a reasonable time.
+RELATIVE_TOLERANCE, ABSOLUTE_TOLERANCE = 1e-9, 1e-11
+
+
+def simulate(model: Model, q0: npt.ArrayLike, v0: npt.ArrayLike, torque: Torque, t: npt.ArrayLike,
+             *, method: Method = 'runge_kutta_4', friction_speed: float | None = None) -> Motion:
+    """
+    Return the motion of a robot under given torques.
+
+    The limits of joints are left out, and so is friction, unless ``friction_speed`` is given. A
+    `Simulator` has both, with joints that come to rest for good, but its steps are of first order.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    q0 : array_like, shape (model.nq,)
+        Configuration at the beginning, rad and m.
+    v0 : array_like, shape (model.nv,)
+        Velocity at the beginning, rad/s or m/s.
+    torque : callable or array_like
+        A function of (t, q, v) that returns the torques, shape (model.nv,), N m or N; or constant
+        torques, shape (model.nv,); or torques at the times t, shape (times, model.nv), linear in
+        between.
+    t : array_like, shape (times,)
+        When the motion is wanted, s, two or more and increasing; the first is the beginning. All
+        methods but ``'solve_ivp'`` make one step from each time to the next.
+    method : {'runge_kutta_4', 'semi_implicit_euler', 'explicit_euler', 'solve_ivp'}
+        The steps of `integrators`, or those of `scipy.integrate.solve_ivp` (DOP853), as
+        long as a relative error of 1e-9 allows.
+    friction_speed : float, optional
+        The robot has its friction, with this speed for ``smooth`` in `rbd_ros.friction_torques`,
+        rad/s or m/s. Steps have to be short, or methods of their own length, for a joint that is
+        slower: friction then is a damping of friction / friction_speed. None: it has none.
+
+    Returns
+    -------
+    Motion
+        With the fields ``t q v energy energy_drift``.
+
+    Raises
+    ------
+    StateError
+        If a vector has the wrong shape or a non-finite entry, the motion has become infinite
+        or there is no such method.
+    SingularError
+        If a joint moves no inertia.
+
+    References
+    ----------
+    Lynch and Park, section 9.5, and the methods' own.
+
+    """
+    workspace = Workspace(model)
+    q0, v0 = normalize(model, q0, 'q0'), finite_vector(model, 'v0', v0)
+    t = finite_array('t', t, (None,))
+    if len(t) < 2 or np.any(np.diff(t) <= 0.0):
+        raise StateError(f't must be two or more increasing times, got {shown(t)}')
+    torque = _torque_function(model, torque, t)
+    if friction_speed is not None:
+        friction_speed = number('friction_speed', friction_speed, 0.0)
+
+    def rates(time: float, q: np.ndarray, x: np.ndarray) -> np.ndarray:
+        # x holds v, and the work of the torques.
+        v = x[:model.nv]
+        tau = finite_vector(model, 'torque', torque(time, q, v))
+        if friction_speed is not None:
+            tau = tau - friction(model, v, direction(v, friction_speed), v)
+        return np.append(workspace.forward_dynamics(q, v, tau), v @ tau)
+
+    x0 = np.append(v0, 0.0)
+    if method == 'solve_ivp':
+        q, x = _solve(model, rates, t, q0, x0)
+    elif method in METHODS:
+        q, x = [q0], [x0]
+        for start, dt in zip(t, np.diff(t)):
+            for values, value in zip((q, x), METHODS[method](model, rates, start, q[-1], x[-1],
+                                                             dt)):
+                values.append(value)
+        q, x = np.array(q), np.array(x)
+    else:
+        raise StateError(f"there is no method '{method}', only " + ', '.join(METHODS)
+                         + ' and solve_ivp')
+    v, work = x[:, :-1], x[:, -1]
+    energies = np.array([sum(energy(model, *state)) for state in zip(q, v)])
+    return Motion(t, q, v, energies, energies - energies[0] - work)
+
+
+def _solve(model: Model, rates: Rates, t: np.ndarray, q0: np.ndarray,
+           x0: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return q and x at the times t, by SciPy."""
+    # Here, so that programs that do not simulate need not wait for it.
+    from scipy.integrate import solve_ivp
+
+    def derivative(time: float, y: np.ndarray) -> np.ndarray:
+        q, x = y[:model.nq], y[model.nq:]
+        return np.concatenate((configuration_rate(model, q, x[:model.nv]), rates(time, q, x)))
+
+    solution = solve_ivp(derivative, (t[0], t[-1]), np.concatenate((q0, x0)), 'DOP853', t,
+                         rtol=RELATIVE_TOLERANCE, atol=ABSOLUTE_TOLERANCE)
+    if not solution.success:
+        raise StateError(f'the motion cannot be followed to t = {t[-1]} s: {solution.message}')
+    q = np.array([normalize(model, one) for one in solution.y[:model.nq].T])
+    return q, solution.y[model.nq:].T
+
+
+def _torque_function(model: Model, torque: Torque, t: np.ndarray
+                     ) -> Callable[[float, np.ndarray, np.ndarray], npt.ArrayLike]:
+    """Return a function of (t, q, v), whatever was given."""
+    if callable(torque):
+        return torque
+    torque = finite_array('torque', torque, (model.nv,), (len(t), model.nv))
+    if torque.shape == (model.nv,):
+        return lambda time, q, v: torque
+    return lambda time, q, v: np.array([np.interp(time, t, x) for x in torque.T])

@@ -1,0 +1,53 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Derivatives of a robot, its state and external wrenches by a scalar p [K (64)]."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+import numpy.typing as npt
+from rbd_ros.errors import StateError
+from rbd_ros.model.arguments import shown, Wrenches
+
+
+@dataclass(frozen=True)
+class Variation:
+    """
+    Derivatives by a scalar p of all that dynamics depends on. What is left out is constant.
+
+    Attributes
+    ----------
+    dq : array_like, shape (nv,), optional
+        Derivative of the configuration, along the directions of v: rad and m per unit of p. For
+        ball and free joints the turn and shift of the moving body in its own axes.
+    dv, da, dtau : array_like, shape (nv,), optional
+        Derivatives of velocity, acceleration and torque.
+    dwrenches : mapping of str to array_like of shape (6,)
+        By link, the derivatives of the components of its external wrench, in its own axes.
+    world_fixed : collection of str
+        Links whose external wrench keeps its moment and force in the axes of the root while the
+        link turns (a weight that hangs on it), rather than in the link's own axes.
+    dinertia : mapping of str to array_like of shape (10,) or (6, 6)
+        By link, the derivatives of its inertia about the origin of its frame: of the parameters
+        m, mcx, mcy, mcz, Ixx, Iyy, Izz, Ixy, Ixz, Iyz, or of the matrix, which must have the form
+        of a rigid body's.
+    dplacement : mapping of str to array_like of shape (6,)
+        By joint, the derivative of its placement P on its parent: the twist vee(P^-1 dP/dp) in the
+        joint's frame, angular first.
+
+    """
+
+    dq: npt.ArrayLike | None = None
+    dv: npt.ArrayLike | None = None
+    da: npt.ArrayLike | None = None
+    dtau: npt.ArrayLike | None = None
+    dwrenches: Wrenches = field(default_factory=dict)
+    world_fixed: Collection[str] = ()
+    dinertia: Mapping[str, npt.ArrayLike] = field(default_factory=dict)
+    dplacement: Mapping[str, npt.ArrayLike] = field(default_factory=dict)
+
+
+def check_variation(variation: object) -> None:
+    """Raise unless an argument is a `Variation`."""
+    if not isinstance(variation, Variation):
+        raise StateError(f'variation must be a Variation, got {shown(variation)}')
