@@ -69,8 +69,9 @@ def test_addresses_that_stand_for_others_are_named(tmp_path):
 
 
 def test_a_link_puts_both_packages_side_by_side(tmp_path):
-    # What README.md has one do in a workspace.
-    line, = re.findall(r'^ln -s (\S+) src/(\S+) ', (ROOT / 'README.md').read_text(), re.MULTILINE)
+    # As doc/getting_started_ros.md lays out a workspace.
+    page = (ROOT / 'doc/getting_started_ros.md').read_text()
+    line, = re.findall(r'^ln -s (\S+) src/(\S+) ', page, re.MULTILINE)
     (tmp_path / 'rbd_ros').symlink_to(ROOT)
     assert set(find_packages(str(tmp_path))) == {'rbd_ros'}
     (tmp_path / line[1]).symlink_to(line[0])

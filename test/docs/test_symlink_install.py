@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.long
 def test_programs_of_links_run_in_the_environment_that_is_active(tmp_path):
     command, = re.findall(r'`(python3 .* build --symlink-install)`',
-                          (ROOT / 'README.md').read_text(encoding='utf-8'))
+                          (ROOT / 'doc/getting_started_ros.md').read_text(encoding='utf-8'))
     (tmp_path / 'src').mkdir()
     (tmp_path / 'src/rbd_ros').symlink_to(ROOT)
     # This environment is in place of the packages of the system.
