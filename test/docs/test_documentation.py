@@ -299,7 +299,7 @@ def test_links_within_the_repository_lead_somewhere(page):
             assert anchor in anchors(path.read_text(encoding='utf-8')), target
 
 
-@pytest.mark.parametrize('page', ['where_things_are.md', '../CONTRIBUTING.md'])
+@pytest.mark.parametrize('page', ['architecture.md', 'where_things_are.md', '../CONTRIBUTING.md'])
 def test_files_and_names_that_pages_lead_to_exist(page):
     text = {**PAGES, **OTHERS}[page]
     tracked = subprocess.run(['git', 'ls-files'], cwd=ROOT, capture_output=True, text=True,
@@ -318,6 +318,15 @@ def test_files_and_names_that_pages_lead_to_exist(page):
                    if isinstance(part, (ast.Name, ast.FunctionDef, ast.ClassDef))}
         for name in re.findall(r'`(\w+)`', names):
             assert name in defined, (file, name)
+
+
+def test_the_picture_of_the_architecture_is_that_of_its_page():
+    drawing, text = runpy.run_path(str(DOC / 'draw_architecture.py')), PAGES['architecture.md']
+    picture = (DOC / 'images/architecture.svg').read_text(encoding='utf-8')
+    assert picture == drawing['draw'](text), 'run python doc/draw_architecture.py'
+    drawn = [row for _, rows in drawing['walks'](text) for row in rows]
+    assert len(drawn) == len(re.findall(r'^\| [a-z]', text, re.MULTILINE)) - 4      # heads
+    assert all(names for _, _, names in drawn)
 
 
 def test_every_page_is_in_the_table_of_contents():
