@@ -320,6 +320,19 @@ def test_files_and_names_that_pages_lead_to_exist(page):
             assert name in defined, (file, name)
 
 
+def test_the_table_of_folders_has_every_folder_with_code():
+    table = OTHERS['../CONTRIBUTING.md'].partition('| folder |')[2].partition('\n\n')[0]
+    listed = set(re.findall('`([\\w/]+/)`', '\n'.join(
+        row.split(' | ')[0] for row in table.splitlines())))
+    tracked = subprocess.run(['git', 'ls-files', '*.py'], cwd=ROOT, capture_output=True,
+                             text=True, check=True).stdout.splitlines()
+    folders = {f'{path.split("/")[0]}/' for path in tracked if '/' in path}
+    rooms = {'/'.join(path.split('/')[:2]) + '/' for path in tracked
+             if path.startswith('rbd_ros/') and path.count('/') > 1}
+    assert folders | rooms <= listed
+    assert all((ROOT / folder).is_dir() for folder in listed)
+
+
 def test_the_picture_of_the_architecture_is_that_of_its_page():
     drawing, text = runpy.run_path(str(DOC / 'draw_architecture.py')), PAGES['architecture.md']
     picture = (DOC / 'images/architecture.svg').read_text(encoding='utf-8')
