@@ -37,7 +37,7 @@ PAGES = {
     'identification': 'Identification',
     'control': 'Control laws',
     'simulation': 'Simulation',
-    'textbook': 'The equations as the texts have them',
+    'textbook': 'The equations as printed in the texts',
     'view': 'Pages in a browser',
     'errors': 'Errors',
     'cli': 'The command',
@@ -61,8 +61,8 @@ def main():
 # -- Examples. -----------------------------------------------------------------------------------
 
 def examples_page():
-    """Return the page of the examples: what each says of itself, and its code."""
-    lines = ['# Examples', '', 'One idea each; they are in `examples/` of the repository.', '']
+    """Return the page of the examples: their docstrings and their code."""
+    lines = ['# Examples', '', 'One idea each, in `examples/` of the repository.', '']
     for path in sorted((ROOT / 'examples').glob('[0-9][0-9]_*.py')):
         first = ast.parse(path.read_text(encoding='utf-8')).body[0]
         summary, _, rest = inspect.cleandoc(first.value.value).partition('\n\n')
@@ -77,7 +77,7 @@ def examples_page():
 # -- The library. --------------------------------------------------------------------------------
 
 def modules():
-    """Return the dotted names of all modules of rbd_ros, by the folder or file they belong to."""
+    """Return the dotted names of all modules of rbd_ros by folder or file."""
     found = {}
     for path in sorted(PACKAGE.rglob('*.py')):
         parts = path.relative_to(PACKAGE).with_suffix('').parts
@@ -88,7 +88,7 @@ def modules():
 
 
 def write_reference():
-    """Write a page for each folder and public module, and one that lists them."""
+    """Write a page for each folder and public module, and their index."""
     found = modules()
     order = [name for name in PAGES if name in found]
     internal = [name for name in found if name not in PAGES]
@@ -97,12 +97,12 @@ def write_reference():
     _write_page('internal', 'Internal modules',
                 [module for name in internal for module in found[name]])
     lines = ['# Library reference', '',
-             'Pages are grouped as the folders of `rbd_ros/` are.', '',
+             'One page per folder of `rbd_ros/` and per public module.', '',
              '```{toctree}', ':maxdepth: 1', '',
              *(f'{name}' for name in (*order, 'internal')), '```', '',
              '## Names at the top', '',
-             'What `rbd_ros.X` gives, and the module that it comes from.', '',
-             '| name | module | what it is |', '|---|---|---|']
+             'The names `rbd_ros.X`, and the modules that define them.', '',
+             '| name | module | summary |', '|---|---|---|']
     for name in sorted(rbd_ros.__all__, key=str.lower):
         thing = getattr(rbd_ros, name)
         if inspect.ismodule(thing):
@@ -117,7 +117,7 @@ def write_reference():
 
 
 def _summary(thing):
-    """Return the first sentence of a docstring, fit for a table."""
+    """Return the first paragraph of a docstring, escaped for a table."""
     text = (inspect.getdoc(thing) or '').split('\n\n')[0]
     return ' '.join(text.split()).replace('|', r'\|').replace('*', r'\*')
 
@@ -129,7 +129,7 @@ def _write_page(name, title, members):
         try:
             importlib.import_module(module)
         except ImportError as error:
-            lines += [f'``{module}`` is left out: {error}.', '']
+            lines += [f'``{module}`` is missing on this page: {error}.', '']
             continue
         if len(members) > 1:
             heading = module.removeprefix('rbd_ros.')
@@ -143,7 +143,7 @@ def _write_page(name, title, members):
 # -- Docstrings. ---------------------------------------------------------------------------------
 
 def mark_literal_blocks(app, what, name, thing, options, lines):
-    """Mark indented text in docstrings, up to the first section of numpydoc, as literal."""
+    """Mark indented text before the first numpydoc section of a docstring as literal."""
     result, sections = [], False
     for k, line in enumerate(lines):
         sections = sections or (k + 1 < len(lines) and re.fullmatch('-{3,}', lines[k + 1].strip()))
@@ -158,7 +158,7 @@ def mark_literal_blocks(app, what, name, thing, options, lines):
 
 
 def _escaped(line):
-    """Return a line in which underscores and bars outside of backquotes mean themselves."""
+    """Return a line with underscores and bars escaped outside of backquotes."""
     parts = re.split('(`+[^`]*`+)', line)
     parts[::2] = [re.sub(r'(?<=\w)_(?!\w)|\|', r'\\\g<0>', part) for part in parts[::2]]
     return ''.join(parts)
@@ -175,7 +175,7 @@ def _head(lines):
 
 
 def skip_fields(app, what, name, thing, skip, options):
-    """Leave out fields of named tuples, which the docstring of the class lists, and imports."""
+    """Skip imports, and fields of named tuples, which the docstring of the class lists."""
     is_field = type(thing).__name__ == '_tuplegetter'
     return True if is_field or inspect.isbuiltin(thing) else None
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the pages of doc/ tell a reader to do works: Python runs, commands name what is there."""
+"""Instructions on the pages work: Python runs, commands use existing names, links resolve."""
 
 import ast
 import doctest
@@ -33,15 +33,15 @@ ROOT = Path(__file__).parents[2]
 DOC = ROOT / 'doc'
 PAGES = {str(path.relative_to(DOC)): path.read_text(encoding='utf-8')
          for path in sorted(DOC.rglob('*.md')) if 'generated' not in path.parts}
-# What GitHub shows without building anything.
+# Pages that GitHub shows without a build.
 OTHERS = {f'../{name}': (ROOT / name).read_text(encoding='utf-8')
           for name in ('README.md', 'CONTRIBUTING.md', 'QUALITY_DECLARATION.md')}
 ARM = (ROOT / 'urdf/demo_arm.urdf').read_text(encoding='utf-8')
 JOINTS = re.findall(r'<joint name="(\w+)" type="revolute"', ARM)
 STATE = JOINTS, [0.0, 0.6, 0.0, 1.0, 0.0, 0.5, 0.0], [0.0] * 7
-# s: a program of its own, which imports ROS first, on a machine that others use
+# s: a separate process, which first imports ROS, on a shared machine
 PATIENCE = 60.0
-# Commands of others, which are not tried.
+# Commands of other programs, which are not run.
 OF_OTHERS = ('git', 'mkdir', 'cd', 'ln', 'source', '.', 'pip', 'python3', 'rosdep', 'colcon',
              'export', 'docker', 'bloom-release', '.venv/bin/twine')
 TARGETS = re.findall(r'^([a-z-]+):', (ROOT / 'Makefile').read_text(), re.MULTILINE)
@@ -65,7 +65,7 @@ PYTHON = {page: blocks(text, 'python') for page, text in PAGES.items()}
 FOR_ROS = [page for page, found in PYTHON.items() if any('rclpy' in code for _, code in found)]
 FOR_THE_LIBRARY = [page for page, found in PYTHON.items() if found and page not in FOR_ROS]
 COMMANDS = commands()
-# A page whose code is one session that does one thing after the other.
+# A page whose code is one interactive session.
 SESSION = 'how_to/without_ros2.md'
 
 
