@@ -87,10 +87,10 @@ def test_the_page_of_comparisons_includes_the_figures_of_the_benchmark():
     assert 'in one call' in included and 'the node at 1 kHz' in included
 
 
-# -- Every public function has its time. ---------------------------------------------------------
+# -- Every public function is timed. -------------------------------------------------------------
 
 def public_functions():
-    """Return the functions of the top, of its modules and of its packages, by their names."""
+    """Return the public functions of rbd_ros, its modules and packages, by name."""
     found = {}
     for name in rbd_ros.__all__:
         thing = getattr(rbd_ros, name)
@@ -120,7 +120,7 @@ def test_every_public_function_is_timed_and_what_is_timed_runs(tmp_path):
         for name, call in calls.items():
             assert call.run.func is functions[name], name
             call.run()
-        # What the top has as well as a package is timed once.
+        # Functions with two names are timed once.
         timed = [call.run.func for call in calls.values()]
         assert [name for name, one in functions.items() if one not in timed] == []
 
