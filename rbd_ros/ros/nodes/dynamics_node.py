@@ -74,7 +74,7 @@ class DynamicsNode(LifecycleNode):
     """
     Publishes the dynamics of the robot in /robot_description for every joint state.
 
-    doc/interfaces.md lists its topics and services.
+    The topics, services and parameters are listed in the README.
 
     Parameters
     ----------
