@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 
 # How many names a list spells out, and how many characters a text may have.
-MOST_NAMES, MOST_CHARACTERS = 40, 2000
+MOST_NAMES, MOST_CHARACTERS, VALUE_CHARACTERS = 40, 2000, 120
 
 
 def printable(text: str, most: int = MOST_CHARACTERS) -> str:
@@ -32,6 +32,11 @@ def printable(text: str, most: int = MOST_CHARACTERS) -> str:
     if text.isprintable():
         return text
     return ''.join(c if c.isprintable() else c.encode('unicode_escape').decode() for c in text)
+
+
+def shown(value: object) -> str:
+    """Return the repr of a value, shortened, for messages."""
+    return printable(repr(value), VALUE_CHARACTERS)
 
 
 def first_twice(names: Iterable[str]) -> str | None:

@@ -8,39 +8,19 @@ with the name of the argument, and so are complex numbers, whose imaginary part 
 
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from rbd_ros._internal.text import listed, printable
+from rbd_ros._internal.text import listed, shown
 from rbd_ros.errors import StateError
 from rbd_ros.kernels.jit.compiled import real_array
-
-if TYPE_CHECKING:
-    from rbd_ros.model.model import Model
+from rbd_ros.model.model import check_model, Model
 
 # Moment and force by the names of links.
 Wrenches: TypeAlias = Mapping[str, npt.ArrayLike]
-
-# How many characters of a value a message shows.
-SHOWN = 120
-
-
-def shown(value: object) -> str:
-    """Return a value as it is shown in messages."""
-    return printable(repr(value), SHOWN)
-
-
-def check_model(model: object) -> None:
-    """Raise unless an argument is a robot."""
-    if not hasattr(model, 'velocity_names'):
-        raise StateError('model must be a robot, made by load_urdf or ModelBuilder, got '
-                         + shown(model))
-
 
 def finite_array(label: str, value: object, *shapes: tuple[int | None, ...]) -> np.ndarray:
     """

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from rbd_ros.model.joints import Joint
+from rbd_ros.errors import ModelError
+from rbd_ros.model.joints import DRIVE, Joint
+
+# Share by which the Stribeck velocities of coupled joints may differ: rounding.
+_SAME_SPEED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,3 +89,52 @@ def couple(joints: Sequence[Joint], mimics: dict[str, tuple[str, float, float]],
     return Coordinates(np.array(source, int), np.array(multiplier), np.array(offset),
                        np.array(columns, float).reshape(-1, 2),
                        moving[-1][2].stop if moving else 0, not mimics)
+
+
+def map_drives(joints: tuple[Joint, ...], G: np.ndarray | None) -> dict[str, np.ndarray]:
+    """
+    Return the coefficients of all drives, for the coordinates of a robot.
+
+    A joint that turns m times as fast as the one that it mimics has m times the power per torque
+    of its own: tau = m tau_mimic(m v).
+
+    Parameters
+    ----------
+    joints : tuple of Joint
+        All of them, those that mimic others included.
+    G : ndarray, shape (tree velocities, nv), or None
+        Maps the velocities of the robot to theirs; None: they are the same.
+
+    Returns
+    -------
+    dict of str to ndarray, shape (nv,)
+        Every one of `DRIVE`.
+
+    Raises
+    ------
+    ModelError
+        If joints that mimic each other have Stribeck velocities that do not give a single curve.
+
+    """
+    own = {label: np.array([x for joint in joints for x in getattr(joint, label)], float)
+           for label in DRIVE}
+    if G is None:
+        return own
+    size, square = np.abs(G), np.square(G)
+    result = {label: weight.T @ own[label] for label, weight in (
+        ('damping', square), ('damping_asymmetry', G * size), ('friction', size),
+        ('friction_asymmetry', G), ('stribeck_friction', size), ('effort_offset', G),
+        ('armature', square))}
+    speed = np.zeros(G.shape[1])
+    names = [joint.name for joint in joints for _ in range(joint.nv)]
+    of_column: dict[int, str] = {}
+    for row, column in zip(*np.nonzero(size * own['stribeck_friction'][:, None])):
+        felt = own['stribeck_velocity'][row] / size[row, column]
+        first = of_column.setdefault(column, names[row])
+        if first == names[row]:
+            speed[column] = felt
+        elif abs(felt - speed[column]) > _SAME_SPEED * felt:
+            raise ModelError(f"joints '{first}' and '{names[row]}' move together, but their "
+                             'stribeck_velocity is reached at different speeds: set one in '
+                             'proportion to the other, or the stribeck_friction of one to 0')
+    return {**result, 'stribeck_velocity': speed}

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 from rbd_ros.errors import ModelError
-from rbd_ros.model.arguments import real_array
-from rbd_ros.model.friction import check_drive
+from rbd_ros.kernels.jit.compiled import real_array
 from rbd_ros.model.joints import DRIVE, Joint, KINDS
 
 # Share of the largest principal moment by which an inertia may violate the triangle inequality,
@@ -18,6 +17,8 @@ from rbd_ros.model.joints import DRIVE, Joint, KINDS
 INERTIA_TOLERANCE, NO_INERTIA = 1e-6, 1e-15
 # Share of the largest entry by which an inertia may be asymmetric.
 SYMMETRY = 1e-9
+# Coefficients of drives that may have either sign, with the one that bounds each.
+_SIGNED = {'damping_asymmetry': 'damping', 'friction_asymmetry': 'friction', 'effort_offset': None}
 # SI units: products of a few larger numbers overflow, and no robot has such.
 LARGEST = 1e30
 
@@ -242,6 +243,38 @@ def check_joint(joint: Joint) -> tuple[Joint, list[str], list[str]]:
                              for label in DRIVE}
     check_drive(where, drive)
     return replace(joint, **limits, **drive), odd, grave
+
+
+def check_drive(where: str, values: dict[str, tuple[float, ...]]) -> None:
+    """
+    Refuse coefficients of a joint that no drive can have.
+
+    Parameters
+    ----------
+    where : str
+        The joint, for the error.
+    values : dict of str to tuple of float
+        Every one of `DRIVE`, one number for each velocity.
+
+    Raises
+    ------
+    ModelError
+        If one is not finite or, where it must not be, negative; or if friction would drive the
+        joint.
+
+    """
+    for label in DRIVE:
+        if label not in _SIGNED and not all(0.0 <= x < inf for x in values[label]):
+            raise ModelError(f'{where}: its {label} must be finite and not negative, '
+                             f'got {values[label]}')
+    for label, most in _SIGNED.items():
+        if not all(map(isfinite, values[label])):
+            raise ModelError(f'{where}: its {label} must be finite, got {values[label]}')
+        if most and any(abs(x) > y for x, y in zip(values[label], values[most])):
+            raise ModelError(f'{where}: its {label}, {values[label]}, is greater than its {most}, '
+                             f'{values[most]}: such friction would drive the joint')
+    if any(x and not y for x, y in zip(values['stribeck_friction'], values['stribeck_velocity'])):
+        raise ModelError(f'{where}: its stribeck_friction needs a stribeck_velocity: set that too')
 
 
 def _unit(where: str, axis: np.ndarray) -> np.ndarray:

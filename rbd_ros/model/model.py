@@ -10,14 +10,13 @@ import warnings
 
 import numpy as np
 import numpy.typing as npt
-from rbd_ros._internal.text import listed
-from rbd_ros.errors import ModelError, ModelWarning
+from rbd_ros._internal.text import listed, shown
+from rbd_ros.errors import ModelError, ModelWarning, StateError
 from rbd_ros.kernels.bodies import INERTIA
-from rbd_ros.model.arguments import check_model, real_array, shown
+from rbd_ros.kernels.jit.compiled import real_array
 from rbd_ros.model.body_table import assemble, Tree
-from rbd_ros.model.coordinates import Coordinates, couple
+from rbd_ros.model.coordinates import Coordinates, couple, map_drives
 from rbd_ros.model.description import check_joint, check_links, Link
-from rbd_ros.model.friction import fold_drives
 from rbd_ros.model.joints import DRIVE, Joint, joint_pose, KINDS
 from rbd_ros.model.plausibility import implausible
 from rbd_ros.model.topology import order_tree, require_unique, resolve_mimics
@@ -172,6 +171,13 @@ class Model:
                 f'{self.mass:.6g} kg>')
 
 
+def check_model(model: object) -> None:
+    """Raise unless an argument is a robot."""
+    if not hasattr(model, 'velocity_names'):
+        raise StateError('model must be a robot, made by load_urdf or ModelBuilder, got '
+                         + shown(model))
+
+
 def build_model(name: str, links: Sequence[Link], joints: Sequence[Joint], *,
                 gravity: npt.ArrayLike = STANDARD_GRAVITY, strict: bool = False,
                 notes: Sequence[str] = ()) -> Model:
@@ -301,7 +307,7 @@ def _build(name: str, links: Sequence[Link], joints: Sequence[Joint], gravity: n
                              for suffix in KINDS[joint.kind].velocity_suffixes),
         lower=per_velocity('lower'), upper=per_velocity('upper'),
         velocity_limit=per_velocity('velocity'), effort_limit=per_velocity('effort'),
-        **fold_drives(joints, None if coordinates.is_identity else coordinates.G),
+        **map_drives(joints, None if coordinates.is_identity else coordinates.G),
         angular=np.array([x for joint, _, _ in moving for x in KINDS[joint.kind].angular], bool),
         mass=sum(link.mass for link in links),
         moving_joints=tuple(moving),
