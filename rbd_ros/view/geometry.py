@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, TYPE_CHECKING
 import numpy as np
 from rbd_ros._internal.text import listed, printable
 from rbd_ros.errors import RbdError, UrdfError
-from rbd_ros.model.files.urdf import decode, Element, parse, placement
+from rbd_ros.model.files.urdf import placement
+from rbd_ros.model.files.xml_elements import decode, Element, parse
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import pose
 from rbd_ros.view.ellipsoids import BOX, inertia_solid

@@ -10,13 +10,11 @@ together, and refuses five of the 69 robots of example-robot-data.)
 
 """
 
-import codecs
 from collections.abc import Iterable
 from dataclasses import replace
 from math import isfinite
 from os import PathLike
 from pathlib import Path
-import re
 from typing import Any
 
 from lxml import etree
@@ -27,13 +25,11 @@ from rbd_ros.errors import ModelError, UrdfError
 from rbd_ros.model.arguments import shown, whole_number
 from rbd_ros.model.description import Link
 from rbd_ros.model.files.xacro_files import expand_xacro, SUFFIX
+from rbd_ros.model.files.xml_elements import decode, Element, LARGEST_TEXT, parse
 from rbd_ros.model.joints import Joint, Mimic
 from rbd_ros.model.model import build_model, Model, STANDARD_GRAVITY
 from rbd_ros.model.modifications import load_name, with_floating_base
 from rbd_ros.model.se3 import pose, rotation_from_rpy
-
-# The longest text that is read, bytes: forty times that of the largest known robot.
-LARGEST_TEXT = 64 * 2 ** 20
 
 # Kinds of joints as they are called in URDF, and here.
 URDF_KINDS = {'fixed': 'fixed', 'revolute': 'revolute', 'continuous': 'continuous',
@@ -156,160 +152,12 @@ def load_urdf_string(text: str | bytes, *, floating_base: bool = False,
         raise UrdfError(str(error)) from None
 
 
-def decode(text: str | bytes) -> str:
-    """
-    Return a document as text without a declaration, refusing what must not be parsed.
-
-    Parameters
-    ----------
-    text : str or bytes
-        As `load_urdf_string` takes it.
-
-    Raises
-    ------
-    UrdfError
-        If it is neither, is too long, cannot be decoded, is not XML or declares a document type.
-
-    """
-    if not isinstance(text, (str, bytes)):
-        raise UrdfError(f'the text must be str or bytes, got {type(text).__name__}')
-    if len(text) > LARGEST_TEXT:
-        raise UrdfError(f'the text is longer than {LARGEST_TEXT} bytes, the most that is read')
-    is_file = isinstance(text, bytes)
-    if isinstance(text, bytes):
-        encoding = 'utf-8-sig'
-        declared = re.match(rb'\s*<\?xml[^>]*encoding\s*=\s*["\']([A-Za-z0-9._-]+)["\']', text)
-        if text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            encoding = 'utf-16'
-        elif declared and not text.startswith(codecs.BOM_UTF8):
-            encoding = declared.group(1).decode()
-        try:
-            text = text.decode(encoding)
-        except (LookupError, UnicodeError) as error:
-            raise UrdfError(f'the text cannot be decoded as {encoding}: {error}') from None
-    text = text.lstrip('\ufeff \t\r\n')
-    if not text.startswith('<'):
-        hint = '' if is_file else '; pass the text of the description, not its path'
-        raise UrdfError(f'this is not XML: a URDF begins with <robot>, this with {text[:60]!r}'
-                        + hint)
-    if '<!DOCTYPE' in text or '<!ENTITY' in text:
-        raise UrdfError('document types and entities are refused: remove <!DOCTYPE ...>')
-    return re.sub(r'\A<\?xml[^>]*\?>', '', text)
-
-
-def parse(text: str, *, comments: bool = False) -> etree._Element:
-    """Return the outermost element of a text that was decoded, with comments if wanted."""
-    parser = etree.XMLParser(resolve_entities=False, load_dtd=False, no_network=True,
-                             remove_comments=not comments, remove_pis=not comments,
-                             encoding='utf-8')
-    try:
-        root = etree.fromstring(text.encode('utf-8'), parser)
-    except (etree.XMLSyntaxError, UnicodeEncodeError, ValueError) as error:
-        raise UrdfError(f'the text is not well-formed XML: {error}') from None
-    if root.tag != 'robot':
-        hint = ': this is SDF, not URDF' if root.tag == 'sdf' else ''
-        raise UrdfError(f'the outermost element is <{root.tag}>, expected <robot>{hint}')
-    for element in root.iter('{*}*'):
-        if isinstance(element.tag, str) and 'xacro' in element.tag.partition('}')[0]:
-            raise UrdfError(f'<xacro:{element.tag.partition("}")[2]}> on line '
-                            f'{element.sourceline}: run xacro on the file first')
-    return root
-
-
 def _check_count(root: etree._Element, max_joints: int | None) -> None:
     """Refuse a robot that is too large before it is built."""
     count = sum(1 for _ in root.iterchildren('joint'))
     if max_joints is not None and count > whole_number('max_joints', max_joints, least=0):
         raise UrdfError(f'the robot has {count} joints, max_joints is {max_joints}: simplify it, '
                         'or raise max_joints')
-
-
-class Element:
-    """
-    An element of the document, with its place for messages.
-
-    Parameters
-    ----------
-    element : lxml.etree._Element
-        The element.
-    where : str
-        The link or joint that it belongs to.
-
-    """
-
-    def __init__(self, element: etree._Element, where: str) -> None:
-        self._element, self.where = element, where
-        self._children: dict[str, list[etree._Element]] = {}
-        for child in element:
-            self._children.setdefault(child.tag, []).append(child)
-
-    def child(self, tag: str) -> 'Element | None':
-        """Return the only child with a tag, or None."""
-        found = self._children.get(tag)
-        if found is None:
-            return None
-        if len(found) > 1:
-            raise UrdfError(f'{self.where} has two <{tag}> elements')
-        return Element(found[0], self.where)
-
-    def children(self, tag: str) -> 'list[Element]':
-        """Return all children with a tag."""
-        return [Element(found, self.where) for found in self._children.get(tag, [])]
-
-    def required_child(self, tag: str) -> 'Element':
-        """Return the one child with a tag, which must be there."""
-        found = self.child(tag)
-        if found is None:
-            raise self._lack(tag)
-        return found
-
-    def _lack(self, what: str) -> UrdfError:
-        return UrdfError(f'{self.where}, line {self._element.sourceline}: '
-                         f'<{self._element.tag}> has no {what}')
-
-    def has(self, name: str) -> bool:
-        """Return whether an attribute exists."""
-        return self._element.get(name) is not None
-
-    def text(self, name: str) -> str:
-        """Return a required attribute."""
-        value = self._element.get(name)
-        if value is None:
-            raise self._lack(name)
-        if '$' in value and ('${' in value or '$(' in value):
-            raise UrdfError(f'{self.where}: {name}="{value}" is left over from xacro: run xacro '
-                            'on the file first')
-        return value
-
-    def number(self, name: str, default: float | None = None) -> float:
-        """Return an attribute as a number; it is required unless there is a default."""
-        value = self._element.get(name)
-        if value is None:
-            if default is None:
-                raise self._lack(name)
-            return default
-        return self._numbers(name, value, 1)[0]
-
-    def vector(self, name: str, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
-        """Return an attribute as three numbers."""
-        value = self._element.get(name)
-        if value is None:
-            if default is None:
-                raise self._lack(name)
-            return default
-        return self._numbers(name, value, 3)
-
-    def _numbers(self, name: str, text: str, count: int) -> tuple[float, ...]:
-        """Return the numbers in an attribute; NaN and infinity are numbers too."""
-        try:
-            found = [float(word) for word in text.split()]
-        except ValueError:
-            found = []
-        # Python also reads 1_000.
-        if len(found) != count or '_' in text:
-            raise UrdfError(f'{self.where}: <{self._element.tag} {name}="{text}"> must hold '
-                            f'{count} number{"s" if count > 1 else ""}')
-        return tuple(found)
 
 
 _NOWHERE = (0.0, 0.0, 0.0)

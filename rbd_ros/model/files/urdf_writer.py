@@ -22,7 +22,8 @@ from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError, ModelWarning
 from rbd_ros.model.arguments import check_model
 from rbd_ros.model.description import Link
-from rbd_ros.model.files.urdf import decode, load_urdf_string, parse, read_file, SINGLE, URDF_KINDS
+from rbd_ros.model.files.urdf import load_urdf_string, read_file, SINGLE, URDF_KINDS
+from rbd_ros.model.files.xml_elements import decode, parse
 from rbd_ros.model.joints import DRIVE, Joint, KINDS
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import rpy_from_rotation

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 from lxml import etree
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import RbdError
-from rbd_ros.model.files.urdf import load_urdf_string, parse
+from rbd_ros.model.files.urdf import load_urdf_string
+from rbd_ros.model.files.xml_elements import parse
 from rbd_ros.model.model import Model
 from rbd_ros.ros.launch import launch_plan
 from rbd_ros.ros.launch.launch_files import (

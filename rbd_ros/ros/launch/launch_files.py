@@ -12,8 +12,9 @@ import warnings
 from rbd_ros._internal.text import listed
 from rbd_ros._internal.yaml_files import read_yaml
 from rbd_ros.errors import ModelWarning, RbdError
-from rbd_ros.model.files.urdf import decode, load_urdf_string
+from rbd_ros.model.files.urdf import load_urdf_string
 from rbd_ros.model.files.xacro_files import expand_xacro, SUFFIX
+from rbd_ros.model.files.xml_elements import decode
 from rbd_ros.model.model import Model
 from rbd_ros.ros.runtime.share_directory import share
 
