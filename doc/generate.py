@@ -36,7 +36,7 @@ PAGES = {
     'analysis': 'Analysis',
     'identification': 'Identification',
     'control': 'Control laws',
-    'mujoco_robot': 'Robots in MuJoCo',
+    'simulation': 'Simulation',
     'textbook': 'The equations as the texts have them',
     'view': 'Pages in a browser',
     'errors': 'Errors',

@@ -12,7 +12,7 @@ from rbd_ros.model.arguments import mask
 from rbd_ros.model.friction import friction
 from rbd_ros.model.model import Model
 from rbd_ros.simulation.dry_friction import resting_impulses
-from rbd_ros.simulation.simulate import DIRECTIONS
+from rbd_ros.simulation.simulator import DIRECTIONS
 
 # s, within which friction may bring a free joint to rest
 WHILE = 0.01

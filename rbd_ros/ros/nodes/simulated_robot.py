@@ -33,7 +33,7 @@ from rbd_ros.ros.runtime.log import Log
 from rbd_ros.ros.runtime.share_directory import share
 from rbd_ros.ros.runtime.usage import usage
 from rbd_ros.simulation.mujoco_robot import Measurement
-from rbd_ros.simulation.simulate import Simulator
+from rbd_ros.simulation.simulator import Simulator
 from rbd_ros.workspace import Workspace
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
