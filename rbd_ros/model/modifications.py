@@ -45,7 +45,7 @@ def with_gravity(model: Model, gravity: npt.ArrayLike) -> Model:
     return rebuild(model, gravity=gravity)
 
 
-def load_name(link: str) -> str:
+def payload_name(link: str) -> str:
     """Return the name of the load that a link carries."""
     return f'{link}/payload'
 
@@ -84,7 +84,7 @@ def with_payload(model: Model, link: str, mass: float, com: npt.ArrayLike = (0.0
     if model.links[model.link_index(link)].is_load:
         raise ModelError(f"'{link}' is itself a load: put this one on the link that carries it")
     model = without_payload(model, link)
-    name = load_name(link)
+    name = payload_name(link)
     where = f"the load on link '{link}'"
     load = Link(name, float(numbers(where, 'mass', mass, ())),
                 numbers(where, 'centre of mass', com, (3,)),
@@ -123,7 +123,7 @@ def without_payload(model: Model, link: str) -> Model:
     """
     check_model(model)
     model.link_index(link)
-    name = load_name(link)
+    name = payload_name(link)
     if not any(one.is_load and one.name == name for one in model.links):
         return model
     return rebuild(model, links=[one for one in model.links if one.name != name],

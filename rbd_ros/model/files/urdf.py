@@ -28,7 +28,7 @@ from rbd_ros.model.files.xacro_files import expand_xacro, SUFFIX
 from rbd_ros.model.files.xml_elements import decode, Element, LARGEST_TEXT, parse
 from rbd_ros.model.joints import Joint, Mimic
 from rbd_ros.model.model import build_model, Model, STANDARD_GRAVITY
-from rbd_ros.model.modifications import load_name, with_floating_base
+from rbd_ros.model.modifications import payload_name, with_floating_base
 from rbd_ros.model.se3 import pose, rotation_from_rpy
 
 # Kinds of joints as they are called in URDF, and here.
@@ -136,14 +136,21 @@ def load_urdf_string(text: str | bytes, *, floating_base: bool = False,
         Of what is odd but can be computed.
 
     """
-    root = parse(decode(text))
+    return model_of_document(parse(decode(text)), floating_base=floating_base, gravity=gravity,
+                             strict=strict, max_joints=max_joints)
+
+
+def model_of_document(root: etree._Element, *, floating_base: bool = False,
+                      gravity: npt.ArrayLike = STANDARD_GRAVITY, strict: bool = False,
+                      max_joints: int | None = None) -> Model:
+    """Return the robot that a parsed URDF describes; arguments as for `load_urdf`."""
     _check_count(root, max_joints)
     notes: list[str] = []
     links = [_link(element, notes) for element in root.iterchildren('link')]
     joints = [_joint(element, notes) for element in root.iterchildren('joint')]
-    loads = {joint.child for joint in joints
-             if joint.kind == 'fixed' and joint.child == load_name(joint.parent)}
-    links = [replace(link, is_load=True) if link.name in loads else link for link in links]
+    payloads = {joint.child for joint in joints
+                if joint.kind == 'fixed' and joint.child == payload_name(joint.parent)}
+    links = [replace(link, is_load=True) if link.name in payloads else link for link in links]
     try:
         model = build_model(root.get('name') or 'robot', links, joints, gravity=gravity,
                             strict=strict, notes=notes)
