@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Validates arguments: the one place where they become arrays of real numbers.
+Validates arguments: the only place where they become arrays of real numbers.
 
-Anything but numbers (None, strings, dicts, ragged lists, tracers of other libraries) is refused
-with the name of the argument, and so are complex numbers, whose imaginary part would be lost.
+Anything but real numbers (None, strings, dicts, ragged lists, complex numbers, tracers of other
+libraries) is rejected with a StateError that names the argument by its ``label``.
 
 """
 
@@ -23,24 +23,7 @@ from rbd_ros.model.model import check_model, Model
 Wrenches: TypeAlias = Mapping[str, npt.ArrayLike]
 
 def finite_array(label: str, value: object, *shapes: tuple[int | None, ...]) -> np.ndarray:
-    """
-    Return an array of finite numbers.
-
-    Parameters
-    ----------
-    label : str
-        Its name in errors.
-    value : array_like
-        The numbers.
-    *shapes : tuple of int or None
-        The shapes that it may have; None: any length.
-
-    Raises
-    ------
-    StateError
-        If it is anything else.
-
-    """
+    """Return an array of finite numbers with one of the shapes; None is any length."""
     array = real_array(value)
     if array is None or not any(_fits(array.shape, shape) for shape in shapes):
         wanted = ' or '.join(_in_words(shape) for shape in shapes)
@@ -63,7 +46,7 @@ def _in_words(shape: tuple[int | None, ...]) -> str:
 
 
 def number(label: str, value: object, least: float = -np.inf, most: float = np.inf) -> float:
-    """Return a finite real number within limits; errors name it by its label."""
+    """Return a finite real number between limits."""
     x = float(finite_array(label, value, ()))
     if not least <= x <= most:
         raise StateError(f'{label} must lie between {least:g} and {most:g}, got {x:g}')
@@ -71,7 +54,7 @@ def number(label: str, value: object, least: float = -np.inf, most: float = np.i
 
 
 def whole_number(label: str, value: object, least: int = 1, most: int | None = None) -> int:
-    """Return a whole number within limits; errors name it by its label."""
+    """Return an integer between limits."""
     if (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least
             or (most is not None and value > most)):
         wanted = f'at least {least}' if most is None else f'from {least} to {most}'
@@ -80,33 +63,14 @@ def whole_number(label: str, value: object, least: int = 1, most: int | None = N
 
 
 def choice(label: str, value: object, choices: Collection[str]) -> str:
-    """Return a value that is one of several strings; errors name it by its label."""
+    """Return one of several strings."""
     if not isinstance(value, str) or value not in choices:
         raise StateError(f"{label} must be {' or '.join(map(repr, choices))}, got {shown(value)}")
     return value
 
 
 def vector(model: Model, label: str, value: object, *, positions: bool = False) -> np.ndarray:
-    """
-    Return one real number for each velocity of a robot, or for each position.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    label : str
-        Its name in errors.
-    value : array_like
-        The numbers; they may be infinite or NaN.
-    positions : bool
-        Whether it has the entries of q.
-
-    Raises
-    ------
-    StateError
-        If it is anything else.
-
-    """
+    """Return one real number, possibly infinite or NaN, per velocity, or per position."""
     check_model(model)
     names = model.position_names if positions else model.velocity_names
     array = real_array(value)
@@ -123,7 +87,7 @@ def _what_is(label: str, value: object, array: np.ndarray | None) -> str:
 
 
 def split_motion(model: Model, value: object) -> list[np.ndarray]:
-    """Return q, v and a, which may be infinite or NaN, from one array (nq + 2 nv,)."""
+    """Return q, v and a, possibly infinite or NaN, from one array (nq + 2 nv,)."""
     array, size = real_array(value), model.nq + 2 * model.nv
     if array is None or array.shape != (size,):
         raise StateError(f"{_what_is('motion', value, array)}, robot '{model.name}' needs "
@@ -144,30 +108,7 @@ def finite_vector(model: Model, label: str, value: object, *,
 
 def rows(model: Model, label: str, values: object, count: int | None = None, *,
          positions: bool = False, finite: bool = True) -> np.ndarray:
-    """
-    Return one vector of a robot in each row of an array, contiguous.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    label : str
-        Their name in errors.
-    values : array_like, shape (count, nv) or (count, nq)
-        The numbers.
-    count : int, optional
-        How many there must be; default: any number.
-    positions : bool
-        Whether they have the entries of q.
-    finite : bool
-        Whether to check that all are finite, too.
-
-    Raises
-    ------
-    StateError
-        If they are anything else.
-
-    """
+    """Return a contiguous array (count, nv), or (count, nq), with one state per row."""
     check_model(model)
     width = model.nq if positions else model.nv
     array = (values if type(values) is np.ndarray and values.dtype == float
@@ -185,7 +126,7 @@ def rows(model: Model, label: str, values: object, count: int | None = None, *,
 
 
 def one_or_rows(model: Model, label: str, value: object) -> np.ndarray:
-    """Return finite velocities, or similar: a `vector` of one state, or `rows` of several."""
+    """Return finite velocities or the like: a `vector` of one state or `rows` of several."""
     array = real_array(value)
     if array is not None and array.ndim == 2:
         return rows(model, label, value)
@@ -193,7 +134,7 @@ def one_or_rows(model: Model, label: str, value: object) -> np.ndarray:
 
 
 def mask(model: Model, label: str, value: object) -> np.ndarray:
-    """Return a truth value for each velocity of a robot; errors name it by its label."""
+    """Return one bool per velocity."""
     check_model(model)
     try:
         array = np.asarray(value)
@@ -208,7 +149,7 @@ def mask(model: Model, label: str, value: object) -> np.ndarray:
 
 
 def masks(model: Model, label: str, value: object, count: int) -> np.ndarray:
-    """Return a `mask`, or one for each of several states."""
+    """Return a `mask` for all states or one per state."""
     try:
         array = np.asarray(value)
     except Exception:
@@ -223,31 +164,7 @@ def masks(model: Model, label: str, value: object, count: int) -> np.ndarray:
 
 def wrenches(model: Model, values: object,
              label: str = 'external_wrenches') -> dict[int, np.ndarray]:
-    """
-    Return wrenches by the indices of links.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    values : mapping of str to array_like of shape (6,), or None
-        Moment and force, N m and N, by link; None: none.
-    label : str
-        Their name in errors.
-
-    Returns
-    -------
-    dict of int to ndarray
-        In the axes of the links.
-
-    Raises
-    ------
-    StateError
-        If a wrench is not six finite numbers.
-    ModelError
-        If a wrench names a link that is not there.
-
-    """
+    """Return wrenches, each six finite numbers (moment, force), by the indices of links."""
     if values is None:
         return {}
     if not isinstance(values, Mapping):
@@ -260,33 +177,7 @@ def wrenches(model: Model, values: object,
 
 def wrenches_of_states(model: Model, values: object, states: int,
                        label: str = 'external_wrenches') -> dict[str, np.ndarray]:
-    """
-    Return wrenches on links in several states.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    values : mapping of str to array_like of shape (6,) or (states, 6)
-        Moment and force, N m and N, by link; the same in all states, or one a state.
-    states : int
-        How many states there are.
-    label : str
-        Their name in errors.
-
-    Returns
-    -------
-    dict of str to ndarray, shape (1 or states, 6)
-        In the axes of the links.
-
-    Raises
-    ------
-    StateError
-        If a wrench is anything else.
-    ModelError
-        If a wrench names a link that is not there.
-
-    """
+    """Return wrenches by link, shape (1, 6) if they are equal in all states, else (states, 6)."""
     if not isinstance(values, Mapping):
         raise StateError(f'{label} must be a dict of wrenches by the names of links, got '
                          f'{shown(values)}')

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The map from the coordinates of a robot to those of its tree, where each joint has its own."""
+"""Coordinates of a robot: how they map to those of its tree, in which each joint has its own."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,20 +17,9 @@ _SAME_SPEED = 1e-9
 @dataclass(frozen=True, eq=False)
 class Coordinates:
     """
-    How the coordinates of a robot move its tree: v_tree = G v.
+    The map from the coordinates of a robot to those of its tree: v_tree = G v.
 
     Kernels know trees only. Torques map as G^T tau_tree, and M as G^T M_tree G.
-
-    Attributes
-    ----------
-    source, multiplier, offset : ndarray, shape (tree positions,)
-        Entry k of the tree's q is ``multiplier[k] * q[source[k]] + offset[k]``.
-    columns : ndarray, shape (tree velocities, 2)
-        The only entry of each row of G: its column and its value.
-    nv : int
-        Number of velocities of the robot.
-    is_identity : bool
-        Whether the robot's coordinates are those of its tree.
 
     """
 
@@ -61,16 +50,10 @@ class Coordinates:
 def couple(joints: Sequence[Joint], mimics: dict[str, tuple[str, float, float]],
            moving: Sequence[tuple[Joint, slice, slice]]) -> Coordinates:
     """
-    Return the coordinates of a robot some of whose joints mimic others.
+    Return the coordinates of a robot.
 
-    Parameters
-    ----------
-    joints : sequence of Joint
-        All of them.
-    mimics : dict of str to tuple
-        For each joint that mimics another: its leader, multiplier and offset.
-    moving : sequence of tuple
-        The others, with their entries of q and of v.
+    ``mimics`` has leader, multiplier and offset of each mimic, ``moving`` the other moving joints
+    with their slices of q and v.
 
     """
     first = {joint.name: (q.start, v.start) for joint, q, v in moving}
@@ -93,27 +76,11 @@ def couple(joints: Sequence[Joint], mimics: dict[str, tuple[str, float, float]],
 
 def map_drives(joints: tuple[Joint, ...], G: np.ndarray | None) -> dict[str, np.ndarray]:
     """
-    Return the coefficients of all drives, for the coordinates of a robot.
+    Return all `DRIVE` coefficients with respect to the coordinates of a robot.
 
-    A joint that turns m times as fast as the one that it mimics has m times the power per torque
-    of its own: tau = m tau_mimic(m v).
-
-    Parameters
-    ----------
-    joints : tuple of Joint
-        All of them, those that mimic others included.
-    G : ndarray, shape (tree velocities, nv), or None
-        Maps the velocities of the robot to theirs; None: they are the same.
-
-    Returns
-    -------
-    dict of str to ndarray, shape (nv,)
-        Every one of `DRIVE`.
-
-    Raises
-    ------
-    ModelError
-        If joints that mimic each other have Stribeck velocities that do not give a single curve.
+    A mimic that turns m times as fast as its leader has m times the power per torque: tau = m
+    tau_mimic(m v). G maps the robot's velocities to those of all joints; None: the identity. Raise
+    ModelError if the Stribeck velocities of coupled joints do not give a single curve.
 
     """
     own = {label: np.array([x for joint in joints for x in getattr(joint, label)], float)

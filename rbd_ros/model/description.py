@@ -39,7 +39,7 @@ class Link:
     inertia : ndarray, shape (3, 3)
         About the centre of mass, in the axes of the link's frame, kg m^2.
     is_load : bool
-        Whether it is a load that the robot carries, rather than a part of it.
+        Whether it is a payload rather than a part of the robot.
 
     """
 
@@ -53,25 +53,9 @@ class Link:
 def numbers(where: str, label: str, value: object, shape: tuple[int, ...], *, repeat: bool = False,
             infinite: bool = False) -> np.ndarray:
     """
-    Return numbers given by a user as an array.
+    Return a user's numbers as an array of a given shape; errors name the link or joint ``where``.
 
-    Parameters
-    ----------
-    where, label : str
-        The link or joint that has them, and their name, for errors.
-    value : array_like
-        The numbers.
-    shape : tuple of int
-        The shape that they must have.
-    repeat : bool
-        Whether one number may stand for all of them.
-    infinite : bool
-        Whether they may be infinite, as limits are.
-
-    Raises
-    ------
-    ModelError
-        If they are not finite numbers of that shape.
+    ``repeat`` lets one number stand for all, ``infinite`` allows infinite ones, as for limits.
 
     """
     array = real_array(value)
@@ -87,19 +71,9 @@ def numbers(where: str, label: str, value: object, shape: tuple[int, ...], *, re
 
 def inertia_matrix(where: str, value: object) -> np.ndarray:
     """
-    Return an inertia given by a user as a matrix.
+    Return a user's inertia, kg m^2, as a matrix; errors name the link ``where``.
 
-    Parameters
-    ----------
-    where : str
-        The link that has it, for errors.
-    value : array_like, shape (3,), (6,) or (3, 3)
-        Principal moments, or ixx, iyy, izz, ixy, ixz, iyz, or the matrix, kg m^2.
-
-    Raises
-    ------
-    ModelError
-        If it is anything else.
+    It is given by principal moments, by ixx, iyy, izz, ixy, ixz, iyz, or as a matrix.
 
     """
     array = real_array(value)
@@ -116,20 +90,7 @@ def inertia_matrix(where: str, value: object) -> np.ndarray:
 
 
 def check_links(links: Sequence[Link]) -> list[str]:
-    """
-    Refuse numbers that no link can have.
-
-    Returns
-    -------
-    list of str
-        What is odd about inertias: such bodies cannot exist, but their equations can be solved.
-
-    Raises
-    ------
-    ModelError
-        If a number is not finite, a mass is negative or an inertia is not symmetric.
-
-    """
+    """Return a sentence for each link whose inertia no body can have; raise as `check_link`."""
     try:
         masses = np.array([link.mass for link in links], float)
         coms = np.array([link.com for link in links], float).reshape(-1, 3)
@@ -150,17 +111,10 @@ def check_links(links: Sequence[Link]) -> list[str]:
 
 def check_link(link: Link) -> str | None:
     """
-    Refuse numbers that a link cannot have.
+    Return a sentence if no body can have the link's inertia, else None.
 
-    Returns
-    -------
-    str or None
-        What is odd about its inertia: such a body cannot exist, but its equations can be solved.
-
-    Raises
-    ------
-    ModelError
-        If a number is not finite, the mass is negative or the inertia is not symmetric.
+    Its equations can be solved nevertheless. Raise ModelError if a number is not finite or too
+    large, the mass is negative or the inertia is not symmetric.
 
     """
     where = f"link '{link.name}'"
@@ -186,22 +140,14 @@ def check_link(link: Link) -> str | None:
 
 def check_joint(joint: Joint) -> tuple[Joint, list[str], list[str]]:
     """
-    Return a joint with unit axes and complete limits; raise if it is invalid.
+    Return a joint with unit axes and complete limits; raise ModelError if it is invalid.
 
     Returns
     -------
     Joint
         With one entry per velocity in every limit and coefficient.
-    list of str
-        What is odd about its limits.
-    list of str
-        What is wrong with them, but can be ignored.
-
-    Raises
-    ------
-    ModelError
-        If its kind is unknown, an axis is zero, a number is not finite, or friction would drive
-        it.
+    list of str, list of str
+        Suspicious limits; invalid limits, which are ignored.
 
     """
     where, nv = f"joint '{joint.name}'", joint.nv if joint.kind in KINDS else 0
@@ -246,23 +192,7 @@ def check_joint(joint: Joint) -> tuple[Joint, list[str], list[str]]:
 
 
 def check_drive(where: str, values: dict[str, tuple[float, ...]]) -> None:
-    """
-    Refuse coefficients of a joint that no drive can have.
-
-    Parameters
-    ----------
-    where : str
-        The joint, for the error.
-    values : dict of str to tuple of float
-        Every one of `DRIVE`, one number for each velocity.
-
-    Raises
-    ------
-    ModelError
-        If one is not finite or, where it must not be, negative; or if friction would drive the
-        joint.
-
-    """
+    """Raise ModelError if a joint cannot have such `DRIVE` coefficients."""
     for label in DRIVE:
         if label not in _SIGNED and not all(0.0 <= x < inf for x in values[label]):
             raise ModelError(f'{where}: its {label} must be finite and not negative, '
@@ -278,7 +208,7 @@ def check_drive(where: str, values: dict[str, tuple[float, ...]]) -> None:
 
 
 def _unit(where: str, axis: np.ndarray) -> np.ndarray:
-    """Return an axis of a joint, of length 1."""
+    """Return an axis of a joint, scaled to unit length."""
     axis = numbers(where, 'axis', axis, (3,)) if len(axis) != 3 else axis
     x, y, z = map(float, axis)
     size = max(abs(x), abs(y), abs(z))

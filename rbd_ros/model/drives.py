@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Robots with other drives, and the coefficients of drives as one vector of parameters."""
+"""Robots with other drives, and drive coefficients as one vector of parameters."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -33,21 +33,21 @@ def with_armature(model: Model, armature: Values) -> Model:
     model : Model
         The robot.
     armature : mapping of str to float or array_like, or array_like of shape (model.nv,)
-        For each joint that is named, the inertia of its rotor, reflected to the joint side (that
-        of the motor times the square of the gear ratio), kg m^2 or kg: one number, or one per
-        velocity. Or an array for all velocities, as for `rbd_ros.model.with_friction`.
+        For each named joint, its rotor inertia reflected to the joint side (motor inertia times
+        gear ratio squared), kg m^2 or kg: one number, or one per velocity. Or an array for all
+        velocities, as for `rbd_ros.model.with_friction`.
 
     Returns
     -------
     Model
-        The robot with these inertias in M, and in everything that depends on M.
+        Rotor inertias are part of M and of everything that depends on M.
 
     Raises
     ------
     ModelError
         If there is no such joint, it is fixed, or a number is negative.
     StateError
-        If an array is not one finite number for each velocity.
+        If an array is not one finite number per velocity.
 
     """
     return with_drives(model, {'armature': armature})
@@ -59,7 +59,7 @@ def with_friction(model: Model, *, damping: Values | None = None,
                   stribeck_friction: Values | None = None,
                   stribeck_velocity: Values | None = None,
                   effort_offset: Values | None = None) -> Model:
-    """
+    r"""
     Return the robot with other friction, see `rbd_ros.friction_torques`.
 
     Parameters
@@ -67,11 +67,10 @@ def with_friction(model: Model, *, damping: Values | None = None,
     model : Model
         The robot.
     damping, damping_asymmetry, friction, friction_asymmetry, stribeck_friction, \
-stribeck_velocity, effort_offset : mapping or array_like, optional
-        Either a number for each joint that is named, or one per velocity. Or an array of the shape
-        (model.nv,), which the attribute of the robot is then equal to: joints that mimic others
-        then have no friction of their own, that of their leader includes it. Coefficients that are
-        left out stay.
+    stribeck_velocity, effort_offset : mapping or array_like, optional
+        For each named joint a number, or one per velocity. Or an array (model.nv,), to which the
+        robot's attribute is then equal: mimics have no friction of their own then, that of their
+        leader includes it. Coefficients that are not given stay.
 
     Returns
     -------
@@ -81,10 +80,10 @@ stribeck_velocity, effort_offset : mapping or array_like, optional
     Raises
     ------
     ModelError
-        If there is no such joint, it is fixed, or such friction would drive the joint: see
+        If there is no such joint, it is fixed, or its friction would drive it: see
         `rbd_ros.model.friction`.
     StateError
-        If an array is not one finite number for each velocity.
+        If an array is not one finite number per velocity.
 
     """
     given = {'damping': damping, 'damping_asymmetry': damping_asymmetry, 'friction': friction,
@@ -123,7 +122,7 @@ def with_drives(model: Model, coefficients: Mapping[str, Values]) -> Model:
 
 
 def check_columns(columns: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of columns; raise if one is unknown or repeated."""
+    """Return the names of columns; raise StateError if one is unknown or repeated."""
     try:
         columns = (columns,) if isinstance(columns, str) else tuple(columns)
     except TypeError:
@@ -137,25 +136,19 @@ def check_columns(columns: Sequence[str]) -> tuple[str, ...]:
 
 def drive_parameter_names(model: Model, *, columns: Sequence[str] = USUAL) -> tuple[str, ...]:
     """
-    Return the names of the parameters of the drives.
+    Return the names of the drive parameters.
 
     Parameters
     ----------
     model : Model
         The robot.
     columns : sequence of str
-        Which of them each velocity has, as for `rbd_ros.analysis.friction_regressor`.
+        Parameters of each velocity, as for `rbd_ros.analysis.friction_regressor`.
 
     Returns
     -------
     tuple of str
-        ``'<velocity>.damping'``, ``'<velocity>.friction'`` and so on, for one velocity after the
-        other.
-
-    Raises
-    ------
-    StateError
-        If there is no such column.
+        ``'<velocity>.damping'``, ``'<velocity>.friction'`` ..., for one velocity after another.
 
     """
     check_model(model)
@@ -165,24 +158,18 @@ def drive_parameter_names(model: Model, *, columns: Sequence[str] = USUAL) -> tu
 
 def drive_parameters(model: Model, *, columns: Sequence[str] = USUAL) -> np.ndarray:
     """
-    Return the parameters of the drives.
+    Return the drive parameters.
 
     Parameters
     ----------
     model : Model
         The robot.
     columns : sequence of str
-        Which of them each velocity has, as for `rbd_ros.analysis.friction_regressor`.
+        As for `drive_parameter_names`, which has their order.
 
     Returns
     -------
     ndarray, shape (nv * columns,)
-        In the order of `drive_parameter_names`.
-
-    Raises
-    ------
-    StateError
-        If there is no such column.
 
     """
     check_model(model)
@@ -193,16 +180,16 @@ def drive_parameters(model: Model, *, columns: Sequence[str] = USUAL) -> np.ndar
 def with_drive_parameters(model: Model, parameters: npt.ArrayLike, *,
                           columns: Sequence[str] = USUAL) -> Model:
     """
-    Return the robot with other parameters of its drives.
+    Return the robot with other drive parameters.
 
     Parameters
     ----------
     model : Model
         The robot.
     parameters : array_like, shape (nv * columns,)
-        As `drive_parameters` returns them.
+        As returned by `drive_parameters`.
     columns : sequence of str
-        Which of them each velocity has, as for `rbd_ros.analysis.friction_regressor`.
+        As for `drive_parameter_names`.
 
     Returns
     -------
@@ -212,10 +199,9 @@ def with_drive_parameters(model: Model, parameters: npt.ArrayLike, *,
     Raises
     ------
     ModelError
-        If such friction would drive a joint.
+        If friction would drive a joint.
     StateError
-        If ``parameters`` has the wrong shape or a non-finite entry, or there is no such
-        column.
+        If ``parameters`` has the wrong shape or a non-finite entry, or a column is unknown.
 
     """
     check_model(model)

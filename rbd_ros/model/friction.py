@@ -1,7 +1,7 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Friction of joints and their drives: the torques of motors beyond rigid-body dynamics.
+Friction of joints and drives: motor torques beyond rigid-body dynamics.
 
 For each velocity v, with s = sign(v) or a smooth tanh(v / smooth),
 
@@ -9,10 +9,9 @@ For each velocity v, with s = sign(v) or a smooth tanh(v / smooth),
             + (friction + stribeck_friction exp(-(v / stribeck_velocity)^2)) s
             + friction_asymmetry |s| + effort_offset.
 
-All terms but the last take energy from the robot at any velocity, since damping >=
-|damping_asymmetry|, friction >= |friction_asymmetry| and stribeck_friction >= 0. The offset, an
-error of the drive at zero or a spring, may add energy. [Armstrong-Helouvry et al. (1994) for the
-Stribeck term.]
+All terms but the last dissipate energy at any velocity, since damping >= |damping_asymmetry|,
+friction >= |friction_asymmetry| and stribeck_friction >= 0. The offset, a zero error of the drive
+or a spring, may add energy. [Armstrong-Helouvry et al. (1994) for the Stribeck term.]
 
 """
 
@@ -26,23 +25,9 @@ _FASTEST = 40.0
 def friction_terms(model: Model, v: np.ndarray, s: np.ndarray,
                    speed: np.ndarray) -> dict[str, np.ndarray]:
     """
-    Return what the coefficients of friction are multiplied by: the law.
+    Return the factor of each friction coefficient in the equation above, by name, shape (..., nv).
 
-    Parameters
-    ----------
-    model : Model
-        The robot. Its Stribeck velocities are read.
-    v : ndarray, shape (..., nv)
-        Velocities, rad/s or m/s.
-    s : ndarray, shape (..., nv), or one that broadcasts with it
-        Their directions, -1 to 1.
-    speed : ndarray, shape (..., nv)
-        Whose Stribeck friction it is: v, for the law.
-
-    Returns
-    -------
-    dict of str to ndarray, shape (..., nv)
-        By the name of the coefficient.
+    v are velocities, s their directions, -1 to 1, ``speed`` the velocities in the Stribeck term.
 
     """
     with np.errstate(over='ignore'):
@@ -54,7 +39,7 @@ def friction_terms(model: Model, v: np.ndarray, s: np.ndarray,
 
 
 def friction(model: Model, v: np.ndarray, s: np.ndarray, speed: np.ndarray) -> np.ndarray:
-    """Return the torques of friction, shape (..., nv); arguments as for `friction_terms`."""
+    """Return friction torques, shape (..., nv); arguments as for `friction_terms`."""
     return sum((getattr(model, label) * term
                 for label, term in friction_terms(model, v, s, speed).items()), np.zeros_like(v))
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The robot: names, limits and the arrays that the kernels read; it never changes."""
+"""The robot: names, limits and the arrays that the kernels read. It is immutable."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -34,49 +34,45 @@ class OfThread(local):
 @dataclass(frozen=True, eq=False)
 class Model:
     """
-    A robot. Make one with `load_urdf`, `load_urdf_string` or `build_model`.
+    A robot, made by `load_urdf`, `load_urdf_string`, `ModelBuilder` or `build_model`.
 
     Attributes
     ----------
     name : str
         The robot's name.
-    links : tuple of Link
-        Depth-first, the root first.
-    joints : tuple of Joint
-        All of them, fixed ones included; joint k leads to link k + 1.
+    links, joints : tuple of Link, tuple of Joint
+        Depth-first, the root link first; joint k, which may be fixed, leads to link k + 1.
     gravity : ndarray, shape (3,)
         Acceleration of gravity in the root's frame, m/s^2.
     warnings : tuple of str
-        What is odd about the description.
+        What looks wrong in the description.
     nq, nv : int
         Number of positions and of velocities. They differ if a joint has a quaternion.
     position_names, velocity_names : tuple of str
         Names of the entries of q and v: the joint's name, with a suffix if it has several.
-    lower, upper : ndarray, shape (nv,)
-        Limits of the coordinates, rad or m; infinite if there is none.
-    velocity_limit, effort_limit : ndarray, shape (nv,)
-        rad/s or m/s; N m or N.
+    lower, upper, velocity_limit, effort_limit : ndarray, shape (nv,)
+        Limits of the coordinates, rad or m, infinite if there is none; rad/s or m/s; N m or N.
     damping, damping_asymmetry, friction, friction_asymmetry : ndarray, shape (nv,)
-        Viscous friction, N m s/rad or N s/m, and Coulomb friction, N m or N: their sums with the
-        asymmetries hold in the positive direction, their differences in the negative one.
+        Viscous friction, N m s/rad or N s/m, and Coulomb friction, N m or N: the sum with the
+        asymmetry holds in the positive direction, the difference in the negative one.
     stribeck_friction, stribeck_velocity : ndarray, shape (nv,)
-        Additional friction of a joint that hardly moves, N m or N, and the speed at which it has
-        fallen to 1/e, rad/s or m/s.
+        Additional friction near rest, N m or N, and the speed at which it has fallen to 1/e,
+        rad/s or m/s.
     effort_offset : ndarray, shape (nv,)
-        The effort at which a joint exerts no torque, N m or N. This and friction, with those of
-        joints that mimic another, are part of `friction_torques`, not of the rigid-body terms.
+        The effort at which a joint exerts no torque, N m or N. Offsets and friction, including
+        those of mimics, are part of `friction_torques`, not of the rigid-body terms.
     armature : ndarray, shape (nv,)
-        Inertia of the rotors, kg m^2 or kg: part of the mass matrix.
+        Rotor inertias, kg m^2 or kg: part of the mass matrix.
     angular : ndarray of bool, shape (nv,)
         Whether the entry of v is in rad/s (and of tau in N m), rather than m/s (and N).
     mass : float
         Total mass of all links, kg.
     moving_joints : tuple of (Joint, slice, slice)
-        The joints that have coordinates of their own, with their entries of q and of v.
+        The joints that have coordinates of their own, with their slices of q and v.
     tree : Tree
         The arrays of the kernels.
     coordinates : Coordinates
-        How q and v move the tree: joints that mimic others have no coordinates of their own.
+        The map from q and v to the tree: mimics have no coordinates of their own.
 
     """
 
@@ -111,12 +107,12 @@ class Model:
     _spanning_tree: list['Model'] = field(default_factory=list, init=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the content of copies: everything but workspaces."""
+        """Return the content of copies and pickles: everything but workspaces."""
         return {**vars(self), '_of_thread': OfThread()}
 
     @property
     def spanning_tree(self) -> 'Model':
-        """Return the robot in which every joint has coordinates of its own."""
+        """Return the robot in which each joint has coordinates of its own."""
         if self.coordinates.is_identity:
             return self
         if not self._spanning_tree:
@@ -126,7 +122,7 @@ class Model:
 
     @property
     def folding(self) -> Coordinates | None:
-        """Return the coordinates if joints mimic others, else None: their name until 0.2."""
+        """Return the coordinates if joints mimic others, else None; for programs of 0.2."""
         return None if self.coordinates.is_identity else self.coordinates
 
     @property
@@ -141,7 +137,7 @@ class Model:
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """Return the names of all joints, fixed ones included."""
+        """Return the names of all joints, including fixed ones."""
         return tuple(joint.name for joint in self.joints)
 
     @property
@@ -150,15 +146,7 @@ class Model:
         return tuple(self._link_index)
 
     def link_index(self, name: str) -> int:
-        """
-        Return the index of a link.
-
-        Raises
-        ------
-        ModelError
-            If no link has that name.
-
-        """
+        """Return the index of a link; raise ModelError if there is none of that name."""
         try:
             return self._link_index[name]
         except (KeyError, TypeError):
@@ -166,13 +154,13 @@ class Model:
                              + listed(self.link_names)) from None
 
     def __repr__(self) -> str:
-        """Return a line that identifies the robot."""
+        """Return one line that identifies the robot."""
         return (f"<Model '{self.name}': {len(self.links)} links, {self.nv} degrees of freedom, "
                 f'{self.mass:.6g} kg>')
 
 
 def check_model(model: object) -> None:
-    """Raise unless an argument is a robot."""
+    """Raise StateError unless an argument is a robot."""
     if not hasattr(model, 'velocity_names'):
         raise StateError('model must be a robot, made by load_urdf or ModelBuilder, got '
                          + shown(model))
@@ -191,29 +179,24 @@ def build_model(name: str, links: Sequence[Link], joints: Sequence[Joint], *,
     links : sequence of Link
         In any order.
     joints : sequence of Joint
-        Their order decides in which order branches are numbered.
+        Branches are numbered in the order of their joints.
     gravity : array_like, shape (3,)
         Acceleration of gravity in the root's frame, m/s^2.
     strict : bool
-        Refuse impossible inertias, joints that mimic unknown ones and empty robots, which
-        otherwise cause warnings.
+        Reject impossible inertias, mimics of unknown joints and empty robots, which otherwise
+        cause warnings.
     notes : sequence of str
-        Further warnings, found while the description was read.
-
-    Returns
-    -------
-    Model
-        The robot.
+        Further warnings.
 
     Raises
     ------
     ModelError
-        If the description is wrong; the message names the link or joint.
+        If the description is invalid; the message names the link or joint.
 
     Warns
     -----
     ModelWarning
-        Once for every entry of ``Model.warnings``.
+        Once for each entry of ``Model.warnings``.
 
     """
     model = _build(name, links, joints, gravity, strict, notes)
@@ -225,26 +208,9 @@ def build_model(name: str, links: Sequence[Link], joints: Sequence[Joint], *,
 def rebuild(model: Model, *, links: Sequence[Link] | None = None,
             joints: Sequence[Joint] | None = None, gravity: npt.ArrayLike | None = None) -> Model:
     """
-    Return a robot with other links, joints or gravity, without repeating known warnings.
+    Return the robot with other links, joints or gravity, without repeating known warnings.
 
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    links, joints, gravity
-        As for `build_model`; None: those of the robot.
-
-    Returns
-    -------
-    Model
-        The other robot.
-
-    Raises
-    ------
-    ModelError
-        If the new description is wrong.
-    StateError
-        If ``model`` is not a robot.
+    Arguments are as for `build_model`; None keeps those of the robot.
 
     """
     check_model(model)
@@ -345,14 +311,14 @@ def _hold_copies(
 
 
 def fix(joint: Joint, q: Sequence[float] | np.ndarray) -> Joint:
-    """Return a joint, fixed at the coordinates q."""
+    """Return the joint, fixed at the coordinates q."""
     no_drive: dict[str, Any] = dict.fromkeys(DRIVE, ())
     return replace(joint, kind='fixed', placement=joint.placement @ joint_pose(joint, q),
                    mimic=None, lower=(), upper=(), velocity=(), effort=(), **no_drive)
 
 
 def _missing_masses(links: Sequence[Link], joints: Sequence[Joint], tree: Tree) -> list[str]:
-    """Return a warning of moving links without mass, including that of links fixed to them."""
+    """Return a warning about moving links that have no mass, nor have the links fixed to them."""
     mass_of_body = tree.robot[:, INERTIA + 9]
     light = [link.name for link, joint, body in zip(links[1:], joints, tree.link_body[1:])
              if joint.nv and mass_of_body[body] == 0.0]

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Robots made from others: loads, locked joints, parts. A model itself never changes."""
+"""Robots made from others: payloads, locked joints, parts. A model itself never changes."""
 
 from collections.abc import Collection, Mapping
 
@@ -26,13 +26,8 @@ def with_gravity(model: Model, gravity: npt.ArrayLike) -> Model:
     model : Model
         The robot.
     gravity : array_like, shape (3,)
-        Acceleration of gravity in the root's frame, m/s^2, towards the ground; turn it for a robot
-        on a slope or a ceiling.
-
-    Returns
-    -------
-    Model
-        The same robot otherwise.
+        Acceleration of gravity in the root's frame, m/s^2; rotate it for a robot on a slope or a
+        ceiling.
 
     Raises
     ------
@@ -46,38 +41,33 @@ def with_gravity(model: Model, gravity: npt.ArrayLike) -> Model:
 
 
 def payload_name(link: str) -> str:
-    """Return the name of the load that a link carries."""
+    """Return the name of the link that is the payload of a link."""
     return f'{link}/payload'
 
 
 def with_payload(model: Model, link: str, mass: float, com: npt.ArrayLike = (0.0, 0.0, 0.0),
                  inertia: npt.ArrayLike | None = None) -> Model:
     """
-    Return the robot with a load on a link, in place of the one that it may have had there.
+    Return the robot with a payload on a link, replacing a previous one.
 
     Parameters
     ----------
     model : Model
         The robot.
     link : str
-        The link that carries the load, which becomes a link of its own, fixed to this one.
+        The link that carries the payload, which becomes a link of its own, fixed to this one.
     mass : float
         kg.
     com : array_like, shape (3,)
-        Centre of mass of the load in the link's frame, m.
+        Centre of mass of the payload in the link's frame, m.
     inertia : array_like, shape (3,), (6,) or (3, 3), optional
         About that centre, in the link's axes, kg m^2: principal moments, or ixx, iyy, izz, ixy,
         ixz, iyz, or the matrix; default: a point mass.
 
-    Returns
-    -------
-    Model
-        The robot with the load.
-
     Raises
     ------
     ModelError
-        If there is no such link, or no body has such a mass and inertia.
+        If there is no such link, or no body can have that mass and inertia.
 
     """
     check_model(model)
@@ -101,19 +91,14 @@ def with_payload(model: Model, link: str, mass: float, com: npt.ArrayLike = (0.0
 
 def without_payload(model: Model, link: str) -> Model:
     """
-    Return the robot without the load that a link carries, if it carries one.
+    Return the robot without the payload of a link, if it has one.
 
     Parameters
     ----------
     model : Model
         The robot.
     link : str
-        The link that carries the load.
-
-    Returns
-    -------
-    Model
-        The robot without it.
+        The link that carries the payload.
 
     Raises
     ------
@@ -139,8 +124,7 @@ def with_locked_joints(model: Model, positions: Mapping[str, npt.ArrayLike]) -> 
     model : Model
         The robot.
     positions : mapping of str to float or array_like
-        Coordinates of the joints to lock, rad and m. Joints that mimic them are locked
-        accordingly.
+        Coordinates of the joints to lock, rad and m. Their mimics are locked accordingly.
 
     Returns
     -------
@@ -190,11 +174,6 @@ def with_free_joints(model: Model, names: Collection[str]) -> Model:
         The joints that stay free. The others are locked at their neutral position; lock them
         elsewhere first with `with_locked_joints`.
 
-    Returns
-    -------
-    Model
-        With the coordinates of those joints only.
-
     Raises
     ------
     ModelError
@@ -221,12 +200,7 @@ def subtree(model: Model, link: str) -> Model:
     model : Model
         The robot.
     link : str
-        The new root. Gravity, which is given in the root's frame, keeps its components.
-
-    Returns
-    -------
-    Model
-        The link and everything beyond it.
+        The new root. Gravity, given in the root's frame, keeps its components.
 
     Raises
     ------
@@ -251,7 +225,7 @@ def subtree(model: Model, link: str) -> Model:
 
 def with_floating_base(model: Model, name: str = 'base') -> Model:
     """
-    Return the robot with its root free to move in a world.
+    Return the robot with its root free to move in a world frame.
 
     Parameters
     ----------
@@ -263,13 +237,13 @@ def with_floating_base(model: Model, name: str = 'base') -> Model:
     Returns
     -------
     Model
-        With the joint as its first: q begins with the quaternion (x, y, z, w) of the root and its
+        The free joint comes first: q begins with the quaternion (x, y, z, w) of the root and its
         position in the world, v with its twist in its own axes, angular first.
 
     Raises
     ------
     ModelError
-        If a joint of that name is there already, or the robot has no links.
+        If a joint of that name exists already, or the robot has no links.
 
     """
     check_model(model)
@@ -285,7 +259,7 @@ def with_floating_base(model: Model, name: str = 'base') -> Model:
 
 
 def require_joints(model: Model, names: Collection[str], kind: type = Collection) -> None:
-    """Raise unless these are names of joints of the robot."""
+    """Raise ModelError unless these are names of joints of the robot."""
     check_model(model)
     if isinstance(names, str) or not isinstance(names, kind):
         what = 'a dict by' if kind is Mapping else 'a list of'

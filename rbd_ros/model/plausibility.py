@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Finds values in a robot's description that are valid but hardly intended, as in wrong units."""
+"""Finds valid but suspicious values in a robot description, such as those in wrong units."""
 
 from collections.abc import Iterable, Sequence
 
@@ -23,22 +23,7 @@ WIDE = 4.0 * np.pi + 0.1
 
 
 def implausible(links: Sequence[Link], joints: Sequence[Joint]) -> list[str]:
-    """
-    Return a sentence for each value of a description that is hardly intended.
-
-    Parameters
-    ----------
-    links : sequence of Link
-        All of them.
-    joints : sequence of Joint
-        All of them.
-
-    Returns
-    -------
-    list of str
-        With the names of links and joints, and a question.
-
-    """
+    """Return a sentence for each suspicious value, with the names of its links or joints."""
     masses = np.array([link.mass for link in links])
     coms = np.array([link.com for link in links]).reshape(-1, 3)
     inertias = np.array([link.inertia for link in links]).reshape(-1, 3, 3)

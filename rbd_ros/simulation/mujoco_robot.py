@@ -159,6 +159,7 @@ class MujocoRobot:
         tau : array_like, shape (model.nv,)
             N m or N.
         steps : int
+            How many.
 
         Raises
         ------
@@ -213,6 +214,7 @@ class MujocoRobot:
         Parameters
         ----------
         link : str
+            A link that a joint moves.
         wrench : array_like, shape (6,)
             Moment, N m, and force, N, at the link's origin and in the root's axes; zeros end it.
 
@@ -291,20 +293,9 @@ class MujocoRobot:
 
 def mujoco_urdf(urdf: str, model: Model, load: Load | None = None) -> str:
     """
-    Return a URDF for MuJoCo: without shapes, with a payload, and with joints fixed as in a model.
+    Return a URDF for MuJoCo: without shapes, with a payload, joints fixed as in the model.
 
-    Parameters
-    ----------
-    urdf : str
-        The URDF, as text.
-    model : Model
-        Its fixed joints are fixed in the result, too.
-    load : Load, optional
-
-    Raises
-    ------
-    ModelError
-        If the text is not a URDF, lacks joints of the model, or the payload's link is missing.
+    Raise ModelError if the text is not a URDF or lacks joints of the model.
 
     """
     try:

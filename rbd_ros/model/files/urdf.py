@@ -3,10 +3,10 @@
 """
 Reads models from URDF.
 
-Document types and entities are refused before the document is parsed. Only what dynamics needs is
-read: no mesh is opened, and mistakes in colours, transmissions or elements of Gazebo do no harm.
-(urdf_parser_py reads all of a document or nothing: it takes longer than this module and the model
-together, and refuses five of the 69 robots of example-robot-data.)
+Only what dynamics needs is read: no mesh is opened, and mistakes in colours, transmissions or
+Gazebo elements do not matter. (urdf_parser_py reads a document completely or not at all: it takes
+longer than this module and the model together, and rejects 5 of the 69 robots of
+example-robot-data.)
 
 """
 
@@ -55,28 +55,28 @@ def load_urdf(path: str | PathLike[str], *, floating_base: bool = False,
         Acceleration of gravity in the root link's frame, or in the world's with a floating base,
         m/s^2.
     strict : bool
-        Refuse what otherwise causes warnings: inertias that no body can have, negative limits,
-        joints that mimic an unknown one, robots without links.
+        Reject what otherwise causes warnings: inertias that no body can have, negative limits,
+        mimics of unknown joints, robots without links.
     max_joints : int, optional
-        Refuse robots with more joints, fixed ones included, before they are built.
+        Reject robots with more joints, including fixed ones, before they are built.
     xacro_arguments : iterable of str
         Arguments of xacro, each ``name:=value``.
 
     Returns
     -------
     Model
-        The robot, its joints in document order, depth-first.
+        Its joints are in document order, depth-first.
 
     Raises
     ------
     UrdfError
-        If the file cannot be read, xacro is missing or fails, or the description is wrong; the
+        If the file cannot be read, xacro is missing or fails, or the description is invalid; the
         message names the link or joint.
 
     Warns
     -----
     ModelWarning
-        Of what is odd but can be computed.
+        About suspicious values with which the dynamics can be computed.
 
     """
     text = read_file(path, xacro_arguments)
@@ -120,20 +120,15 @@ def load_urdf_string(text: str | bytes, *, floating_base: bool = False,
     floating_base, gravity, strict, max_joints
         As for `load_urdf`.
 
-    Returns
-    -------
-    Model
-        The robot, its joints in document order, depth-first.
-
     Raises
     ------
     UrdfError
-        If the text is not a URDF, or is wrong; the message names the link or joint.
+        If the text is not a valid URDF; the message names the link or joint.
 
     Warns
     -----
     ModelWarning
-        Of what is odd but can be computed.
+        As for `load_urdf`.
 
     """
     return model_of_document(parse(decode(text)), floating_base=floating_base, gravity=gravity,
@@ -160,7 +155,7 @@ def model_of_document(root: etree._Element, *, floating_base: bool = False,
 
 
 def _check_count(root: etree._Element, max_joints: int | None) -> None:
-    """Refuse a robot that is too large before it is built."""
+    """Reject a robot that is too large before it is built."""
     count = sum(1 for _ in root.iterchildren('joint'))
     if max_joints is not None and count > whole_number('max_joints', max_joints, least=0):
         raise UrdfError(f'the robot has {count} joints, max_joints is {max_joints}: simplify it, '

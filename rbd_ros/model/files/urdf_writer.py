@@ -49,6 +49,7 @@ def save_urdf(model: Model, path: str | PathLike[str], *,
     Parameters
     ----------
     model : Model
+        The robot.
     path : str or path-like
         An existing file is replaced.
     source : str, bytes or path-like, optional
