@@ -22,12 +22,13 @@ from rbd_ros.model.model import check_model, Model
 # Moment and force by the names of links.
 Wrenches: TypeAlias = Mapping[str, npt.ArrayLike]
 
+
 def finite_array(label: str, value: object, *shapes: tuple[int | None, ...]) -> np.ndarray:
     """Return an array of finite numbers with one of the shapes; None is any length."""
     array = real_array(value)
     if array is None or not any(_fits(array.shape, shape) for shape in shapes):
-        wanted = ' or '.join(_in_words(shape) for shape in shapes)
-        raise StateError(f'{_what_is(label, value, array)}; it must be {wanted}')
+        wanted = ' or '.join(_describe(shape) for shape in shapes)
+        raise StateError(f'{_mismatch(label, value, array)}; it must be {wanted}')
     if not np.all(np.isfinite(array)):
         raise StateError(f'{label} must be finite, got {shown(value)}')
     return array
@@ -38,7 +39,7 @@ def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
         b is None or a == b for a, b in zip(shape, wanted))
 
 
-def _in_words(shape: tuple[int | None, ...]) -> str:
+def _describe(shape: tuple[int | None, ...]) -> str:
     if not shape:
         return 'a real number'
     return 'real numbers of the shape (' + ', '.join(
@@ -75,12 +76,13 @@ def vector(model: Model, label: str, value: object, *, positions: bool = False) 
     names = model.position_names if positions else model.velocity_names
     array = real_array(value)
     if array is None or array.shape != (len(names),):
-        raise StateError(f"{_what_is(label, value, array)}, robot '{model.name}' needs "
+        raise StateError(f"{_mismatch(label, value, array)}, robot '{model.name}' needs "
                          f'({len(names)},): {listed(names)}')
     return array
 
 
-def _what_is(label: str, value: object, array: np.ndarray | None) -> str:
+def _mismatch(label: str, value: object, array: np.ndarray | None) -> str:
+    """Return the first half of a message about an array of a wrong shape."""
     if array is None:
         return f'{label} must be real numbers, got {shown(value)}'
     return f'{label} has the shape {array.shape}'
@@ -90,7 +92,7 @@ def split_motion(model: Model, value: object) -> list[np.ndarray]:
     """Return q, v and a, possibly infinite or NaN, from one array (nq + 2 nv,)."""
     array, size = real_array(value), model.nq + 2 * model.nv
     if array is None or array.shape != (size,):
-        raise StateError(f"{_what_is('motion', value, array)}, robot '{model.name}' needs "
+        raise StateError(f"{_mismatch('motion', value, array)}, robot '{model.name}' needs "
                          f'({size},): q, v and a, one behind the other')
     return np.split(array, [model.nq, model.nq + model.nv])
 
@@ -116,12 +118,12 @@ def rows(model: Model, label: str, values: object, count: int | None = None, *,
     if array is None or array.ndim != 2 or array.shape[1] != width or (
             count is not None and len(array) != count):
         states = 'states' if count is None else count
-        raise StateError(f"{_what_is(label, values, array)}, robot '{model.name}' needs "
+        raise StateError(f"{_mismatch(label, values, array)}, robot '{model.name}' needs "
                          f'({states}, {width})')
     if finite and not np.all(np.isfinite(array)):
         k = np.flatnonzero(~np.all(np.isfinite(array), axis=1))[0]
         raise StateError(f'{label} of state {k} has an entry that is not finite')
-    # Kernels take nothing else: contiguous, aligned, writeable.
+    # Kernels require contiguous, aligned, writeable arrays.
     return array if array.flags.carray else np.array(array, order='C')
 
 
@@ -153,7 +155,7 @@ def masks(model: Model, label: str, value: object, count: int) -> np.ndarray:
     try:
         array = np.asarray(value)
     except Exception:
-        array = np.zeros(())            # `mask` says what it must be
+        array = np.zeros(())            # rejected by `mask`
     if array.ndim != 2:
         return mask(model, label, value)
     if array.shape != (count, model.nv):
@@ -167,23 +169,25 @@ def wrenches(model: Model, values: object,
     """Return wrenches, each six finite numbers (moment, force), by the indices of links."""
     if values is None:
         return {}
-    if not isinstance(values, Mapping):
-        raise StateError(f'{label} must be a dict of wrenches by the names of links, got '
-                         f'{shown(values)}')
-    return {model.link_index(link): finite_array(
-        f"{label} on link '{link}' (moment, force)", wrench, (6,))
-        for link, wrench in values.items()}
+    return {model.link_index(link): wrench
+            for link, wrench in _by_link(model, values, label, (6,)).items()}
 
 
 def wrenches_of_states(model: Model, values: object, states: int,
                        label: str = 'external_wrenches') -> dict[str, np.ndarray]:
     """Return wrenches by link, shape (1, 6) if they are equal in all states, else (states, 6)."""
+    return {link: np.atleast_2d(wrench)
+            for link, wrench in _by_link(model, values, label, (6,), (states, 6)).items()}
+
+
+def _by_link(model: Model, values: object, label: str,
+             *shapes: tuple[int, ...]) -> dict[str, np.ndarray]:
+    """Return arrays of finite numbers by the names of links."""
     if not isinstance(values, Mapping):
         raise StateError(f'{label} must be a dict of wrenches by the names of links, got '
                          f'{shown(values)}')
     found = {}
     for link, wrench in values.items():
         model.link_index(link)
-        found[link] = np.atleast_2d(finite_array(
-            f"{label} on link '{link}' (moment, force)", wrench, (6,), (states, 6)))
+        found[link] = finite_array(f"{label} on link '{link}' (moment, force)", wrench, *shapes)
     return found

@@ -16,8 +16,11 @@ from rbd_ros.model.joints import Joint, joint_screws
 class Tree:
     """The arrays of a robot, with one velocity for each joint, mimics included."""
 
+    # (velocities + 1, CONSTANTS): one row per body; row 0 is the ground, PARENT the parent's row.
     robot: np.ndarray
+    # 1 if every joint is a screw, else None.
     screws: int | None
+    # For each link, the row of its body and the pose (4, 4) of its frame in the body's frame.
     link_body: np.ndarray
     link_pose: np.ndarray
 
@@ -27,7 +30,7 @@ def turn_z_to(axis: np.ndarray) -> np.ndarray:
     z = axis.tolist()
     if z == [0.0, 0.0, 1.0]:
         return np.eye(3)
-    # The coordinate axis least along the given one makes a well-conditioned triad.
+    # The coordinate axis farthest from the given one makes a well-conditioned triad.
     least = min(range(3), key=lambda k: abs(z[k]))
     x, y, w = _cross([float(k == least) for k in range(3)], z)
     length = sqrt(x * x + y * y + w * w)

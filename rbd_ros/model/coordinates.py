@@ -10,8 +10,8 @@ import numpy as np
 from rbd_ros.errors import ModelError
 from rbd_ros.model.joints import DRIVE, Joint
 
-# Share by which the Stribeck velocities of coupled joints may differ: rounding.
-_SAME_SPEED = 1e-9
+# Relative tolerance for equal Stribeck velocities of coupled joints: rounding.
+_SPEED_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,9 +23,11 @@ class Coordinates:
 
     """
 
+    # Entry k of the tree's q is multiplier[k] * q[source[k]] + offset[k].
     source: np.ndarray
     multiplier: np.ndarray
     offset: np.ndarray
+    # The only nonzero of each row of G: its column and its value.
     columns: np.ndarray
     nv: int
     is_identity: bool
@@ -96,11 +98,11 @@ def map_drives(joints: tuple[Joint, ...], G: np.ndarray | None) -> dict[str, np.
     names = [joint.name for joint in joints for _ in range(joint.nv)]
     of_column: dict[int, str] = {}
     for row, column in zip(*np.nonzero(size * own['stribeck_friction'][:, None])):
-        felt = own['stribeck_velocity'][row] / size[row, column]
+        at_leader = own['stribeck_velocity'][row] / size[row, column]
         first = of_column.setdefault(column, names[row])
         if first == names[row]:
-            speed[column] = felt
-        elif abs(felt - speed[column]) > _SAME_SPEED * felt:
+            speed[column] = at_leader
+        elif abs(at_leader - speed[column]) > _SPEED_TOLERANCE * at_leader:
             raise ModelError(f"joints '{first}' and '{names[row]}' move together, but their "
                              'stribeck_velocity is reached at different speeds: set one in '
                              'proportion to the other, or the stribeck_friction of one to 0')

@@ -12,14 +12,12 @@ from rbd_ros.errors import ModelError
 from rbd_ros.kernels.jit.compiled import real_array
 from rbd_ros.model.joints import DRIVE, Joint, KINDS
 
-# Share of the largest principal moment by which an inertia may violate the triangle inequality,
-# and what rounding may leave of a zero inertia, kg m^2.
-INERTIA_TOLERANCE, NO_INERTIA = 1e-6, 1e-15
-# Share of the largest entry by which an inertia may be asymmetric.
-SYMMETRY = 1e-9
-# Coefficients of drives that may have either sign, with the one that bounds each.
+# Tolerances of inertias: violation of the triangle inequality relative to the largest principal
+# moment, rounding error of a zero inertia, kg m^2, and asymmetry relative to the largest entry.
+INERTIA_TOLERANCE, ZERO_INERTIA_TOLERANCE, ASYMMETRY_TOLERANCE = 1e-6, 1e-15, 1e-9
+# Drive coefficients that may have either sign, each with the one that bounds it.
 _SIGNED = {'damping_asymmetry': 'damping', 'friction_asymmetry': 'friction', 'effort_offset': None}
-# SI units: products of a few larger numbers overflow, and no robot has such.
+# Upper bound of all numbers, in SI units: products of a few larger ones would overflow.
 LARGEST = 1e30
 
 
@@ -98,15 +96,14 @@ def check_links(links: Sequence[Link]) -> list[str]:
         with np.errstate(over='ignore', invalid='ignore'):
             asymmetry = np.max(np.abs(inertias - inertias.transpose(0, 2, 1)), axis=(1, 2))
             size = np.max(np.abs(inertias), axis=(1, 2))
-            small, middle, large = np.linalg.eigvalsh(inertias).T
+            negative, not_triangle = _impossible(np.linalg.eigvalsh(inertias))
             fine = ((masses >= 0.0) & (masses <= LARGEST) & np.all(np.abs(coms) <= LARGEST, axis=1)
-                    & (size <= LARGEST) & (asymmetry <= SYMMETRY * size)
-                    & (small >= -INERTIA_TOLERANCE * np.abs(large) - NO_INERTIA)
-                    & (small + middle >= large * (1.0 - INERTIA_TOLERANCE) - NO_INERTIA))
+                    & (size <= LARGEST) & (asymmetry <= ASYMMETRY_TOLERANCE * size)
+                    & ~negative & ~not_triangle)
         doubtful = [links[k] for k in np.flatnonzero(~fine).tolist()]
     except (TypeError, ValueError, np.linalg.LinAlgError):
         doubtful = links
-    return [odd for odd in map(check_link, doubtful) if odd]
+    return [note for note in map(check_link, doubtful) if note]
 
 
 def check_link(link: Link) -> str | None:
@@ -126,16 +123,24 @@ def check_link(link: Link) -> str | None:
     if link.mass < 0.0:
         raise ModelError(f'{where}: its mass is negative: {link.mass} kg')
     inertia = np.asarray(link.inertia)
-    if np.max(np.abs(inertia - inertia.T)) > SYMMETRY * np.max(np.abs(inertia)):
+    if np.max(np.abs(inertia - inertia.T)) > ASYMMETRY_TOLERANCE * np.max(np.abs(inertia)):
         raise ModelError(f'{where}: its inertia is not symmetric: {inertia}')
-    small, middle, large = np.linalg.eigvalsh(inertia)
-    if small < -INERTIA_TOLERANCE * abs(large) - NO_INERTIA:
+    small, middle, large = moments = np.linalg.eigvalsh(inertia)
+    negative, not_triangle = _impossible(moments)
+    if negative:
         return (f'{where}: its inertia has a negative principal moment, {small:.3g} kg m^2; no '
                 'body has that')
-    if small + middle < large * (1.0 - INERTIA_TOLERANCE) - NO_INERTIA:
+    if not_triangle:
         return (f'{where}: its principal moments {small:.3g}, {middle:.3g}, {large:.3g} kg m^2 '
                 'break the triangle inequality; no body has those')
     return None
+
+
+def _impossible(moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return whether moments (..., 3) are negative, or violate the triangle inequality."""
+    small, middle, large = np.moveaxis(moments, -1, 0)
+    return (small < -INERTIA_TOLERANCE * np.abs(large) - ZERO_INERTIA_TOLERANCE,
+            small + middle < large * (1.0 - INERTIA_TOLERANCE) - ZERO_INERTIA_TOLERANCE)
 
 
 def check_joint(joint: Joint) -> tuple[Joint, list[str], list[str]]:
@@ -169,26 +174,26 @@ def check_joint(joint: Joint) -> tuple[Joint, list[str], list[str]]:
             raise ModelError(f'{where}: its {label} is not a number')
         return values
 
-    odd, grave = [], []
+    suspicious, ignored = [], []
     lower = per_velocity('lower limit', joint.lower, -inf)
     upper = per_velocity('upper limit', joint.upper, inf)
     if any(a > b for a, b in zip(lower, upper)):
-        odd.append(f'{where}: its lower limit {lower} lies above its upper limit {upper}; both '
-                   'ignored')
+        suspicious.append(f'{where}: its lower limit {lower} lies above its upper limit {upper}; '
+                          'both ignored')
         lower, upper = (-inf,) * nv, (inf,) * nv
     limits: dict[str, Any] = {'lower': lower, 'upper': upper}
     for label in ('velocity', 'effort'):
         values = per_velocity(f'{label} limit', getattr(joint, label), inf)
         if any(x < 0.0 for x in values):
-            grave.append(f'{where}: its {label} limit is negative, {min(values):g}; none is '
-                         'assumed')
+            ignored.append(f'{where}: its {label} limit is negative, {min(values):g}; none is '
+                           'assumed')
             values = tuple(inf if x < 0.0 else x for x in values)
         limits[label] = values
     limits.update(zip(('axis', 'second_axis'), axes))
     drive: dict[str, Any] = {label: per_velocity(label, getattr(joint, label), 0.0)
                              for label in DRIVE}
     check_drive(where, drive)
-    return replace(joint, **limits, **drive), odd, grave
+    return replace(joint, **limits, **drive), suspicious, ignored
 
 
 def check_drive(where: str, values: dict[str, tuple[float, ...]]) -> None:

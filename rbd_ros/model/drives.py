@@ -26,7 +26,7 @@ Values: TypeAlias = Mapping[str, npt.ArrayLike] | npt.ArrayLike
 
 def with_armature(model: Model, armature: Values) -> Model:
     """
-    Return the robot with other rotor inertias.
+    Return the robot with other rotor inertias, which are part of M and of all that depends on M.
 
     Parameters
     ----------
@@ -36,11 +36,6 @@ def with_armature(model: Model, armature: Values) -> Model:
         For each named joint, its rotor inertia reflected to the joint side (motor inertia times
         gear ratio squared), kg m^2 or kg: one number, or one per velocity. Or an array for all
         velocities, as for `rbd_ros.model.with_friction`.
-
-    Returns
-    -------
-    Model
-        Rotor inertias are part of M and of everything that depends on M.
 
     Raises
     ------
@@ -59,23 +54,19 @@ def with_friction(model: Model, *, damping: Values | None = None,
                   stribeck_friction: Values | None = None,
                   stribeck_velocity: Values | None = None,
                   effort_offset: Values | None = None) -> Model:
-    r"""
+    """
     Return the robot with other friction, see `rbd_ros.friction_torques`.
 
     Parameters
     ----------
     model : Model
         The robot.
-    damping, damping_asymmetry, friction, friction_asymmetry, stribeck_friction, \
-    stribeck_velocity, effort_offset : mapping or array_like, optional
+    damping, damping_asymmetry, friction, friction_asymmetry : mapping or array_like, optional
         For each named joint a number, or one per velocity. Or an array (model.nv,), to which the
         robot's attribute is then equal: mimics have no friction of their own then, that of their
         leader includes it. Coefficients that are not given stay.
-
-    Returns
-    -------
-    Model
-        The same robot otherwise.
+    stribeck_friction, stribeck_velocity, effort_offset : mapping or array_like, optional
+        In the same way.
 
     Raises
     ------
@@ -190,11 +181,6 @@ def with_drive_parameters(model: Model, parameters: npt.ArrayLike, *,
         As returned by `drive_parameters`.
     columns : sequence of str
         As for `drive_parameter_names`.
-
-    Returns
-    -------
-    Model
-        The same robot otherwise.
 
     Raises
     ------

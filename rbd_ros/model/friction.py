@@ -18,8 +18,8 @@ or a spring, may add energy. [Armstrong-Helouvry et al. (1994) for the Stribeck 
 import numpy as np
 from rbd_ros.model.model import Model
 
-# Squares of greater ratios of velocities overflow, and exp(-40^2) is zero.
-_FASTEST = 40.0
+# Bound of v / stribeck_velocity: exp(-40^2) is zero, and larger squares could overflow.
+_MAX_RATIO = 40.0
 
 
 def friction_terms(model: Model, v: np.ndarray, s: np.ndarray,
@@ -35,7 +35,7 @@ def friction_terms(model: Model, v: np.ndarray, s: np.ndarray,
                           where=model.stribeck_velocity > 0.0)
     return {'damping': v, 'damping_asymmetry': np.abs(v), 'friction': s,
             'friction_asymmetry': np.abs(s), 'effort_offset': np.ones_like(v),
-            'stribeck_friction': np.exp(-np.square(np.minimum(np.abs(ratio), _FASTEST))) * s}
+            'stribeck_friction': np.exp(-np.square(np.minimum(np.abs(ratio), _MAX_RATIO))) * s}
 
 
 def friction(model: Model, v: np.ndarray, s: np.ndarray, speed: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.model.arguments import check_model, real_array
+from rbd_ros.model.body_table import pseudo_inertias
 from rbd_ros.model.model import Model, rebuild
 from rbd_ros.model.se3 import inertia_matrix, skew
 
@@ -146,21 +147,12 @@ def inertial_parameters(model: Model) -> np.ndarray:
 
     """
     bodies = moving_bodies(model)
-    pi = np.zeros((len(bodies), 10))
-    parts = [(row, model.links[k], T) for row, links in enumerate(bodies.values())
-             for k, T in links]
+    parts = [(row, k, T) for row, links in enumerate(bodies.values()) for k, T in links]
+    P = np.zeros((len(bodies), 4, 4))
     if parts:
-        rows, links, poses = zip(*parts)
-        R, r = np.array(poses)[:, :3, :3], np.array(poses)[:, :3, 3]
-        mass = np.array([link.mass for link in links])[:, None]
-        com = (R @ np.array([link.com for link in links])[:, :, None])[:, :, 0] + r
-        # Steiner: I + m (c.c 1 - c c^T) about the origin of the body.
-        squares = np.sum(com ** 2, axis=1)[:, None, None] * np.eye(3)
-        inertia = (R @ np.array([link.inertia for link in links]) @ R.transpose(0, 2, 1)
-                   + mass[:, :, None] * (squares - com[:, :, None] * com[:, None, :]))
-        six = inertia[:, ENTRIES[0], ENTRIES[1]]
-        np.add.at(pi, np.array(rows), np.hstack((mass, mass * com, six)))
-    return pi.ravel()
+        rows, links, T = map(np.array, zip(*parts))
+        np.add.at(P, rows, T @ pseudo_inertias(model.links)[links] @ T.transpose(0, 2, 1))
+    return parameters_of_pseudo_inertia(P).ravel()
 
 
 def with_inertial_parameters(model: Model, pi: npt.ArrayLike) -> Model:
@@ -174,11 +166,6 @@ def with_inertial_parameters(model: Model, pi: npt.ArrayLike) -> Model:
     pi : array_like, shape (10 * bodies,)
         As returned by `inertial_parameters`. The link that a joint leads to gets them all; links
         fixed to it become massless.
-
-    Returns
-    -------
-    Model
-        The same robot otherwise.
 
     Raises
     ------

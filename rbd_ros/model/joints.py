@@ -22,13 +22,12 @@ from rbd_ros.model.se3 import Ad, ad, exp, inverse, pose
 
 X, Y, Z = np.eye(3)
 
-# The coefficients of a joint's drive, as attributes of joints and of robots.
+# Drive coefficients: attributes of joints and of robots.
 DRIVE = ('damping', 'damping_asymmetry', 'friction', 'friction_asymmetry', 'stribeck_friction',
          'stribeck_velocity', 'effort_offset', 'armature')
 
-
-# The axis through the joint's origin, the angle turned about it and the distance slid along it per
-# unit of the coordinate.
+# An axis through the joint's origin (3,), with the rotation about it, rad, and the translation
+# along it, m, per unit of the coordinate.
 Screw: TypeAlias = tuple[np.ndarray, float, float]
 
 
@@ -36,10 +35,14 @@ Screw: TypeAlias = tuple[np.ndarray, float, float]
 class JointKind:
     """The properties that all joints of a kind share."""
 
+    # For each entry of q and of v: its name is the joint's with this suffix.
     position_suffixes: tuple[str, ...]
     velocity_suffixes: tuple[str, ...]
+    # Whether each entry of v is in rad/s (otherwise m/s).
     angular: tuple[bool, ...]
+    # How many axes the kind takes.
     axes: int = 0
+    # Returns the screws of a joint; None for ball and free joints.
     screws: Callable[['Joint'], list[Screw]] | None = None
 
     @property

@@ -117,7 +117,7 @@ def without_payload(model: Model, link: str) -> Model:
 
 def with_locked_joints(model: Model, positions: Mapping[str, npt.ArrayLike]) -> Model:
     """
-    Return the robot with some joints locked; all masses are kept.
+    Return the robot with some joints locked, which have no coordinates then; all masses are kept.
 
     Parameters
     ----------
@@ -125,11 +125,6 @@ def with_locked_joints(model: Model, positions: Mapping[str, npt.ArrayLike]) -> 
         The robot.
     positions : mapping of str to float or array_like
         Coordinates of the joints to lock, rad and m. Their mimics are locked accordingly.
-
-    Returns
-    -------
-    Model
-        Without the coordinates of those joints.
 
     Raises
     ------
@@ -227,18 +222,15 @@ def with_floating_base(model: Model, name: str = 'base') -> Model:
     """
     Return the robot with its root free to move in a world frame.
 
+    The free joint comes first: q begins with the quaternion (x, y, z, w) of the root and its
+    position in the world, v with its twist in its own axes, angular first.
+
     Parameters
     ----------
     model : Model
         The robot.
     name : str
         Name of the free joint; its velocities are then called ``base_wx ... base_vz``.
-
-    Returns
-    -------
-    Model
-        The free joint comes first: q begins with the quaternion (x, y, z, w) of the root and its
-        position in the world, v with its twist in its own axes, angular first.
 
     Raises
     ------

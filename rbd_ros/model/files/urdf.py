@@ -43,7 +43,7 @@ def load_urdf(path: str | PathLike[str], *, floating_base: bool = False,
               gravity: npt.ArrayLike = STANDARD_GRAVITY, strict: bool = False,
               max_joints: int | None = None, xacro_arguments: Iterable[str] = ()) -> Model:
     """
-    Read a robot from a URDF or xacro file.
+    Read a robot from a URDF or xacro file, its joints in document order, depth-first.
 
     Parameters
     ----------
@@ -61,11 +61,6 @@ def load_urdf(path: str | PathLike[str], *, floating_base: bool = False,
         Reject robots with more joints, including fixed ones, before they are built.
     xacro_arguments : iterable of str
         Arguments of xacro, each ``name:=value``.
-
-    Returns
-    -------
-    Model
-        Its joints are in document order, depth-first.
 
     Raises
     ------
