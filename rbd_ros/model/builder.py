@@ -59,11 +59,6 @@ class ModelBuilder:
             About the centre of mass in the link's axes, kg m^2: principal moments, or ixx, iyy,
             izz, ixy, ixz, iyz, or the matrix.
 
-        Raises
-        ------
-        ModelError
-            If a number or its shape is wrong.
-
         """
         where = f"link '{name}'"
         self._links.append(Link(name, float(numbers(where, 'mass', mass, ())),
@@ -105,11 +100,6 @@ class ModelBuilder:
             ``friction``, ``friction_asymmetry``, ``stribeck_friction``, ``stribeck_velocity``,
             ``effort_offset``, ``armature``: one number, or one per velocity.
 
-        Raises
-        ------
-        ModelError
-            If the kind or the name of a limit is unknown, or a number or its shape is wrong.
-
         """
         if kind not in KINDS:
             raise ModelError(f"joint '{name}': its kind is '{kind}', expected one of "
@@ -148,7 +138,7 @@ class ModelBuilder:
         Raises
         ------
         ModelError
-            If the links and joints do not make a robot; the message names the link or joint.
+            If a link or joint is invalid, or they do not make a robot; the message names it.
 
         """
         return build_model(self._name, self._links, self._joints, gravity=gravity, strict=strict)

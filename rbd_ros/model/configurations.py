@@ -26,15 +26,7 @@ def _quaternion_joints(model: Model) -> list[tuple[Joint, slice, slice]]:
 
 
 def neutral(model: Model) -> np.ndarray:
-    """
-    Return the neutral configuration: zeros and unit quaternions.
-
-    Returns
-    -------
-    ndarray, shape (model.nq,)
-        rad, m.
-
-    """
+    """Return the neutral configuration (nq,), rad and m: zeros and unit quaternions."""
     check_model(model)
     q = np.zeros(model.nq)
     for _, i, _ in _quaternion_joints(model):
@@ -53,7 +45,7 @@ def tree_coordinates(model: Model, q: npt.ArrayLike,
 
 def normalize(model: Model, q: npt.ArrayLike, label: str = 'q') -> np.ndarray:
     """
-    Return a configuration with unit quaternions.
+    Return a configuration (nq,) with unit quaternions.
 
     Parameters
     ----------
@@ -63,10 +55,6 @@ def normalize(model: Model, q: npt.ArrayLike, label: str = 'q') -> np.ndarray:
         rad and m; quaternions of any nonzero length.
     label : str
         Its name in errors.
-
-    Returns
-    -------
-    ndarray, shape (model.nq,)
 
     Raises
     ------
@@ -156,11 +144,6 @@ def integrate(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, dt: float) -> np
     ndarray, shape (model.nq,)
         With unit quaternions.
 
-    Raises
-    ------
-    StateError
-        If an argument has the wrong shape or is not finite, or a quaternion is zero.
-
     """
     v, dt = finite_vector(model, 'v', v), number('dt', dt)
     result = moved(model, normalize(model, q), dt * v)
@@ -215,11 +198,6 @@ def difference(model: Model, q_0: npt.ArrayLike, q_1: npt.ArrayLike) -> np.ndarr
     -------
     ndarray, shape (model.nv,)
         rad/s and m/s; rotations of ball and free joints by at most pi.
-
-    Raises
-    ------
-    StateError
-        If a configuration has the wrong shape or is not finite, or a quaternion is zero.
 
     """
     return step_between(model, normalize(model, q_0, 'q_0'), normalize(model, q_1, 'q_1'))

@@ -41,8 +41,6 @@ def with_armature(model: Model, armature: Values) -> Model:
     ------
     ModelError
         If there is no such joint, it is fixed, or a number is negative.
-    StateError
-        If an array is not one finite number per velocity.
 
     """
     return with_drives(model, {'armature': armature})
@@ -73,8 +71,6 @@ def with_friction(model: Model, *, damping: Values | None = None,
     ModelError
         If there is no such joint, it is fixed, or its friction would drive it: see
         `rbd_ros.model.friction`.
-    StateError
-        If an array is not one finite number per velocity.
 
     """
     given = {'damping': damping, 'damping_asymmetry': damping_asymmetry, 'friction': friction,
@@ -127,7 +123,7 @@ def check_columns(columns: Sequence[str]) -> tuple[str, ...]:
 
 def drive_parameter_names(model: Model, *, columns: Sequence[str] = USUAL) -> tuple[str, ...]:
     """
-    Return the names of the drive parameters.
+    Return the names of the drive parameters, for one velocity after another.
 
     Parameters
     ----------
@@ -139,7 +135,7 @@ def drive_parameter_names(model: Model, *, columns: Sequence[str] = USUAL) -> tu
     Returns
     -------
     tuple of str
-        ``'<velocity>.damping'``, ``'<velocity>.friction'`` ..., for one velocity after another.
+        ``'<velocity>.damping'``, ``'<velocity>.friction'`` ...
 
     """
     check_model(model)
@@ -148,21 +144,7 @@ def drive_parameter_names(model: Model, *, columns: Sequence[str] = USUAL) -> tu
 
 
 def drive_parameters(model: Model, *, columns: Sequence[str] = USUAL) -> np.ndarray:
-    """
-    Return the drive parameters.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    columns : sequence of str
-        As for `drive_parameter_names`, which has their order.
-
-    Returns
-    -------
-    ndarray, shape (nv * columns,)
-
-    """
+    """Return the drive parameters (nv * columns,), in the order of `drive_parameter_names`."""
     check_model(model)
     columns = check_columns(columns)
     return np.array([getattr(model, COLUMNS[one]) for one in columns]).T.reshape(-1)
@@ -171,23 +153,9 @@ def drive_parameters(model: Model, *, columns: Sequence[str] = USUAL) -> np.ndar
 def with_drive_parameters(model: Model, parameters: npt.ArrayLike, *,
                           columns: Sequence[str] = USUAL) -> Model:
     """
-    Return the robot with other drive parameters.
+    Return the robot with other drive parameters, in the order of `drive_parameter_names`.
 
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    parameters : array_like, shape (nv * columns,)
-        As returned by `drive_parameters`.
-    columns : sequence of str
-        As for `drive_parameter_names`.
-
-    Raises
-    ------
-    ModelError
-        If friction would drive a joint.
-    StateError
-        If ``parameters`` has the wrong shape or a non-finite entry, or a column is unknown.
+    Raise ModelError if friction would drive a joint.
 
     """
     check_model(model)

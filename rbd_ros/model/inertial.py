@@ -120,13 +120,13 @@ def body_names(model: Model) -> tuple[str, ...]:
 
 def inertial_parameter_names(model: Model) -> tuple[str, ...]:
     """
-    Return the names of the inertial parameters.
+    Return the names of the inertial parameters, ten for each moving body.
 
     Returns
     -------
     tuple of str
-        ``'<link>/m'``, ``'<link>/mcx'`` ... ``'<link>/Iyz'``, ten for each moving body, under the
-        name of the link that its joint leads to.
+        ``'<link>/m'``, ``'<link>/mcx'`` ... ``'<link>/Iyz'``, under the name of the link that the
+        body's joint leads to.
 
     """
     return tuple(f'{link}/{parameter}' for link in body_names(model) for parameter in PARAMETERS)
@@ -139,11 +139,8 @@ def inertial_parameters(model: Model) -> np.ndarray:
     Returns
     -------
     ndarray, shape (10 * bodies,)
-        kg, kg m and kg m^2, in the order of `inertial_parameter_names`.
-
-    References
-    ----------
-    Garofalo et al. (8), (9), with the inertia about the frame's origin.
+        kg, kg m and kg m^2, in the order of `inertial_parameter_names`. [Garofalo et al. (8), (9),
+        with the inertia about the frame's origin.]
 
     """
     bodies = moving_bodies(model)
@@ -169,8 +166,6 @@ def with_inertial_parameters(model: Model, pi: npt.ArrayLike) -> Model:
 
     Raises
     ------
-    StateError
-        If ``pi`` has the wrong shape or a non-finite entry.
     ModelError
         If a mass is negative, or zero while first or second moments are not.
 
@@ -220,11 +215,6 @@ def inconsistent_bodies(model: Model, pi: npt.ArrayLike) -> tuple[str, ...]:
     tuple of str
         The links whose body's pseudo-inertia is not positive definite, which includes massless
         bodies and those whose mass lies in a point, on a line or in a plane.
-
-    Raises
-    ------
-    StateError
-        If ``pi`` has the wrong shape or a non-finite entry.
 
     """
     blocks = check_parameters(model, pi).reshape(-1, 10)

@@ -24,8 +24,8 @@ from rbd_ros.model.topology import order_tree, require_unique, resolve_mimics
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
 
-class OfThread(local):
-    """What each thread keeps for itself; copies hold nothing."""
+class PerThreadWorkspaces(local):
+    """Per-thread workspace cache of a model; dropped on copy and pickle."""
 
     def __reduce__(self) -> tuple[type, tuple[()]]:
         return type(self), ()
@@ -101,14 +101,15 @@ class Model:
     tree: Tree
     coordinates: Coordinates
     _link_index: dict[str, int] = field(repr=False)
-    # Where each thread keeps its workspace: see `rbd_ros.workspace.workspace_of`.
-    _of_thread: OfThread = field(default_factory=OfThread, init=False, repr=False)
-    # Made when it is first needed.
+    # Filled by `rbd_ros.workspace.workspace_of`.
+    _workspaces: PerThreadWorkspaces = field(default_factory=PerThreadWorkspaces, init=False,
+                                             repr=False)
+    # Empty until `spanning_tree` is first called.
     _spanning_tree: list['Model'] = field(default_factory=list, init=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the content of copies and pickles: everything but workspaces."""
-        return {**vars(self), '_of_thread': OfThread()}
+        return {**vars(self), '_workspaces': PerThreadWorkspaces()}
 
     @property
     def spanning_tree(self) -> 'Model':
@@ -227,24 +228,24 @@ def _build(name: str, links: Sequence[Link], joints: Sequence[Joint], gravity: n
     notes = list(notes)
     impossible, checked = check_links(links), []
     for joint in joints:
-        joint, odd, wrong = check_joint(joint)
+        joint, suspicious, ignored = check_joint(joint)
         checked.append(joint)
-        notes += odd
-        impossible += wrong
+        notes += suspicious
+        impossible += ignored
     links, joints = order_tree(links, checked)
     mimics, unknown = resolve_mimics(joints)
-    joints, held = _hold_copies(joints, mimics)
+    joints, fixed = _fix_mimics_of_fixed(joints, mimics)
     for part in (*links, *joints):
         for value in vars(part).values():
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
-    lost = [f"joint '{joint.name}' mimics '{joint.mimic.joint}', which is not there"
-            for joint in unknown if joint.mimic]
-    grave = [f'{what}; it moves on its own' for what in lost] + held + impossible
+    leaderless = [f"joint '{joint.name}' mimics '{joint.mimic.joint}', which is not there"
+                  for joint in unknown if joint.mimic]
+    grave = [f'{note}; it moves on its own' for note in leaderless] + fixed + impossible
     if not links:
         grave.append('the robot has no links: there is nothing to compute')
-    if strict and lost:
-        raise ModelError(f'{lost[0]}: add that joint, or remove the mimic')
+    if strict and leaderless:
+        raise ModelError(f'{leaderless[0]}: add that joint, or remove the mimic')
     if strict and grave:
         raise ModelError(grave[0])
     tree = assemble(links, joints, gravity)
@@ -256,10 +257,11 @@ def _build(name: str, links: Sequence[Link], joints: Sequence[Joint], gravity: n
         if joint.nv and joint.name not in mimics:
             moving.append((joint, slice(q, q + joint.nq), slice(v, v + joint.nv)))
             q, v = q + joint.nq, v + joint.nv
-    names = [joint.name + suffix for joint, _, _ in moving
-             for suffix in dict.fromkeys(KINDS[joint.kind].position_suffixes
-                                         + KINDS[joint.kind].velocity_suffixes)]
-    require_unique('coordinate', names)
+    kinds = [(joint.name, KINDS[joint.kind]) for joint, _, _ in moving]
+    position_names = tuple(name + x for name, kind in kinds for x in kind.position_suffixes)
+    velocity_names = tuple(name + x for name, kind in kinds for x in kind.velocity_suffixes)
+    require_unique('coordinate', position_names)
+    require_unique('coordinate', velocity_names)
     coordinates = couple(joints, mimics, moving)
 
     def per_velocity(label: str) -> np.ndarray:
@@ -267,20 +269,14 @@ def _build(name: str, links: Sequence[Link], joints: Sequence[Joint], gravity: n
 
     model = Model(
         name=name, links=links, joints=joints, gravity=gravity, warnings=notes,
-        position_names=tuple(joint.name + suffix for joint, _, _ in moving
-                             for suffix in KINDS[joint.kind].position_suffixes),
-        velocity_names=tuple(joint.name + suffix for joint, _, _ in moving
-                             for suffix in KINDS[joint.kind].velocity_suffixes),
+        position_names=position_names, velocity_names=velocity_names,
         lower=per_velocity('lower'), upper=per_velocity('upper'),
         velocity_limit=per_velocity('velocity'), effort_limit=per_velocity('effort'),
         **map_drives(joints, None if coordinates.is_identity else coordinates.G),
-        angular=np.array([x for joint, _, _ in moving for x in KINDS[joint.kind].angular], bool),
-        mass=sum(link.mass for link in links),
-        moving_joints=tuple(moving),
-        tree=tree,
-        coordinates=coordinates,
-        _link_index={link.name: k for k, link in enumerate(links)})
-    # Not by vars(), after which Python 3.11 looks all attributes up in a dict.
+        angular=np.array([x for _, kind in kinds for x in kind.angular], bool),
+        mass=sum(link.mass for link in links), moving_joints=tuple(moving), tree=tree,
+        coordinates=coordinates, _link_index={link.name: k for k, link in enumerate(links)})
+    # vars() would make every later attribute access slower in Python 3.11.
     for one in fields(model):
         value = getattr(model, one.name)
         if isinstance(value, np.ndarray):
@@ -288,17 +284,17 @@ def _build(name: str, links: Sequence[Link], joints: Sequence[Joint], gravity: n
     return model
 
 
-def _hold_copies(
+def _fix_mimics_of_fixed(
         joints: Sequence[Joint],
         mimics: dict[str, tuple[str, float, float]]) -> tuple[tuple[Joint, ...], list[str]]:
     """
-    Return the joints, fixing those that mimic a fixed one, and a sentence for each of these.
+    Return the joints, with mimics of fixed joints fixed at their offset, and a note for each.
 
-    They are fixed at their offset and removed from ``mimics``.
+    These are removed from ``mimics``.
 
     """
     fixed = {joint.name for joint in joints if joint.kind == 'fixed'}
-    held, notes = [], []
+    result, notes = [], []
     for joint in joints:
         leader, _, offset = mimics.get(joint.name, (None, 1.0, 0.0))
         if leader in fixed:
@@ -306,8 +302,8 @@ def _hold_copies(
             notes.append(f"joint '{joint.name}' mimics '{leader}', which is fixed; it is fixed "
                          f'too, at its offset, {offset:g}')
             joint = fix(joint, (offset,))
-        held.append(joint)
-    return tuple(held), notes
+        result.append(joint)
+    return tuple(result), notes
 
 
 def fix(joint: Joint, q: Sequence[float] | np.ndarray) -> Joint:

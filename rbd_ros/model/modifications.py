@@ -29,11 +29,6 @@ def with_gravity(model: Model, gravity: npt.ArrayLike) -> Model:
         Acceleration of gravity in the root's frame, m/s^2; rotate it for a robot on a slope or a
         ceiling.
 
-    Raises
-    ------
-    ModelError
-        If ``gravity`` is not three finite numbers.
-
     """
     if gravity is None:
         raise ModelError('gravity must be three finite numbers, m/s^2, got None')
@@ -90,22 +85,7 @@ def with_payload(model: Model, link: str, mass: float, com: npt.ArrayLike = (0.0
 
 
 def without_payload(model: Model, link: str) -> Model:
-    """
-    Return the robot without the payload of a link, if it has one.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    link : str
-        The link that carries the payload.
-
-    Raises
-    ------
-    ModelError
-        If there is no such link.
-
-    """
+    """Return the robot without the payload of a link, if it has one."""
     check_model(model)
     model.link_index(link)
     name = payload_name(link)

@@ -128,10 +128,10 @@ def workspace_of(model: Model) -> Workspace:
 
     """
     try:
-        return model._of_thread.workspace
+        return model._workspaces.workspace
     except AttributeError:
         workspace = Workspace(model, fresh=True)
     # The robot keeps the workspace: this must not keep the robot in turn.
     workspace._model_of = ref(model)    # type: ignore[assignment]  # it outlives the workspace
-    model._of_thread.workspace = workspace
+    model._workspaces.workspace = workspace
     return workspace

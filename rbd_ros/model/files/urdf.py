@@ -106,23 +106,13 @@ def load_urdf_string(text: str | bytes, *, floating_base: bool = False,
                      gravity: npt.ArrayLike = STANDARD_GRAVITY, strict: bool = False,
                      max_joints: int | None = None) -> Model:
     """
-    Read a robot from the text of a URDF.
+    Read a robot from the text of a URDF; errors and warnings are those of `load_urdf`.
 
     Parameters
     ----------
     text : str or bytes
         The document; bytes may have a byte-order mark or declare their encoding.
     floating_base, gravity, strict, max_joints
-        As for `load_urdf`.
-
-    Raises
-    ------
-    UrdfError
-        If the text is not a valid URDF; the message names the link or joint.
-
-    Warns
-    -----
-    ModelWarning
         As for `load_urdf`.
 
     """
