@@ -11,8 +11,7 @@ from rbd_ros.model.joints import DRIVE, Joint, KINDS, Mimic, X, Y
 from rbd_ros.model.model import build_model, Model, STANDARD_GRAVITY
 from rbd_ros.model.se3 import pose, rotation_from_rpy
 
-
-# Fields of a joint besides its placement and axes; see `rbd_ros.model.joints.Joint`.
+# Limits and drive coefficients of a joint, see `rbd_ros.model.joints.Joint`.
 LIMITS = ('lower', 'upper', 'velocity', 'effort', *DRIVE)
 
 
@@ -101,10 +100,9 @@ class ModelBuilder:
             ``effort_offset``, ``armature``: one number, or one per velocity.
 
         """
-        if kind not in KINDS:
-            raise ModelError(f"joint '{name}': its kind is '{kind}', expected one of "
-                             + ', '.join(KINDS))
         where = f"joint '{name}'"
+        if kind not in KINDS:
+            raise ModelError(f"{where}: its kind is '{kind}', expected one of " + ', '.join(KINDS))
         for label in limits:
             if label not in LIMITS:
                 raise ModelError(f"{where}: there is no '{label}', only " + ', '.join(LIMITS))

@@ -12,9 +12,9 @@ from rbd_ros.model.arguments import check_model, finite_vector, number, shown
 from rbd_ros.model.joints import Joint, KINDS
 from rbd_ros.model.model import Model
 
-# Signs that turn a unit quaternion into that of the way back.
-BACK = np.array([-1.0, -1.0, -1.0, 1.0])
-# rad, below which sums of series are more accurate than quotients.
+# Signs that invert a unit quaternion.
+CONJUGATE = np.array([-1.0, -1.0, -1.0, 1.0])
+# Below this angle, rad, series are more accurate than quotients.
 SMALL_ANGLE = 1e-2
 TINY = np.finfo(float).tiny
 
@@ -218,12 +218,12 @@ def step_between(model: Model, q_0: np.ndarray, q_1: np.ndarray) -> np.ndarray:
         if KINDS[joint.kind].is_screws:
             step[..., k] = q_1[..., i] - q_0[..., i]
             continue
-        back = q_0[..., i.start:i.start + 4] * BACK
+        back = q_0[..., i.start:i.start + 4] * CONJUGATE
         x = multiply(back, q_1[..., i.start:i.start + 4])
         axis, w = x[..., :3], x[..., 3:]
         sine = length(axis)
         angle = 2.0 * np.arctan2(sine, np.abs(w))
-        # Of a quaternion of the other sign, which is the same rotation, the other way round.
+        # -x is the same rotation as x: take the shorter way.
         turn = np.copysign(1.0, w) * axis * np.where(
             sine > 0.0, angle / np.maximum(sine, TINY), 2.0)
         step[..., k.start:k.start + 3] = turn

@@ -14,13 +14,13 @@ from rbd_ros.model.description import numbers
 from rbd_ros.model.model import Model, rebuild
 from rbd_ros.model.modifications import require_joints
 
-# The names of columns of a regressor, and the coefficient of each.
+# Columns of the friction regressor, and the coefficient of each.
 COLUMNS = {'viscous': 'damping', 'viscous_asymmetry': 'damping_asymmetry', 'coulomb': 'friction',
            'coulomb_asymmetry': 'friction_asymmetry', 'stribeck': 'stribeck_friction',
            'offset': 'effort_offset', 'rotor': 'armature'}
 USUAL = ('viscous', 'coulomb', 'offset')
 
-# By the names of joints, or for all velocities.
+# By joint name, or an array for all velocities.
 Values: TypeAlias = Mapping[str, npt.ArrayLike] | npt.ArrayLike
 
 

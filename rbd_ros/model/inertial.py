@@ -21,7 +21,7 @@ from rbd_ros.model.model import Model, rebuild
 from rbd_ros.model.se3 import inertia_matrix, skew
 
 PARAMETERS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Iyy', 'Izz', 'Ixy', 'Ixz', 'Iyz')
-# Rows and columns of Ixx, Iyy, Izz, Ixy, Ixz, Iyz in the matrix of inertia.
+# Rows and columns of Ixx, Iyy, Izz, Ixy, Ixz, Iyz in the inertia matrix.
 ENTRIES = ((0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2))
 
 

@@ -177,15 +177,13 @@ def build_model(name: str, links: Sequence[Link], joints: Sequence[Joint], *,
     ----------
     name : str
         The robot's name.
-    links : sequence of Link
-        In any order.
-    joints : sequence of Joint
-        Branches are numbered in the order of their joints.
+    links, joints : sequence of Link, sequence of Joint
+        In any order; branches are numbered in the order of their joints.
     gravity : array_like, shape (3,)
         Acceleration of gravity in the root's frame, m/s^2.
     strict : bool
         Reject impossible inertias, mimics of unknown joints and empty robots, which otherwise
-        cause warnings.
+        cause a ModelWarning.
     notes : sequence of str
         Further warnings.
 
@@ -193,11 +191,6 @@ def build_model(name: str, links: Sequence[Link], joints: Sequence[Joint], *,
     ------
     ModelError
         If the description is invalid; the message names the link or joint.
-
-    Warns
-    -----
-    ModelWarning
-        Once for each entry of ``Model.warnings``.
 
     """
     model = _build(name, links, joints, gravity, strict, notes)

@@ -104,12 +104,8 @@ def with_locked_joints(model: Model, positions: Mapping[str, npt.ArrayLike]) -> 
     model : Model
         The robot.
     positions : mapping of str to float or array_like
-        Coordinates of the joints to lock, rad and m. Their mimics are locked accordingly.
-
-    Raises
-    ------
-    ModelError
-        If there is no such joint, it has no coordinates of its own, or their number is wrong.
+        Coordinates of the joints to lock, rad and m. Their mimics are locked accordingly and must
+        not be named.
 
     """
     require_joints(model, positions, Mapping)
@@ -146,13 +142,8 @@ def with_free_joints(model: Model, names: Collection[str]) -> Model:
     model : Model
         The robot.
     names : sequence of str
-        The joints that stay free. The others are locked at their neutral position; lock them
-        elsewhere first with `with_locked_joints`.
-
-    Raises
-    ------
-    ModelError
-        If there is no such joint, or it mimics another.
+        The joints that stay free, mimics not among them. The others are locked at their neutral
+        position; lock them elsewhere first with `with_locked_joints`.
 
     """
     require_joints(model, names)
@@ -211,11 +202,6 @@ def with_floating_base(model: Model, name: str = 'base') -> Model:
         The robot.
     name : str
         Name of the free joint; its velocities are then called ``base_wx ... base_vz``.
-
-    Raises
-    ------
-    ModelError
-        If a joint of that name exists already, or the robot has no links.
 
     """
     check_model(model)

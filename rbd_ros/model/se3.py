@@ -15,7 +15,7 @@ from math import atan2, cos, sin, sqrt
 import numpy as np
 import numpy.typing as npt
 
-# Below this angle, rad, sin(x) / x and its relatives are taken from their series.
+# Below this angle, rad, sin(x) / x and similar quotients are replaced by their series.
 SMALL_ANGLE = 1e-4
 
 
@@ -67,7 +67,7 @@ def rpy_from_rotation(R: np.ndarray) -> np.ndarray:
     """
     yaw = atan2(R[1, 0], R[0, 0])
     c, s = cos(yaw), sin(yaw)
-    # Of the rotation without the yaw, which leaves the roll well defined at any pitch.
+    # From the rotation without the yaw, in which the roll is well defined at any pitch.
     return np.array([atan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1]),
                      atan2(-R[2, 0], c * R[0, 0] + s * R[1, 0]), yaw])
 

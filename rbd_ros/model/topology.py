@@ -99,7 +99,7 @@ def resolve_mimics(
         del copies[joint.name]
     resolved: dict[str, tuple[str, float, float]] = {}
     for joint in [by_name[name] for name in copies]:
-        # Up to a joint that mimics none or is resolved already, and back.
+        # Follow the chain to a joint that mimics none or is resolved, then go back.
         path: dict[str, Joint] = {}
         while joint.name in copies and joint.name not in resolved:
             if joint.name in path:

@@ -42,9 +42,7 @@ _MEANINGS = {
 
 def save_drives(model: Model, path: str | PathLike[str]) -> None:
     """
-    Write the drives of a robot to a parameter file, completely or not at all.
-
-    Mimics have drives of their own there, as in URDF.
+    Write the drives of a robot, including those of mimics, to a parameter file, atomically.
 
     Parameters
     ----------
@@ -52,11 +50,6 @@ def save_drives(model: Model, path: str | PathLike[str]) -> None:
         The robot.
     path : str or path-like
         An existing file is replaced.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written.
 
     """
     check_model(model)

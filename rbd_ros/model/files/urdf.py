@@ -31,11 +31,14 @@ from rbd_ros.model.model import build_model, Model, STANDARD_GRAVITY
 from rbd_ros.model.modifications import payload_name, with_floating_base
 from rbd_ros.model.se3 import pose, rotation_from_rpy
 
-# Kinds of joints as they are called in URDF, and here.
+# Kinds of joints in URDF, and their names here.
 URDF_KINDS = {'fixed': 'fixed', 'revolute': 'revolute', 'continuous': 'continuous',
               'prismatic': 'prismatic', 'floating': 'free', 'planar': 'planar'}
-# Kinds whose joints may have limits, dynamics and mimics.
+# Kinds whose joints may have limits, dynamics and a mimic.
 SINGLE = ('revolute', 'continuous', 'prismatic')
+# Larger angles in an origin, rad, are suspicious.
+FULL_TURN = 6.3
+_ZERO = (0.0, 0.0, 0.0)
 _INERTIA = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 
 
@@ -124,7 +127,10 @@ def model_of_document(root: etree._Element, *, floating_base: bool = False,
                       gravity: npt.ArrayLike = STANDARD_GRAVITY, strict: bool = False,
                       max_joints: int | None = None) -> Model:
     """Return the robot that a parsed URDF describes; arguments as for `load_urdf`."""
-    _check_count(root, max_joints)
+    count = sum(1 for _ in root.iterchildren('joint'))
+    if max_joints is not None and count > whole_number('max_joints', max_joints, least=0):
+        raise UrdfError(f'the robot has {count} joints, max_joints is {max_joints}: simplify it, '
+                        'or raise max_joints')
     notes: list[str] = []
     links = [_link(element, notes) for element in root.iterchildren('link')]
     joints = [_joint(element, notes) for element in root.iterchildren('joint')]
@@ -139,31 +145,18 @@ def model_of_document(root: etree._Element, *, floating_base: bool = False,
         raise UrdfError(str(error)) from None
 
 
-def _check_count(root: etree._Element, max_joints: int | None) -> None:
-    """Reject a robot that is too large before it is built."""
-    count = sum(1 for _ in root.iterchildren('joint'))
-    if max_joints is not None and count > whole_number('max_joints', max_joints, least=0):
-        raise UrdfError(f'the robot has {count} joints, max_joints is {max_joints}: simplify it, '
-                        'or raise max_joints')
-
-
-_NOWHERE = (0.0, 0.0, 0.0)
-# rad; the angles of an origin need not be larger
-FULL_TURN = 6.3
-
-
 def placement(element: Element, notes: list[str]) -> np.ndarray:
     """Return the pose in the <origin> of an element."""
     origin = element.child('origin')
     if origin is None:
         return np.eye(4)
-    rpy = origin.vector('rpy', _NOWHERE)
+    rpy = origin.vector('rpy', _ZERO)
     if not all(map(isfinite, rpy)):
         raise UrdfError(f'{element.where}: the rpy of its <origin> is not finite: {rpy}')
     if max(map(abs, rpy)) > FULL_TURN:
         notes.append(f'{element.where}: rpy="{" ".join(f"{x:g}" for x in rpy)}" is more than a '
                      'full turn; are these degrees? URDF has rad')
-    return pose(rotation_from_rpy(rpy), origin.vector('xyz', _NOWHERE))
+    return pose(rotation_from_rpy(rpy), origin.vector('xyz', _ZERO))
 
 
 def _named(element: etree._Element) -> tuple[Element, str]:
@@ -186,7 +179,7 @@ def _link(element: etree._Element, notes: list[str]) -> Link:
     if moments is not None:
         xx, xy, xz, yy, yz, zz = (moments.number(key) for key in _INERTIA)
         R = T[:3, :3]
-        # Numbers that overflow are refused later, by name, with other impossible ones.
+        # Overflowing numbers are rejected later, with the name of the link.
         with np.errstate(over='ignore', invalid='ignore'):
             inertia = R @ np.array(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))) @ R.T
             inertia = 0.5 * (inertia + inertia.T)

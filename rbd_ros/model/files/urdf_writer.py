@@ -63,8 +63,6 @@ def save_urdf(model: Model, path: str | PathLike[str], *,
         If URDF cannot express a joint; the message names it.
     UrdfError
         If ``source`` cannot be read.
-    OSError
-        If the file cannot be written.
 
     Warns
     -----
