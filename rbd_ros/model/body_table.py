@@ -58,12 +58,7 @@ def pseudo_inertias(links: Sequence[Link]) -> np.ndarray:
 
 
 def assemble(links: Sequence[Link], joints: Sequence[Joint], gravity: np.ndarray) -> Tree:
-    """
-    Return the read-only arrays of a robot.
-
-    Links are given depth-first, the root first; joint k leads to link k + 1.
-
-    """
+    """Return the arrays of a robot; links are depth-first, joint k leads to link k + 1."""
     rows = [_row(np.eye(4), 0.0, 0.0, 0.0, 0, bodies.SCREW, 2, 0)]
     body_of, pose_of = {}, {}
     if links:

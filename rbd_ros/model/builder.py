@@ -124,7 +124,7 @@ class ModelBuilder:
 
     def build(self, *, gravity: npt.ArrayLike = STANDARD_GRAVITY, strict: bool = False) -> Model:
         """
-        Check the description and return the robot.
+        Check the description and return the robot; errors name the link or joint.
 
         Parameters
         ----------
@@ -132,11 +132,6 @@ class ModelBuilder:
             Acceleration of gravity in the root's frame, m/s^2.
         strict : bool
             Treat warnings as errors, as `load_urdf` does.
-
-        Raises
-        ------
-        ModelError
-            If a link or joint is invalid, or they do not make a robot; the message names it.
 
         """
         return build_model(self._name, self._links, self._joints, gravity=gravity, strict=strict)

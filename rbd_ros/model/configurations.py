@@ -56,11 +56,6 @@ def normalize(model: Model, q: npt.ArrayLike, label: str = 'q') -> np.ndarray:
     label : str
         Its name in errors.
 
-    Raises
-    ------
-    StateError
-        If ``q`` has the wrong shape or a non-finite entry, or a quaternion is zero.
-
     """
     q = finite_vector(model, label, q, positions=True)
     for joint, i, _ in _quaternion_joints(model):

@@ -145,14 +145,10 @@ def _impossible(moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def check_joint(joint: Joint) -> tuple[Joint, list[str], list[str]]:
     """
-    Return a joint with unit axes and complete limits; raise ModelError if it is invalid.
+    Return a joint with unit axes and one entry per velocity in all limits and coefficients.
 
-    Returns
-    -------
-    Joint
-        With one entry per velocity in every limit and coefficient.
-    list of str, list of str
-        Suspicious limits; invalid limits, which are ignored.
+    Also return notes on suspicious limits and on invalid ones, which are ignored. Raise ModelError
+    if the joint is invalid.
 
     """
     where, nv = f"joint '{joint.name}'", joint.nv if joint.kind in KINDS else 0

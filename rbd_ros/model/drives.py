@@ -34,13 +34,8 @@ def with_armature(model: Model, armature: Values) -> Model:
         The robot.
     armature : mapping of str to float or array_like, or array_like of shape (model.nv,)
         For each named joint, its rotor inertia reflected to the joint side (motor inertia times
-        gear ratio squared), kg m^2 or kg: one number, or one per velocity. Or an array for all
-        velocities, as for `rbd_ros.model.with_friction`.
-
-    Raises
-    ------
-    ModelError
-        If there is no such joint, it is fixed, or a number is negative.
+        gear ratio squared), kg m^2 or kg: one number, or one per velocity, not negative. Or an
+        array for all velocities, as for `rbd_ros.model.with_friction`.
 
     """
     return with_drives(model, {'armature': armature})
@@ -55,6 +50,9 @@ def with_friction(model: Model, *, damping: Values | None = None,
     """
     Return the robot with other friction, see `rbd_ros.friction_torques`.
 
+    Coefficients with which friction would drive a joint raise ModelError, see
+    `rbd_ros.model.friction`.
+
     Parameters
     ----------
     model : Model
@@ -65,12 +63,6 @@ def with_friction(model: Model, *, damping: Values | None = None,
         leader includes it. Coefficients that are not given stay.
     stribeck_friction, stribeck_velocity, effort_offset : mapping or array_like, optional
         In the same way.
-
-    Raises
-    ------
-    ModelError
-        If there is no such joint, it is fixed, or its friction would drive it: see
-        `rbd_ros.model.friction`.
 
     """
     given = {'damping': damping, 'damping_asymmetry': damping_asymmetry, 'friction': friction,

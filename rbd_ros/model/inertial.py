@@ -122,11 +122,8 @@ def inertial_parameter_names(model: Model) -> tuple[str, ...]:
     """
     Return the names of the inertial parameters, ten for each moving body.
 
-    Returns
-    -------
-    tuple of str
-        ``'<link>/m'``, ``'<link>/mcx'`` ... ``'<link>/Iyz'``, under the name of the link that the
-        body's joint leads to.
+    These are ``'<link>/m'``, ``'<link>/mcx'`` ... ``'<link>/Iyz'``, under the name of the link
+    that the body's joint leads to.
 
     """
     return tuple(f'{link}/{parameter}' for link in body_names(model) for parameter in PARAMETERS)
@@ -134,13 +131,10 @@ def inertial_parameter_names(model: Model) -> tuple[str, ...]:
 
 def inertial_parameters(model: Model) -> np.ndarray:
     """
-    Return the inertial parameters pi of the moving bodies, including the links fixed to each.
+    Return the inertial parameters pi (10 * bodies,), with the links that are fixed to each body.
 
-    Returns
-    -------
-    ndarray, shape (10 * bodies,)
-        kg, kg m and kg m^2, in the order of `inertial_parameter_names`. [Garofalo et al. (8), (9),
-        with the inertia about the frame's origin.]
+    kg, kg m and kg m^2, in the order of `inertial_parameter_names`. [Garofalo et al. (8), (9),
+    with the inertia about the frame's origin.]
 
     """
     bodies = moving_bodies(model)
@@ -161,13 +155,8 @@ def with_inertial_parameters(model: Model, pi: npt.ArrayLike) -> Model:
     model : Model
         The robot.
     pi : array_like, shape (10 * bodies,)
-        As returned by `inertial_parameters`. The link that a joint leads to gets them all; links
-        fixed to it become massless.
-
-    Raises
-    ------
-    ModelError
-        If a mass is negative, or zero while first or second moments are not.
+        As returned by `inertial_parameters`; masses must not be negative. The link that a joint
+        leads to gets them all; links fixed to it become massless.
 
     """
     blocks = check_parameters(model, pi).reshape(-1, 10)

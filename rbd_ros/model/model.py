@@ -69,10 +69,9 @@ class Model:
         Total mass of all links, kg.
     moving_joints : tuple of (Joint, slice, slice)
         The joints that have coordinates of their own, with their slices of q and v.
-    tree : Tree
-        The arrays of the kernels.
-    coordinates : Coordinates
-        The map from q and v to the tree: mimics have no coordinates of their own.
+    tree, coordinates : Tree, Coordinates
+        The arrays of the kernels, and the map from q and v to them: mimics have no coordinates
+        of their own.
 
     """
 

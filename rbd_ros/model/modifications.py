@@ -52,17 +52,12 @@ def with_payload(model: Model, link: str, mass: float, com: npt.ArrayLike = (0.0
     link : str
         The link that carries the payload, which becomes a link of its own, fixed to this one.
     mass : float
-        kg.
+        kg, positive.
     com : array_like, shape (3,)
         Centre of mass of the payload in the link's frame, m.
     inertia : array_like, shape (3,), (6,) or (3, 3), optional
         About that centre, in the link's axes, kg m^2: principal moments, or ixx, iyy, izz, ixy,
         ixz, iyz, or the matrix; default: a point mass.
-
-    Raises
-    ------
-    ModelError
-        If there is no such link, or no body can have that mass and inertia.
 
     """
     check_model(model)
@@ -74,12 +69,10 @@ def with_payload(model: Model, link: str, mass: float, com: npt.ArrayLike = (0.0
     load = Link(name, float(numbers(where, 'mass', mass, ())),
                 numbers(where, 'centre of mass', com, (3,)),
                 inertia_matrix(where, np.zeros(3) if inertia is None else inertia), is_load=True)
-    odd = check_link(load)
-    if odd:
-        raise ModelError(odd)
+    if impossible := check_link(load):
+        raise ModelError(impossible)
     if not load.mass > 0.0:
-        raise ModelError(f"the load on link '{link}' has no mass: to remove a load, use "
-                         'without_payload')
+        raise ModelError(f'{where} has no mass: to remove a load, use without_payload')
     return rebuild(model, links=(*model.links, load),
                    joints=(*model.joints, Joint(name, 'fixed', link, name)))
 
@@ -166,12 +159,8 @@ def subtree(model: Model, link: str) -> Model:
     model : Model
         The robot.
     link : str
-        The new root. Gravity, given in the root's frame, keeps its components.
-
-    Raises
-    ------
-    ModelError
-        If there is no such link, or a joint of the part mimics one outside it.
+        The new root. Joints of the part must not mimic others outside it. Gravity, given in the
+        root's frame, keeps its components.
 
     """
     check_model(model)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds valid but suspicious values in a robot description, such as those in wrong units."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from rbd_ros._internal.text import listed
@@ -28,34 +28,29 @@ def implausible(links: Sequence[Link], joints: Sequence[Joint]) -> list[str]:
     coms = np.array([link.com for link in links]).reshape(-1, 3)
     inertias = np.array([link.inertia for link in links]).reshape(-1, 3, 3)
     origins = np.array([joint.placement[:3, 3] for joint in joints]).reshape(-1, 3)
-    names = np.array([link.name for link in links], object)
-
-    far = np.linalg.norm(origins, axis=1) > MAX_DISTANCE
+    names, joint_names = (np.array([one.name for one in some], object) for some in (links, joints))
     wide = [joint.kind == 'revolute' and any(MAX_ANGLE < abs(x) < np.inf
                                              for x in (*joint.lower, *joint.upper))
             for joint in joints]
+    no_effort = [0.0 in joint.effort for joint in joints]
     notes = [
         *_note('link', names[masses > MAX_LINK_MASS],
                f'more than {MAX_LINK_MASS:g} kg; is the unit kg?'),
         *_note('link', names[np.linalg.norm(coms, axis=1) > MAX_DISTANCE],
                f'centre of mass more than {MAX_DISTANCE:g} m from the frame; is the unit m?'),
-        *_note('joint', _where(joints, far),
+        *_note('joint', joint_names[np.linalg.norm(origins, axis=1) > MAX_DISTANCE],
                f'more than {MAX_DISTANCE:g} m from the parent; is the unit m?'),
         *_on_inertias(names, masses, inertias),
-        *_note('joint', _where(joints, wide),
+        *_note('joint', joint_names[np.array(wide, bool)],
                'limits of more than two turns; are these degrees? URDF has rad'),
-        *_note('joint', _where(joints, [0.0 in joint.effort for joint in joints]),
+        *_note('joint', joint_names[np.array(no_effort, bool)],
                'effort limit 0; with limit_efforts nothing is commanded there')]
     if masses.sum() > MAX_ROBOT_MASS:
         notes.append(f'the robot weighs {masses.sum():.6g} kg; is the unit kg?')
     return notes
 
 
-def _where(joints: Sequence[Joint], odd: Iterable[bool]) -> list[str]:
-    return [joint.name for joint, is_odd in zip(joints, odd) if is_odd]
-
-
-def _note(kind: str, names: Sequence[str] | np.ndarray, what: str) -> list[str]:
+def _note(kind: str, names: np.ndarray, what: str) -> list[str]:
     return [f'{kind}{"s" if len(names) > 1 else ""} {listed(names)}: {what}'] if len(names) else []
 
 

@@ -25,8 +25,7 @@ def order_tree(links: Sequence[Link],
     """
     Return links and joints depth-first, siblings in the order in which their joints are given.
 
-    The root comes first; joint k leads to link k + 1. Raise ModelError, with names, unless the
-    links form one tree.
+    The root comes first; joint k leads to link k + 1. Raise ModelError unless it is one tree.
 
     """
     require_unique('link', [link.name for link in links])

@@ -87,8 +87,6 @@ class MujocoRobot:
 
     Attributes
     ----------
-    model, step
-        As given.
     time : float
         Time since the beginning, s.
     q, v : ndarray
@@ -99,8 +97,6 @@ class MujocoRobot:
     ModelError
         If MuJoCo is not installed or rejects the robot, or joints have quaternions or mimic
         others.
-    StateError
-        If an argument has a wrong shape or value.
 
     """
 
@@ -209,21 +205,14 @@ class MujocoRobot:
 
     def push(self, link: str, wrench: npt.ArrayLike) -> None:
         """
-        Apply a constant wrench to a link from now on.
+        Apply a constant wrench to a link from now on; raise ModelError if no joint moves it.
 
         Parameters
         ----------
         link : str
-            A link that a joint moves.
+            Its name.
         wrench : array_like, shape (6,)
             Moment, N m, and force, N, at the link's origin and in the root's axes; zeros end it.
-
-        Raises
-        ------
-        ModelError
-            If there is no such link, or no joint moves it.
-        StateError
-            If the wrench is not six finite numbers.
 
         """
         self.model.link_index(link)

@@ -92,7 +92,7 @@ def _unsupported_drives(model: Model) -> list[str]:
 
 
 def _text(model: Model, source: str | bytes | PathLike[str] | None) -> str:
-    """Return the document."""
+    """Return the edited or new document."""
     links: dict[str, Link] = {}
     joints: dict[str, Joint] = {}
     if source is None:

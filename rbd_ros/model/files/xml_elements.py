@@ -65,12 +65,7 @@ def parse(text: str, *, comments: bool = False) -> etree._Element:
 
 
 class Element:
-    """
-    An XML element with typed access to its attributes.
-
-    ``where`` names the link or joint in error messages.
-
-    """
+    """An XML element with typed attributes; ``where`` names its link or joint in errors."""
 
     def __init__(self, element: etree._Element, where: str) -> None:
         self._element, self.where = element, where
