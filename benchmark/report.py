@@ -270,8 +270,8 @@ def node(results):
             'another process; publisher and subscriber are Python processes on the same cores. '
             'The publisher skips cycles missed because of a pause of the machine. Growth of '
             'memory is counted after the first ten seconds, or the first half. Pace: duration of '
-            'plain Python relative to its best; above 1 if processes share a core. *Copying only* is '
-            '`copying_node.py`, which publishes as much for every joint state and computes '
+            'plain Python relative to its best; above 1 if processes share a core. *Copying only* '
+            'is `copying_node.py`, which publishes as much for every joint state and computes '
             'nothing: the share of rclpy and the middleware. A mode at the end of a line means '
             'torque_controller; with cartesian_impedance the topics of the task are also '
             'published.', '', '![node](node.png)', '',
