@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of the README: `report.py` writes the same lines there and into RESULTS.md."""
+"""The figures of the README; `report.py` writes the same lines into README.md and RESULTS.md."""
 
 from pathlib import Path
 from statistics import median
@@ -10,7 +10,7 @@ from timing import HERE
 README = HERE.parent / 'README.md'
 BEGIN, END = '<!-- Written by `make bench`, from here -->', '<!-- to here. -->'
 ROBOTS = ('UR5', 'Panda', 'Talos', 'Talos, floating')
-# Functions, and what the README calls them.
+# Functions, and their names in the README.
 FUNCTIONS = {
     'all terms': 'M, C, g, C v, CoM and J_CoM in one call',
     'inverse dynamics': 'inverse dynamics',
@@ -28,17 +28,17 @@ FUNCTIONS = {
     'task space': 'task space: Λ, η, J̄ and more',
     'derivatives of M': 'all derivatives of M',
     'derivatives of C': 'all derivatives of C'}
-# Of the node: what listens to everything, at 1 kHz.
+# Conditions of the node, with subscribers to all topics.
 NODE = {'executor': 'events', 'rate': 1000}
 
 
 def digits(us: float) -> str:
-    """Return a time with two digits."""
+    """Return a time with two significant digits."""
     return f'{us:.1f}' if us < 9.95 else f'{us:.0f}'
 
 
 def cell(row: dict) -> str:
-    """Return our time, and Pinocchio's where it has such a function."""
+    """Return our time, and that of Pinocchio if it has such a function."""
     ours = digits(row['us']['rbd_ros'])
     if 'Pinocchio' not in row['us']:
         return ours
@@ -72,7 +72,7 @@ def node(results: dict) -> list[str]:
 
 
 def batch(results: dict) -> list[str]:
-    """Return the table of many states, with one thread and arrays that are there."""
+    """Return the table of batches, with one thread and existing arrays."""
     rows = {(row['function'], row['robot']): row for row in results['rows']
             if row['threads'] == 1}
     robots = list(dict.fromkeys(robot for _, robot in rows))
@@ -90,7 +90,7 @@ def batch(results: dict) -> list[str]:
 
 
 def start(results: dict) -> list[str]:
-    """Return how long the node takes to start."""
+    """Return the start-up times of the node."""
     return [f'From its start to its first output the node takes {median(results["warm"]):.1f} s, '
             f'and {results["cold"]:.0f} s',
             'where its kernels have to be compiled first; all kernels of the library take '
@@ -98,7 +98,7 @@ def start(results: dict) -> list[str]:
 
 
 def soak(results: dict) -> list[str]:
-    """Return what ten minutes of disturbance did."""
+    """Return the counts of ten minutes of disturbances."""
     counts = {key: f'{x:,}' if isinstance(x, int) else f'{x:,.1f}'
               for key, x in results['counts'].items()}
     return ['| `make soak` | |', '|---|---|',
@@ -106,7 +106,7 @@ def soak(results: dict) -> list[str]:
 
 
 def short(found: dict) -> list[str]:
-    """Return the lines for the README on the parts that were measured."""
+    """Return the lines for the README about the measured parts."""
     lines = []
     sections = (('library', library), ('batch', batch), ('node', node), ('start', start),
                 ('soak', soak))
@@ -117,10 +117,10 @@ def short(found: dict) -> list[str]:
 
 
 def put(lines: list[str], path: Path = README) -> None:
-    """Write lines between the marks in a page."""
+    """Write lines between the markers of a page."""
     text = path.read_text(encoding='utf-8')
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     if not after:
-        raise SystemExit(f'{path} has no place for figures: {BEGIN} ... {END}')
+        raise SystemExit(f'{path} has no markers for the figures: {BEGIN} ... {END}')
     path.write_text('\n'.join((before + BEGIN, '', *lines, END)) + after, encoding='utf-8')

@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Stubs of the packages whose names are imported when they are first asked for.
+Write stubs of the packages that import their names lazily.
 
-A checker of types cannot follow `rbd_ros._internal.lazy_exports.export`; it reads the
-``__init__.pyi`` beside each such ``__init__.py``, which `make stubs` writes from it.
+A type checker cannot follow `rbd_ros._internal.lazy_exports.export`; it reads the
+``__init__.pyi`` next to each such ``__init__.py``, which `make stubs` generates from it.
 
 """
 
@@ -21,7 +21,7 @@ HEAD = """\
 
 
 def exports(source):
-    """Return the names that an ``__init__.py`` exports lazily, by module; None: none."""
+    """Return the names that an ``__init__.py`` exports lazily, by module; None: it does not."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and getattr(node.func, 'id', '') == 'export':
             return ast.literal_eval(node.args[1])
@@ -29,22 +29,7 @@ def exports(source):
 
 
 def stub(package, names):
-    """
-    Return the stub of a package.
-
-    Parameters
-    ----------
-    package : str
-        Its name.
-    names : dict of str to list of str
-        What it exports, as `rbd_ros._internal.lazy_exports.export` takes it.
-
-    Returns
-    -------
-    str
-        In which every name is imported from the module that has it.
-
-    """
+    """Return the stub of a package, given the names that it exports by module."""
     lines = []
     for module, held in sorted(names.items()):
         source = module if module.startswith('rbd_ros.') else f'{package}.{module}'
@@ -60,7 +45,7 @@ def stub(package, names):
 
 
 def stubs():
-    """Return the stubs of all packages by their paths."""
+    """Return the stubs of all packages by path."""
     found = {}
     for path in sorted(PACKAGE.rglob('__init__.py')):
         names = exports(path.read_text(encoding='utf-8'))

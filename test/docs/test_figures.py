@@ -14,7 +14,7 @@ import pytest
 import rbd_ros
 from rbd_ros import random_configuration
 from rbd_ros.ros.commands import effort_commands
-from rbd_ros.ros.demo import adaptive, computed_torque, gravity, hybrid, impedance, stage
+from rbd_ros.ros.demo import adaptive, computed_torque, gravity, hybrid, impedance, session
 from rbd_ros.ros.nodes import simulated_robot
 from rbd_ros.ros.outputs import diagnostics
 from rbd_ros.ros.outputs import publishing
@@ -29,15 +29,15 @@ PINOCCHIO = runpy.run_path(str(ROOT / 'test/dynamics/test_pinocchio.py'))
 SOAK = runpy.run_path(str(ROOT / 'test/soak.py'))
 # How a sentence puts it, with a group for each figure, and where the figures come from.
 CLAIMS = [
-    ('no joint moves by (.+?) rad in (ten) seconds', (gravity.HELD, gravity.COMPENSATED)),
+    ('no joint moves by (.+?) rad in (ten) seconds', (gravity.MAX_DRIFT, gravity.COMPENSATED)),
     (r'error of each joint is less than (\S+) rad, .* at least (five) times as much',
-     (computed_torque.FOLLOWED, computed_torque.TIMES)),
-    (r'do so with less than (\S+) rad RMS', (hybrid.FOLLOWED,)),
-    (r'that was commanded within (\S+) %', (100.0 * impedance.FOUND,)),
+     (computed_torque.MAX_ERROR, computed_torque.MIN_IMPROVEMENT)),
+    (r'do so with less than (\S+) rad RMS', (hybrid.MAX_ERROR,)),
+    (r'that was commanded within (\S+) %', (100.0 * impedance.MAX_DEVIATION,)),
     ('after (ten) seconds of learning the error is at least (five) times less',
-     (adaptive.WITH - adaptive.COMPARED - adaptive.FADES, adaptive.TIMES)),
+     (adaptive.WITH - adaptive.COMPARED - adaptive.FADES, adaptive.MIN_IMPROVEMENT)),
     (r'disturbed by a pause of (\d+) ms is repeated, up to (five) times',
-     (1e3 * stage.GAP, stage.TRIES)),
+     (1e3 * session.MAX_PAUSE, session.ATTEMPTS)),
     (r'`tolerated_delay` \((\d+) ms\)',
      (1e3 * simulated_robot._PARAMETERS['tolerated_delay'][0],)),
     (r'subscriber is noticed within (\S+) s', (publishing.LISTENERS_PERIOD,)),

@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-What each mode of the demo promises, in simulated time, and that no promise is kept by accident.
+The acceptance criteria of the demo's modes, in simulated time, with and without faults.
 
-The stage here has no nodes: a control law and a robot in MuJoCo act one after the other. Each
-fault breaks promises, and only those that it should.
+The session here has no nodes: a control law and a robot in MuJoCo take turns. Each fault fails
+exactly the criteria that it should.
 
 """
 
@@ -15,9 +15,9 @@ from rbd_ros.control import JointReference, PoseReference
 from rbd_ros.ros.control.control_laws import make_controller
 from rbd_ros.ros.control.control_parameters import DESCRIPTIONS, Gains
 from rbd_ros.ros.demo import adaptive, computed_torque, gravity, hybrid
-from rbd_ros.ros.demo.__main__ import cast
+from rbd_ros.ros.demo.command import prepare
 from rbd_ros.ros.demo.motions import LEAD
-from rbd_ros.ros.demo.stage import Phase, Sample, Stage
+from rbd_ros.ros.demo.session import Phase, Sample, Session
 from rbd_ros.ros.parameters.parameters import NAMES, NUMBERS
 from rbd_ros.ros.runtime.share_directory import share
 from rbd_ros.simulation.mujoco_robot import Load, MujocoRobot
@@ -31,17 +31,18 @@ DEFAULTS = {name: () if default in (NAMES, NUMBERS) else
             for name, (default, *_) in DESCRIPTIONS.items()}
 
 
-class Lockstep(Stage):
-    """A stage in simulated time, which can go wrong."""
+class Lockstep(Session):
+    """A session in simulated time, with a fault if one is given."""
 
-    def __init__(self, model, urdf, story, *, fault=''):
+    def __init__(self, model, urdf, mode, *, fault=''):
         self.model, self.urdf, self.robot = model, urdf, 'mujoco_robot'
-        self.start, self.bound, self.word, self.note = story.start, story.bound, story.word, ''
+        self.start, self.tolerance, self.note = mode.start, mode.tolerance, ''
+        self.error_name = mode.error_name
         self.samples, self.phases, self.fault, self.now = [], [], fault, 0.0
-        self._delays, self._show, self._law, self._gravity = [1e-3], lambda stage: None, None, True
-        self.ended, self._processes = [], {}
+        self._delays, self._show, self._law, self._gravity = [1e-3], lambda _: None, None, True
+        self.stopped, self._processes = [], {}
 
-    def play(self, controller, *, robot=None, parameters=None):
+    def launch(self, controller, *, robot=None, parameters=None):
         robot, self._parameters = dict(robot or {}), dict(parameters or {})
         load = (Load(robot['payload_link'], robot['payload_mass'], robot['payload_com'])
                 if 'payload_link' in robot else
@@ -69,15 +70,15 @@ class Lockstep(Stage):
                 self.model.link_index(self._task)]) if self._task
             else JointReference(self.model, q))
 
-    def tune(self, **parameters):
+    def set_parameters(self, **parameters):
         if self.fault != 'deaf':
             self._parameters.update({name.replace('__', '.'): x for name, x in parameters.items()})
         self._begin()
 
-    def watch(self, name, duration, errors=None, *, good=True, reference=None):
+    def watch(self, name, duration, errors=None, *, accurate=True, reference=None):
         errors = errors or (lambda _, q: q - self.start)
         first = len(self.samples)
-        self.phases.append(Phase(name, good, first))
+        self.phases.append(Phase(name, accurate, first))
         for _ in range(round(duration / PERIOD)):
             q, v = self.physics.q, self.physics.v
             if self._law is not None:
@@ -95,12 +96,12 @@ class Lockstep(Stage):
             self.samples.append(Sample(self.now, q, tau, errors(self.now, q)))
         return self.samples[first:]
 
-    def _follow(self, name, motion, good):
+    def _follow(self, name, motion, accurate):
         self._reference = JointReference(self.model, motion.at(0.0))
-        self.watch('held where it begins', LEAD, good=good)
+        self.watch('held at the start', LEAD, accurate=accurate)
         begin = self.now
         samples = self.watch(name, motion.duration, lambda t, q: motion.at(t - begin) - q,
-                             good=good, reference=lambda t: motion._curve.at(t - begin))
+                             accurate=accurate, reference=lambda t: motion._curve.at(t - begin))
         self._reference = JointReference(self.model, motion.at(motion.duration))
         return samples
 
@@ -110,22 +111,22 @@ class Lockstep(Stage):
     def release(self):
         self._gravity = self.fault == 'still held'
 
-    def end(self, name, number=2):
-        self.ended.append(name)
+    def stop(self, name, number=2):
+        self.stopped.append(name)
 
 
-def play(mode, fault=''):
-    """Return story, stage and checks of a mode with the demo arm."""
+def run(name, fault=''):
+    """Return mode, session and checks of a mode with the demo arm."""
     urdf = share('urdf', 'demo_arm.urdf')
-    story, _, _ = cast(mode, urdf.read_text(), rbd_ros.load_urdf(urdf), '')
-    stage = Lockstep(story.model, urdf, story, fault=fault)
-    stage.free = getattr(story, 'free', 0)
-    return story, stage, story.play(stage)
+    mode, _, _ = prepare(name, urdf.read_text(), rbd_ros.load_urdf(urdf), '')
+    session = Lockstep(mode.model, urdf, mode, fault=fault)
+    session.free = getattr(mode, 'free', 0)
+    return mode, session, mode.run(session)
 
 
 @pytest.fixture(autouse=True)
-def in_short(monkeypatch):
-    """Shorten what takes long."""
+def short_phases(monkeypatch):
+    """Shorten the phases."""
     for module, name, seconds in ((gravity, 'COMPENSATED', 1.0), (gravity, 'RELEASED', 1.0),
                                   (computed_torque, 'MOTION', 4.0), (hybrid, 'MOTION', 5.0),
                                   (adaptive, 'WITHOUT', 5.0), (adaptive, 'WITH', 9.0),
@@ -133,7 +134,7 @@ def in_short(monkeypatch):
         monkeypatch.setattr(module, name, seconds)
 
 
-@pytest.mark.parametrize('mode, fault, kept', [
+@pytest.mark.parametrize('name, fault, passed', [
     ('gravity', '', [True, True]), ('gravity', 'load', [False, True]),
     ('gravity', 'still held', [True, False]),
     ('computed_torque', '', [True, True]), ('computed_torque', 'deaf', [False, False]),
@@ -142,49 +143,50 @@ def in_short(monkeypatch):
     ('hybrid', 'driven', [True, True, False]), ('hybrid', 'stuck', [False, False, True]),
     ('impedance', '', [True, True, True]), ('impedance', 'stiffness', [False, False, False]),
     ('adaptive', '', [True]), ('adaptive', 'deaf', [False])])
-def test_a_promise_is_kept_unless_something_is_wrong(mode, fault, kept):
-    story, stage, checks = play(mode, fault)
-    assert [check.met for check in checks] == kept, checks
-    # The picture has as many values as there are samples, and poses of this robot.
-    assert all(len(strip.values) == len(stage.samples) for strip in story.strips(stage))
-    assert all(q.shape == (story.model.nq,) for q in story.poses(stage))
-    assert story.why(stage)
+def test_criteria_are_met_unless_there_is_a_fault(name, fault, passed):
+    mode, session, checks = run(name, fault)
+    assert [check.passed for check in checks] == passed, checks
+    # The picture has one value per sample, and poses of this robot.
+    assert all(len(strip.values) == len(session.samples) for strip in mode.strips(session))
+    assert all(q.shape == (mode.model.nq,) for q in mode.poses(session))
+    assert mode.explain_failure(session)
 
 
-def test_the_largest_error_is_told_with_its_joint():
-    _, stage, checks = play('gravity', 'load')
-    held = np.abs([sample.error for sample in stage.samples[:stage.phases[1].first]]).max(axis=0)
-    name = stage.model.velocity_names[int(np.argmax(held))]
+def test_the_largest_error_is_printed_with_its_joint():
+    _, session, checks = run('gravity', 'load')
+    samples = session.samples[:session.phases[1].first]
+    held = np.abs([sample.error for sample in samples]).max(axis=0)
+    name = session.model.velocity_names[int(np.argmax(held))]
     assert f"{held.max():.2g} rad ('{name}')" in checks[0].text
 
 
-def test_no_error_is_told_as_zero():
-    _, stage, checks = play('gravity')
-    held = np.abs([sample.error for sample in stage.samples[:stage.phases[1].first]])
+def test_no_error_is_printed_as_zero():
+    _, session, checks = run('gravity')
+    held = np.abs([sample.error for sample in session.samples[:session.phases[1].first]])
     assert held.max() < 1e-9
-    assert 'no joint moved by more than 1e-09 rad' in checks[0].text
+    assert 'largest drift 1e-09 rad' in checks[0].text
 
 
-def test_what_a_pause_of_the_machine_spoilt_is_done_again(capsys):
-    _, stage, _ = play('gravity')
-    first, pauses = len(stage.samples), iter([0.3, 0.12, 0.05, 0.2])
+def test_an_action_disturbed_by_a_pause_is_repeated(capsys):
+    _, session, _ = run('gravity')
+    first, pauses = len(session.samples), iter([0.3, 0.12, 0.05, 0.2])
 
-    def act():
-        stage._delays.append(next(pauses))
-        return stage.watch('again', 0.1)
+    def action():
+        session._delays.append(next(pauses))
+        return session.watch('again', 0.1)
 
-    samples = stage.without_pause(act)
-    assert stage.samples[first:] == samples and len(samples) == 50
-    assert [phase.name for phase in stage.phases].count('again') == 1
+    samples = session.repeat_after_pause(action)
+    assert session.samples[first:] == samples and len(samples) == 50
+    assert [phase.name for phase in session.phases].count('again') == 1
     assert next(pauses) == 0.2
     assert capsys.readouterr().out.count('The machine paused for') == 2
 
 
-def test_a_pause_between_states_is_found_wherever_it_is():
-    _, stage, _ = play('gravity')
-    stage._delays.clear()
-    assert stage.longest_pause(0) == pytest.approx(PERIOD)
-    late = [sample._replace(t=sample.t + 0.4) for sample in stage.samples[10:]]
-    stage.samples[10:] = late
-    assert stage.longest_pause(0) == pytest.approx(PERIOD + 0.4)
-    assert stage.longest_pause(10) == pytest.approx(PERIOD)
+def test_pauses_between_states_are_found():
+    _, session, _ = run('gravity')
+    session._delays.clear()
+    assert session.longest_pause(0) == pytest.approx(PERIOD)
+    late = [sample._replace(t=sample.t + 0.4) for sample in session.samples[10:]]
+    session.samples[10:] = late
+    assert session.longest_pause(0) == pytest.approx(PERIOD + 0.4)
+    assert session.longest_pause(10) == pytest.approx(PERIOD)
