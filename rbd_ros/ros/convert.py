@@ -8,20 +8,13 @@ Twists of the library are (omega, v) and wrenches (moment, force); those of ROS 
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Inertia, Point, Pose, Twist, Vector3, Wrench, WrenchStamped
 
 import numpy as np
+from rbd_ros._internal.cdr import Stamp
 from rbd_ros.model.configurations import quaternion_of_matrix
-
-
-class Stamp(NamedTuple):
-    """A stamp, s and ns, which takes a quarter of the time to make that a message takes."""
-
-    sec: int
-    nanosec: int
 
 
 def vector(message: Vector3 | Point) -> np.ndarray:

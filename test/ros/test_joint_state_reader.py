@@ -8,9 +8,8 @@ from harness import joint_state
 import numpy as np
 import pytest
 import rbd_ros
+from rbd_ros._internal import cdr
 from rbd_ros.ros import convert
-from rbd_ros.ros.state import joint_state_reader as module
-from rbd_ros.ros.state.joint_state_reader import Reader
 from rbd_ros.ros.state.joint_states import JointStates
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
@@ -33,7 +32,7 @@ def converted(raw):
         message = deserialize_message(raw, JointState)
     except Exception as error:
         return type(error)
-    return said(module.State(message.header.stamp, message.name, message.position,
+    return said(cdr.JointStateContent(message.header.stamp, message.name, message.position,
                              message.velocity, message.effort))
 
 
@@ -86,20 +85,20 @@ def rng():
 @pytest.fixture
 def reader(monkeypatch):
     """Return a reader that looks at every message."""
-    monkeypatch.setattr(module, 'LOOK_PERIOD', 0.0)
-    return Reader()
+    monkeypatch.setattr(cdr, 'LEARNING_PERIOD', 0.0)
+    return cdr.JointStateReader()
 
 
 @pytest.fixture
-def conversions(monkeypatch):
+def conversions(reader, monkeypatch):
     """Return the list of the messages that were converted as a whole."""
     seen = []
 
-    def count(raw, kind):
+    def count(raw):
         seen.append(raw)
-        return deserialize_message(raw, kind)
+        return deserialize_message(raw, JointState)
 
-    monkeypatch.setattr(module, 'deserialize_message', count)
+    monkeypatch.setattr(reader, '_convert', count)
     return seen
 
 
@@ -113,6 +112,14 @@ def test_numbers_change_and_nothing_is_converted(rng, reader, conversions, veloc
         raw = scrambled(rng, message(rng, velocity=velocity, effort=effort), places)
         assert read(reader, raw) == converted(raw)
     assert not conversions
+
+
+def test_without_shortcuts_every_message_is_converted(rng, reader, conversions, monkeypatch):
+    monkeypatch.setattr(cdr, 'SHORTCUTS', False)
+    for _ in range(5):
+        raw = message(rng)
+        assert read(reader, raw) == converted(raw)
+    assert len(conversions) == 5
 
 
 def test_messages_without_joints_are_read(rng, reader):
@@ -143,10 +150,10 @@ def test_senders_take_turns(rng, reader):
 
 
 def test_more_senders_than_are_known_at_a_time(rng, reader):
-    for k in range(3 * module.MOST):
+    for k in range(3 * cdr.MAX_LAYOUTS):
         raw = message(rng, names=[f'joint{j}' for j in range(k)])
         assert read(reader, raw) == converted(raw)
-        assert len(reader._layouts) <= module.MOST
+        assert len(reader._layouts) <= cdr.MAX_LAYOUTS
 
 
 def test_names_that_are_no_text_are_not_taken_for_each_other(rng, reader):
@@ -209,8 +216,8 @@ def test_two_ways_to_lay_out_one_text_do_not_hide_a_third(rng, reader):
         assert read(reader, raw) == converted(raw)
 
 
-def test_it_is_looked_at_layouts_once_in_a_while(rng, conversions):
-    reader = Reader()
+def test_layouts_are_learned_once_per_period(rng):
+    reader = cdr.JointStateReader()
     for k in range(10):
         reader.read(message(rng, names=[f'joint{j}' for j in range(k)]))
     assert len(reader._layouts) == 1

@@ -13,10 +13,11 @@ from harness import ros, TOPICS
 import numpy as np
 import pytest
 from rbd_ros import with_gravity, Workspace
-from rbd_ros.ros.messages import serialized_messages as module
+from rbd_ros._internal import cdr
+from rbd_ros._internal.cdr import field, Template
 from rbd_ros.ros.messages.markers import Markers, NAMESPACES
 from rbd_ros.ros.messages.messages import CommandMessages, Outputs
-from rbd_ros.ros.messages.serialized_messages import field, Template
+from rclpy import serialization
 from rclpy.serialization import deserialize_message, serialize_message
 from robots import random_tree
 from rosidl_parser.definition import AbstractSequence, BasicType
@@ -81,20 +82,22 @@ def copy_sequences(monkeypatch):
     assert message.name == ['a']
 
 
-@pytest.fixture(params=['this machine', 'Lyrical', 'the other way round'])
+@pytest.fixture(params=['this machine', 'Lyrical', 'no shortcuts', 'the other way round'])
 def deserialize(request, monkeypatch, caplog):
     """Serialize as this middleware does, or as another would, and return what reads it."""
     if request.param == 'Lyrical':
         copy_sequences(monkeypatch)
+    if request.param == 'no shortcuts':
+        monkeypatch.setattr(cdr, 'SHORTCUTS', False)
     if request.param != 'the other way round':
         yield deserialize_message
         assert not caplog.get_records('call')
         return
-    monkeypatch.setattr(module, 'serialize_message',
+    monkeypatch.setattr(serialization, 'serialize_message',
                         lambda message: bytes(serialize_message(message))[::-1])
-    monkeypatch.setattr(module, 'deserialize_message',
+    monkeypatch.setattr(serialization, 'deserialize_message',
                         lambda raw, kind: deserialize_message(raw[::-1], kind))
-    yield module.deserialize_message
+    yield serialization.deserialize_message
     assert any('one by one' in record.message for record in caplog.get_records('call'))
 
 

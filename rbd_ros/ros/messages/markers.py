@@ -9,12 +9,12 @@ from time import monotonic
 from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Point
 import numpy as np
+from rbd_ros._internal.cdr import Field, numbers, Stamp, Template
 from rbd_ros.model.configurations import quaternion_of_turn
 from rbd_ros.model.description import Link
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import log, pose
-from rbd_ros.ros.convert import Stamp, time
-from rbd_ros.ros.messages.serialized_messages import Field, numbers, Template
+from rbd_ros.ros.convert import time
 from rbd_ros.view.ellipsoids import inertia_solid
 from rbd_ros.view.layers import (
     COM, CORIOLIS, ELLIPSOIDS, EXTERNAL_TORQUES, GRAVITY, LAYERS, LINK_COMS, MOMENT_COLOR,

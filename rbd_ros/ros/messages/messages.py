@@ -11,9 +11,8 @@ from geometry_msgs.msg import (Accel, AccelStamped, PointStamped, Pose, PoseStam
                                WrenchStamped)
 import numpy as np
 from rbd_msgs.msg import ContactStamped, DynamicsStamped, MatrixStamped, TaskDynamicsStamped
+from rbd_ros._internal.cdr import Field, field, numbers, Stamp, Template
 from rbd_ros.model.model import Model
-from rbd_ros.ros.convert import Stamp
-from rbd_ros.ros.messages.serialized_messages import Field, field, numbers, Template
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from rbd_ros._internal.cdr import Stamp
 from rbd_ros._internal.text import listed
 from rbd_ros.control import ContactDetector, EffortConvention, external_wrench, MomentumObserver
 from rbd_ros.ros import convert
@@ -177,7 +178,7 @@ class ExternalForces:
                 [name for name, one in zip(names, known) if not one])
         return self._lack
 
-    def _seconds(self, stamp: convert.Stamp) -> float:
+    def _seconds(self, stamp: Stamp) -> float:
         """Return the time of a state, s, small enough for its nanoseconds to count."""
         if not (stamp.sec or stamp.nanosec):
             return self._clocks.age_time()

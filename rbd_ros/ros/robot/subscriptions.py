@@ -10,6 +10,7 @@ from typing import NamedTuple
 from builtin_interfaces.msg import Time
 
 from nav_msgs.msg import Odometry
+from rbd_ros._internal.cdr import JointStateContent, JointStateReader, Stamp
 from rbd_ros._internal.text import listed
 from rbd_ros.kernels.jit.compiled import NotCompiled
 from rbd_ros.ros import convert
@@ -19,7 +20,6 @@ from rbd_ros.ros.runtime.callbacks import guarded
 from rbd_ros.ros.runtime.clocks import Clocks
 from rbd_ros.ros.runtime.log import Log
 from rbd_ros.ros.runtime.report import Report
-from rbd_ros.ros.state.joint_state_reader import Reader, State
 from rbd_ros.ros.state.joint_states import Rejected, TimeWentBack
 from rbd_ros.ros.state.waiting_messages import WaitingMessages
 from rclpy.node import Node
@@ -107,7 +107,7 @@ class Subscriptions:
         self._current, self._answer_state, self._on_jump = current, answer, on_jump
         self._collect = collect
         self._report, self._log = report, log
-        self._load, self._reader, self._named = Load(), Reader(), 0
+        self._load, self._reader, self._named = Load(), JointStateReader(), 0
         self._waiting = WaitingMessages(JointState)
         self._closed = False
         self.all = {'robot_description': node.create_subscription(
@@ -174,7 +174,7 @@ class Subscriptions:
                            'clocks, and check use_sim_time', 'future stamp')
         return max(age, 0.0)
 
-    def _stamp(self, message_stamp: Time | convert.Stamp) -> float:
+    def _stamp(self, message_stamp: Time | Stamp) -> float:
         """Return a stamp, s; 0 if there is none, or if stamps are not checked."""
         return convert.seconds(message_stamp) if self._settings.check_stamps else 0.0
 
@@ -246,7 +246,7 @@ class Subscriptions:
         if self._settings.publish_rate == 0.0:
             self._answer_state(robot, now)
 
-    def _merge(self, state: State) -> State | None:
+    def _merge(self, state: JointStateContent) -> JointStateContent | None:
         """Take over a joint state; return it if it names joints of the robot, else None."""
         settings, robot = self._settings, self._current.robot
         self._report.count('joint states')

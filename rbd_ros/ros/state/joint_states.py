@@ -8,10 +8,10 @@ from math import isnan
 
 import numpy as np
 
+from rbd_ros._internal.cdr import JointStateContent
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model
 from rbd_ros.ros.state.differentiator import Differentiator
-from rbd_ros.ros.state.joint_state_reader import State
 from rbd_ros.ros.state.sample_judge import RECEIPT_JITTER, SampleJudge, STAMP_JITTER
 from sensor_msgs.msg import JointState
 
@@ -118,7 +118,7 @@ class JointStates:
         """Take over the coordinates and twist of a floating base, which come first."""
         self.q[:len(q)], self.v[:len(v)] = q, v
 
-    def update(self, message: JointState | State, now: float, stamp: float = 0.0,
+    def update(self, message: JointState | JointStateContent, now: float, stamp: float = 0.0,
                timeout: float = np.inf, filter_time: float | None = None,
                fastest: float = np.inf) -> bool:
         """
