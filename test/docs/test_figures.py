@@ -43,7 +43,7 @@ CLAIMS = [
     (r'subscriber is noticed within (\S+) s', (publishing.LISTENERS_PERIOD,)),
     (r"more than (\S+) times the robot's mass, or more than (\S+) m from",
      (services.HEAVIEST, services.FARTHEST)),
-    ('if (eight) are waiting', (worker.MOST_WAITING,)),
+    ('if (eight) are waiting', (worker.MAX_WAITING,)),
     (r'commands without states, (\d+) a second', (1.0 / publishing.COMMAND_PERIOD,)),
     (r'`blend_time`, at least (\S+) s', (effort_commands.SMOOTH,)),
     ('more than a (fifth) of the distance',

@@ -5,7 +5,7 @@
 from threading import Event
 
 import pytest
-from rbd_ros.ros.runtime.worker import Busy, MOST_WAITING, Worker
+from rbd_ros.ros.runtime.worker import Busy, MAX_WAITING, Worker
 
 # s, after which a test fails that waits for a thread
 PATIENCE = 60.0
@@ -58,7 +58,7 @@ def test_a_full_queue_refuses_what_must_not_wait_and_takes_the_rest():
     worker, started, go_on = Worker(Executor, fail), Event(), Event()
     worker.submit(lambda: (started.set(), go_on.wait(PATIENCE)))
     assert started.wait(PATIENCE)
-    for _ in range(MOST_WAITING):
+    for _ in range(MAX_WAITING):
         worker.submit(int, may_wait=False)
     with pytest.raises(Busy):
         worker.submit(int, may_wait=False)

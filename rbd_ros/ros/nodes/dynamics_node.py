@@ -28,11 +28,12 @@ from rbd_ros.ros.parameters import parameters
 from rbd_ros.ros.parameters.parameters import TABLE, Table
 from rbd_ros.ros.robot.current_robot import ChangeSettings, CurrentRobot
 from rbd_ros.ros.robot.effort_check import EffortCheck
-from rbd_ros.ros.robot.robot import check_task_link, Robot, RobotSettings
+from rbd_ros.ros.robot.read_model import check_task_link, RobotSettings
+from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.robot.subscriptions import ListeningSettings, Subscriptions
 from rbd_ros.ros.runtime.callbacks import guarded
 from rbd_ros.ros.runtime.clocks import Clocks
-from rbd_ros.ros.runtime.compat import forget_life_cycle, guard_services
+from rbd_ros.ros.runtime.rclpy_workarounds import forget_life_cycle, guard_services
 from rbd_ros.ros.runtime.kernels import Kernels
 from rbd_ros.ros.runtime.log import Log
 from rbd_ros.ros.runtime.report import Report

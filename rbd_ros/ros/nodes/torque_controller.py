@@ -28,7 +28,7 @@ from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
 from rbd_ros.ros.outputs.publishing import QUIETLY
 from rbd_ros.ros.parameters import parameters
 from rbd_ros.ros.parameters.parameter_checks import BadParameter
-from rbd_ros.ros.runtime.compat import guard_services
+from rbd_ros.ros.runtime.rclpy_workarounds import guard_services
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
 from trajectory_msgs.msg import JointTrajectory

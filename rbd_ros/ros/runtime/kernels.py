@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels of a node: those that every robot needs at once, others while it works."""
+"""The compiled kernels of a node: what every robot needs first, the rest in the background."""
 
 from collections.abc import Callable, Iterable
 from threading import current_thread, main_thread, Thread
@@ -11,33 +11,22 @@ from rbd_ros.kernels.jit.compiler import COMPILES
 from rbd_ros.kernels.jit.elsewhere import Elsewhere
 from rbd_ros.ros.runtime.log import Log
 
-# s, between two looks whether something more urgent is being compiled
+# s between two checks whether an urgent kernel is being compiled
 PAUSE = 0.01
 
 
 class Kernels:
     """
-    Has the kernels compiled, or loaded from the cache.
+    Loads kernels from the cache, or has them compiled.
 
-    Parameters
-    ----------
-    log : Log
-        The node's log.
-    failed : callable
-        Called with an exception that occurs in the background.
-    alone : bool
-        Whether the node has the process to itself. Then another process compiles, and the main
-        thread never waits for it once the node is configured.
-
-    Attributes
-    ----------
-    ready : bool
-        Whether all kernels that nodes need have been compiled.
+    If the node has the process to itself (`alone`), another process compiles, and the main thread
+    never waits for it once the node is configured. `failed` receives exceptions of the background.
 
     """
 
     def __init__(self, log: Log, failed: Callable[[Exception], None], alone: bool) -> None:
         self._log, self._failed = log, failed
+        # Whether all kernels that nodes need are ready; whether the main thread waits for them.
         self.ready, self._waits = False, True
         self._thread: Thread | None = None
         self._elsewhere: Elsewhere | None = None
@@ -87,11 +76,12 @@ class Kernels:
         self._waits = False
 
     def _say(self, name: str, seconds: float) -> None:
+        """Log a compilation that took time."""
         if seconds > 1.0:
             self._log.info(f'compiled {name} in {seconds:.1f} s')
 
     def _make_rest(self, steps: Iterable[tuple[str, float]], begin: float) -> None:
-        """Compile what nobody waits for, and before it what somebody does."""
+        """Compile the remaining kernels; those that somebody waits for first."""
         assert self._elsewhere is not None
         try:
             for step in steps:
@@ -105,6 +95,7 @@ class Kernels:
             self._elsewhere.close()
 
     def _end(self, begin: float) -> None:
+        """Record and log that all kernels are ready."""
         self.ready = True
         if COMPILES:
             self._log.info(f'kernels ready after {perf_counter() - begin:.2f} s')

@@ -10,21 +10,10 @@ from rclpy.parameter import Parameter
 
 def usage(program: str, what: str, descriptions: Mapping[str, tuple[Any, ...]]) -> str:
     """
-    Return what `--help` prints.
+    Return the text of `--help`.
 
-    Parameters
-    ----------
-    program : str
-        Name of the executable.
-    what : str
-        What it does.
-    descriptions : dict of str to tuple
-        Default of each parameter, or its type if that is an empty list, and its description.
-
-    Returns
-    -------
-    str
-        Lines.
+    `descriptions` holds for each parameter its default, or its type if that is an empty list, and
+    its description.
 
     """
     lines = [what.strip(), '', f'usage: {program} --ros-args [-p NAME:=VALUE ...] [--params-file '

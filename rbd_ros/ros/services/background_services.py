@@ -12,7 +12,7 @@ from rbd_ros import Model, RbdError
 from rbd_ros._internal.text import listed, printable
 from rbd_ros.ros.runtime.log import Log
 from rbd_ros.ros.runtime.report import Report
-from rbd_ros.ros.runtime.worker import Busy, MOST_WAITING, Worker
+from rbd_ros.ros.runtime.worker import Busy, MAX_WAITING, Worker
 from rclpy.exceptions import InvalidHandle
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
@@ -138,7 +138,7 @@ class BackgroundService:
         """Write the reason why there is no answer into a response."""
         text = str(error)
         if isinstance(error, Busy):
-            text = (f'{self.service.srv_name} is busy: {MOST_WAITING} requests are waiting '
+            text = (f'{self.service.srv_name} is busy: {MAX_WAITING} requests are waiting '
                     'already; try again later')
         elif not isinstance(error, (BadRequest, RbdError)):
             text = f'{type(error).__name__}: {error}'

@@ -16,7 +16,8 @@ from rbd_ros.model import without_payload
 from rbd_ros.ros import convert
 from rbd_ros.ros.parameters.parameters import NO_GRAVITY
 from rbd_ros.ros.robot.current_robot import CurrentRobot
-from rbd_ros.ros.robot.robot import gravity_in_root, gravity_in_world, Robot
+from rbd_ros.ros.robot.read_model import gravity_in_root, gravity_in_world
+from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.clocks import Clocks
 from rbd_ros.ros.runtime.log import Log
 from rbd_ros.ros.services.background_services import Again, BadRequest, Finish, Method, Order, Work

@@ -1,9 +1,9 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-What is done in another way than rclpy means it, because some version of rclpy needs it.
+Workarounds for rclpy: each says which version makes it superfluous.
 
-Each part says which version ends it. Jazzy has rclpy 7.1, Kilted 9.1.
+Jazzy has rclpy 7.1, Kilted 9.1.
 
 """
 
@@ -25,15 +25,15 @@ from rclpy.node import Node
 from rclpy.service import Service
 from rclpy.task import Future
 
-# s, a wait that is repeated for ever
-FOR_EVER = 3600.0
+# s, for one wait in an endless loop
+LONG_WAIT = 3600.0
 
 
 def make_executor(events: bool) -> Executor:
     """
     Return rclpy's events executor, or its single-threaded one.
 
-    Ends when rclpy before 7.1.4, which has no events executor, is no longer met.
+    Superfluous once rclpy before 7.1.4, which has no events executor, is out of use.
 
     """
     if not events:
@@ -51,18 +51,18 @@ def spin(executor: Executor, end: 'Future[None]') -> None:
     """
     Spin until a future is done, or ROS is shut down.
 
-    Ends with the last rclpy whose events executor keeps a core busy in ``spin()``: 9.1.2 does.
+    Superfluous once ``spin()`` of the events executor does not keep a core busy: 9.1.2 does.
 
     """
     while rclpy.ok() and not end.done():
-        executor.spin_until_future_complete(end, FOR_EVER)
+        executor.spin_until_future_complete(end, LONG_WAIT)
 
 
 def hand_over(executor: Executor, function: Callable[..., object], *arguments: Any) -> None:
     """
     Let an executor call a function, unless it has been shut down.
 
-    Ends with rclpy 7.1, whose executors then have no condition any more to wake up.
+    Superfluous without rclpy 7.1, whose executors have lost their wake-up condition by then.
 
     """
     with suppress(AttributeError, InvalidHandle):
@@ -71,9 +71,9 @@ def hand_over(executor: Executor, function: Callable[..., object], *arguments: A
 
 def forget_life_cycle(node: LifecycleNode) -> None:
     """
-    Let go of the life cycle of a node that is destroyed, so that ROS no longer sees the node.
+    Release the life cycle of a destroyed node, so that ROS no longer shows the node.
 
-    Ends with the last rclpy that leaves it to the garbage collector: 9.1.2 does.
+    Superfluous once rclpy does not leave it to the garbage collector: 9.1.2 does.
 
     """
     node._state_machine = None      # type: ignore[assignment]  # rclpy's type hints lack None
@@ -81,9 +81,9 @@ def forget_life_cycle(node: LifecycleNode) -> None:
 
 def overrides(node: Node) -> Mapping[str, Any]:
     """
-    Return the parameters that a node was started with, whether it has declared them or not.
+    Return the parameters that a node was started with, declared or not.
 
-    Ends when rclpy can be asked for them: 9.1.2 cannot.
+    Superfluous once rclpy has a function for it: 9.1.2 has none.
 
     """
     given: Mapping[str, Any] = getattr(node, '_parameter_overrides', {})
@@ -92,20 +92,11 @@ def overrides(node: Node) -> Mapping[str, Any]:
 
 def guard_services(node: Node, log: Log, report: Report | None = None) -> None:
     """
-    Make every service of a node answer every request, those of rclpy included, in printable text.
+    Make all services of a node, including those of rclpy, answer every request in printable text.
 
     In rclpy, an exception in a service ends the executor and with it the process. One request is
-    enough: of a parameter of a type that does not exist, in all versions up to 9.1.2, or of a
-    transition that is impossible, before 8.0.
-
-    Parameters
-    ----------
-    node : rclpy.node.Node
-        The node, with its services.
-    log : Log
-        The node's log.
-    report : Report, optional
-        Counts errors.
+    enough: a parameter of an unknown type (all versions up to 9.1.2), or an impossible transition
+    (before 8.0).
 
     """
     for service in node.services:
@@ -115,11 +106,11 @@ def guard_services(node: Node, log: Log, report: Report | None = None) -> None:
 
 def _answering(service: Service, callback: Callable[[Any, Any], Any], log: Log,
                report: Report | None) -> Callable[[Any, Any], Any]:
-    """Return a callback that answers whatever happens."""
+    """Return a callback that answers even if the given one raises."""
     def answer(request: Any, response: Any) -> Any:
         try:
             if service.srv_type is SetParameters and len(request.parameters) > 1:
-                # One by one, so that one that cannot be read does not hide the others' results.
+                # One by one, so that an unreadable parameter does not hide the others' results.
                 response.results = [
                     answer(SetParameters.Request(parameters=[one]), SetParameters.Response())
                     .results[0] for one in request.parameters]
@@ -131,12 +122,12 @@ def _answering(service: Service, callback: Callable[[Any, Any], Any], log: Log,
                 report.fail('errors', text)
             log.error(text, service.service_name)
             return _printable(_refusal(service.srv_type, request, str(error)))
-    answer.is_guarded = True    # type: ignore[attr-defined]  # of functions none is known
+    answer.is_guarded = True    # type: ignore[attr-defined]  # functions declare no attributes
     return answer
 
 
 def _printable(response: Any) -> Any:
-    """Return a response whose reasons, which repeat what was asked for, can be printed."""
+    """Return a response whose reasons, which quote the request, can be printed."""
     for part in (response, getattr(response, 'result', None), *getattr(response, 'results', ())):
         for label in 'message', 'reason':
             if hasattr(part, label):
