@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the topics of the task link hold: its pose, motion and equations of motion."""
+"""Contents of the topics of the task link: its pose, motion and equations of motion."""
 
 import numpy as np
 from rbd_ros.ros import convert
@@ -13,7 +13,7 @@ from rbd_ros.workspace.results import DynamicsTerms
 def task_values(topic: str, robot: Robot, q: np.ndarray, v: np.ndarray | None,
                 terms: DynamicsTerms, limit: float) -> dict[str, np.ndarray]:
     """
-    Return the terms in a topic of the task link.
+    Return the terms in a topic of the task link, by the keys of `Outputs`.
 
     Parameters
     ----------
@@ -22,17 +22,12 @@ def task_values(topic: str, robot: Robot, q: np.ndarray, v: np.ndarray | None,
     robot : Robot
         The robot, which has a task link.
     q, v : ndarray
-        The state; v may be None where the topic does not need it.
+        The state; v may be None for topics that do not need it.
     terms : DynamicsTerms
         Terms of that state.
     limit : float
-        Condition number of the Jacobian beyond which the task inertia is damped.
-
-    Returns
-    -------
-    dict of str to ndarray
-        By key, as `rbd_ros.ros.messages.messages.Outputs` expects them; among them
-        ``condition`` with the number and its limit where the task inertia is.
+        Condition number of the Jacobian beyond which the task inertia is damped; with a task
+        inertia, the result contains ``condition``: the number and its limit.
 
     """
     workspace, link = robot.workspace, robot.task_link

@@ -37,21 +37,9 @@ class Kernels:
 
     def make(self, steps: Iterable[tuple[str, float]], ok: Callable[[], bool]) -> bool:
         """
-        Load the kernels from the cache; compile the first ones that are missing.
+        Load the kernels from the cache; compile missing ones, all but the first in the background.
 
-        The rest is then compiled in the background.
-
-        Parameters
-        ----------
-        steps : iterable
-            As `rbd_ros.workspace.warmup.warm_up` returns it.
-        ok : callable
-            Returns whether to go on.
-
-        Returns
-        -------
-        bool
-            Whether it was always to go on.
+        `steps` is what `rbd_ros.workspace.warmup.warm_up` returns. Return False if `ok()` does.
 
         """
         if self._thread is not None and self._thread.is_alive():

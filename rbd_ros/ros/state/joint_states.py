@@ -234,7 +234,7 @@ class JointStates:
                 if not abs(self.v[k]) < MAX_MEASUREMENT]
 
     def velocity_or(self, replacement: float | np.ndarray | None) -> np.ndarray:
-        """Return the velocity, and a replacement for each joint without one."""
+        """Return the velocity; `replacement`, or differentiated positions, where it is unknown."""
         if replacement is None:
             rates = self.differentiator.rates
             replacement = np.where(np.abs(rates) <= self.judge.speed, rates, np.nan)
