@@ -42,7 +42,7 @@ CLAIMS = [
      (1e3 * simulated_robot._PARAMETERS['tolerated_delay'][0],)),
     (r'subscriber is noticed within (\S+) s', (publishing.LISTENERS_PERIOD,)),
     (r"more than (\S+) times the robot's mass, or more than (\S+) m from",
-     (services.HEAVIEST, services.FARTHEST)),
+     (services.MAX_MASS_RATIO, services.MAX_COM_DISTANCE)),
     ('if (eight) are waiting', (worker.MAX_WAITING,)),
     (r'commands without states, (\d+) a second', (1.0 / publishing.COMMAND_PERIOD,)),
     (r'`blend_time`, at least (\S+) s', (effort_commands.SMOOTH,)),

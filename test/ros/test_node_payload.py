@@ -130,7 +130,7 @@ def test_wrong_requests_are_answered_at_once(arm, request_, message):
 def test_one_load_at_a_time_and_what_lacks_is_said(arm):
     call = Call(arm, link=LINK, duration=1.5)
     second = arm.call(IdentifyPayload, 'identify_payload', link=LINK, duration=1.5)
-    assert not second.success and 'another load' in second.message
+    assert not second.success and 'another payload' in second.message
     play(arm, motion(1.0), efforts=False)
     got = call.answer()
     assert not got.success and 'efforts' in got.message

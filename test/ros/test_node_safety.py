@@ -185,7 +185,7 @@ def test_fault_55_every_change_of_gravity_and_load_is_logged(harness, capfd):
     assert "link 'tool0' now carries 2.5 kg" in capfd.readouterr().err
     assert "link 'tool0' now carries 2.5 kg" in got.message
     node.call(SetPayload, 'set_payload', link='tool0')
-    assert "link 'tool0' no longer carries a load" in capfd.readouterr().err
+    assert "link 'tool0' no longer carries a payload" in capfd.readouterr().err
 
 
 def test_fault_55_refused_gravity_and_loads_are_logged_with_the_callers_numbers(harness, capfd):
