@@ -61,20 +61,17 @@ def plan(values: Mapping[str, str], folder: Path, find: Finder | None = None) ->
     """
     Return what is started.
 
+    Raise LaunchError if an argument is invalid, a file cannot be read or does not fit the robot,
+    or a program is missing.
+
     Parameters
     ----------
     values : mapping of str to str
         Values of `ARGUMENTS`; missing ones have their defaults.
     folder : Path
         Where to write parameters of controllers that follow from the robot.
-    find : callable, optional
-        As in `rbd_ros.ros.launch.launch_plan.plan`.
-
-    Raises
-    ------
-    LaunchError
-        If an argument is invalid, a file cannot be read or does not fit the robot, or a program
-        is missing.
+    find : Finder, optional
+        Default: looks in the ament index.
 
     """
     values = complete(values, ARGUMENTS)

@@ -49,12 +49,8 @@ def _words(text: str) -> list[str]:
 # -- Parameters. ----------------------------------------------------------------------------------
 
 def check_parameters(path: Path, node: str) -> None:
-    """
-    Raise LaunchError if a parameter file has nothing for a node, which ROS would not report.
-
-    `node` is the full name of the node.
-
-    """
+    """Raise LaunchError if a parameter file has nothing for a node, given by its full name."""
+    # ROS would not report it.
     names = list(nodes_with_parameters(read_parameters(path)))
     if not names:
         raise LaunchError(f'params: {path} has no parameters: they belong below the name of the '
@@ -94,6 +90,8 @@ def description(model: str, xacro_args: str = '') -> tuple[str, Model]:
     """
     Return the URDF of a robot, and the robot.
 
+    Raise LaunchError if the file does not exist, xacro fails or the result is not a robot.
+
     Parameters
     ----------
     model : str
@@ -101,11 +99,6 @@ def description(model: str, xacro_args: str = '') -> tuple[str, Model]:
         followed by arguments of xacro. Empty: the demo arm.
     xacro_args : str
         Arguments of xacro, ``name:=value``, quoted as in a shell.
-
-    Raises
-    ------
-    LaunchError
-        If the file does not exist, xacro fails or the result is not a robot.
 
     """
     path, more = _split(model) if model else (share('urdf', 'demo_arm.urdf'), [])

@@ -71,11 +71,9 @@ ARGUMENTS = {
     'view': ('false', 'whether to show the robot in a browser, at http://localhost:8080, true or '
              'false'),
 }
-# Debian names of the packages that may be missing.
-PACKAGES = {'controller_manager': 'controller-manager',
-            'forward_command_controller': 'forward-command-controller',
-            'joint_state_broadcaster': 'joint-state-broadcaster',
-            'robot_state_publisher': 'robot-state-publisher', 'rviz2': 'rviz2'}
+# The packages that may be missing.
+PACKAGES = ('controller_manager', 'forward_command_controller', 'joint_state_broadcaster',
+            'robot_state_publisher', 'rviz2')
 
 
 class Process(NamedTuple):
@@ -101,30 +99,23 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
     """
     Return the nodes to start: the dynamics node or the torque controller, then the others.
 
+    Raise LaunchError if an argument is invalid, a file cannot be read, or a program is missing.
+
     Parameters
     ----------
     values : mapping of str to str
         Values of `ARGUMENTS`; missing ones have their defaults.
-    find : callable, optional
-        Given a package and an executable, returns whether it is installed; default: looks in the
-        ament index.
-    hear : callable, optional
-        Given a topic, returns which node publishes a description there and the description, or
-        None; default: no node does.
+    find, hear : Finder and Hearer, optional
+        Default: `find` looks in the ament index; no node publishes a description.
     log : callable, optional
         Called with warnings for the user.
-
-    Raises
-    ------
-    LaunchError
-        If an argument is invalid, a file cannot be read, or a program is missing.
 
     """
     values = complete(values, ARGUMENTS)
     if values['model'] == NONE and values['xacro_args']:
         raise LaunchError('xacro_args needs a xacro file: model:=robot.urdf.xacro')
     is_demo = not values['model']
-    text, root = None, None
+    text, root = None, ''
     if values['model'] != NONE:
         text, robot = description(values['model'], values['xacro_args'])
         root = robot.link_names[0]
@@ -158,7 +149,6 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
         own.update(given)
     commands = (('~/effort_commands', values['commands']),) if values['commands'] else ()
     processes = [own_node(values, own, (states, *commands), tuned)]
-    name = processes[0].name
     if publisher:
         processes.append(Process(
             'robot_state_publisher', 'robot_state_publisher', None,
@@ -172,21 +162,32 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
                               'adds none by itself: leave robot out, or sim:=false')
         processes.append(Process(
             'rbd_ros', 'mujoco_robot' if mujoco else 'simulated_robot', None,
-            ({**given, **common, **start},),
-            (states, ('~/commands', values['commands'] or f'{name}/effort_commands'))))
+            ({**given, **common, **start},), (states, (
+                '~/commands', values['commands'] or f'{processes[0].name}/effort_commands'))))
+    processes += _displays(values, processes[0], common, {} if publisher else given, root)
+    check_installed(processes, find)
+    return processes
+
+
+def _displays(values: Mapping[str, str], own: Process, common: dict[str, Any],
+              given: Mapping[str, str], root: str) -> list[Process]:
+    """Return RViz and the viewer of the node `own`, if they are wanted."""
+    def renamed(*topics: str) -> tuple[tuple[str, str], ...]:
+        return tuple((f'dynamics/{topic}', f'{own.name}/{topic}') for topic in topics
+                     if own.name != 'dynamics')
+
+    # Displays may be closed while the robot moves.
+    processes = []
     if truth(values, 'rviz'):
         frame = ('-f', values['frame_prefix'] + root) if root else ()
-        markers = (('dynamics/markers', f'{name}/markers'),) if name != 'dynamics' else ()
-        # It may be closed while the robot moves.
-        processes.append(Process('rviz2', 'rviz2', None, (common,), markers, (
+        processes.append(Process('rviz2', 'rviz2', None, (common,), renamed('markers'), (
             '-d', str(share('config', 'dynamics.rviz')), *frame), required=False))
     if truth(values, 'view'):
-        seen = tuple((f'dynamics/{topic}', f'{name}/{topic}') for topic in (
-            'dynamics', 'external_torques', 'external_wrench')) if name != 'dynamics' else ()
-        processes.append(Process('rbd_ros', 'viewer', None, (
-            {**common, **({} if publisher else given), 'frame_prefix': values['frame_prefix']},),
-            (states, *seen), required=False))
-    check_installed(processes, find)
+        processes.append(Process(
+            'rbd_ros', 'viewer', None,
+            ({**common, **given, 'frame_prefix': values['frame_prefix']},),
+            (('joint_states', values['joint_states']),
+             *renamed('dynamics', 'external_torques', 'external_wrench')), required=False))
     return processes
 
 
@@ -315,4 +316,4 @@ def _missing(process: Process, arguments: Arguments) -> str:
 
 def _apt(package: str) -> str:
     """Return the command that installs a package."""
-    return f'sudo apt install ros-$ROS_DISTRO-{PACKAGES[package]}'
+    return f'sudo apt install ros-$ROS_DISTRO-{package.replace("_", "-")}'

@@ -111,26 +111,21 @@ class Markers:
                coriolis: np.ndarray | None = None,
                external: np.ndarray | None = None) -> Iterator[MarkerArray | bytes]:
         """
-        Move the markers to a state.
+        Yield the arrays that move the markers to a state, as messages or serialized.
+
+        The first one deletes the markers of other robots; a later one deletes all if some quantity
+        is no longer known.
 
         Parameters
         ----------
-        stamp : builtin_interfaces.msg.Time or Stamp
-            Stamp of the state.
-        frame : str
-            Frame of the poses.
+        stamp, frame : Time or Stamp, and str
+            Stamp of the state, and frame of the poses.
         poses : ndarray, shape (links, 4, 4)
             Poses of all links.
         terms : DynamicsTerms
             Its centre of mass and gravity torques are shown.
         coriolis, external : ndarray, shape (nv,), optional
             Coriolis and external torques, N m or N; not shown if None.
-
-        Yields
-        ------
-        bytes or visualization_msgs.msg.MarkerArray
-            Arrays to publish. The first one deletes the markers of other robots; a later one
-            deletes all if some quantity is no longer known.
 
         """
         torques = {space: given for space, given in (

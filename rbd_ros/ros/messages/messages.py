@@ -121,20 +121,15 @@ class Outputs:
     def message(self, topic: str, stamp: Time | Stamp, frame: str,
                 values: Mapping[str, Any]) -> bytes:
         """
-        Return the serialized message of a topic for one state.
+        Return the serialized message of a topic, which is not a command, for one state.
 
         Parameters
         ----------
-        topic : str
-            One of `TOPICS`, except the commands.
-        stamp : builtin_interfaces.msg.Time or Stamp
-            Stamp of the state.
-        frame : str
-            The frame of the centre of mass and its Jacobian.
+        stamp, frame : Time or Stamp, and str
+            Stamp of the state, and frame of the centre of mass and its Jacobian.
         values : mapping of str to ndarray
             The terms in the topic: ``q``, ``v``, fields of `DynamicsTerms` and `MatricesDot`, and
-            the results of `rbd_ros.ros.outputs.task_outputs.task_values` and
-            `rbd_ros.ros.outputs.external_forces.ExternalForces.values`.
+            the results of `task_values` and `ExternalForces.values`.
 
         """
         if frame != self._frame:

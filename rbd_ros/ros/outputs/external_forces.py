@@ -194,15 +194,7 @@ class ExternalForces:
     # -- Contacts. -------------------------------------------------------------------------------
 
     def calibrate(self, robot: Robot | None) -> float:
-        """
-        Begin to learn the contact thresholds; return how long nothing must touch the robot, s.
-
-        Raises
-        ------
-        BadRequest
-            If there is no robot yet.
-
-        """
+        """Begin to learn the contact thresholds; return how long to touch nothing, s."""
         if robot is None:
             raise BadRequest('no robot description has arrived yet')
         if robot is not self._robot:

@@ -179,7 +179,7 @@ class Publishing:
     def answer(self, robot: Robot, now: float) -> None:
         """Publish the dynamics of the latest, complete state on topics with subscribers."""
         settings = self._settings
-        robot.note_answered()
+        robot.state_is_new = False
         moment = self._clocks.steady_time()
         self._now = now
         self._find_subscribers(robot, now, moment)
@@ -346,12 +346,7 @@ class Publishing:
 
     @guarded
     def _repeat_command(self, later: float = 0.0) -> bool:
-        """
-        Send the command that is due while no states arrive; return whether there was one.
-
-        `later` is added to the time of the robot's clock, s.
-
-        """
+        """Send the command that is due while no states arrive; return whether there was one."""
         if not self.active:
             return False
         now = self._clocks.age_time()

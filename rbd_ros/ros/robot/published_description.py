@@ -17,13 +17,8 @@ def published_description(topic: str, is_over: Callable[[], bool] = lambda: Fals
     """
     Wait for a description on a topic, until `is_over()` or for `patience` seconds.
 
-    A publisher alone does not count: ROS still shows a publisher for a while after it was killed.
-
-    Returns
-    -------
-    tuple of (str, str) or None
-        Full name of a publishing node, and the description; None if none arrived, or ROS does not
-        start.
+    Return the full name of a publishing node and the description, or None if none arrived or ROS
+    does not start. A publisher alone does not count: ROS shows it for a while after it was killed.
 
     """
     # Imported lazily: ROS is slow to import, and most launches do not need it here.

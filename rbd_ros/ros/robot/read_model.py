@@ -74,10 +74,7 @@ def read_model(text: str, settings: RobotSettings) -> Model:
     """
     Return the robot of a URDF, with the changes that the parameters ask for.
 
-    Raises
-    ------
-    ModelError
-        If the description is invalid, or a parameter names a joint that the robot does not have.
+    Raise ModelError if the description is invalid, or a parameter names an unknown joint or link.
 
     """
     with warnings.catch_warnings():

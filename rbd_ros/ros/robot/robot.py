@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from rbd_ros import Model, Workspace
-from rbd_ros._internal.cdr import Stamp
 from rbd_ros._internal.text import listed
 from rbd_ros.analysis.task_space import characteristic_length
 from rbd_ros.model import inertial_parameter_names, inertial_parameters
@@ -41,7 +40,7 @@ class Robot:
         self._base_apart: float | None = None
         # Frame of the poses, of the centre of mass and of its Jacobian.
         self.frame = self.prefix + model.link_names[0] if model.links else ''
-        # Stamp of the latest complete state, None if there is none; whether it awaits an answer.
+        # Stamp of the latest complete state, None if there is none; whether it is unanswered.
         self.stamp: Any = None
         self.state_is_new = False
         first = self.base_joint.nv if self.base_joint else 0
@@ -96,26 +95,13 @@ class Robot:
             self.odometry.forget()
         self._base_received, self.stamp, self.state_is_new = -inf, None, False
 
-    def complete(self, stamp: Stamp) -> None:
-        """Record that the state is complete, and its stamp."""
-        self.stamp, self.state_is_new = stamp, True
-
-    def note_answered(self) -> None:
-        """Record that the latest state has been answered."""
-        self.state_is_new = False
 
     def join_base(self, stamp: float, now: float, timeout: float, any_stamp: bool) -> None:
         """
-        Take the state of the base that is nearest in time to a joint state.
+        Take the state of the base that is nearest in time to a stamp, s; 0: the latest one.
 
-        Parameters
-        ----------
-        stamp : float
-            Stamp of the joint state, s; 0: take the latest state of the base.
-        now, timeout : float
-            The time, and the largest age of the state of the base and distance of its stamp, s.
-        any_stamp : bool
-            Whether to take the latest state if all stamps are too far away.
+        Its age and the distance of its stamp are at most `timeout`, s. With `any_stamp`, the
+        latest state is taken if all stamps are too far away.
 
         """
         if self.odometry is None:

@@ -105,13 +105,9 @@ class Subscriptions:
             self._node.destroy_subscription(subscription)
 
     def listen_to_all(self, topic: str) -> None:
-        """
-        Receive from best-effort publishers, too.
-
-        The middleware chose a reliability when the subscription was created, perhaps before there
-        was a publisher.
-
-        """
+        """Receive from best-effort publishers, too."""
+        # The middleware chose a reliability when the subscription was created, perhaps before
+        # there was a publisher.
         if topic != 'robot_description' and self.all[topic].qos_profile is not BEST_EFFORT:
             self._node.destroy_subscription(self.all[topic])
             self._listen(topic, BEST_EFFORT)
@@ -128,10 +124,7 @@ class Subscriptions:
         """
         Return the age of a stamp, s; 0 if there is no stamp, or no clock to compare it with.
 
-        Raises
-        ------
-        Rejected
-            If it is too old, or too far ahead of the clock.
+        Raise Rejected if it is too old, or too far ahead of the clock.
 
         """
         now = self._clocks.stamp_time() if stamp else 0.0
@@ -211,7 +204,7 @@ class Subscriptions:
             self._report.count('joint states incomplete')
             self._log.warning(robot.why_missing(missing), 'missing')
             return
-        robot.complete(state.stamp)
+        robot.stamp, robot.state_is_new = state.stamp, True
         for collect in self._collect:
             with suppress(NotCompiled):         # later states will be collected
                 collect(robot)

@@ -10,6 +10,7 @@ while it loads exits with code 0, too.
 
 from __future__ import annotations
 
+from functools import partial
 import gc
 import importlib
 import os
@@ -186,26 +187,8 @@ def run(module: str, name: str, args: list[str] | None = None) -> None:
         gc.freeze()
 
 
-def dynamics_node() -> None:
-    """Run the dynamics node until a signal ends it."""
-    run('rbd_ros.ros.nodes.dynamics_node', 'DynamicsNode')
-
-
-def torque_controller() -> None:
-    """Run the torque controller until a signal ends it."""
-    run('rbd_ros.ros.nodes.torque_controller', 'TorqueController')
-
-
-def simulated_robot() -> None:
-    """Run the simulated robot until a signal ends it."""
-    run('rbd_ros.ros.nodes.simulated_robot', 'SimulatedRobot')
-
-
-def mujoco_robot() -> None:
-    """Run the robot in MuJoCo until a signal ends it."""
-    run('rbd_ros.ros.nodes.mujoco_robot', 'RobotInMujoco')
-
-
-def viewer() -> None:
-    """Run the viewer until a signal ends it."""
-    run('rbd_ros.ros.nodes.viewer', 'ViewerNode')
+dynamics_node = partial(run, 'rbd_ros.ros.nodes.dynamics_node', 'DynamicsNode')
+torque_controller = partial(run, 'rbd_ros.ros.nodes.torque_controller', 'TorqueController')
+simulated_robot = partial(run, 'rbd_ros.ros.nodes.simulated_robot', 'SimulatedRobot')
+mujoco_robot = partial(run, 'rbd_ros.ros.nodes.mujoco_robot', 'RobotInMujoco')
+viewer = partial(run, 'rbd_ros.ros.nodes.viewer', 'ViewerNode')

@@ -1,7 +1,7 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Workarounds for rclpy: each says which version makes it superfluous.
+Workarounds for rclpy, each with the version that makes it superfluous.
 
 Jazzy has rclpy 7.1, Kilted 9.1.
 
@@ -30,15 +30,11 @@ LONG_WAIT = 3600.0
 
 
 def make_executor(events: bool) -> Executor:
-    """
-    Return rclpy's events executor, or its single-threaded one.
-
-    Superfluous once rclpy before 7.1.4, which has no events executor, is out of use.
-
-    """
+    """Return rclpy's events executor, or its single-threaded one."""
     if not events:
         return SingleThreadedExecutor()
     try:
+        # rclpy before 7.1.4 has no events executor.
         from rclpy.experimental.events_executor import EventsExecutor
     except ImportError:
         raise SystemExit("executor is 'events', which this rclpy does not have: Jazzy has it from "
@@ -48,44 +44,28 @@ def make_executor(events: bool) -> Executor:
 
 
 def spin(executor: Executor, end: 'Future[None]') -> None:
-    """
-    Spin until a future is done, or ROS is shut down.
-
-    Superfluous once ``spin()`` of the events executor does not keep a core busy: 9.1.2 does.
-
-    """
+    """Spin until a future is done, or ROS is shut down."""
+    # Up to 9.1.2 at least, ``spin()`` of the events executor keeps a core busy.
     while rclpy.ok() and not end.done():
         executor.spin_until_future_complete(end, LONG_WAIT)
 
 
 def hand_over(executor: Executor, function: Callable[..., object], *arguments: Any) -> None:
-    """
-    Let an executor call a function, unless it has been shut down.
-
-    Superfluous without rclpy 7.1, whose executors have lost their wake-up condition by then.
-
-    """
+    """Let an executor call a function, unless it has been shut down."""
+    # Executors of rclpy 7.1 have lost their wake-up condition by then.
     with suppress(AttributeError, InvalidHandle):
         executor.create_task(function, *arguments)
 
 
 def forget_life_cycle(node: LifecycleNode) -> None:
-    """
-    Release the life cycle of a destroyed node, so that ROS no longer shows the node.
-
-    Superfluous once rclpy does not leave it to the garbage collector: 9.1.2 does.
-
-    """
+    """Release the life cycle of a destroyed node, so that ROS no longer shows the node."""
+    # Up to 9.1.2 at least, rclpy leaves this to the garbage collector.
     node._state_machine = None      # type: ignore[assignment]  # rclpy's type hints lack None
 
 
 def overrides(node: Node) -> Mapping[str, Any]:
-    """
-    Return the parameters that a node was started with, declared or not.
-
-    Superfluous once rclpy has a function for it: 9.1.2 has none.
-
-    """
+    """Return the parameters that a node was started with, declared or not."""
+    # Up to 9.1.2 at least, rclpy has no function for this.
     given: Mapping[str, Any] = getattr(node, '_parameter_overrides', {})
     return given
 

@@ -59,19 +59,10 @@ class Report:
     def message(self, name: str, stamp: Time, findings: Sequence[tuple[bytes, str]],
                 facts: Mapping[str, str]) -> DiagnosticArray:
         """
-        Return a report with one status, and begin the next.
+        Return a report with one status for a node, and begin the next.
 
-        Parameters
-        ----------
-        name : str
-            Name of the node.
-        stamp : builtin_interfaces.msg.Time
-            The current time.
-        findings : sequence of (bytes, str)
-            Levels of DiagnosticStatus with sentences for an operator; the worst come first in the
-            message.
-        facts : mapping of str to str
-            Further values.
+        `findings` are levels of DiagnosticStatus with sentences for an operator; the worst come
+        first in the message. `facts` are further values.
 
         """
         now = monotonic()

@@ -10,10 +10,9 @@ from rclpy.parameter import Parameter
 
 def usage(program: str, what: str, descriptions: Mapping[str, tuple[Any, ...]]) -> str:
     """
-    Return the text of `--help`.
+    Return the text of `--help`; for each parameter, `descriptions` holds default and description.
 
-    `descriptions` holds for each parameter its default, or its type if that is an empty list, and
-    its description.
+    The default of a parameter with an empty list is its type.
 
     """
     lines = [what.strip(), '', f'usage: {program} --ros-args [-p NAME:=VALUE ...] [--params-file '

@@ -100,12 +100,7 @@ class PayloadIdentification:
         """
         Start to collect states; call `then` once when the requested time is over.
 
-        Raises
-        ------
-        BadRequest
-            If the request is invalid, or states are already being collected.
-        ModelError
-            If the link does not exist.
+        Raise BadRequest or ModelError if the request is invalid, or states are already collected.
 
         """
         robot = self._current.robot

@@ -8,15 +8,7 @@ import numpy as np
 
 
 class Differentiator:
-    """
-    Low-pass filtered differences of positions.
-
-    Parameters
-    ----------
-    turns : sequence of bool
-        For each joint, whether its position may jump by full turns.
-
-    """
+    """Low-pass filtered differences of positions; `turns`: which may jump by full turns."""
 
     def __init__(self, turns: Sequence[bool]) -> None:
         self._turns = np.asarray(turns, bool)
@@ -33,18 +25,11 @@ class Differentiator:
     def update(self, joints: np.ndarray, positions: np.ndarray, time: float, filter_time: float,
                timeout: float) -> None:
         """
-        Take positions of joints, given by their indices.
+        Take positions, rad or m, of joints with these indices, measured at `time`, s.
 
-        Parameters
-        ----------
-        joints, positions : ndarray
-            Indices of the joints, and their positions, rad or m.
-        time : float
-            Time of measurement, s. Positions that are not newer than the last ones are ignored.
-        filter_time : float
-            Time constant of the first-order filter, s.
-        timeout : float
-            After a longer pause, s, differentiation starts again.
+        Positions that are not newer than the last ones are ignored. `filter_time` is the time
+        constant of the first-order filter, s; after a pause longer than `timeout`, s,
+        differentiation starts again.
 
         """
         step = time - self._times[joints]

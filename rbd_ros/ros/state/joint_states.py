@@ -53,7 +53,7 @@ class JointStates:
     """
     The latest position and velocity of every joint, with stamp and time of receipt.
 
-    Joint states name coordinates as `Model.position_names` does. They do not contain joints with a
+    Joint states name coordinates as `Model.position_names` does, without those of joints with a
     quaternion; `place_base` sets the coordinates of a floating base.
 
     """
@@ -100,54 +100,30 @@ class JointStates:
                timeout: float = np.inf, filter_time: float | None = None,
                fastest: float = np.inf) -> bool:
         """
-        Take the states in a message, except for glitches.
+        Take the states in a message, except for glitches; return whether it names joints of the
+        robot.
 
         Parameters
         ----------
         message : sensor_msgs.msg.JointState or JointStateContent
             Names in any order, of some or all joints and possibly of others.
-        now : float
-            Time of receipt, s.
-        stamp : float
-            Stamp of the message, s; 0: it cannot be compared with others.
-        timeout : float
-            Largest delay of a message, s.
-        filter_time : float, optional
-            Differentiate the positions, with a filter of this time constant, s.
+        now, stamp : float
+            Time of receipt, and stamp, s; a stamp of 0 cannot be compared with others.
+        timeout, filter_time : float
+            Largest delay of a message, s, and time constant of the filter with which positions are
+            differentiated, s; None: they are not.
         fastest : float
             Fastest speed of the joints, in multiples of their velocity limits.
-
-        Returns
-        -------
-        bool
-            Whether it names any joint of this robot.
 
         Raises
         ------
         Rejected, TimeWentBack
-            If the message cannot be used, or its stamp is further back than the timeout; then the
-            state does not change.
+            If the message is unusable, or its stamp too far back; the state then does not change.
 
         """
-        if message.name != self._layout_of:
-            self._lay_out(message.name)
-        count = len(message.name)
-        if not len(message.position):
-            raise Rejected('it has no positions', 'no positions')
-        if len(message.position) != count or len(message.velocity) not in (0, count):
-            raise Rejected(f'it has {count} names, {len(message.position)} positions and '
-                           f'{len(message.velocity)} velocities', 'lengths differ')
+        position, velocity, effort = self._read(message)
         if not len(self._joints):
             return False
-        position = np.asarray(message.position)[self._source]
-        if not all_within(position, MAX_MEASUREMENT):
-            bad = np.flatnonzero(~(np.abs(position) < MAX_MEASUREMENT))[0]
-            raise Rejected(f"the position of '{self._names[self._joints[bad]]}' is out of range: "
-                           f'{position[bad]}', 'out of range')
-        velocity = (np.asarray(message.velocity)[self._source]
-                    if len(message.velocity) else np.full(len(position), np.nan))
-        effort = (np.asarray(message.effort)[self._source]
-                  if len(message.effort) == count else np.full(len(position), np.nan))
         if stamp and stamp < self._last_stamp:
             self._refuse_late(self._stamps[self._target].max() - stamp, timeout)
         q, v, target, joints = self._q_target, self._v_target, self._target, self._joints
@@ -179,6 +155,28 @@ class JointStates:
             self._last_came = max(now, self._last_came)
         return True
 
+    def _read(self, message: JointState | JointStateContent
+              ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return position, velocity and effort of known joints in a message, or raise Rejected."""
+        if message.name != self._layout_of:
+            self._lay_out(message.name)
+        count = len(message.name)
+        if not len(message.position):
+            raise Rejected('it has no positions', 'no positions')
+        if len(message.position) != count or len(message.velocity) not in (0, count):
+            raise Rejected(f'it has {count} names, {len(message.position)} positions and '
+                           f'{len(message.velocity)} velocities', 'lengths differ')
+        position = np.asarray(message.position)[self._source]
+        if not all_within(position, MAX_MEASUREMENT):
+            bad = np.flatnonzero(~(np.abs(position) < MAX_MEASUREMENT))[0]
+            raise Rejected(f"the position of '{self._names[self._joints[bad]]}' is out of range: "
+                           f'{position[bad]}', 'out of range')
+        velocity = (np.asarray(message.velocity)[self._source]
+                    if len(message.velocity) else np.full(len(position), np.nan))
+        effort = (np.asarray(message.effort)[self._source]
+                  if len(message.effort) == count else np.full(len(position), np.nan))
+        return position, velocity, effort
+
     @staticmethod
     def _refuse_late(late: float, timeout: float) -> None:
         """Reject a message that is late, s."""
@@ -193,9 +191,9 @@ class JointStates:
         names = list(names)
         if not names:
             raise Rejected('it has no names', 'empty')
-        twice = [name for name, count in Counter(names).items() if count > 1]
-        if twice:
-            raise Rejected(f"it has the joint '{twice[0]}' twice", 'duplicate names')
+        name, count = Counter(names).most_common(1)[0]
+        if count > 1:
+            raise Rejected(f"it has the joint '{name}' twice", 'duplicate names')
         for name in names:
             if name not in self._expected and len(self.unknown_names) < MAX_UNKNOWN:
                 self.unknown_names.add(name)

@@ -73,7 +73,7 @@ class OdometryStates:
 
         A base that cannot have moved that far since the last message is believed to be there after
         `CONFIRMED` or more messages, during `CONFIRMATION_TIME` or longer, that agree with each
-        other.
+        other. Raise Rejected if the message cannot be used.
 
         Parameters
         ----------
@@ -84,11 +84,6 @@ class OdometryStates:
             Time of receipt, s.
         fastest : float
             Fastest speed of the base, in multiples of `DEFAULT_VELOCITY_LIMITS`.
-
-        Raises
-        ------
-        Rejected
-            If the message cannot be used.
 
         """
         link = message.child_frame_id.removeprefix(self._prefix)
@@ -136,21 +131,10 @@ class OdometryStates:
     def nearest(self, stamp: float, now: float,
                 timeout: float) -> tuple[BaseState | None, float | None]:
         """
-        Return the state that is nearest in time to a stamp, or None.
+        Return the state that is nearest in time to a stamp, s (0: the latest state), or None.
 
-        Parameters
-        ----------
-        stamp : float
-            s; 0: return the latest state.
-        now : float
-            Time, s.
-        timeout : float
-            Largest age of the state, and largest distance of its stamp from the given one, s.
-
-        Returns
-        -------
-        BaseState or None, float or None
-            The state; if it is None although recent states exist, the distance of the nearest, s.
+        Its age and the distance of its stamp are at most `timeout`, s. If it is None although
+        recent states exist, also return the distance of the nearest stamp, s, else None.
 
         """
         recent = [state for state in self._history if 0.0 <= now - state.received <= timeout]

@@ -59,15 +59,8 @@ class SampleJudge:
     """
     Judges the samples of joints.
 
-    Parameters
-    ----------
-    model : Model
-    names : sequence of str
-        The joints.
-    v_of : ndarray of int
-        Their indices in the velocity of the robot.
-    turns : sequence of bool
-        For each joint, whether its position may be counted from another turn.
+    `v_of` are their indices in the velocity of the robot; `turns`: whether a position may be
+    counted from another turn.
 
     """
 
@@ -101,29 +94,18 @@ class SampleJudge:
               last_position: np.ndarray, last_velocity: np.ndarray, elapsed: np.ndarray,
               jitter: float) -> tuple[np.ndarray, np.ndarray]:
         """
-        Judge the samples of one message.
+        Return the velocities of a message, NaN if glitches, and which whole samples are glitches.
 
         Parameters
         ----------
-        joints : ndarray of int
-            The joints in the message.
-        position, velocity : ndarray
-            Their samples; NaN where there is none.
+        joints, position, velocity : ndarray
+            Indices of the joints in the message, and their samples; NaN where there is none.
         time : float
             Time of the message, s.
-        last_position, last_velocity : ndarray
-            Their last accepted samples; NaN where there is none.
-        elapsed : ndarray
-            Time since then, s.
+        last_position, last_velocity, elapsed : ndarray
+            Their last accepted samples, NaN where there is none, and the time since then, s.
         jitter : float
             Error of that time, s.
-
-        Returns
-        -------
-        velocity : ndarray
-            The velocities, NaN where they are glitches.
-        jumped : ndarray of bool
-            The joints whose whole samples are glitches.
 
         """
         speed, way = self.speed[joints], self._way(joints, position - last_position)
