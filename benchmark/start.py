@@ -95,8 +95,9 @@ class Source:
         self._begun = None
         with TemporaryFile('w+') as log:
             begin = monotonic()
-            process = subprocess.Popen([sys.executable, '-m', f'rbd_ros.ros.nodes.{name}', '--ros-args',
-                                        *parameters], env=environment, stderr=log)
+            process = subprocess.Popen(
+                [sys.executable, '-m', f'rbd_ros.ros.nodes.{name}', '--ros-args', *parameters],
+                env=environment, stderr=log)
             try:
                 self._spin_until(lambda: self._begun)
                 found = {'first': self._begun - begin, 'first, CPU': cpu_time(process)}

@@ -57,7 +57,7 @@ def inertia_message(mass: float, com: np.ndarray, matrix: np.ndarray) -> Inertia
 
 def wrenches(messages: Sequence[WrenchStamped], prefix: str = '') -> dict[str, np.ndarray]:
     """
-    Return external wrenches (moment, force) by link; those on one link are added.
+    Return external wrenches by link, as (moment, force); those on one link are added.
 
     ``frame_id`` names the link that a wrench acts on, at its origin and in its axes; `prefix` is
     removed from it.

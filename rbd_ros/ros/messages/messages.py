@@ -121,10 +121,12 @@ class Outputs:
     def message(self, topic: str, stamp: Time | Stamp, frame: str,
                 values: Mapping[str, Any]) -> bytes:
         """
-        Return the serialized message of a topic, which is not a command, for one state.
+        Return the serialized message of a topic for one state.
 
         Parameters
         ----------
+        topic : str
+            One of `TOPICS`, except the commands.
         stamp, frame : Time or Stamp, and str
             Stamp of the state, and frame of the centre of mass and its Jacobian.
         values : mapping of str to ndarray

@@ -33,9 +33,9 @@ from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.robot.subscriptions import ListeningSettings, Subscriptions
 from rbd_ros.ros.runtime.callbacks import guarded
 from rbd_ros.ros.runtime.clocks import Clocks
-from rbd_ros.ros.runtime.rclpy_workarounds import forget_life_cycle, guard_services
 from rbd_ros.ros.runtime.kernels import Kernels
 from rbd_ros.ros.runtime.log import Log
+from rbd_ros.ros.runtime.rclpy_workarounds import forget_life_cycle, guard_services
 from rbd_ros.ros.runtime.report import Report
 from rbd_ros.ros.runtime.usage import usage
 from rbd_ros.ros.runtime.worker import Worker

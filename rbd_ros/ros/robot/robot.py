@@ -95,7 +95,6 @@ class Robot:
             self.odometry.forget()
         self._base_received, self.stamp, self.state_is_new = -inf, None, False
 
-
     def join_base(self, stamp: float, now: float, timeout: float, any_stamp: bool) -> None:
         """
         Take the state of the base that is nearest in time to a stamp, s; 0: the latest one.

@@ -100,8 +100,7 @@ class JointStates:
                timeout: float = np.inf, filter_time: float | None = None,
                fastest: float = np.inf) -> bool:
         """
-        Take the states in a message, except for glitches; return whether it names joints of the
-        robot.
+        Take the states in a message, except for glitches; return whether it names own joints.
 
         Parameters
         ----------
