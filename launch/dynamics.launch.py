@@ -16,7 +16,7 @@ from rbd_ros.ros.launch.launch_actions import (
     declare, leave_interrupts_to_launch, make_node, read, watch)
 from rbd_ros.ros.launch.launch_files import LaunchError
 from rbd_ros.ros.launch.launch_plan import ARGUMENTS, plan
-from rbd_ros.ros.robot.published_description import published_description
+from rbd_ros.ros.launch.published_description import published_description
 
 
 def make_nodes(context):

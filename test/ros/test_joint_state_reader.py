@@ -33,7 +33,7 @@ def converted(raw):
     except Exception as error:
         return type(error)
     return said(cdr.JointStateContent(message.header.stamp, message.name, message.position,
-                             message.velocity, message.effort))
+                                      message.velocity, message.effort))
 
 
 def read(reader, raw):

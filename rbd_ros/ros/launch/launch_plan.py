@@ -45,28 +45,28 @@ OF_LAUNCH = ('emulate_tty', 'launch-prefix', 'launch-prefix-filter', 'sigkill_ti
              'sigterm_timeout')
 # Default and description; booleans are those whose default is true or false, or empty.
 ARGUMENTS = {
-    'model': ('', 'URDF or xacro file of the robot; empty: the demo arm; none: somebody else '
+    'model': ('', 'URDF or xacro file of the robot; empty: the demo arm; none: another node '
               'publishes the description'),
     'xacro_args': ('', 'arguments of a xacro file, as in  xacro_args:="mass:=5 side:=left"'),
     'joint_states': ('joint_states', 'topic of the joint states'),
-    'commands': ('', 'topic of the effort commands, of dynamics node and simulated robot alike; '
+    'commands': ('', 'topic of the effort commands, for dynamics node and simulated robot; '
                  'empty: ~/effort_commands'),
-    'params': ('', 'parameter file of the dynamics node; several with : in between, the last '
-               'counts most; empty: the defaults'),
-    'robot': ('', 'what efforts of the robot mean, a file in config/robots; what params says '
-              'counts more; empty: the defaults'),
-    'mode': ('', 'what the robot does; with one of its modes the torque controller is started in '
-             'place of the dynamics node'),
-    'task_link': ('', 'link whose motion in space is computed or controlled; empty: what params '
-                  'says'),
-    'frame_prefix': ('', 'prefix of the names of links in frame names'),
+    'params': ('', 'parameter file of the dynamics node, or several separated by ":", where later '
+               'ones override earlier ones; empty: the defaults'),
+    'robot': ('', 'effort convention of the robot, a file in config/robots, which params '
+              'overrides; empty: the defaults'),
+    'mode': ('', 'control mode: starts the torque controller in place of the dynamics node; '
+             'empty: none'),
+    'task_link': ('', 'link whose motion in space is computed or controlled; empty: as in '
+                  'params'),
+    'frame_prefix': ('', 'prefix of link names in frame names'),
     'namespace': ('', 'namespace of all nodes'),
     'use_sim_time': ('false', 'whether time comes from /clock, true or false'),
     'sim': ('', 'whether to simulate the robot: true, false, or mujoco for its motion by MuJoCo; '
             'empty: true for the demo arm alone'),
     'robot_state_publisher': ('', 'whether to start robot_state_publisher, which publishes the '
                               'description and the frames that RViz needs, true or false; empty: '
-                              'unless the description is published already'),
+                              'only if no other node publishes the description'),
     'rviz': ('false', 'whether to start RViz, true or false'),
     'view': ('false', 'whether to show the robot in a browser, at http://localhost:8080, true or '
              'false'),
