@@ -128,7 +128,7 @@ def test_messages_without_joints_are_read(rng, reader):
         assert read(reader, raw) == converted(raw)
 
 
-def test_every_byte_that_means_something_is_seen(rng, reader):
+def test_every_significant_byte_is_compared(rng, reader):
     raw = message(rng, effort=True, frame='base')
     places = meaningless(raw)
     assert 3 <= len(places) < 30
@@ -156,7 +156,7 @@ def test_more_senders_than_are_known_at_a_time(rng, reader):
         assert len(reader._layouts) <= cdr.MAX_LAYOUTS
 
 
-def test_names_that_are_no_text_are_not_taken_for_each_other(rng, reader):
+def test_names_that_are_not_unicode_are_not_confused(rng, reader):
     good = message(rng, names=['joint_\u00f6'])
     place = good.index(b'joint_') + 6
     # Both of the first read as two replacement characters, and differ in what makes the third.
@@ -210,7 +210,7 @@ def test_texts_that_are_laid_out_in_other_ways(rng, reader, texts, frame):
         assert read(reader, raw) == converted(raw)
 
 
-def test_two_ways_to_lay_out_one_text_do_not_hide_a_third(rng, reader):
+def test_two_layouts_of_one_text_do_not_hide_a_third(rng, reader):
     for texts in ([b'ab\x00'], [b'ab'], [b'abc'], [b'ab\x00'], [b'ab'], [b'abc']):
         raw = serialized(rng, texts)
         assert read(reader, raw) == converted(raw)
@@ -232,7 +232,7 @@ def test_another_encapsulation_is_converted(rng, reader):
     assert read(reader, other) == converted(other)
 
 
-def test_what_is_no_message_raises_what_the_middleware_raises(rng, reader):
+def test_invalid_messages_raise_the_errors_of_the_middleware(rng, reader):
     raw = message(rng)
     reader.read(raw)
     for cut in (b'', raw[:3], raw[:20], raw[:-9]):

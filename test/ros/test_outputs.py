@@ -212,7 +212,7 @@ def ends_of(array, space):
                      for marker in array.markers if marker.ns == space])
 
 
-def test_torques_that_are_known_stand_side_by_side_to_one_scale_and_go_when_they_are_not():
+def test_arrows_of_torques_share_a_scale_and_unknown_torques_are_deleted():
     model = random_tree(6, 1)
     names = list(model.velocity_names)
     one_axis = [k for k, joint in enumerate(model.joints, 1) if joint.name in names]
@@ -261,7 +261,7 @@ def test_torques_that_are_known_stand_side_by_side_to_one_scale_and_go_when_they
     # As if they had been left out, or stood elsewhere than they seem to.
     (lambda message, numbers: None, []),
     (lambda message, numbers: setattr(message, 'effort', 2 * numbers), [0.5, 1.5, 2.5] * 2)])
-def test_where_numbers_are_not_found_the_middleware_serializes(write, effort, caplog):
+def test_messages_with_unknown_layout_are_serialized_by_the_middleware(write, effort, caplog):
     message = JointState(name=['joint'])
     template = Template(message, [message.header], {'effort': ((3,), partial(write, message))})
     for sec in (3, 4):
@@ -272,7 +272,7 @@ def test_where_numbers_are_not_found_the_middleware_serializes(write, effort, ca
     assert 'RMW_IMPLEMENTATION' in caplog.text
 
 
-def test_what_is_left_in_memory_is_not_taken_for_the_numbers():
+def test_stale_bytes_are_not_taken_for_the_numbers():
     for _ in range(50):
         message = JointState(name=['joint'])
         template = Template(message, [message.header], {'effort': field(message, 'effort', (1,))})

@@ -44,17 +44,17 @@ def test_the_exception_of_a_piece_of_work_is_reported(work):
     assert results == []
 
 
-def test_the_exception_of_what_follows_a_piece_of_work_is_reported(work):
+def test_the_exception_of_a_continuation_is_reported(work):
     assert work(lambda: 7, fail) == ['this piece of work failed']
 
 
-def test_what_follows_gets_the_result_and_nothing_is_reported(work):
+def test_a_continuation_gets_the_result(work):
     results = []
     assert work(lambda: 7, results.append) == []
     assert results == [7]
 
 
-def test_a_full_queue_refuses_what_must_not_wait_and_takes_the_rest():
+def test_a_full_queue_refuses_only_work_that_must_not_wait():
     worker, started, go_on = Worker(Executor, fail), Event(), Event()
     worker.submit(lambda: (started.set(), go_on.wait(PATIENCE)))
     assert started.wait(PATIENCE)

@@ -246,7 +246,7 @@ class ExternalForces:
     def facts(self) -> dict[str, str]:
         """Return values for /diagnostics."""
         if not (self.wanted or self.calibration_left()):
-            return {'external torques': 'nobody listens'}
+            return {'external torques': 'no subscribers'}
         facts = {'external torques': self.why_not or 'observed'}
         if self._detector is not None and not self.why_not:
             if self._detector.threshold is None:

@@ -28,24 +28,21 @@ class Log:
     # rclpy identifies a log call by its line in the source: each severity needs its own line.
     def info(self, text: str, kind: str | None = None, most: int = 1) -> bool:
         """Log what is good to know."""
-        if self._may(text, kind, most):
+        if may := self._may(text, kind, most):
             self._logger.info(printable(text))
-            return True
-        return False
+        return may
 
     def warning(self, text: str, kind: str | None = None, most: int = 1) -> bool:
         """Log what an operator should look at."""
-        if self._may(text, kind, most):
+        if may := self._may(text, kind, most):
             self._logger.warning(printable(text))
-            return True
-        return False
+        return may
 
     def error(self, text: str, kind: str | None = None, most: int = 1) -> bool:
         """Log what keeps the node from working."""
-        if self._may(text, kind, most):
+        if may := self._may(text, kind, most):
             self._logger.error(printable(text))
-            return True
-        return False
+        return may
 
     def _may(self, text: str, kind: str | None, most: int) -> bool:
         """Return whether a line of a kind may be logged now."""
