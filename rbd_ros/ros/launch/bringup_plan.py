@@ -61,17 +61,9 @@ def plan(values: Mapping[str, str], folder: Path, find: Finder | None = None) ->
     """
     Return what is started.
 
-    Raise LaunchError if an argument is invalid, a file cannot be read or does not fit the robot,
-    or a program is missing.
-
-    Parameters
-    ----------
-    values : mapping of str to str
-        Values of `ARGUMENTS`; missing ones have their defaults.
-    folder : Path
-        Where to write parameters of controllers that follow from the robot.
-    find : Finder, optional
-        Default: looks in the ament index.
+    `values` are values of `ARGUMENTS`; parameters of controllers that follow from the robot are
+    written to `folder`; `find` looks in the ament index by default. Raise LaunchError if an
+    argument is invalid, a file cannot be read or does not fit the robot, or a program is missing.
 
     """
     values = complete(values, ARGUMENTS)

@@ -90,15 +90,10 @@ def description(model: str, xacro_args: str = '') -> tuple[str, Model]:
     """
     Return the URDF of a robot, and the robot.
 
-    Raise LaunchError if the file does not exist, xacro fails or the result is not a robot.
-
-    Parameters
-    ----------
-    model : str
-        Path of a URDF or xacro file, which may begin with ``~`` and contain spaces, optionally
-        followed by arguments of xacro. Empty: the demo arm.
-    xacro_args : str
-        Arguments of xacro, ``name:=value``, quoted as in a shell.
+    `model` is the path of a URDF or xacro file, which may begin with ``~`` and contain spaces,
+    optionally followed by arguments of xacro; empty: the demo arm. `xacro_args` are
+    ``name:=value``, quoted as in a shell. Raise LaunchError if the file does not exist, xacro
+    fails or the result is not a robot.
 
     """
     path, more = _split(model) if model else (share('urdf', 'demo_arm.urdf'), [])

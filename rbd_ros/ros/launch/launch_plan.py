@@ -99,16 +99,9 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
     """
     Return the nodes to start: the dynamics node or the torque controller, then the others.
 
-    Raise LaunchError if an argument is invalid, a file cannot be read, or a program is missing.
-
-    Parameters
-    ----------
-    values : mapping of str to str
-        Values of `ARGUMENTS`; missing ones have their defaults.
-    find, hear : Finder and Hearer, optional
-        Default: `find` looks in the ament index; no node publishes a description.
-    log : callable, optional
-        Called with warnings for the user.
+    `values` are values of `ARGUMENTS`; `find` looks in the ament index by default; without `hear`,
+    no other node publishes a description; `log` receives warnings for the user. Raise LaunchError
+    if an argument is invalid, a file cannot be read, or a program is missing.
 
     """
     values = complete(values, ARGUMENTS)

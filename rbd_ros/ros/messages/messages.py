@@ -104,15 +104,11 @@ def parts(name: str, message: Accel | Pose | Twist | Wrench) -> dict[str, Field]
 
 
 class Outputs:
-    """
-    The messages of one robot, except commands.
-
-    `model_id` changes whenever the robot does; `task_link` is the link of `TASK_TOPICS`, empty if
-    there is none; `prefix` is the prefix of link names in frame names.
-
-    """
+    """The messages of one robot, except commands."""
 
     def __init__(self, model: Model, model_id: int, task_link: str = '', prefix: str = '') -> None:
+        # `model_id` changes whenever the robot does; `task_link` is the link of TASK_TOPICS, if
+        # any; `prefix` is the prefix of link names in frame names.
         self._model, self._model_id = model, model_id
         self._task_link, self._prefix = task_link, prefix
         self._frame: str | None = None

@@ -71,12 +71,7 @@ def unlimited_efforts(model: Model) -> list[str]:
 
 
 def read_model(text: str, settings: RobotSettings) -> Model:
-    """
-    Return the robot of a URDF, with the changes that the parameters ask for.
-
-    Raise ModelError if the description is invalid, or a parameter names an unknown joint or link.
-
-    """
+    """Return the robot of a URDF, changed as the parameters ask; raise ModelError if invalid."""
     with warnings.catch_warnings():
         warnings.simplefilter('ignore', ModelWarning)
         model = load_urdf_string(

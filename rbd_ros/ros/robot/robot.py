@@ -145,13 +145,7 @@ class Robot:
         return None
 
     def measured_torques(self, v: np.ndarray | None) -> np.ndarray:
-        """
-        Return the joint torques that the measured efforts stand for, N m or N.
-
-        They are NaN where no effort is measured, and for all joints if the effort convention
-        needs a velocity and `v` is None.
-
-        """
+        """Return the joint torques that measured efforts stand for, N m or N; NaN if unknown."""
         torques, states = self._state_constants * self.states.effort, self.states
         if self.convention.states == 'full':
             return torques

@@ -121,12 +121,7 @@ class Subscriptions:
     # -- States. ---------------------------------------------------------------------------------
 
     def _age(self, stamp: float) -> float:
-        """
-        Return the age of a stamp, s; 0 if there is no stamp, or no clock to compare it with.
-
-        Raise Rejected if it is too old, or too far ahead of the clock.
-
-        """
+        """Return the age of a stamp, s (0 if unknown); raise Rejected if it is out of range."""
         now = self._clocks.stamp_time() if stamp else 0.0
         if not now:
             return 0.0

@@ -1,11 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""
-Workarounds for rclpy, each with the version that makes it superfluous.
-
-Jazzy has rclpy 7.1, Kilted 9.1.
-
-"""
+"""Workarounds for rclpy, with the versions that need them; Jazzy has 7.1, Kilted 9.1."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress

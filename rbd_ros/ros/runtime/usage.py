@@ -9,15 +9,11 @@ from rclpy.parameter import Parameter
 
 
 def usage(program: str, what: str, descriptions: Mapping[str, tuple[Any, ...]]) -> str:
-    """
-    Return the text of `--help`; for each parameter, `descriptions` holds default and description.
-
-    The default of a parameter with an empty list is its type.
-
-    """
+    """Return the text of `--help`; `descriptions` holds default and description by parameter."""
     lines = [what.strip(), '', f'usage: {program} --ros-args [-p NAME:=VALUE ...] [--params-file '
              'FILE] [-r FROM:=TO ...]', '', 'Parameters:']
     for name, (default, description, *_) in descriptions.items():
+        # The default of a parameter with an empty list is its type.
         default = [] if isinstance(default, Parameter.Type) else default
         lines += [f'  {name} (default {default!r})', f'      {description}']
     return '\n'.join(lines)

@@ -35,12 +35,7 @@ class Worker:
 
     def submit(self, work: Callable[[], Any], then: Callable[[Any], object] | None = None, *,
                may_wait: bool = True) -> None:
-        """
-        Run `work()` in the background; the executor then calls `then` with its result.
-
-        Raise Busy if the queue is full, unless the work `may_wait`.
-
-        """
+        """Run `work()` in the background, and let the executor call `then` with its result."""
         if self._executor() is None:
             self._do(work, then, _call)
             return

@@ -168,12 +168,8 @@ class Order:
         return self.read('acceleration_prescribed', request.acceleration_prescribed)
 
     def read_position(self, values: Sequence[float]) -> np.ndarray:
-        """
-        Return the position in a request in the order of the model.
-
-        If there are more positions than velocities, they must already be in that order.
-
-        """
+        """Return the position in a request in the order of the model."""
+        # If there are more positions than velocities, they must already be in that order.
         if self._model.nq == self._model.nv:
             return self.read('position', values)
         if len(values) != self._model.nq:

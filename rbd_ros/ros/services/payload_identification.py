@@ -97,12 +97,7 @@ class PayloadIdentification:
             self._collecting.note(robot)
 
     def begin(self, request: IdentifyPayload.Request, then: Callable[[], None]) -> None:
-        """
-        Start to collect states; call `then` once when the requested time is over.
-
-        Raise BadRequest or ModelError if the request is invalid, or states are already collected.
-
-        """
+        """Start to collect states; call `then` once when the requested time is over."""
         robot = self._current.robot
         if robot is None:
             raise BadRequest('no robot description has arrived yet')

@@ -105,15 +105,10 @@ class Services:
         return self._current.robot
 
     def state(self, request: Any) -> tuple[Robot, Order, np.ndarray, np.ndarray]:
-        """
-        Return robot, order of joints, position and velocity of a request.
-
-        Position and velocity are in the robot's order: as in the request, or copies of the
-        measured ones if it has none.
-
-        """
+        """Return robot, order of joints, q and v of a request, both in the robot's order."""
         robot = self.robot()
         order = Order(robot.model, request.joint_names)
+        # Measured values are copied: the request is answered in another thread.
         q = (order.read_position(request.position) if len(request.position)
              else self._measured_position(robot).copy())
         v = (order.read('velocity', request.velocity) if len(request.velocity)

@@ -27,13 +27,8 @@ class WaitingMessages:
         self._kind, self._possible = kind, True
 
     def take(self, subscription: Subscription) -> bytes | None:
-        """
-        Return the serialized message that has waited longest in a raw subscription.
-
-        None if no message waits, the subscription is closed, or this rclpy has no such call.
-
-        """
-        if not self._possible:
+        """Return the serialized message that has waited longest in a raw subscription, or None."""
+        if not self._possible:          # this rclpy has no such call
             return None
         try:
             handle = subscription.handle
