@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Start the dynamics node and what belongs to it.
+Start the dynamics node, and optionally a simulated robot and displays.
 
-Without any argument: the demo arm, simulated, held by its gravity torques. What is started with
-which arguments is decided in `rbd_ros.ros.launch.launch_plan`.
+Without arguments: the demo arm, simulated, held by its gravity torques. The plan comes from
+`rbd_ros.ros.launch.launch_plan`.
 
 """
 

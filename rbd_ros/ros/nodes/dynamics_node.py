@@ -175,7 +175,7 @@ class DynamicsNode(LifecycleNode):
             self.current.describe(self.parameters.robot_description)
         else:
             self._log.info('ready: waiting for a robot description')
-        self.kernels.go_on()
+        self.kernels.never_wait()
         return super().on_configure(state)
 
     def _take_parameters(self) -> bool:

@@ -82,9 +82,9 @@ class Publishing:
         self._markers_due = self._listeners_due = 0.0
         # The topics with subscribers, and the robot they were last searched for.
         self._searched_for: Robot | None = None
-        self._heard: list[str] = []
-        self._commands_heard: list[str] = []
-        self._markers_heard = False
+        self._subscribed: list[str] = []
+        self._subscribed_commands: list[str] = []
+        self._markers_subscribed = False
         self._constants_of: tuple[Sequence[str], EffortConvention] | None = None
         self._command_messages = CommandMessages()
         self._prepare = (dict.fromkeys(RATE_TOPICS, self._prepare_rates)
@@ -142,9 +142,9 @@ class Publishing:
 
     def _find_command_subscribers(self) -> bool:
         """Find the command topics with subscribers; return whether there are any."""
-        self._commands_heard = [topic for topic, publisher in self._command_publishers.items()
+        self._subscribed_commands = [topic for topic, publisher in self._command_publishers.items()
                                 if publisher.get_subscription_count()]
-        return bool(self._commands_heard)
+        return bool(self._subscribed_commands)
 
     @guarded
     def _on_timer(self) -> None:
@@ -163,17 +163,17 @@ class Publishing:
             self._listeners_due, self._searched_for = moment + LISTENERS_PERIOD, robot
             self._find_command_subscribers()
             # All command topics are one output.
-            self._heard = [*self._commands_heard[:1], *(
+            self._subscribed = [*self._subscribed_commands[:1], *(
                 topic for topic, publisher in self._publishers.items()
                 if topic not in self._command_publishers and publisher.get_subscription_count())]
-            self._markers_heard = self._marker_publisher.get_subscription_count() > 0
-            self._forces.wanted = self._markers_heard or any(
-                topic in EXTERNAL_TOPICS for topic in self._heard)
-            if not self._commands_heard:
+            self._markers_subscribed = self._marker_publisher.get_subscription_count() > 0
+            self._forces.wanted = self._markers_subscribed or any(
+                topic in EXTERNAL_TOPICS for topic in self._subscribed)
+            if not self._subscribed_commands:
                 self._commands.nobody_listens(now)
             if self.active and not robot.task_link:
-                for topic in [topic for topic in self._heard if topic in NEED_TASK_LINK]:
-                    self._heard.remove(topic)
+                for topic in [topic for topic in self._subscribed if topic in NEED_TASK_LINK]:
+                    self._subscribed.remove(topic)
                     self._log_withheld(topic, NO_TASK_LINK)
 
     def answer(self, robot: Robot, now: float) -> None:
@@ -183,9 +183,9 @@ class Publishing:
         moment = self._clocks.steady_time()
         self._now = now
         self._find_subscribers(robot, now, moment)
-        markers_due = (self._markers_heard and moment >= self._markers_due
+        markers_due = (self._markers_subscribed and moment >= self._markers_due
                        and settings.marker_rate > 0.0)
-        if not self.active or not (self._heard or markers_due):
+        if not self.active or not (self._subscribed or markers_due):
             return
         start = perf_counter()
         q, v = robot.states.q, robot.velocity(settings.missing_velocity)
@@ -200,7 +200,7 @@ class Publishing:
         # Commands are sent at once, the rest in a row: sent between computations, each message
         # would find the sending code evicted from the processor's caches.
         ready: list[tuple[str, bytes]] = []
-        for topic in self._heard:
+        for topic in self._subscribed:
             why_not = self._make(topic, values, robot, terms, ready)
             if why_not is not None or topic in self._withheld:
                 self._log_withheld(topic, why_not)
@@ -312,10 +312,10 @@ class Publishing:
         """Command the efforts of the control law, or return why not."""
         if not self._commands.enabled:
             return 'commands are disabled'
-        anew = self._commands.begins_anew(self._now)
-        if anew and robot.states.judge.unconfirmed:
+        restarts = self._commands.begins_anew(self._now)
+        if restarts and robot.states.judge.unconfirmed:
             return NOT_CONFIRMED
-        efforts = self._law.efforts(robot, v, terms, self._now, anew)
+        efforts = self._law.efforts(robot, v, terms, self._now, restarts)
         if isinstance(efforts, str):
             return efforts
         complete = self._commands.complete
@@ -336,7 +336,7 @@ class Publishing:
             self._constants_of = joints, convention
             self._constants = convention.constants_of_commands(joints)
         efforts = efforts / self._constants
-        for topic in self._commands_heard:
+        for topic in self._subscribed_commands:
             self._publishers[topic].publish(
                 self._command_messages.message(topic, joints, efforts))
 

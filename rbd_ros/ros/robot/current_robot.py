@@ -173,12 +173,12 @@ class CurrentRobot:
             if self.robot is robot:
                 self.change(changed, robot)
                 if tuple(robot.model.gravity) != gravity:
-                    self.say_gravity()
+                    self.log_gravity()
             self.follow_settings()
         self._worker.submit(
             lambda: self.with_model(robot, with_gravity(robot.model, gravity)), take)
 
-    def say_gravity(self) -> None:
+    def log_gravity(self) -> None:
         """Log the gravity of the robot."""
         if self.robot is None:
             return

@@ -120,7 +120,7 @@ def _start_ros(args: list[str]) -> None:
         raise _refusal(error) from None
 
 
-def _made(kind: Any) -> Any:
+def _create(kind: Any) -> Any:
     """Create a node, or end the program with the reason why ROS refuses it."""
     import rclpy
     from rclpy.impl.implementation_singleton import rclpy_implementation
@@ -165,7 +165,7 @@ def run(module: str, name: str, args: list[str] | None = None) -> None:
     slow = warning()
     _start_ros(args)
     try:
-        node = _made(kind)
+        node = _create(kind)
         if slow:
             node.get_logger().warning(slow)
         _spin(node, node.uses_events(), end)

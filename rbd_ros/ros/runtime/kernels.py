@@ -48,7 +48,7 @@ class Kernels:
         for step in steps:
             if not ok():
                 return False
-            self._say(*step)
+            self._log_compiled(*step)
             if self._elsewhere is not None and self._elsewhere.is_running():
                 self._log.info('further kernels are compiled in the background; outputs and '
                                'services that need them come as soon as they are ready')
@@ -59,11 +59,11 @@ class Kernels:
         self._end(begin)
         return True
 
-    def go_on(self) -> None:
+    def never_wait(self) -> None:
         """From now on, never wait for a kernel in the main thread."""
         self._waits = False
 
-    def _say(self, name: str, seconds: float) -> None:
+    def _log_compiled(self, name: str, seconds: float) -> None:
         """Log a compilation that took time."""
         if seconds > 1.0:
             self._log.info(f'compiled {name} in {seconds:.1f} s')
@@ -73,7 +73,7 @@ class Kernels:
         assert self._elsewhere is not None
         try:
             for step in steps:
-                self._say(*step)
+                self._log_compiled(*step)
                 while compiled.is_urgent():
                     sleep(PAUSE)
             self._end(begin)

@@ -231,7 +231,7 @@ class Services:
                 if self._current.robot is not robot:
                     raise Again
                 self._current.change(other, robot)
-                self._current.say_gravity()
+                self._current.log_gravity()
                 self._set_parameters([changed])
             return finish
         return work

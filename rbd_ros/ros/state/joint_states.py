@@ -85,10 +85,10 @@ class JointStates:
     def forget(self) -> None:
         """Discard the states of all joints."""
         self.q[:] = self.v[:] = self.effort[:] = np.nan
-        self._came = np.full(len(self._names), -np.inf)
+        self._received = np.full(len(self._names), -np.inf)
         self._stamps = np.full(len(self._names), -np.inf)
         # Bounds of these, which mostly suffice to see that no joint is late or missing.
-        self._first_came = self._last_came = self._last_stamp = -np.inf
+        self._first_received = self._last_received = self._last_stamp = -np.inf
         self.differentiator.forget()
         self.judge.forget()
 
@@ -128,17 +128,17 @@ class JointStates:
         q, v, target, joints = self._q_target, self._v_target, self._target, self._joints
         self.judge.allow(fastest)
         elapsed, jitter = ((stamp - self._stamps[target], STAMP_JITTER) if stamp
-                           else (now - self._came[target], RECEIPT_JITTER))
+                           else (now - self._received[target], RECEIPT_JITTER))
         velocity, jumped = self.judge.judge(joints, position, velocity, stamp or now, self.q[q],
                                             self.v[v], elapsed, jitter)
-        came: float | np.ndarray = now
+        received: float | np.ndarray = now
         moment: float | np.ndarray = stamp
         if self.judge.doubtful:
             # A joint that has jumped keeps its last sample.
-            position, velocity, effort, came, moment = (
+            position, velocity, effort, received, moment = (
                 np.where(jumped, before, x) for before, x in (
                     (self.q[q], position), (self.v[v], velocity), (self.effort[v], effort),
-                    (self._came[target], now), (self._stamps[target], stamp)))
+                    (self._received[target], now), (self._stamps[target], stamp)))
         if stamp:
             self._stamps[target] = moment
             self._last_stamp = max(stamp, self._last_stamp)
@@ -146,12 +146,12 @@ class JointStates:
             self.differentiator.update(joints[~jumped], position[~jumped], stamp or now,
                                        filter_time, timeout)
         self.q[q], self.v[v], self.effort[v] = position, velocity, effort
-        self._came[target] = came
-        if len(joints) == len(self._names) and came is now:
-            self._first_came = self._last_came = now
+        self._received[target] = received
+        if len(joints) == len(self._names) and received is now:
+            self._first_received = self._last_received = now
         else:
-            self._first_came = min(now, self._first_came)
-            self._last_came = max(now, self._last_came)
+            self._first_received = min(now, self._first_received)
+            self._last_received = max(now, self._last_received)
         return True
 
     def _read(self, message: JointState | JointStateContent
@@ -207,21 +207,21 @@ class JointStates:
     def missing(self, now: float, timeout: float) -> list[str]:
         """Return the joints whose position is unknown, in doubt, or older than a timeout, s."""
         doubtful = list(self.judge.doubtful)
-        if (0.0 <= now - self._last_came and now - self._first_came <= timeout
+        if (0.0 <= now - self._last_received and now - self._first_received <= timeout
                 and not doubtful):
             return []
-        ages = now - self._came
+        ages = now - self._received
         # A state from the future was timed with another clock: its age is unknown.
         stale = ~((ages >= 0.0) & (ages <= timeout))
         stale[doubtful] = True
         if stale.any():
             return [self._names[k] for k in np.flatnonzero(stale)]
-        self._first_came = self._came.min(initial=np.inf)
+        self._first_received = self._received.min(initial=np.inf)
         return []
 
     def ages(self, now: float) -> dict[str, float]:
         """Return the age of the position of every joint, s, by name; inf: never received."""
-        return dict(zip(self._names, (now - self._came).tolist()))
+        return dict(zip(self._names, (now - self._received).tolist()))
 
     def missing_velocities(self) -> list[str]:
         """Return the joints whose velocity is unknown or out of range."""
