@@ -16,7 +16,7 @@ import numpy as np
 from rbd_ros.model.files.urdf import load_urdf_string
 from rbd_ros.ros.messages.messages import (
     C_RATE, CommandMessages, COMMANDS, EXTERNAL_TOPICS, Outputs, TASK_TOPICS, TOPICS)
-from rbd_ros.ros.outputs.publishing import QUIETLY
+from rbd_ros.ros.outputs.publishing import NO_EVENTS
 from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
@@ -38,7 +38,7 @@ class CopyingNode(Node):
         self.declare_parameter('executor', 'events')
         self._messages = {}
         self._publishers_of = {
-            topic: self.create_publisher(kind, topic, 10, event_callbacks=QUIETLY)
+            topic: self.create_publisher(kind, topic, 10, event_callbacks=NO_EVENTS)
             for topic, kind in TOPICS.items()}
         self.create_subscription(String, 'robot_description', self._on_description,
                                  DESCRIPTION_QOS)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from rbd_ros._internal.joint_state_layout import Layout
+from rbd_ros._internal.cdr import JointStateLayout
 from rbd_ros._internal.text import first_twice, listed, printable
 from rbd_ros._internal.yaml_files import read_yaml
 from rbd_ros.errors import RecordingError
@@ -108,7 +108,7 @@ class _Collector:
         from rosbags.typesys import get_typestore, Stores
 
         self._path, self._types = path, get_typestore(Stores.LATEST)
-        self._layouts: dict[int, list[Layout]] = defaultdict(list)
+        self._layouts: dict[int, list[JointStateLayout]] = defaultdict(list)
         self._parts: dict[tuple[str, ...], list[_Part]] = defaultdict(list)
         self._refused: Counter[str] = Counter()
         self._count = 0
@@ -187,7 +187,8 @@ class _Collector:
         known = self._layouts[len(raw)]
         if len(known) < MOST_LAYOUTS:
             try:
-                known.append(Layout(raw, message.header.frame_id, message.name, *numbers))
+                known.append(JointStateLayout(raw, message.header.frame_id, message.name,
+                                              *numbers))
             except ValueError:
                 # Another layout: such messages are converted one by one.
                 return

@@ -12,7 +12,7 @@ from bag_files import joint_state, KIND, storage, TYPES, write_bag
 import numpy as np
 import pytest
 from rbd_ros import RecordingError
-from rbd_ros._internal.joint_state_layout import Layout
+from rbd_ros._internal.cdr import JointStateLayout
 from rbd_ros.identification import read_recording
 from rbd_ros.recordings import bags
 
@@ -139,7 +139,8 @@ def test_blocks_are_read_as_messages_are_one_by_one(rng, names, frame):
         # Nanoseconds have no sign, whatever a sender makes of them.
         raws[4] = raws[4][:8] + b'\xff' * 4 + raws[4][12:]
         first = TYPES.deserialize_cdr(raws[0], KIND)
-        layout = Layout(raws[0], frame, first.name, first.position, first.velocity, first.effort)
+        layout = JointStateLayout(raws[0], frame, first.name, first.position, first.velocity,
+                                  first.effort)
         block = np.frombuffer(b''.join(raws), np.uint8).reshape(9, -1)
         assert np.all(layout.fits(block))
         stamp, *arrays = layout.read_block(block)

@@ -17,7 +17,7 @@ from rbd_ros.model.model import Model
 from rbd_ros.ros.control.control_parameters import Gains
 from rbd_ros.ros.control.following import Tolerances
 from rbd_ros.ros.parameters.parameter_checks import BadParameter
-from rbd_ros.ros.robot.robot import base_joint
+from rbd_ros.ros.robot.read_model import base_joint
 
 # Modes whose laws contain no Coriolis torques.
 WITHOUT_CORIOLIS = ('gravity', 'pd_gravity')

@@ -47,7 +47,8 @@ from rbd_ros.ros.control.following import Following
 from rbd_ros.ros.control.references import (
     check_reach, Motion, read_pose, read_trajectory, Refused, stop_pose)
 from rbd_ros.ros.parameters.parameter_checks import BadParameter
-from rbd_ros.ros.robot.robot import Robot, unlimited_efforts
+from rbd_ros.ros.robot.read_model import unlimited_efforts
+from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.callbacks import guarded
 from rbd_ros.ros.runtime.clocks import Clocks
 from rbd_ros.ros.runtime.log import Log

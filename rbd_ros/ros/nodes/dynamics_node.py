@@ -28,13 +28,14 @@ from rbd_ros.ros.parameters import parameters
 from rbd_ros.ros.parameters.parameters import TABLE, Table
 from rbd_ros.ros.robot.current_robot import ChangeSettings, CurrentRobot
 from rbd_ros.ros.robot.effort_check import EffortCheck
-from rbd_ros.ros.robot.robot import check_task_link, Robot, RobotSettings
+from rbd_ros.ros.robot.read_model import check_task_link, RobotSettings
+from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.robot.subscriptions import ListeningSettings, Subscriptions
 from rbd_ros.ros.runtime.callbacks import guarded
 from rbd_ros.ros.runtime.clocks import Clocks
-from rbd_ros.ros.runtime.compat import forget_life_cycle, guard_services
 from rbd_ros.ros.runtime.kernels import Kernels
 from rbd_ros.ros.runtime.log import Log
+from rbd_ros.ros.runtime.rclpy_workarounds import forget_life_cycle, guard_services
 from rbd_ros.ros.runtime.report import Report
 from rbd_ros.ros.runtime.usage import usage
 from rbd_ros.ros.runtime.worker import Worker
@@ -174,7 +175,7 @@ class DynamicsNode(LifecycleNode):
             self.current.describe(self.parameters.robot_description)
         else:
             self._log.info('ready: waiting for a robot description')
-        self.kernels.go_on()
+        self.kernels.never_wait()
         return super().on_configure(state)
 
     def _take_parameters(self) -> bool:

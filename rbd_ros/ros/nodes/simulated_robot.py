@@ -28,8 +28,8 @@ from rbd_ros.model.model import rebuild
 from rbd_ros.ros.parameters.parameter_checks import BadParameter
 from rbd_ros.ros.parameters.parameters import fixed_values, NAMES, NUMBERS
 from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
-from rbd_ros.ros.runtime.compat import guard_services
 from rbd_ros.ros.runtime.log import Log
+from rbd_ros.ros.runtime.rclpy_workarounds import guard_services
 from rbd_ros.ros.runtime.share_directory import share
 from rbd_ros.ros.runtime.usage import usage
 from rbd_ros.simulation.mujoco_robot import Measurement

@@ -25,10 +25,10 @@ from rbd_ros.ros.control.control_modes import ControlModes, LawSettings
 from rbd_ros.ros.control.control_parameters import Gains
 from rbd_ros.ros.messages.messages import EFFORT_TRAJECTORY
 from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
-from rbd_ros.ros.outputs.publishing import QUIETLY
+from rbd_ros.ros.outputs.publishing import NO_EVENTS
 from rbd_ros.ros.parameters import parameters
 from rbd_ros.ros.parameters.parameter_checks import BadParameter
-from rbd_ros.ros.runtime.compat import guard_services
+from rbd_ros.ros.runtime.rclpy_workarounds import guard_services
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
 from trajectory_msgs.msg import JointTrajectory
@@ -65,7 +65,7 @@ class TorqueController(DynamicsNode):
 
     def _make_law(self) -> Law:
         publisher = self.create_publisher(ReferenceStatus, '~/reference_status', STATUS_DEPTH,
-                                          event_callbacks=QUIETLY)
+                                          event_callbacks=NO_EVENTS)
         self._parts.append(partial(self.destroy_publisher, publisher))
         self.modes = ControlModes(self.parameters.select(LawSettings), self.gains, self.clocks,
                                   self.commands, self.report, self._log, publisher.publish)

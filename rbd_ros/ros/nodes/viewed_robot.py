@@ -9,9 +9,9 @@ from typing import Any, cast
 from geometry_msgs.msg import WrenchStamped
 import numpy as np
 from rbd_msgs.msg import DynamicsStamped
+from rbd_ros._internal.cdr import JointStateContent, JointStateReader
 from rbd_ros.model.configurations import neutral
 from rbd_ros.model.model import Model
-from rbd_ros.ros.state.joint_state_reader import Reader, State as JointStates
 from rbd_ros.ros.state.waiting_messages import WaitingMessages
 from rbd_ros.view.state import computed_state, State
 from rclpy.callback_groups import CallbackGroup
@@ -65,7 +65,7 @@ class ViewedRobot:
         self._node, self._model, self._prefix = node, model, prefix
         self._group = Unattended()
         self._waiting = {topic: WaitingMessages(kind) for topic, kind in KINDS.items()}
-        self._reader = Reader()
+        self._reader = JointStateReader()
         self._subscriptions: dict[str, Subscription] = {}
         self._q, self._v = neutral(model), np.zeros(model.nv)
         self._effort = np.full(model.nv, np.nan)
@@ -106,7 +106,7 @@ class ViewedRobot:
             state = replace(state, coriolis=np.full(self._model.nv, np.nan))
         return self._as_said(state)
 
-    def _merge(self, message: JointStates) -> None:
+    def _merge(self, message: JointStateContent) -> None:
         """Take over the joints that a message names; numbers that are not finite are left out."""
         count = len(message.name)
         for k, name in enumerate(message.name):

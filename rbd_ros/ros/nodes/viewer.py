@@ -23,8 +23,8 @@ from rbd_ros.ros.parameters.parameter_checks import BadParameter
 from rbd_ros.ros.parameters.parameters import fixed_values
 from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
 from rbd_ros.ros.runtime.callbacks import guarded
-from rbd_ros.ros.runtime.compat import guard_services
 from rbd_ros.ros.runtime.log import Log
+from rbd_ros.ros.runtime.rclpy_workarounds import guard_services
 from rbd_ros.ros.runtime.report import Report
 from rbd_ros.ros.runtime.usage import usage
 from rbd_ros.view.geometry import load_geometry

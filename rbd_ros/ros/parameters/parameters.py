@@ -12,8 +12,8 @@ from rbd_ros._internal.text import did_you_mean, listed
 from rbd_ros.control.effort_convention import EffortConvention
 from rbd_ros.model.joints import DRIVE
 from rbd_ros.ros.parameters.parameter_checks import BadParameter, check, CHOICES
-from rbd_ros.ros.runtime.compat import overrides
 from rbd_ros.ros.runtime.log import Log
+from rbd_ros.ros.runtime.rclpy_workarounds import overrides
 from rbd_ros.workspace.results import Factorization
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.exceptions import InvalidParameterValueException

@@ -9,27 +9,11 @@ from rclpy.parameter import Parameter
 
 
 def usage(program: str, what: str, descriptions: Mapping[str, tuple[Any, ...]]) -> str:
-    """
-    Return what `--help` prints.
-
-    Parameters
-    ----------
-    program : str
-        Name of the executable.
-    what : str
-        What it does.
-    descriptions : dict of str to tuple
-        Default of each parameter, or its type if that is an empty list, and its description.
-
-    Returns
-    -------
-    str
-        Lines.
-
-    """
+    """Return the text of `--help`; `descriptions` holds default and description by parameter."""
     lines = [what.strip(), '', f'usage: {program} --ros-args [-p NAME:=VALUE ...] [--params-file '
              'FILE] [-r FROM:=TO ...]', '', 'Parameters:']
     for name, (default, description, *_) in descriptions.items():
+        # The default of a parameter with an empty list is its type.
         default = [] if isinstance(default, Parameter.Type) else default
         lines += [f'  {name} (default {default!r})', f'      {description}']
     return '\n'.join(lines)

@@ -1,11 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""
-What is done in another way than rclpy means it, because some version of rclpy needs it.
-
-Each part says which version ends it. Jazzy has rclpy 7.1, Kilted 9.1.
-
-"""
+"""Workarounds for rclpy, with the versions that need them; Jazzy has 7.1, Kilted 9.1."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -25,20 +20,16 @@ from rclpy.node import Node
 from rclpy.service import Service
 from rclpy.task import Future
 
-# s, a wait that is repeated for ever
-FOR_EVER = 3600.0
+# s, for one wait in an endless loop
+LONG_WAIT = 3600.0
 
 
 def make_executor(events: bool) -> Executor:
-    """
-    Return rclpy's events executor, or its single-threaded one.
-
-    Ends when rclpy before 7.1.4, which has no events executor, is no longer met.
-
-    """
+    """Return rclpy's events executor, or its single-threaded one."""
     if not events:
         return SingleThreadedExecutor()
     try:
+        # rclpy before 7.1.4 has no events executor.
         from rclpy.experimental.events_executor import EventsExecutor
     except ImportError:
         raise SystemExit("executor is 'events', which this rclpy does not have: Jazzy has it from "
@@ -48,64 +39,39 @@ def make_executor(events: bool) -> Executor:
 
 
 def spin(executor: Executor, end: 'Future[None]') -> None:
-    """
-    Spin until a future is done, or ROS is shut down.
-
-    Ends with the last rclpy whose events executor keeps a core busy in ``spin()``: 9.1.2 does.
-
-    """
+    """Spin until a future is done, or ROS is shut down."""
+    # Up to 9.1.2 at least, ``spin()`` of the events executor keeps a core busy.
     while rclpy.ok() and not end.done():
-        executor.spin_until_future_complete(end, FOR_EVER)
+        executor.spin_until_future_complete(end, LONG_WAIT)
 
 
 def hand_over(executor: Executor, function: Callable[..., object], *arguments: Any) -> None:
-    """
-    Let an executor call a function, unless it has been shut down.
-
-    Ends with rclpy 7.1, whose executors then have no condition any more to wake up.
-
-    """
+    """Let an executor call a function, unless it has been shut down."""
+    # Executors of rclpy 7.1 have lost their wake-up condition by then.
     with suppress(AttributeError, InvalidHandle):
         executor.create_task(function, *arguments)
 
 
 def forget_life_cycle(node: LifecycleNode) -> None:
-    """
-    Let go of the life cycle of a node that is destroyed, so that ROS no longer sees the node.
-
-    Ends with the last rclpy that leaves it to the garbage collector: 9.1.2 does.
-
-    """
+    """Release the life cycle of a destroyed node, so that ROS no longer shows the node."""
+    # Up to 9.1.2 at least, rclpy leaves this to the garbage collector.
     node._state_machine = None      # type: ignore[assignment]  # rclpy's type hints lack None
 
 
 def overrides(node: Node) -> Mapping[str, Any]:
-    """
-    Return the parameters that a node was started with, whether it has declared them or not.
-
-    Ends when rclpy can be asked for them: 9.1.2 cannot.
-
-    """
+    """Return the parameters that a node was started with, declared or not."""
+    # Up to 9.1.2 at least, rclpy has no function for this.
     given: Mapping[str, Any] = getattr(node, '_parameter_overrides', {})
     return given
 
 
 def guard_services(node: Node, log: Log, report: Report | None = None) -> None:
     """
-    Make every service of a node answer every request, those of rclpy included, in printable text.
+    Make all services of a node, including those of rclpy, answer every request in printable text.
 
     In rclpy, an exception in a service ends the executor and with it the process. One request is
-    enough: of a parameter of a type that does not exist, in all versions up to 9.1.2, or of a
-    transition that is impossible, before 8.0.
-
-    Parameters
-    ----------
-    node : rclpy.node.Node
-        The node, with its services.
-    log : Log
-        The node's log.
-    report : Report, optional
-        Counts errors.
+    enough: a parameter of an unknown type (all versions up to 9.1.2), or an impossible transition
+    (before 8.0).
 
     """
     for service in node.services:
@@ -115,11 +81,11 @@ def guard_services(node: Node, log: Log, report: Report | None = None) -> None:
 
 def _answering(service: Service, callback: Callable[[Any, Any], Any], log: Log,
                report: Report | None) -> Callable[[Any, Any], Any]:
-    """Return a callback that answers whatever happens."""
+    """Return a callback that answers even if the given one raises."""
     def answer(request: Any, response: Any) -> Any:
         try:
             if service.srv_type is SetParameters and len(request.parameters) > 1:
-                # One by one, so that one that cannot be read does not hide the others' results.
+                # One by one, so that an unreadable parameter does not hide the others' results.
                 response.results = [
                     answer(SetParameters.Request(parameters=[one]), SetParameters.Response())
                     .results[0] for one in request.parameters]
@@ -131,12 +97,12 @@ def _answering(service: Service, callback: Callable[[Any, Any], Any], log: Log,
                 report.fail('errors', text)
             log.error(text, service.service_name)
             return _printable(_refusal(service.srv_type, request, str(error)))
-    answer.is_guarded = True    # type: ignore[attr-defined]  # of functions none is known
+    answer.is_guarded = True    # type: ignore[attr-defined]  # functions declare no attributes
     return answer
 
 
 def _printable(response: Any) -> Any:
-    """Return a response whose reasons, which repeat what was asked for, can be printed."""
+    """Return a response whose reasons, which quote the request, can be printed."""
     for part in (response, getattr(response, 'result', None), *getattr(response, 'results', ())):
         for label in 'message', 'reason':
             if hasattr(part, label):

@@ -1,41 +1,27 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether somebody publishes the description of a robot already; for launch files."""
+"""Find out whether a robot description is being published already; for launch files."""
 
 from collections.abc import Callable
 import os
 from time import monotonic
 
-# s, in which a publisher is discovered, and its description arrives
+# s until a publisher is discovered and its description has arrived
 PATIENCE = 2.0
-# rmw's name for a node whose name has not arrived yet
+# The middleware's name for a node whose name has not arrived yet
 UNKNOWN = '_NODE_NAME_UNKNOWN_'
 
 
 def published_description(topic: str, is_over: Callable[[], bool] = lambda: False,
                           patience: float = PATIENCE) -> tuple[str, str] | None:
     """
-    Wait for a description on a topic.
+    Wait for a description on a topic, until `is_over()` or for `patience` seconds.
 
-    A publisher alone does not count: ROS still shows one for a while after it was killed.
-
-    Parameters
-    ----------
-    topic : str
-        Full name of the topic.
-    is_over : callable
-        Returns whether to stop waiting.
-    patience : float
-        Longest wait, s.
-
-    Returns
-    -------
-    tuple of (str, str) or None
-        Full name of a node that publishes there, and the description; None: none arrived, or ROS
-        does not start here.
+    Return the full name of a publishing node and the description, or None if none arrived or ROS
+    does not start. A publisher alone does not count: ROS shows it for a while after it was killed.
 
     """
-    # Imported lazily: ROS is slow to import, and most launches do not come here.
+    # Imported lazily: ROS is slow to import, and most launches do not need it here.
     from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
     import rclpy
     from rclpy.executors import SingleThreadedExecutor
@@ -46,7 +32,7 @@ def published_description(topic: str, is_over: Callable[[], bool] = lambda: Fals
         rclpy.init(args=[], context=context, signal_handler_options=SignalHandlerOptions.NO)
         node = rclpy.create_node(f'rbd_ros_launch_{os.getpid()}', context=context)
     except Exception:
-        return None         # without keys for it, for example; the nodes will say why
+        return None         # for example without security keys; the nodes will report it
     node.create_subscription(String, topic, lambda message: texts.append(message.data),
                              DESCRIPTION_QOS)
     executor = SingleThreadedExecutor(context=context)
