@@ -17,7 +17,8 @@ from rbd_ros.identification.trials import mistake, wrong_sign
 from rbd_ros.model.configurations import neutral, random_configuration
 from rbd_ros.model.inertial import body_names, inertial_parameters
 from rbd_ros.model.model import Model
-from rbd_ros.recordings.samples import EXPLAINS, Samples
+from rbd_ros.recordings.preparation import MIN_DELAY_EXPLAINS
+from rbd_ros.recordings.samples import Samples
 
 # A joint has moved if it did so for this time, s, and in so many samples for each parameter that
 # its torque depends on.
@@ -198,7 +199,7 @@ def _delays(samples: tuple[Samples, ...]) -> list[str]:
     """Look for efforts that belong to other times."""
     late = [one.delay for one in samples
             if abs(one.delay) > max(DELAY, SURE * one.delay_deviation)
-            and one.delay_explains >= EXPLAINS]
+            and one.delay_explains >= MIN_DELAY_EXPLAINS]
     return [f'efforts come {late[0]:.2g} s later than positions: record both by the same clock'
             ] if late else []
 
