@@ -20,11 +20,6 @@ from rbd_ros.identification.parameters import (
     base_parameters as base_parameters,
     BaseParameters as BaseParameters,
 )
-from rbd_ros.identification.partials import (
-    merge as merge,
-    partial as partial,
-    Partial as Partial,
-)
 from rbd_ros.identification.payload import (
     fit_payload as fit_payload,
     identify_payload as identify_payload,
@@ -47,6 +42,11 @@ from rbd_ros.recordings.recording import (
 )
 from rbd_ros.recordings.samples import Samples as Samples
 from rbd_ros.recordings.tables import write_table as write_table
+from rbd_ros.identification.reduction import (
+    merge as merge,
+    partial as partial,
+    Partial as Partial,
+)
 from rbd_ros.identification.verdicts import (
     verdict as verdict,
     Verdict as Verdict,

@@ -76,9 +76,9 @@ def _storages(path: Path) -> list[Path]:
 
 
 class _Block(NamedTuple):
-    """Messages with the same joints: index in the bag; stamp and receive time, ns; values."""
+    """Messages with the same joints: number in the bag; stamp and receive time, ns; values."""
 
-    index: np.ndarray
+    number: np.ndarray
     stamp: np.ndarray
     received: np.ndarray
     position: np.ndarray
@@ -161,12 +161,12 @@ class _Collector:
                 data, rest, received = data[~fits], rest[~fits], received[~fits]
         self._count += len(block)
 
-    def _convert(self, raw: bytes, index: int, received: int) -> None:
+    def _convert(self, raw: bytes, number: int, received: int) -> None:
         """Collect one message decoded by rosbags, and remember its layout."""
         message: Any = self._types.deserialize_cdr(raw, JOINT_STATE)
         numbers = message.position, message.velocity, message.effort
         stamp = message.header.stamp
-        self._store(tuple(message.name), np.array([index]), np.array([received], np.int64),
+        self._store(tuple(message.name), np.array([number]), np.array([received], np.int64),
                     np.array([stamp.sec * 1_000_000_000 + stamp.nanosec], np.int64),
                     *[np.array(x, float)[None] for x in numbers])
         known = self._layouts[len(raw)]
@@ -177,23 +177,23 @@ class _Collector:
                 # Not a fixed layout: decode such messages one by one.
                 return
 
-    def _store(self, names: tuple[str, ...], index: np.ndarray, received: np.ndarray,
+    def _store(self, names: tuple[str, ...], number: np.ndarray, received: np.ndarray,
                stamp: np.ndarray, position: np.ndarray, velocity: np.ndarray, effort: np.ndarray
-              ) -> None:
+               ) -> None:
         """Store the values of messages with the same joints, or count them as rejected."""
-        if not len(index):
+        if not len(number):
             return
         count, lengths = len(names), [x.shape[1] for x in (position, velocity, effort)]
         if not count or lengths[0] != count or lengths[1] not in (0, count):
             self._rejected[f'with {count} names, {lengths[0]} positions and {lengths[1]} '
-                           'velocities'] += len(index)
+                           'velocities'] += len(number)
             return
         if (twice := first_twice(names)) is not None:
-            self._rejected[f"with the joint '{printable(twice)}' twice"] += len(index)
+            self._rejected[f"with the joint '{printable(twice)}' twice"] += len(number)
             return
-        missing = np.full((len(index), count), np.nan)
+        missing = np.full((len(number), count), np.nan)
         self._parts[names].append(_Block(
-            index, stamp, received, position, velocity if lengths[1] else missing,
+            number, stamp, received, position, velocity if lengths[1] else missing,
             effort if lengths[2] == count else missing))
 
     def series(self) -> tuple[list[JointSeries], list[str]]:
@@ -219,14 +219,14 @@ class _Collector:
         return list({frozenset(names): names for names in reversed(self._parts)}.values())
 
     def _join(self, names: tuple[str, ...], stamped: bool
-                  ) -> tuple[tuple[str, ...], np.ndarray, np.ndarray, list[np.ndarray]]:
+              ) -> tuple[tuple[str, ...], np.ndarray, np.ndarray, list[np.ndarray]]:
         """Return names, indices, times, ns, and values of all messages with these joints."""
         columns = []
         for other, parts in self._parts.items():
             if set(other) == set(names):
                 order = [other.index(name) for name in names]
-                columns += [(part.index, part.stamp if stamped else part.received,
+                columns += [(part.number, part.stamp if stamped else part.received,
                              *[x[:, order] for x in part[3:]]) for part in parts]
-        index, time, *numbers = [np.concatenate(column) for column in zip(*columns)]
-        rows = np.argsort(index)
-        return names, index[rows], time[rows], [x[rows] for x in numbers]
+        number, time, *numbers = [np.concatenate(column) for column in zip(*columns)]
+        rows = np.argsort(number)
+        return names, number[rows], time[rows], [x[rows] for x in numbers]
