@@ -9,7 +9,7 @@ import numpy as np
 import rbd_ros
 from rbd_ros import batch
 from rbd_ros.identification import Recording
-from rbd_ros.identification.partials import samples_of
+from rbd_ros.identification.reduction import samples_of
 from rbd_ros.model import with_friction
 from rbd_ros.model.model import rebuild
 

@@ -100,14 +100,14 @@ def test_parts_of_a_split_bag_follow_each_other(tmp_path, rng):
 
 
 def test_blocks_leave_nothing_out(tmp_path, rng, monkeypatch):
-    monkeypatch.setattr(bags, 'BLOCK', 7)
+    monkeypatch.setattr(bags, 'BLOCK_SIZE', 7)
     made = messages(rng, 23)
     assert same(read_recording(write_bag(tmp_path / 'bag', made)), made)
 
 
 def test_more_layouts_of_one_length_than_are_known(tmp_path, rng, monkeypatch):
-    monkeypatch.setattr(bags, 'MOST_LAYOUTS', 2)
-    monkeypatch.setattr(bags, 'BLOCK', 8)
+    monkeypatch.setattr(bags, 'MAX_LAYOUTS', 2)
+    monkeypatch.setattr(bags, 'BLOCK_SIZE', 8)
     made = []
     for k in range(1, 31):
         # Frames of the same length make other layouts with the same joints.

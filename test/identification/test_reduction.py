@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import identification
-from rbd_ros.identification import partials
+from rbd_ros.identification import reduction
 from rbd_ros.identification.parameters import robot_parameters, States
 from robots import example_urdf, load_quietly, relative_error
 
@@ -98,7 +98,7 @@ def test_parts_of_a_long_recording_have_stretches_of_their_own(arm):
     some = measured.samples(arm, 3, 16.0)
     parts = [identification.partial(arm, cut(some, k, k + 100)) for k in range(0, 800, 100)]
     used = [np.flatnonzero(part.counts[:, 0]) for part in parts]
-    assert np.array_equal(np.concatenate(used), np.arange(partials.STRETCHES))
+    assert np.array_equal(np.concatenate(used), np.arange(reduction.BLOCKS))
     assert np.ptp(identification.merge(*parts).counts) == 0
 
 
@@ -107,7 +107,8 @@ def test_what_is_held_at_once_does_not_matter(arm, monkeypatch):
     whole = identification.partial(arm, some)
     seen = []
     for states in (1, 7, 100):
-        monkeypatch.setattr(partials, 'ROOM', states * arm.nv * len(whole.names) - 1)
+        size = states * arm.nv * len(whole.names) - 1
+        monkeypatch.setattr(reduction, 'MAX_REGRESSOR_SIZE', size)
         check_same(identification.partial(arm, some, progress=lambda *done: seen.append(done)),
                    whole)
         assert seen[-1] == (250, 250)
@@ -116,7 +117,7 @@ def test_what_is_held_at_once_does_not_matter(arm, monkeypatch):
 
 
 def test_room_does_not_grow_with_the_regressors(arm, monkeypatch):
-    monkeypatch.setattr(partials, 'ROOM', 2 ** 16)
+    monkeypatch.setattr(reduction, 'MAX_REGRESSOR_SIZE', 2 ** 16)
     peaks = []
     for seconds in (40.0, 160.0):
         some = measured.samples(arm, 5, seconds)

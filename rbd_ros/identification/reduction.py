@@ -1,14 +1,14 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-What recordings say about parameters, in constant memory: computed in parts, which are merged.
+Reduce recordings to what they tell about parameters, in constant memory, and merge the results.
 
-Torques are linear in the parameters, so all that a recording says of them is in the R factors of
-[Y_j, tau_j], one for each joint j, so that joints can be weighed afterwards. Each recording is cut
-into `STRETCHES` of time, the k-th of all recordings are put together, and each has factors of its
-own: how the estimate differs between them is what tells how certain it is (`uncertainty`). Factors
-of two parts, one above the other, have the R factor of both: merging is associative, and the order
-does not matter but for rounding.
+Torques are linear in the parameters, so the R factor of [Y_j, tau_j] for each joint j contains all
+information of a recording; one per joint, so that joints can be weighted afterwards. Each
+recording is cut into `BLOCKS` of time, the k-th blocks of all recordings are merged, and each
+block keeps its own factors: the scatter between blocks shows how certain an estimate is
+(`weighted_fit`). The R factor of two stacked R factors is that of both parts: merging is
+associative and, up to rounding, independent of the order.
 
 """
 
@@ -28,45 +28,42 @@ from rbd_ros.model.drives import USUAL
 from rbd_ros.model.model import Model
 from rbd_ros.recordings.samples import Samples
 
-# Stretches of time: enough for a variance between them (its deviation is a quarter of it), and
-# long compared with the time over which errors of torques are correlated. The shortest, s.
-STRETCHES, SHORTEST = 32, 0.5
-# Numbers in the regressors that are held at once: 32 MB.
-ROOM = 2 ** 22
+# Blocks of time: enough to estimate a variance between them (with a standard deviation of a
+# quarter), and long compared with the correlation time of torque errors. Smallest length, s.
+BLOCKS, MIN_BLOCK_LENGTH = 32, 0.5
+# Most numbers of a regressor held in memory: 32 MB.
+MAX_REGRESSOR_SIZE = 2 ** 22
 
 
 @dataclass(frozen=True)
 class Partial:
     """
-    What recordings say of the parameters of a robot or a load; see `partial` and `merge`.
+    Information of recordings about parameters; see `partial` and `merge`.
 
     Attributes
     ----------
     kind : tuple of str
-        What was looked for: ``'robot'`` and the columns of its drives, or ``'load'`` and the link
-        that carries it.
+        ``('robot', *drive columns)`` or ``('load', link)``.
     names : tuple of str
         All parameters.
     base : BaseParameters
-        The combinations that torques can show: factors are of their columns.
+        The base parameters, which the factors belong to.
     columns : tuple of ndarray of int
-        For each joint, which of the base parameters its torque depends on.
-    factors : tuple of ndarray, shape (STRETCHES, columns + 1, columns + 1)
-        For each joint, R of [Y_j, tau_j - known torques], over the samples that can be used.
-    counts : ndarray of int, shape (STRETCHES, nv)
-        How many those are.
+        For each joint, the base parameters on which its torque depends.
+    factors : tuple of ndarray, shape (BLOCKS, columns + 1, columns + 1)
+        For each joint, R of [Y_j, tau_j - known torques] over the usable samples.
+    counts : ndarray of int, shape (BLOCKS, nv)
+        Number of usable samples.
     squares : ndarray, shape (nv,)
         Sum of tau_j^2 over them.
     samples : int
-        How many there were at all.
-    moving : ndarray of int, shape (nv,)
-        In how many the joint moved.
-    saturated : ndarray of int, shape (nv,)
-        In how many its drive was at its limit.
+        Number of all samples.
+    moving, saturated : ndarray of int, shape (nv,)
+        Number of samples in which the joint moved, or its drive was at its limit.
     motion : ndarray, shape (2, nv)
         Sums of v^2 and of a^2 over all samples.
     duration : float
-        Of all recordings, s; 0 if not known.
+        Total duration, s; 0 if unknown.
 
     """
 
@@ -88,33 +85,32 @@ def partial(model: Model, samples: Samples, *, friction: Sequence[str] = USUAL,
             rotors: bool = True, threads: int | None = None,
             progress: Callable[[int, int], object] | None = None) -> Partial:
     """
-    Return what a recording says of a robot's parameters.
+    Reduce a recording to its information about a robot's parameters, for `merge` and `fit`.
 
-    A pure function, of what can be pickled, for a process of its own or another machine.
+    A pure function of picklable arguments, for other processes and machines.
 
     Parameters
     ----------
     model : Model
         The robot.
     samples : Samples
-        As `prepare` returns them.
+        Result of `prepare`.
     friction : sequence of str
-        What is looked for of friction, see `rbd_ros.analysis.friction_regressor`; none: that of
-        the model is taken to be right.
+        Friction columns to identify, see `rbd_ros.analysis.friction_regressor`; if empty, the
+        friction of the model is assumed.
     rotors : bool
-        Whether the inertias of rotors are looked for, or taken to be as in the model.
+        Whether to identify rotor inertias or to assume those of the model.
     threads, progress
         As in `rbd_ros.batch`.
 
     Returns
     -------
     Partial
-        For `merge` and `fit`.
 
     Raises
     ------
     StateError
-        If there is no such friction.
+        If a friction column is unknown.
 
     """
     return reduce_samples(robot_parameters(model, friction, rotors), samples, threads, progress)
@@ -123,31 +119,31 @@ def partial(model: Model, samples: Samples, *, friction: Sequence[str] = USUAL,
 def reduce_samples(parameters: Parameters, samples: Samples, threads: int | None = None,
                    progress: Callable[[int, int], object] | None = None, *,
                    structure: tuple[BaseParameters, np.ndarray] | None = None) -> Partial:
-    """Return what a recording says of parameters, as `partial` does; structure: see `base_of`."""
+    """Reduce a recording as `partial` does, for any parameters; structure: see `base_of`."""
     base, support = base_of(parameters) if structure is None else structure
     model, count = parameters.model, len(samples.q)
     columns = tuple(np.flatnonzero(one) for one in support)
-    factors = tuple(np.zeros((STRETCHES, len(one) + 1, len(one) + 1)) for one in columns)
-    states, stretch = states_of(samples), _stretches(samples)
-    borders = np.flatnonzero(np.diff(stretch)) + 1
+    factors = tuple(np.zeros((BLOCKS, len(one) + 1, len(one) + 1)) for one in columns)
+    states, block = states_of(samples), _blocks(samples)
+    borders = np.flatnonzero(np.diff(block)) + 1
     used = np.asarray(samples.usable, bool)
-    step = 1 + ROOM // (model.nv * len(parameters.names))
+    step = 1 + MAX_REGRESSOR_SIZE // (model.nv * len(parameters.names))
     for start in range(0, count, step):
         chunk = slice(start, min(start + step, count))
         part = States(*(x[chunk] for x in states))
         Y = parameters.regressor(part, threads)[:, :, base.independent]
-        rest = samples.tau[chunk] - parameters.known(part, threads)
+        unknown = samples.tau[chunk] - parameters.known(part, threads)
         inside = borders[(borders > chunk.start) & (borders < chunk.stop)] - start
         pieces = np.split(np.arange(len(part.q)), inside)
-        for j, own in enumerate(columns):
-            rows = np.column_stack((Y[:, j, own], rest[:, j]))
+        for j, active in enumerate(columns):
+            rows = np.column_stack((Y[:, j, active], unknown[:, j]))
             for piece in pieces:
-                k = stretch[start + piece[0]]
+                k = block[start + piece[0]]
                 factors[j][k] = triangle(factors[j][k], rows[piece][used[chunk][piece, j]])
         if progress is not None:
             progress(chunk.stop, count)
-    counts = np.zeros((STRETCHES, model.nv), int)
-    np.add.at(counts, stretch, used)
+    counts = np.zeros((BLOCKS, model.nv), int)
+    np.add.at(counts, block, used)
     time = samples.time
     return Partial(
         kind=parameters.kind, names=parameters.names, base=base, columns=columns,
@@ -160,22 +156,12 @@ def reduce_samples(parameters: Parameters, samples: Samples, threads: int | None
 
 def merge(*parts: Partial) -> Partial:
     """
-    Return what several recordings say together.
-
-    Parameters
-    ----------
-    *parts : Partial
-        Of the same robot and the same parameters; or merged ones.
-
-    Returns
-    -------
-    Partial
-        The order matters only for rounding, and so does which were merged before.
+    Merge reduced recordings of the same robot and parameters; the order matters only for rounding.
 
     Raises
     ------
     StateError
-        If there are none, or they are of other parameters.
+        If there are none, or their parameters differ.
 
     """
     if not parts:
@@ -186,8 +172,8 @@ def merge(*parts: Partial) -> Partial:
                                                                first.base.names)
         if not same or not np.allclose(other.base.combination, first.base.combination):
             raise StateError('these recordings were reduced for different parameters, or robots '
-                             'whose joints are not in the same places: use the same robot, '
-                             'friction and rotors for all of them')
+                             'with different geometry: use the same robot, friction and rotors '
+                             'for all of them')
     return replace(
         first,
         factors=tuple(np.stack([triangle(*blocks) for blocks in zip(*same)])
@@ -197,26 +183,26 @@ def merge(*parts: Partial) -> Partial:
 
 
 def states_of(samples: Samples) -> States:
-    """Return the states, their directions filtered as the efforts were."""
+    """Return the states, with directions of motion filtered as the efforts were."""
     s = np.sign(samples.v)
     if np.isfinite(samples.cutoff):
         s = samples.low_pass(s)
     return States(samples.q, samples.v, samples.a, s)
 
 
-def _stretches(samples: Samples) -> np.ndarray:
-    """Return for every sample the number of its stretch."""
+def _blocks(samples: Samples) -> np.ndarray:
+    """Return the number of the block of every sample."""
     time = np.asarray(samples.time, float)
     if len(time) < 2:
         return np.zeros(len(time), int)
-    length = max((time[-1] - time[0]) / STRETCHES, SHORTEST)
-    # From the same zero for all parts of a recording that was cut.
-    return np.floor(time / length).astype(int) % STRETCHES
+    length = max((time[-1] - time[0]) / BLOCKS, MIN_BLOCK_LENGTH)
+    # Absolute time: parts of a recording agree on the blocks.
+    return np.floor(time / length).astype(int) % BLOCKS
 
 
 def samples_of(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
                time: ArrayLike | None = None, usable: ArrayLike | None = None) -> Samples:
-    """Return arrays of a user as samples, or refuse them; see `identify`."""
+    """Return arrays of a user as samples, validated; see `identify`."""
     check_model(model)
     if not model.nv:
         raise ModelError(f"robot '{model.name}' has no joint that moves")
