@@ -48,11 +48,12 @@ def inverse_dynamics_derivatives(model: Model, q: ArrayLike, v: ArrayLike, a: Ar
     """
     Return the derivatives of the torques with respect to q, v and a.
 
+    Reference: Kim table 5, for all directions at once; O(n depth).
+
     Parameters
     ----------
-    model : Model
-    q, v, a : array_like
-        Configuration (nq,), rad or m; velocity and acceleration (nv,), rad or m per s and s^2.
+    model, q, v, a
+        Robot; configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
     external_wrenches : mapping of str to array_like, optional
         Moment, N m, and force, N, on links, by name, at the link's origin and in its axes, with
         which they turn.
@@ -61,10 +62,6 @@ def inverse_dynamics_derivatives(model: Model, q: ArrayLike, v: ArrayLike, a: Ar
     -------
     Derivatives
         Of tau; ``by_input`` is the mass matrix.
-
-    References
-    ----------
-    Kim table 5, for all directions at once; O(n depth).
 
     """
     return workspace_of(model).inverse_dynamics_derivatives(q, v, a, external_wrenches)
@@ -89,11 +86,12 @@ def forward_dynamics_derivatives(model: Model, q: ArrayLike, v: ArrayLike, tau: 
     """
     Return the derivatives of the accelerations with respect to q, v and tau.
 
+    Reference: Kim table 6, for all directions at once.
+
     Parameters
     ----------
-    model : Model
-    q, v, tau : array_like
-        Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
+    model, q, v, tau
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
     external_wrenches : mapping of str to array_like, optional
         Moment, N m, and force, N, on links, by name, at the link's origin and in its axes, with
         which they turn.
@@ -107,10 +105,6 @@ def forward_dynamics_derivatives(model: Model, q: ArrayLike, v: ArrayLike, tau: 
     ------
     SingularError
         If a joint moves no inertia.
-
-    References
-    ----------
-    Kim table 6, for all directions at once.
 
     """
     return workspace_of(model).forward_dynamics_derivatives(q, v, tau, external_wrenches)
@@ -142,11 +136,12 @@ def hybrid_dynamics_derivatives(model: Model, q: ArrayLike, v: ArrayLike, a: Arr
 
     With respect to q, v and, for each joint, its given torque or acceleration.
 
+    Reference: Kim (33) and table 7, for all directions at once.
+
     Parameters
     ----------
-    model : Model
-    q, v : array_like
-        Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
+    model, q, v
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
     a, tau : array_like, shape (nv,)
         Accelerations, rad/s^2 or m/s^2, and torques, N m or N; entries not given are ignored.
     prescribed : array_like of bool, shape (nv,)
@@ -165,10 +160,6 @@ def hybrid_dynamics_derivatives(model: Model, q: ArrayLike, v: ArrayLike, a: Arr
     ------
     SingularError
         If a joint whose torque is given moves no inertia.
-
-    References
-    ----------
-    Kim (33) and table 7, for all directions at once.
 
     """
     return workspace_of(model).hybrid_dynamics_derivatives(

@@ -50,22 +50,18 @@ def inverse_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
     """
     Return the torques that produce the accelerations a.
 
+    Reference: Kim table 2; Lynch and Park (9.53)-(9.57); recursive Newton-Euler, O(n).
+
     Parameters
     ----------
-    model : Model
-    q, v, a : array_like
-        Configuration (nq,), rad or m; velocity and acceleration (nv,), rad or m per s and s^2.
+    model, q, v, a
+        Robot; configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
     external_wrenches : mapping of str to array_like, optional
         Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
 
     Returns
     -------
-    ndarray, shape (nv,)
-        N m for revolute, N for prismatic joints.
-
-    References
-    ----------
-    Kim table 2; Lynch and Park (9.53)-(9.57); recursive Newton-Euler, O(n).
+    ndarray, shape (nv,), N m or N
 
     """
     return workspace_of(model).inverse_dynamics(q, v, a, external_wrenches).copy()
@@ -73,18 +69,10 @@ def inverse_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
 
 def _inverse_dynamics_packed(w: RobotArrays, motion: ArrayLike) -> np.ndarray:
     """
-    Compute inverse dynamics of q, v and a in one array, which Python passes on faster.
+    Return the torques (nv,) for q, v and a in one array (nq + 2 nv,), one behind the other.
 
-    Parameters
-    ----------
-    motion : array_like, shape (nq + 2 nv,)
-        q, v and a, one behind the other, in the units of `rbd_ros.inverse_dynamics`. Let q, v and
-        a be views of the array.
-
-    Returns
-    -------
-    ndarray, shape (nv,)
-        Torques, N m or N; overwritten by the next call.
+    Units are those of `inverse_dynamics`. Python passes on one array faster than three; let q, v
+    and a be views of it.
 
     """
     if not newton_euler.newton_euler_packed(w.robot, w._screws, motion):
@@ -107,22 +95,18 @@ def bias_torques(model: Model, q: ArrayLike, v: ArrayLike, *,
     """
     Return the torques at zero acceleration, C v + g - sum J^T f.
 
+    Reference: Lynch and Park (9.1), b; recursive Newton-Euler, O(n).
+
     Parameters
     ----------
-    model : Model
-    q, v : array_like
-        Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
+    model, q, v
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
     external_wrenches : mapping of str to array_like, optional
         Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
 
     Returns
     -------
-    ndarray, shape (nv,)
-        N m for revolute, N for prismatic joints.
-
-    References
-    ----------
-    Lynch and Park (9.1), b; recursive Newton-Euler, O(n).
+    ndarray, shape (nv,), N m or N
 
     """
     return workspace_of(model).bias_torques(q, v, external_wrenches).copy()
@@ -140,20 +124,16 @@ def gravity_torques(model: Model, q: ArrayLike) -> np.ndarray:
     """
     Return g(q), the torques that hold the robot still.
 
+    Reference: Lynch and Park (9.84); Garofalo et al. (6c); recursive Newton-Euler, O(n).
+
     Parameters
     ----------
-    model : Model
-    q : array_like, shape (nq,)
-        Configuration, rad or m.
+    model, q
+        Robot; configuration (nq,), rad or m.
 
     Returns
     -------
-    ndarray, shape (nv,)
-        N m for revolute, N for prismatic joints.
-
-    References
-    ----------
-    Lynch and Park (9.84); Garofalo et al. (6c); recursive Newton-Euler, O(n).
+    ndarray, shape (nv,), N m or N
 
     """
     return workspace_of(model).gravity_torques(q).copy()
@@ -177,27 +157,24 @@ def forward_dynamics(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *
     """
     Return the accelerations that the torques tau produce.
 
+    Reference: Kim table 3; articulated bodies, O(n). Where joints mimic others: Lynch and Park
+    (9.2).
+
     Parameters
     ----------
-    model : Model
-    q, v, tau : array_like
-        Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
+    model, q, v, tau
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
     external_wrenches : mapping of str to array_like, optional
         Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
 
     Returns
     -------
-    ndarray, shape (nv,)
-        rad/s^2 or m/s^2.
+    ndarray, shape (nv,), rad/s^2 or m/s^2
 
     Raises
     ------
     SingularError
         If a joint moves no inertia.
-
-    References
-    ----------
-    Kim table 3; articulated bodies, O(n). Where joints mimic others: Lynch and Park (9.2).
 
     """
     return workspace_of(model).forward_dynamics(q, v, tau, external_wrenches).copy()
@@ -224,11 +201,12 @@ def hybrid_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike,
     """
     Return all accelerations and torques, given one of the two for every joint.
 
+    Reference: Kim table 4; articulated bodies, O(n). Where joints mimic others: Kim (33).
+
     Parameters
     ----------
-    model : Model
-    q, v : array_like
-        Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
+    model, q, v
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
     a, tau : array_like, shape (nv,)
         Acceleration where it is prescribed, rad/s^2 or m/s^2, and torque elsewhere, N m or N;
         other entries are ignored.
@@ -246,10 +224,6 @@ def hybrid_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike,
     ------
     SingularError
         If a joint whose torque is given moves no inertia.
-
-    References
-    ----------
-    Kim table 4; articulated bodies, O(n). Where joints mimic others: Kim (33).
 
     """
     return workspace_of(model).hybrid_dynamics(q, v, a, tau, prescribed,
@@ -270,20 +244,17 @@ def mass_matrix(model: Model, q: ArrayLike) -> np.ndarray:
     """
     Return the joint-space mass matrix M(q).
 
+    Reference: Lynch and Park (9.61); Vlasblom (2.17); computed by composite bodies.
+
     Parameters
     ----------
-    model : Model
-    q : array_like, shape (nq,)
-        Configuration, rad or m.
+    model, q
+        Robot; configuration (nq,), rad or m.
 
     Returns
     -------
     ndarray, shape (nv, nv)
         Symmetric positive definite; kg m^2, kg m or kg by pair of joints.
-
-    References
-    ----------
-    Lynch and Park (9.61); Vlasblom (2.17); computed by composite bodies.
 
     """
     return workspace_of(model).mass_matrix(q)
@@ -310,11 +281,13 @@ def coriolis_matrix(model: Model, q: ArrayLike, v: ArrayLike, *,
     """
     Return the Coriolis matrix C(q, v), with dM/dt - 2 C skew.
 
+    Reference: Lynch and Park (9.87), Vlasblom (1.16); ``'body'``: Garofalo et al. (6b). By
+    composite bodies.
+
     Parameters
     ----------
-    model : Model
-    q, v : array_like
-        Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
+    model, q, v
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
     factorization : {'christoffel', 'body'}
         By Christoffel symbols, or by body twists as in Garofalo et al. C v is the same for both,
         and dM/dt - 2 C is skew for both.
@@ -323,10 +296,6 @@ def coriolis_matrix(model: Model, q: ArrayLike, v: ArrayLike, *,
     -------
     ndarray, shape (nv, nv)
         C v is in N m or N.
-
-    References
-    ----------
-    Lynch and Park (9.87), Vlasblom (1.16); ``'body'``: Garofalo et al. (6b). By composite bodies.
 
     """
     return workspace_of(model).coriolis_matrix(q, v, factorization).copy()
@@ -351,11 +320,12 @@ def all_terms(model: Model, q: ArrayLike, v: ArrayLike, *,
     """
     Return M, C, g, C v, the centre of mass and its Jacobian, in one pass.
 
+    See `rbd_ros.kernels.composite_bodies`.
+
     Parameters
     ----------
-    model : Model
-    q, v : array_like
-        Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
+    model, q, v
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
     factorization : {'christoffel', 'body'}
         Of C, as for `coriolis_matrix`; the function of `rbd_ros.batch` has the first.
 
@@ -363,10 +333,6 @@ def all_terms(model: Model, q: ArrayLike, v: ArrayLike, *,
     -------
     DynamicsTerms
         With the fields ``M C g coriolis_torques com_jacobian com``.
-
-    References
-    ----------
-    See `rbd_ros.kernels.composite_bodies`.
 
     """
     return workspace_of(model).all_terms(q, v, factorization)

@@ -41,20 +41,17 @@ def forward_kinematics(model: Model, q: ArrayLike) -> np.ndarray:
     """
     Return the poses of all links in the root's frame.
 
+    Reference: Kim (34); Lynch and Park (9.51); Vlasblom (2.3).
+
     Parameters
     ----------
-    model : Model
-    q : array_like, shape (nq,)
-        Configuration, rad or m.
+    model, q
+        Robot; configuration (nq,), rad or m.
 
     Returns
     -------
     ndarray, shape (len(model.links), 4, 4)
         In the order of ``model.link_names``; each maps coordinates in the link to the root's.
-
-    References
-    ----------
-    Kim (34); Lynch and Park (9.51); Vlasblom (2.3).
 
     """
     return workspace_of(model).forward_kinematics(q)
@@ -84,22 +81,17 @@ def world_jacobian(model: Model, q: ArrayLike, link: str) -> np.ndarray:
     """
     Return the Jacobian of a link about its origin, in the axes of the root.
 
+    Reference: Vlasblom (2.13), for any point of the body.
+
     Parameters
     ----------
-    model : Model
-    q : array_like, shape (nq,)
-        Configuration, rad or m.
-    link : str
-        The link's name.
+    model, q, link
+        Robot; configuration (nq,), rad or m; name of the link.
 
     Returns
     -------
     ndarray, shape (6, nv)
         J v is the link's angular velocity, rad/s, and the velocity of its origin, m/s.
-
-    References
-    ----------
-    Vlasblom (2.13), for any point of the body.
 
     """
     return workspace_of(model).world_jacobian(q, link)[0].copy()
@@ -123,22 +115,17 @@ def body_jacobian(model: Model, q: ArrayLike, link: str) -> np.ndarray:
     """
     Return the Jacobian of a link about its origin, in its own axes.
 
+    Reference: Vlasblom (2.8); Lynch and Park, text below (9.60); Garofalo et al. (27).
+
     Parameters
     ----------
-    model : Model
-    q : array_like, shape (nq,)
-        Configuration, rad or m.
-    link : str
-        The link's name.
+    model, q, link
+        Robot; configuration (nq,), rad or m; name of the link.
 
     Returns
     -------
     ndarray, shape (6, nv)
         J v is the link's twist, angular first, rad/s and m/s.
-
-    References
-    ----------
-    Vlasblom (2.8); Lynch and Park, text below (9.60); Garofalo et al. (27).
 
     """
     return workspace_of(model).body_jacobian(q, link)[0].copy()
@@ -170,9 +157,8 @@ def center_of_mass(model: Model, q: ArrayLike) -> np.ndarray:
 
     Parameters
     ----------
-    model : Model
-    q : array_like, shape (nq,)
-        Configuration, rad or m.
+    model, q
+        Robot; configuration (nq,), rad or m.
 
     Returns
     -------
@@ -193,20 +179,17 @@ def com_jacobian(model: Model, q: ArrayLike) -> np.ndarray:
     """
     Return the Jacobian of the centre of mass.
 
+    Reference: Garofalo et al. (7), by composite bodies.
+
     Parameters
     ----------
-    model : Model
-    q : array_like, shape (nq,)
-        Configuration, rad or m.
+    model, q
+        Robot; configuration (nq,), rad or m.
 
     Returns
     -------
     ndarray, shape (3, nv)
         J v is the velocity of the centre of mass in the root's frame, m/s.
-
-    References
-    ----------
-    Garofalo et al. (7), by composite bodies.
 
     """
     return workspace_of(model).com_jacobian(q).copy()

@@ -28,20 +28,18 @@ def centroidal_momentum_matrix(model: Model, q: ArrayLike) -> np.ndarray:
     """
     Return the matrix that takes v to the robot's momentum about its centre of mass.
 
+    Reference: the sum of Kim (23), (24) over all links; its linear rows are m J_CoM [Garofalo et
+    al. (7)].
+
     Parameters
     ----------
-    model : Model
-    q : array_like, shape (nq,)
-        Configuration, rad or m.
+    model, q
+        Robot; configuration (nq,), rad or m.
 
     Returns
     -------
     ndarray, shape (6, nv)
         Angular first, in the axes of the root: kg m^2/s and kg m/s per rad/s or m/s.
-
-    References
-    ----------
-    The sum of Kim (23), (24) over all links; its linear rows are m J_CoM [Garofalo et al. (7)].
 
     """
     return workspace_of(model).centroidal_momentum_matrix(q).copy()
@@ -62,21 +60,18 @@ def centroidal_momentum_matrix_dot(model: Model, q: ArrayLike, v: ArrayLike) -> 
     """
     Return the time derivative of `centroidal_momentum_matrix`.
 
+    Reference: the sum of Kim (28), (30) over all links.
+
     Parameters
     ----------
-    model : Model
-    q, v : array_like
-        Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
+    model, q, v
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
 
     Returns
     -------
     ndarray, shape (6, nv)
         A a + Adot v is the moment about the centre of mass and the force that all of the robot's
         surroundings exert on it, the ground included, N m and N.
-
-    References
-    ----------
-    The sum of Kim (28), (30) over all links.
 
     """
     return workspace_of(model).centroidal_momentum_matrix_dot(q, v)[1].copy()
@@ -94,21 +89,18 @@ def com_jacobian_dot(model: Model, q: ArrayLike, v: ArrayLike) -> np.ndarray:
     """
     Return the time derivative of `com_jacobian`.
 
+    Reference: the derivative of Garofalo et al. (7), 1/m sum P^T (G Jdot - ad_V^T G J).
+
     Parameters
     ----------
-    model : Model
-    q, v : array_like
-        Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
+    model, q, v
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
 
     Returns
     -------
     ndarray, shape (3, nv)
         J a + Jdot v is the acceleration of the centre of mass in the root's frame, m/s^2; zeros
         for a robot without mass.
-
-    References
-    ----------
-    The derivative of Garofalo et al. (7), 1/m sum P^T (G Jdot - ad_V^T G J).
 
     """
     return workspace_of(model).com_jacobian_dot(q, v)

@@ -70,11 +70,12 @@ def inverse_dynamics_derivative(model: Model, q: ArrayLike, v: ArrayLike, a: Arr
     """
     Return d tau / dp, where the torques tau produce the accelerations a.
 
+    Reference: Kim table 5 and (64).
+
     Parameters
     ----------
-    model : Model
-    q, v, a : array_like
-        Configuration (nq,), rad or m; velocity and acceleration (nv,), rad or m per s and s^2.
+    model, q, v, a
+        Robot; configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
     variation : Variation
         The derivatives with respect to p of everything given; ``dtau`` is not read.
     external_wrenches : mapping of str to array_like, optional
@@ -82,12 +83,7 @@ def inverse_dynamics_derivative(model: Model, q: ArrayLike, v: ArrayLike, a: Arr
 
     Returns
     -------
-    ndarray, shape (nv,)
-        N m or N, per unit of p.
-
-    References
-    ----------
-    Kim table 5 and (64).
+    ndarray, shape (nv,), N m or N per unit of p
 
     """
     check_variation(variation)
@@ -112,11 +108,12 @@ def forward_dynamics_derivative(model: Model, q: ArrayLike, v: ArrayLike, tau: A
     """
     Return d a / dp, where a are the accelerations that the torques tau produce.
 
+    Reference: Kim table 6 and (64). Where joints mimic others: Kim (33), differentiated.
+
     Parameters
     ----------
-    model : Model
-    q, v, tau : array_like
-        Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
+    model, q, v, tau
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
     variation : Variation
         The derivatives with respect to p of everything given; ``da`` is not read.
     external_wrenches : mapping of str to array_like, optional
@@ -124,17 +121,12 @@ def forward_dynamics_derivative(model: Model, q: ArrayLike, v: ArrayLike, tau: A
 
     Returns
     -------
-    ndarray, shape (nv,)
-        rad/s^2 or m/s^2, per unit of p.
+    ndarray, shape (nv,), rad/s^2 or m/s^2 per unit of p
 
     Raises
     ------
     SingularError
         If a joint moves no inertia.
-
-    References
-    ----------
-    Kim table 6 and (64). Where joints mimic others: Kim (33), differentiated.
 
     """
     check_variation(variation)
@@ -172,11 +164,12 @@ def hybrid_dynamics_derivative(
     """
     Return d a / dp and d tau / dp, given one of the two for every joint.
 
+    Reference: Kim table 7 and (64). Where joints mimic others: Kim (33), differentiated.
+
     Parameters
     ----------
-    model : Model
-    q, v : array_like
-        Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
+    model, q, v
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
     a, tau : array_like, shape (nv,)
         Acceleration where it is prescribed, rad/s^2 or m/s^2, and torque elsewhere, N m or N;
         other entries are ignored.
@@ -197,10 +190,6 @@ def hybrid_dynamics_derivative(
     ------
     SingularError
         If a joint moves no inertia.
-
-    References
-    ----------
-    Kim table 7 and (64). Where joints mimic others: Kim (33), differentiated.
 
     """
     check_variation(variation)

@@ -55,23 +55,18 @@ def jacobian_dot(model: Model, q: ArrayLike, v: ArrayLike, link: str) -> np.ndar
     """
     Return the time derivative of the body Jacobian of a link.
 
+    Reference: Garofalo et al. (28), with dS/dt.
+
     Parameters
     ----------
-    model : Model
-    q, v : array_like
-        Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
-    link : str
-        The link's name.
+    model, q, v, link
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link.
 
     Returns
     -------
     ndarray, shape (6, nv)
         Angular first, in the link's axes: J a + Jdot v is the derivative of the twist's
         components.
-
-    References
-    ----------
-    Garofalo et al. (28), with dS/dt.
 
     """
     return workspace_of(model).jacobian_dot(q, v, link)[1].copy()
@@ -90,23 +85,18 @@ def world_jacobian_dot(model: Model, q: ArrayLike, v: ArrayLike, link: str) -> n
     """
     Return the time derivative of `world_jacobian`.
 
+    It is Ad_R (Jdot + blockdiag([omega], [omega]) J).
+
     Parameters
     ----------
-    model : Model
-    q, v : array_like
-        Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
-    link : str
-        The link's name.
+    model, q, v, link
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link.
 
     Returns
     -------
     ndarray, shape (6, nv)
         J a + Jdot v is the angular acceleration and the acceleration of the link's origin, in the
         root's axes, rad/s^2 and m/s^2.
-
-    References
-    ----------
-    Ad_R (Jdot + blockdiag([omega], [omega]) J).
 
     """
     return workspace_of(model).world_jacobian_dot(q, v, link)[1].copy()
@@ -149,22 +139,17 @@ def jacobian_ddot(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike,
     """
     Return the second time derivative of the body Jacobian of a link.
 
+    Reference: Garofalo et al. (29), with dS/dt and its rate.
+
     Parameters
     ----------
-    model : Model
-    q, v, a : array_like
-        Configuration (nq,), rad or m; velocity and acceleration (nv,), rad or m per s and s^2.
-    link : str
-        The link's name.
+    model, q, v, a, link
+        Robot; configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2; name of the link.
 
     Returns
     -------
     ndarray, shape (6, nv)
         Angular first, in the link's axes.
-
-    References
-    ----------
-    Garofalo et al. (29), with dS/dt and its rate.
 
     """
     return workspace_of(model).jacobian_ddot(q, v, a, link)[2].copy()
@@ -185,22 +170,17 @@ def jacobian_derivatives(model: Model, q: ArrayLike, link: str) -> np.ndarray:
     """
     Return the derivatives of the body Jacobian of a link with respect to the coordinates.
 
+    Reference: Vlasblom (1.13), (2.21); Garofalo et al. (30), (31), (33).
+
     Parameters
     ----------
-    model : Model
-    q : array_like, shape (nq,)
-        Configuration, rad or m.
-    link : str
-        The link's name.
+    model, q, link
+        Robot; configuration (nq,), rad or m; name of the link.
 
     Returns
     -------
     ndarray, shape (6, nv, nv)
         ``dJ[:, :, h]`` is that by coordinate h, per rad or m, and also that of Jdot by v_h.
-
-    References
-    ----------
-    Vlasblom (1.13), (2.21); Garofalo et al. (30), (31), (33).
 
     """
     return workspace_of(model).jacobian_derivatives(q, link)
@@ -221,22 +201,17 @@ def jacobian_dot_derivatives(model: Model, q: ArrayLike, v: ArrayLike,
     """
     Return the derivatives of Jdot of a link with respect to coordinates and velocities.
 
+    Reference: Garofalo et al. (30), (32), (33).
+
     Parameters
     ----------
-    model : Model
-    q, v : array_like
-        Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
-    link : str
-        The link's name.
+    model, q, v, link
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link.
 
     Returns
     -------
     by_q, by_v : ndarray, shape (6, nv, nv)
         Entry h of the last axis is the derivative by coordinate h, with v held, or by v_h.
-
-    References
-    ----------
-    Garofalo et al. (30), (32), (33).
 
     """
     return workspace_of(model).jacobian_dot_derivatives(q, v, link)
@@ -248,22 +223,17 @@ def link_com_jacobian(model: Model, q: ArrayLike, link: str) -> np.ndarray:
     """
     Return the Jacobian of a link about its own centre of mass, in the link's axes.
 
+    Reference: Vlasblom (2.4), (2.9).
+
     Parameters
     ----------
-    model : Model
-    q : array_like, shape (nq,)
-        Configuration, rad or m.
-    link : str
-        The link's name.
+    model, q, link
+        Robot; configuration (nq,), rad or m; name of the link.
 
     Returns
     -------
     ndarray, shape (6, nv)
         J v is the angular velocity and the velocity of the link's centre of mass, rad/s and m/s.
-
-    References
-    ----------
-    Vlasblom (2.4), (2.9).
 
     """
     J, _ = workspace_of(model).body_jacobian(q, link)

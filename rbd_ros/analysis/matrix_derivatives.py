@@ -45,20 +45,17 @@ def mass_matrix_derivatives(model: Model, q: ArrayLike) -> np.ndarray:
     """
     Return the derivatives of the mass matrix with respect to the coordinates.
 
+    Reference: Vlasblom (1.14), (2.22), summed over all bodies; Garofalo et al. (24a).
+
     Parameters
     ----------
-    model : Model
-    q : array_like, shape (nq,)
-        Configuration, rad or m.
+    model, q
+        Robot; configuration (nq,), rad or m.
 
     Returns
     -------
     ndarray, shape (nv, nv, nv)
         ``dM[:, :, h]`` is that of M by coordinate h, per rad or m.
-
-    References
-    ----------
-    Vlasblom (1.14), (2.22), summed over all bodies; Garofalo et al. (24a).
 
     """
     return workspace_of(model).mass_matrix_derivatives(q)
@@ -82,11 +79,12 @@ def coriolis_matrix_derivatives(
     """
     Return the derivatives of the Coriolis matrix with respect to coordinates and velocities.
 
+    Reference: Garofalo et al. (24b), (24c), with dS/dq.
+
     Parameters
     ----------
-    model : Model
-    q, v : array_like
-        Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
+    model, q, v
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
     factorization : {'christoffel', 'body'}
         As for `coriolis_matrix`.
 
@@ -94,10 +92,6 @@ def coriolis_matrix_derivatives(
     -------
     by_q, by_v : ndarray, shape (nv, nv, nv)
         Entry h of the last axis is the derivative by coordinate h, with v held, or by v_h.
-
-    References
-    ----------
-    Garofalo et al. (24b), (24c), with dS/dq.
 
     """
     return workspace_of(model).coriolis_matrix_derivatives(q, v, factorization=factorization)
@@ -113,21 +107,18 @@ def gravity_torques_derivatives(model: Model, q: ArrayLike) -> np.ndarray:
     """
     Return the derivatives of the gravity torques with respect to the coordinates.
 
+    Reference: Garofalo et al. (24d).
+
     Parameters
     ----------
-    model : Model
-    q : array_like, shape (nq,)
-        Configuration, rad or m.
+    model, q
+        Robot; configuration (nq,), rad or m.
 
     Returns
     -------
     ndarray, shape (nv, nv)
         Column h is the derivative by coordinate h, N m or N per rad or m. Symmetric where
         v = dq/dt.
-
-    References
-    ----------
-    Garofalo et al. (24d).
 
     """
     return workspace_of(model).gravity_torques_derivatives(q)
@@ -162,11 +153,13 @@ def matrices_dot(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
     """
     Return the time derivatives of M, C and g.
 
+    Reference: Garofalo et al. (25), with Jddot and the rate of Psi where (25b) has lost their
+    dots.
+
     Parameters
     ----------
-    model : Model
-    q, v, a : array_like
-        Configuration (nq,), rad or m; velocity and acceleration (nv,), rad or m per s and s^2.
+    model, q, v, a
+        Robot; configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
     factorization : {'christoffel', 'body'}
         As for `coriolis_matrix`.
 
@@ -174,10 +167,6 @@ def matrices_dot(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
     -------
     MatricesDot
         dM/dt, dC/dt and dg/dt.
-
-    References
-    ----------
-    Garofalo et al. (25), with Jddot and the rate of Psi where (25b) has lost their dots.
 
     """
     return workspace_of(model).matrices_dot(q, v, a, factorization=factorization)
@@ -206,11 +195,12 @@ def parameter_derivatives(model: Model, q: ArrayLike, v: ArrayLike, *,
     parameter, and for M the armature. The last axis is that of the columns of the regressors:
     ``np.einsum('ijk,j', M, a) + np.einsum('ijk,j', C, v) + g`` is `torque_regressor`.
 
+    Reference: Garofalo et al. (13), with Jdot where (13b) has lost its dot.
+
     Parameters
     ----------
-    model : Model
-    q, v : array_like
-        Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
+    model, q, v
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
     factorization : {'christoffel', 'body'}
         As for `coriolis_matrix`.
 
@@ -218,10 +208,6 @@ def parameter_derivatives(model: Model, q: ArrayLike, v: ArrayLike, *,
     -------
     ParameterDerivatives
         dM/dpi, dC/dpi and dg/dpi.
-
-    References
-    ----------
-    Garofalo et al. (13), with Jdot where (13b) has lost its dot.
 
     """
     return workspace_of(model).parameter_derivatives(q, v, factorization=factorization)
@@ -241,11 +227,12 @@ def acceleration_parameter_derivatives(model: Model, q: ArrayLike, v: ArrayLike,
     """
     Return the derivatives of the accelerations with respect to the inertial parameters.
 
+    They are -M^-1 Y with the regressor Y of the torques.
+
     Parameters
     ----------
-    model : Model
-    q, v, tau : array_like
-        Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
+    model, q, v, tau
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
     external_wrenches : mapping of str to array_like, optional
         As for `forward_dynamics`.
 
@@ -259,10 +246,6 @@ def acceleration_parameter_derivatives(model: Model, q: ArrayLike, v: ArrayLike,
     ------
     SingularError
         If a joint moves no inertia.
-
-    References
-    ----------
-    -M^-1 Y with the regressor Y of the torques.
 
     """
     return workspace_of(model).acceleration_parameter_derivatives(

@@ -91,21 +91,18 @@ def torque_regressor(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> 
     """
     Return Y(q, v, a) with Y pi = tau - (armature) a.
 
+    Masses and inertias of the robot are not read. Reference: Garofalo et al. (15), (16) with v_r =
+    v and a_r = a; computed by `rbd_ros.kernels.regressors`.
+
     Parameters
     ----------
-    model : Model
-        Its masses and inertias are not read.
-    q, v, a : array_like
-        Configuration (nq,), rad or m; velocity and acceleration (nv,), rad or m per s and s^2.
+    model, q, v, a
+        Robot; configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
 
     Returns
     -------
     ndarray, shape (nv, 10 * bodies)
         Columns in the order of `rbd_ros.model.inertial_parameter_names`.
-
-    References
-    ----------
-    Garofalo et al. (15), (16) with v_r = v and a_r = a; computed by `rbd_ros.kernels.regressors`.
 
     """
     return workspace_of(model).torque_regressor(q, v, a)
@@ -127,12 +124,13 @@ def slotine_li_regressor(model: Model, q: ArrayLike, v: ArrayLike, v_r: ArrayLik
     """
     Return Y with Y pi = M a_r + C v_r + g - (armature) a_r, for adaptive control.
 
+    Masses and inertias of the robot are not read. Reference: Garofalo et al. (15), (16); computed
+    by `rbd_ros.kernels.regressors`.
+
     Parameters
     ----------
-    model : Model
-        Its masses and inertias are not read.
-    q, v : array_like
-        Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s, of which C is a function.
+    model, q, v
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s, that C depends on.
     v_r, a_r : array_like, shape (nv,)
         Reference velocity and acceleration, rad or m per s and s^2.
     factorization : {'christoffel', 'body'}
@@ -142,10 +140,6 @@ def slotine_li_regressor(model: Model, q: ArrayLike, v: ArrayLike, v_r: ArrayLik
     -------
     ndarray, shape (nv, 10 * bodies)
         Columns in the order of `rbd_ros.model.inertial_parameter_names`.
-
-    References
-    ----------
-    Garofalo et al. (15), (16); computed by `rbd_ros.kernels.regressors`.
 
     """
     return workspace_of(model).slotine_li_regressor(q, v, v_r, a_r, factorization=factorization)
@@ -163,21 +157,17 @@ def momentum_regressor(model: Model, q: ArrayLike, v: ArrayLike) -> np.ndarray:
     """
     Return Y with Y pi = M v - (armature) v, the generalized momentum.
 
+    Masses and inertias of the robot are not read. Reference: Garofalo et al. (6a) with (8).
+
     Parameters
     ----------
-    model : Model
-        Its masses and inertias are not read.
-    q, v : array_like
-        Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
+    model, q, v
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
 
     Returns
     -------
     ndarray, shape (nv, 10 * bodies)
         Columns in the order of `rbd_ros.model.inertial_parameter_names`.
-
-    References
-    ----------
-    Garofalo et al. (6a) with (8).
 
     """
     return workspace_of(model).momentum_regressor(q, v)
@@ -195,12 +185,13 @@ def energy_regressor(model: Model, q: ArrayLike, v: ArrayLike) -> np.ndarray:
     """
     Return the rows whose products with pi are the kinetic and the potential energy.
 
+    Masses and inertias of the robot are not read. Reference: Lynch and Park (9.41) for the kinetic
+    energy, 1/2 V^T G V, with Garofalo et al. (8).
+
     Parameters
     ----------
-    model : Model
-        Its masses and inertias are not read.
-    q, v : array_like
-        Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
+    model, q, v
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
 
     Returns
     -------
@@ -208,10 +199,6 @@ def energy_regressor(model: Model, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         Kinetic energy without that of the rotors, and potential energy of the moving bodies, zero
         at the origin of the root; both in J. Columns in the order of
         `rbd_ros.model.inertial_parameter_names`.
-
-    References
-    ----------
-    Lynch and Park (9.41) for the kinetic energy, 1/2 V^T G V, with Garofalo et al. (8).
 
     """
     return workspace_of(model).energy_regressor(q, v)

@@ -115,13 +115,13 @@ def task_space_dynamics(model: Model, q: ArrayLike, v: ArrayLike, link: str, *,
     which the link cannot be moved at all (too few joints, a singular pose) a large finite inertia
     instead of an infinite one, and does not affect the others.
 
+    Reference: Lynch and Park (9.90)-(9.99), with b for J^-T b in (9.95); Lambda = (J M^-1 J^T)^-1
+    and J_bar = M^-1 J^T Lambda for redundant arms.
+
     Parameters
     ----------
-    model : Model
-    q, v : array_like
-        Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
-    link : str
-        The link's name.
+    model, q, v, link
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link.
     frame : {'body', 'world-aligned'}
         Axes of the twist and the wrench: the link's, or the root's; both at the link's origin.
     condition_limit : float
@@ -138,11 +138,6 @@ def task_space_dynamics(model: Model, q: ArrayLike, v: ArrayLike, link: str, *,
         If no link has that name, or no joint moves it.
     SingularError
         If a joint moves no inertia, so that M has no inverse.
-
-    References
-    ----------
-    Lynch and Park (9.90)-(9.99), with b for J^-T b in (9.95); Lambda = (J M^-1 J^T)^-1 and
-    J_bar = M^-1 J^T Lambda for redundant arms.
 
     """
     result = workspace_of(model).task_space_dynamics(q, v, link, frame=frame,

@@ -97,7 +97,7 @@ def _make(name: str) -> Function:
     task, plain = task_of(name), QUANTITIES[name].function
     function = MAKERS[task.labels, task.wrenched, task.of_link is not None](task)
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = states_doc(plain.__doc__ or '', name, task.labels)
+    function.__doc__ = states_doc(plain.__doc__ or '', task.labels)
     return function
 
 

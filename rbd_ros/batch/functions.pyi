@@ -18,11 +18,12 @@ def all_terms(model: Model, Q: ArrayLike, V: ArrayLike, *, out: DynamicsTerms | 
     """
     Return M, C, g, C v, the centre of mass and its Jacobian, in one pass, for each of many states.
 
+    See `rbd_ros.kernels.composite_bodies`.
+
     Parameters
     ----------
-    model : Model
-    Q, V : array_like, shape (states, nq), (states, nv)
-        One state per row, in the units of `rbd_ros.all_terms`.
+    model, Q, V
+        Robot; states in rows, (states, nq), (states, nv), units as of one state.
     out, threads, progress
         See `rbd_ros.batch`.
 
@@ -31,10 +32,6 @@ def all_terms(model: Model, Q: ArrayLike, V: ArrayLike, *, out: DynamicsTerms | 
     DynamicsTerms
         With the fields ``M C g coriolis_torques com_jacobian com``.
 
-    References
-    ----------
-    See `rbd_ros.kernels.composite_bodies`.
-
     """
 
 def body_jacobian(model: Model, Q: ArrayLike, link: str, *, out: np.ndarray | None = None,
@@ -42,13 +39,12 @@ def body_jacobian(model: Model, Q: ArrayLike, link: str, *, out: np.ndarray | No
     """
     Return the Jacobian of a link about its origin, in its own axes, for each of many states.
 
+    Reference: Vlasblom (2.8); Lynch and Park, text below (9.60); Garofalo et al. (27).
+
     Parameters
     ----------
-    model : Model
-    Q : array_like, shape (states, nq)
-        One state per row, in the units of `rbd_ros.body_jacobian`.
-    link : str
-        The link's name.
+    model, Q, link
+        Robot; states in rows, (states, nq), units as of one state; name of the link.
     out, threads, progress
         See `rbd_ros.batch`.
 
@@ -56,10 +52,6 @@ def body_jacobian(model: Model, Q: ArrayLike, link: str, *, out: np.ndarray | No
     -------
     ndarray, shape (states, 6, nv)
         J v is the link's twist, angular first, rad/s and m/s.
-
-    References
-    ----------
-    Vlasblom (2.8); Lynch and Park, text below (9.60); Garofalo et al. (27).
 
     """
 
@@ -70,9 +62,8 @@ def center_of_mass(model: Model, Q: ArrayLike, *, out: np.ndarray | None = None,
 
     Parameters
     ----------
-    model : Model
-    Q : array_like, shape (states, nq)
-        One state per row, in the units of `rbd_ros.center_of_mass`.
+    model, Q
+        Robot; states in rows, (states, nq), units as of one state.
     out, threads, progress
         See `rbd_ros.batch`.
 
@@ -88,11 +79,13 @@ def centroidal_momentum_matrix(model: Model, Q: ArrayLike, *, out: np.ndarray | 
     """
     Return the matrix that takes v to the robot's momentum about its centre of mass, for each of many states.
 
+    Reference: the sum of Kim (23), (24) over all links; its linear rows are m J_CoM [Garofalo et
+    al. (7)].
+
     Parameters
     ----------
-    model : Model
-    Q : array_like, shape (states, nq)
-        One state per row, in the units of `rbd_ros.centroidal_momentum_matrix`.
+    model, Q
+        Robot; states in rows, (states, nq), units as of one state.
     out, threads, progress
         See `rbd_ros.batch`.
 
@@ -100,10 +93,6 @@ def centroidal_momentum_matrix(model: Model, Q: ArrayLike, *, out: np.ndarray | 
     -------
     ndarray, shape (states, 6, nv)
         Angular first, in the axes of the root: kg m^2/s and kg m/s per rad/s or m/s.
-
-    References
-    ----------
-    The sum of Kim (23), (24) over all links; its linear rows are m J_CoM [Garofalo et al. (7)].
 
     """
 
@@ -113,11 +102,12 @@ def centroidal_momentum_matrix_dot(model: Model, Q: ArrayLike, V: ArrayLike, *, 
     """
     Return the time derivative of `centroidal_momentum_matrix`, for each of many states.
 
+    Reference: the sum of Kim (28), (30) over all links.
+
     Parameters
     ----------
-    model : Model
-    Q, V : array_like, shape (states, nq), (states, nv)
-        One state per row, in the units of `rbd_ros.centroidal_momentum_matrix_dot`.
+    model, Q, V
+        Robot; states in rows, (states, nq), (states, nv), units as of one state.
     out, threads, progress
         See `rbd_ros.batch`.
 
@@ -127,10 +117,6 @@ def centroidal_momentum_matrix_dot(model: Model, Q: ArrayLike, V: ArrayLike, *, 
         A a + Adot v is the moment about the centre of mass and the force that all of the robot's
         surroundings exert on it, the ground included, N m and N.
 
-    References
-    ----------
-    The sum of Kim (28), (30) over all links.
-
     """
 
 def com_jacobian(model: Model, Q: ArrayLike, *, out: np.ndarray | None = None, threads: int |
@@ -138,11 +124,12 @@ def com_jacobian(model: Model, Q: ArrayLike, *, out: np.ndarray | None = None, t
     """
     Return the Jacobian of the centre of mass, for each of many states.
 
+    Reference: Garofalo et al. (7), by composite bodies.
+
     Parameters
     ----------
-    model : Model
-    Q : array_like, shape (states, nq)
-        One state per row, in the units of `rbd_ros.com_jacobian`.
+    model, Q
+        Robot; states in rows, (states, nq), units as of one state.
     out, threads, progress
         See `rbd_ros.batch`.
 
@@ -151,10 +138,6 @@ def com_jacobian(model: Model, Q: ArrayLike, *, out: np.ndarray | None = None, t
     ndarray, shape (states, 3, nv)
         J v is the velocity of the centre of mass in the root's frame, m/s.
 
-    References
-    ----------
-    Garofalo et al. (7), by composite bodies.
-
     """
 
 def com_jacobian_dot(model: Model, Q: ArrayLike, V: ArrayLike, *, out: np.ndarray | None =
@@ -162,11 +145,12 @@ def com_jacobian_dot(model: Model, Q: ArrayLike, V: ArrayLike, *, out: np.ndarra
     """
     Return the time derivative of `com_jacobian`, for each of many states.
 
+    Reference: the derivative of Garofalo et al. (7), 1/m sum P^T (G Jdot - ad_V^T G J).
+
     Parameters
     ----------
-    model : Model
-    Q, V : array_like, shape (states, nq), (states, nv)
-        One state per row, in the units of `rbd_ros.com_jacobian_dot`.
+    model, Q, V
+        Robot; states in rows, (states, nq), (states, nv), units as of one state.
     out, threads, progress
         See `rbd_ros.batch`.
 
@@ -176,10 +160,6 @@ def com_jacobian_dot(model: Model, Q: ArrayLike, V: ArrayLike, *, out: np.ndarra
         J a + Jdot v is the acceleration of the centre of mass in the root's frame, m/s^2; zeros
         for a robot without mass.
 
-    References
-    ----------
-    The derivative of Garofalo et al. (7), 1/m sum P^T (G Jdot - ad_V^T G J).
-
     """
 
 def forward_kinematics(model: Model, Q: ArrayLike, *, out: np.ndarray | None = None, threads:
@@ -187,11 +167,12 @@ def forward_kinematics(model: Model, Q: ArrayLike, *, out: np.ndarray | None = N
     """
     Return the poses of all links in the root's frame, for each of many states.
 
+    Reference: Kim (34); Lynch and Park (9.51); Vlasblom (2.3).
+
     Parameters
     ----------
-    model : Model
-    Q : array_like, shape (states, nq)
-        One state per row, in the units of `rbd_ros.forward_kinematics`.
+    model, Q
+        Robot; states in rows, (states, nq), units as of one state.
     out, threads, progress
         See `rbd_ros.batch`.
 
@@ -200,10 +181,6 @@ def forward_kinematics(model: Model, Q: ArrayLike, *, out: np.ndarray | None = N
     ndarray, shape (len(model.links), 4, 4)
         In the order of ``model.link_names``; each maps coordinates in the link to the root's.
 
-    References
-    ----------
-    Kim (34); Lynch and Park (9.51); Vlasblom (2.3).
-
     """
 
 def gravity_torques(model: Model, Q: ArrayLike, *, out: np.ndarray | None = None, threads: int
@@ -211,22 +188,18 @@ def gravity_torques(model: Model, Q: ArrayLike, *, out: np.ndarray | None = None
     """
     Return g(q), the torques that hold the robot still, for each of many states.
 
+    Reference: Lynch and Park (9.84); Garofalo et al. (6c); recursive Newton-Euler, O(n).
+
     Parameters
     ----------
-    model : Model
-    Q : array_like, shape (states, nq)
-        One state per row, in the units of `rbd_ros.gravity_torques`.
+    model, Q
+        Robot; states in rows, (states, nq), units as of one state.
     out, threads, progress
         See `rbd_ros.batch`.
 
     Returns
     -------
-    ndarray, shape (states, nv)
-        N m for revolute, N for prismatic joints.
-
-    References
-    ----------
-    Lynch and Park (9.84); Garofalo et al. (6c); recursive Newton-Euler, O(n).
+    ndarray, shape (states, nv), N m or N
 
     """
 
@@ -236,11 +209,12 @@ def inverse_dynamics(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike, *,
     """
     Return the torques that produce the accelerations a, for each of many states.
 
+    Reference: Kim table 2; Lynch and Park (9.53)-(9.57); recursive Newton-Euler, O(n).
+
     Parameters
     ----------
-    model : Model
-    Q, V, A : array_like, shape (states, nq), (states, nv), (states, nv)
-        One state per row, in the units of `rbd_ros.inverse_dynamics`.
+    model, Q, V, A
+        Robot; states in rows, (states, nq), (states, nv), (states, nv), units as of one state.
     external_wrenches : mapping of str to array_like, optional
         Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
     out, threads, progress
@@ -248,12 +222,7 @@ def inverse_dynamics(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike, *,
 
     Returns
     -------
-    ndarray, shape (states, nv)
-        N m for revolute, N for prismatic joints.
-
-    References
-    ----------
-    Kim table 2; Lynch and Park (9.53)-(9.57); recursive Newton-Euler, O(n).
+    ndarray, shape (states, nv), N m or N
 
     """
 
@@ -263,11 +232,12 @@ def inverse_dynamics_derivatives(model: Model, Q: ArrayLike, V: ArrayLike, A: Ar
     """
     Return the derivatives of the torques with respect to q, v and a, for each of many states.
 
+    Reference: Kim table 5, for all directions at once; O(n depth).
+
     Parameters
     ----------
-    model : Model
-    Q, V, A : array_like, shape (states, nq), (states, nv), (states, nv)
-        One state per row, in the units of `rbd_ros.inverse_dynamics_derivatives`.
+    model, Q, V, A
+        Robot; states in rows, (states, nq), (states, nv), (states, nv), units as of one state.
     external_wrenches : mapping of str to array_like, optional
         Moment, N m, and force, N, on links, by name, at the link's origin and in its axes, with
         which they turn.
@@ -279,10 +249,6 @@ def inverse_dynamics_derivatives(model: Model, Q: ArrayLike, V: ArrayLike, A: Ar
     Derivatives
         Of tau; ``by_input`` is the mass matrix.
 
-    References
-    ----------
-    Kim table 5, for all directions at once; O(n depth).
-
     """
 
 def jacobian_dot(model: Model, Q: ArrayLike, V: ArrayLike, link: str, *, out: np.ndarray | None
@@ -290,13 +256,12 @@ def jacobian_dot(model: Model, Q: ArrayLike, V: ArrayLike, link: str, *, out: np
     """
     Return the time derivative of the body Jacobian of a link, for each of many states.
 
+    Reference: Garofalo et al. (28), with dS/dt.
+
     Parameters
     ----------
-    model : Model
-    Q, V : array_like, shape (states, nq), (states, nv)
-        One state per row, in the units of `rbd_ros.jacobian_dot`.
-    link : str
-        The link's name.
+    model, Q, V, link
+        Robot; states in rows, (states, nq), (states, nv), units as of one state; name of the link.
     out, threads, progress
         See `rbd_ros.batch`.
 
@@ -306,10 +271,6 @@ def jacobian_dot(model: Model, Q: ArrayLike, V: ArrayLike, link: str, *, out: np
         Angular first, in the link's axes: J a + Jdot v is the derivative of the twist's
         components.
 
-    References
-    ----------
-    Garofalo et al. (28), with dS/dt.
-
     """
 
 def torque_regressor(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike, *, out: np.ndarray
@@ -318,11 +279,13 @@ def torque_regressor(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike, *, 
     """
     Return Y(q, v, a) with Y pi = tau - (armature) a, for each of many states.
 
+    Masses and inertias of the robot are not read. Reference: Garofalo et al. (15), (16) with v_r =
+    v and a_r = a; computed by `rbd_ros.kernels.regressors`.
+
     Parameters
     ----------
-    model : Model
-    Q, V, A : array_like, shape (states, nq), (states, nv), (states, nv)
-        One state per row, in the units of `rbd_ros.torque_regressor`.
+    model, Q, V, A
+        Robot; states in rows, (states, nq), (states, nv), (states, nv), units as of one state.
     out, threads, progress
         See `rbd_ros.batch`.
 
@@ -331,10 +294,6 @@ def torque_regressor(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike, *, 
     ndarray, shape (states, nv, 10 * bodies)
         Columns in the order of `rbd_ros.model.inertial_parameter_names`.
 
-    References
-    ----------
-    Garofalo et al. (15), (16) with v_r = v and a_r = a; computed by `rbd_ros.kernels.regressors`.
-
     """
 
 def world_jacobian(model: Model, Q: ArrayLike, link: str, *, out: np.ndarray | None = None,
@@ -342,13 +301,12 @@ def world_jacobian(model: Model, Q: ArrayLike, link: str, *, out: np.ndarray | N
     """
     Return the Jacobian of a link about its origin, in the axes of the root, for each of many states.
 
+    Reference: Vlasblom (2.13), for any point of the body.
+
     Parameters
     ----------
-    model : Model
-    Q : array_like, shape (states, nq)
-        One state per row, in the units of `rbd_ros.world_jacobian`.
-    link : str
-        The link's name.
+    model, Q, link
+        Robot; states in rows, (states, nq), units as of one state; name of the link.
     out, threads, progress
         See `rbd_ros.batch`.
 
@@ -356,10 +314,6 @@ def world_jacobian(model: Model, Q: ArrayLike, link: str, *, out: np.ndarray | N
     -------
     ndarray, shape (states, 6, nv)
         J v is the link's angular velocity, rad/s, and the velocity of its origin, m/s.
-
-    References
-    ----------
-    Vlasblom (2.13), for any point of the body.
 
     """
 
@@ -369,13 +323,12 @@ def world_jacobian_dot(model: Model, Q: ArrayLike, V: ArrayLike, link: str, *, o
     """
     Return the time derivative of `world_jacobian`, for each of many states.
 
+    It is Ad_R (Jdot + blockdiag([omega], [omega]) J).
+
     Parameters
     ----------
-    model : Model
-    Q, V : array_like, shape (states, nq), (states, nv)
-        One state per row, in the units of `rbd_ros.world_jacobian_dot`.
-    link : str
-        The link's name.
+    model, Q, V, link
+        Robot; states in rows, (states, nq), (states, nv), units as of one state; name of the link.
     out, threads, progress
         See `rbd_ros.batch`.
 
@@ -384,9 +337,5 @@ def world_jacobian_dot(model: Model, Q: ArrayLike, V: ArrayLike, link: str, *, o
     ndarray, shape (states, 6, nv)
         J a + Jdot v is the angular acceleration and the acceleration of the link's origin, in the
         root's axes, rad/s^2 and m/s^2.
-
-    References
-    ----------
-    Ad_R (Jdot + blockdiag([omega], [omega]) J).
 
     """

@@ -11,7 +11,7 @@ Function = TypeVar('Function', bound=Callable[..., Any])
 
 # What batch functions call the vectors of many states.
 ROWS = {'q': 'Q', 'v': 'V', 'a': 'A', 'tau': 'Tau'}
-SHARED = {'link', 'prescribed', 'external_wrenches'}
+SHARED = {'prescribed', 'external_wrenches'}
 OPTIONS = 'out, threads, progress\n    See `rbd_ros.batch`.'
 
 
@@ -36,23 +36,25 @@ def join(found: dict[str, str]) -> str:
 def method_doc(plain: str, own: str | None) -> str:
     """Return the docstring of a method: that of the function, without the robot."""
     found = sections(plain)
-    found['Parameters'] = '\n'.join(
-        text for names, text in parameters(found.get('Parameters', '')) if names != ['model'])
+    found['Parameters'] = re.sub(r'^model, (.*\n +)Robot; ', r'\1',
+                                 found.get('Parameters', ''))
     if own is not None:
         found[''] = own.strip()
         found.pop('Returns', None)
     return join(found)
 
 
-def states_doc(plain: str, name: str, labels: tuple[str, ...]) -> str:
+def states_doc(plain: str, labels: tuple[str, ...]) -> str:
     """Return the docstring of the function for many states."""
     found = sections(plain)
     found[''] = re.sub(r'\.(\n|$)', r', for each of many states.\1', found[''], count=1)
     shapes = [f"(states, n{'q' if label == 'Q' else 'v'})" for label in labels]
-    entries = ['model : Model', f"{', '.join(labels)} : array_like, shape {', '.join(shapes)}\n"
-               f'    One state per row, in the units of `rbd_ros.{name}`.']
-    entries += [text for names, text in parameters(found.get('Parameters', ''))
-                if SHARED.issuperset(names)]
+    (first, _), *others = parameters(found['Parameters'])
+    link = 'link' in first
+    entries = [f"model, {', '.join(labels)}{', link' * link}\n"
+               f"    Robot; states in rows, {', '.join(shapes)}, units as of one state"
+               f"{'; name of the link' * link}."]
+    entries += [text for names, text in others if SHARED.issuperset(names)]
     found['Parameters'] = '\n'.join([*entries, OPTIONS])
     found['Returns'] = re.sub(r'\bshape \(([^()]*?),?\)', r'shape (states, \1)',
                               found.get('Returns', ''))
@@ -64,7 +66,7 @@ def documented_for_states(plain: Callable[..., Any]) -> Callable[[Function], Fun
     def document(function: Function) -> Function:
         labels = tuple(name for name in signature(function).parameters
                        if name in ROWS.values())
-        found = sections(states_doc(plain.__doc__ or '', plain.__name__, labels))
+        found = sections(states_doc(plain.__doc__ or '', labels))
         found[''] = sections(function.__doc__ or '')['']
         function.__doc__ = join(found)
         return function

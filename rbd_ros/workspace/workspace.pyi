@@ -58,10 +58,12 @@ class Workspace(RobotArrays):
         """
         Return the derivatives of the accelerations with respect to the inertial parameters.
 
+        They are -M^-1 Y with the regressor Y of the torques.
+
         Parameters
         ----------
-        q, v, tau : array_like
-            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
+        q, v, tau
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
         external_wrenches : mapping of str to array_like, optional
             As for `forward_dynamics`.
 
@@ -76,10 +78,6 @@ class Workspace(RobotArrays):
         SingularError
             If a joint moves no inertia.
 
-        References
-        ----------
-        -M^-1 Y with the regressor Y of the torques.
-
         """
 
     def all_terms(self, q: ArrayLike, v: ArrayLike, factorization:
@@ -87,10 +85,12 @@ class Workspace(RobotArrays):
         """
         Return M, C, g, C v, the centre of mass and its Jacobian, in one pass.
 
+        See `rbd_ros.kernels.composite_bodies`.
+
         Parameters
         ----------
-        q, v : array_like
-            Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
+        q, v
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
         factorization : {'christoffel', 'body'}
             Of C, as for `coriolis_matrix`; the function of `rbd_ros.batch` has the first.
 
@@ -99,10 +99,6 @@ class Workspace(RobotArrays):
         DynamicsTerms
             With the fields ``M C g coriolis_torques com_jacobian com``.
 
-        References
-        ----------
-        See `rbd_ros.kernels.composite_bodies`.
-
         """
 
     def bias_torques(self, q: ArrayLike, v: ArrayLike, external_wrenches: Wrenches |
@@ -110,21 +106,18 @@ class Workspace(RobotArrays):
         """
         Return the torques at zero acceleration, C v + g - sum J^T f.
 
+        Reference: Lynch and Park (9.1), b; recursive Newton-Euler, O(n).
+
         Parameters
         ----------
-        q, v : array_like
-            Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
+        q, v
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
         external_wrenches : mapping of str to array_like, optional
             Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
 
         Returns
         -------
-        ndarray, shape (nv,)
-            N m for revolute, N for prismatic joints.
-
-        References
-        ----------
-        Lynch and Park (9.1), b; recursive Newton-Euler, O(n).
+        ndarray, shape (nv,), N m or N
 
         """
 
@@ -134,14 +127,8 @@ class Workspace(RobotArrays):
 
         Parameters
         ----------
-        q : array_like, shape (nq,)
-            Configuration, rad or m.
-        link : str
-            The link's name.
-
-        References
-        ----------
-        Vlasblom (2.8); Lynch and Park, text below (9.60); Garofalo et al. (27).
+        q, link
+            configuration (nq,), rad or m; name of the link.
 
         """
 
@@ -151,8 +138,8 @@ class Workspace(RobotArrays):
 
         Parameters
         ----------
-        q : array_like, shape (nq,)
-            Configuration, rad or m.
+        q
+            configuration (nq,), rad or m.
 
         Returns
         -------
@@ -165,19 +152,18 @@ class Workspace(RobotArrays):
         """
         Return the matrix that takes v to the robot's momentum about its centre of mass.
 
+        Reference: the sum of Kim (23), (24) over all links; its linear rows are m J_CoM [Garofalo et
+        al. (7)].
+
         Parameters
         ----------
-        q : array_like, shape (nq,)
-            Configuration, rad or m.
+        q
+            configuration (nq,), rad or m.
 
         Returns
         -------
         ndarray, shape (6, nv)
             Angular first, in the axes of the root: kg m^2/s and kg m/s per rad/s or m/s.
-
-        References
-        ----------
-        The sum of Kim (23), (24) over all links; its linear rows are m J_CoM [Garofalo et al. (7)].
 
         """
 
@@ -188,12 +174,8 @@ class Workspace(RobotArrays):
 
         Parameters
         ----------
-        q, v : array_like
-            Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
-
-        References
-        ----------
-        The sum of Kim (28), (30) over all links.
+        q, v
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
 
         """
 
@@ -201,19 +183,17 @@ class Workspace(RobotArrays):
         """
         Return the Jacobian of the centre of mass.
 
+        Reference: Garofalo et al. (7), by composite bodies.
+
         Parameters
         ----------
-        q : array_like, shape (nq,)
-            Configuration, rad or m.
+        q
+            configuration (nq,), rad or m.
 
         Returns
         -------
         ndarray, shape (3, nv)
             J v is the velocity of the centre of mass in the root's frame, m/s.
-
-        References
-        ----------
-        Garofalo et al. (7), by composite bodies.
 
         """
 
@@ -221,20 +201,18 @@ class Workspace(RobotArrays):
         """
         Return the time derivative of `com_jacobian`.
 
+        Reference: the derivative of Garofalo et al. (7), 1/m sum P^T (G Jdot - ad_V^T G J).
+
         Parameters
         ----------
-        q, v : array_like
-            Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
+        q, v
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
 
         Returns
         -------
         ndarray, shape (3, nv)
             J a + Jdot v is the acceleration of the centre of mass in the root's frame, m/s^2; zeros
             for a robot without mass.
-
-        References
-        ----------
-        The derivative of Garofalo et al. (7), 1/m sum P^T (G Jdot - ad_V^T G J).
 
         """
 
@@ -246,10 +224,13 @@ class Workspace(RobotArrays):
         """
         Return the Coriolis matrix C(q, v), with dM/dt - 2 C skew.
 
+        Reference: Lynch and Park (9.87), Vlasblom (1.16); ``'body'``: Garofalo et al. (6b). By
+        composite bodies.
+
         Parameters
         ----------
-        q, v : array_like
-            Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
+        q, v
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
         factorization : {'christoffel', 'body'}
             By Christoffel symbols, or by body twists as in Garofalo et al. C v is the same for both,
             and dM/dt - 2 C is skew for both.
@@ -259,10 +240,6 @@ class Workspace(RobotArrays):
         ndarray, shape (nv, nv)
             C v is in N m or N.
 
-        References
-        ----------
-        Lynch and Park (9.87), Vlasblom (1.16); ``'body'``: Garofalo et al. (6b). By composite bodies.
-
         """
 
     def coriolis_matrix_derivatives(self, q: ArrayLike, v: ArrayLike, *, factorization:
@@ -270,10 +247,12 @@ class Workspace(RobotArrays):
         """
         Return the derivatives of the Coriolis matrix with respect to coordinates and velocities.
 
+        Reference: Garofalo et al. (24b), (24c), with dS/dq.
+
         Parameters
         ----------
-        q, v : array_like
-            Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
+        q, v
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
         factorization : {'christoffel', 'body'}
             As for `coriolis_matrix`.
 
@@ -282,20 +261,19 @@ class Workspace(RobotArrays):
         by_q, by_v : ndarray, shape (nv, nv, nv)
             Entry h of the last axis is the derivative by coordinate h, with v held, or by v_h.
 
-        References
-        ----------
-        Garofalo et al. (24b), (24c), with dS/dq.
-
         """
 
     def energy_regressor(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """
         Return the rows whose products with pi are the kinetic and the potential energy.
 
+        Masses and inertias of the robot are not read. Reference: Lynch and Park (9.41) for the kinetic
+        energy, 1/2 V^T G V, with Garofalo et al. (8).
+
         Parameters
         ----------
-        q, v : array_like
-            Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
+        q, v
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
 
         Returns
         -------
@@ -304,10 +282,6 @@ class Workspace(RobotArrays):
             at the origin of the root; both in J. Columns in the order of
             `rbd_ros.model.inertial_parameter_names`.
 
-        References
-        ----------
-        Lynch and Park (9.41) for the kinetic energy, 1/2 V^T G V, with Garofalo et al. (8).
-
         """
 
     def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external_wrenches:
@@ -315,26 +289,24 @@ class Workspace(RobotArrays):
         """
         Return the accelerations that the torques tau produce.
 
+        Reference: Kim table 3; articulated bodies, O(n). Where joints mimic others: Lynch and Park
+        (9.2).
+
         Parameters
         ----------
-        q, v, tau : array_like
-            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
+        q, v, tau
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
         external_wrenches : mapping of str to array_like, optional
             Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
 
         Returns
         -------
-        ndarray, shape (nv,)
-            rad/s^2 or m/s^2.
+        ndarray, shape (nv,), rad/s^2 or m/s^2
 
         Raises
         ------
         SingularError
             If a joint moves no inertia.
-
-        References
-        ----------
-        Kim table 3; articulated bodies, O(n). Where joints mimic others: Lynch and Park (9.2).
 
         """
 
@@ -343,10 +315,12 @@ class Workspace(RobotArrays):
         """
         Return d a / dp, where a are the accelerations that the torques tau produce.
 
+        Reference: Kim table 6 and (64). Where joints mimic others: Kim (33), differentiated.
+
         Parameters
         ----------
-        q, v, tau : array_like
-            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
+        q, v, tau
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
         variation : Variation
             The derivatives with respect to p of everything given; ``da`` is not read.
         external_wrenches : mapping of str to array_like, optional
@@ -354,17 +328,12 @@ class Workspace(RobotArrays):
 
         Returns
         -------
-        ndarray, shape (nv,)
-            rad/s^2 or m/s^2, per unit of p.
+        ndarray, shape (nv,), rad/s^2 or m/s^2 per unit of p
 
         Raises
         ------
         SingularError
             If a joint moves no inertia.
-
-        References
-        ----------
-        Kim table 6 and (64). Where joints mimic others: Kim (33), differentiated.
 
         """
 
@@ -373,10 +342,12 @@ class Workspace(RobotArrays):
         """
         Return the derivatives of the accelerations with respect to q, v and tau.
 
+        Reference: Kim table 6, for all directions at once.
+
         Parameters
         ----------
-        q, v, tau : array_like
-            Configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
+        q, v, tau
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
         external_wrenches : mapping of str to array_like, optional
             Moment, N m, and force, N, on links, by name, at the link's origin and in its axes, with
             which they turn.
@@ -391,29 +362,23 @@ class Workspace(RobotArrays):
         SingularError
             If a joint moves no inertia.
 
-        References
-        ----------
-        Kim table 6, for all directions at once.
-
         """
 
     def forward_kinematics(self, q: ArrayLike) -> np.ndarray:
         """
         Return the poses of all links in the root's frame.
 
+        Reference: Kim (34); Lynch and Park (9.51); Vlasblom (2.3).
+
         Parameters
         ----------
-        q : array_like, shape (nq,)
-            Configuration, rad or m.
+        q
+            configuration (nq,), rad or m.
 
         Returns
         -------
         ndarray, shape (len(model.links), 4, 4)
             In the order of ``model.link_names``; each maps coordinates in the link to the root's.
-
-        References
-        ----------
-        Kim (34); Lynch and Park (9.51); Vlasblom (2.3).
 
         """
 
@@ -421,19 +386,16 @@ class Workspace(RobotArrays):
         """
         Return g(q), the torques that hold the robot still.
 
+        Reference: Lynch and Park (9.84); Garofalo et al. (6c); recursive Newton-Euler, O(n).
+
         Parameters
         ----------
-        q : array_like, shape (nq,)
-            Configuration, rad or m.
+        q
+            configuration (nq,), rad or m.
 
         Returns
         -------
-        ndarray, shape (nv,)
-            N m for revolute, N for prismatic joints.
-
-        References
-        ----------
-        Lynch and Park (9.84); Garofalo et al. (6c); recursive Newton-Euler, O(n).
+        ndarray, shape (nv,), N m or N
 
         """
 
@@ -441,20 +403,18 @@ class Workspace(RobotArrays):
         """
         Return the derivatives of the gravity torques with respect to the coordinates.
 
+        Reference: Garofalo et al. (24d).
+
         Parameters
         ----------
-        q : array_like, shape (nq,)
-            Configuration, rad or m.
+        q
+            configuration (nq,), rad or m.
 
         Returns
         -------
         ndarray, shape (nv, nv)
             Column h is the derivative by coordinate h, N m or N per rad or m. Symmetric where
             v = dq/dt.
-
-        References
-        ----------
-        Garofalo et al. (24d).
 
         """
 
@@ -464,10 +424,12 @@ class Workspace(RobotArrays):
         """
         Return all accelerations and torques, given one of the two for every joint.
 
+        Reference: Kim table 4; articulated bodies, O(n). Where joints mimic others: Kim (33).
+
         Parameters
         ----------
-        q, v : array_like
-            Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
+        q, v
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
         a, tau : array_like, shape (nv,)
             Acceleration where it is prescribed, rad/s^2 or m/s^2, and torque elsewhere, N m or N;
             other entries are ignored.
@@ -486,10 +448,6 @@ class Workspace(RobotArrays):
         SingularError
             If a joint whose torque is given moves no inertia.
 
-        References
-        ----------
-        Kim table 4; articulated bodies, O(n). Where joints mimic others: Kim (33).
-
         """
 
     def hybrid_dynamics_derivative(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
@@ -498,10 +456,12 @@ class Workspace(RobotArrays):
         """
         Return d a / dp and d tau / dp, given one of the two for every joint.
 
+        Reference: Kim table 7 and (64). Where joints mimic others: Kim (33), differentiated.
+
         Parameters
         ----------
-        q, v : array_like
-            Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
+        q, v
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
         a, tau : array_like, shape (nv,)
             Acceleration where it is prescribed, rad/s^2 or m/s^2, and torque elsewhere, N m or N;
             other entries are ignored.
@@ -523,10 +483,6 @@ class Workspace(RobotArrays):
         SingularError
             If a joint moves no inertia.
 
-        References
-        ----------
-        Kim table 7 and (64). Where joints mimic others: Kim (33), differentiated.
-
         """
 
     def hybrid_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
@@ -537,8 +493,8 @@ class Workspace(RobotArrays):
 
         Parameters
         ----------
-        q, v : array_like
-            Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
+        q, v
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
         a, tau : array_like, shape (nv,)
             Accelerations, rad/s^2 or m/s^2, and torques, N m or N; entries not given are ignored.
         prescribed : array_like of bool, shape (nv,)
@@ -552,10 +508,6 @@ class Workspace(RobotArrays):
         SingularError
             If a joint whose torque is given moves no inertia.
 
-        References
-        ----------
-        Kim (33) and table 7, for all directions at once.
-
         """
 
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external_wrenches:
@@ -563,21 +515,18 @@ class Workspace(RobotArrays):
         """
         Return the torques that produce the accelerations a.
 
+        Reference: Kim table 2; Lynch and Park (9.53)-(9.57); recursive Newton-Euler, O(n).
+
         Parameters
         ----------
-        q, v, a : array_like
-            Configuration (nq,), rad or m; velocity and acceleration (nv,), rad or m per s and s^2.
+        q, v, a
+            configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
         external_wrenches : mapping of str to array_like, optional
             Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
 
         Returns
         -------
-        ndarray, shape (nv,)
-            N m for revolute, N for prismatic joints.
-
-        References
-        ----------
-        Kim table 2; Lynch and Park (9.53)-(9.57); recursive Newton-Euler, O(n).
+        ndarray, shape (nv,), N m or N
 
         """
 
@@ -586,10 +535,12 @@ class Workspace(RobotArrays):
         """
         Return d tau / dp, where the torques tau produce the accelerations a.
 
+        Reference: Kim table 5 and (64).
+
         Parameters
         ----------
-        q, v, a : array_like
-            Configuration (nq,), rad or m; velocity and acceleration (nv,), rad or m per s and s^2.
+        q, v, a
+            configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
         variation : Variation
             The derivatives with respect to p of everything given; ``dtau`` is not read.
         external_wrenches : mapping of str to array_like, optional
@@ -597,12 +548,7 @@ class Workspace(RobotArrays):
 
         Returns
         -------
-        ndarray, shape (nv,)
-            N m or N, per unit of p.
-
-        References
-        ----------
-        Kim table 5 and (64).
+        ndarray, shape (nv,), N m or N per unit of p
 
         """
 
@@ -611,10 +557,12 @@ class Workspace(RobotArrays):
         """
         Return the derivatives of the torques with respect to q, v and a.
 
+        Reference: Kim table 5, for all directions at once; O(n depth).
+
         Parameters
         ----------
-        q, v, a : array_like
-            Configuration (nq,), rad or m; velocity and acceleration (nv,), rad or m per s and s^2.
+        q, v, a
+            configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
         external_wrenches : mapping of str to array_like, optional
             Moment, N m, and force, N, on links, by name, at the link's origin and in its axes, with
             which they turn.
@@ -624,26 +572,14 @@ class Workspace(RobotArrays):
         Derivatives
             Of tau; ``by_input`` is the mass matrix.
 
-        References
-        ----------
-        Kim table 5, for all directions at once; O(n depth).
-
         """
 
     def inverse_dynamics_packed(self, motion: ArrayLike) -> np.ndarray:
         """
-        Compute inverse dynamics of q, v and a in one array, which Python passes on faster.
+        Return the torques (nv,) for q, v and a in one array (nq + 2 nv,), one behind the other.
 
-            Parameters
-            ----------
-            motion : array_like, shape (nq + 2 nv,)
-                q, v and a, one behind the other, in the units of `rbd_ros.inverse_dynamics`. Let q, v and
-                a be views of the array.
-
-            Returns
-            -------
-            ndarray, shape (nv,)
-                Torques, N m or N; overwritten by the next call.
+            Units are those of `inverse_dynamics`. Python passes on one array faster than three; let q, v
+            and a be views of it.
 
         """
 
@@ -654,14 +590,8 @@ class Workspace(RobotArrays):
 
         Parameters
         ----------
-        q, v, a : array_like
-            Configuration (nq,), rad or m; velocity and acceleration (nv,), rad or m per s and s^2.
-        link : str
-            The link's name.
-
-        References
-        ----------
-        Garofalo et al. (29), with dS/dt and its rate.
+        q, v, a, link
+            configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2; name of the link.
 
         """
 
@@ -669,21 +599,17 @@ class Workspace(RobotArrays):
         """
         Return the derivatives of the body Jacobian of a link with respect to the coordinates.
 
+        Reference: Vlasblom (1.13), (2.21); Garofalo et al. (30), (31), (33).
+
         Parameters
         ----------
-        q : array_like, shape (nq,)
-            Configuration, rad or m.
-        link : str
-            The link's name.
+        q, link
+            configuration (nq,), rad or m; name of the link.
 
         Returns
         -------
         ndarray, shape (6, nv, nv)
             ``dJ[:, :, h]`` is that by coordinate h, per rad or m, and also that of Jdot by v_h.
-
-        References
-        ----------
-        Vlasblom (1.13), (2.21); Garofalo et al. (30), (31), (33).
 
         """
 
@@ -693,14 +619,8 @@ class Workspace(RobotArrays):
 
         Parameters
         ----------
-        q, v : array_like
-            Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
-        link : str
-            The link's name.
-
-        References
-        ----------
-        Garofalo et al. (28), with dS/dt.
+        q, v, link
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link.
 
         """
 
@@ -709,21 +629,17 @@ class Workspace(RobotArrays):
         """
         Return the derivatives of Jdot of a link with respect to coordinates and velocities.
 
+        Reference: Garofalo et al. (30), (32), (33).
+
         Parameters
         ----------
-        q, v : array_like
-            Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
-        link : str
-            The link's name.
+        q, v, link
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link.
 
         Returns
         -------
         by_q, by_v : ndarray, shape (6, nv, nv)
             Entry h of the last axis is the derivative by coordinate h, with v held, or by v_h.
-
-        References
-        ----------
-        Garofalo et al. (30), (32), (33).
 
         """
 
@@ -734,19 +650,17 @@ class Workspace(RobotArrays):
         """
         Return the joint-space mass matrix M(q).
 
+        Reference: Lynch and Park (9.61); Vlasblom (2.17); computed by composite bodies.
+
         Parameters
         ----------
-        q : array_like, shape (nq,)
-            Configuration, rad or m.
+        q
+            configuration (nq,), rad or m.
 
         Returns
         -------
         ndarray, shape (nv, nv)
             Symmetric positive definite; kg m^2, kg m or kg by pair of joints.
-
-        References
-        ----------
-        Lynch and Park (9.61); Vlasblom (2.17); computed by composite bodies.
 
         """
 
@@ -754,19 +668,17 @@ class Workspace(RobotArrays):
         """
         Return the derivatives of the mass matrix with respect to the coordinates.
 
+        Reference: Vlasblom (1.14), (2.22), summed over all bodies; Garofalo et al. (24a).
+
         Parameters
         ----------
-        q : array_like, shape (nq,)
-            Configuration, rad or m.
+        q
+            configuration (nq,), rad or m.
 
         Returns
         -------
         ndarray, shape (nv, nv, nv)
             ``dM[:, :, h]`` is that of M by coordinate h, per rad or m.
-
-        References
-        ----------
-        Vlasblom (1.14), (2.22), summed over all bodies; Garofalo et al. (24a).
 
         """
 
@@ -775,10 +687,13 @@ class Workspace(RobotArrays):
         """
         Return the time derivatives of M, C and g.
 
+        Reference: Garofalo et al. (25), with Jddot and the rate of Psi where (25b) has lost their
+        dots.
+
         Parameters
         ----------
-        q, v, a : array_like
-            Configuration (nq,), rad or m; velocity and acceleration (nv,), rad or m per s and s^2.
+        q, v, a
+            configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
         factorization : {'christoffel', 'body'}
             As for `coriolis_matrix`.
 
@@ -787,29 +702,23 @@ class Workspace(RobotArrays):
         MatricesDot
             dM/dt, dC/dt and dg/dt.
 
-        References
-        ----------
-        Garofalo et al. (25), with Jddot and the rate of Psi where (25b) has lost their dots.
-
         """
 
     def momentum_regressor(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """
         Return Y with Y pi = M v - (armature) v, the generalized momentum.
 
+        Masses and inertias of the robot are not read. Reference: Garofalo et al. (6a) with (8).
+
         Parameters
         ----------
-        q, v : array_like
-            Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
+        q, v
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
 
         Returns
         -------
         ndarray, shape (nv, 10 * bodies)
             Columns in the order of `rbd_ros.model.inertial_parameter_names`.
-
-        References
-        ----------
-        Garofalo et al. (6a) with (8).
 
         """
 
@@ -822,10 +731,12 @@ class Workspace(RobotArrays):
         parameter, and for M the armature. The last axis is that of the columns of the regressors:
         ``np.einsum('ijk,j', M, a) + np.einsum('ijk,j', C, v) + g`` is `torque_regressor`.
 
+        Reference: Garofalo et al. (13), with Jdot where (13b) has lost its dot.
+
         Parameters
         ----------
-        q, v : array_like
-            Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
+        q, v
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
         factorization : {'christoffel', 'body'}
             As for `coriolis_matrix`.
 
@@ -834,10 +745,6 @@ class Workspace(RobotArrays):
         ParameterDerivatives
             dM/dpi, dC/dpi and dg/dpi.
 
-        References
-        ----------
-        Garofalo et al. (13), with Jdot where (13b) has lost its dot.
-
         """
 
     def slotine_li_regressor(self, q: ArrayLike, v: ArrayLike, v_r: ArrayLike, a_r: ArrayLike, *,
@@ -845,10 +752,13 @@ class Workspace(RobotArrays):
         """
         Return Y with Y pi = M a_r + C v_r + g - (armature) a_r, for adaptive control.
 
+        Masses and inertias of the robot are not read. Reference: Garofalo et al. (15), (16); computed
+        by `rbd_ros.kernels.regressors`.
+
         Parameters
         ----------
-        q, v : array_like
-            Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s, of which C is a function.
+        q, v
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s, that C depends on.
         v_r, a_r : array_like, shape (nv,)
             Reference velocity and acceleration, rad or m per s and s^2.
         factorization : {'christoffel', 'body'}
@@ -858,10 +768,6 @@ class Workspace(RobotArrays):
         -------
         ndarray, shape (nv, 10 * bodies)
             Columns in the order of `rbd_ros.model.inertial_parameter_names`.
-
-        References
-        ----------
-        Garofalo et al. (15), (16); computed by `rbd_ros.kernels.regressors`.
 
         """
 
@@ -893,12 +799,13 @@ class Workspace(RobotArrays):
         which the link cannot be moved at all (too few joints, a singular pose) a large finite inertia
         instead of an infinite one, and does not affect the others.
 
+        Reference: Lynch and Park (9.90)-(9.99), with b for J^-T b in (9.95); Lambda = (J M^-1 J^T)^-1
+        and J_bar = M^-1 J^T Lambda for redundant arms.
+
         Parameters
         ----------
-        q, v : array_like
-            Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
-        link : str
-            The link's name.
+        q, v, link
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link.
         frame : {'body', 'world-aligned'}
             Axes of the twist and the wrench: the link's, or the root's; both at the link's origin.
         condition_limit : float
@@ -916,30 +823,24 @@ class Workspace(RobotArrays):
         SingularError
             If a joint moves no inertia, so that M has no inverse.
 
-        References
-        ----------
-        Lynch and Park (9.90)-(9.99), with b for J^-T b in (9.95); Lambda = (J M^-1 J^T)^-1 and
-        J_bar = M^-1 J^T Lambda for redundant arms.
-
         """
 
     def torque_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
         """
         Return Y(q, v, a) with Y pi = tau - (armature) a.
 
+        Masses and inertias of the robot are not read. Reference: Garofalo et al. (15), (16) with v_r =
+        v and a_r = a; computed by `rbd_ros.kernels.regressors`.
+
         Parameters
         ----------
-        q, v, a : array_like
-            Configuration (nq,), rad or m; velocity and acceleration (nv,), rad or m per s and s^2.
+        q, v, a
+            configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
 
         Returns
         -------
         ndarray, shape (nv, 10 * bodies)
             Columns in the order of `rbd_ros.model.inertial_parameter_names`.
-
-        References
-        ----------
-        Garofalo et al. (15), (16) with v_r = v and a_r = a; computed by `rbd_ros.kernels.regressors`.
 
         """
 
@@ -949,14 +850,8 @@ class Workspace(RobotArrays):
 
         Parameters
         ----------
-        q : array_like, shape (nq,)
-            Configuration, rad or m.
-        link : str
-            The link's name.
-
-        References
-        ----------
-        Vlasblom (2.13), for any point of the body.
+        q, link
+            configuration (nq,), rad or m; name of the link.
 
         """
 
@@ -967,14 +862,8 @@ class Workspace(RobotArrays):
 
         Parameters
         ----------
-        q, v : array_like
-            Configuration (nq,), rad or m, and velocity (nv,), rad/s or m/s.
-        link : str
-            The link's name.
-
-        References
-        ----------
-        Ad_R (Jdot + blockdiag([omega], [omega]) J).
+        q, v, link
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link.
 
         """
 
