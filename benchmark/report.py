@@ -330,7 +330,7 @@ def main():
     if not found:
         raise SystemExit('no measurements found: run `make bench`')
     short = in_short.short(found)
-    in_short.put(short)
+    in_short.put(found)
     lines = [*head(found), '## In short', '', *short]
     rows = targets(found)
     lines += ['## Targets', '', 'Ratios are to Pinocchio called from Python, for the slowest '

@@ -75,7 +75,7 @@ class DynamicsNode(LifecycleNode):
     """
     Publishes the dynamics of the robot in /robot_description for every joint state.
 
-    The topics, services and parameters are listed in the README.
+    doc/interfaces.md lists its topics and services.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ class TorqueController(DynamicsNode):
     """
     A dynamics node whose ~/effort_commands are those of a control law.
 
-    Everything else is as in `DynamicsNode`; the README lists what comes on top.
+    Everything else is as in `DynamicsNode`; doc/interfaces.md lists what comes on top.
 
     Attributes
     ----------
