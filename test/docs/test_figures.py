@@ -16,9 +16,9 @@ from rbd_ros import random_configuration
 from rbd_ros.ros.commands import effort_commands
 from rbd_ros.ros.demo import adaptive, computed_torque, gravity, hybrid, impedance, stage
 from rbd_ros.ros.nodes import simulated_robot
+from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
 from rbd_ros.ros.outputs import diagnostics
 from rbd_ros.ros.outputs import publishing
-from rbd_ros.ros.parameters.parameters import DESCRIPTIONS
 from rbd_ros.ros.runtime import worker
 from rbd_ros.ros.services import services
 
@@ -45,10 +45,10 @@ CLAIMS = [
      (services.HEAVIEST, services.FARTHEST)),
     ('if (eight) are waiting', (worker.MOST_WAITING,)),
     (r'commands without states, (\d+) a second', (1.0 / publishing.COMMAND_PERIOD,)),
-    (r'`blend_time`, at least (\S+) s', (effort_commands.SMOOTH,)),
+    (r'`blend_time`, at least (\S+) s', (effort_commands.MIN_BLEND,)),
     ('more than a (fifth) of the distance',
-     (effort_commands.SMOOTH / effort_commands.MOST_OF_BLEND,)),
-    ('appears after (a second) without any', (effort_commands.FORGOTTEN,)),
+     (effort_commands.MIN_BLEND / effort_commands.MAX_BLEND_STEP,)),
+    ('appears after (a second) without any', (effort_commands.SUBSCRIBER_TIMEOUT,)),
     (r'to (\S+) of the largest entry on (\S+) robots',
      (PINOCCHIO['ROUNDING'], len(PINOCCHIO['ROBOTS']))),
     (r'C v to (\S+), forward dynamics to (\S+), which',
@@ -73,7 +73,7 @@ def test_defaults_in_the_readme_are_those_of_the_node():
     assert len(rows) > 20
     checked = 0
     for names, default in rows:
-        first = DESCRIPTIONS[re.search(r'`([\w.]+)`', names)[1]][0]
+        first = DynamicsNode.settings[re.search(r'`([\w.]+)`', names)[1]].default
         if isinstance(first, bool) or not re.match(r'[\d.\[]', default):
             continue
         assert [float(x) for x in re.findall(r'-?[\d.]+', default.partition(';')[0])] == list(

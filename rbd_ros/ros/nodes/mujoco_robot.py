@@ -11,32 +11,32 @@ if __name__ == '__main__':
     main()
     sys.exit()
 
-from typing import Any, ClassVar    # noqa: I100
+from dataclasses import replace    # noqa: I100
+from typing import Any, ClassVar
 
 from geometry_msgs.msg import Wrench
 import numpy as np
 from rbd_ros import Model, StateError
+from rbd_ros._internal.setting import Setting, settings_of
 from rbd_ros.model.description import inertia_matrix
 from rbd_ros.ros import convert
 from rbd_ros.ros.nodes.simulated_robot import Engine, SimulatedRobot
+from rbd_ros.ros.robot.robot_settings import RobotSettings
 from rbd_ros.simulation.mujoco_robot import Load, MujocoRobot
 
-_PARAMETERS: dict[str, tuple[Any, ...]] = {
-    'delay': (0.0, 'From a command to its effect, s, in whole steps.', 0.0, 1.0),
-    'position_noise': (0.0, 'Standard deviation of the positions in joint states, rad or m.', 0.0,
-                       1.0),
-    'velocity_noise': (0.0, 'Standard deviation of their velocities, rad/s or m/s.', 0.0, 100.0),
-    'effort_noise': (0.0, 'Standard deviation of their efforts, N m or N.', 0.0, 1e4),
-    'seed': (0, 'Of the noise.', 0, 2**31 - 1),
-    'payload_link': ('', 'Link that carries a load which the robot description lacks, so that no '
-                     'controller knows it; empty: none does.'),
-    'payload_mass': (0.0, 'Mass of that load, kg.', 0.0, 1e6),
-    'payload_com': ([0.0, 0.0, 0.0], 'Its centre of mass in the frame of the link, m.'),
-    'payload_inertia': ([0.0] * 6, 'Its inertia about that centre, in the axes of the link: ixx, '
-                        'iyy, izz, ixy, ixz, iyz, kg m^2; zeros: a point mass.'),
-    'push_link': ('', 'Link that the last wrench on ~/push acts on, at its origin, in the axes of '
-                  'the root link; empty: nothing pushes.'),
-}
+_PARAMETERS = {
+    'delay': Setting(0.0, 'Delay from a command to its effect, in whole steps.', 's', 0.0, 1.0),
+    'position_noise': Setting(0.0, 'Standard deviation of measured positions.', 'rad or m', 0.0,
+                              1.0),
+    'velocity_noise': Setting(0.0, 'Standard deviation of measured velocities.', 'rad/s or m/s',
+                              0.0, 100.0),
+    'effort_noise': Setting(0.0, 'Standard deviation of measured efforts.', 'N m or N', 0.0, 1e4),
+    'seed': Setting(0, 'Seed of the noise.', '', 0, 2**31 - 1),
+    **{name: replace(one, meaning=one.meaning.replace(
+        'payload from the start', 'payload that the robot description lacks'))
+       for name, one in settings_of((RobotSettings,)).items() if name.startswith('payload_')},
+    'push_link': Setting('', 'Link on which the last wrench on ~/push acts, at its origin, in the '
+                         'axes of the root link; empty: none.')}
 
 
 class RobotInMujoco(SimulatedRobot):
@@ -50,7 +50,7 @@ class RobotInMujoco(SimulatedRobot):
 
     program: ClassVar[str] = 'mujoco_robot'
     engine: ClassVar[str] = 'MuJoCo'
-    parameters: ClassVar[dict[str, tuple[Any, ...]]] = {**SimulatedRobot.parameters, **_PARAMETERS}
+    parameters: ClassVar[dict[str, Setting]] = {**SimulatedRobot.parameters, **_PARAMETERS}
 
     def _make_engine(self, model: Model, q: np.ndarray, given: dict[str, Any]) -> Engine:
         """Return the robot in MuJoCo."""

@@ -22,11 +22,12 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros import (
     load_urdf_string, Model, ModelWarning, random_configuration, RbdError, StateError)
+from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
 from rbd_ros.model.files.drive_files import load_drives
 from rbd_ros.model.model import rebuild
 from rbd_ros.ros.parameters.parameter_checks import BadParameter
-from rbd_ros.ros.parameters.parameters import fixed_values, NAMES, NUMBERS
+from rbd_ros.ros.parameters.parameters import fixed_values
 from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
 from rbd_ros.ros.runtime.compat import guard_services
 from rbd_ros.ros.runtime.log import Log
@@ -49,21 +50,20 @@ TOLERATED_DELAY = 0.05
 # Number of poses in which the stiffness of gravity is evaluated.
 POSES = 50
 
-_PARAMETERS: dict[str, tuple[Any, ...]] = {
-    'robot_description': ('', 'URDF of the robot; empty: see urdf.'),
-    'urdf': ('', 'Path of a URDF file; empty: the demo arm.'),
-    'drives': ('', 'Path of a parameter file of drives, as rbd_ros.model.save_drives writes it; '
-               'empty: friction and damping of the URDF.'),
-    'rate': (500.0, 'Rate of the joint states, Hz.', 1.0, 5000.0),
-    'step': (0.001, 'Step of the integration, s.', 1e-6, 0.1),
-    'initial_positions': (NUMBERS, 'Positions of the joints at the start, rad or m, in the order '
-                          'of the model; not set: zero, or the middle of limits that exclude it.'),
-    'command_joints': (NAMES, 'Order of the commands; not set: that of the model.'),
-    'tolerated_delay': (TOLERATED_DELAY, 'Delay of the commands, s, for which the joints get '
-                        'enough viscous damping, where the URDF has less. Gravity torques that '
-                        'are late push on a robot that falls away from its pose, as an inverted '
-                        'pendulum does. 0: the damping of the URDF alone.', 0.0, 1.0),
-}
+_PARAMETERS = {
+    'robot_description': Setting('', 'URDF of the robot; empty: see urdf.'),
+    'urdf': Setting('', 'Path of a URDF file; empty: the demo arm.'),
+    'drives': Setting('', 'Path of a parameter file with drives, as rbd_ros.model.save_drives '
+                      'writes it; empty: friction and damping of the URDF.'),
+    'rate': Setting(500.0, 'Rate of the joint states.', 'Hz', 1.0, 5000.0),
+    'step': Setting(0.001, 'Step of the integration.', 's', 1e-6, 0.1),
+    'initial_positions': Setting((), 'Initial joint positions in the order of the model; empty: '
+                                 'zero, or the middle of limits that exclude zero.', 'rad or m'),
+    'command_joints': Setting((), 'Order of the commands; empty: that of the model.', entry=str),
+    'tolerated_delay': Setting(
+        TOLERATED_DELAY, 'Delay of the commands for which the joints get enough viscous damping, '
+        'where the URDF has less: delayed gravity torques drive a robot away from its pose, like '
+        'an inverted pendulum. 0: the damping of the URDF.', 's', 0.0, 1.0)}
 
 
 class Engine(Protocol):
@@ -122,7 +122,7 @@ class SimulatedRobot(Node):
     # Name of the executable, of the engine, and of parameters with default and description.
     program: ClassVar[str] = 'simulated_robot'
     engine: ClassVar[str] = 'rbd_ros'
-    parameters: ClassVar[dict[str, tuple[Any, ...]]] = _PARAMETERS
+    parameters: ClassVar[dict[str, Setting]] = _PARAMETERS
 
     def __init__(self, *, alone: bool = False, **options: Any) -> None:
         super().__init__(self.program, **options)

@@ -5,7 +5,8 @@
 from collections.abc import Sequence
 from functools import partial
 from time import perf_counter, sleep
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+from rbd_ros._internal.setting import Setting
 
 import numpy as np
 from rbd_ros import RbdError, SingularError
@@ -51,14 +52,21 @@ LONGEST_END = 4.5
 class PublishingSettings(NamedTuple):
     """The parameters that the outputs depend on."""
 
-    publish_rate: float
+    publish_rate: Annotated[float, Setting(
+        0.0, 'Rate of the outputs; 0: once per joint state.', 'Hz', 0.0, 10000.0, 0.01,
+        changeable=True)]
     on_stale: str
     state_timeout: float
     missing_velocity: str
     effort_convention: EffortConvention
-    marker_rate: float
-    condition_limit: float
-    coriolis_factorization: Factorization
+    marker_rate: Annotated[float, Setting(
+        30.0, 'Largest rate of the markers; 0: no markers.', 'Hz', 0.0, 1000.0, changeable=True)]
+    condition_limit: Annotated[float, Setting(
+        2e3, "Condition number of the Jacobian, with lengths in units of the robot's reach, "
+        'beyond which task inertias are damped.', '', 1.0, 1e7, changeable=True)]
+    coriolis_factorization: Annotated[Factorization, Setting(
+        'christoffel', 'Factorization of the Coriolis matrix: Christoffel symbols, or body twists '
+        '(Garofalo et al.). C v is the same.', choices=('christoffel', 'body'), changeable=True)]
 
 
 class Publishing:
@@ -198,7 +206,7 @@ class Publishing:
             self._forces.wanted = self._markers_heard or any(
                 topic in EXTERNAL_TOPICS for topic in self._heard)
             if not self._commands_heard:
-                self._commands.nobody_listens(now)
+                self._commands.note_no_subscriber(now)
             if self.active and not robot.task_link:
                 for topic in [topic for topic in self._heard if topic in NEED_TASK_LINK]:
                     self._heard.remove(topic)
@@ -361,7 +369,7 @@ class Publishing:
         """Command the efforts of the law, or return why not."""
         if not self._commands.enabled:
             return 'commands are disabled'
-        anew = self._commands.begins_anew(self._now)
+        anew = self._commands.starts_blend(self._now)
         if anew and robot.states.judge.unconfirmed:
             return NOT_CONFIRMED
         efforts = self._law.efforts(robot, v, terms, self._now, anew)
@@ -408,7 +416,7 @@ class Publishing:
             return False
         now = self._clocks.age_time()
         if not self._look_who_takes_commands():
-            self._commands.nobody_listens(now + later)
+            self._commands.note_no_subscriber(now + later)
             return False
         robot = self._current.robot
         states_come = (robot is not None and self._settings.publish_rate > 0.0

@@ -5,7 +5,8 @@
 from collections.abc import Callable
 import gc
 from math import hypot
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+from rbd_ros._internal.setting import Setting
 
 import numpy as np
 from rbd_ros import Model, neutral, RbdError, with_gravity
@@ -19,9 +20,12 @@ from rbd_ros.ros.runtime.worker import Worker
 
 
 class ChangeSettings(NamedTuple):
-    """The parameters that say which changes are accepted, and what is warned about."""
+    """The parameters that determine which changes are accepted, and what is warned about."""
 
-    model_changes: str
+    model_changes: Annotated[str, Setting(
+        'while_disabled', 'Whether another description is accepted: always, never, or unless '
+        'commands are enabled and have a subscriber.',
+        choices=('accept', 'while_disabled', 'never'), changeable=True)]
     friction: bool
 
 

@@ -3,7 +3,7 @@
 """Whether the measured efforts of a robot at rest are what their convention says."""
 
 import numpy as np
-from rbd_ros.control.effort_convention import unlikely
+from rbd_ros.control.effort_convention import convention_mismatch
 from rbd_ros.ros import convert
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.log import Log
@@ -69,8 +69,9 @@ class EffortCheck:
         if self._count >= MANY and stamp - self._first >= LONG:
             names = robot.model.velocity_names
             constants = robot.convention.constants_of_states(names)
-            self.finding = unlikely(robot.convention, names, constants * self._sum / self._count,
-                                    robot.workspace.gravity_torques(states.q))
+            self.finding = convention_mismatch(
+                robot.convention, names, constants * self._sum / self._count,
+                robot.workspace.gravity_torques(states.q))
             self._done = True
             if self.finding:
                 self._log.warning(self.finding)

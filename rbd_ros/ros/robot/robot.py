@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Sequence
 from functools import cached_property
 from math import inf, isfinite
-from typing import Any, NamedTuple
+from typing import Any
 import warnings
 
 import numpy as np
@@ -16,7 +16,6 @@ from rbd_ros import (
     with_payload, Workspace)
 from rbd_ros._internal.text import listed
 from rbd_ros.analysis.task_space import characteristic_length
-from rbd_ros.control import EffortConvention
 from rbd_ros.model import inertial_parameter_names, inertial_parameters, with_free_joints
 from rbd_ros.model.files.drive_files import with_named_drives
 from rbd_ros.model.inertial import armature_matrix
@@ -26,31 +25,9 @@ from rbd_ros.ros.commands.effort_commands import EffortCommands
 from rbd_ros.ros.convert import Stamp
 from rbd_ros.ros.messages.markers import Markers
 from rbd_ros.ros.messages.messages import Outputs
+from rbd_ros.ros.robot.robot_settings import RobotSettings
 from rbd_ros.ros.state.joint_states import JointStates
 from rbd_ros.ros.state.odometry import OdometryStates
-
-
-class RobotSettings(NamedTuple):
-    """The parameters that the robot is built with."""
-
-    gravity: tuple[float, ...]
-    joints: tuple[str, ...]
-    locked_joints: tuple[str, ...]
-    locked_positions: tuple[float, ...]
-    drives: dict[str, tuple[Any, ...]]
-    effort_convention: EffortConvention
-    payload_link: str
-    payload_mass: float
-    payload_com: tuple[float, ...]
-    payload_inertia: tuple[float, ...]
-    mounting_rpy: tuple[float, ...]
-    observer_joints: tuple[str, ...]
-    floating_base: bool
-    command_joints: tuple[str, ...]
-    task_link: str
-    frame_prefix: str
-    max_joints: int
-    strict_urdf: bool
 
 
 def gravity_in_root(gravity: Sequence[float], rpy: Sequence[float]) -> tuple[float, ...]:
@@ -243,7 +220,7 @@ class Robot:
             Outputs(self.model, model_id, self.task_link, self.prefix) for _ in range(2))
         columns = {name: k for k, name in enumerate(self.model.velocity_names)}
         limits = self.model.effort_limit
-        commands.follow(self.possible_commands,
+        commands.set_joints(self.possible_commands,
                         [limits[columns[name]] for name in self.possible_commands])
         self.arrange_commands(commands)
 
