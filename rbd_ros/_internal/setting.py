@@ -51,6 +51,7 @@ class Setting:
         """Return meaning, length and unit as sentences."""
         return (self.meaning + (f' One number, or one for each of {self.per}.'
                                 if self.per and self.single else '')
+                + (f' Entries: {self.entries}.' if self.entries else '')
                 + (f' Unit: {self.unit}.' if self.unit else ''))
 
 

@@ -27,8 +27,9 @@ from rbd_ros._internal.setting import settings_of
 from rbd_ros.control import (CartesianImpedance, EffortConvention, Hybrid, JointImpedance,
                              JointReference, PoseMotion, PoseReference, SlotineLi)
 from rbd_ros.ros.commands.effort_commands import EffortCommands
-from rbd_ros.ros.control.control_modes import ControlModes, LawSettings
+from rbd_ros.ros.control.control_modes import ControlModes
 from rbd_ros.ros.control.control_settings import ControlSettings
+from rbd_ros.ros.control.reference_receiver import LawSettings
 from rbd_ros.ros.parameters.parameters import assemble
 from rbd_ros.ros.runtime.report import Report
 from scipy.spatial.transform import Rotation

@@ -81,6 +81,7 @@ def damping_warning(law: Controller, settings: ControlSettings, q: np.ndarray, r
     law : Controller
         A new law of the current mode, without friction compensation.
     settings : ControlSettings
+        Mode and gains of the law.
     q : ndarray, shape (model.nq,)
         Configuration, rad or m.
     reference : JointReference, PoseReference or None

@@ -23,8 +23,9 @@ from rbd_msgs.srv import SetMode
 from rbd_ros._internal.setting import Setting, settings_of
 from rbd_ros.errors import RbdError
 from rbd_ros.ros.control.compensation import compensates_itself, Law
-from rbd_ros.ros.control.control_modes import ControlModes, LawSettings
+from rbd_ros.ros.control.control_modes import ControlModes
 from rbd_ros.ros.control.control_settings import ControlSettings, LAWS
+from rbd_ros.ros.control.reference_receiver import LawSettings
 from rbd_ros.ros.messages.messages import EFFORT_TRAJECTORY
 from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
 from rbd_ros.ros.outputs.publishing import QUIETLY
