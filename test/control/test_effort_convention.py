@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 from rbd_ros.control import EffortConvention
-from rbd_ros.control.effort_convention import CONVENTIONS, convention_mismatch
+from rbd_ros.control.effort_convention import convention_mismatch, CONVENTIONS
 
 NAMES = ('a', 'b', 'c')
 G, CORIOLIS = np.array([10.0, -4.0, 0.5]), np.array([0.3, 0.2, -0.1])

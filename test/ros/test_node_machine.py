@@ -135,8 +135,8 @@ class NodeMachine(RuleBasedStateMachine):
         publishing._command_publishers = {'~/effort_commands': self.commands}
         # The witness notices that nobody listens when the node does.
         notice = self.node.commands.note_no_subscriber
-        self.node.commands.note_no_subscriber = lambda now: (notice(now),
-                                                         self.watch.nobody_listens(now))
+        self.node.commands.note_no_subscriber = lambda now: (
+            notice(now), self.watch.nobody_listens(now))
 
     def _time(self):
         """Return the time that commands are timed by."""

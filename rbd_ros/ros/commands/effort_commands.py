@@ -303,7 +303,7 @@ class EffortCommands:
                 or self._is_gap(now) or self._is_new_subscriber(now))
 
     def _move_towards(self, goal: np.ndarray, step: float, left: float, now: float,
-                  guard: Callable[[np.ndarray], np.ndarray] | None = None) -> None:
+                      guard: Callable[[np.ndarray], np.ndarray] | None = None) -> None:
         """Move the last command to a goal by the share of step in the remaining time, left."""
         settings = self._settings
         blend = min(step, MAX_BLEND_STEP)

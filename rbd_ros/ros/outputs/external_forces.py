@@ -18,9 +18,9 @@ The observer is fed only while somebody listens, or a calibration is going on.
 
 from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple, TypeAlias
-from rbd_ros._internal.setting import Setting
 
 import numpy as np
+from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
 from rbd_ros.control import ContactDetector, EffortConvention, external_wrench, MomentumObserver
 from rbd_ros.ros import convert

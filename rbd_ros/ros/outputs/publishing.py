@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from functools import partial
 from time import perf_counter, sleep
 from typing import Annotated, Any, NamedTuple
-from rbd_ros._internal.setting import Setting
 
 import numpy as np
 from rbd_ros import RbdError, SingularError
+from rbd_ros._internal.setting import Setting
 from rbd_ros.control import EffortConvention
 from rbd_ros.kernels.jit.compiled import NotCompiled
 from rbd_ros.ros.commands.effort_commands import COMPLETE, EffortCommands

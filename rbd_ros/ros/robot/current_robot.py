@@ -6,10 +6,10 @@ from collections.abc import Callable
 import gc
 from math import hypot
 from typing import Annotated, NamedTuple
-from rbd_ros._internal.setting import Setting
 
 import numpy as np
 from rbd_ros import Model, neutral, RbdError, with_gravity
+from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
 from rbd_ros.ros.commands.effort_commands import EffortCommands
 from rbd_ros.ros.parameters.parameters import NO_GRAVITY

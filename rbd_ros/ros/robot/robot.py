@@ -221,7 +221,7 @@ class Robot:
         columns = {name: k for k, name in enumerate(self.model.velocity_names)}
         limits = self.model.effort_limit
         commands.set_joints(self.possible_commands,
-                        [limits[columns[name]] for name in self.possible_commands])
+                            [limits[columns[name]] for name in self.possible_commands])
         self.arrange_commands(commands)
 
     def arrange_commands(self, commands: EffortCommands) -> None:

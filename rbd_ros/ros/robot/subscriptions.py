@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from math import inf
 from typing import Annotated, NamedTuple
-from rbd_ros._internal.setting import Setting
 
 from builtin_interfaces.msg import Time
 
 from nav_msgs.msg import Odometry
+from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
 from rbd_ros.kernels.jit.compiled import NotCompiled
 from rbd_ros.ros import convert
