@@ -15,9 +15,9 @@ class ContactDetector:
     """
     Detect contact by thresholds on external torques, which are calibrated in free motion.
 
-    Without given thresholds, the detector calibrates first: the robot moves freely, as in later use,
-    for ``calibration_time``. The threshold of each joint is ``margin`` times the largest external
-    torque that model and sensor errors cause meanwhile. With thresholds, and only then,
+    Without given thresholds, the detector calibrates first: the robot moves freely, as in later
+    use, for ``calibration_time``. The threshold of each joint is ``margin`` times the largest
+    external torque that model and sensor errors cause meanwhile. With thresholds, and only then,
 
         contact:  some joint exceeded its threshold, and since then the torques of all joints were
                   never below release times their thresholds for as long as hold;

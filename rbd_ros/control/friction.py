@@ -8,9 +8,9 @@ until the torque acts. As long as its error is at most the dead band, each joint
 
     0 <= (tau - effort_offset) v <= (tau_f(v) - effort_offset) v
 
-with the true velocity v and its friction tau_f(v). At any time, for any sequence of velocities, the
-compensation gives a joint at most the energy that friction takes from it: it cannot keep a joint
-moving, and a joint at rest gets only its offset. The torques are continuous in the velocity.
+with the true velocity v and its friction tau_f(v). At any time, for any sequence of velocities,
+the compensation gives a joint at most the energy that friction takes from it: it cannot keep a
+joint moving, and a joint at rest gets only its offset. The torques are continuous in the velocity.
 
 """
 
@@ -42,8 +42,8 @@ def friction_compensation(model: Model, v: npt.ArrayLike, *,
     Returns
     -------
     ndarray, of the shape of v
-        N m or N: viscous friction at the smallest possible speed of the joint, Stribeck friction at the
-        largest.
+        N m or N: viscous friction at the smallest possible speed of the joint, Stribeck friction
+        at the largest.
 
     Raises
     ------

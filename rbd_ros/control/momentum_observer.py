@@ -30,8 +30,8 @@ class MomentumObserver:
     """
     Estimate the external torques of a robot, sample by sample.
 
-    Between two samples, r follows the exact solution of its differential equation for the mean external
-    torque of that time,
+    Between two samples, r follows the exact solution of its differential equation for the mean
+    external torque of that time,
 
         r <- e + (r - e) exp(-K h),   e = (p_2 - p_1) / h - mean of (tau + C^T v - g - tau_f)
 
@@ -45,8 +45,8 @@ class MomentumObserver:
     gain : array_like, shape () or (model.nv,)
         K, 1/s; the time constant is 1/K. Larger gains are faster, but pass more noise.
     smooth : float
-        See `friction_torques`: speed over which Coulomb friction changes its sign, rad/s or m/s, so
-        that velocity noise does not switch the friction of resting joints.
+        See `friction_torques`: speed over which Coulomb friction changes its sign, rad/s or m/s,
+        so that velocity noise does not switch the friction of resting joints.
     friction : bool
         Whether to subtract the friction of the model; if not, the given torques must exclude it.
     longest_gap : float
@@ -81,7 +81,8 @@ class MomentumObserver:
         """
         Process a sample and return the external torques.
 
-        A sample of the same time as the last one is ignored. One of an earlier time resets the observer.
+        A sample of the same time as the last one is ignored. One of an earlier time resets the
+        observer.
 
         Parameters
         ----------

@@ -14,8 +14,8 @@ from rbd_ros.workspace import Workspace
 RANGE_SHARE = 0.1
 # 1/s: rates of the springs and of the brakes.
 STOP_RATE, BRAKE_RATE = 20.0, 20.0
-# Share of the velocity limit over which accelerating torques fade. With a smaller one, large torques
-# on small inertias would oscillate from sample to sample.
+# Share of the velocity limit over which accelerating torques fade. With a smaller one, large
+# torques on small inertias would oscillate from sample to sample.
 OVERSPEED = 0.5
 
 
@@ -28,16 +28,16 @@ class MotionGuard:
     """
     Keep the torques of a control law from driving joints beyond their limits.
 
-    Torques of joints near their limits are first clamped to the effort limits. With an upper limit q_u,
-    a zone of width w before it, and the inertia m = M_jj,
+    Torques of joints near their limits are first clamped to the effort limits. With an upper limit
+    q_u, a zone of width w before it, and the inertia m = M_jj,
 
         d = max(0, q - max(q_u - w, min(q_r, q_u)))       depth in the zone
         tau <- g + max(0, 1 - 2 d/w) (tau - g)            if tau - g > 0
         tau <- tau - m max(0, W^2 d + 2 W min(d/w, 1) v)  W = 20/s
 
-    and likewise at the lower limit. If the reference q_r is inside the zone, the zone begins there, so
-    that motions up to the limit are possible. The spring is damped, but never pushes outwards. In the
-    outer half of the zone, outward torques are limited to gravity.
+    and likewise at the lower limit. If the reference q_r is inside the zone, the zone begins
+    there, so that motions up to the limit are possible. The spring is damped, but never pushes
+    outwards. In the outer half of the zone, outward torques are limited to gravity.
 
     For each joint with a velocity limit v_l that is exceeded by e = abs(v) - v_l > 0,
 

@@ -27,8 +27,8 @@ def reach_error(model: Model, link: str, T: np.ndarray, q: np.ndarray) -> tuple[
     Return the smallest pose error of a link that a search finds within the joint limits.
 
     Damped least squares start at q with the rotation. If the position is not reached, they start
-    without the rotation at q and at `STARTS` other configurations, the same at every call; joints at a
-    limit are held there.
+    without the rotation at q and at `STARTS` other configurations, the same at every call; joints
+    at a limit are held there.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ def reach_error(model: Model, link: str, T: np.ndarray, q: np.ndarray) -> tuple[
     Returns
     -------
     angle, distance : float
-        Remaining rotation, rad, if the position is reached with it, and remaining distance, m, for any
-        rotation.
+        Remaining rotation, rad, if the position is reached with it, and remaining distance, m, for
+        any rotation.
 
     References
     ----------

@@ -60,8 +60,8 @@ class PoseReference:
     T : array_like, shape (4, 4)
         Pose of the link in the root's frame, m.
     V, V_dot : array_like, shape (6,), optional
-        Angular velocity, rad/s, and velocity of the link's origin, m/s, in the root's axes, and its
-        derivative with respect to time; default: at rest.
+        Angular velocity, rad/s, and velocity of the link's origin, m/s, in the root's axes, and
+        its derivative with respect to time; default: at rest.
 
     Attributes
     ----------

@@ -23,8 +23,8 @@ FADE_TIME = 0.5
 # Tolerance of limits for rounding, as a share of the limit, or of 1 rad or m.
 LIMIT_SLACK = 1e-6
 # Efforts are checked at MIN_STATES to MAX_STATES states of each polynomial, about TOTAL_STATES in
-# all. Intervals that may exceed a limit are divided at REFINED_STATES, up to ROUNDS times, as long as
-# there are at most TOTAL_REFINED states.
+# all. Intervals that may exceed a limit are divided at REFINED_STATES, up to ROUNDS times, as long
+# as there are at most TOTAL_REFINED states.
 MAX_STATES, MIN_STATES, TOTAL_STATES = 65, 4, 5000
 REFINED_STATES, ROUNDS, TOTAL_REFINED = 5, 6, 50000
 
@@ -33,9 +33,10 @@ class JointTrajectory:
     """
     A motion of the joints through points, as in trajectory_msgs/JointTrajectory.
 
-    Each joint follows polynomials with the values of the points: quintic with accelerations, cubic with
-    velocities. With positions only, velocities are chosen so that no joint overshoots its points, and
-    the motion starts and ends at rest. Before the first and after the last point the robot rests.
+    Each joint follows polynomials with the values of the points: quintic with accelerations, cubic
+    with velocities. With positions only, velocities are chosen so that no joint overshoots its
+    points, and the motion starts and ends at rest. Before the first and after the last point the
+    robot rests.
 
     Parameters
     ----------
@@ -109,11 +110,12 @@ class JointTrajectory:
         """
         Raise StateError if the motion exceeds limits of the robot, also between its points.
 
-        Positions and velocities are checked at all their extrema; a joint that starts beyond a position
-        limit must not move further out. With ``effort``, efforts of inverse dynamics with friction are
-        checked at states of every polynomial, and at more states where second differences do not exclude
-        that a limit is exceeded in between. If this remains undecided (mostly less than 1e-5 of a limit
-        below it), the motion is refused. The message names the joint, the value and the time.
+        Positions and velocities are checked at all their extrema; a joint that starts beyond a
+        position limit must not move further out. With ``effort``, efforts of inverse dynamics with
+        friction are checked at states of every polynomial, and at more states where second
+        differences do not exclude that a limit is exceeded in between. If this remains undecided
+        (mostly less than 1e-5 of a limit below it), the motion is refused. The message names the
+        joint, the value and the time.
 
         """
         if len(self.times) < 2:
@@ -224,9 +226,9 @@ def bernstein(h: np.ndarray, q: np.ndarray, v: np.ndarray,
     """
     Return the Bernstein coefficients of the polynomials between points.
 
-    ``h`` (points - 1, 1) are durations, s; ``q``, ``v`` and ``a`` (points, n) values and derivatives at
-    the points; without ``a`` the polynomials are cubic. The result has the shape (4 or 6, points - 1,
-    n). See Farin, "Curves and Surfaces for CAGD", 5th edition, 5.3 and 7.5.
+    ``h`` (points - 1, 1) are durations, s; ``q``, ``v`` and ``a`` (points, n) values and
+    derivatives at the points; without ``a`` the polynomials are cubic. The result has the shape (4
+    or 6, points - 1, n). See Farin, "Curves and Surfaces for CAGD", 5th edition, 5.3 and 7.5.
 
     """
     if a is None:
@@ -247,9 +249,9 @@ class PoseMotion:
     """
     A motion of a link from one pose to another, at rest at both ends.
 
-    The origin moves along a line and the link turns about one axis, with the progress 10 x^3 - 15 x^4
-    + 6 x^5 for the share x of the time: the motion with least jerk among those with zero speed and
-    acceleration at both ends.
+    The origin moves along a line and the link turns about one axis, with the progress 10 x^3 - 15
+    x^4 + 6 x^5 for the share x of the time: the motion with least jerk among those with zero speed
+    and acceleration at both ends.
 
     Parameters
     ----------
@@ -260,9 +262,9 @@ class PoseMotion:
     begin : float
         Start time, s.
     twist : array_like, shape (6,), optional
-        Initial twist from a previous motion: angular velocity, rad/s, and velocity of the origin, m/s,
-        in the root's axes; default: at rest. It fades with t (1 - t/h)^3 within h = `FADE_TIME`, or the
-        duration if that is shorter.
+        Initial twist from a previous motion: angular velocity, rad/s, and velocity of the origin,
+        m/s, in the root's axes; default: at rest. It fades with t (1 - t/h)^3 within h =
+        `FADE_TIME`, or the duration if that is shorter.
 
     Raises
     ------

@@ -23,8 +23,8 @@ def external_wrench(model: Model, q: npt.ArrayLike, tau_ext: npt.ArrayLike, link
 
         f = sum u_i (v_i^T tau_ext) sigma_i / max(sigma_i, sigma_max / condition_limit)^2:
 
-    the pseudo-inverse of J^T, except that f fades in directions in which the link can hardly move, for
-    which the torques contain almost no information.
+    the pseudo-inverse of J^T, except that f fades in directions in which the link can hardly move,
+    for which the torques contain almost no information.
 
     Parameters
     ----------
