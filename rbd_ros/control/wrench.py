@@ -29,6 +29,7 @@ def external_wrench(model: Model, q: npt.ArrayLike, tau_ext: npt.ArrayLike, link
     Parameters
     ----------
     model : Model
+        The robot.
     q, tau_ext : array_like
         Configuration (model.nq,), rad or m, and external torques (model.nv,) as from
         `MomentumObserver`, N m or N.

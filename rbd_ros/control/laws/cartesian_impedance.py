@@ -130,6 +130,7 @@ def pose_error(T: np.ndarray, V: np.ndarray, reference: PoseReference
     T, V : ndarray, shape (4, 4) and (6,)
         Pose of the link in the root's frame, and its twist in the root's axes at its origin.
     reference : PoseReference
+        Desired pose and motion.
 
     Returns
     -------

@@ -37,6 +37,7 @@ def adapting_bodies(model: Model, links: Sequence[str] | None) -> list[int]:
     Parameters
     ----------
     model : Model
+        The robot.
     links : sequence of str or None
         Names of links; None: all that move.
 

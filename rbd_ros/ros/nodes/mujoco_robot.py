@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""A node in place of a robot, as simulated_robot is, but MuJoCo computes the motion."""
+"""A simulated robot whose motion MuJoCo computes; otherwise like simulated_robot."""
 
 import sys
 
@@ -41,10 +41,10 @@ _PARAMETERS = {
 
 class RobotInMujoco(SimulatedRobot):
     """
-    Moves the robot of a URDF as MuJoCo does, with noise, delay and a load that nobody knows.
+    Moves the robot of a URDF with MuJoCo, with noise, delay and an unknown payload.
 
-    Everything else is as for `SimulatedRobot`; efforts in the joint states are those that act,
-    within the limits of the drives. A wrench on ~/push acts until the next one comes.
+    Efforts in the joint states are the applied ones, within the limits of the drives. A wrench on
+    ~/push acts until the next one arrives. Otherwise as `SimulatedRobot`.
 
     """
 
@@ -66,12 +66,12 @@ class RobotInMujoco(SimulatedRobot):
             effort_noise=given['effort_noise'], seed=given['seed'])
         if given['push_link']:
             self._push_link = given['push_link']
-            robot.push(self._push_link, np.zeros(6))      # whether it is a link that moves
+            robot.push(self._push_link, np.zeros(6))      # raises if the link does not move
             self.create_subscription(Wrench, '~/push', self._on_push, 10)
         return robot
 
     def _on_push(self, message: Wrench) -> None:
-        """Push the link from now on; ignore what is not finite."""
+        """Push the link until the next wrench; ignore a wrench that is not finite."""
         assert isinstance(self._engine, MujocoRobot)
         try:
             self._engine.push(self._push_link, convert.wrench(message))
