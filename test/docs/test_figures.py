@@ -29,7 +29,8 @@ DEMO, NODE, COMMANDS, COMPARISON = (
     'how_to/demo.md', 'interfaces.md', 'how_to/feed_a_controller.md', 'comparison.md')
 # A sentence of a page, with a group for each figure, and where the figures come from.
 CLAIMS = [
-    (DEMO, 'no joint moves by (.+?) rad in (ten) seconds', (gravity.MAX_DRIFT, gravity.COMPENSATED)),
+    (DEMO, 'no joint moves by (.+?) rad in (ten) seconds',
+     (gravity.MAX_DRIFT, gravity.COMPENSATED)),
     (DEMO, r'error of each joint is less than (\S+) rad, .*? at least (five) times as large',
      (computed_torque.MAX_ERROR, computed_torque.MIN_IMPROVEMENT)),
     (DEMO, r'do so with less than (\S+) rad RMS', (hybrid.MAX_ERROR,)),
@@ -46,10 +47,10 @@ CLAIMS = [
     (NODE, 'While (eight) are waiting', (worker.MAX_WAITING,)),
     (COMMANDS, r'commands without states, (\d+) a second',
      (1.0 / publishing.COMMAND_PERIOD,)),
-    (COMMANDS, r'`blend_time`, at least (\S+) s', (effort_commands.SMOOTH,)),
+    (COMMANDS, r'`blend_time`, at least (\S+) s', (effort_commands.MIN_BLEND,)),
     (COMMANDS, 'more than a (fifth) of the distance',
-     (effort_commands.SMOOTH / effort_commands.MOST_OF_BLEND,)),
-    (COMMANDS, 'appears after (a second) without any', (effort_commands.FORGOTTEN,)),
+     (effort_commands.MIN_BLEND / effort_commands.MAX_BLEND_STEP,)),
+    (COMMANDS, 'appears after (a second) without any', (effort_commands.SUBSCRIBER_TIMEOUT,)),
     (COMPARISON, r'to (\S+) of the largest entry on (\S+) robots',
      (PINOCCHIO['ROUNDING'], len(PINOCCHIO['ROBOTS']))),
     (COMPARISON, r'C v to (\S+), forward dynamics to (\S+), which',

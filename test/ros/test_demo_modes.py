@@ -11,14 +11,16 @@ exactly the criteria that it should.
 import numpy as np
 import pytest
 import rbd_ros
+from rbd_ros._internal.setting import settings_of
 from rbd_ros.control import JointReference, PoseReference
+from rbd_ros.control.controller import Circumstances
 from rbd_ros.ros.control.control_laws import make_controller
-from rbd_ros.ros.control.control_parameters import DESCRIPTIONS, Gains
+from rbd_ros.ros.control.control_settings import ControlSettings
 from rbd_ros.ros.demo import adaptive, computed_torque, gravity, hybrid
 from rbd_ros.ros.demo.command import prepare
 from rbd_ros.ros.demo.motions import LEAD
 from rbd_ros.ros.demo.session import Phase, Sample, Session
-from rbd_ros.ros.parameters.parameters import NAMES, NUMBERS
+from rbd_ros.ros.parameters.parameters import assemble
 from rbd_ros.ros.runtime.share_directory import share
 from rbd_ros.simulation.mujoco_robot import Load, MujocoRobot
 
@@ -26,9 +28,7 @@ pytest.importorskip('mujoco')
 
 # s: of the physics, and between commands.
 STEP, PERIOD = 1e-3, 2e-3
-DEFAULTS = {name: () if default in (NAMES, NUMBERS) else
-            tuple(default) if isinstance(default, list) else default
-            for name, (default, *_) in DESCRIPTIONS.items()}
+DEFAULTS = {name: one.default for name, one in settings_of((ControlSettings,)).items()}
 
 
 class Lockstep(Session):
@@ -62,9 +62,9 @@ class Lockstep(Session):
         if self.fault == 'stiffness' and 'cartesian_impedance.stiffness' in self._parameters:
             given['cartesian_impedance.stiffness'] = [
                 1.07 * x for x in given['cartesian_impedance.stiffness']]
-        gains = Gains(**{name.replace('.', '_'): x for name, x in given.items()})
-        self._law = make_controller(gains, self.model, self._task, q, friction=friction,
-                                    dead_band=0.02)
+        self._law = make_controller(
+            assemble((ControlSettings,), given).select(ControlSettings),
+            Circumstances(self.model, self._task, q, friction, 0.02))
         self._reference = (
             PoseReference(rbd_ros.forward_kinematics(self.model, q)[
                 self.model.link_index(self._task)]) if self._task

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from rbd_ros._internal.text import did_you_mean, listed
+from rbd_ros.control.laws import control_laws
 from rbd_ros.errors import RbdError
 from rbd_ros.model.model import Model
 from rbd_ros.ros.launch.launch_files import (
     check_parameters, description, existing_file, LaunchError)
 from rbd_ros.ros.nodes.simulated_control import ROBOT, write
-from rbd_ros.ros.parameters.parameter_checks import MODES
 from rbd_ros.ros.runtime.share_directory import share
 
 # rad, initial positions of the demo arm: bent forward, so that gravity torques are large
@@ -206,7 +206,7 @@ def complete(values: Mapping[str, str], arguments: Arguments) -> dict[str, str]:
 def choices(name: str) -> list[str] | None:
     """Return the values that an argument can have, the empty one first; None: any."""
     if name == 'mode':
-        return ['', *MODES]
+        return ['', *control_laws()]
     return ['', *sorted(presets())] if name == 'robot' else None
 
 

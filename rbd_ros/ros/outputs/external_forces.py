@@ -17,10 +17,11 @@ The observer receives states only while a topic has subscribers, or during a cal
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from rbd_ros._internal.cdr import Stamp
+from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
 from rbd_ros.control import ContactDetector, EffortConvention, external_wrench, MomentumObserver
 from rbd_ros.ros import convert
@@ -44,17 +45,26 @@ Values: TypeAlias = 'dict[str, Any] | str'
 
 
 class ForceSettings(NamedTuple):
-    """The parameters of the observer and of contacts."""
+    """The parameters of the observer and of contact detection."""
 
     missing_velocity: str
     friction_dead_band: float
     effort_convention: EffortConvention
     observer_joints: tuple[str, ...]
-    observer_gain: tuple[float, ...]
-    contact_threshold: tuple[float, ...]
-    contact_margin: float
-    contact_release: float
-    contact_calibration_time: float
+    observer_gain: Annotated[tuple[float, ...], Setting(
+        (25.0,), 'Gain of the observer of external torques: the inverse of its time constant.',
+        '1/s', per='observer_joints', condition='positive numbers')]
+    contact_threshold: Annotated[tuple[float, ...], Setting(
+        (), 'External torques beyond which there is contact; also the smallest thresholds that a '
+        'calibration sets. Empty: ~/contact needs ~/calibrate_contact.', 'N m or N',
+        per='observer_joints', condition='positive numbers')]
+    contact_margin: Annotated[float, Setting(
+        2.0, 'Ratio of the calibrated thresholds to the external torques of free motion.', '',
+        1.0, 1000.0)]
+    contact_release: Annotated[float, Setting(
+        0.5, 'Share of the thresholds below which a contact ends.', '', 0.0, 1.0)]
+    contact_calibration_time: Annotated[float, Setting(
+        10.0, 'Duration of ~/calibrate_contact.', 's', 0.1, 600.0)]
 
 
 class ExternalForces:

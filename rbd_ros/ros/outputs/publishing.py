@@ -5,10 +5,11 @@
 from collections.abc import Sequence
 from functools import partial
 from time import perf_counter, sleep
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from rbd_ros import RbdError
+from rbd_ros._internal.setting import Setting
 from rbd_ros.control import EffortConvention
 from rbd_ros.kernels.jit.compiled import NotCompiled
 from rbd_ros.ros.commands.effort_commands import COMPLETE, EffortCommands
@@ -51,14 +52,21 @@ MAX_END_TIME = 4.5
 class PublishingSettings(NamedTuple):
     """The parameters that the outputs depend on."""
 
-    publish_rate: float
+    publish_rate: Annotated[float, Setting(
+        0.0, 'Rate of the outputs; 0: once per joint state.', 'Hz', 0.0, 10000.0, 0.01,
+        changeable=True)]
     on_stale: str
     state_timeout: float
     missing_velocity: str
     effort_convention: EffortConvention
-    marker_rate: float
-    condition_limit: float
-    coriolis_factorization: Factorization
+    marker_rate: Annotated[float, Setting(
+        30.0, 'Largest rate of the markers; 0: no markers.', 'Hz', 0.0, 1000.0, changeable=True)]
+    condition_limit: Annotated[float, Setting(
+        2e3, "Condition number of the Jacobian, with lengths in units of the robot's reach, "
+        'beyond which task inertias are damped.', '', 1.0, 1e7, changeable=True)]
+    coriolis_factorization: Annotated[Factorization, Setting(
+        'christoffel', 'Factorization of the Coriolis matrix: Christoffel symbols, or body twists '
+        '(Garofalo et al.). C v is the same.', choices=('christoffel', 'body'), changeable=True)]
 
 
 class Publishing:
@@ -170,7 +178,7 @@ class Publishing:
             self._forces.wanted = self._markers_subscribed or any(
                 topic in EXTERNAL_TOPICS for topic in self._subscribed)
             if not self._subscribed_commands:
-                self._commands.nobody_listens(now)
+                self._commands.note_no_subscriber(now)
             if self.active and not robot.task_link:
                 for topic in [topic for topic in self._subscribed if topic in NEED_TASK_LINK]:
                     self._subscribed.remove(topic)
@@ -312,7 +320,7 @@ class Publishing:
         """Command the efforts of the control law, or return why not."""
         if not self._commands.enabled:
             return 'commands are disabled'
-        restarts = self._commands.begins_anew(self._now)
+        restarts = self._commands.starts_blend(self._now)
         if restarts and robot.states.judge.unconfirmed:
             return NOT_CONFIRMED
         efforts = self._law.efforts(robot, v, terms, self._now, restarts)
@@ -351,7 +359,7 @@ class Publishing:
             return False
         now = self._clocks.age_time()
         if not self._find_command_subscribers():
-            self._commands.nobody_listens(now + later)
+            self._commands.note_no_subscriber(now + later)
             return False
         robot = self._current.robot
         states_come = (robot is not None and self._settings.publish_rate > 0.0

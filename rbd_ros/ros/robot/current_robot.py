@@ -5,10 +5,11 @@
 from collections.abc import Callable
 import gc
 from math import hypot
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from rbd_ros import Model, neutral, RbdError, with_gravity
+from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
 from rbd_ros.ros.commands.effort_commands import EffortCommands
 from rbd_ros.ros.parameters.parameters import NO_GRAVITY
@@ -20,9 +21,12 @@ from rbd_ros.ros.runtime.worker import Worker
 
 
 class ChangeSettings(NamedTuple):
-    """The parameters that restrict changes of the robot, and that warnings depend on."""
+    """The parameters that determine which changes are accepted, and what is warned about."""
 
-    model_changes: str
+    model_changes: Annotated[str, Setting(
+        'while_disabled', 'Whether another description is accepted: always, never, or unless '
+        'commands are enabled and have a subscriber.',
+        choices=('accept', 'while_disabled', 'never'), changeable=True)]
     friction: bool
 
 
@@ -135,7 +139,7 @@ class CurrentRobot:
         """Replace the current robot; `before` is given if only its payload or gravity changes."""
         self._count += 1
         robot.start(self._count, before)
-        self._commands.follow(robot.possible_commands, robot.command_limits())
+        self._commands.set_joints(robot.possible_commands, robot.command_limits())
         self._set_command_order(robot)
         self.robot = robot
         if self._commands.mismatch:

@@ -3,7 +3,7 @@
 """Check whether the measured efforts of a robot at rest match their convention."""
 
 import numpy as np
-from rbd_ros.control.effort_convention import unlikely
+from rbd_ros.control.effort_convention import convention_mismatch
 from rbd_ros.ros import convert
 from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.log import Log
@@ -57,8 +57,9 @@ class EffortCheck:
         if self._count >= MIN_STATES and stamp - self._first >= REST_TIME:
             names = robot.model.velocity_names
             constants = robot.convention.constants_of_states(names)
-            self.finding = unlikely(robot.convention, names, constants * self._sum / self._count,
-                                    robot.workspace.gravity_torques(states.q))
+            self.finding = convention_mismatch(
+                robot.convention, names, constants * self._sum / self._count,
+                robot.workspace.gravity_torques(states.q))
             self._done = True
             if self.finding:
                 self._log.warning(self.finding)

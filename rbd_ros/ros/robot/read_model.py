@@ -4,7 +4,7 @@
 
 from collections.abc import Sequence
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 import warnings
 
 import numpy as np
@@ -13,34 +13,11 @@ from rbd_ros import (
     load_urdf_string, Model, ModelError, ModelWarning, with_floating_base, with_locked_joints,
     with_payload)
 from rbd_ros._internal.text import listed
-from rbd_ros.control import EffortConvention
 from rbd_ros.model import with_free_joints
 from rbd_ros.model.files.drive_files import with_named_drives
 from rbd_ros.model.joints import Joint, KINDS
 from rbd_ros.model.se3 import rotation_from_rpy
-
-
-class RobotSettings(NamedTuple):
-    """The parameters that a robot is built with."""
-
-    gravity: tuple[float, ...]
-    joints: tuple[str, ...]
-    locked_joints: tuple[str, ...]
-    locked_positions: tuple[float, ...]
-    drives: dict[str, tuple[Any, ...]]
-    effort_convention: EffortConvention
-    payload_link: str
-    payload_mass: float
-    payload_com: tuple[float, ...]
-    payload_inertia: tuple[float, ...]
-    mounting_rpy: tuple[float, ...]
-    observer_joints: tuple[str, ...]
-    floating_base: bool
-    command_joints: tuple[str, ...]
-    task_link: str
-    frame_prefix: str
-    max_joints: int
-    strict_urdf: bool
+from rbd_ros.ros.robot.robot_settings import RobotSettings
 
 
 def gravity_in_root(gravity: Sequence[float], rpy: Sequence[float]) -> tuple[float, ...]:

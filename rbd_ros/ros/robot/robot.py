@@ -17,7 +17,8 @@ from rbd_ros.model import inertial_parameter_names, inertial_parameters
 from rbd_ros.model.inertial import armature_matrix
 from rbd_ros.ros.messages.markers import Markers
 from rbd_ros.ros.messages.messages import Outputs
-from rbd_ros.ros.robot.read_model import base_joint, RobotSettings
+from rbd_ros.ros.robot.read_model import base_joint
+from rbd_ros.ros.robot.robot_settings import RobotSettings
 from rbd_ros.ros.state.joint_states import JointStates
 from rbd_ros.ros.state.odometry import OdometryStates
 

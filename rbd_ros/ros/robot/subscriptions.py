@@ -5,12 +5,13 @@
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from math import inf
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from builtin_interfaces.msg import Time
 
 from nav_msgs.msg import Odometry
 from rbd_ros._internal.cdr import JointStateContent, JointStateReader, Stamp
+from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
 from rbd_ros.kernels.jit.compiled import NotCompiled
 from rbd_ros.ros import convert
@@ -54,15 +55,26 @@ class Load:
 
 
 class ListeningSettings(NamedTuple):
-    """The parameters that determine the subscriptions and which messages are accepted."""
+    """The parameters of the subscriptions, and of the states that are accepted."""
 
     floating_base: bool
     publish_rate: float
-    state_timeout: float
-    check_stamps: bool
-    missing_velocity: str
-    velocity_filter: float
-    implausible_velocity: float
+    state_timeout: Annotated[float, Setting(
+        0.5, 'Largest age of the state of a joint.', 's', 0.001, 3600.0, changeable=True)]
+    check_stamps: Annotated[bool, Setting(
+        True, 'Drop states whose stamps are older than state_timeout, more than that ahead of the '
+        'clock, or out of order. Zero stamps are not checked.', changeable=True)]
+    missing_velocity: Annotated[str, Setting(
+        'withhold', 'Handling of joint states without velocity: withhold outputs that need it, '
+        'assume zero, or differentiate the positions.',
+        choices=('withhold', 'zero', 'differentiate'), changeable=True)]
+    velocity_filter: Annotated[float, Setting(
+        0.02, 'Time constant of the low-pass filter of differentiated positions.', 's', 0.0, 10.0,
+        changeable=True)]
+    implausible_velocity: Annotated[float, Setting(
+        3.0, 'A sample is ignored if its velocity, or the change of its position, exceeds this '
+        'multiple of the velocity limit (20 rad/s or 5 m/s without a limit); 0: never.',
+        'times the limit', 0.0, 1e12, 1.0, changeable=True)]
 
 
 class Subscriptions:

@@ -59,7 +59,7 @@ class TrajectoryService:
             convention, still = settings.effort_convention, np.zeros_like(found.velocity)
             g = batch.inverse_dynamics(model, q, still, still)
             coriolis = batch.inverse_dynamics(model, q, found.velocity, still) - g
-            efforts = (convention.without_own(found.effort, g, coriolis)
+            efforts = (convention.subtract_onboard_compensation(found.effort, g, coriolis)
                        / convention.constants_of_commands(model.velocity_names))
             filled = [JointTrajectoryPoint(
                 positions=point.positions, velocities=order.write(velocity),

@@ -1,12 +1,15 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Springs and dampers at the joints, with gravity compensated."""
+"""PD control with gravity compensation."""
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import numpy.typing as npt
-from rbd_ros.control.controller import Controller, FRICTION_SPEED
+from rbd_ros.control.controller import (
+    Controller, DAMPING, FRICTION_SPEED, joint_gain, MAX_DAMPING, MAX_STIFFNESS, STIFFNESS)
 from rbd_ros.control.references import JointReference
 from rbd_ros.model.model import Model
 
@@ -17,17 +20,14 @@ class PdGravity(Controller):
 
         tau = K (q_r - q) + D (v_r - v) + g(q)
 
-    It holds any pose, is stable for all gains, and knows nothing of the robot but its gravity
-    torques; what moves is late by D and by inertia.
+    Any pose is held, stably for all gains, and only the gravity model is needed; moving joints lag
+    behind their reference because of D and inertia.
 
     Parameters
     ----------
     model : Model
-        The robot.
-    stiffness : array_like, shape () or (model.nv,)
-        K, N m/rad or N/m.
-    damping : array_like, shape () or (model.nv,)
-        D, N m s/rad or N s/m.
+    stiffness, damping : array_like, shape () or (model.nv,)
+        K, N m/rad or N/m, and D, N m s/rad or N s/m.
     friction_speed : float, optional
         See `Controller`.
 
@@ -36,6 +36,13 @@ class PdGravity(Controller):
     Takegaki and Arimoto, J. Dyn. Sys. Meas. Control 103 (1981); Lynch and Park (11.38).
 
     """
+
+    purpose = 'springs and dampers at the joints'
+    gains: ClassVar = {
+        'stiffness': joint_gain((50.0,), 'Stiffness K.', STIFFNESS, MAX_STIFFNESS),
+        'damping': joint_gain((5.0,), 'Damping D.', DAMPING, MAX_DAMPING, damps=True)}
+    contains_coriolis = False
+    floating_base = True
 
     def __init__(self, model: Model, stiffness: npt.ArrayLike, damping: npt.ArrayLike, *,
                  friction_speed: float | None = FRICTION_SPEED) -> None:

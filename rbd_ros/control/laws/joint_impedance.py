@@ -1,12 +1,15 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Joint impedance: springs and dampers at the joints, felt by whoever pushes, and a motion."""
+"""Joint impedance: a passive law with springs and dampers at the joints."""
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import numpy.typing as npt
-from rbd_ros.control.controller import Controller, critical_damping, FRICTION_SPEED
+from rbd_ros.control.controller import (Controller, critical_damping, FRICTION_SPEED, Gain,
+                                        joint_gain, MAX_STIFFNESS, STIFFNESS)
 from rbd_ros.control.references import JointReference
 from rbd_ros.model.arguments import number
 from rbd_ros.model.model import Model
@@ -14,25 +17,24 @@ from rbd_ros.model.model import Model
 
 class JointImpedance(Controller):
     """
-    Follow a motion, and yield like springs at the joints.
+    Follow a motion with springs and dampers at the joints.
 
         tau = M(q) a_r + C(q, v) v_r + g(q) + K (q_r - q) + D(q) (v_r - v)
 
-    The inertia that is felt is the robot's own. With the error e = q_r - q and dM/dt - 2 C skew,
+    The apparent inertia is the robot's own. With the error e = q_r - q and dM/dt - 2 C skew,
 
         M e'' + (C + D) e' + K e = -tau_ext,
 
-    so the energy e'^T M e' / 2 + e^T K e / 2 grows by nothing but external torques: the robot is
-    passive towards whatever it touches.
+    so only external torques increase the energy e'^T M e' / 2 + e^T K e / 2: the robot is passive
+    with respect to its environment.
 
     Parameters
     ----------
     model : Model
-        The robot.
     stiffness : array_like, shape () or (model.nv,)
-        K, N m/rad or N/m. Joints without stiffness are without damping, too.
+        K, N m/rad or N/m. Joints without stiffness are undamped, too.
     damping_ratio : float
-        Of all modes, which makes D; see `critical_damping`.
+        Damping ratio of all modes, which determines D; see `critical_damping`.
     friction_speed : float, optional
         See `Controller`.
 
@@ -41,6 +43,11 @@ class JointImpedance(Controller):
     Paden and Panja, Int. J. Control 47 (1988), "PD+"; D: Albu-Schaeffer et al., ICRA 2003.
 
     """
+
+    purpose = "springs at the joints, damped by the robot's inertia"
+    gains: ClassVar = {
+        'stiffness': joint_gain((50.0,), 'Stiffness K.', STIFFNESS, MAX_STIFFNESS),
+        'damping_ratio': Gain(1.0, 'Damping ratio of all modes.', high=10.0, damps=True)}
 
     def __init__(self, model: Model, stiffness: npt.ArrayLike, *, damping_ratio: float = 1.0,
                  friction_speed: float | None = FRICTION_SPEED) -> None:

@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import numpy.typing as npt
-from rbd_ros.control.controller import Controller, FRICTION_SPEED
+from rbd_ros.control.controller import Controller, FRICTION_SPEED, joint_gain, MAX_KD, MAX_KP
 from rbd_ros.control.references import JointReference
 from rbd_ros.model.model import Model
 
@@ -17,15 +19,13 @@ class ComputedTorque(Controller):
 
         tau = M(q) (a_r + kd (v_r - v) + kp (q_r - q)) + C(q, v) v + g(q)
 
-    With the right model the error e = q_r - q obeys, joint by joint, e'' + kd e' + kp e = 0.
-    Joints with light links feel small torques: what the model lacks moves them far. The gains of
-    an error that dies out as fast as it can without overshooting are kp = w^2 and kd = 2 w, for a
-    chosen w in rad/s.
+    With an exact model the error e = q_r - q obeys, joint by joint, e'' + kd e' + kp e = 0; for
+    critical damping with the rate w, rad/s, choose kp = w^2 and kd = 2 w. Joints with light links
+    get small torques, so friction that the model lacks moves them far from their reference.
 
     Parameters
     ----------
     model : Model
-        The robot.
     kp : array_like, shape () or (model.nv,)
         1/s^2.
     kd : array_like, shape () or (model.nv,), optional
@@ -38,6 +38,12 @@ class ComputedTorque(Controller):
     Lynch and Park (11.35)-(11.37), without the integral.
 
     """
+
+    purpose = 'inverse dynamics'
+    gains: ClassVar = {
+        'kp': joint_gain((100.0,), 'Acceleration per error of position.', '1/s^2', MAX_KP),
+        'kd': joint_gain((), 'Acceleration per error of velocity; empty: 2 sqrt(kp), critical '
+                         'damping.', '1/s', MAX_KD, damps=True)}
 
     def __init__(self, model: Model, kp: npt.ArrayLike, kd: npt.ArrayLike | None = None, *,
                  friction_speed: float | None = FRICTION_SPEED) -> None:
