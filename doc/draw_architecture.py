@@ -36,9 +36,10 @@ def walks(text: str) -> list[tuple[str, list[tuple[str, str, str]]]]:
 def box(x: int, y: int, step: str, file: str, names: str) -> list[str]:
     """Return the elements of a box at a place."""
     folder = file.partition('/')[0] if '/' in file else ''
+    colour = COLOURS.get(folder) or COLOURS['']
     middle = x + WIDTH // 2
     return [f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="6" '
-            f'fill="{COLOURS.get(folder, COLOURS[str()])}" stroke="#888"/>',
+            f'fill="{colour}" stroke="#888"/>',
             f'<text x="{middle}" y="{y + 19}" class="step">{escape(step)}</text>',
             f'<text x="{middle}" y="{y + 38}" class="code">{escape(file)}</text>',
             f'<text x="{middle}" y="{y + 56}" class="code">{escape(names)}</text>']
