@@ -33,7 +33,7 @@ MESSAGE_FILES := $(shell find rbd_msgs -type f)
 PACKAGE_FILES := setup.py setup.cfg pyproject.toml package.xml \
 	$(shell find rbd_ros launch config urdf resource -type f -not -name '*.pyc')
 
-.PHONY: help setup demo test test-long matrix lint stubs docs docs-links bench trust trust-control soak clean
+.PHONY: help setup demo test test-long matrix lint stubs params docs docs-links bench trust trust-control soak clean
 .PHONY: colcon colcon-test colcon-build release-tree dist
 
 help: ## list the targets
@@ -72,6 +72,9 @@ lint: $(STAMPS)/package $(STAMPS)/test ## ruff, import-linter, mypy, hadolint, a
 
 stubs: ## what checkers of types see of lazy names: rbd_ros/**/__init__.pyi
 	@$(PYTHON) test/stubs.py
+
+params: $(STAMPS)/package ## files that follow from declared parameters and control laws: config/*.param.yaml
+	@$(BIN)/python test/parameter_files.py
 
 # The build fails on any warning: a link within the site that leads nowhere is one.
 docs: $(STAMPS)/package $(STAMPS)/docs ## the documentation, in build/docs

@@ -43,12 +43,12 @@ NODE = {'executor': 'events', 'rate': 1000}
 
 
 def digits(us: float) -> str:
-    """Return a time with two digits."""
+    """Return a time with two significant digits."""
     return f'{us:.1f}' if us < 9.95 else f'{us:.0f}'
 
 
 def cell(row: dict) -> str:
-    """Return our time, and Pinocchio's where it has such a function."""
+    """Return our time, and that of Pinocchio if it has such a function."""
     ours = digits(row['us']['rbd_ros'])
     if 'Pinocchio' not in row['us']:
         return ours
@@ -82,7 +82,7 @@ def node(results: dict) -> list[str]:
 
 
 def batch(results: dict) -> list[str]:
-    """Return the table of many states, with one thread and arrays that are there."""
+    """Return the table of batches, with one thread and existing arrays."""
     rows = {(row['function'], row['robot']): row for row in results['rows']
             if row['threads'] == 1}
     robots = list(dict.fromkeys(robot for _, robot in rows))
@@ -100,7 +100,7 @@ def batch(results: dict) -> list[str]:
 
 
 def start(results: dict) -> list[str]:
-    """Return how long the node takes to start."""
+    """Return the start-up times of the node."""
     return [f'From its start to its first output the node takes {median(results["warm"]):.1f} s, '
             f'and {results["cold"]:.0f} s',
             'where its kernels have to be compiled first; all kernels of the library take '
@@ -108,7 +108,7 @@ def start(results: dict) -> list[str]:
 
 
 def soak(results: dict) -> list[str]:
-    """Return what ten minutes of disturbance did."""
+    """Return the counts of ten minutes of disturbances."""
     counts = {key: f'{x:,}' if isinstance(x, int) else f'{x:,.1f}'
               for key, x in results['counts'].items()}
     return ['| `make soak` | |', '|---|---|',

@@ -3,10 +3,10 @@
 """
 Build a ROS workspace by the commands that doc/getting_started_ros.md gives, as typed there.
 
-`make colcon` does so, in build/workspace, and checks what came of it. What only Ubuntu or a
-network has is played: `git` links this repository, `rosdep` and `ros2` note what they are asked.
-In place of Ubuntu's packages are those of the environment that runs this program, without numba,
-which Ubuntu lacks, and without those that are built here.
+`make colcon` does so in build/workspace and checks the result. Programs that need Ubuntu or a
+network are replaced: `git` links this repository, `rosdep` and `ros2` log their arguments.
+Ubuntu's packages are replaced by those of the current environment, except for numba, which Ubuntu
+lacks, and the packages built here.
 
 """
 
@@ -22,7 +22,7 @@ import sysconfig
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / 'doc/getting_started_ros.md'
 HEAD = '## On an installed ROS 2'
-# What apt does not bring.
+# Not available from apt.
 LEFT_OUT = ('numba', 'llvmlite', 'rbd_ros', 'rbd_msgs')
 NOTE = '#!/bin/sh\necho "$@" >> "$ASKED/$(basename "$0")"\n'
 PROGRAMS = {'rosdep': NOTE, 'ros2': NOTE,
@@ -48,8 +48,8 @@ def commands() -> str:
 
 
 def prepare(folder: Path) -> dict[str, str]:
-    """Play Ubuntu with ROS 2 in a folder; return the environment of a terminal there."""
-    # What colcon has built stays, and is built anew where something has changed.
+    """Imitate Ubuntu with ROS 2 in a folder; return the environment of a terminal there."""
+    # Keep the earlier build; colcon rebuilds changed parts.
     for old in ('ubuntu', 'ws/src', 'ws/.venv'):
         shutil.rmtree(folder / old, ignore_errors=True)
     programs, packages, asked = (folder / 'ubuntu' / name for name in ('bin', 'python', 'asked'))
@@ -62,21 +62,21 @@ def prepare(folder: Path) -> dict[str, str]:
     for path in Path(sysconfig.get_path('purelib')).iterdir():
         if path.suffix != '.pth' and not path.name.startswith(LEFT_OUT):
             (packages / path.name).symlink_to(path)
-    # As setup.bash of ROS sets them; LD_LIBRARY_PATH is set already.
+    # As set by setup.bash of ROS; LD_LIBRARY_PATH is already set.
     return {**os.environ, 'PATH': f'{programs}:{sys.prefix}/bin:{os.environ["PATH"]}',
             'PYTHONPATH': str(packages), 'AMENT_PREFIX_PATH': sys.prefix,
             'ASKED': str(asked), 'REPOSITORY': str(ROOT)}
 
 
 def expect(fine: object, what: str) -> None:
-    """End the program if something is not as it should be, or print what is."""
+    """Exit if a condition does not hold; otherwise print it."""
     if not fine:
         raise SystemExit(f'not so: {what}')
     print(f'  {what}')
 
 
 def main() -> None:
-    """Type the commands, and look at what came of them."""
+    """Run the commands and check the results."""
     parser = argparse.ArgumentParser(description=__doc__.strip().split('\n')[0])
     parser.add_argument('folder', type=Path, help='where ws is made')
     folder = parser.parse_args().folder.absolute()

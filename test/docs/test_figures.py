@@ -14,7 +14,7 @@ import pytest
 import rbd_ros
 from rbd_ros import random_configuration
 from rbd_ros.ros.commands import effort_commands
-from rbd_ros.ros.demo import adaptive, computed_torque, gravity, hybrid, impedance, stage
+from rbd_ros.ros.demo import adaptive, computed_torque, gravity, hybrid, impedance, session
 from rbd_ros.ros.nodes import simulated_robot
 from rbd_ros.ros.outputs import diagnostics
 from rbd_ros.ros.outputs import publishing
@@ -29,27 +29,28 @@ DEMO, NODE, COMMANDS, COMPARISON = (
     'how_to/demo.md', 'interfaces.md', 'how_to/feed_a_controller.md', 'comparison.md')
 # A sentence of a page, with a group for each figure, and where the figures come from.
 CLAIMS = [
-    (DEMO, 'no joint moves by (.+?) rad in (ten) seconds', (gravity.HELD, gravity.COMPENSATED)),
+    (DEMO, 'no joint moves by (.+?) rad in (ten) seconds',
+     (gravity.MAX_DRIFT, gravity.COMPENSATED)),
     (DEMO, r'error of each joint is less than (\S+) rad, .*? at least (five) times as large',
-     (computed_torque.FOLLOWED, computed_torque.TIMES)),
-    (DEMO, r'do so with less than (\S+) rad RMS', (hybrid.FOLLOWED,)),
-    (DEMO, r'measure the commanded stiffness within (\S+) %', (100.0 * impedance.FOUND,)),
+     (computed_torque.MAX_ERROR, computed_torque.MIN_IMPROVEMENT)),
+    (DEMO, r'do so with less than (\S+) rad RMS', (hybrid.MAX_ERROR,)),
+    (DEMO, r'measure the commanded stiffness within (\S+) %', (100.0 * impedance.MAX_DEVIATION,)),
     (DEMO, 'after (ten) seconds of adaptation the error is at least (five) times smaller',
-     (adaptive.WITH - adaptive.COMPARED - adaptive.FADES, adaptive.TIMES)),
+     (adaptive.WITH - adaptive.COMPARED - adaptive.FADES, adaptive.MIN_IMPROVEMENT)),
     (DEMO, r'disturbed by a pause of (\d+) ms is repeated, up to (five) times',
-     (1e3 * stage.GAP, stage.TRIES)),
+     (1e3 * session.MAX_PAUSE, session.ATTEMPTS)),
     (DEMO, r'`tolerated_delay` \((\d+) ms\)',
      (1e3 * simulated_robot._PARAMETERS['tolerated_delay'][0],)),
     (NODE, r'subscriber is noticed within (\S+) s', (publishing.LISTENERS_PERIOD,)),
     (NODE, r"more than (\S+) times the robot's mass, or more than (\S+) m from",
-     (services.HEAVIEST, services.FARTHEST)),
-    (NODE, 'While (eight) are waiting', (worker.MOST_WAITING,)),
+     (services.MAX_MASS_RATIO, services.MAX_COM_DISTANCE)),
+    (NODE, 'While (eight) are waiting', (worker.MAX_WAITING,)),
     (COMMANDS, r'commands without states, (\d+) a second',
      (1.0 / publishing.COMMAND_PERIOD,)),
-    (COMMANDS, r'`blend_time`, at least (\S+) s', (effort_commands.SMOOTH,)),
+    (COMMANDS, r'`blend_time`, at least (\S+) s', (effort_commands.MIN_BLEND,)),
     (COMMANDS, 'more than a (fifth) of the distance',
-     (effort_commands.SMOOTH / effort_commands.MOST_OF_BLEND,)),
-    (COMMANDS, 'appears after (a second) without any', (effort_commands.FORGOTTEN,)),
+     (effort_commands.MIN_BLEND / effort_commands.MAX_BLEND_STEP,)),
+    (COMMANDS, 'appears after (a second) without any', (effort_commands.SUBSCRIBER_TIMEOUT,)),
     (COMPARISON, r'to (\S+) of the largest entry on (\S+) robots',
      (PINOCCHIO['ROUNDING'], len(PINOCCHIO['ROBOTS']))),
     (COMPARISON, r'C v to (\S+), forward dynamics to (\S+), which',
