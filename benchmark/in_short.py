@@ -1,7 +1,13 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of the README: `report.py` writes the same lines there and into RESULTS.md."""
+"""
+The figures in short: `report.py` writes them to RESULTS.md, and the first table to README.md.
 
+doc/comparison.md includes those of RESULTS.md.
+
+"""
+
+from collections.abc import Collection
 from pathlib import Path
 from statistics import median
 
@@ -10,7 +16,7 @@ from timing import HERE
 README = HERE.parent / 'README.md'
 BEGIN, END = '<!-- Written by `make bench`, from here -->', '<!-- to here. -->'
 ROBOTS = ('UR5', 'Panda', 'Talos', 'Talos, floating')
-# Functions, and what the README calls them.
+# Functions, and how the tables call them.
 FUNCTIONS = {
     'all terms': 'M, C, g, C v, CoM and J_CoM in one call',
     'inverse dynamics': 'inverse dynamics',
@@ -28,6 +34,10 @@ FUNCTIONS = {
     'task space': 'task space: Λ, η, J̄ and more',
     'derivatives of M': 'all derivatives of M',
     'derivatives of C': 'all derivatives of C'}
+# Functions in the table of the README.
+SHOWN_FIRST = ('all terms', 'inverse dynamics', 'forward dynamics', 'hybrid dynamics',
+               'gravity torques', 'derivatives of inverse dynamics',
+               'derivatives of forward dynamics', 'torque regressor')
 # Of the node: what listens to everything, at 1 kHz.
 NODE = {'executor': 'events', 'rate': 1000}
 
@@ -45,7 +55,7 @@ def cell(row: dict) -> str:
     return f'{ours} / {digits(row["us"]["Pinocchio"])} = {row["ratio"]["Pinocchio"][1]:.2f}'
 
 
-def library(results: dict) -> list[str]:
+def library(results: dict, functions: Collection[str] = tuple(FUNCTIONS)) -> list[str]:
     """Return the table of single calls."""
     rows = {(row['function'], row['robot']): row for row in results['rows']}
     joints = {robot: row['joints'] for (_, robot), row in rows.items()}
@@ -54,7 +64,7 @@ def library(results: dict) -> list[str]:
              '|---' * (1 + len(ROBOTS)) + '|']
     return lines + [f'| {name} | ' + ' | '.join(cell(rows[function, robot]) for robot in ROBOTS)
                     + ' |' for function, name in FUNCTIONS.items()
-                    if (function, ROBOTS[0]) in rows]
+                    if function in functions and (function, ROBOTS[0]) in rows]
 
 
 def node(results: dict) -> list[str]:
@@ -106,7 +116,7 @@ def soak(results: dict) -> list[str]:
 
 
 def short(found: dict) -> list[str]:
-    """Return the lines for the README on the parts that were measured."""
+    """Return the tables of the parts that were measured."""
     lines = []
     sections = (('library', library), ('batch', batch), ('node', node), ('start', start),
                 ('soak', soak))
@@ -116,11 +126,14 @@ def short(found: dict) -> list[str]:
     return lines
 
 
-def put(lines: list[str], path: Path = README) -> None:
-    """Write lines between the marks in a page."""
+def put(found: dict, path: Path = README) -> None:
+    """Write the table of single calls between the marks in the README, if it was measured."""
+    if 'library' not in found:
+        return
     text = path.read_text(encoding='utf-8')
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     if not after:
         raise SystemExit(f'{path} has no place for figures: {BEGIN} ... {END}')
-    path.write_text('\n'.join((before + BEGIN, '', *lines, END)) + after, encoding='utf-8')
+    lines = library(found['library'], SHOWN_FIRST)
+    path.write_text('\n'.join((before + BEGIN, '', *lines, '', END)) + after, encoding='utf-8')

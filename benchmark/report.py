@@ -328,7 +328,7 @@ def main():
     if not found:
         raise SystemExit('nothing was measured: see `make bench`')
     short = in_short.short(found)
-    in_short.put(short)
+    in_short.put(found)
     lines = [*head(found), '## In short', '', *short]
     rows = targets(found)
     lines += ['## Targets', '', 'Ratios are to Pinocchio called from Python; of the robots of a '

@@ -1,7 +1,7 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Build a ROS workspace by the commands that README.md gives for an installed ROS 2, as typed there.
+Build a ROS workspace by the commands that doc/getting_started_ros.md gives, as typed there.
 
 `make colcon` does so, in build/workspace, and checks what came of it. What only Ubuntu or a
 network has is played: `git` links this repository, `rosdep` and `ros2` note what they are asked.
@@ -20,13 +20,14 @@ import sys
 import sysconfig
 
 ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / 'doc/getting_started_ros.md'
 HEAD = '## On an installed ROS 2'
 # What apt does not bring.
 LEFT_OUT = ('numba', 'llvmlite', 'rbd_ros', 'rbd_msgs')
 NOTE = '#!/bin/sh\necho "$@" >> "$ASKED/$(basename "$0")"\n'
 PROGRAMS = {'rosdep': NOTE, 'ros2': NOTE,
             'git': f'{NOTE}[ "$1" = clone ] && exec ln -s "$REPOSITORY" "$3"\n'}
-# As the last command of the README finds it: what runs, and whether it is compiled.
+# State after the last command of the page: what runs, and whether it is compiled.
 CHECK = """
 python3 - <<'END'
 import numba, rbd_ros, rbd_msgs.msg
@@ -39,10 +40,10 @@ install/rbd_ros/lib/rbd_ros/dynamics_node --help | grep usage
 
 
 def commands() -> str:
-    """Return the commands of the README."""
-    text = (ROOT / 'README.md').read_text(encoding='utf-8').partition(HEAD)[2]
+    """Return the commands of the page."""
+    text = PAGE.read_text(encoding='utf-8').partition(HEAD)[2]
     block = re.search(r'```bash\n(.*?)```', text, re.DOTALL)
-    assert block is not None, f'README.md has no commands below "{HEAD}"'
+    assert block is not None, f'{PAGE} has no commands below "{HEAD}"'
     return block[1].replace('<this repository>', 'repository')
 
 
@@ -87,7 +88,7 @@ def main() -> None:
     done = subprocess.run(['bash', '-e', '-c', typed + CHECK], cwd=folder, env=environment,
                           check=False, stdout=subprocess.PIPE, text=True)
     print(done.stdout)
-    expect(not done.returncode, 'the commands of the README do what they should')
+    expect(not done.returncode, 'the commands of the page do what they should')
     expect('Summary: 2 packages finished' in done.stdout, 'colcon finds and builds both packages')
     *_, compiles, numba, library, messages = done.stdout.partition(
         '#!')[0].strip().splitlines()

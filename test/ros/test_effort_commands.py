@@ -14,8 +14,8 @@ ROUNDING = 1e-12
 JOINTS = ('a', 'b')
 EFFORTS = np.array([4.0, -8.0])
 FREE = np.full(2, np.inf)
-# As the README and the documentation of the class have it: s, the shortest blend and ramp, the
-# longest step at a time, and the pause after which another controller is told from zero.
+# As in doc/how_to/feed_a_controller.md and the docstring of the class, s: the shortest blend and
+# ramp, the longest step at a time, and the pause after which a subscriber counts as new.
 SMOOTH, LONGEST_STEP, FORGOTTEN = 0.25, 0.02, 1.0
 PERIOD = 0.01
 

@@ -1,21 +1,23 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is written about the node is true: its faults, its rights and its parameters."""
+"""The pages about the nodes are true: faults, permissions, topics, services, parameters."""
 
 import ast
 from pathlib import Path
 import re
+import runpy
 from time import sleep
 from xml.etree import ElementTree
 
 from harness import ros
 import pytest
-from rbd_ros.ros.control import control_parameters
+from rbd_ros._internal.setting import settings_of
+from rbd_ros.ros.control.control_settings import ControlSettings
 from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
 from rbd_ros.ros.nodes.mujoco_robot import RobotInMujoco
 from rbd_ros.ros.nodes.simulated_robot import SimulatedRobot
 from rbd_ros.ros.nodes.torque_controller import TorqueController
-from rbd_ros.ros.parameters.parameters import CHANGEABLE, DESCRIPTIONS
+from rbd_ros.ros.nodes.viewed_robot import KINDS as TOPICS_OF_THE_VIEWER
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 import yaml
@@ -27,14 +29,8 @@ GAP = '\0'
 EXAMPLE = r"(?<=')[^']*(?=')|/\w+|-?\b\d[\d.e+]*"
 # What the node itself reads; all others are for its parts.
 OF_THE_NODE = {'robot_description', 'gravity_limit', 'executor', 'autostart'}
-# Of every parameter that may change, a value that is not its default.
-OTHER_VALUES = {
-    'publish_rate': 50.0, 'gravity': [0.0, 0.0, 3.0], 'gravity_limit': 40.0, 'friction': True,
-    'friction_dead_band': 0.5, 'model_changes': 'never', 'state_timeout': 2.0,
-    'check_stamps': False, 'missing_velocity': 'zero', 'velocity_filter': 0.1, 'on_stale': 'hold',
-    'implausible_velocity': 5.0, 'ramp_time': 2.0, 'blend_time': 2.0, 'effort_rate_limit': 5.0,
-    'limit_efforts': True, 'task_link': 'tool',
-    'marker_rate': 5.0, 'condition_limit': 50.0, 'coriolis_factorization': 'body'}
+# Values other than the default, of parameters for which `other_value` finds none.
+OTHER_VALUES = {'gravity': [0.0, 0.0, 3.0], 'task_link': 'tool', 'ramp_time': 2.0}
 # With what nodes use all that they can.
 ROBOTS_OWN = ['--ros-args', '-r', '~/commands:=/dynamics/effort_commands']
 USED = {
@@ -132,17 +128,130 @@ def test_every_program_with_a_node_has_a_policy():
     assert files == {name.removesuffix('_node') for name in programs}
 
 
-def test_parameters_are_described_listed_and_in_the_file_of_defaults(node):
-    readme = (ROOT / 'README.md').read_text().partition('| parameter |')[2].partition('\n\n')[0]
+# -- Topics and services. ------------------------------------------------------------------------
+
+# Beginnings of the names that rclpy gives every node.
+OF_RCLPY = ('/clock', '/parameter_events', '/rosout', 'rcl_interfaces/', 'lifecycle_msgs/',
+            'type_description_interfaces/')
+
+
+def tables(text):
+    """Return {first head of a table: {name in backquotes: other cells}} of a page, or a part."""
+    found, table = {}, None
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip('|').split(' | ')]
+        if not line.startswith('|'):
+            table = None
+        elif table is None:
+            table = found.setdefault(cells[0], {})
+        elif cells[0].startswith('`'):
+            name = cells[0].strip('`')
+            assert name not in table, name
+            table[name] = cells[1:]
+    return found
+
+
+def section(title):
+    """Return the tables of a section of the page of topics and services."""
+    page = (ROOT / 'doc/interfaces.md').read_text(encoding='utf-8')
+    return tables(page.partition(f'\n## {title}\n')[2].partition('\n## ')[0])
+
+
+def used(node):
+    """Return the topics and services that a node uses, as the page lists them, with types."""
+    own = node.get_fully_qualified_name() + '/'
+
+    def listed(things, topic, kind):
+        found = {}
+        for one in things:
+            package, folder = getattr(one, kind).__module__.split('.')[:2]
+            short, name = f'{package}/{getattr(one, kind).__name__}', getattr(one, topic)
+            if not short.startswith(OF_RCLPY) and not name.startswith(OF_RCLPY):
+                assert folder in ('msg', 'srv')
+                found['~/' + name.removeprefix(own) if name.startswith(own)
+                      else name if name == '/diagnostics' else name.lstrip('/')] = short
+        return found
+    return {'subscribed topic': listed(node.subscriptions, 'topic_name', 'msg_type'),
+            'published topic': listed(node.publishers, 'topic_name', 'msg_type'),
+            'service': listed(node.services, 'srv_name', 'srv_type')}
+
+
+def types(section):
+    """Return the types that a section of the page gives."""
+    return {head: {name: cells[0] for name, cells in rows.items()}
+            for head, rows in section.items()}
+
+
+def test_the_page_lists_exactly_the_topics_and_services_of_the_dynamics_node(start):
+    page = section('The dynamics node')
+    assert types(page) == used(start(DynamicsNode))
+    assert all(cells[-1] for rows in page.values() for cells in rows.values())
+
+
+def test_the_page_lists_exactly_what_the_torque_controller_has_in_addition(start):
+    common, own = types(section('The dynamics node')), types(section('The torque controller'))
+    assert {head: common[head] | own[head] for head in common} == used(start(TorqueController))
+
+
+@pytest.mark.parametrize('kind', [SimulatedRobot, RobotInMujoco])
+def test_the_page_lists_exactly_the_topics_of_simulated_robots(start, kind):
+    if kind is RobotInMujoco:
+        pytest.importorskip('mujoco')       # there are no wheels for Python 3.10
+    node, page = start(kind), types(section('The simulated robots'))
+    node._describe()                        # which it does if no other node has
+    commands = page['subscribed topic'].pop('~/commands')
+    if kind is SimulatedRobot:
+        assert page['subscribed topic'].pop('~/push')
+    assert {**used(node), 'service': {}} == {
+        'subscribed topic': {**page['subscribed topic'], 'dynamics/effort_commands': commands},
+        'published topic': page['published topic'], 'service': {}}
+
+
+def test_the_page_lists_exactly_the_topics_of_the_viewer():
+    page = types(section('The viewer'))
+    assert page.keys() == {'subscribed topic'}
+    assert page['subscribed topic'] == {'robot_description': 'std_msgs/String'} | {
+        name: f'{kind.__module__.split(".")[0]}/{kind.__name__}'
+        for name, kind in TOPICS_OF_THE_VIEWER.items()}
+
+
+def test_the_short_list_of_the_readme_agrees_with_the_page():
+    readme = (ROOT / 'README.md').read_text(encoding='utf-8')
+    rows = re.findall(r'^\| (`[^|]*) \| ([\w/, ]+) \| ', readme.partition(
+        '| topic |')[2].partition('\n\n')[0], re.MULTILINE)
+    page = types(section('The dynamics node'))
+    known = page['subscribed topic'] | page['published topic']
+    assert len(rows) == 10
+    for names, kinds in rows:
+        names, kinds = re.findall('`([^`]+)`', names), kinds.split(', ')
+        assert kinds == list(dict.fromkeys(known[name] for name in names))
+
+
+# -- Parameters. ---------------------------------------------------------------------------------
+
+@pytest.fixture(scope='module')
+def page():
+    """Return the generated page of parameters and launch arguments, by sections."""
+    text = runpy.run_path(str(ROOT / 'doc/generate.py'))['parameters_page']()
+    return {part.partition('\n')[0].strip('# '): tables(part).get('name', {})
+            for part in re.split(r'\n(?=##)', text)}
+
+
+def test_parameters_are_described_listed_and_in_the_file_of_defaults(page, node):
+    changeable, fixed = (page['May be set while the node runs'],
+                         page['Read when the node is configured'])
+    declared = DynamicsNode.settings
+    assert changeable.keys() == {name for name, one in declared.items() if one.changeable}
+    assert changeable.keys() | fixed.keys() == set(declared)
     defaults = (ROOT / 'config/dynamics.param.yaml').read_text()
     for name in node._parameters:
         if name in ('use_sim_time', 'start_type_description_service'):
             continue
         descriptor = node.describe_parameter(name)
         assert descriptor.description
-        assert descriptor.read_only == (name not in CHANGEABLE)
-        row, = re.findall(rf'^\|[^|]*`{name}`[^|]*\|', readme, re.MULTILINE)
-        assert ('*' in row) == (name in CHANGEABLE)
+        assert descriptor.read_only != declared[name].changeable
+        _, meaning = (fixed if descriptor.read_only else changeable)[name]
+        assert meaning.replace('\\', '').startswith(descriptor.description)
         assert re.search(rf'^    (# )?{name}:', defaults, re.MULTILINE), name
         value = node.get_parameter_or(name).value
         if isinstance(value, float):
@@ -150,13 +259,28 @@ def test_parameters_are_described_listed_and_in_the_file_of_defaults(node):
             assert limits.from_value <= value <= limits.to_value
 
 
+def test_defaults_on_the_page_are_those_of_the_code(page):
+    listed = page['May be set while the node runs'] | page['Read when the node is configured']
+    checked = 0
+    for name, setting in DynamicsNode.settings.items():
+        default = yaml.safe_load(listed[name][0].strip('`') or "''")
+        first = list(setting.default) if isinstance(setting.default, tuple) else setting.default
+        assert default == first and type(default) is type(first), name
+        checked += bool(first) or not isinstance(first, list)
+    assert checked > 30
+
+
+def test_parameters_of_the_torque_controller_are_on_the_page(page):
+    assert page['The torque controller'].keys() == set(settings_of((ControlSettings,)))
+
+
 def test_parameters_of_the_torque_controller_are_described_listed_and_in_a_file(start):
     node = start(TorqueController)
     page = (ROOT / 'doc/how_to/torque_controller.md').read_text()
     defaults = (ROOT / 'config/torque_controller.param.yaml').read_text()
     values = yaml.safe_load(defaults)['/**']['ros__parameters']
-    assert set(control_parameters.DESCRIPTIONS) < set(node._parameters)
-    for name in control_parameters.DESCRIPTIONS:
+    assert set(settings_of((ControlSettings,))) < set(node._parameters)
+    for name in settings_of((ControlSettings,)):
         descriptor, value = node.describe_parameter(name), node.get_parameter_or(name).value
         assert descriptor.description and not descriptor.read_only
         assert f'`{name}`' in page, name
@@ -168,8 +292,19 @@ def test_parameters_of_the_torque_controller_are_described_listed_and_in_a_file(
             assert limits.from_value <= value <= limits.to_value
 
 
+def other_value(name, setting):
+    """Return a value of a parameter that is accepted and not its default."""
+    default = setting.default
+    if name in OTHER_VALUES:
+        return OTHER_VALUES[name]
+    if isinstance(default, bool):
+        return not default
+    if setting.choices:
+        return next(one for one in setting.choices if one != default)
+    return type(default)(min(default + 1.0, setting.high))
+
+
 def test_every_parameter_is_used_and_its_changes_reach_all_parts_that_use_it(node):
-    assert set(OTHER_VALUES) == set(CHANGEABLE)
     parts = (node.commands, node.current, node.listening, node.publishing, node.answering,
              node.analysing, node.health, node.forces, node.filling, node.compensation)
 
@@ -178,8 +313,11 @@ def test_every_parameter_is_used_and_its_changes_reach_all_parts_that_use_it(nod
 
     # Those of a group are used together.
     assert OF_THE_NODE | {name for one in settings() for name in one._fields} == {
-        name.partition('.')[0] for name in DESCRIPTIONS}
-    for name, value in OTHER_VALUES.items():
+        name.partition('.')[0] for name in DynamicsNode.settings}
+    for name, one in DynamicsNode.settings.items():
+        if not one.changeable:
+            continue
+        value = other_value(name, one)
         before = [getattr(one, name) for one in settings() if name in one._fields]
         result, = node.set_parameters([Parameter(name, value=value)])
         assert result.successful, result.reason

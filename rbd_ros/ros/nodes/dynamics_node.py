@@ -105,7 +105,8 @@ class DynamicsNode(LifecycleNode):
     """
     Publishes the dynamics of the robot in /robot_description for every joint state.
 
-    With `alone`, the node has the process to itself and may tune the interpreter.
+    doc/interfaces.md lists its topics and services. With `alone`, the node has the process to
+    itself and may tune the interpreter.
 
     """
 
