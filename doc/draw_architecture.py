@@ -18,7 +18,8 @@ PAGE, PICTURE = HERE / 'architecture.md', HERE / 'images' / 'architecture.svg'
 WIDTH, HEIGHT, GAP_X, GAP_Y, MARGIN, TOP = 258, 66, 26, 22, 16, 46
 # Fill of the boxes by folder; files outside of these are public functions or commands.
 COLOURS = {'kernels': '#fde2c8', 'workspace': '#fff3c4', 'model': '#dcedc8', 'ros': '#d4e4f7',
-           'recordings': '#e7dcf3', 'identification': '#f3dcec', '': '#eeeeee'}
+           'recordings': '#e7dcf3', 'identification': '#f3dcec'}
+NO_FOLDER = '#eeeeee'
 
 
 def walks(text: str) -> list[tuple[str, list[tuple[str, str, str]]]]:
@@ -36,10 +37,9 @@ def walks(text: str) -> list[tuple[str, list[tuple[str, str, str]]]]:
 def box(x: int, y: int, step: str, file: str, names: str) -> list[str]:
     """Return the elements of a box at a place."""
     folder = file.partition('/')[0] if '/' in file else ''
-    colour = COLOURS.get(folder) or COLOURS['']
     middle = x + WIDTH // 2
     return [f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="6" '
-            f'fill="{colour}" stroke="#888"/>',
+            f'fill="{COLOURS.get(folder, NO_FOLDER)}" stroke="#888"/>',
             f'<text x="{middle}" y="{y + 19}" class="step">{escape(step)}</text>',
             f'<text x="{middle}" y="{y + 38}" class="code">{escape(file)}</text>',
             f'<text x="{middle}" y="{y + 56}" class="code">{escape(names)}</text>']

@@ -183,15 +183,15 @@ def skip_fields(app, what, name, thing, skip, options):
 # -- Parameters and launch arguments. ------------------------------------------------------------
 
 @contextlib.contextmanager
-def running(kind):
-    """Start a node of a class with its defaults, invisible to other processes."""
+def running(make):
+    """Start the node that a function makes, invisible to other processes."""
     import rclpy
 
     saved = os.environ.get('ROS_AUTOMATIC_DISCOVERY_RANGE')
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'OFF'
     rclpy.init()
     try:
-        node = kind()
+        node = make()
         yield node
         node.destroy_node()
     finally:
@@ -301,17 +301,22 @@ def _robot_parameters():
     from rbd_ros.ros.nodes.mujoco_robot import RobotInMujoco
     from rbd_ros.ros.nodes.simulated_robot import SimulatedRobot
     from rbd_ros.ros.nodes.viewer import ViewerNode
+    from rbd_ros.ros.parameters.parameters import fixed_values
+    from rbd_ros.ros.runtime.log import Log
+    from rclpy.node import Node
     seen = {}
     for title, kind in (('The simulated robot', SimulatedRobot),
                         ('The simulated robot in MuJoCo', RobotInMujoco),
                         ('The viewer', ViewerNode)):
-        own = {name: one for name, one in kind.parameters.items() if seen.get(name) != one}
+        with running(lambda: Node('parameters')) as node:
+            fixed_values(node, kind.parameters, Log(node.get_logger()))
+            declared = _declared(node)
         yield from (f'## {title}', '')
         if kind is RobotInMujoco:
             yield from ('It has the parameters of the simulated robot, and these.', '')
-        yield from _table((name, _shown(None if hasattr(default, 'value') else default), text)
-                          for name, (default, text, *_) in own.items())
-        seen.update(kind.parameters if kind is SimulatedRobot else {})
+        yield from _table((name, default, text) for name, (default, text, _) in declared.items()
+                          if kind is not RobotInMujoco or name not in seen)
+        seen = declared
 
 
 def messages_page():
