@@ -19,13 +19,14 @@ from harness import Harness, keep_sending, ros
 import pytest
 import rbd_ros
 from rbd_ros.cli.main import main as rbd_ros_command
-from rbd_ros.ros.control import control_parameters
 from rbd_ros.ros.launch import bringup_plan
 from rbd_ros.ros.launch import launch_plan
+from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
 from rbd_ros.ros.nodes.mujoco_robot import RobotInMujoco
 from rbd_ros.ros.nodes.simulated_robot import SimulatedRobot
+from rbd_ros.ros.nodes.torque_controller import TorqueController
 from rbd_ros.ros.nodes.viewer import ViewerNode
-from rbd_ros.ros.parameters import parameters
+from rbd_ros.ros.parameters.parameter_checks import checked_value
 from rclpy.parameter import Parameter
 import yaml
 
@@ -227,13 +228,11 @@ def test_programs_and_their_parameters_exist(words):
     if program in others:
         kind = others[program]
         for name, _, value in given:
-            assert isinstance(yaml.safe_load(value), type(kind.parameters[name][0]))
+            assert isinstance(yaml.safe_load(value), type(kind.parameters[name].default))
         return
-    tables = [parameters.TABLE, *([control_parameters.TABLE] if program == 'torque_controller'
-                                  else [])]
+    settings = (TorqueController if program == 'torque_controller' else DynamicsNode).settings
     for name, _, value in given:
-        table, = (one for one in tables if name in one.descriptions)
-        parameters._typed(table, name, yaml.safe_load(value))
+        checked_value(name, settings[name], yaml.safe_load(value))
 
 
 @pytest.mark.parametrize('words', of('ros2', 'launch'))
@@ -271,8 +270,8 @@ def test_no_other_commands_are_on_the_pages():
 def test_parameters_in_files_exist(page, text):
     given = yaml.safe_load(text).get('dynamics', {}).get('ros__parameters', {})
     for name, value in given.items():
-        assert name in parameters.DESCRIPTIONS, (page, name)
-        parameters._typed(parameters.TABLE, name, value)
+        assert name in DynamicsNode.settings, (page, name)
+        checked_value(name, DynamicsNode.settings[name], value)
 
 
 # -- Links and names. ----------------------------------------------------------------------------
@@ -389,7 +388,7 @@ def test_every_parameter_and_launch_argument_has_a_meaning(generate):
         if line.startswith('| `'):
             names[cells[0].strip('`')] = cells[-1].strip('| ')
     assert all(names.values()), names
-    expected = {*parameters.DESCRIPTIONS, *control_parameters.DESCRIPTIONS, *launch_plan.ARGUMENTS,
+    expected = {*TorqueController.settings, *launch_plan.ARGUMENTS,
                 'controllers', *SimulatedRobot.parameters, *RobotInMujoco.parameters,
                 *ViewerNode.parameters}
     assert expected <= set(names)

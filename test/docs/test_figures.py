@@ -40,7 +40,7 @@ CLAIMS = [
     (DEMO, r'disturbed by a pause of (\d+) ms is repeated, up to (five) times',
      (1e3 * session.MAX_PAUSE, session.ATTEMPTS)),
     (DEMO, r'`tolerated_delay` \((\d+) ms\)',
-     (1e3 * simulated_robot._PARAMETERS['tolerated_delay'][0],)),
+     (1e3 * simulated_robot._PARAMETERS['tolerated_delay'].default,)),
     (NODE, r'subscriber is noticed within (\S+) s', (publishing.LISTENERS_PERIOD,)),
     (NODE, r"more than (\S+) times the robot's mass, or more than (\S+) m from",
      (services.MAX_MASS_RATIO, services.MAX_COM_DISTANCE)),

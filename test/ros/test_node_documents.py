@@ -11,13 +11,13 @@ from xml.etree import ElementTree
 
 from harness import ros
 import pytest
-from rbd_ros.ros.control import control_parameters
+from rbd_ros._internal.setting import settings_of
+from rbd_ros.ros.control.control_settings import ControlSettings
 from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
 from rbd_ros.ros.nodes.mujoco_robot import RobotInMujoco
 from rbd_ros.ros.nodes.simulated_robot import SimulatedRobot
 from rbd_ros.ros.nodes.torque_controller import TorqueController
 from rbd_ros.ros.nodes.viewed_robot import KINDS as TOPICS_OF_THE_VIEWER
-from rbd_ros.ros.parameters.parameters import CHANGEABLE, DESCRIPTIONS
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 import yaml
@@ -29,14 +29,8 @@ GAP = '\0'
 EXAMPLE = r"(?<=')[^']*(?=')|/\w+|-?\b\d[\d.e+]*"
 # What the node itself reads; all others are for its parts.
 OF_THE_NODE = {'robot_description', 'gravity_limit', 'executor', 'autostart'}
-# Of every parameter that may change, a value that is not its default.
-OTHER_VALUES = {
-    'publish_rate': 50.0, 'gravity': [0.0, 0.0, 3.0], 'gravity_limit': 40.0, 'friction': True,
-    'friction_dead_band': 0.5, 'model_changes': 'never', 'state_timeout': 2.0,
-    'check_stamps': False, 'missing_velocity': 'zero', 'velocity_filter': 0.1, 'on_stale': 'hold',
-    'implausible_velocity': 5.0, 'ramp_time': 2.0, 'blend_time': 2.0, 'effort_rate_limit': 5.0,
-    'limit_efforts': True, 'task_link': 'tool',
-    'marker_rate': 5.0, 'condition_limit': 50.0, 'coriolis_factorization': 'body'}
+# Values other than the default, of parameters for which `other_value` finds none.
+OTHER_VALUES = {'gravity': [0.0, 0.0, 3.0], 'task_link': 'tool', 'ramp_time': 2.0}
 # With what nodes use all that they can.
 ROBOTS_OWN = ['--ros-args', '-r', '~/commands:=/dynamics/effort_commands']
 USED = {
@@ -246,15 +240,16 @@ def page():
 def test_parameters_are_described_listed_and_in_the_file_of_defaults(page, node):
     changeable, fixed = (page['May be set while the node runs'],
                          page['Read when the node is configured'])
-    assert changeable.keys() == set(CHANGEABLE)
-    assert changeable.keys() | fixed.keys() == set(DESCRIPTIONS)
+    declared = DynamicsNode.settings
+    assert changeable.keys() == {name for name, one in declared.items() if one.changeable}
+    assert changeable.keys() | fixed.keys() == set(declared)
     defaults = (ROOT / 'config/dynamics.param.yaml').read_text()
     for name in node._parameters:
         if name in ('use_sim_time', 'start_type_description_service'):
             continue
         descriptor = node.describe_parameter(name)
         assert descriptor.description
-        assert descriptor.read_only == (name not in CHANGEABLE)
+        assert descriptor.read_only != declared[name].changeable
         _, meaning = (fixed if descriptor.read_only else changeable)[name]
         assert meaning.replace('\\', '').startswith(descriptor.description)
         assert re.search(rf'^    (# )?{name}:', defaults, re.MULTILINE), name
@@ -267,18 +262,16 @@ def test_parameters_are_described_listed_and_in_the_file_of_defaults(page, node)
 def test_defaults_on_the_page_are_those_of_the_code(page):
     listed = page['May be set while the node runs'] | page['Read when the node is configured']
     checked = 0
-    for name, (first, *_) in DESCRIPTIONS.items():
+    for name, setting in DynamicsNode.settings.items():
         default = yaml.safe_load(listed[name][0].strip('`') or "''")
-        if isinstance(first, Parameter.Type):
-            assert default == []
-        else:
-            assert default == first and type(default) is type(first), name
-            checked += 1
+        first = list(setting.default) if isinstance(setting.default, tuple) else setting.default
+        assert default == first and type(default) is type(first), name
+        checked += bool(first) or not isinstance(first, list)
     assert checked > 30
 
 
 def test_parameters_of_the_torque_controller_are_on_the_page(page):
-    assert page['The torque controller'].keys() == set(control_parameters.DESCRIPTIONS)
+    assert page['The torque controller'].keys() == set(settings_of((ControlSettings,)))
 
 
 def test_parameters_of_the_torque_controller_are_described_listed_and_in_a_file(start):
@@ -286,8 +279,8 @@ def test_parameters_of_the_torque_controller_are_described_listed_and_in_a_file(
     page = (ROOT / 'doc/how_to/torque_controller.md').read_text()
     defaults = (ROOT / 'config/torque_controller.param.yaml').read_text()
     values = yaml.safe_load(defaults)['/**']['ros__parameters']
-    assert set(control_parameters.DESCRIPTIONS) < set(node._parameters)
-    for name in control_parameters.DESCRIPTIONS:
+    assert set(settings_of((ControlSettings,))) < set(node._parameters)
+    for name in settings_of((ControlSettings,)):
         descriptor, value = node.describe_parameter(name), node.get_parameter_or(name).value
         assert descriptor.description and not descriptor.read_only
         assert f'`{name}`' in page, name
@@ -299,8 +292,19 @@ def test_parameters_of_the_torque_controller_are_described_listed_and_in_a_file(
             assert limits.from_value <= value <= limits.to_value
 
 
+def other_value(name, setting):
+    """Return a value of a parameter that is accepted and not its default."""
+    default = setting.default
+    if name in OTHER_VALUES:
+        return OTHER_VALUES[name]
+    if isinstance(default, bool):
+        return not default
+    if setting.choices:
+        return next(one for one in setting.choices if one != default)
+    return type(default)(min(default + 1.0, setting.high))
+
+
 def test_every_parameter_is_used_and_its_changes_reach_all_parts_that_use_it(node):
-    assert set(OTHER_VALUES) == set(CHANGEABLE)
     parts = (node.commands, node.current, node.listening, node.publishing, node.answering,
              node.analysing, node.health, node.forces, node.filling, node.compensation)
 
@@ -309,8 +313,11 @@ def test_every_parameter_is_used_and_its_changes_reach_all_parts_that_use_it(nod
 
     # Those of a group are used together.
     assert OF_THE_NODE | {name for one in settings() for name in one._fields} == {
-        name.partition('.')[0] for name in DESCRIPTIONS}
-    for name, value in OTHER_VALUES.items():
+        name.partition('.')[0] for name in DynamicsNode.settings}
+    for name, one in DynamicsNode.settings.items():
+        if not one.changeable:
+            continue
+        value = other_value(name, one)
         before = [getattr(one, name) for one in settings() if name in one._fields]
         result, = node.set_parameters([Parameter(name, value=value)])
         assert result.successful, result.reason
