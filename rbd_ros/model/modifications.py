@@ -73,7 +73,7 @@ def with_payload(model: Model, link: str, mass: float, com: npt.ArrayLike = (0.0
     if impossible := check_link(payload):
         raise ModelError(impossible)
     if not payload.mass > 0.0:
-        raise ModelError(f'{where} has no mass: to remove a payload, use without_payload')
+        raise ModelError(f'{where} has no mass: to remove a load, use without_payload')
     return rebuild(model, links=(*model.links, payload),
                    joints=(*model.joints, Joint(name, 'fixed', link, name)))
 
