@@ -71,19 +71,11 @@ class OdometryStates:
         """
         Take a message; return how the base was moved if it is found elsewhere, else ''.
 
-        A base that cannot have moved that far since the last message is believed to be there after
-        `CONFIRMED` or more messages, during `CONFIRMATION_TIME` or longer, that agree with each
-        other. Raise Rejected if the message cannot be used.
-
-        Parameters
-        ----------
-        message : nav_msgs.msg.Odometry
-            Pose of its child frame in the frame of its header, and twist in the child frame. The
-            child frame is the base or a link fixed to it.
-        now : float
-            Time of receipt, s.
-        fastest : float
-            Fastest speed of the base, in multiples of `DEFAULT_VELOCITY_LIMITS`.
+        The child frame of the message is the base or a link fixed to it; its twist is in that
+        frame. A base that cannot have moved that far since the last message, at `fastest` times
+        `DEFAULT_VELOCITY_LIMITS`, is believed to be there after `CONFIRMED` or more messages,
+        during `CONFIRMATION_TIME` or longer, that agree with each other. `now` is the time of
+        receipt, s. Raise Rejected if the message cannot be used.
 
         """
         link = message.child_frame_id.removeprefix(self._prefix)
