@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The viewer node: what it makes of states and of the dynamics node, and its page."""
+"""The viewer node: states, outputs of the dynamics node, and its page."""
 
 from pathlib import Path
 import signal
@@ -52,7 +52,7 @@ def ur10():
 
 @pytest.fixture
 def viewed(peer, ur10):
-    """Return a robot that is listened to, and a function that sends until it shows something."""
+    """Return a subscribed robot, and a function that publishes until its state is as wanted."""
     robot = ViewedRobot(peer, ur10[0], 'left/')
     robot.listen(True)
     publishers = {}
@@ -75,7 +75,7 @@ def test_without_a_dynamics_node_torques_are_computed(viewed, ur10):
     robot, send = viewed
     assert robot.newest() is None
     zero = np.zeros(model.nv)
-    # In any order, with a joint that nobody knows.
+    # In any order, with an unknown joint.
     order = np.random.default_rng(0).permutation(model.nv)
     names = [*(model.velocity_names[k] for k in order), 'caster']
     state = send('joint_states', joint_state(names, [*q[order], 7.0]),
@@ -92,7 +92,7 @@ def test_without_a_dynamics_node_torques_are_computed(viewed, ur10):
     assert np.all(np.isnan(state.external)) and not state.wrenches
 
 
-def test_partial_states_are_merged_and_other_numbers_left_out(viewed, ur10):
+def test_partial_states_are_merged_and_nan_is_ignored(viewed, ur10):
     model, _, q, _ = ur10
     _, send = viewed
     names = model.velocity_names
@@ -114,7 +114,7 @@ def dynamics(names, model_names, values):
     return message
 
 
-def test_what_the_dynamics_node_says_is_shown_while_it_is_new(viewed, ur10):
+def test_outputs_of_the_dynamics_node_are_shown_while_recent(viewed, ur10):
     model, oracle, q, _ = ur10
     robot, send = viewed
     names, rng = list(model.velocity_names), np.random.default_rng(1)
@@ -128,7 +128,7 @@ def test_what_the_dynamics_node_says_is_shown_while_it_is_new(viewed, ur10):
     state = send(TORQUES, JointState(name=names[::-1], effort=external[::-1]),
                  lambda state: not np.any(np.isnan(state.external)))
     np.testing.assert_array_equal(state.external, external)
-    # A node that locks the first joint knows nothing of it; matrices are then those of the robot.
+    # If the node locks the first joint, its values are unknown and matrices are computed here.
     state = send(DYNAMICS, dynamics(names[1:], names, said),
                  lambda state: np.isnan(state.gravity[0]))
     np.testing.assert_array_equal(state.gravity[1:], said[0][1:])
@@ -155,7 +155,7 @@ def test_external_wrenches_are_those_on_the_link_of_their_frame(viewed, ur10):
     send(WRENCH, message, lambda state: not state.wrenches)
 
 
-def test_numbers_that_cannot_be_shown_are_not_known(viewed, ur10):
+def test_non_finite_values_are_shown_as_unknown(viewed, ur10):
     model, oracle, q, _ = ur10
     _, send = viewed
     names, rng = list(model.velocity_names), np.random.default_rng(2)
@@ -221,7 +221,7 @@ def test_pages_of_other_sites_are_refused_by_the_node(peer, host, own):
     node.destroy_node()
 
 
-def test_nobody_is_listened_to_without_a_page(viewed, peer):
+def test_without_a_page_nothing_is_subscribed(viewed, peer):
     robot, _ = viewed
     topics = ('joint_states', DYNAMICS, TORQUES, WRENCH)
     assert [peer.count_subscribers(topic) for topic in topics] == [1] * 4
@@ -232,7 +232,7 @@ def test_nobody_is_listened_to_without_a_page(viewed, peer):
     assert [peer.count_subscribers(topic) for topic in topics] == [1] * 4
 
 
-def test_the_policy_names_what_the_viewer_uses(peer):
+def test_the_policy_allows_exactly_what_the_viewer_uses(peer):
     node = ViewerNode(parameter_overrides=[
         Parameter('port', value=0), Parameter('use_sim_time', value=True),
         Parameter('robot_description', value=Path(ARM).read_text())])
@@ -246,7 +246,7 @@ def test_the_policy_names_what_the_viewer_uses(peer):
             ('topics', 'subscribe', peer.get_subscriber_names_and_types_by_node),
             ('services', 'reply', peer.get_service_names_and_types_by_node)):
         allowed = {name.text for name in profile.find(f"{kind}[@{way}='ALLOW']")}
-        # It waits for a description only if it was not given one.
+        # It subscribes to the description only if none was given.
         waiting = {name.removeprefix('/waiting') for name, _ in used('viewer', '/waiting')
                    if 'description' in name}
         assert allowed == {name for name, _ in used('viewer', '/')} | waiting
@@ -255,7 +255,7 @@ def test_the_policy_names_what_the_viewer_uses(peer):
         one.destroy_node()
 
 
-def test_descriptions_replace_each_other_unless_they_are_wrong(peer):
+def test_descriptions_replace_each_other_unless_invalid(peer):
     node = ViewerNode(parameter_overrides=[Parameter('port', value=0)])
     node._on_timer()
     assert node.viewer is None
@@ -283,7 +283,8 @@ def test_the_page_follows_a_robot_and_its_dynamics_node(peer):
     q, v, _ = random_state(model, 2)
     q *= 0.5
     zero = np.zeros(model.nv)
-    nodes = [subprocess.Popen([sys.executable, '-m', f'rbd_ros.ros.{name}', '--ros-args', *more],
+    nodes = [subprocess.Popen([sys.executable, '-m', f'rbd_ros.ros.nodes.{name}', '--ros-args',
+                               *more],
                               stderr=subprocess.PIPE, text=True)
              for name, *more in (
                  ('dynamics_node', '-p', 'payload_link:=tool', '-p', 'payload_mass:=3.0', '-p',
@@ -294,7 +295,7 @@ def test_the_page_follows_a_robot_and_its_dynamics_node(peer):
             String(data=Path(ARM).read_text()))
         url = next(line.split('shown at ')[1].strip() for line in nodes[1].stderr
                    if 'shown at ' in line)
-        # The viewer knows no load: these torques can only be those of the dynamics node. They
+        # The viewer does not know the payload: these torques are those of the dynamics node. They
         # follow from virtual work: the weight of 3 kg at a point of the tool.
         T, J = oracle.pose(q, 'tool'), oracle.jacobian(q, 'tool')
         point = T[:3, :3] @ (J[3:] - np.cross([0.0, 0.0, 0.1], J[:3], axisb=0, axisc=0))
