@@ -79,7 +79,7 @@ class Given(NamedTuple):
     prescribed : ndarray of bool, shape (velocities,), or None
         Which accelerations are given; None: none.
     robot : ndarray or None
-        The bodies, as `rbd_ros.kernels.bodies` has them, if they are not those of the robot.
+        The bodies, as `rbd_ros.kernels.layout` has them, if they are not those of the robot.
 
     """
 

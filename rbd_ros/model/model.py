@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError, ModelWarning
-from rbd_ros.kernels.bodies import INERTIA
+from rbd_ros.kernels.layout import INERTIA
 from rbd_ros.model.arguments import check_model, real_array, shown
 from rbd_ros.model.body_table import assemble, Tree
 from rbd_ros.model.coordinates import Coordinates, couple

@@ -8,7 +8,7 @@ Those that are passed to `WorkspaceBase._result` are handed out.
 """
 
 import numpy as np
-from rbd_ros.kernels.bodies import BLOCK, LANES, NUMBER, PARENT, PRESCRIBED
+from rbd_ros.kernels.layout import BLOCK, LANES, NUMBER, PARENT, PRESCRIBED
 from rbd_ros.kernels.mass_matrix_factor import lanes_of_columns, TOGETHER
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.base import WorkspaceBase

@@ -5,7 +5,6 @@
 import numba
 import numpy as np
 import pytest
-import rbd_ros.kernels.jit.compiled    # noqa: F401   tells numba of lanes
 from rbd_ros.kernels.lanes.lanes import (
     constants_of, element, entry, exceeds, finite, gather, reciprocal, scatter, set_element,
     set_entry, square_root, WIDTH, work_of)

@@ -10,7 +10,6 @@ import sys
 import numba
 import numpy as np
 import pytest
-import rbd_ros.kernels.jit.compiled    # noqa: F401   tells numba of angles
 from rbd_ros.kernels.lanes.lanes import WIDTH
 from rbd_ros.kernels.lanes.sines import cosines_and_sines
 
@@ -88,7 +87,6 @@ def test_short_registers_without_fused_products_do_the_same():
     environment = {**os.environ, 'NUMBA_CPU_NAME': 'generic'}
     subprocess.run([sys.executable, '-c', """
 import math, numba, numpy as np
-import rbd_ros.kernels.jit.compiled
 from rbd_ros.kernels.lanes.compiled_sines import OF_ONE_STATE
 from rbd_ros.kernels.lanes.sines import cosines_and_sines
 assert OF_ONE_STATE == 2

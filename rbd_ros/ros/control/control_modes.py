@@ -33,7 +33,7 @@ from rbd_ros._internal.text import listed, printable
 from rbd_ros.control import EffortConvention, JointReference, PoseReference
 from rbd_ros.control.controller import Controller
 from rbd_ros.control.motion_guard import MotionGuard
-from rbd_ros.kernels.jit.compiled import NotCompiled
+from rbd_ros.kernels.jit.compiled import KernelNotReady
 from rbd_ros.model.configurations import difference
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import rotation_vector
@@ -145,7 +145,7 @@ class ControlModes:
         """
         Raise BadParameter or RbdError if there is no law with these gains for a robot.
 
-        NotCompiled is among them: a law begins when it can go on without a pause.
+        KernelNotReady is among them: a law begins when it can go on without a pause.
 
         """
         model, q = robot.model, neutral(robot.model)
@@ -153,7 +153,7 @@ class ControlModes:
         try:
             law.update(0.0, q, np.zeros(model.nv), self._rest(law, robot, task_link, q))
             mass_matrix(model, q)       # for `_too_much_damping`
-        except NotCompiled:
+        except KernelNotReady:
             raise
         except (RbdError, LinAlgError):
             pass                        # in this position; the robot is in another one

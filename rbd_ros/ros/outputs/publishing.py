@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from rbd_ros import RbdError, SingularError
 from rbd_ros.control import EffortConvention
-from rbd_ros.kernels.jit.compiled import NotCompiled
+from rbd_ros.kernels.jit.compiled import KernelNotReady
 from rbd_ros.ros.commands.effort_commands import COMPLETE, EffortCommands
 from rbd_ros.ros.control.compensation import Law
 from rbd_ros.ros.messages.messages import (
@@ -106,7 +106,7 @@ class Publishing:
         self._wall = Clock(clock_type=ClockType.STEADY_TIME)
         self._timers: list[Timer] = []
         self._withheld: dict[str, str] = {}
-        self._awaited: dict[str, NotCompiled] = {}
+        self._awaited: dict[str, KernelNotReady] = {}
         self.active = False
         self._markers_due = self._listeners_due = 0.0
         self._looked_for: Robot | None = None
@@ -250,7 +250,7 @@ class Publishing:
             said = self._forces.values(EXTERNAL_TORQUES, robot, q)
             try:
                 poses = robot.workspace.forward_kinematics(q)
-            except NotCompiled as error:
+            except KernelNotReady as error:
                 self._awaited[MARKERS] = error
                 return
             for message in robot.markers.update(
@@ -278,7 +278,7 @@ class Publishing:
                 return why_not
             ready.append((topic, robot.outputs.message(topic, robot.stamp, robot.frame, values)))
             return None
-        except NotCompiled as error:
+        except KernelNotReady as error:
             self._awaited[topic] = error
             return str(error)
         except RbdError as error:

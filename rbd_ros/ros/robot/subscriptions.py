@@ -11,7 +11,7 @@ from builtin_interfaces.msg import Time
 
 from nav_msgs.msg import Odometry
 from rbd_ros._internal.text import listed
-from rbd_ros.kernels.jit.compiled import NotCompiled
+from rbd_ros.kernels.jit.compiled import KernelNotReady
 from rbd_ros.ros import convert
 from rbd_ros.ros.robot.current_robot import CurrentRobot
 from rbd_ros.ros.robot.robot import Robot
@@ -241,7 +241,7 @@ class Subscriptions:
             return
         robot.complete(state.stamp)
         for collect in self._collect:
-            with suppress(NotCompiled):         # a later state will do
+            with suppress(KernelNotReady):         # a later state will do
                 collect(robot)
         if self._settings.publish_rate == 0.0:
             self._answer_state(robot, now)

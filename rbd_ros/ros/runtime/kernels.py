@@ -7,8 +7,8 @@ from threading import current_thread, main_thread, Thread
 from time import perf_counter, sleep
 
 from rbd_ros.kernels.jit import compiled
+from rbd_ros.kernels.jit.compile_process import CompileProcess
 from rbd_ros.kernels.jit.compiler import COMPILES
-from rbd_ros.kernels.jit.elsewhere import Elsewhere
 from rbd_ros.ros.runtime.log import Log
 
 # s, between two looks whether something more urgent is being compiled
@@ -40,11 +40,11 @@ class Kernels:
         self._log, self._failed = log, failed
         self.ready, self._waits = False, True
         self._thread: Thread | None = None
-        self._elsewhere: Elsewhere | None = None
+        self._compile_process: CompileProcess | None = None
         if alone and COMPILES:
-            self._elsewhere = Elsewhere(
+            self._compile_process = CompileProcess(
                 lambda: self._waits or current_thread() is not main_thread())
-            compiled.compile_elsewhere(self._elsewhere)
+            compiled.use_compile_process(self._compile_process)
 
     def make(self, steps: Iterable[tuple[str, float]], ok: Callable[[], bool]) -> bool:
         """
@@ -72,7 +72,7 @@ class Kernels:
             if not ok():
                 return False
             self._say(*step)
-            if self._elsewhere is not None and self._elsewhere.is_running():
+            if self._compile_process is not None and self._compile_process.is_running():
                 self._log.info('further kernels are compiled in the background; outputs and '
                                'services that need them come as soon as they are ready')
                 self._thread = Thread(target=self._make_rest, args=(steps, begin),
@@ -92,17 +92,17 @@ class Kernels:
 
     def _make_rest(self, steps: Iterable[tuple[str, float]], begin: float) -> None:
         """Compile what nobody waits for, and before it what somebody does."""
-        assert self._elsewhere is not None
+        assert self._compile_process is not None
         try:
             for step in steps:
                 self._say(*step)
-                while compiled.is_urgent():
+                while compiled.foreground_busy():
                     sleep(PAUSE)
             self._end(begin)
         except Exception as error:
             self._failed(error)
         finally:
-            self._elsewhere.close()
+            self._compile_process.close()
 
     def _end(self, begin: float) -> None:
         self.ready = True

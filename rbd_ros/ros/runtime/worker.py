@@ -8,7 +8,7 @@ from functools import partial
 from threading import Condition, Thread
 from typing import Any
 
-from rbd_ros.kernels.jit.compiled import urgent
+from rbd_ros.kernels.jit.compiled import foreground
 from rbd_ros.ros.runtime.compat import hand_over
 
 # The largest number of waiting requests.
@@ -93,7 +93,7 @@ class Worker:
     def _do(self, work: Callable[[], Any], then: Callable[[Any], object] | None,
             hand_over: Callable[..., object]) -> None:
         try:
-            with urgent():
+            with foreground():
                 result = work()
         except Exception as error:
             self._failed(error)
