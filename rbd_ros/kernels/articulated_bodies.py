@@ -212,12 +212,11 @@ def move_bodies(robot, screws, q, v):
 @kernel
 def articulated_bodies(robot, screws, q, v, a, tau):
     """
-    Complete the accelerations a and the torques tau; return whether they are finite.
+    Complete the accelerations a and the torques tau.
 
     Where a body's PRESCRIBED is 1, a is given and tau written, elsewhere vice versa. If ``v`` is
-    None, M a = tau is solved, as if at rest without gravity and wrenches. Returns False, too, if
-    q, v, a or tau has a wrong length or a column of S moves no inertia; PSI_ of the ground is the
-    number of that body, or 0.
+    None, M a = tau is solved, as if at rest without gravity and wrenches. Returns False, too, if a
+    column of S moves no inertia; PSI_ of the ground is the number of that body, or 0.
 
     """
     store(robot, GROUND, PSI_, 0.0)
@@ -283,12 +282,7 @@ def prescribe_none(robot):
 
 @helper
 def copy_given(robot, a, tau, prescribed, all_a, all_tau):
-    """
-    Record which accelerations are given, and copy a and tau.
-
-    If an argument has a wrong length, nothing is written and False returned.
-
-    """
+    """Record which accelerations are given, and copy a and tau; False for wrong lengths."""
     nv = count(robot) - 1
     if len(a) != nv or len(tau) != nv or len(prescribed) != nv:
         return False
@@ -300,12 +294,7 @@ def copy_given(robot, a, tau, prescribed, all_a, all_tau):
 
 @kernel
 def hybrid_dynamics(robot, screws, q, v, a, tau, prescribed, all_a, all_tau):
-    """
-    Write all accelerations and torques; entries of ``a`` and ``tau`` not given are not read.
-
-    Returns as `articulated_bodies`, and False if ``prescribed`` has a wrong length.
-
-    """
+    """Write all accelerations and torques; entries of ``a`` and ``tau`` not given are not read."""
     fine = (copy_given(robot, a, tau, prescribed, all_a, all_tau)
             and articulated_bodies(robot, screws, q, v, all_a, all_tau))
     prescribe_none(robot)

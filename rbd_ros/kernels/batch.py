@@ -14,14 +14,14 @@ lanes; lower-case arguments are lanes for one group of states.
 """
 
 import numpy as np
+from rbd_ros.kernels import newton_euler
 from rbd_ros.kernels.articulated_bodies import articulated_bodies
 from rbd_ros.kernels.composite_bodies import composite_bodies
 from rbd_ros.kernels.coordinates import dense_hybrid_status
 from rbd_ros.kernels.jit.compiled import helper, states_kernel
 from rbd_ros.kernels.lanes.lanes import gather, scatter, WIDTH, work_of
 from rbd_ros.kernels.layout import end, work_offset, WRENCH
-from rbd_ros.kernels.newton_euler import newton_euler
-from rbd_ros.kernels.newton_euler_derivatives import (hybrid_dynamics_derivatives,
+from rbd_ros.kernels.newton_euler_derivatives import (forward_dynamics_and_derivatives,
                                                       inverse_dynamics_derivatives)
 from rbd_ros.kernels.regressors import regressor_columns, transposed_product
 
@@ -77,14 +77,14 @@ def run(algorithm, robot, screws, states, lanes, arguments, x, X):
 @states_kernel
 def inverse_dynamics_states(robot, screws, Q, V, A, places, wrenches, work, q, v, a, Tau):
     """Write the torques of every state."""
-    return run_pushed(newton_euler, (robot, work), screws, (Q, V, A), (q, v, a), places, wrenches,
-                      (q, v, a), work[end((robot, work)):], Tau)
+    return run_pushed(newton_euler.recursion, (robot, work), screws, (Q, V, A), (q, v, a), places,
+                      wrenches, (q, v, a), work[end((robot, work)):], Tau)
 
 
 @states_kernel
 def gravity_torques_states(robot, screws, Q, work, q, G):
     """Write the gravity torques of every state."""
-    return run(newton_euler, (robot, work), screws, (Q,), (q,), (q, None, None),
+    return run(newton_euler.recursion, (robot, work), screws, (Q,), (q,), (q, None, None),
                work[end((robot, work)):], G)
 
 
@@ -135,20 +135,13 @@ def inverse_derivatives_states(robot, screws, Q, V, A, places, wrenches, work, q
                       places, wrenches, (q, v, a, derivatives), derivatives, Derivatives)
 
 
-@helper
-def forward_derivatives(robot, screws, q, v, a, tau, derivatives, L, path, solved):
-    """Write the derivatives of the accelerations of a group of states."""
-    return (articulated_bodies(robot, screws, q, v, a, tau)
-            and inverse_dynamics_derivatives(robot, screws, q, v, a, derivatives)
-            and hybrid_dynamics_derivatives(robot, derivatives, L, L, path, solved, solved))
-
-
 @states_kernel
 def forward_derivatives_states(robot, screws, Q, V, Tau, places, wrenches, work, q, v, a, tau,
                                derivatives, L, path, solved, Solved):
     """Write the derivatives of the accelerations of every state."""
-    return run_pushed(forward_derivatives, (robot, work), screws, (Q, V, Tau), (q, v, tau), places,
-                      wrenches, (q, v, a, tau, derivatives, L, path, solved), solved, Solved)
+    return run_pushed(forward_dynamics_and_derivatives, (robot, work), screws, (Q, V, Tau),
+                      (q, v, tau), places, wrenches,
+                      (q, v, a, tau, derivatives, L, L, path, solved, solved), solved, Solved)
 
 
 @states_kernel

@@ -3,7 +3,7 @@
 """Poses, Jacobians and momentum of many states; as `rbd_ros.kernels.batch`."""
 
 from rbd_ros.kernels.batch import run
-from rbd_ros.kernels.centroidal import center_of_mass, centroidal_momentum_rate, MASS
+from rbd_ros.kernels.centroidal import center_of_mass, MASS, write_momentum
 from rbd_ros.kernels.jit.compiled import helper, states_kernel
 from rbd_ros.kernels.lanes.lanes import element, reciprocal, set_element
 from rbd_ros.kernels.layout import GROUND, load
@@ -51,7 +51,7 @@ def com_jacobian_states(robot, screws, Q, work, q, j, com, J):
 @helper
 def com_jacobian_rate(robot, screws, q, v, rows):
     """Write the rate of the Jacobian of the centre of mass to rows 9 ... 11."""
-    fine = centroidal_momentum_rate(robot, screws, q, v, rows)
+    fine = write_momentum(robot, screws, q, v, rows)
     per_mass = reciprocal(load(robot, GROUND, MASS))
     for row in range(9, 12):
         for j in range(rows.shape[1]):
@@ -69,12 +69,12 @@ def com_jacobian_rate_states(robot, screws, Q, V, work, q, v, rows, J_dot):
 @states_kernel
 def momentum_states(robot, screws, Q, work, q, rows, A):
     """Write the centroidal momentum matrix of every state."""
-    return run(centroidal_momentum_rate, (robot, work), screws, (Q,), (q,), (q, None, rows),
+    return run(write_momentum, (robot, work), screws, (Q,), (q,), (q, None, rows),
                rows, A)
 
 
 @states_kernel
 def momentum_rate_states(robot, screws, Q, V, work, q, v, rows, A_dot):
     """Write the rate of that matrix in every state; ``rows`` begins with the matrix."""
-    return run(centroidal_momentum_rate, (robot, work), screws, (Q, V), (q, v), (q, v, rows),
+    return run(write_momentum, (robot, work), screws, (Q, V), (q, v), (q, v, rows),
                rows[6:], A_dot)

@@ -44,13 +44,12 @@ def store_momentum(robot, b, v, com, com_rate):
         store6(robot, b, MDOT_, (sub(spin_rate, shift), push_rate))
 
 
-@kernel
-def centroidal_momentum_rate(robot, screws, q, v, rows):
+@helper
+def write_momentum(robot, screws, q, v, rows):
     """
     Write the centroidal momentum matrix to six rows, and its rate to six more unless v is None.
 
-    ``rows`` has the shape (12, nv), or at least (6, nv) if v is None. Returns whether the results
-    are finite; if q or v has a wrong length, nothing is written and False returned.
+    ``rows`` has the shape (12, nv), or at least (6, nv) if v is None.
 
     """
     if not fits(robot, q, v):
@@ -81,18 +80,19 @@ def centroidal_momentum_rate(robot, screws, q, v, rows):
 
 @kernel
 def centroidal_momentum(robot, screws, q, rows):
-    """Do `centroidal_momentum_rate` without the rate."""
-    return centroidal_momentum_rate(robot, screws, q, None, rows)
+    """Do `write_momentum` without the rate."""
+    return write_momentum(robot, screws, q, None, rows)
+
+
+@kernel
+def centroidal_momentum_rate(robot, screws, q, v, rows):
+    """Do `write_momentum` with the rate."""
+    return write_momentum(robot, screws, q, v, rows)
 
 
 @kernel
 def center_of_mass(robot, screws, q, J, com):
-    """
-    Write the centre of mass and its Jacobian, shape (3, nv), and return whether it is finite.
-
-    If q has a wrong length, nothing is written and False returned.
-
-    """
+    """Write the centre of mass and its Jacobian, shape (3, nv)."""
     if not fits(robot, q, None):
         return False
     origin = forward_pass(robot, screws, q, None, None, None)

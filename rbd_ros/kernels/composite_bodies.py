@@ -132,11 +132,10 @@ def write_pairs(robot, screws, terms, v, j, F2):
 @kernel
 def composite_bodies(robot, screws, q, v, terms):
     """
-    Write M, C, g, C v, J_CoM and the CoM to `terms`, and return whether they are finite.
+    Write M, C, g, C v, J_CoM and the CoM to `terms`; C and C v are left out if ``v`` is None.
 
     ``terms`` has the shape (2 nv + 6, max(nv, 3)): nv rows for M, nv for C, then one each for g
-    and C v, three for J_CoM and one for the centre of mass. C and C v are left out if ``v`` is
-    None. If q or v has a wrong length, nothing is written and False returned.
+    and C v, three for J_CoM and one for the centre of mass.
 
     """
     if not fits(robot, q, v):
@@ -188,13 +187,7 @@ def composite_bodies_at_rest(robot, screws, q, terms):
 
 @kernel
 def mass_matrix(robot, screws, q, M):
-    """
-    Write M, shape (nv, nv), and return whether it is finite.
-
-    Entries of joints that do not carry each other must be zero already. If q has a wrong length,
-    nothing is written and False returned.
-
-    """
+    """Write M, shape (nv, nv)."""
     if not fits(robot, q, None):
         return False
     forward_pass(robot, screws, q, None, None, None)

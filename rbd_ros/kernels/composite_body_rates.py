@@ -16,7 +16,7 @@ and the product rule. C is the Christoffel form, and dM/dt = C + C^T. Garofalo e
 
 import math
 
-from rbd_ros.kernels.jit.compiled import helper, kernel
+from rbd_ros.kernels.jit.compiled import kernel
 from rbd_ros.kernels.layout import (add_columns, BLOCK, constant3, count, end, fits, GRAVITY,
                                     GROUND, LANES, load3, load33, load6, load_inertia, number,
                                     parent, SCRATCH, slot, store3, store33, store6)
@@ -30,27 +30,12 @@ KDOT_, PDOT_, SDDOT_, RATE_COLUMNS = (SCRATCH + k for k in (58, 67, 70, 76))
 NO_ACCELERATION = (3 * (0.0,), 3 * (0.0,))
 
 
-@helper
-def store_rates(robot, b):
-    """Write the rates of a body's column, and its inertia, K and p with their rates."""
-    S, V, A = load6(robot, b, S_), load6(robot, b, V_), load6(robot, b, A_)
-    S_rate = ad(V, S)
-    store6(robot, b, SDOT_, S_rate)
-    store6(robot, b, SDDOT_, add6(ad(A, S), ad(V, S_rate)))
-    G = store_moving_inertia(robot, b, V)
-    K_1, p_1 = velocity_inertia(V, inertia_rate(load33(robot, b, K_), load3(robot, b, p_)))
-    K_2, p_2 = velocity_inertia(A, G)
-    store33(robot, b, KDOT_, (add(K_1[0], K_2[0]), add(K_1[1], K_2[1]), add(K_1[2], K_2[2])))
-    store3(robot, b, PDOT_, add(p_1, p_2))
-
-
 @kernel
 def composite_rates(robot, screws, q, v, a, terms):
     """
-    Write C, dC/dt and dg/dt to `terms`, and return whether they are finite.
+    Write C, dC/dt and dg/dt to `terms`.
 
     ``terms`` has the shape (2 nv + 1, nv): nv rows for C and for dC/dt, then one for dg/dt.
-    If q, v or a has a wrong length, nothing is written and False returned.
 
     """
     if not (fits(robot, q, v) and fits(robot, q, a)):
@@ -60,7 +45,17 @@ def composite_rates(robot, screws, q, v, a, terms):
     forward_pass(robot, screws, q, v, a, NO_ACCELERATION)
     for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
-            store_rates(robot, b)
+            S, V, A = load6(robot, b, S_), load6(robot, b, V_), load6(robot, b, A_)
+            S_rate = ad(V, S)
+            store6(robot, b, SDOT_, S_rate)
+            store6(robot, b, SDDOT_, add6(ad(A, S), ad(V, S_rate)))
+            G = store_moving_inertia(robot, b, V)
+            K, p = load33(robot, b, K_), load3(robot, b, p_)
+            K_1, p_1 = velocity_inertia(V, inertia_rate(K, p))
+            K_2, p_2 = velocity_inertia(A, G)
+            store33(robot, b, KDOT_, (
+                add(K_1[0], K_2[0]), add(K_1[1], K_2[1]), add(K_1[2], K_2[2])))
+            store3(robot, b, PDOT_, add(p_1, p_2))
 
     # Leaves to root: composite bodies, and the entries of each with its ancestors.      [G (25)]
     gravity, total = constant3(robot, GROUND, GRAVITY), 0.0

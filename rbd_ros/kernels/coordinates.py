@@ -28,12 +28,7 @@ def column(velocities, k):
 
 @kernel
 def expand(positions, velocities, nq, nv, q, x, y, z, tree):
-    """
-    Write the tree's q, x, y and z (velocities or accelerations) one after the other to `tree`.
-
-    Returns whether all have the right lengths; otherwise nothing is written.
-
-    """
+    """Write the tree's q, x, y and z (velocities or accelerations) one after the other."""
     if len(q) != nq or len(x) != nv or len(y) != nv or len(z) != nv:
         return False
     end_q, n = len(positions), len(velocities)

@@ -79,7 +79,7 @@ def add_changes_of_fixed_wrenches(robot, turning):
         b = slot(i)
         R = load33(robot, b, R_)
         store3(robot, b, ROTATED_, add(load3(robot, b, DH_),
-                                     unrotate(R, load3(robot, parent(robot, b), ROTATED_))))
+                                       unrotate(R, load3(robot, parent(robot, b), ROTATED_))))
     for row in range(len(turning)):
         b = slot(int(turning[row, 0]))
         turn = add(load3(robot, b, ROTATED_), row3(turning, row, 10))
@@ -154,13 +154,7 @@ def store_force_changes(robot, changed):
 
 @kernel
 def inverse_dynamics_change(robot, screws, q, v, a, dq, dv, da, changes, turning, dtau):
-    """
-    Write the derivative of the torques, and return whether it is finite.
-
-    ``changes`` and ``turning`` are those of `rbd_ros.workspace.body_changes`. If a vector has a
-    wrong length, nothing is written and False returned.
-
-    """
+    """Write the derivative of the torques; `rbd_ros.workspace.body_changes` has the changes."""
     if not (fits(robot, q, v) and fits(robot, q, a) and fits(robot, q, dq) and fits(robot, q, dv)
             and fits(robot, q, da)):
         return False
@@ -205,10 +199,9 @@ def hybrid_dynamics_change(robot, screws, q, v, a, tau, prescribed, dq, dv, give
     """
     Write the derivatives da and dtau of all accelerations and torques to rows 2 and 3 of `found`.
 
-    ``given_da`` is read where ``prescribed`` is true, ``given_dtau`` elsewhere; the other vectors
-    are as for `hybrid_dynamics`, `changes` and `turning` as for `inverse_dynamics_change`. Returns
-    whether the results are finite; False, too, if an argument has a wrong length or a column of S
-    moves no inertia. ``found`` has the shape (4, nv).
+    ``given_da`` is read where ``prescribed`` is true, ``given_dtau`` elsewhere; see also
+    `hybrid_dynamics` and `inverse_dynamics_change`. Returns False, too, if a column of S moves no
+    inertia. ``found`` has the shape (4, nv).
 
     """
     x, F, da, dtau = found[0], found[1], found[2], found[3]

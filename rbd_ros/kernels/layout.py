@@ -158,21 +158,19 @@ def load_inertia(robot, b, k):
 @helper
 def constant3(robot, b, k):
     """Return a constant vector."""
-    return (constant(robot, b, k), constant(robot, b, k + 1), constant(robot, b, k + 2))
+    return load3(constants_of(robot), b, k)
 
 
 @helper
 def constant33(robot, b, k):
     """Return a constant rotation."""
-    return (constant3(robot, b, k), constant3(robot, b, k + 3), constant3(robot, b, k + 6))
+    return load33(constants_of(robot), b, k)
 
 
 @helper
 def constant_inertia(robot, b, k):
     """Return a constant inertia."""
-    return ((constant(robot, b, k), constant(robot, b, k + 1), constant(robot, b, k + 2),
-             constant(robot, b, k + 3), constant(robot, b, k + 4), constant(robot, b, k + 5)),
-            constant3(robot, b, k + 6), constant(robot, b, k + 9))
+    return load_inertia(constants_of(robot), b, k)
 
 
 @helper

@@ -143,20 +143,34 @@ def jacobian_columns(robot, screws, q, link_row, rows):
 
 
 @helper
+def align_columns(robot, body, R, omega, rows):
+    """Turn J and dJ/dt into the axes of the root, see `write_jacobian_rates`."""
+    b = body
+    while b > 0:
+        i = number(robot, b)
+        S, S_rate = read_column(rows, 0, i - 1), read_column(rows, 6, i - 1)
+        write_column(rows, 0, i - 1, rotate6(R, S))
+        write_column(rows, 6, i - 1, rotate6(R, (
+            add(S_rate[0], cross(omega, S[0])), add(S_rate[1], cross(omega, S[1])))))
+        b = parent(robot, b)
+
+
+@helper
 def write_jacobian_rates(robot, screws, q, v, a, link_row, aligned, rows):
     """
     Write the Jacobian of a link and its rates; return dJ/dt v, and whether the state is valid.
 
     ``link_row`` is as for `write_jacobian`. ``rows`` has six rows each for J, dJ/dt and, if a is
-    not None, d2J/dt2. If ``aligned``, J, dJ/dt and dJ/dt v are in the axes of the root, about the
-    origin of the link: with R the rotation of the link, omega its angular velocity and x either
-    part of a column, (R x)' = R (x' + omega x x). A state is valid if q, v and a are finite and no
-    quaternion is zero.
+    not None, d2J/dt2; if it is None, none is written. If ``aligned``, J, dJ/dt and dJ/dt v are in
+    the axes of the root, about the origin of the link: with R the rotation of the link, omega its
+    angular velocity and x either part of a column, (R x)' = R (x' + omega x x). A state is valid
+    if q, v and a are finite and no quaternion is zero.
 
     """
     zero = (0.0, 0.0, 0.0)
     total = zero_if_valid(robot, screws, q) + zero_if_finite(v)
-    rows[:12] = 0.0
+    if rows is not None:
+        rows[:12] = 0.0
     if a is not None:
         total += zero_if_finite(a)
         rows[12:18] = 0.0
@@ -167,8 +181,9 @@ def write_jacobian_rates(robot, screws, q, v, a, link_row, aligned, rows):
         i = number(robot, b)
         S = column_of_link(robot, screws, b, R, r)
         S_rate = ad(S, W)
-        write_column(rows, 0, i - 1, S)
-        write_column(rows, 6, i - 1, S_rate)
+        if rows is not None:
+            write_column(rows, 0, i - 1, S)
+            write_column(rows, 6, i - 1, S_rate)
         bias = add6(bias, scale6(entry(v, i - 1), S_rate))
         W_with_own = add6(W_with_own, scale6(entry(v, i - 1), S))
         if a is not None:
@@ -181,14 +196,8 @@ def write_jacobian_rates(robot, screws, q, v, a, link_row, aligned, rows):
         b = parent(robot, b)
     # Now W is the twist of the link and (R, r) its pose in the root.
     if aligned:
-        b = body
-        while b > 0:
-            i = number(robot, b)
-            S, S_rate = read_column(rows, 0, i - 1), read_column(rows, 6, i - 1)
-            write_column(rows, 0, i - 1, rotate6(R, S))
-            write_column(rows, 6, i - 1, rotate6(R, (
-                add(S_rate[0], cross(W[0], S[0])), add(S_rate[1], cross(W[0], S[1])))))
-            b = parent(robot, b)
+        if rows is not None:
+            align_columns(robot, body, R, W[0], rows)
         bias = rotate6(R, (bias[0], add(bias[1], cross(W[0], W[1]))))
     return bias, finite(total + bias[0][0] + bias[1][0] + R[0][0] + r[0])
 
@@ -223,27 +232,13 @@ def link_jacobian_rates(robot, screws, q, v, a, link_row, rows):
 
 @kernel
 def link_bias(robot, screws, q, v, link_row, aligned, bias):
-    """Write dJ/dt v of a link only, shape (1, 6); otherwise as `write_rates`."""
+    """Write dJ/dt v of a link, shape (1, 6), without the matrices of `write_rates`."""
     if not fits(robot, q, v):
         return False
-    total = zero_if_valid(robot, screws, q) + zero_if_finite(v)
-    zero = (0.0, 0.0, 0.0)
-    b, R, r = start_at_link(robot, screws, q, link_row)
-    W = W_with_own = B = (zero, zero)
-    while b > 0:
-        i = number(robot, b)
-        Sv = scale6(v[i - 1], column_of_link(robot, screws, b, R, r))
-        B = add6(B, ad(Sv, W))
-        W_with_own = add6(W_with_own, Sv)
-        if not follows(robot, screws, b):
-            W = W_with_own
-        R, r = step_to_parent(robot, screws, i, q, R, r)
-        b = parent(robot, b)
-    if aligned:
-        B = rotate6(R, (B[0], add(B[1], cross(W[0], W[1]))))
+    value, fine = write_jacobian_rates(robot, screws, q, v, None, link_row, aligned, None)
     for row in range(3):
-        bias[0, row], bias[0, 3 + row] = B[0][row], B[1][row]
-    return math.isfinite(total + B[0][0] + B[1][0])
+        bias[0, row], bias[0, 3 + row] = value[0][row], value[1][row]
+    return fine
 
 
 @helper

@@ -32,10 +32,10 @@ def write_row4(T, row, x, y, z, w):
 @kernel
 def link_poses(robot, screws, q, links, T):
     """
-    Write the 4x4 poses of links, one after the other, and return whether they are finite.
+    Write the 4x4 poses of links, one after the other.
 
     Row k of ``links`` is the body that link k is part of, and the link's pose in the frame of the
-    body, rotation and position. If q has a wrong length, nothing is written and False returned.
+    body, rotation and position.
 
     """
     if not fits(robot, q, None):

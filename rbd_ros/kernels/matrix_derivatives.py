@@ -124,8 +124,6 @@ def carries(robot, screws, upper, b):
 
 
 # -- The mass matrix. ---------------------------------------------------------------------------
-
-
 @helper
 def mass_of_carried(robot, screws, D, far, j, F2):
     """Write dM_ij of the second case: joint `far` carries j but not i; return a checksum."""
@@ -142,13 +140,7 @@ def mass_of_carried(robot, screws, D, far, j, F2):
 
 @long_kernel
 def mass_matrix_derivatives(robot, screws, q, D):
-    """
-    Write the derivatives of M with respect to q, shape (nv, nv, nv), the coordinate first.
-
-    Entries of joints that do not carry each other must be zero already. Returns whether the others
-    are finite; if q has a wrong length, nothing is written and False returned.
-
-    """
+    """Write the derivatives of M with respect to q, shape (nv, nv, nv), the coordinate first."""
     if not fits(robot, q, None):
         return False
     nv = count(robot) - 1
@@ -187,8 +179,6 @@ def mass_matrix_derivatives(robot, screws, q, D):
 
 
 # -- The Coriolis matrix. -----------------------------------------------------------------------
-
-
 @helper
 def coriolis_of_carried(robot, screws, skew, by_q, by_v, far, near):
     """Write dC_ij, dC_ji with j = `near` and h = `far`, which carries j; return a checksum."""
@@ -269,9 +259,7 @@ def coriolis_matrix_derivatives(robot, screws, q, v, skew, by_q, by_v):
     """
     Write the derivatives of C with respect to q and v, shape (nv, nv, nv), h first.
 
-    ``skew`` is 1 for the body form of C and None for the Christoffel form. Entries of joints that
-    do not carry each other must be zero already. Returns whether the others are finite; if q or v
-    has a wrong length, nothing is written and False returned.
+    ``skew`` is 1 for the body form of C and None for the Christoffel form.
 
     """
     if not fits(robot, q, v):
@@ -309,8 +297,6 @@ def coriolis_matrix_derivatives(robot, screws, q, v, skew, by_q, by_v):
 
 
 # -- The rate of the other factorization. -------------------------------------------------------
-
-
 @long_kernel
 def add_factorization_rate(robot, rates):
     """

@@ -120,15 +120,9 @@ def store_forces(robot, v):
                 store_force(robot, b, v, load_motion(robot, b, v))
 
 
-@kernel
-def newton_euler(robot, screws, q, v, a):
-    """
-    Write the torques for the accelerations a behind the blocks, and return whether all is finite.
-
-    ``v`` and ``a`` may both be None for zero. If q, v or a has a wrong length, nothing is written
-    and False returned.
-
-    """
+@helper
+def recursion(robot, screws, q, v, a):
+    """Write the torques for accelerations a behind the blocks; v and a may be None for zero."""
     if not (fits(robot, q, v) and fits(robot, q, a)):
         return False
     zero = (0.0, 0.0, 0.0)
@@ -171,16 +165,22 @@ def newton_euler(robot, screws, q, v, a):
     return finite(total + moment[0] + moment[1] + moment[2])
 
 
-# Kernels of their own because every argument takes Python time, None the most.
+# Three kernels, because every argument takes Python time, None the most.
+@kernel
+def newton_euler(robot, screws, q, v, a):
+    """Do the `recursion`."""
+    return recursion(robot, screws, q, v, a)
+
+
 @kernel
 def newton_euler_at_rest(robot, screws, q):
-    """Do `newton_euler` for v = a = 0."""
-    return newton_euler(robot, screws, q, None, None)
+    """Do the `recursion` for v = a = 0."""
+    return recursion(robot, screws, q, None, None)
 
 
 @kernel
 def newton_euler_packed(robot, screws, motion):
-    """Do `newton_euler` for q, v and a in one array."""
+    """Do the `recursion` for q, v and a in one array."""
     n = count(robot) - 1
     nq = len(motion) - 2 * n
-    return newton_euler(robot, screws, motion[:nq], motion[nq:nq + n], motion[nq + n:])
+    return recursion(robot, screws, motion[:nq], motion[nq:nq + n], motion[nq + n:])

@@ -72,8 +72,7 @@ def inverse_dynamics_derivatives(robot, screws, q, v, a, derivatives):
     """
     Write dtau/dq, dtau/dv and M side by side to `derivatives`, shape (nv, 3 nv).
 
-    External wrenches rotate with their bodies. Returns whether the results are finite; if q, v or
-    a has a wrong length, nothing is written and False returned.
+    External wrenches rotate with their bodies.
 
     """
     if not (fits(robot, q, v) and fits(robot, q, a)):
@@ -182,9 +181,9 @@ def hybrid_dynamics_derivatives(robot, derivatives, L, L_lanes, path, X, X_lanes
         M_pp da_p = dtau_p - M_pa da_a - D_p d(q, v),
         dtau_a = M_ap da_p + M_aa da_a + D_a d(q, v).
 
-    ``derivatives`` is the result of `inverse_dynamics_derivatives`; L and path are buffers. L and
+    ``derivatives`` is as `inverse_dynamics_derivatives` writes it; L and path are buffers. L and
     X, shape (nv, 3 nv or more), are passed as matrices and as lanes, see
-    `rbd_ros.kernels.mass_matrix_factor`. Returns whether the results are finite.
+    `rbd_ros.kernels.mass_matrix_factor`.
 
     """
     nv = count(robot) - 1
@@ -205,12 +204,7 @@ def hybrid_dynamics_derivatives(robot, derivatives, L, L_lanes, path, X, X_lanes
 @kernel
 def forward_dynamics_and_derivatives(robot, screws, q, v, a, tau, derivatives, L, L_lanes,
                                      path, X, X_lanes):
-    """
-    Write the accelerations to `a`, and da/dq, da/dv and da/dtau side by side to `X`.
-
-    The arguments from derivatives to path are buffers. Returns whether the results are finite.
-
-    """
+    """Write the accelerations to `a`, and da/dq, da/dv and da/dtau side by side to `X`."""
     return (articulated_bodies(robot, screws, q, v, a, tau)
             and inverse_dynamics_derivatives(robot, screws, q, v, a, derivatives)
             and hybrid_dynamics_derivatives(robot, derivatives, L, L_lanes, path, X, X_lanes))
@@ -219,12 +213,7 @@ def forward_dynamics_and_derivatives(robot, screws, q, v, a, tau, derivatives, L
 @kernel
 def hybrid_dynamics_and_derivatives(robot, screws, q, v, a, tau, prescribed, all_a, all_tau,
                                     derivatives, L, L_lanes, path, X, X_lanes):
-    """
-    Do `hybrid_dynamics`, and write the derivatives of the unknowns side by side to `X`.
-
-    The arguments from derivatives to path are buffers. Returns whether the results are finite.
-
-    """
+    """Do `hybrid_dynamics`, and write the derivatives of the unknowns side by side to `X`."""
     fine = (copy_given(robot, a, tau, prescribed, all_a, all_tau)
             and articulated_bodies(robot, screws, q, v, all_a, all_tau)
             and inverse_dynamics_derivatives(robot, screws, q, v, all_a, derivatives)

@@ -30,14 +30,7 @@ J_, TURNED_, RATE_, PARAMETER_COLUMNS = (SCRATCH + k for k in (58, 64, 70, 76))
 
 @long_kernel
 def parameter_matrices(robot, screws, q, v, links, h, M, C, g):
-    """
-    Write the derivatives of M, C, shape (nv, nv, 10 links), and g, shape (nv, 10 links).
-
-    Entries of joints that do not carry the body are not written and must be zero already. Returns
-    whether the results are finite; if q or v has a wrong length, nothing is written and False
-    returned.
-
-    """
+    """Write the derivatives of M, C, shape (nv, nv, 10 links), and g, shape (nv, 10 links)."""
     if not fits(robot, q, v):
         return False
     forward_pass(robot, screws, q, v, None, None)

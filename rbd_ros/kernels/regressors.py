@@ -33,8 +33,7 @@ with, for x = (z, s) and y = (w, u), the `entries`
 Lynch and Park (9.41) for the kinetic energy.
 
 Row k of ``links`` has the number of a body and the rotation from the link's axes to the body's;
-columns 10 k ... 10 k + 9 of the results belong to its parameters. Entries of joints that do not
-carry the body are not written and must be zero already.
+columns 10 k ... 10 k + 9 of the results belong to its parameters.
 
 """
 
@@ -144,12 +143,7 @@ def write_rows(robot, b, R, r, columns, Y, c):
 
 @long_kernel
 def regressor_columns(robot, screws, q, v, a, links, Y):
-    """
-    Write the regressor of the torques, shape (nv, 10 links), and return whether it is finite.
-
-    If q, v or a has a wrong length, nothing is written and False returned.
-
-    """
+    """Write the regressor of the torques, shape (nv, 10 links)."""
     if not (fits(robot, q, v) and fits(robot, q, a)):
         return False
     forward_pass(robot, screws, q, v, a, minus_gravity(robot))
@@ -165,7 +159,7 @@ def regressor_columns(robot, screws, q, v, a, links, Y):
 @helper
 def transposed_product(robot, screws, q, v, a, x, links, y):
     """
-    Write Y^T x, one row of ten entries per link, and return whether it is finite.
+    Write Y^T x, one row of ten entries per link.
 
     Y^T x is the derivative, with respect to the parameters, of the power of the torques at the
     velocities x, which is that of the wrenches at the twists of the bodies.
@@ -218,12 +212,7 @@ def slotine_li_columns(robot, screws, q, v, v_r, a_r, links, h, Y):
 
 @long_kernel
 def momentum_columns(robot, screws, q, v, links, Y):
-    """
-    Write the regressor of M v, shape (nv, 10 links), and return whether it is finite.
-
-    If q or v has a wrong length, nothing is written and False returned.
-
-    """
+    """Write the regressor of M v, shape (nv, 10 links)."""
     if not fits(robot, q, v):
         return False
     forward_pass(robot, screws, q, v, None, None)
@@ -243,13 +232,7 @@ def momentum_columns(robot, screws, q, v, links, Y):
 
 @long_kernel
 def energy_columns(robot, screws, q, v, links, rows):
-    """
-    Write the regressors of the kinetic and the potential energy, shape (2, 10 links).
-
-    Returns whether they are finite; if q or v has a wrong length, nothing is written and False
-    returned.
-
-    """
+    """Write the regressors of the kinetic and the potential energy, shape (2, 10 links)."""
     if not fits(robot, q, v):
         return False
     origin = forward_pass(robot, screws, q, v, None, None)

@@ -34,8 +34,6 @@ S_, V_, A_, SDOT_, G_, K_, p_, WORLD_COLUMNS = (
 
 
 # -- Poses in the parents' frames. --------------------------------------------------------------
-
-
 @helper
 def evaluate_screw(robot, screws, i, q):
     """Write the displacement of body i's screw: cosine, sine and translation."""
@@ -146,8 +144,6 @@ def load_pose(robot, screws, b):
 
 
 # -- Poses, twists and accelerations in one frame. ----------------------------------------------
-
-
 @helper
 def ground_origin(robot, screws):
     """
@@ -248,8 +244,6 @@ def copy_from_mounts(robot, screws, motion, k):
 
 
 # -- Inertias of composite bodies. --------------------------------------------------------------
-
-
 @helper
 def world_inertia(robot, b):
     """Return the inertia of a body in the world's axes and about the world's origin."""

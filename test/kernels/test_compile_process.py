@@ -101,7 +101,7 @@ def test_a_thread_that_must_not_wait_goes_on_and_gets_the_kernel_later(process):
     assert not make_ready(fresh())
 
 
-def test_what_is_in_the_cache_is_requested_if_another_thread_is_compiling(process):
+def test_a_cached_kernel_is_requested_while_another_thread_compiles(process):
     assert not make_ready(fresh())
     one, here = fresh(), get_ident()
     process.may_wait = lambda: get_ident() != here
@@ -129,7 +129,7 @@ def local_kernel():
     return half
 
 
-def test_what_another_process_cannot_find_is_compiled_here(process, caplog):
+def test_kernels_unknown_to_the_process_are_compiled_here(process, caplog):
     one, other = fresh(local_kernel()), fresh()
     assert make_ready(one)
     assert call(one) == 1.0
@@ -155,7 +155,7 @@ def test_fault_78_kernels_are_compiled_here_if_another_process_fails(
     assert len(caplog.messages) == 1
 
 
-def test_once_it_was_closed_the_process_stays_for_one_kernel(process):
+def test_after_closing_the_process_runs_for_one_kernel_at_a_time(process):
     process.close()
     assert not make_ready(fresh())
     assert not process.is_running()
@@ -189,7 +189,7 @@ def test_the_other_process_ends_with_this_one(how):
     until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
 
 
-def test_the_other_process_finds_what_this_one_has_found(process, tmp_path, monkeypatch):
+def test_the_process_imports_modules_from_the_path_of_this_one(process, tmp_path, monkeypatch):
     (tmp_path / 'some_kernels.py').write_text(
         'from rbd_ros.kernels.jit.compiled import kernel\n\n\n@kernel\n'
         'def double(velocities, x, folded):\n    folded[0] = 2.0 * x[0]\n')

@@ -51,8 +51,6 @@ VectorTypes = list[tuple[int, np.dtype[Any]]]
 
 
 # -- Conversion of arguments. -------------------------------------------------------------------
-
-
 def real_array(value: object) -> np.ndarray | None:
     """Return a new float64 array, or None if the value (any object) is not real numbers."""
     try:
@@ -89,8 +87,6 @@ def convert_vectors(types: VectorTypes, arguments: Iterable[Any]) -> list[Any] |
 
 
 # -- Decorators. --------------------------------------------------------------------------------
-
-
 if COMPILES:
     class KernelDispatcher(CPUDispatcher):
         """A compiled function without keyword and default arguments, which would take time."""
@@ -187,8 +183,6 @@ def disable_disk_cache() -> None:
 
 
 # -- Compilation. -------------------------------------------------------------------------------
-
-
 BEING_COMPILED = 'kernels that it needs are being compiled'
 
 

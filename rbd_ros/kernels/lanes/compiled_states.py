@@ -89,7 +89,7 @@ class States:
     def load(self, state, column):
         """Return a row of a tile."""
         row = self._masked('load', self.vector, *self._tile_row(state, column),
-                         ir.Constant(self.vector, ir.Undefined))
+                           ir.Constant(self.vector, ir.Undefined))
         return self.builder.fpext(row, VECTOR) if self.single else row
 
     def store(self, state, column, row):
@@ -103,7 +103,7 @@ class States:
         builder = self.builder
         size = builder.mul(index(8), builder.mul(self.count, self.width))
         pointer = builder.or_(builder.ptrtoint(self.data, ir.IntType(64)),
-                            builder.mul(index(8), self.width))
+                              builder.mul(index(8), self.width))
         aligned = builder.icmp_unsigned(
             '==', builder.and_(pointer, index(8 * WIDTH - 1)), index(0))
         return builder.and_(aligned, builder.icmp_signed('>=', size, index(STREAMED)))
@@ -131,7 +131,7 @@ def load_states(typing_context, X, first, x):
         last = builder.sub(states.count, index(1))
         with states.tile_columns() as (column, _):
             tile = [states.load(smaller(builder, builder.add(first, index(lane)), last), column)
-                      for lane in range(WIDTH)]
+                    for lane in range(WIDTH)]
             for k, entries in enumerate(transposed(builder, tile)):
                 i = builder.add(column, index(k))
                 with builder.if_then(builder.icmp_signed('<', i, states.width)):
@@ -155,10 +155,10 @@ def store_states(typing_context, x, first, X):
 
         def store(write):
             with states.tile_columns() as (column, _):
-                tile = [builder.load(
-                    row_pointer(context, builder, signature.args[0], x,
-                        smaller(builder, builder.add(column, index(k)), last)), align=8)
-                    for k in range(WIDTH)]
+                rows = [smaller(builder, builder.add(column, index(k)), last)
+                        for k in range(WIDTH)]
+                tile = [builder.load(row_pointer(context, builder, signature.args[0], x, i),
+                                     align=8) for i in rows]
                 for lane, entries in enumerate(transposed(builder, tile)):
                     state = builder.add(first, index(lane))
                     with builder.if_then(builder.icmp_signed('<', state, states.count)):
