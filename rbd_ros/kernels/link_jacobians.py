@@ -30,7 +30,7 @@ from rbd_ros.kernels.lanes.lanes import element, entry, finite
 from rbd_ros.kernels.layout import (constant, count, fits, load6, number, parent, Q, SCRATCH, slot,
                                     store6)
 from rbd_ros.kernels.link_poses import write_pose
-from rbd_ros.kernels.traversal import evaluate_screws_to_root, world_column, world_pose
+from rbd_ros.kernels.traversal import evaluate_screws_to_root, mount, world_column, world_pose
 from rbd_ros.kernels.vectors import (ad, add, add6, cross, rotate, row3, row33, scale, scale6,
                                      sub6, transpose, unrotate, write_column)
 
@@ -60,14 +60,6 @@ def zero_if_valid(robot, screws, q):
                     square += entry(q, k) * entry(q, k)
                 total += 0.0 / square
     return total
-
-
-@helper
-def mount(robot, screws, b):
-    """Return the body on which the joint of body b is mounted."""
-    while follows(robot, screws, b):
-        b = parent(robot, b)
-    return parent(robot, b)
 
 
 @helper

@@ -41,9 +41,9 @@ from rbd_ros.kernels.joints import follows
 from rbd_ros.kernels.layout import (add_columns, BLOCK, count, end, fits, LANES, load3, load33,
                                     load6, load_inertia, number, parent, SCRATCH, slot, store3,
                                     store33, store6)
-from rbd_ros.kernels.link_jacobians import mount
 from rbd_ros.kernels.traversal import (A_, accumulate_to_root, compose_inertias, copy_from_mounts,
-                                       forward_pass, G_, K_, p_, S_, SDOT_, V_, world_inertia)
+                                       forward_pass, G_, K_, mount, p_, S_, SDOT_, V_,
+                                       world_inertia)
 from rbd_ros.kernels.vectors import (ad, ad_transposed, add, add6, dot6, inertia_rate,
                                      inertia_times, skew_part, skew_part_times, sub6,
                                      velocity_inertia, velocity_times, velocity_transposed_times)

@@ -85,7 +85,7 @@ def store_force(robot, b, v, motion):
 # several states, all steps of a body are done while its motion is in registers.
 @helper
 def prepare_poses(robot, screws, q):
-    """Write what `advance` needs of the poses of the bodies."""
+    """Prepare the poses for `advance`."""
     if vectorized(robot):
         evaluate_screws(robot, screws, q)
     else:

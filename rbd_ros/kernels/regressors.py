@@ -61,7 +61,7 @@ def link_pose(robot, links, k):
 
 @helper
 def entries(x, y):
-    """Return what each of the ten parameters contributes to x^T G y."""
+    """Return the coefficients of the ten parameters in x^T G y."""
     (z, s), (w, u) = x, y
     a, b = cross(u, z), cross(s, w)
     return (dot(s, u), a[0] + b[0], a[1] + b[1], a[2] + b[2],

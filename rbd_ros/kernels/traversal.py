@@ -235,6 +235,14 @@ def forward_pass(robot, screws, q, v, a, A_0):
 
 
 @helper
+def mount(robot, screws, b):
+    """Return the body on which the joint of body b is mounted."""
+    while follows(robot, screws, b):
+        b = parent(robot, b)
+    return parent(robot, b)
+
+
+@helper
 def copy_from_mounts(robot, screws, motion, k):
     """Write to column k of each body the motion of the body on which its joint is mounted."""
     for i in range(1, count(robot)):

@@ -103,8 +103,7 @@ def test_fault_58_an_undamaged_file_that_cannot_be_loaded_is_replaced(process, t
     assert process() == (3.0, False)
 
 
-def test_fault_58_a_full_disk_does_not_stop_the_program(process, tmp_path, caplog,
-                                                              monkeypatch):
+def test_fault_58_a_full_disk_does_not_stop_the_program(process, tmp_path, caplog, monkeypatch):
     def replace(source, target):
         raise OSError(errno.ENOSPC, 'No space left on device')
     with monkeypatch.context() as patch:

@@ -129,7 +129,7 @@ class Register:
 
 @intrinsic
 def replace_angles(typing_context, array, first, count):
-    """Do what `cosines_and_sines` does."""
+    """Do `cosines_and_sines`."""
     def generate(context, builder, signature, arguments):
         view = context.make_array(array)(context, builder, arguments[0])
         first, count = arguments[1:]
