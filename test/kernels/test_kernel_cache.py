@@ -22,7 +22,7 @@ import pytest
 from rbd_ros.kernels.jit import compiled, kernel_cache
 from rbd_ros.kernels.jit.kernel_cache import cache_directory, Directory
 
-PACKAGE = Path(kernel_cache.__file__).parent
+PACKAGE = Path(kernel_cache.__file__).parents[2]
 # A user that no table of users knows.
 NOBODY = 54321
 X = np.arange(3.0)
@@ -252,7 +252,8 @@ def test_all_that_is_compiled_is_in_one_folder():
     assert compiled == {'kernels'}
 
 
-@pytest.mark.parametrize('file', sorted(path.name for path in (PACKAGE / 'kernels').glob('*.py')))
+@pytest.mark.parametrize('file', sorted(
+    str(path.relative_to(PACKAGE / 'kernels')) for path in (PACKAGE / 'kernels').rglob('*.py')))
 def test_the_directory_follows_every_file_of_the_kernels(file, tmp_path):
     copy = tmp_path / 'rbd_ros'
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns('ros', '__pycache__'))
