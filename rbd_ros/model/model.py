@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros._internal.text import listed, shown
 from rbd_ros.errors import ModelError, ModelWarning, StateError
-from rbd_ros.kernels.bodies import INERTIA
 from rbd_ros.kernels.jit.compiled import real_array
+from rbd_ros.kernels.layout import INERTIA
 from rbd_ros.model.body_table import assemble, Tree
 from rbd_ros.model.coordinates import Coordinates, couple, map_drives
 from rbd_ros.model.description import check_joint, check_links, Link

@@ -9,7 +9,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.kernels.articulated_bodies import PSI_
-from rbd_ros.kernels.bodies import BLOCK, CONSTANTS, LANES, NUMBER, PARENT, PRESCRIBED, WRENCH
+from rbd_ros.kernels.layout import BLOCK, CONSTANTS, LANES, NUMBER, PARENT, PRESCRIBED, WRENCH
 from rbd_ros.model.arguments import Wrenches, wrenches
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, inverse
@@ -26,7 +26,7 @@ class RobotArrays(WorkspaceBase):
 
     """
 
-    # The bodies in blocks, and tau of inverse dynamics; see `rbd_ros.kernels.bodies`.
+    # The bodies in blocks, and tau of inverse dynamics; see `rbd_ros.kernels.layout`.
     robot: np.ndarray
     _carriers = staticmethod(scratch.carriers)
 
@@ -34,7 +34,7 @@ class RobotArrays(WorkspaceBase):
         super().__init__(model, fresh=fresh)
         bodies = model.tree.robot
         i = np.arange(len(bodies))
-        # As `bodies.end` and `bodies.place`, which only kernels can call.
+        # As `layout.end` and `layout.slot`, which only kernels can call.
         end = -(-len(bodies) // LANES) * BLOCK
         self.robot = np.zeros(end + len(bodies) - 1)
         self._tau = self.robot[end:]

@@ -9,7 +9,7 @@ rely on it: entries for joints that do not carry each other are never written.
 """
 
 import numpy as np
-from rbd_ros.kernels.bodies import BLOCK, LANES, NUMBER, PARENT, PRESCRIBED
+from rbd_ros.kernels.layout import BLOCK, LANES, NUMBER, PARENT, PRESCRIBED
 from rbd_ros.kernels.mass_matrix_factor import lanes_of_columns, TOGETHER
 from rbd_ros.workspace.base import WorkspaceBase
 from rbd_ros.workspace.results import derivative_layout, Derivatives, DynamicsTerms, term_layout

@@ -13,7 +13,7 @@ from nav_msgs.msg import Odometry
 from rbd_ros._internal.cdr import JointStateContent, JointStateReader, Stamp
 from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
-from rbd_ros.kernels.jit.compiled import NotCompiled
+from rbd_ros.kernels.jit.compiled import KernelNotReady
 from rbd_ros.ros import convert
 from rbd_ros.ros.robot.current_robot import CurrentRobot
 from rbd_ros.ros.robot.robot import Robot
@@ -213,7 +213,7 @@ class Subscriptions:
             return
         robot.stamp, robot.state_is_new = state.stamp, True
         for collect in self._collect:
-            with suppress(NotCompiled):         # later states will be collected
+            with suppress(KernelNotReady):         # later states will be collected
                 collect(robot)
         if self._settings.publish_rate == 0.0:
             self._answer_state(robot, now)

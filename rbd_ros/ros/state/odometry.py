@@ -65,7 +65,7 @@ class OdometryStates:
         """Discard all states."""
         self._history: deque[BaseState] = deque(maxlen=HISTORY)
         # Poses that the base cannot have reached, but that agree with each other.
-        self._elsewhere: list[BaseState] = []
+        self._compile_process: list[BaseState] = []
 
     def update(self, message: Odometry, now: float, fastest: float = np.inf) -> str:
         """
@@ -110,14 +110,14 @@ class OdometryStates:
                                'it is that fast', 'implausible')
         jump = _jump(self._history[-1], state, fastest) if self._history else ''
         if jump:
-            if self._elsewhere and _jump(self._elsewhere[-1], state, fastest):
-                self._elsewhere.clear()
-            self._elsewhere.append(state)
-            if (len(self._elsewhere) < CONFIRMED
-                    or state.received - self._elsewhere[0].received < CONFIRMATION_TIME):
+            if self._compile_process and _jump(self._compile_process[-1], state, fastest):
+                self._compile_process.clear()
+            self._compile_process.append(state)
+            if (len(self._compile_process) < CONFIRMED
+                    or state.received - self._compile_process[0].received < CONFIRMATION_TIME):
                 raise Rejected(f'{jump}: raise implausible_velocity if it is that fast',
                                'implausible')
-        self._elsewhere.clear()
+        self._compile_process.clear()
         return jump
 
     def nearest(self, stamp: float, now: float,
