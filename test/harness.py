@@ -151,8 +151,7 @@ class Harness:
         self.executor.shutdown()
         self.node.destroy_node()
         self.peer.destroy_node()
-        # Collect rclpy's lifecycle nodes, which are in reference cycles: ROS would still see this
-        # one.
+        # Collect rclpy's lifecycle nodes, which are in reference cycles: ROS still sees this one.
         del self.node
         gc.collect()
 

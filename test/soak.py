@@ -6,8 +6,7 @@ Run the dynamics node for ten minutes while it is disturbed, and fail on any err
 A robot with seven joints moves along a closed path and sends its state at 1 kHz from a separate
 process, except for cycles missed because of a pause of the machine. Another process calls slow
 services all the time. This one occasionally stops the node for up to a second (SIGSTOP), replaces
-its robot and changes its payload; it subscribes to ~/dynamics and ~/effort_commands. It checks
-that
+its robot and changes its payload. It subscribes to ~/dynamics and ~/effort_commands and checks:
 
 - every answer has the values of its state and of the robot that the node had then,
 - commands do not step: two consecutive ones differ by at most what a blend of 0.25 s and the

@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Kinetic and potential energy of a robot."""
+"""Kinetic and potential energy of a robot; errors are those of `rbd_ros.dynamics`."""
 
 from typing import NamedTuple
 
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from rbd_ros.dynamics import mass_matrix
 from rbd_ros.kinematics import center_of_mass
@@ -13,23 +13,13 @@ from rbd_ros.model.model import Model
 
 
 class Energy(NamedTuple):
-    """
-    What `energy` computes.
+    """Result of `energy`."""
 
-    Attributes
-    ----------
-    kinetic : float
-        1/2 v^T M v, rotors included, J.
-    potential : float
-        Energy of gravity, zero with the centre of mass at the root's origin, J.
-
-    """
-
-    kinetic: float
-    potential: float
+    kinetic: float      # 1/2 v^T M v, rotors included, J
+    potential: float    # of gravity, zero with the centre of mass at the root's origin, J
 
 
-def kinetic_energy(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> float:
+def kinetic_energy(model: Model, q: ArrayLike, v: ArrayLike) -> float:
     """
     Return the kinetic energy of the robot, its rotors included.
 
@@ -45,17 +35,12 @@ def kinetic_energy(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> float:
     float
         1/2 v^T M v, J.
 
-    Raises
-    ------
-    StateError
-        If ``q`` or ``v`` has the wrong shape or a non-finite entry.
-
     """
     v = finite_vector(model, 'v', v)
     return 0.5 * float(v @ mass_matrix(model, q) @ v)
 
 
-def potential_energy(model: Model, q: npt.ArrayLike) -> float:
+def potential_energy(model: Model, q: ArrayLike) -> float:
     """
     Return the potential energy of the robot's weight.
 
@@ -71,17 +56,12 @@ def potential_energy(model: Model, q: npt.ArrayLike) -> float:
     float
         J; zero with the centre of mass at the root's origin.
 
-    Raises
-    ------
-    StateError
-        If ``q`` has the wrong shape or a non-finite entry.
-
     """
     com = center_of_mass(model, q)
     return -model.mass * float(model.gravity @ com)
 
 
-def energy(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Energy:
+def energy(model: Model, q: ArrayLike, v: ArrayLike) -> Energy:
     """
     Return the kinetic and the potential energy.
 
@@ -97,11 +77,6 @@ def energy(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Energy:
     -------
     Energy
         With the fields ``kinetic potential``.
-
-    Raises
-    ------
-    StateError
-        If ``q`` or ``v`` has the wrong shape or a non-finite entry.
 
     """
     return Energy(kinetic_energy(model, q, v), potential_energy(model, q))

@@ -5,7 +5,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import number, one_or_rows
 from rbd_ros.model.drives import check_columns, COLUMNS, USUAL
@@ -13,38 +13,35 @@ from rbd_ros.model.friction import direction, friction_terms
 from rbd_ros.model.model import Model
 
 
-def friction_regressor(model: Model, v: npt.ArrayLike, a: npt.ArrayLike | None = None, *,
+def friction_regressor(model: Model, v: ArrayLike, a: ArrayLike | None = None, *,
                        columns: Sequence[str] = USUAL, smooth: float = 0.0) -> np.ndarray:
     """
     Return Y(v, a) whose product with the parameters of the drives is their torque.
 
-    With every column but ``'rotor'``, that is `rbd_ros.friction_torques`.
+    With every column but ``'rotor'``, that is `rbd_ros.friction_torques`. Of the drives of the
+    robot, only the Stribeck velocities are used.
 
     Parameters
     ----------
-    model : Model
-        The robot. Of its drives, only the Stribeck velocities are used.
-    v : array_like, shape (model.nv,) or (states, model.nv)
-        Velocity, rad/s or m/s, of one state or of several.
-    a : array_like, of the shape of v, optional
-        Acceleration, rad/s^2 or m/s^2; for the column ``'rotor'``.
+    model, v, a
+        Robot; velocity, rad/s or m/s, (nv,) or (states, nv); acceleration of the same shape,
+        needed for the column ``'rotor'``.
     columns : sequence of str
-        Which columns there are for each velocity, in this order: ``'viscous'``,
-        ``'viscous_asymmetry'``, ``'coulomb'``, ``'coulomb_asymmetry'``, ``'stribeck'``,
-        ``'offset'``, ``'rotor'``.
+        The columns of each velocity, in this order: ``'viscous'``, ``'viscous_asymmetry'``,
+        ``'coulomb'``, ``'coulomb_asymmetry'``, ``'stribeck'``, ``'offset'``, ``'rotor'``.
     smooth : float
         As for `rbd_ros.friction_torques`.
 
     Returns
     -------
-    ndarray, shape (model.nv, nv * columns) or (states, model.nv, nv * columns)
+    ndarray, shape (nv, nv * columns) or (states, nv, nv * columns)
         Columns in the order of `rbd_ros.model.drive_parameter_names`.
 
     Raises
     ------
     StateError
-        If ``v`` or ``a`` has the wrong shape or a non-finite entry, ``smooth`` is negative,
-        there is no such column, or ``a`` is missing for ``'rotor'``.
+        If ``v`` or ``a`` has the wrong shape or a non-finite entry, ``smooth`` is negative, a
+        column is unknown, or ``a`` is missing for ``'rotor'``.
 
     """
     v, smooth = one_or_rows(model, 'v', v), number('smooth', smooth, 0.0)

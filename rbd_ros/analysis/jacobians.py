@@ -144,7 +144,8 @@ def jacobian_ddot(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike,
     Parameters
     ----------
     model, q, v, a, link
-        Robot; configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2; name of the link.
+        Robot; configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2; name
+        of the link.
 
     Returns
     -------

@@ -24,31 +24,20 @@ from rbd_ros.errors import ModelError, StateError
 from rbd_ros.model.arguments import check_model, finite_array, rows
 from rbd_ros.model.model import Model
 
-# Slower than this counts as standing still.
-SLOWEST = 1e6
+# Largest time scale; beyond, the robot counts as standing still.
+LARGEST_TIME_SCALE = 1e6
 # Numbers may exceed limits by this share: rounding of files and messages.
 TOLERANCE = 1e-6
 
 
 class TrajectoryEfforts(NamedTuple):
-    """
-    What `trajectory_efforts` computes.
+    """Result of `trajectory_efforts`; arrays have the shape (points, nv)."""
 
-    Attributes
-    ----------
-    velocity, acceleration : ndarray, shape (points, nv)
-        As given or interpolated; rad/s or m/s, rad/s^2 or m/s^2.
-    effort : ndarray, shape (points, nv)
-        N m or N.
-    time_scale : float
-        What durations must be multiplied by so that velocities and efforts are within the limits:
-        1 if they are, inf if efforts are not even at standstill.
-
-    """
-
-    velocity: np.ndarray
-    acceleration: np.ndarray
-    effort: np.ndarray
+    velocity: np.ndarray        # as given or interpolated, rad/s or m/s
+    acceleration: np.ndarray    # likewise, rad/s^2 or m/s^2
+    effort: np.ndarray          # N m or N
+    # Factor for the durations that brings velocities and efforts within the limits: 1 if they are,
+    # inf if efforts are not even at standstill.
     time_scale: float
 
 
@@ -63,26 +52,17 @@ def trajectory_efforts(model: Model, time: ArrayLike, q: ArrayLike, v: ArrayLike
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    time : array_like, shape (points,)
-        Of the points, increasing, s.
-    q : array_like, shape (points, nq)
-        Positions, rad or m.
+    model, time, q
+        Robot; increasing times, s, (points,); positions, rad or m, (points, nq).
     v, a : array_like, shape (points, nv), optional
         Velocities, rad/s or m/s, and accelerations, rad/s^2 or m/s^2.
     friction : bool
         Whether the efforts include damping and friction.
 
-    Returns
-    -------
-    TrajectoryEfforts
-        With the fields ``velocity acceleration effort time_scale``.
-
     Raises
     ------
     StateError
-        If an array has another shape or holds a non-finite number, or times do not increase.
+        If an array has the wrong shape or a non-finite entry, or times do not increase.
     ModelError
         If velocities or accelerations are missing and a joint has several coordinates.
 
@@ -108,7 +88,7 @@ def trajectory_efforts(model: Model, time: ArrayLike, q: ArrayLike, v: ArrayLike
 
 
 def beyond(values: np.ndarray, limits: np.ndarray) -> np.ndarray:
-    """Return which velocities or efforts exceed the limits of their joints, rounding apart."""
+    """Return which velocities or efforts exceed the limits of their joints, up to rounding."""
     return np.abs(values) > (1.0 + TOLERANCE) * limits
 
 
@@ -143,7 +123,7 @@ def _time_scale(model: Model, v: np.ndarray, efforts: Callable[[float], np.ndarr
     most = min(1.0, 1.0 / fastest) if fastest > 1.0 + TOLERANCE else 1.0
     if within(most):
         return 1.0 / most
-    low, high = 1.0 / SLOWEST, most
+    low, high = 1.0 / LARGEST_TIME_SCALE, most
     if not within(low):
         return np.inf
     while high > (1.0 + TOLERANCE) * low:

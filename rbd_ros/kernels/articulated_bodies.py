@@ -3,38 +3,38 @@
 """
 Hybrid and forward dynamics by articulated bodies, each about its own origin in the world's axes.
 
-Kim table 4, and table 3 where no acceleration is prescribed. In the world's axes no 6x6 matrix has
-to be turned on its way to the parent; about the origins of the bodies, on the axes of their
-joints, matrices of links far from the world's origin keep their digits.
+Kim table 4, and table 3 if no acceleration is given. In the world's axes, 6x6 matrices need no
+rotation on the way to the parent; about the origins of the bodies, which lie on the joint axes,
+matrices of links far from the world's origin lose no digits.
 
-Accelerations are sums of two parts: VDOT_, which the bodies have while the joints do not
-accelerate, as in inverse dynamics with a = 0, and W_ = V' - VDOT_, due to the accelerations of the
-joints. The bias B is the force for VDOT_, and the eta of Kim's table vanishes.
+Accelerations have two parts: VDOT_, that of inverse dynamics with a = 0, which includes eta and
+gravity, and W_ = dV/dt - VDOT_ due to the accelerations of the joints. With B the bias force for
+VDOT_, Kim's terms in eta vanish.
 
 """
 
-from rbd_ros.kernels.bodies import (ARMATURE, BLOCK, constant, constant3, constant_inertia, count,
-                                    end, fits, GRAVITY, GROUND, INERTIA, joint_pose, LANES, load,
-                                    load3, load33, load6, load_pose, load_symmetric, parent, place,
-                                    place_in_parents, PRESCRIBED, R_, r_, SCRATCH, SLIDE, store,
-                                    store3, store33, store6, store_symmetric, TURN,
-                                    turn_all_screws, turned_column, turned_joint_motion, WRENCH)
 from rbd_ros.kernels.jit.compiled import helper, kernel
-from rbd_ros.kernels.lanes.lanes import entry, exceeds, finite, set_entry, side_by_side
+from rbd_ros.kernels.joints import joint_pose, rotated_column, rotated_joint_motion
+from rbd_ros.kernels.lanes.lanes import entry, exceeds, finite, set_entry, vectorized
+from rbd_ros.kernels.layout import (
+    ARMATURE, BLOCK, constant, constant_inertia, count, end, fits, GROUND, INERTIA, LANES, load,
+    load3, load33, load6, load_symmetric, parent, PRESCRIBED, R_, r_, SCRATCH, SLIDE, slot, store,
+    store3, store33, store6, store_symmetric, TURN, WRENCH)
+from rbd_ros.kernels.traversal import (evaluate_screws, load_pose, minus_gravity,
+                                       write_ground_pose, write_local_poses)
 from rbd_ros.kernels.vectors import (ad, ad_transposed, add, add6, add_cross, compose, cross, dot,
                                      dot6, inertia_times, rotate, scale, scale6, shift,
                                      shift_force, sub, sub6, symmetric_times, symmetric_turned,
                                      transpose, unrotate)
-from rbd_ros.kernels.world_frame import place_ground
 
-# Columns of `robot`, in Kim's symbols; r_ leads from the origin of the parent. IS_ is I S;
-# PSI_ is 1 / S^T I S; U_ is u, or S^T B where the acceleration is prescribed.
-# TRACES_ are those of A and D of the inertia of all that the body carries, nothing subtracted.
+# Columns of `robot`, in Kim's symbols; r_ is relative to the origin of the parent. IS_ is I S;
+# PSI_ is 1 / S^T I S; U_ is u, or S^T B where the acceleration is given. TRACES_ are the traces
+# of A and D (see `load_articulated`) of the composite body, without the subtractions of Pi.
 S_, W_, VDOT_, V_, I_, B_, IS_, PSI_, U_, TRACES_, ARTICULATED_COLUMNS = (
     SCRATCH + k for k in (12, 18, 24, 30, 36, 57, 63, 69, 70, 71, 73))
 
-# A joint carries no inertia if S^T I S is smaller than this share of what it could be by TRACES_:
-# then what is left of I is the rounding of the numbers that were subtracted.
+# A joint moves no inertia if S^T I S is below this fraction of the bound from TRACES_: the rest of
+# I is then rounding error of the subtractions.
 SINGULAR = 1e-14
 
 
@@ -71,7 +71,7 @@ def add_articulated(robot, b, I_A, B):
 
 @helper
 def articulated_from_rigid(G):
-    """Return the inertia of a rigid body as a symmetric 6x6 matrix [K (20)]."""
+    """Return the 6x6 matrix of the inertia of a rigid body [K (20)]."""
     sigma, h, m = G
     trace = sigma[0] + sigma[1] + sigma[2]
     return ((trace - sigma[0], trace - sigma[1], trace - sigma[2],
@@ -93,14 +93,14 @@ def articulated_column(robot, b, I_A, S):
 
 @helper
 def column_trace(robot, b):
-    """Return what S^T I S could be if S were along all three axes, and nothing subtracted."""
+    """Return an upper bound of S^T I S from TRACES_."""
     return (constant(robot, b, TURN) ** 2 * load(robot, b, TRACES_)
             + constant(robot, b, SLIDE) ** 2 * load(robot, b, TRACES_ + 1))
 
 
 @helper
 def add_traces(robot, up, b, r):
-    """Add the traces of a body, moved by r, to those of its parent; upper bounds suffice."""
+    """Add upper bounds of the traces of a body, moved by r, to those of its parent."""
     angular, linear = load(robot, b, TRACES_), load(robot, b, TRACES_ + 1)
     store(robot, up, TRACES_, load(robot, up, TRACES_) + angular + 2.0 * linear * dot(r, r))
     store(robot, up, TRACES_ + 1, load(robot, up, TRACES_ + 1) + linear)
@@ -132,7 +132,7 @@ def articulated_to_parent(r, I_A):
     # B' = B + [r] D
     mixed = (add_cross(B[0], r, (D[0], D[3], D[4])), add_cross(B[1], r, (D[3], D[1], D[5])),
              add_cross(B[2], r, (D[4], D[5], D[2])))
-    # A' = A + [r] B^T - B' [r], symmetric: six of its entries are worked out
+    # A' = A + [r] B^T - B' [r], symmetric: six entries suffice.
     a, b, c = transpose(B)
     x, y, z = cross(r, a), cross(r, b), cross(r, c)
     a, b, c = transpose(mixed)
@@ -143,31 +143,26 @@ def articulated_to_parent(r, I_A):
 
 @helper
 def move_body(robot, screws, i, v, pose):
-    """
-    Write how body i moves while the joints do not accelerate: R_, r_, S_, V_ and VDOT_.
-
-    Its pose in its parent is given; r_ becomes the way from the parent's origin.
-
-    """
-    b = place(i)
+    """Write R_, r_, S_, V_ and VDOT_ of body i, given its pose in its parent; VDOT_ has a = 0."""
+    b = slot(i)
     up = parent(robot, b)
     R_p = load33(robot, up, R_)
     R, r = compose(R_p, pose[0]), rotate(R_p, pose[1])
-    S = turned_column(robot, screws, b, R)
+    S = rotated_column(robot, screws, b, R)
     store33(robot, b, R_, R)
     store3(robot, b, r_, r)
     store6(robot, b, S_, S)
     if v is not None:
-        Sv = turned_joint_motion(robot, screws, i, R, S, v)
+        Sv = rotated_joint_motion(robot, screws, i, R, S, v)
         V = add6(shift(r, load6(robot, up, V_)), Sv)
         store6(robot, b, V_, V)
         store6(robot, b, VDOT_, add6(shift(r, load6(robot, up, VDOT_)), ad(V, Sv)))
 
 
-# What is read and what is written are apart: else the compiler would not do eight bodies at once.
+# Loads and stores live in separate helpers; otherwise LLVM does not vectorize over the bodies.
 @helper
-def alone(robot, b, v):
-    """Return the inertia of a body alone, in the world's axes, and the force that moves it so."""
+def rigid_body(robot, b, v):
+    """Return inertia G and bias force B = G dV/dt - ad_V^T G V - f_ext of a single body."""
     R = load33(robot, b, R_)
     sigma, h, m = constant_inertia(robot, b, INERTIA)
     G = (symmetric_turned(R, sigma), rotate(R, h), m)
@@ -180,72 +175,71 @@ def alone(robot, b, v):
 
 
 @helper
-def begin_body(robot, b, G, B):
-    """Write what a body is alone: I_, TRACES_ and B_."""
+def store_rigid_body(robot, b, G, B):
+    """Write I_, TRACES_ and B_ of a single body."""
     sigma, _, m = G
     store_articulated(robot, b, articulated_from_rigid(G))
-    # To turn an inertia leaves its traces as they are.
+    # Traces do not depend on the axes.
     store(robot, b, TRACES_, 2.0 * (sigma[0] + sigma[1] + sigma[2]))
     store(robot, b, TRACES_ + 1, 3.0 * m)
     store6(robot, b, B_, B)
 
 
 @helper
-def recursion(robot, screws, q, v, a, tau):
+def move_bodies(robot, screws, q, v):
+    """Write motion, inertia and bias force of every body alone, from the root to the leaves."""
+    zero = (0.0, 0.0, 0.0)
+    store6(robot, GROUND, V_, (zero, zero))
+    store6(robot, GROUND, VDOT_, minus_gravity(robot))
+    if vectorized(robot):
+        evaluate_screws(robot, screws, q)
+        write_ground_pose(robot, zero)
+        for i in range(1, count(robot)):
+            move_body(robot, screws, i, v, joint_pose(robot, screws, i, q))
+            G, B = rigid_body(robot, slot(i), v)
+            store_rigid_body(robot, slot(i), G, B)
+        return
+    write_local_poses(robot, screws, q)
+    write_ground_pose(robot, zero)
+    for i in range(1, count(robot)):
+        move_body(robot, screws, i, v, load_pose(robot, screws, slot(i)))
+    for block in range(0, end(robot), BLOCK):
+        for b in range(block, block + LANES):
+            G, B = rigid_body(robot, b, v)
+            store_rigid_body(robot, b, G, B)
+
+
+@kernel
+def articulated_bodies(robot, screws, q, v, a, tau):
     """
     Complete the accelerations a and the torques tau.
 
-    Where a body's PRESCRIBED is 1 its a is given and its tau is written, elsewhere the other way
-    round. ``v`` may be None: then M a = tau is solved, as if the robot stood still without gravity
-    and nothing pushed it. Returns whether a and tau are finite; False too if q, v, a or tau have a
-    wrong length or a column of S carries no inertia. The PSI_ of the ground is the number of that
-    body, or 0.
+    Where a body's PRESCRIBED is 1, a is given and tau written, elsewhere vice versa. If ``v`` is
+    None, M a = tau is solved, as if at rest without gravity and wrenches. Returns False, too, if a
+    column of S moves no inertia; PSI_ of the ground is the number of that body, or 0.
 
     """
     store(robot, GROUND, PSI_, 0.0)
     if not (fits(robot, q, v) and fits(robot, q, a) and fits(robot, q, tau)):
         return False
     n = count(robot)
-    zero = (0.0, 0.0, 0.0)
-    store6(robot, GROUND, V_, (zero, zero))
-    store6(robot, GROUND, VDOT_, (zero, scale(-1.0, constant3(robot, GROUND, GRAVITY))))
-    # Root to leaves: how each body moves, and what it is alone. Of one state, steps in which no
-    # body needs another are done for several bodies at once.
-    if side_by_side(robot):
-        turn_all_screws(robot, screws, q)
-        place_ground(robot, zero)
-        for i in range(1, n):
-            move_body(robot, screws, i, v, joint_pose(robot, screws, i, q))
-            G, B = alone(robot, place(i), v)
-            begin_body(robot, place(i), G, B)
-    else:
-        place_in_parents(robot, screws, q)
-        place_ground(robot, zero)
-        for i in range(1, n):
-            move_body(robot, screws, i, v, load_pose(robot, screws, place(i)))
-        for block in range(0, end(robot), BLOCK):
-            for b in range(block, block + LANES):
-                G, B = alone(robot, b, v)
-                begin_body(robot, b, G, B)
-    # Leaves to root: articulated inertia I and bias B, and their effect on the parent.
+    # Root to leaves: V, eta, and G and B of each body alone.                      [K (34)-(40)]
+    move_bodies(robot, screws, q, v)
+    # Leaves to root: articulated inertia I and bias B, Pi and beta.               [K (48)-(52)]
     for i in range(n - 1, 0, -1):
-        b = place(i)
-        I_A, B = load_articulated(robot, b), load6(robot, b, B_)
-        S = load6(robot, b, S_)
+        b = slot(i)
+        I_A, B, S = load_articulated(robot, b), load6(robot, b, B_), load6(robot, b, S_)
         IS = articulated_column(robot, b, I_A, S)
         if constant(robot, b, PRESCRIBED) != 0.0:
-            Pi = I_A
-            beta = add6(B, scale6(entry(a, i - 1), IS))
+            Pi, beta = I_A, add6(B, scale6(entry(a, i - 1), IS))
             store(robot, b, U_, dot6(S, B))
         else:
             SIS = dot6(S, IS) + constant(robot, b, ARMATURE)
             if not exceeds(SIS, SINGULAR * column_trace(robot, b)):
                 store(robot, GROUND, PSI_, i)
                 return False
-            psi = 1.0 / SIS
-            u = entry(tau, i - 1) - dot6(S, B)
-            Pi = minus_outer(I_A, psi, IS)
-            beta = add6(B, scale6(psi * u, IS))
+            psi, u = 1.0 / SIS, entry(tau, i - 1) - dot6(S, B)
+            Pi, beta = minus_outer(I_A, psi, IS), add6(B, scale6(psi * u, IS))
             store(robot, b, PSI_, psi)
             store(robot, b, U_, u)
         store6(robot, b, IS_, IS)
@@ -254,11 +248,11 @@ def recursion(robot, screws, q, v, a, tau):
             r = load3(robot, b, r_)
             add_articulated(robot, up, articulated_to_parent(r, Pi), shift_force(r, beta))
             add_traces(robot, up, b, r)
-    # Root to leaves: accelerations, and torques where those are prescribed.
+    # Root to leaves: accelerations, and torques where accelerations are given.        [K T3, T4]
     total = 0.0
-    store6(robot, GROUND, W_, (zero, zero))
+    store6(robot, GROUND, W_, ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0)))
     for i in range(1, n):
-        b = place(i)
+        b = slot(i)
         w = shift(load3(robot, b, r_), load6(robot, parent(robot, b), W_))
         IS = load6(robot, b, IS_)
         if constant(robot, b, PRESCRIBED) == 0.0:
@@ -274,57 +268,34 @@ def recursion(robot, screws, q, v, a, tau):
 
 
 @kernel
-def articulated_bodies(robot, screws, q, v, a, tau):
-    """Do the `recursion`, and return whether a and tau are finite."""
-    return recursion(robot, screws, q, v, a, tau)
-
-
-@kernel
 def articulated_bodies_at_rest(robot, screws, q, a, tau):
-    """Do the `recursion` for M a = tau alone, and return whether a and tau are finite."""
-    return recursion(robot, screws, q, None, a, tau)
-
-
-@helper
-def prescribe(robot, prescribed):
-    """Record for each body whether its acceleration is given."""
-    for i in range(1, count(robot)):
-        store(robot, place(i), PRESCRIBED, 1.0 if prescribed[i - 1] else 0.0)
+    """Do `articulated_bodies` for M a = tau."""
+    return articulated_bodies(robot, screws, q, None, a, tau)
 
 
 @helper
 def prescribe_none(robot):
     """Record that no acceleration is given."""
     for i in range(1, count(robot)):
-        store(robot, place(i), PRESCRIBED, 0.0)
+        store(robot, slot(i), PRESCRIBED, 0.0)
 
 
 @helper
-def take_what_is_given(robot, a, tau, prescribed, all_a, all_tau):
-    """
-    Record which accelerations are given, and copy a and tau; other entries are not read.
-
-    Nothing is written, and False returned, if an argument has a wrong length.
-
-    """
+def copy_given(robot, a, tau, prescribed, all_a, all_tau):
+    """Record which accelerations are given, and copy a and tau; False for wrong lengths."""
     nv = count(robot) - 1
     if len(a) != nv or len(tau) != nv or len(prescribed) != nv:
         return False
-    prescribe(robot, prescribed)
     for i in range(nv):
+        store(robot, slot(i + 1), PRESCRIBED, 1.0 if prescribed[i] else 0.0)
         all_a[i], all_tau[i] = a[i], tau[i]
     return True
 
 
 @kernel
 def hybrid_dynamics(robot, screws, q, v, a, tau, prescribed, all_a, all_tau):
-    """
-    Write all accelerations and torques; entries of ``a`` and ``tau`` not given are not read.
-
-    Returns what `articulated_bodies` does; False too if ``prescribed`` has a wrong length.
-
-    """
-    fine = (take_what_is_given(robot, a, tau, prescribed, all_a, all_tau)
+    """Write all accelerations and torques; entries of ``a`` and ``tau`` not given are not read."""
+    fine = (copy_given(robot, a, tau, prescribed, all_a, all_tau)
             and articulated_bodies(robot, screws, q, v, all_a, all_tau))
     prescribe_none(robot)
     return fine

@@ -3,41 +3,41 @@
 """
 Mass and Coriolis matrix, gravity torques and centre of mass by composite bodies.
 
-All quantities have the world's axes and origin, where those of the bodies beyond a joint are
-simply added. With the 4x4 forms of a twist, V^ = [[omega]x, v; 0, 0], and of an inertia,
+All quantities are in the world's axes and about its origin, where they add up over the bodies that
+a joint carries. With the 4x4 forms of a twist, V^ = [[omega]x, v; 0, 0], and of an inertia,
 P = [Sigma, h; h^T, m], the velocity enters through V^ P = [K, p; 0, 0]:
 
     K = [omega]x Sigma + v h^T,    p = m v + omega x h.
 
-A joint i that carries a joint j (i = j included) and the composite body beyond j then give
+A joint i that carries joint j (or i = j) and the composite body beyond j then give
 
     M_ij = S_i^T F2_j,    C_ij = S_i^T F1_j,    C_ji = Sdot_i^T F2_j + S_i^T F3_j,
 
     F2 = I S,    F1 = I Sdot + B S,    F3 = B^T S,
     B S = (tr(K) z - K z, z x p),   B^T S = (p x s + tr(K) z - K^T z, 0),   S = (z, s),
 
-which is sum_k J_k^T (1/2 (Psi_k + N_k) J_k + G_k Jdot_k), the Christoffel form of C, added up in
+which is sum_k J_k^T (1/2 (Psi_k + N_k) J_k + G_k Jdot_k), the Christoffel form of C, summed in
 another order. Vlasblom (2.17), (1.16), (2.24); Lynch and Park (9.61), (9.87), (9.84).
 
 """
 
 import math
 
-from rbd_ros.kernels.bodies import (add_columns, ARMATURE, BLOCK, block_end, constant, constant3,
-                                    count, end, fits, GRAVITY, GROUND, is_free, LANES, load3,
-                                    load33, load6,
-                                    load_inertia, number, parent, place, R_, SCRATCH, store3,
-                                    store33, store6)
 from rbd_ros.kernels.jit.compiled import helper, kernel
+from rbd_ros.kernels.joints import is_free
 from rbd_ros.kernels.lanes.lanes import element, entry, finite, reciprocal, set_element
-from rbd_ros.kernels.vectors import (add_cross, cross, dot, dot6, inertia_times, scale,
-                                     skew_part, skew_part_times, sub, unrotate)
-from rbd_ros.kernels.world_frame import (compose_bodies, composite_forces, G_, K_, move_bodies, p_,
-                                         S_, SDOT_, V_, world_inertia)
+from rbd_ros.kernels.layout import (add_columns, ARMATURE, BLOCK, block_end, constant, constant3,
+                                    count, end, fits, GRAVITY, GROUND, LANES, load3, load33, load6,
+                                    load_inertia, number, parent, R_, SCRATCH, slot, store3,
+                                    store33, store6)
+from rbd_ros.kernels.traversal import (compose_inertias, composite_forces, forward_pass, G_, K_,
+                                       p_, S_, SDOT_, V_, world_inertia)
+from rbd_ros.kernels.vectors import (add_cross, cross, dot, dot6, inertia_times, scale, skew_part,
+                                     skew_part_times, sub, unrotate)
 
 # Columns of `robot`, of the composite bodies.
 F1_, F2_, F3_, COMPOSITE_COLUMNS = (SCRATCH + k for k in (58, 64, 70, 73))
-# Those of the difference between the two forms of C, see `use_body_factorization`.
+# Columns of the difference between the two forms of C, see `use_body_factorization`.
 Q_, a_, u_, w_, FACTORIZATION_COLUMNS = (SCRATCH + k for k in (58, 67, 70, 73, 76))
 
 
@@ -56,11 +56,10 @@ def write_pair(terms, v, i, j, mass, upper, lower):
 @helper
 def write_base_pairs(robot, terms, v, b, j, F1, F2, F3):
     """
-    Write the entries of a floating base, whose last body is b, with joint j; return (C v)_j.
+    Write the pairs of a floating base, whose last body is b, with joint j; return their (C v)_j.
 
-    Its columns are the axes of the base about the origin: all their products with a force at once
-    are the force in these axes. With S = (z, 0) and (0, s), Sdot = (omega x z, v x z) and
-    (0, omega x s).
+    The columns of the base are its axes about the origin, so their products with a force are the
+    force in these axes. For S = (z, 0) and (0, s), Sdot = (omega x z, v x z) and (0, omega x s).
 
     """
     R = load33(robot, b, R_)
@@ -79,24 +78,8 @@ def write_base_pairs(robot, terms, v, b, j, F1, F2, F3):
 
 
 @helper
-def composite_recursion(robot, screws, q, v, terms):
-    """
-    Write M, C, g, C v, J_CoM and the CoM to `terms`, and return whether they are finite.
-
-    ``terms`` has the shape (2 nv + 6, max(nv, 3)): nv rows for M, nv for C, then one each for g
-    and C v, three for J_CoM and one for the centre of mass. If ``v`` is None, only M, g, J_CoM and
-    the CoM are written. Nothing is written, and False returned, if q or v has a wrong length.
-
-    """
-    if not fits(robot, q, v):
-        return False
-    nv = count(robot) - 1
-    C, g, Cv, J_com, com = nv, 2 * nv, 2 * nv + 1, 2 * nv + 2, 2 * nv + 5
-    origin = move_bodies(robot, screws, q, v, None, None)
-
-    compose_bodies(robot, v)
-
-    # Each composite body with the column of its joint.
+def composite_columns(robot, v):
+    """Write F1_, F2_ and F3_ of each composite body with the column of its joint."""
     for block in range(0, end(robot), BLOCK):
         for b in range(block, block_end(robot, block)):
             S, G = load6(robot, b, S_), load_inertia(robot, b, G_)
@@ -108,51 +91,87 @@ def composite_recursion(robot, screws, q, v, terms):
                 store6(robot, b, F1_, F1)
                 store6(robot, b, F2_, F2)
                 store3(robot, b, F3_, F3)
+
+
+@helper
+def write_mass_column(robot, terms, j, F2):
+    """Write M_ij and M_ji of all joints i that carry joint j."""
+    b = parent(robot, slot(j))
+    while b > 0:
+        i = number(robot, b)
+        mass = dot6(load6(robot, b, S_), F2)
+        set_element(terms, i - 1, j - 1, mass)
+        set_element(terms, j - 1, i - 1, mass)
+        b = parent(robot, b)
+
+
+@helper
+def write_pairs(robot, screws, terms, v, j, F2):
+    """Write M and C of joint j with all joints i that carry it, and (C v)_j; return that."""
+    C, Cv, b = len(v), 2 * len(v) + 1, slot(j)
+    F1, F3 = load6(robot, b, F1_), load3(robot, b, F3_)
+    own = dot6(load6(robot, b, S_), F1)
+    set_element(terms, C + j - 1, j - 1, own)
+    coriolis = own * entry(v, j - 1)
+    base = slot(6) if is_free(robot, screws, slot(1)) else 0
+    b = parent(robot, b)
+    stop = base if b >= base else 0
+    while b > stop:
+        S_i = load6(robot, b, S_)
+        coriolis += write_pair(
+            terms, v, number(robot, b), j, dot6(S_i, F2), dot6(S_i, F1),
+            dot6(load6(robot, b, SDOT_), F2) + dot(S_i[0], F3))
+        b = parent(robot, b)
+    if b > 0:
+        coriolis += write_base_pairs(robot, terms, v, b, j, F1, F2, F3)
+    coriolis += element(terms, Cv, j - 1)
+    set_element(terms, Cv, j - 1, coriolis)
+    return coriolis
+
+
+@kernel
+def composite_bodies(robot, screws, q, v, terms):
+    """
+    Write M, C, g, C v, J_CoM and the CoM to `terms`; C and C v are left out if ``v`` is None.
+
+    ``terms`` has the shape (2 nv + 6, max(nv, 3)): nv rows for M, nv for C, then one each for g
+    and C v, three for J_CoM and one for the centre of mass.
+
+    """
+    if not fits(robot, q, v):
+        return False
+    nv = count(robot) - 1
+    g, Cv, J_com, com = 2 * nv, 2 * nv + 1, 2 * nv + 2, 2 * nv + 5
+
+    # Root to leaves: poses, columns S and twists V.                                [K (34)-(36)]
+    origin = forward_pass(robot, screws, q, v, None, None)
+
+    # Leaves to root: composite bodies, and F1, F2 and F3 of their joints.
+    compose_inertias(robot, v)
+    composite_columns(robot, v)
+
+    # Every joint j with all joints i that carry it.          [V (2.17), (1.16), (2.24); L (9.87)]
+    _, h, mass = load_inertia(robot, GROUND, G_)
+    per_mass, gravity, total = reciprocal(mass), constant3(robot, GROUND, GRAVITY), 0.0
     if v is not None:
         for j in range(nv):
             set_element(terms, Cv, j, 0.0)
-
-    # Every joint with all those that carry it.
-    _, h, mass = load_inertia(robot, GROUND, G_)
-    per_mass = reciprocal(mass)
-    base = place(6) if is_free(robot, screws, place(1)) else 0
-    gravity, total = constant3(robot, GROUND, GRAVITY), 0.0
     for j in range(nv, 0, -1):
-        b = place(j)
-        S, F1, F2 = load6(robot, b, S_), load6(robot, b, F1_), load6(robot, b, F2_)
-        F3 = load3(robot, b, F3_)
-        inertia, weight = dot6(S, F2) + constant(robot, b, ARMATURE), -dot(gravity, F2[1])
+        b = slot(j)
+        F2 = load6(robot, b, F2_)
+        inertia = dot6(load6(robot, b, S_), F2) + constant(robot, b, ARMATURE)
+        weight = -dot(gravity, F2[1])
         set_element(terms, j - 1, j - 1, inertia)
         set_element(terms, g, j - 1, weight)
         total += inertia + weight
         for k in range(3):
             set_element(terms, J_com + k, j - 1, per_mass * F2[1][k])
-        b = parent(robot, b)
         if v is None:
-            while b > 0:
-                i = number(robot, b)
-                inertia = dot6(load6(robot, b, S_), F2)
-                set_element(terms, i - 1, j - 1, inertia)
-                set_element(terms, j - 1, i - 1, inertia)
-                b = parent(robot, b)
+            write_mass_column(robot, terms, j, F2)
         else:
-            own = dot6(S, F1)
-            set_element(terms, C + j - 1, j - 1, own)
-            coriolis = own * entry(v, j - 1)
-            stop = base if b >= base else 0
-            while b > stop:
-                S_i = load6(robot, b, S_)
-                coriolis += write_pair(
-                    terms, v, number(robot, b), j, dot6(S_i, F2), dot6(S_i, F1),
-                    dot6(load6(robot, b, SDOT_), F2) + dot(S_i[0], F3))
-                b = parent(robot, b)
-            if b > 0:
-                coriolis += write_base_pairs(robot, terms, v, b, j, F1, F2, F3)
-            coriolis += element(terms, Cv, j - 1)
-            set_element(terms, Cv, j - 1, coriolis)
-            total += coriolis
+            total += write_pairs(robot, screws, terms, v, j, F2)
 
-    # The whole robot is the composite body of the ground.                        [G (7)]
+    # The composite body of the ground is the whole robot.                                [G (7)]
     x, y, z = sub(scale(per_mass, h), origin)
     set_element(terms, com, 0, x)
     set_element(terms, com, 1, y)
@@ -161,36 +180,24 @@ def composite_recursion(robot, screws, q, v, terms):
 
 
 @kernel
-def composite_bodies(robot, screws, q, v, terms):
-    """Do the `composite_recursion`, and return whether all is finite."""
-    return composite_recursion(robot, screws, q, v, terms)
-
-
-@kernel
 def composite_bodies_at_rest(robot, screws, q, terms):
-    """Do the `composite_recursion` without C and C v, and return whether all is finite."""
-    return composite_recursion(robot, screws, q, None, terms)
+    """Do `composite_bodies` without C and C v."""
+    return composite_bodies(robot, screws, q, None, terms)
 
 
 @kernel
 def mass_matrix(robot, screws, q, M):
-    """
-    Write M, shape (nv, nv), and return whether it is finite.
-
-    Entries of joints that do not carry each other must be zero already. Nothing is written, and
-    False returned, if q has a wrong length.
-
-    """
+    """Write M, shape (nv, nv)."""
     if not fits(robot, q, None):
         return False
-    move_bodies(robot, screws, q, None, None, None)
-    compose_bodies(robot, None)
+    forward_pass(robot, screws, q, None, None, None)
+    compose_inertias(robot, None)
     for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
             store6(robot, b, F2_, inertia_times(load_inertia(robot, b, G_), load6(robot, b, S_)))
     total = 0.0
     for j in range(count(robot) - 1, 0, -1):
-        b = place(j)
+        b = slot(j)
         F2 = load6(robot, b, F2_)
         M[j - 1, j - 1] = dot6(load6(robot, b, S_), F2) + constant(robot, b, ARMATURE)
         total += M[j - 1, j - 1]
@@ -207,12 +214,10 @@ def use_body_factorization(robot, terms):
     """
     Turn the Christoffel form of C in `terms` into Garofalo's, right after `composite_bodies`.
 
-    C_G - C_Chr = 1/2 sum_k J_k^T (Psi_k - N_k) J_k, whose matrices, about the world's origin,
-    consist of a = tr(Sigma) omega + h x v, Q = h omega^T, u = m v and w = m omega:
+    C_G - C_Chr = 1/2 sum_k J_k^T (Psi_k - N_k) J_k, whose skew matrices leave C v unchanged. With
+    a = tr(Sigma) omega + h x v, Q = h omega^T, u = m v and w = m omega, about the world's origin,
 
         1/2 (Psi - N) (z, s) = (a x z + Q s - tr(Q) s + u x s,  tr(Q) z - Q^T z + u x z + w x s).
-
-    They are skew, and leave C v as it is.
 
     """
     nv = count(robot) - 1
@@ -225,7 +230,7 @@ def use_body_factorization(robot, terms):
             store3(robot, b, u_, u)
             store3(robot, b, w_, w)
     for j in range(nv, 0, -1):
-        b = place(j)
+        b = slot(j)
         E = (load33(robot, b, Q_), load3(robot, b, a_), load3(robot, b, u_), load3(robot, b, w_))
         F = skew_part_times(E, load6(robot, b, S_))
         up = parent(robot, b)

@@ -3,30 +3,29 @@
 """
 Time derivatives of the Coriolis matrix and of the gravity torques, by composite bodies.
 
-World axes and origin, symbols as in `composite_bodies`. All terms of its sums have rates that
-follow from the twist V and the acceleration A = dV/dt of a body, without gravity:
+World axes and origin, symbols as in `composite_bodies`. The rates of the terms of its sums follow
+from the twist V and the acceleration A = dV/dt of a body, without gravity:
 
     d(P)/dt = V^ P + (V^ P)^T,  that is  dSigma/dt = K + K^T,  dh/dt = p,
     d(V^ P)/dt = V^ dP/dt + A^ P,  that is  dK/dt and dp/dt,
     dS/dt = ad_V S,  d2S/dt2 = ad_A S + ad_V dS/dt,
 
-and the product rule does the rest. C, of which dM/dt = C + C^T is made, is the Christoffel form.
-Garofalo et al. (25).
+and the product rule. C is the Christoffel form, and dM/dt = C + C^T. Garofalo et al. (25).
 
 """
 
 import math
 
-from rbd_ros.kernels.bodies import (add_columns, BLOCK, constant3, count, end, fits, GRAVITY,
-                                    GROUND, LANES, load3, load33, load6, load_inertia, number,
-                                    parent, place, SCRATCH, store3, store33, store6)
 from rbd_ros.kernels.jit.compiled import kernel
+from rbd_ros.kernels.layout import (add_columns, BLOCK, constant3, count, end, fits, GRAVITY,
+                                    GROUND, LANES, load3, load33, load6, load_inertia, number,
+                                    parent, SCRATCH, slot, store3, store33, store6)
+from rbd_ros.kernels.traversal import (A_, composite_forces, forward_pass, G_, K_, p_, S_, SDOT_,
+                                       store_moving_inertia, V_)
 from rbd_ros.kernels.vectors import (ad, add, add6, dot, dot6, inertia_rate, inertia_times,
                                      velocity_inertia, velocity_times, velocity_transposed_times)
-from rbd_ros.kernels.world_frame import (A_, composite_forces, G_, K_, move_bodies, p_, S_,
-                                         SDOT_, store_moving_inertia, V_)
 
-# Columns of `robot`; KDOT_ and PDOT_ are of the composite bodies, too.
+# Columns of `robot`; KDOT_ and PDOT_ first of the body, then of the composite body.
 KDOT_, PDOT_, SDDOT_, RATE_COLUMNS = (SCRATCH + k for k in (58, 67, 70, 76))
 NO_ACCELERATION = (3 * (0.0,), 3 * (0.0,))
 
@@ -34,19 +33,16 @@ NO_ACCELERATION = (3 * (0.0,), 3 * (0.0,))
 @kernel
 def composite_rates(robot, screws, q, v, a, terms):
     """
-    Write C, dC/dt and dg/dt to `terms`, and return whether they are finite.
+    Write C, dC/dt and dg/dt to `terms`.
 
     ``terms`` has the shape (2 nv + 1, nv): nv rows for C and for dC/dt, then one for dg/dt.
-    Nothing is written, and False returned, if q, v or a has a wrong length.
 
     """
     if not (fits(robot, q, v) and fits(robot, q, a)):
         return False
     nv = count(robot) - 1
     D, g = nv, 2 * nv
-    move_bodies(robot, screws, q, v, a, NO_ACCELERATION)
-
-    # Each body alone: the rates of its column, its inertia and the rates of that.
+    forward_pass(robot, screws, q, v, a, NO_ACCELERATION)
     for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
             S, V, A = load6(robot, b, S_), load6(robot, b, V_), load6(robot, b, A_)
@@ -55,17 +51,16 @@ def composite_rates(robot, screws, q, v, a, terms):
             store6(robot, b, SDDOT_, add6(ad(A, S), ad(V, S_rate)))
             G = store_moving_inertia(robot, b, V)
             K, p = load33(robot, b, K_), load3(robot, b, p_)
-            by_turning, p_by_turning = velocity_inertia(V, inertia_rate(K, p))
-            by_rate, p_by_rate = velocity_inertia(A, G)
+            K_1, p_1 = velocity_inertia(V, inertia_rate(K, p))
+            K_2, p_2 = velocity_inertia(A, G)
             store33(robot, b, KDOT_, (
-                add(by_turning[0], by_rate[0]), add(by_turning[1], by_rate[1]),
-                add(by_turning[2], by_rate[2])))
-            store3(robot, b, PDOT_, add(p_by_turning, p_by_rate))
+                add(K_1[0], K_2[0]), add(K_1[1], K_2[1]), add(K_1[2], K_2[2])))
+            store3(robot, b, PDOT_, add(p_1, p_2))
 
-    # Leaves to root: composite bodies, and with each the entries of the matrices.
+    # Leaves to root: composite bodies, and the entries of each with its ancestors.      [G (25)]
     gravity, total = constant3(robot, GROUND, GRAVITY), 0.0
     for j in range(nv, 0, -1):
-        b = place(j)
+        b = slot(j)
         S, S_rate, S_second = load6(robot, b, S_), load6(robot, b, SDOT_), load6(robot, b, SDDOT_)
         G, K, p = load_inertia(robot, b, G_), load33(robot, b, K_), load3(robot, b, p_)
         K_rate, p_rate = load33(robot, b, KDOT_), load3(robot, b, PDOT_)

@@ -1,15 +1,15 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Joints that mimic others: from the coordinates of the model to those of the tree, and back.
+Mimic joints: from the coordinates of the model to those of the tree, and back.
 
-The tree has coordinates of its own for every joint. Row k of ``positions`` is the source, the
-multiplier and the offset of the tree's position k,
+The tree has coordinates for every joint. Row k of ``positions`` is source, multiplier and offset
+of the tree's position k,
 
     q_tree[k] = multiplier q[source] + offset,
 
-and row k of ``velocities`` the column and the multiplier of its velocity k: the only entry of row
-k of G, with v_tree = G v. Torques fold as G^T tau, matrices as G^T M G.
+and row k of ``velocities`` column and value of the only entry in row k of G, v_tree = G v. Torques
+map back as G^T tau, matrices as G^T M G.
 
 """
 
@@ -22,19 +22,13 @@ from rbd_ros.kernels.jit.compiled import helper, kernel
 
 @helper
 def column(velocities, k):
-    """Return the velocity of the model that moves the tree's velocity k."""
+    """Return the model's velocity that determines the tree's velocity k."""
     return np.int64(velocities[k, 0])
 
 
 @kernel
 def expand(positions, velocities, nq, nv, q, x, y, z, tree):
-    """
-    Write the tree's q, x, y and z one after the other to `tree`.
-
-    x, y and z are velocities or accelerations. Returns whether all have the right lengths; nothing
-    is written otherwise.
-
-    """
+    """Write the tree's q, x, y and z (velocities or accelerations) one after the other."""
     if len(q) != nq or len(x) != nv or len(y) != nv or len(z) != nv:
         return False
     end_q, n = len(positions), len(velocities)
@@ -59,7 +53,7 @@ def fold_vector(velocities, x, folded):
 
 @kernel
 def fold_rows(velocities, A, folded):
-    """Write G^T A, whose columns stay as they are."""
+    """Write G^T A."""
     width = A.shape[1]
     for i in range(len(folded)):
         for j in range(width):
@@ -72,7 +66,7 @@ def fold_rows(velocities, A, folded):
 
 @kernel
 def fold_side_by_side(velocities, nv, A, folded):
-    """Write G^T X G for each of the square matrices X that stand side by side in A."""
+    """Write G^T X G for each of the square matrices X side by side in A."""
     n = len(velocities)
     parts = A.shape[1] // n
     for i in range(nv):
@@ -88,12 +82,7 @@ def fold_side_by_side(velocities, nv, A, folded):
 
 @kernel
 def fold_stacked(velocities, nv, squares, rows, A, folded):
-    """
-    Write G^T X G for each of the square matrices X on top of A, and x G for the rows below.
-
-    ``squares`` and ``rows`` say how many there are.
-
-    """
+    """Write G^T X G for each of the `squares` matrices X at the top of A, and x G for the rows."""
     n = len(velocities)
     for i in range(squares * nv + rows):
         for j in range(nv):
@@ -109,29 +98,15 @@ def fold_stacked(velocities, nv, squares, rows, A, folded):
                 velocities[j, 1] * A[squares * n + k, j])
 
 
-@helper
-def solve_dense(M, b, a, tau, prescribed, all_a, all_tau, L):
+@kernel
+def dense_hybrid_status(M, b, a, tau, prescribed, all_a, all_tau, L):
     """
     Solve M a + b = tau for the entries of a and tau that are not given [K (33)].
 
-    Parameters
-    ----------
-    M : ndarray, shape (at least nv, at least nv)
-        The mass matrix, in the first rows and columns.
-    b, a, tau : ndarray, shape (nv,)
-        ``a`` is read where ``prescribed`` is true, ``tau`` elsewhere.
-    prescribed : ndarray of bool, shape (nv,)
-        Where the acceleration is given.
-    all_a, all_tau : ndarray, shape (nv,)
-        All entries, given and computed.
-    L : ndarray, shape (nv, nv)
-        Room for a factor of M.
-
-    Returns
-    -------
-    int
-        0; or the number, from 1, of a velocity that moves no inertia; or -1 if a vector has a
-        wrong length, or a result is not finite.
+    ``a`` is read where ``prescribed`` is true, ``tau`` elsewhere; given and computed entries are
+    written to ``all_a`` and ``all_tau``. M may have more than nv rows and columns; ``L``, shape
+    (nv, nv), is a buffer. Returns 0; 1 + a velocity that moves no inertia; or -1 if a vector has a
+    wrong length or a result is not finite.
 
     """
     nv = len(b)
@@ -147,7 +122,7 @@ def solve_dense(M, b, a, tau, prescribed, all_a, all_tau, L):
                     all_tau[i] += M[i, j] * all_a[j]
                 else:
                     all_tau[i] -= M[i, j] * all_a[j]
-    # M_pp = L L^T, and L y = b on the way.
+    # Factor M_pp = L L^T and solve L y = b in one pass.
     for i in range(nv):
         if prescribed[i]:
             continue
@@ -189,11 +164,5 @@ def solve_dense(M, b, a, tau, prescribed, all_a, all_tau, L):
 
 @kernel
 def dense_hybrid_dynamics(M, b, a, tau, prescribed, all_a, all_tau, L):
-    """Do `solve_dense`, and return whether all is right."""
-    return solve_dense(M, b, a, tau, prescribed, all_a, all_tau, L) == 0
-
-
-@kernel
-def dense_hybrid_status(M, b, a, tau, prescribed, all_a, all_tau, L):
-    """Do `solve_dense`, and return what it does."""
-    return solve_dense(M, b, a, tau, prescribed, all_a, all_tau, L)
+    """Do `dense_hybrid_status`, and return whether it succeeds."""
+    return dense_hybrid_status(M, b, a, tau, prescribed, all_a, all_tau, L) == 0

@@ -3,21 +3,20 @@
 """
 The Jacobian of one link, its rates and its derivatives, from the link to the root.
 
-All in the axes and about the origin of the link, as if the link stood still and the joints on its
-way to the root moved everything behind them. With J_j the column of joint j and
+All in the axes and about the origin of the link. With J_j the column of joint j and
 
     W_j = sum J_i v_i    over the joints i between joint j and the link,
 
-the motion of the link relative to the body that joint j moves, the columns follow the rules
+the motion of the link relative to the body that joint j moves, the columns satisfy
 
     dJ_j/dt     = -ad_Wj J_j
     d2J_j/dt2   = -ad_Wj' J_j - ad_Wj dJ_j/dt,    Wj' = sum dJ_i/dt v_i + J_i a_i
     dJ_j/dq_h   = -ad_Jh J_j
     dJ_j'/dq_h  = ad_x J_j + ad_Wj ad_Jh J_j,     x = ad_Jh (W_j - W_g),    dJ_j'/dv_h = dJ_j/dq_h
 
-where J_j' is dJ_j/dt, h is a joint between j and the link (no other changes J_j), and g is the one
-before h on the way to the link: W_j - W_g is the motion between j and h. The columns of a ball or
-a free joint are fixed to the body that it moves: none of them is between another and the link.
+where J_j' is dJ_j/dt, h is a joint between j and the link (J_j depends on no other), and g is its
+predecessor on the path from the root: W_j - W_g is the motion between j and h. Columns of one ball
+or free joint are fixed to the body that it moves: none counts as between another and the link.
 
 Garofalo et al. (28)-(33); Vlasblom (1.13), (2.3), (2.13), (2.21).
 
@@ -25,22 +24,23 @@ Garofalo et al. (28)-(33); Vlasblom (1.13), (2.3), (2.13), (2.21).
 
 import math
 
-from rbd_ros.kernels.bodies import (constant, count, fits, follows, has_quaternion, joint_pose,
-                                    load6, number, parent, place, Q, SCRATCH, store6, turn_screws)
 from rbd_ros.kernels.jit.compiled import helper, kernel
+from rbd_ros.kernels.joints import follows, has_quaternion, joint_pose
 from rbd_ros.kernels.lanes.lanes import element, entry, finite
+from rbd_ros.kernels.layout import (constant, count, fits, load6, number, parent, Q, SCRATCH, slot,
+                                    store6)
 from rbd_ros.kernels.link_poses import write_pose
+from rbd_ros.kernels.traversal import evaluate_screws_to_root, mount, world_column, world_pose
 from rbd_ros.kernels.vectors import (ad, add, add6, cross, rotate, row3, row33, scale, scale6,
                                      sub6, transpose, unrotate, write_column)
-from rbd_ros.kernels.world_frame import world_column, world_pose
 
-# Columns of `robot`: of each joint on the way, J_j and W_j.
+# Columns of `robot`: J_j and W_j of each joint between root and link.
 J_, W_ = (SCRATCH + k for k in (12, 18))
 
 
 @helper
 def zero_if_finite(x):
-    """Return 0, or NaN if a vector has an entry that is not finite."""
+    """Return 0, or NaN if an entry of a vector is not finite."""
     total = 0.0
     for k in range(len(x)):
         total += 0.0 * entry(x, k)
@@ -49,11 +49,11 @@ def zero_if_finite(x):
 
 @helper
 def zero_if_valid(robot, screws, q):
-    """Return 0, or NaN if q has an entry that is not finite or a quaternion that is zero."""
+    """Return 0, or NaN if an entry of q is not finite or a quaternion is zero."""
     total = zero_if_finite(q)
     if screws is None:
         for i in range(1, count(robot)):
-            b = place(i)
+            b = slot(i)
             if has_quaternion(robot, screws, b):
                 square, first = 0.0, int(constant(robot, b, Q))
                 for k in range(first, first + 4):
@@ -63,22 +63,14 @@ def zero_if_valid(robot, screws, q):
 
 
 @helper
-def joint_before(robot, screws, b):
-    """Return the body before the joint of body b, all columns of which it passes."""
-    while follows(robot, screws, b):
-        b = parent(robot, b)
-    return parent(robot, b)
-
-
-@helper
 def column_of_link(robot, screws, b, R, r):
-    """Return column S of a body in the axes of a link that is at (R, r) in the body's frame."""
+    """Return column S of a body in the frame of a link at (R, r) in the body's frame."""
     return world_column(robot, screws, b, transpose(R), scale(-1.0, unrotate(R, r)))
 
 
 @helper
 def step_to_parent(robot, screws, i, q, R, r):
-    """Return the pose of a link in the parent of body i from that in body i."""
+    """Return the pose of a link in the frame of body i's parent, given (R, r) in body i's."""
     R_i, r_i = joint_pose(robot, screws, i, q)
     return world_pose(R_i, r_i, R, r)
 
@@ -91,9 +83,17 @@ def read_column(A, first, j):
 
 
 @helper
-def turned(R, V):
+def rotate6(R, V):
     """Return a motion in other axes, about the same point."""
     return (rotate(R, V[0]), rotate(R, V[1]))
+
+
+@helper
+def start_at_link(robot, screws, q, link_row):
+    """Evaluate the screws from a link to the root; return its body and its pose in that."""
+    body = slot(int(link_row[0, 0]))
+    evaluate_screws_to_root(robot, screws, body, q)
+    return body, row33(link_row, 0, 1), row3(link_row, 0, 10)
 
 
 @helper
@@ -101,30 +101,28 @@ def write_jacobian(robot, screws, q, link_row, J, T):
     """
     Write the Jacobian of a link about its origin, six rows, and its 4x4 pose.
 
-    ``link_row`` has one row: the body that the link belongs to, its pose in the frame of that
-    body, rotation and position, and 1 for a Jacobian in the axes of the world or 0 for those of
-    the link. Returns whether q has the right length and is finite, and no quaternion of a joint
-    that carries the link is zero.
+    ``link_row`` has one row: the body that the link is part of, its pose in the frame of the body
+    (rotation and position), and 1 for the axes of the world or 0 for those of the link. Returns
+    whether q has the right length and is finite, and no quaternion on the path to the link is
+    zero.
 
     """
     if not fits(robot, q, None):
         return False
     total = zero_if_finite(q)
     J[:] = 0.0
-    body = place(int(link_row[0, 0]))
-    turn_screws(robot, screws, body, q)
-    R, r = row33(link_row, 0, 1), row3(link_row, 0, 10)
+    body, R, r = start_at_link(robot, screws, q, link_row)
     b = body
     while b > 0:
         i = number(robot, b)
         write_column(J, 0, i - 1, column_of_link(robot, screws, b, R, r))
         R, r = step_to_parent(robot, screws, i, q, R, r)
         b = parent(robot, b)
-    # Now (R, r) is the pose in the world, and turns the columns.
+    # Now (R, r) is the pose in the world.
     b = body if link_row[0, 13] == 1.0 else 0
     while b > 0:
         i = number(robot, b)
-        write_column(J, 0, i - 1, turned(R, read_column(J, 0, i - 1)))
+        write_column(J, 0, i - 1, rotate6(R, read_column(J, 0, i - 1)))
         b = parent(robot, b)
     write_pose(T, R, r)
     return finite(total + R[0][0] + r[0] + r[1] + r[2])
@@ -132,39 +130,52 @@ def write_jacobian(robot, screws, q, link_row, J, T):
 
 @kernel
 def jacobian_columns(robot, screws, q, link_row, rows):
-    """Do `write_jacobian` in six rows for the Jacobian, and four for the pose."""
+    """Do `write_jacobian`; ``rows`` has six rows for the Jacobian and four for the pose."""
     return write_jacobian(robot, screws, q, link_row, rows[:6], rows[6:])
+
+
+@helper
+def align_columns(robot, body, R, omega, rows):
+    """Turn J and dJ/dt into the axes of the root, see `write_jacobian_rates`."""
+    b = body
+    while b > 0:
+        i = number(robot, b)
+        S, S_rate = read_column(rows, 0, i - 1), read_column(rows, 6, i - 1)
+        write_column(rows, 0, i - 1, rotate6(R, S))
+        write_column(rows, 6, i - 1, rotate6(R, (
+            add(S_rate[0], cross(omega, S[0])), add(S_rate[1], cross(omega, S[1])))))
+        b = parent(robot, b)
 
 
 @helper
 def write_jacobian_rates(robot, screws, q, v, a, link_row, aligned, rows):
     """
-    Write the Jacobian of a link and its rates, and return dJ/dt v, and whether all is right.
+    Write the Jacobian of a link and its rates; return dJ/dt v, and whether the state is valid.
 
     ``link_row`` is as for `write_jacobian`. ``rows`` has six rows each for J, dJ/dt and, if a is
-    not None, d2J/dt2. Where ``aligned``, J, dJ/dt and dJ/dt v are in the axes of the root, about
-    the origin of the link: with R the rotation of the link, omega its angular velocity and x
-    either part of a column, (R x)' = R (x' + omega x x). All is right if q, v and a are finite,
-    and no quaternion is zero.
+    not None, d2J/dt2; if it is None, none is written. If ``aligned``, J, dJ/dt and dJ/dt v are in
+    the axes of the root, about the origin of the link: with R the rotation of the link, omega its
+    angular velocity and x either part of a column, (R x)' = R (x' + omega x x). A state is valid
+    if q, v and a are finite and no quaternion is zero.
 
     """
     zero = (0.0, 0.0, 0.0)
     total = zero_if_valid(robot, screws, q) + zero_if_finite(v)
-    rows[:12] = 0.0
+    if rows is not None:
+        rows[:12] = 0.0
     if a is not None:
         total += zero_if_finite(a)
         rows[12:18] = 0.0
-    body = place(int(link_row[0, 0]))
-    turn_screws(robot, screws, body, q)
-    R, r = row33(link_row, 0, 1), row3(link_row, 0, 10)
+    body, R, r = start_at_link(robot, screws, q, link_row)
     W = W_with_own = rate = rate_with_own = bias = (zero, zero)
     b = body
     while b > 0:
         i = number(robot, b)
         S = column_of_link(robot, screws, b, R, r)
         S_rate = ad(S, W)
-        write_column(rows, 0, i - 1, S)
-        write_column(rows, 6, i - 1, S_rate)
+        if rows is not None:
+            write_column(rows, 0, i - 1, S)
+            write_column(rows, 6, i - 1, S_rate)
         bias = add6(bias, scale6(entry(v, i - 1), S_rate))
         W_with_own = add6(W_with_own, scale6(entry(v, i - 1), S))
         if a is not None:
@@ -177,25 +188,18 @@ def write_jacobian_rates(robot, screws, q, v, a, link_row, aligned, rows):
         b = parent(robot, b)
     # Now W is the twist of the link and (R, r) its pose in the root.
     if aligned:
-        b = body
-        while b > 0:
-            i = number(robot, b)
-            S, S_rate = read_column(rows, 0, i - 1), read_column(rows, 6, i - 1)
-            write_column(rows, 0, i - 1, turned(R, S))
-            write_column(rows, 6, i - 1, turned(R, (
-                add(S_rate[0], cross(W[0], S[0])), add(S_rate[1], cross(W[0], S[1])))))
-            b = parent(robot, b)
-        bias = turned(R, (bias[0], add(bias[1], cross(W[0], W[1]))))
+        if rows is not None:
+            align_columns(robot, body, R, W[0], rows)
+        bias = rotate6(R, (bias[0], add(bias[1], cross(W[0], W[1]))))
     return bias, finite(total + bias[0][0] + bias[1][0] + R[0][0] + r[0])
 
 
 @helper
 def write_rates(robot, screws, q, v, a, link_row, aligned, rows):
     """
-    Do `write_jacobian_rates`, and return whether all is right.
+    Do `write_jacobian_rates`; write dJ/dt v to row 18, and return whether the state is valid.
 
-    ``rows`` has the shape (19, max(nv, 6)): those of `write_jacobian_rates`, where a is None six
-    that stay as they are, and one for dJ/dt v.
+    ``rows`` has the shape (19, max(nv, 6)); rows 12 ... 17 do not change if a is None.
 
     """
     if not fits(robot, q, v) or (a is not None and len(a) != len(v)):
@@ -220,50 +224,30 @@ def link_jacobian_rates(robot, screws, q, v, a, link_row, rows):
 
 @kernel
 def link_bias(robot, screws, q, v, link_row, aligned, bias):
-    """
-    Write dJ/dt v of a link, as `write_rates` does, and nothing else.
-
-    ``bias`` has one row of six numbers.
-
-    """
+    """Write dJ/dt v of a link, shape (1, 6), without the matrices of `write_rates`."""
     if not fits(robot, q, v):
         return False
-    total = zero_if_valid(robot, screws, q) + zero_if_finite(v)
-    zero = (0.0, 0.0, 0.0)
-    b = place(int(link_row[0, 0]))
-    turn_screws(robot, screws, b, q)
-    R, r = row33(link_row, 0, 1), row3(link_row, 0, 10)
-    W = W_with_own = B = (zero, zero)
-    while b > 0:
-        i = number(robot, b)
-        Sv = scale6(v[i - 1], column_of_link(robot, screws, b, R, r))
-        B = add6(B, ad(Sv, W))
-        W_with_own = add6(W_with_own, Sv)
-        if not follows(robot, screws, b):
-            W = W_with_own
-        R, r = step_to_parent(robot, screws, i, q, R, r)
-        b = parent(robot, b)
-    if aligned:
-        B = turned(R, (B[0], add(B[1], cross(W[0], W[1]))))
+    value, fine = write_jacobian_rates(robot, screws, q, v, None, link_row, aligned, None)
     for row in range(3):
-        bias[0, row], bias[0, 3 + row] = B[0][row], B[1][row]
-    return math.isfinite(total + B[0][0] + B[1][0])
+        bias[0, row], bias[0, 3 + row] = value[0][row], value[1][row]
+    return fine
 
 
 @helper
 def write_derivative(D, h, j, V):
-    """Write a motion as column j of the Jacobian's derivative by coordinate h."""
+    """Write column j of the derivative with respect to coordinate h."""
     for row in range(3):
         D[h, row, j], D[h, 3 + row, j] = V[0][row], V[1][row]
 
 
-@helper
-def differentiate_jacobian(robot, screws, q, v, link_row, of_J, of_rate):
+@kernel
+def link_jacobian_rate_derivatives(robot, screws, q, v, link_row, of_J, of_rate):
     """
-    Write the derivatives of the body Jacobian of a link by q, and of its rate unless v is None.
+    Write the derivatives with respect to q of the body Jacobian, and of its rate unless v is None.
 
-    ``of_J`` and ``of_rate`` have the shape (nv, 6, nv), the coordinate first. That of dJ/dt by v
-    is that of J by q. Returns whether q and v are right, as `write_rates`.
+    ``of_J`` and ``of_rate`` have the shape (nv, 6, nv), the coordinate first. The derivative of
+    dJ/dt with respect to v equals that of J with respect to q. Returns whether the state is valid,
+    as `write_rates`.
 
     """
     if not fits(robot, q, v):
@@ -274,9 +258,7 @@ def differentiate_jacobian(robot, screws, q, v, link_row, of_J, of_rate):
         total += zero_if_finite(v)
         of_rate[:] = 0.0
     zero = (0.0, 0.0, 0.0)
-    body = place(int(link_row[0, 0]))
-    turn_screws(robot, screws, body, q)
-    R, r = row33(link_row, 0, 1), row3(link_row, 0, 10)
+    body, R, r = start_at_link(robot, screws, q, link_row)
     W = W_with_own = (zero, zero)
     b = body
     while b > 0:
@@ -290,12 +272,12 @@ def differentiate_jacobian(robot, screws, q, v, link_row, of_J, of_rate):
                 W = W_with_own
         R, r = step_to_parent(robot, screws, i, q, R, r)
         b = parent(robot, b)
-    # Each joint h with all joints j before it.
+    # Each joint h with all joints j between it and the root.
     far = body
     while far > 0:
         h = number(robot, far)
         S_h = load6(robot, far, J_)
-        near = b = joint_before(robot, screws, far)
+        near = b = mount(robot, screws, far)
         while b > 0:
             j = number(robot, b)
             S = load6(robot, b, J_)
@@ -313,11 +295,5 @@ def differentiate_jacobian(robot, screws, q, v, link_row, of_J, of_rate):
 
 @kernel
 def link_jacobian_derivatives(robot, screws, q, link_row, of_J):
-    """Do `differentiate_jacobian` without its rate."""
-    return differentiate_jacobian(robot, screws, q, None, link_row, of_J, of_J)
-
-
-@kernel
-def link_jacobian_rate_derivatives(robot, screws, q, v, link_row, of_J, of_rate):
-    """Do `differentiate_jacobian`."""
-    return differentiate_jacobian(robot, screws, q, v, link_row, of_J, of_rate)
+    """Do `link_jacobian_rate_derivatives` without the rate."""
+    return link_jacobian_rate_derivatives(robot, screws, q, None, link_row, of_J, of_J)

@@ -1,18 +1,13 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""
-Poses of all links in the world.
+"""Poses of all links in the world. Kim (34); Lynch and Park (9.51); Vlasblom (2.3)."""
 
-Kim (34); Lynch and Park (9.51); Vlasblom (2.3).
-
-"""
-
-from rbd_ros.kernels.bodies import (count, fits, load3, load33, parent, place, place_in_parents,
-                                    R_, r_)
 from rbd_ros.kernels.jit.compiled import helper, kernel
 from rbd_ros.kernels.lanes.lanes import finite, set_element
+from rbd_ros.kernels.layout import count, fits, load3, load33, parent, R_, r_, slot
+from rbd_ros.kernels.traversal import (world_pose, write_ground_pose, write_local_poses,
+                                       write_world_pose)
 from rbd_ros.kernels.vectors import row3, row33
-from rbd_ros.kernels.world_frame import place_ground, place_in_world, world_pose
 
 
 @helper
@@ -34,34 +29,27 @@ def write_row4(T, row, x, y, z, w):
     set_element(T, row, 3, w)
 
 
-@helper
-def write_link_poses(robot, screws, q, links, T):
+@kernel
+def link_poses(robot, screws, q, links, T):
     """
     Write the 4x4 poses of links, one after the other.
 
-    Row k of ``links`` is the body that link k belongs to, and its pose in the frame of that body,
-    rotation and position. Returns whether the poses are finite; nothing is written, and False
-    returned, if q has a wrong length.
+    Row k of ``links`` is the body that link k is part of, and the link's pose in the frame of the
+    body, rotation and position.
 
     """
     if not fits(robot, q, None):
         return False
-    place_in_parents(robot, screws, q)
-    place_ground(robot, (0.0, 0.0, 0.0))
+    write_local_poses(robot, screws, q)
+    write_ground_pose(robot, (0.0, 0.0, 0.0))
     total = 0.0
     for i in range(1, count(robot)):
-        b = place(i)
-        R, r = place_in_world(robot, b, parent(robot, b))
+        b = slot(i)
+        R, r = write_world_pose(robot, b, parent(robot, b))
         total += R[0][0] + r[0] + r[1] + r[2]
     for k in range(len(links)):
-        b = place(int(links[k, 0]))
+        b = slot(int(links[k, 0]))
         R, r = world_pose(load33(robot, b, R_), load3(robot, b, r_),
                           row33(links, k, 1), row3(links, k, 10))
         write_pose(T[k], R, r)
     return finite(total)
-
-
-@kernel
-def link_poses(robot, screws, q, links, T):
-    """Do `write_link_poses`, and return whether all is finite."""
-    return write_link_poses(robot, screws, q, links, T)

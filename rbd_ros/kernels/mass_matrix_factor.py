@@ -3,30 +3,29 @@
 """
 M = L^T L, and M X = B with many columns: Featherstone (2008), section 6.5.
 
-L has entries only where one joint carries the other. Velocities whose acceleration is given, by
-PRESCRIBED of the robot, are left out of M; their rows of X stay as they are.
+L has entries only where one joint carries the other. Velocities whose acceleration is given
+(PRESCRIBED of the robot) are left out of M; their rows of X do not change.
 
-Of one state, several columns are computed side by side, in lanes (see
-`rbd_ros.kernels.lanes.lanes`): L and X are matrices, and L_lanes and X_lanes, shape
-(nv, ..., WIDTH), the same memory. Of several
-states, both are the same arrays of lanes, and columns are computed one by one.
+For one state, lanes (`rbd_ros.kernels.lanes.lanes`) hold several columns: L and X are matrices,
+and L_lanes and X_lanes, shape (nv, ..., WIDTH), the same memory. For several states, both are the
+same arrays of lanes of states, and columns are computed one by one.
 
 """
 
-from rbd_ros.kernels.bodies import (constant, count, load_integer, number, parent, place,
-                                    PRESCRIBED, SCRATCH, store_integer)
 from rbd_ros.kernels.jit.compiled import helper
-from rbd_ros.kernels.lanes.lanes import (
-    element, set_element, side_by_side, square_root, WIDTH, zeros_for_lanes)
+from rbd_ros.kernels.lanes.lanes import (element, set_element, square_root, vectorized, WIDTH,
+                                         zeros_for_lanes)
+from rbd_ros.kernels.layout import (constant, count, load_integer, number, parent, PRESCRIBED,
+                                    SCRATCH, slot, store_integer)
 
-# Columns of `robot`, in the place of those of other kernels that are no longer needed.
+# Columns of `robot`, which overwrite those of the kernels that ran before.
 CARRIER_, LAST_ = SCRATCH, SCRATCH + 1
-# So many lanes of a row of X are in registers at a time.
+# Number of lanes of a row of X that `solve_row` keeps in registers.
 TOGETHER = 5
 
 
 def lanes_of_columns(rows, columns, together=1):
-    """Return a matrix of zeros, with columns to spare in its last lanes, and its lanes."""
+    """Return a matrix of zeros, padded with columns to whole lanes, and the same as lanes."""
     lanes = -(-columns // (WIDTH * together)) * together
     both = zeros_for_lanes((rows, lanes, WIDTH))
     return both.reshape(rows, lanes * WIDTH), both
@@ -34,23 +33,23 @@ def lanes_of_columns(rows, columns, together=1):
 
 @helper
 def is_given(robot, i):
-    """Return whether the acceleration of velocity i is given, rather than its torque."""
-    return constant(robot, place(i + 1), PRESCRIBED) != 0.0
+    """Return whether the acceleration of velocity i is given instead of its torque."""
+    return constant(robot, slot(i + 1), PRESCRIBED) != 0.0
 
 
 @helper
 def find_carriers(robot):
     """
-    Write which velocity carries each body, or -1; those whose acceleration is given are skipped.
+    Write the velocity that carries each body, or -1, and the last velocity that each one carries.
 
-    Write also the last velocity that each one carries. Return whether any acceleration is given.
+    Velocities whose acceleration is given are skipped. Returns whether there are any.
 
     """
     some_given = False
     for i in range(count(robot) - 1, 0, -1):
-        store_integer(robot, place(i), LAST_, i - 1)
+        store_integer(robot, slot(i), LAST_, i - 1)
     for i in range(count(robot) - 1, 0, -1):
-        b = place(i)
+        b = slot(i)
         some_given |= constant(robot, b, PRESCRIBED) != 0.0
         up = parent(robot, b)
         if up > 0:
@@ -64,35 +63,35 @@ def find_carriers(robot):
 
 @helper
 def carrier(robot, i):
-    """Return the velocity, not given, of the nearest body that carries the one of velocity i."""
-    return load_integer(robot, place(i + 1), CARRIER_)
+    """Return the nearest velocity that carries velocity i and is not given, or -1."""
+    return load_integer(robot, slot(i + 1), CARRIER_)
 
 
 @helper
 def last_carried(robot, i):
     """Return the last velocity that velocity i carries."""
-    return load_integer(robot, place(i + 1), LAST_)
+    return load_integer(robot, slot(i + 1), LAST_)
 
 
 @helper
-def pieces(robot, j):
-    """Return how many lanes a row has up to column j."""
-    return j + 1 if side_by_side(robot) else j // WIDTH + 1
+def lanes_up_to(robot, j):
+    """Return how many lanes of a row hold columns 0 ... j."""
+    return j + 1 if vectorized(robot) else j // WIDTH + 1
 
 
 @helper
 def factorize(robot, L, L_lanes, some_given):
-    """Replace M, below the diagonal, by L; its diagonal by the reciprocals of that of L."""
+    """Replace the lower triangle of M by that of L, with reciprocals on the diagonal."""
     for k in range(len(L) - 1, -1, -1):
         if some_given and is_given(robot, k):
             continue
         inverse = 1.0 / square_root(element(L, k, k))
-        for c in range(pieces(robot, k)):
+        for c in range(lanes_up_to(robot, k)):
             set_element(L_lanes, k, c, inverse * element(L_lanes, k, c))
         i = carrier(robot, k)
         while i >= 0:
             factor = element(L, k, i)
-            for c in range(pieces(robot, i)):
+            for c in range(lanes_up_to(robot, i)):
                 set_element(L_lanes, i, c,
                             element(L_lanes, i, c) - factor * element(L_lanes, k, c))
             i = carrier(robot, i)
@@ -102,13 +101,13 @@ def factorize(robot, L, L_lanes, some_given):
 @helper
 def solve_row(robot, L, X, i, path, length, upper):
     """
-    Subtract multiples of rows of X from row i, and divide by the entry of L on the diagonal.
+    Subtract multiples of the rows in ``path`` from row i of X, and divide by L_ii.
 
-    The rows are those in ``path``; their factors are in column i of L if ``upper``, else in row i.
+    The factors are in column i of L if ``upper``, else in row i.
 
     """
     inverse = element(L, i, i)
-    if side_by_side(robot):
+    if vectorized(robot):
         for c in range(X.shape[1]):
             x = element(X, i, c)
             for e in range(length):
@@ -138,7 +137,7 @@ def solve_row(robot, L, X, i, path, length, upper):
 @helper
 def solve_from_leaves(robot, L, X, some_given, path):
     """
-    Replace B by X of L^T X = B; ``path`` has room for one whole number per velocity.
+    Replace B by the solution X of L^T X = B; ``path`` is a buffer of nv integers.
 
     Rows of L of velocities that are given must be zero.
 
@@ -154,7 +153,7 @@ def solve_from_leaves(robot, L, X, some_given, path):
 
 @helper
 def solve_from_root(robot, L, X, some_given, path):
-    """Replace B by X of L X = B; ``path`` has room for one whole number per velocity."""
+    """Replace B by the solution X of L X = B; ``path`` is a buffer of nv integers."""
     for i in range(len(L)):
         if some_given and is_given(robot, i):
             continue

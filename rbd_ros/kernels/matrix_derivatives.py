@@ -1,55 +1,57 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Mass and Coriolis matrix differentiated by coordinates and velocities, by composite bodies.
+Derivatives of mass and Coriolis matrix with respect to q and v, by composite bodies.
 
-World axes and origin, symbols as in `composite_bodies`. For a joint i on the way from the root to
-a joint j, that is, i carries j or is j, and the composite body beyond j,
+World axes and origin, symbols as in `composite_bodies`. For a joint i that carries joint j, or is
+j, and the composite body beyond j,
 
     M_ij = S_i^T F2,    C_ij = S_i^T F1,    C_ji = dS_i/dt^T F2 + S_i^T F3,
     F1 = I dS_j/dt + B S_j,    F2 = I S_j,    F3 = B^T S_j.
 
-A step of q_h moves all that joint h carries rigidly along S_h. In addition, as the velocities
-stay, it changes its twist by S'_h = ad_Vp S_h, V_p the twist of the body that carries joint h.
-By the rigid motion, motions x, forces F and matrices B that take motions to forces change by
+A step of q_h moves everything that joint h carries rigidly along S_h. In addition, at constant
+velocities, it changes the twists there by S'_h = ad_Vp S_h, V_p the twist of the body on which
+joint h is mounted. The rigid motion changes motions x, forces F and matrices B, which map motions
+to forces, by
 
     ad_Sh x,    -ad_Sh^T F,    -ad_Sh^T B - B ad_Sh,
 
-and so do I and B. By the change of the twist (primes), B, which is linear in the velocity, changes
-by B(S'_h), and dS_j/dt by ad_S'h S_j. This leaves three cases:
+and likewise I. The change of the twist (primes) changes B, which is linear in the velocity, by
+B(S'_h), and dS_j/dt by ad_S'h S_j. There are three cases:
 
     h carries i:               dC_ij = S_i^T F1',    dC_ji = (ad_S'h S_i)^T F2 + S_i^T F3',
                                dM_ij = 0
     h carries j, but not i:    dC_ij = -(ad_Sh S_i)^T F1 + S_i^T F1',
                                dC_ji = -(ad_Sh dS_i/dt)^T F2 - (ad_Sh S_i)^T F3 + S_i^T F3',
                                dM_ij = -(ad_Sh S_i)^T F2
-    j carries h:               as M_ij and C_ij, with the changes of I and B of what h carries.
+    j carries h:               as M_ij and C_ij, with the changes of I and B of h's composite body.
 
-C is linear in the velocities: its derivative by v_h is C where v_h is 1 and all others 0, that is,
-with the twist S_h of all that h carries. The columns of a ball or a free joint carry each other.
-Garofalo et al. (24a)-(24c), summed up in another order.
+C is linear in the velocities: its derivative with respect to v_h is C at v_h = 1 and all others 0,
+with twist S_h of everything that h carries. Columns of one ball or free joint carry each other.
+Garofalo et al. (24a)-(24c), summed in another order.
 
-For the other factorization of C, `use_body_factorization`, B has an additional skew part.
+In the other factorization of C, `use_body_factorization`, B has an additional skew part.
 
 """
 
 import math
 
-from rbd_ros.kernels.bodies import (add_columns, BLOCK, count, end, fits, follows, LANES, load3,
-                                    load33, load6, load_inertia, number, parent, place, SCRATCH,
-                                    store3, store33, store6)
 from rbd_ros.kernels.jit.compiled import helper, long_kernel
-from rbd_ros.kernels.link_jacobians import joint_before
+from rbd_ros.kernels.joints import follows
+from rbd_ros.kernels.layout import (add_columns, BLOCK, count, end, fits, LANES, load3, load33,
+                                    load6, load_inertia, number, parent, SCRATCH, slot, store3,
+                                    store33, store6)
+from rbd_ros.kernels.traversal import (A_, accumulate_to_root, compose_inertias, copy_from_mounts,
+                                       forward_pass, G_, K_, mount, p_, S_, SDOT_, V_,
+                                       world_inertia)
 from rbd_ros.kernels.vectors import (ad, ad_transposed, add, add6, dot6, inertia_rate,
                                      inertia_times, skew_part, skew_part_times, sub6,
                                      velocity_inertia, velocity_times, velocity_transposed_times)
-from rbd_ros.kernels.world_frame import (A_, add_to_parents, compose_bodies, copy_from_carriers,
-                                         G_, K_, move_bodies, p_, S_, SDOT_, V_, world_inertia)
 
 # Columns of `robot`: the skew part of B, first of the body, then of the composite body; the twist
-# of the body that carries the joint; and S'.
+# of the body on which the joint is mounted; and S'.
 SKEW_, VP_, FIRST_, MATRIX_COLUMNS = (SCRATCH + k for k in (58, 76, 82, 88))
-# Of `add_factorization_rate`, in the place of what `composite_rates` no longer needs.
+# Columns of `add_factorization_rate`, which overwrite some of `composite_rates`.
 RATE_SKEW_, SKEW_RATE_, SKEW_COLUMNS = (SCRATCH + k for k in (36, 54, 72))
 
 
@@ -69,14 +71,14 @@ def load_skew_part(robot, b, k):
             load3(robot, b, k + 15))
 
 
-# Not read: it only has the type of a skew part.
+# A placeholder of the same type, never read.
 NO_SKEW_PART = (3 * ((0.0, 0.0, 0.0),), *3 * ((0.0, 0.0, 0.0),))
 
 
-# B of either factorization; `skew` is 1 for that of the body and None for that of Christoffel.
+# B of either factorization: `skew` is 1 for the body form and None for the Christoffel form.
 @helper
 def coriolis_part(skew, V, G):
-    """Return B of an inertia that moves with the twist V."""
+    """Return B of an inertia with twist V."""
     K, p = velocity_inertia(V, G)
     if skew is None:
         return (K, p, NO_SKEW_PART)
@@ -111,7 +113,7 @@ def transposed_times(skew, B, S):
 
 @helper
 def carries(robot, screws, upper, b):
-    """Return whether a joint carries another, on whose way to the root it is, or is its own."""
+    """Return whether joint `upper`, on the path from b to the root, carries b or its joint."""
     if number(robot, upper) <= number(robot, b):
         return True
     while follows(robot, screws, upper):
@@ -122,14 +124,12 @@ def carries(robot, screws, upper, b):
 
 
 # -- The mass matrix. ---------------------------------------------------------------------------
-
-
 @helper
-def turn_mass(robot, screws, D, far, j, F2):
-    """Add the second case: joint `far` carries joint j but not those before `far`."""
+def mass_of_carried(robot, screws, D, far, j, F2):
+    """Write dM_ij of the second case: joint `far` carries j but not i; return a checksum."""
     h, S_h = number(robot, far) - 1, load6(robot, far, S_)
     total = 0.0
-    b = joint_before(robot, screws, far)
+    b = mount(robot, screws, far)
     while b > 0:
         i = number(robot, b) - 1
         D[h, i, j] = D[h, j, i] = dot6(ad(load6(robot, b, S_), S_h), F2)
@@ -140,35 +140,29 @@ def turn_mass(robot, screws, D, far, j, F2):
 
 @long_kernel
 def mass_matrix_derivatives(robot, screws, q, D):
-    """
-    Write the derivatives of M by coordinates, D[h] by coordinate h, shape (nv, nv, nv).
-
-    Entries of joints that do not carry each other must be zero already. Returns whether the others
-    are finite; nothing is written, and False returned, if q has a wrong length.
-
-    """
+    """Write the derivatives of M with respect to q, shape (nv, nv, nv), the coordinate first."""
     if not fits(robot, q, None):
         return False
     nv = count(robot) - 1
-    move_bodies(robot, screws, q, None, None, None)
-    compose_bodies(robot, None)
+    forward_pass(robot, screws, q, None, None, None)
+    compose_inertias(robot, None)
     total = 0.0
     for k in range(nv):
-        b = place(k + 1)
+        b = slot(k + 1)
         S, G = load6(robot, b, S_), load_inertia(robot, b, G_)
-        # As joint j, with every h that carries it.
+        # Joint k as j, with every h that carries it.
         F2 = inertia_times(G, S)
         total += dot6(S, F2)
         far = b
         while far > 0:
-            total += turn_mass(robot, screws, D, far, k, F2)
+            total += mass_of_carried(robot, screws, D, far, k, F2)
             far = parent(robot, far)
-        # As joint h, with every j that carries it; first with the other columns of the joint.
+        # Joint k as h, with every j that carries it; first the other columns of the same joint.
         near = b
         while follows(robot, screws, near):
             near = parent(robot, near)
             F2 = inertia_times(G, load6(robot, near, S_))
-            total += turn_mass(robot, screws, D, b, number(robot, near) - 1, F2)
+            total += mass_of_carried(robot, screws, D, b, number(robot, near) - 1, F2)
         K, p = velocity_inertia(S, G)
         G_change = inertia_rate(K, p)
         near = parent(robot, near)
@@ -185,11 +179,9 @@ def mass_matrix_derivatives(robot, screws, q, D):
 
 
 # -- The Coriolis matrix. -----------------------------------------------------------------------
-
-
 @helper
-def turn_coriolis(robot, screws, skew, by_q, by_v, far, near):
-    """Write the derivatives of the pairs of joint `near` by joint `far`, which carries it."""
+def coriolis_of_carried(robot, screws, skew, by_q, by_v, far, near):
+    """Write dC_ij, dC_ji with j = `near` and h = `far`, which carries j; return a checksum."""
     h, j = number(robot, far) - 1, number(robot, near) - 1
     S_h, first = load6(robot, far, S_), load6(robot, far, FIRST_)
     S, S_rate, G = load6(robot, near, S_), load6(robot, near, SDOT_), load_inertia(robot, near, G_)
@@ -197,7 +189,7 @@ def turn_coriolis(robot, screws, skew, by_q, by_v, far, near):
     F1 = add6(inertia_times(G, S_rate), times(skew, B, S))
     F2 = inertia_times(G, S)
     F3 = transposed_times(skew, B, S)
-    # Of the change of the twist, and of the velocity h alone.
+    # For the change of the twist, and for unit velocity of joint h.
     B = coriolis_part(skew, first, G)
     gain_1 = add6(inertia_times(G, ad(first, S)), times(skew, B, S))
     gain_3 = transposed_times(skew, B, S)
@@ -228,8 +220,8 @@ def turn_coriolis(robot, screws, skew, by_q, by_v, far, near):
 
 
 @helper
-def change_coriolis(robot, skew, by_q, by_v, far, near):
-    """Write the derivatives of the pairs of joint `near` by joint `far`, which it carries."""
+def coriolis_of_carriers(robot, skew, by_q, by_v, far, near):
+    """Write dC_ij, dC_ji with j = `near`, which carries h = `far`; return a checksum."""
     h, j = number(robot, far) - 1, number(robot, near) - 1
     S_h, first = load6(robot, far, S_), load6(robot, far, FIRST_)
     S, S_rate, G = load6(robot, near, S_), load6(robot, near, SDOT_), load_inertia(robot, far, G_)
@@ -239,7 +231,7 @@ def change_coriolis(robot, skew, by_q, by_v, far, near):
     B = load_coriolis_part(robot, skew, far)
     gain = coriolis_part(skew, first, G)
     unit = coriolis_part(skew, S_h, G)
-    # (-ad_Sh^T B - B ad_Sh + B') S, and so with B^T.
+    # (-ad_Sh^T B - B ad_Sh + B') S, and the same with B^T.
     F1 = add6(inertia_times(G_change, S_rate), sub6(times(skew, gain, S), add6(
         ad_transposed(S_h, times(skew, B, S)), times(skew, B, turned))))
     F2 = inertia_times(G_change, S)
@@ -265,56 +257,52 @@ def change_coriolis(robot, skew, by_q, by_v, far, near):
 @long_kernel
 def coriolis_matrix_derivatives(robot, screws, q, v, skew, by_q, by_v):
     """
-    Write the derivatives of C by coordinates and by velocities, shape (nv, nv, nv), h first.
+    Write the derivatives of C with respect to q and v, shape (nv, nv, nv), h first.
 
-    ``skew`` is 1 for the factorization of the body, and None for that of Christoffel. Entries of
-    joints that do not carry each other must be zero already. Returns whether the others are
-    finite; nothing is written, and False returned, if q or v has a wrong length.
+    ``skew`` is 1 for the body form of C and None for the Christoffel form.
 
     """
     if not fits(robot, q, v):
         return False
     nv = count(robot) - 1
-    move_bodies(robot, screws, q, v, None, None)
-    copy_from_carriers(robot, screws, V_, VP_)
+    forward_pass(robot, screws, q, v, None, None)
+    copy_from_mounts(robot, screws, V_, VP_)
     for block in range(0, end(robot), BLOCK):
         for b in range(block, block + LANES):
             store6(robot, b, FIRST_, ad(load6(robot, b, VP_), load6(robot, b, S_)))
             if skew is not None:
                 store_skew_part(robot, b, SKEW_, skew_part(load6(robot, b, V_),
                                                            world_inertia(robot, b)))
-    compose_bodies(robot, v)
+    compose_inertias(robot, v)
     if skew is not None:
-        add_to_parents(robot, SKEW_, VP_)
+        accumulate_to_root(robot, SKEW_, VP_)
     total = 0.0
     for k in range(nv):
-        b = place(k + 1)
-        # As joint j, with every h that carries it.
+        b = slot(k + 1)
+        # Joint k as j, with every h that carries it.
         far = b
         while far > 0:
-            total += turn_coriolis(robot, screws, skew, by_q, by_v, far, b)
+            total += coriolis_of_carried(robot, screws, skew, by_q, by_v, far, b)
             far = parent(robot, far)
-        # As joint h, with every j that carries it; first with the other columns of the joint.
+        # Joint k as h, with every j that carries it; first the other columns of the same joint.
         near = b
         while follows(robot, screws, near):
             near = parent(robot, near)
-            total += turn_coriolis(robot, screws, skew, by_q, by_v, b, near)
+            total += coriolis_of_carried(robot, screws, skew, by_q, by_v, b, near)
         near = parent(robot, near)
         while near > 0:
-            total += change_coriolis(robot, skew, by_q, by_v, b, near)
+            total += coriolis_of_carriers(robot, skew, by_q, by_v, b, near)
             near = parent(robot, near)
     return math.isfinite(total)
 
 
 # -- The rate of the other factorization. -------------------------------------------------------
-
-
 @long_kernel
 def add_factorization_rate(robot, rates):
     """
-    Add to C and dC/dt what the factorization of the body differs by, after `composite_rates`.
+    Turn the Christoffel form of C and dC/dt from `composite_rates` into the body form.
 
-    ``rates`` is the array that `composite_rates` wrote to. With E the composite skew part,
+    With E the composite skew part,
 
         C_ij += S_i^T E S_j,    dC_ij/dt += dS_i/dt^T E S_j + S_i^T (dE/dt S_j + E dS_j/dt).
 
@@ -332,7 +320,7 @@ def add_factorization_rate(robot, rates):
                 (add(E[0][0], of_A[0][0]), add(E[0][1], of_A[0][1]), add(E[0][2], of_A[0][2])),
                 add(E[1], of_A[1]), add(E[2], of_A[2]), add(E[3], of_A[3])))
     for j in range(nv, 0, -1):
-        b = place(j)
+        b = slot(j)
         S, S_rate = load6(robot, b, S_), load6(robot, b, SDOT_)
         E, E_rate = load_skew_part(robot, b, RATE_SKEW_), load_skew_part(robot, b, SKEW_RATE_)
         F = skew_part_times(E, S)

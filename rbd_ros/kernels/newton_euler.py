@@ -9,18 +9,18 @@ body. From dV/dt = (alpha, v') and V = (omega, v),
     u = A r + a,    A = [alpha] + [omega]^2,    a = v' + omega x v,
 
 is the acceleration of the point at r, and the integrals of r x u and of u over the mass are
-G dV/dt - ad_V^T G V. The velocity v of the origin is then needed nowhere.
+G dV/dt - ad_V^T G V. The velocity v of the origin is not needed.
 
 """
 
-from rbd_ros.kernels.bodies import (ARMATURE, BLOCK, BRANCHES, constant, constant3,
-                                    constant_inertia, count, cross_joint, end, fits, follows,
-                                    GRAVITY, GROUND, INERTIA, is_screw, joint_motion, joint_pose,
-                                    LANES, load3, load6, load_pose, parent, place,
-                                    place_in_parents, project, SCRATCH, slides, store3, store6,
-                                    store_pose, turn_all_screws, WRENCH)
 from rbd_ros.kernels.jit.compiled import helper, kernel
-from rbd_ros.kernels.lanes.lanes import entry, finite, set_entry, side_by_side, work_of
+from rbd_ros.kernels.joints import (cross_joint, follows, is_screw, joint_motion, joint_pose,
+                                    project, slides)
+from rbd_ros.kernels.lanes.lanes import entry, finite, set_entry, vectorized, work_of
+from rbd_ros.kernels.layout import (
+    ARMATURE, BLOCK, BRANCHES, constant, constant3, constant_inertia, count, end, fits, GRAVITY,
+    GROUND, INERTIA, LANES, load3, load6, parent, SCRATCH, slot, store3, store6, WRENCH)
+from rbd_ros.kernels.traversal import evaluate_screws, load_pose, store_pose, write_local_poses
 from rbd_ros.kernels.vectors import (acceleration_of_points, add, add6, add_rotated, add_to_parent,
                                      cross, inertial_force, scale, sub6, unrotate)
 
@@ -28,10 +28,10 @@ from rbd_ros.kernels.vectors import (acceleration_of_points, add, add6, add_rota
 OMEGA_, ALPHA_, a_, F_ = (SCRATCH + k for k in (12, 15, 18, 21))
 
 
-# How a body moves is omega, alpha, A and a, of which only a is used where v is None.
+# The motion of a body is omega, alpha, A and a; only a is used if v is None.
 @helper
 def load_motion(robot, b, v):
-    """Return how a body moves."""
+    """Return the motion of a body."""
     of_origin = load3(robot, b, a_)
     if v is None:
         return (of_origin, of_origin, (of_origin, of_origin, of_origin), of_origin)
@@ -41,7 +41,7 @@ def load_motion(robot, b, v):
 
 @helper
 def store_motion(robot, b, v, motion):
-    """Write how a body moves."""
+    """Write the motion of a body."""
     omega, alpha, _, of_origin = motion
     if v is not None:
         store3(robot, b, OMEGA_, omega)
@@ -50,13 +50,13 @@ def store_motion(robot, b, v, motion):
 
 
 @helper
-def moved(robot, screws, i, v, a, pose, motion):
-    """Return how body i moves, at this pose in its parent, which moves so."""
+def propagate(robot, screws, i, v, a, pose, motion):
+    """Return the motion of body i, given its pose in its parent and the motion of that."""
     R, r = pose
     omega_p, alpha_p, A_p, a_p = motion
     if v is None:
         return (omega_p, alpha_p, A_p, unrotate(R, a_p))
-    b = place(i)
+    b = slot(i)
     turn, slide = joint_motion(robot, screws, i, v)
     turn_rate, slide_rate = joint_motion(robot, screws, i, a)
     carried = unrotate(R, omega_p)
@@ -70,8 +70,8 @@ def moved(robot, screws, i, v, a, pose, motion):
 
 
 @helper
-def force_on_body(robot, b, v, motion):
-    """Write the force F_ that moves a body alone, without what acts on it from outside."""
+def store_force(robot, b, v, motion):
+    """Write the force F = G dV/dt - ad_V^T G V - f_ext on a single body."""
     G = constant_inertia(robot, b, INERTIA)
     _, _, A, of_origin = motion
     if v is None:
@@ -81,15 +81,48 @@ def force_on_body(robot, b, v, motion):
     store6(robot, b, F_, sub6(F, load6(robot, b, WRENCH)))
 
 
+# For one state, steps in which bodies do not depend on each other are vectorized over bodies; for
+# several states, all steps of a body are done while its motion is in registers.
+@helper
+def prepare_poses(robot, screws, q):
+    """Prepare the poses for `advance`."""
+    if vectorized(robot):
+        evaluate_screws(robot, screws, q)
+    else:
+        write_local_poses(robot, screws, q)
+
+
+@helper
+def advance(robot, screws, i, q, v, a, motion):
+    """Return and write the motion of body i, given that of its parent."""
+    b = slot(i)
+    if not vectorized(robot):
+        motion = propagate(robot, screws, i, v, a, load_pose(robot, screws, b), motion)
+    elif not follows(robot, screws, b):
+        pose = joint_pose(robot, screws, i, q)
+        store_pose(robot, screws, b, pose)
+        # `screws` is a compile-time constant: a screw gets code of its own.
+        motion = (propagate(robot, 1, i, v, a, pose, motion) if is_screw(robot, screws, b)
+                  else propagate(robot, screws, i, v, a, pose, motion))
+    if vectorized(robot):
+        store_force(robot, b, v, motion)
+    if not vectorized(robot) or constant(robot, b, BRANCHES) != 0.0:
+        store_motion(robot, b, v, motion)
+    return motion
+
+
+@helper
+def store_forces(robot, v):
+    """Write the forces on all bodies, unless `advance` has."""
+    if not vectorized(robot):
+        for block in range(0, end(robot), BLOCK):
+            for b in range(block, block + LANES):
+                store_force(robot, b, v, load_motion(robot, b, v))
+
+
 @helper
 def recursion(robot, screws, q, v, a):
-    """
-    Write the torques for the accelerations a behind the blocks, and return whether all is finite.
-
-    ``v`` and ``a`` may both be None for zero. Nothing is written, and False returned, if q, v or a
-    have a wrong length.
-
-    """
+    """Write the torques for accelerations a behind the blocks; v and a may be None for zero."""
     if not (fits(robot, q, v) and fits(robot, q, a)):
         return False
     zero = (0.0, 0.0, 0.0)
@@ -98,41 +131,23 @@ def recursion(robot, screws, q, v, a):
     store3(robot, GROUND, ALPHA_, zero)
     store3(robot, GROUND, a_, scale(-1.0, constant3(robot, GROUND, GRAVITY)))
     store6(robot, GROUND, F_, (zero, zero))
-    # Root to leaves: the pose and motion of each body, and the force on it alone. Of one state,
-    # steps in which no body needs another are done for several bodies at once. The body before is
-    # most often the parent: how that moves is not read again.
-    if side_by_side(robot):
-        turn_all_screws(robot, screws, q)
-    else:
-        place_in_parents(robot, screws, q)
+
+    # Root to leaves: V and dV/dt of each body, and F of the body alone.        [K (34)-(40)]
+    prepare_poses(robot, screws, q)
     before, motion = GROUND, load_motion(robot, GROUND, v)
     for i in range(1, n):
-        b = place(i)
+        b = slot(i)
         up = parent(robot, b)
-        if up != before:
+        if up != before:        # else the parent's motion is still in registers
             motion = load_motion(robot, up, v)
-        if side_by_side(robot):
-            # What follows the body before moves as that does.
-            if not follows(robot, screws, b):
-                pose = joint_pose(robot, screws, i, q)
-                store_pose(robot, screws, b, pose)
-                # Of a screw the compiler knows more, if it is told.
-                motion = (moved(robot, 1, i, v, a, pose, motion) if is_screw(robot, screws, b)
-                          else moved(robot, screws, i, v, a, pose, motion))
-            force_on_body(robot, b, v, motion)
-        else:
-            motion = moved(robot, screws, i, v, a, load_pose(robot, screws, b), motion)
-        if not side_by_side(robot) or constant(robot, b, BRANCHES) != 0.0:
-            store_motion(robot, b, v, motion)
+        motion = advance(robot, screws, i, q, v, a, motion)
         before = b
-    if not side_by_side(robot):
-        for block in range(0, end(robot), BLOCK):
-            for b in range(block, block + LANES):
-                force_on_body(robot, b, v, load_motion(robot, b, v))
-    # Leaves to root: pass the forces on, and project them on the joints.         [K (41), T2]
+    store_forces(robot, v)
+
+    # Leaves to root: F_p += A^T F and tau = S^T F.                                  [K (41), T2]
     total = 0.0
     for i in range(n - 1, 0, -1):
-        b = place(i)
+        b = slot(i)
         up = parent(robot, b)
         F = load6(robot, b, F_)
         torque = project(robot, screws, b, F)
@@ -145,27 +160,27 @@ def recursion(robot, screws, q, v, a):
         else:
             R, r = load_pose(robot, screws, b)
             store6(robot, up, F_, add_to_parent(load6(robot, up, F_), R, r, F))
-    # A position that is not finite may show only in the moment on the ground.
+    # A position that is not finite may affect only the moment on the ground.
     moment = load3(robot, GROUND, F_)
     return finite(total + moment[0] + moment[1] + moment[2])
 
 
-# Three kernels: every argument takes Python time, None the most.
+# Three kernels, because every argument takes Python time, None the most.
 @kernel
 def newton_euler(robot, screws, q, v, a):
-    """Do the `recursion`, and return whether all is finite."""
+    """Do the `recursion`."""
     return recursion(robot, screws, q, v, a)
 
 
 @kernel
 def newton_euler_at_rest(robot, screws, q):
-    """Do the `recursion` for a robot that stands still, and return whether all is finite."""
+    """Do the `recursion` for v = a = 0."""
     return recursion(robot, screws, q, None, None)
 
 
 @kernel
 def newton_euler_packed(robot, screws, motion):
-    """Do the `recursion` for q, v and a in one array, and return whether all is finite."""
+    """Do the `recursion` for q, v and a in one array."""
     n = count(robot) - 1
     nq = len(motion) - 2 * n
     return recursion(robot, screws, motion[:nq], motion[nq:nq + n], motion[nq + n:])

@@ -1,46 +1,39 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Derivatives of M, C and g by the inertial parameters of the moving bodies, body by body.
+Derivatives of M, C and g with respect to the inertial parameters of the moving bodies.
 
-In the axes of the body's link, with its twist V, its Jacobian's columns J_i, and the rate A_j of a
-column as seen from the world,
+For one body, in the axes of its link, with twist V, columns J_i of its Jacobian, and A_j the rate
+of a column with respect to the world,
 
     M_ij = J_i^T G J_j,    g_i = J_i^T G (0, -gravity),
     C_ij = J_i^T (G (A_j - h ad_V J_j) - (1 - h) ad_V^T G J_j - h ad_Jj^T G V),
 
-h = 1/2 for the Christoffel form of C and 0 for that of the body. Parameters, `entries` of the
-products x^T G y, and ``links`` are as in `rbd_ros.kernels.regressors`. Garofalo et al. (13).
+h = 1/2 for the Christoffel form of C and 0 for that of the body. For parameters, `entries` of the
+products x^T G y, and ``links`` see `rbd_ros.kernels.regressors`. Garofalo et al. (13).
 
 """
 
 import math
 
-from rbd_ros.kernels.bodies import (constant3, fits, GRAVITY, GROUND, load6, number, parent,
-                                    SCRATCH, store6)
 from rbd_ros.kernels.jit.compiled import long_kernel
+from rbd_ros.kernels.layout import (constant3, fits, GRAVITY, GROUND, load6, number, parent,
+                                    SCRATCH, store6)
 from rbd_ros.kernels.regressors import entries, link_pose
+from rbd_ros.kernels.traversal import forward_pass, S_, V_
 from rbd_ros.kernels.vectors import ad, scale, scale6, sub6, to_child, unrotate
-from rbd_ros.kernels.world_frame import move_bodies, S_, V_
 
-# Columns of `robot`, in the axes of the link at hand: of each joint that carries it, its column
-# J_i, ad_V J_i, and A_i - h ad_V J_i.
+# Columns of `robot`, in the axes of the current link, of each joint that carries it: J_i, ad_V J_i
+# and A_i - h ad_V J_i.
 J_, TURNED_, RATE_, PARAMETER_COLUMNS = (SCRATCH + k for k in (58, 64, 70, 76))
 
 
 @long_kernel
 def parameter_matrices(robot, screws, q, v, links, h, M, C, g):
-    """
-    Write the derivatives of M, C and g by the parameters.
-
-    ``M`` and ``C`` have the shape (nv, nv, 10 links), ``g`` (nv, 10 links). Only the entries of
-    joints that carry the body are written: all others must be zero already. Returns whether the
-    results are finite; nothing is written, and False returned, if q or v has a wrong length.
-
-    """
+    """Write the derivatives of M, C, shape (nv, nv, 10 links), and g, shape (nv, 10 links)."""
     if not fits(robot, q, v):
         return False
-    move_bodies(robot, screws, q, v, None, None)
+    forward_pass(robot, screws, q, v, None, None)
     gravity, total = constant3(robot, GROUND, GRAVITY), 0.0
     for k in range(len(links)):
         body, R, r = link_pose(robot, links, k)

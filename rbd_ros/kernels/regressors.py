@@ -4,16 +4,16 @@
 Torques, momentum and energy as matrices times the inertial parameters pi of the moving bodies.
 
 All are linear in the parameters m, mc (3), Ixx, Iyy, Izz, Ixy, Ixz, Iyz of a body, in the axes and
-about the origin of the link that its joint leads to. With the
-body's twist V = (omega, v), that of the reference V_r = J v_r = (omega_r, v_r), and
-A_r = J a_r + (J v_r)' - gravity = (alpha, a), all in these axes but the derivative taken in those
-of the world, M a_r + C v_r + g is the sum of J^T F with the wrenches
+about the origin of its link. With the body's twist V = (omega, v), that of the reference
+V_r = J v_r = (omega_r, v_r), and
+A_r = J a_r + (J v_r)' - gravity = (alpha, a), all in these axes, the derivative taken in the
+world's, M a_r + C v_r + g is the sum of J^T F with the wrenches
 
     F = G (A_r - h ad_V V_r) - (1 - h) ad_V^T G V_r - h ad_{V_r}^T G V,
 
 h = 1/2 for the Christoffel form of C and 0 for that of the body. Torques are those of v_r = v and
-a_r = a, for any h. F is the product of a matrix of 6 x 10 and the parameters of the body; a column
-(z, s) of J makes of it the ten entries of a row of Y. With K = (1 - h) omega omega_r^T + h omega_r
+a_r = a, for any h. F is a 6 x 10 matrix times the parameters of the body; its product with a
+column (z, s) of J gives ten entries of a row of Y. With K = (1 - h) omega omega_r^T + h omega_r
 omega^T, and with A_r' = A_r - h ad_V V_r = (alpha, a) from here on, these are
 
     m:   s . d + z . e,   d = a + (1 - h) omega x v_r + h omega_r x v,   e = (1 - 2h) v x v_r
@@ -25,29 +25,28 @@ omega^T, and with A_r' = A_r - h ad_V V_r = (alpha, a) from here on, these are
 Garofalo et al. (8)-(12), (15), (16).
 
 The momentum M v is the sum of J^T G V, the kinetic energy that of 1/2 V^T G V, and the potential
-energy that of -gravity . (m r + mc), r the position of the link. All these consist of products
-x^T G y, with the `entries`, x = (z, s) and y = (w, u),
+energy that of -gravity . (m r + mc), r the position of the link. These consist of products x^T G y
+with, for x = (z, s) and y = (w, u), the `entries`
 
     m: s . u,   mc: u x z + s x w,   Ixx: z_x w_x,   Ixy: z_x w_y + z_y w_x ...
 
 Lynch and Park (9.41) for the kinetic energy.
 
-Row k of ``links`` has the number of a body, and the rotation from the link's axes to those of the
-body; columns 10 k ... 10 k + 9 of the results are for its parameters. Entries of joints that do
-not carry the body are not written: they must be zero already.
+Row k of ``links`` has the number of a body and the rotation from the link's axes to the body's;
+columns 10 k ... 10 k + 9 of the results belong to its parameters.
 
 """
 
 import math
 
-from rbd_ros.kernels.bodies import (constant3, count, fits, GRAVITY, GROUND, load3, load33, load6,
-                                    number, parent, place, R_, r_, store6)
 from rbd_ros.kernels.jit.compiled import helper, long_kernel
 from rbd_ros.kernels.lanes.lanes import finite, set_element
+from rbd_ros.kernels.layout import (constant3, count, fits, GRAVITY, GROUND, load3, load33, load6,
+                                    number, parent, R_, r_, slot, store6)
+from rbd_ros.kernels.traversal import (A_, forward_pass, minus_gravity, S_, V_, WORLD_COLUMNS,
+                                       world_joint_motion)
 from rbd_ros.kernels.vectors import (ad, add, add6, compose, cross, dot, row33, scale, scale6, sub,
                                      sub6, to_child, unrotate, write_row3)
-from rbd_ros.kernels.world_frame import (A_, against_gravity, move_bodies, S_, V_,
-                                         WORLD_COLUMNS, world_joint_motion)
 
 # Column of `robot`: the twist V_r.
 VR_, REGRESSOR_COLUMNS = WORLD_COLUMNS, WORLD_COLUMNS + 6
@@ -55,14 +54,14 @@ VR_, REGRESSOR_COLUMNS = WORLD_COLUMNS, WORLD_COLUMNS + 6
 
 @helper
 def link_pose(robot, links, k):
-    """Return the body of row k, and the pose of its link in the frame of the recursion."""
-    b = place(int(links[k, 0]))
+    """Return the body of row k, and the pose of its link in the frame of `forward_pass`."""
+    b = slot(int(links[k, 0]))
     return b, compose(load33(robot, b, R_), row33(links, k, 1)), load3(robot, b, r_)
 
 
 @helper
 def entries(x, y):
-    """Return what each of the ten parameters contributes to x^T G y."""
+    """Return the coefficients of the ten parameters in x^T G y."""
     (z, s), (w, u) = x, y
     a, b = cross(u, z), cross(s, w)
     return (dot(s, u), a[0] + b[0], a[1] + b[1], a[2] + b[2],
@@ -73,11 +72,10 @@ def entries(x, y):
 @helper
 def wrench_columns(V, V_r, A_r, h):
     """
-    Return the matrix of the wrench on a body by its parameters, as rows for (z, s).
+    Return the rows of the 6 x 10 matrix of the wrench on a body.
 
-    That of m in two parts, (e, d); those of mc, P and Q; those of the moments and products of
-    inertia, for z alone. There K stands for the products of z x omega with omega_r, and so on: of
-    Ixx, z_x alpha_x + z_y K_zx - z_z K_yx.
+    For m, (e, d); for mc, P and Q; for moments and products of inertia, their angular parts. There
+    K holds the products of z x omega with omega_r: for Ixx, z_x alpha_x + z_y K_zx - z_z K_yx.
 
     """
     (w, v), (w_r, v_r), (alpha, a) = V, V_r, A_r
@@ -112,7 +110,7 @@ def wrench_columns(V, V_r, A_r, h):
 
 @helper
 def row_entries(columns, V):
-    """Return what the parameters of a body contribute to V^T F: of m, of mc, and of I twice."""
+    """Return the coefficients in V^T F of m, mc, and the moments and products of inertia."""
     e, d, P, Q, moments, products = columns
     z, s = V
     return (dot(s, d) + dot(z, e),
@@ -122,32 +120,33 @@ def row_entries(columns, V):
 
 
 @helper
+def write_entries(Y, i, c, x):
+    """Write ten entries, as `row_entries` returns them, to row i; return a checksum."""
+    mass, mc, moments, products = x
+    set_element(Y, i, c, mass)
+    write_row3(Y, i, c + 1, mc)
+    write_row3(Y, i, c + 4, moments)
+    write_row3(Y, i, c + 7, products)
+    return mass + mc[0] + moments[0]
+
+
+@helper
 def write_rows(robot, b, R, r, columns, Y, c):
-    """Write the entries of a body's parameters for all joints that carry it; return their sum."""
+    """Write the entries of a body for all joints that carry it; return a checksum."""
     total = 0.0
     while b > 0:
         i = number(robot, b) - 1
-        mass, mc, moments, products = row_entries(columns, to_child(R, r, load6(robot, b, S_)))
-        set_element(Y, i, c, mass)
-        write_row3(Y, i, c + 1, mc)
-        write_row3(Y, i, c + 4, moments)
-        write_row3(Y, i, c + 7, products)
-        total += mass + mc[0] + moments[0]
+        total += write_entries(Y, i, c, row_entries(columns, to_child(R, r, load6(robot, b, S_))))
         b = parent(robot, b)
     return total
 
 
-@helper
-def write_regressor(robot, screws, q, v, a, links, Y):
-    """
-    Write the regressor of the torques, shape (nv, 10 links), and return whether it is finite.
-
-    Nothing is written, and False returned, if q, v or a has a wrong length.
-
-    """
+@long_kernel
+def regressor_columns(robot, screws, q, v, a, links, Y):
+    """Write the regressor of the torques, shape (nv, 10 links)."""
     if not (fits(robot, q, v) and fits(robot, q, a)):
         return False
-    move_bodies(robot, screws, q, v, a, against_gravity(robot))
+    forward_pass(robot, screws, q, v, a, minus_gravity(robot))
     total = 0.0
     for k in range(len(links)):
         b, R, r = link_pose(robot, links, k)
@@ -158,20 +157,20 @@ def write_regressor(robot, screws, q, v, a, links, Y):
 
 
 @helper
-def write_transposed_product(robot, screws, q, v, a, x, links, y):
+def transposed_product(robot, screws, q, v, a, x, links, y):
     """
-    Write Y^T x, ten entries of each link in a row, and return whether it is finite.
+    Write Y^T x, one row of ten entries per link.
 
-    Y^T x is what the parameters contribute to the power of the torques at the velocities x: that
-    of the wrench on each body at its twist.
+    Y^T x is the derivative, with respect to the parameters, of the power of the torques at the
+    velocities x, which is that of the wrenches at the twists of the bodies.
 
     """
     if not (fits(robot, q, v) and fits(robot, q, a) and fits(robot, q, x)):
         return False
-    move_bodies(robot, screws, q, v, a, against_gravity(robot))
+    forward_pass(robot, screws, q, v, a, minus_gravity(robot))
     store6(robot, GROUND, VR_, ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0)))
     for i in range(1, count(robot)):
-        b = place(i)
+        b = slot(i)
         Sx = world_joint_motion(robot, screws, i, load33(robot, b, R_), load3(robot, b, r_),
                                 load6(robot, b, S_), x)
         store6(robot, b, VR_, add6(load6(robot, parent(robot, b), VR_), Sx))
@@ -180,33 +179,22 @@ def write_transposed_product(robot, screws, q, v, a, x, links, y):
         b, R, r = link_pose(robot, links, k)
         V = to_child(R, r, load6(robot, b, V_))
         A = to_child(R, r, load6(robot, b, A_))
-        mass, mc, moments, products = row_entries(wrench_columns(V, V, A, 0.0),
-                                                  to_child(R, r, load6(robot, b, VR_)))
-        set_element(y, k, 0, mass)
-        write_row3(y, k, 1, mc)
-        write_row3(y, k, 4, moments)
-        write_row3(y, k, 7, products)
-        total += mass + mc[0] + moments[0]
+        total += write_entries(y, k, 0, row_entries(wrench_columns(V, V, A, 0.0),
+                                                    to_child(R, r, load6(robot, b, VR_))))
     return finite(total)
 
 
 @long_kernel
-def regressor_columns(robot, screws, q, v, a, links, Y):
-    """Do `write_regressor`, and return whether all is finite."""
-    return write_regressor(robot, screws, q, v, a, links, Y)
-
-
-@long_kernel
 def slotine_li_columns(robot, screws, q, v, v_r, a_r, links, h, Y):
-    """Write the Slotine-Li regressor, as `regressor_columns` does that of the torques."""
+    """Write the Slotine-Li regressor; arguments and result as for `regressor_columns`."""
     if not (fits(robot, q, v) and fits(robot, q, v_r) and fits(robot, q, a_r)):
         return False
     zero = (0.0, 0.0, 0.0)
-    move_bodies(robot, screws, q, v, None, None)
+    forward_pass(robot, screws, q, v, None, None)
     store6(robot, GROUND, VR_, (zero, zero))
-    store6(robot, GROUND, A_, against_gravity(robot))
+    store6(robot, GROUND, A_, minus_gravity(robot))
     for i in range(1, count(robot)):
-        b = place(i)
+        b = slot(i)
         up = parent(robot, b)
         R, r, S = load33(robot, b, R_), load3(robot, b, r_), load6(robot, b, S_)
         Sv = world_joint_motion(robot, screws, i, R, r, S, v_r)
@@ -224,15 +212,10 @@ def slotine_li_columns(robot, screws, q, v, v_r, a_r, links, h, Y):
 
 @long_kernel
 def momentum_columns(robot, screws, q, v, links, Y):
-    """
-    Write the regressor of M v, shape (nv, 10 links), and return whether it is finite.
-
-    Nothing is written, and False returned, if q or v has a wrong length.
-
-    """
+    """Write the regressor of M v, shape (nv, 10 links)."""
     if not fits(robot, q, v):
         return False
-    move_bodies(robot, screws, q, v, None, None)
+    forward_pass(robot, screws, q, v, None, None)
     total = 0.0
     for k in range(len(links)):
         b, R, r = link_pose(robot, links, k)
@@ -249,16 +232,10 @@ def momentum_columns(robot, screws, q, v, links, Y):
 
 @long_kernel
 def energy_columns(robot, screws, q, v, links, rows):
-    """
-    Write the regressors of the kinetic and the potential energy, shape (2, 10 links).
-
-    Returns whether they are finite; nothing is written, and False returned, if q or v has a wrong
-    length.
-
-    """
+    """Write the regressors of the kinetic and the potential energy, shape (2, 10 links)."""
     if not fits(robot, q, v):
         return False
-    origin = move_bodies(robot, screws, q, v, None, None)
+    origin = forward_pass(robot, screws, q, v, None, None)
     up, total = scale(-1.0, constant3(robot, GROUND, GRAVITY)), 0.0
     for k in range(len(links)):
         b, R, r = link_pose(robot, links, k)
@@ -267,7 +244,7 @@ def energy_columns(robot, screws, q, v, links, rows):
         for p in range(10):
             rows[0, c + p] = 0.5 * x[p]
             rows[1, c + p] = 0.0
-        # `origin` is that of the root in the frame of the recursion.
+        # `origin` is the position of the ground in the frame of `forward_pass`.
         rows[1, c] = dot(up, sub(r, origin))
         write_row3(rows, 1, c + 1, unrotate(R, up))
         total += rows[0, c] + rows[0, c + 4] + rows[1, c]

@@ -1,17 +1,17 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-The equations of motion seen from one link, with the damping of `rbd_ros.task_space_dynamics`.
+Dynamics of one link in task space, with the damping of `rbd_ros.task_space_dynamics`.
 
-With M = L^T L, which has entries in L only where M has some, and X = L^-T J^T,
+With M = L^T L, L as sparse as M, and X = L^-T J^T,
 
     J M^-1 J^T = X^T X,    Lambda = (X^T X + D)^-1 = R^-1 R^-T,    J_bar = L^-1 X Lambda,
 
-where Q R is the QR factorization of X with a root of D below it: nothing is squared on the way.
-Rows of J^T and X are zero but for the joints on the way from the root to the link. The singular
-values of J, which has six, are those of the factor R_J of J^T = Q_J R_J, by Jacobi's rotations of
-its columns until they are at right angles: then their lengths are the singular values, and the
-rotations give the left singular vectors of J [Hestenes (1958)].
+where Q R is the QR factorization of X stacked on a square root of D: condition numbers are not
+squared. Rows of J^T and X are nonzero only for joints between root and link. The six singular
+values of J are those of R_J in J^T = Q_J R_J, by one-sided Jacobi rotations: once its columns are
+orthogonal, their lengths are the singular values, and the product of the rotations gives the left
+singular vectors of J [Hestenes (1958)].
 
 Lynch and Park (9.90)-(9.99).
 
@@ -22,12 +22,12 @@ import math
 from rbd_ros.kernels.articulated_bodies import SINGULAR
 from rbd_ros.kernels.jit.compiled import helper, kernel
 
-# A singular value that is a smaller share of the largest is taken for rounding of zero.
-ROUNDING = 1e-14
-# Cosine at which two columns count as orthogonal, and the largest number of sweeps.
-RIGHT_ANGLE = 1e-15
+# Singular values below this fraction of the largest count as zero.
+RANK_TOLERANCE = 1e-14
+# Cosine below which two columns count as orthogonal, and the maximum number of sweeps.
+ORTHOGONAL = 1e-15
 SWEEPS = 30
-# What `task_space` returns where the link does not move.
+# Recolumns by `task_space` if no joint moves the link.
 UNMOVED = -1
 
 
@@ -36,8 +36,8 @@ def factor_mass_matrix(M, ahead, L):
     """
     Write L with M = L^T L; return 1 + the first velocity that moves no inertia, or 0.
 
-    ``ahead[i]`` is the last velocity before i that has entries with it in M, or -1; that one has
-    entries with all previous ones with which i has entries.
+    ``ahead[i]`` is the last velocity before i coupled with it in M, or -1; it must be coupled with
+    all earlier ones with which i is coupled.
 
     """
     n = len(ahead)
@@ -67,7 +67,7 @@ def factor_mass_matrix(M, ahead, L):
 
 @helper
 def triangularize(A, rows):
-    """Replace the first rows of A, six numbers each, by R of A = Q R, by reflections."""
+    """Replace the first rows of A, six numbers each, by R of A = Q R (Householder)."""
     for k in range(min(rows, 6)):
         square = 0.0
         for e in range(k, rows):
@@ -92,16 +92,16 @@ def triangularize(A, rows):
 
 
 @helper
-def singular_values(R, turned, vectors, values):
+def singular_values(R, columns, vectors, values):
     """
-    Write the singular values of R, 6 x 6, and in each row of `vectors` one of R^T's left ones.
+    Write the singular values of R, 6 x 6, and to the rows of `vectors` the left vectors of R^T.
 
-    ``turned`` is a buffer for the columns of R, each in a row.
+    ``columns`` is a buffer for the columns of R, one per row.
 
     """
     for k in range(6):
         for e in range(6):
-            turned[k, e] = R[e, k]
+            columns[k, e] = R[e, k]
             vectors[k, e] = 1.0 if e == k else 0.0
     for _ in range(SWEEPS):
         done = True
@@ -109,27 +109,26 @@ def singular_values(R, turned, vectors, values):
             for b in range(a + 1, 6):
                 aa = bb = ab = 0.0
                 for e in range(6):
-                    aa += turned[a, e] * turned[a, e]
-                    bb += turned[b, e] * turned[b, e]
-                    ab += turned[a, e] * turned[b, e]
-                if ab == 0.0 or abs(ab) <= RIGHT_ANGLE * math.sqrt(aa) * math.sqrt(bb):
+                    aa += columns[a, e] * columns[a, e]
+                    bb += columns[b, e] * columns[b, e]
+                    ab += columns[a, e] * columns[b, e]
+                if ab == 0.0 or abs(ab) <= ORTHOGONAL * math.sqrt(aa) * math.sqrt(bb):
                     continue
                 done = False
                 zeta = (bb - aa) / (2.0 * ab)
                 t = math.copysign(1.0 / (abs(zeta) + math.sqrt(1.0 + zeta * zeta)), zeta)
                 c = 1.0 / math.sqrt(1.0 + t * t)
                 s = c * t
-                for e in range(6):
-                    x, y = turned[a, e], turned[b, e]
-                    turned[a, e], turned[b, e] = c * x - s * y, s * x + c * y
-                    x, y = vectors[a, e], vectors[b, e]
-                    vectors[a, e], vectors[b, e] = c * x - s * y, s * x + c * y
+                for A in (columns, vectors):
+                    for e in range(6):
+                        x, y = A[a, e], A[b, e]
+                        A[a, e], A[b, e] = c * x - s * y, s * x + c * y
         if done:
             break
     for k in range(6):
         square = 0.0
         for e in range(6):
-            square += turned[k, e] * turned[k, e]
+            square += columns[k, e] * columns[k, e]
         values[k] = math.sqrt(square)
 
 
@@ -153,44 +152,10 @@ def invert_triangular(R, inverse):
             inverse[i, c] = x / R[i, i] if i <= c else 0.0
 
 
-@kernel
-def task_space(M, J, b, ahead, last, length, limit, L, work, out, J_bar, N):
-    """
-    Write Lambda, eta, J_bar, N = 1 - J_bar J and the condition of J.
-
-    Parameters
-    ----------
-    M, J, b
-        Mass matrix, rows as `link_jacobian_rates` leaves them, of which those of J and of Jdot v
-        are read, and the bias torques.
-    ahead, last
-        As for `factor_mass_matrix`, and the last velocity that moves the link, or -1.
-    length, limit
-        Unit of length, m, and the condition beyond which the inverse is damped.
-    L, work
-        Room: (nv, nv) and (46 + 2 nv, 6).
-    out
-        Eight rows of six: Lambda, eta, and first of the last the condition.
-    J_bar, N
-        (nv, 6) and (nv, nv).
-
-    Returns
-    -------
-    int
-        0; 1 + the first velocity that moves no inertia; or UNMOVED.
-
-    """
-    n = len(ahead)
-    lost = factor_mass_matrix(M, ahead, L)
-    if lost > 0:
-        return lost
-    triangle, turned, vectors, inverse = work[:6], work[6:12], work[12:18], work[18:24]
-    values, X, Y = work[24], work[28:34 + n], work[34 + n:]
-    unit = 1.0 / length
-
-    # J^T and X, a row for each joint on the way to the root.
-    rows = 0
-    i = last
+@helper
+def copy_columns(J, ahead, last, unit, X, Y):
+    """Write J^T to X and Y, a row for each joint between link and root; return their number."""
+    rows, i = 0, last
     while i >= 0:
         for c in range(3):
             X[rows, c] = Y[rows, c] = J[c, i]
@@ -199,14 +164,13 @@ def task_space(M, J, b, ahead, last, length, limit, L, work, out, J_bar, N):
         i = ahead[i]
     for e in range(rows, 6):
         Y[e] = 0.0
-    triangularize(Y, rows)
-    singular_values(Y, turned, vectors, values)
-    most, least = extremes(values)
-    if not most > 0.0:
-        return UNMOVED
-    out[7, 0] = most / least if least > ROUNDING * most else math.inf
-    row = 0
-    i = last
+    return rows
+
+
+@helper
+def solve_transposed(L, ahead, last, X):
+    """Replace J^T in X by L^-T J^T."""
+    row, i = 0, last
     while i >= 0:
         for c in range(6):
             X[row, c] /= L[i, i]
@@ -217,39 +181,51 @@ def task_space(M, J, b, ahead, last, length, limit, L, work, out, J_bar, N):
             other, j = other + 1, ahead[j]
         row, i = row + 1, ahead[i]
 
-    # R of X, and with a root of D = mu sum (sigma_0^2 - sigma_i^2) u_i u_i^T below it.
+
+@helper
+def damped_factor(X, rows, most, least, limit, Y, columns, vectors, work, values, roots):
+    """
+    Write R to the first rows of Y: of X, and of a root of D below it.
+
+    D = mu sum (sigma_0^2 - sigma_i^2) u_i u_i^T over the singular values sigma_i of J below
+    sigma_0 = most / limit, in `values`, with the singular vectors u_i in `vectors`.
+
+    """
     for e in range(max(rows, 6)):
         for c in range(6):
             Y[e, c] = X[e, c] if e < rows else 0.0
     triangularize(Y, rows)
     bound = most / limit
     if least < bound:
-        # The vectors are those of J still; the values here are those of X.
-        roots = work[25]
         for k in range(6):
             missing = bound * bound - values[k] * values[k]
             roots[k] = math.sqrt(missing) if missing > 0.0 else 0.0
         for e in range(6):
             for c in range(6):
                 Y[6 + e, c] = roots[e] * vectors[e, c]
-        singular_values(Y, turned, triangle, values)
+        singular_values(Y, columns, work, values)       # of X
         largest, _ = extremes(values)
         for e in range(6):
             for c in range(6):
                 Y[6 + e, c] *= largest / most
         triangularize(Y, 12)
-    invert_triangular(Y, inverse)
 
-    # Lambda = R^-1 R^-T, in the units of the caller.                             [L (9.98)]
+
+@helper
+def write_inertia(inverse, unit, Lambda):
+    """Write Lambda = R^-1 R^-T in the units of the caller [L (9.98)]."""
     for e in range(6):
         for c in range(6):
             x = 0.0
             for k in range(6):
                 x += inverse[e, k] * inverse[c, k]
-            out[e, c] = x * (unit if e > 2 else 1.0) * (unit if c > 2 else 1.0)
+            Lambda[e, c] = x * (unit if e > 2 else 1.0) * (unit if c > 2 else 1.0)
 
-    # J_bar = L^-1 X R^-1 R^-T.
-    for i in range(n):
+
+@helper
+def write_inverse(L, ahead, last, X, inverse, unit, row_buffer, J_bar):
+    """Write J_bar = L^-1 X R^-1 R^-T."""
+    for i in range(len(ahead)):
         for c in range(6):
             J_bar[i, c] = 0.0
     row, i = 0, last
@@ -258,14 +234,14 @@ def task_space(M, J, b, ahead, last, length, limit, L, work, out, J_bar, N):
             x = 0.0
             for k in range(6):
                 x += X[row, k] * inverse[k, c]
-            values[c] = x
+            row_buffer[c] = x
         for c in range(6):
             x = 0.0
             for k in range(6):
-                x += values[k] * inverse[c, k]
+                x += row_buffer[k] * inverse[c, k]
             J_bar[i, c] = x * (unit if c > 2 else 1.0)
         row, i = row + 1, ahead[i]
-    for i in range(n):
+    for i in range(len(ahead)):
         j = ahead[i]
         while j >= 0:
             for c in range(6):
@@ -274,7 +250,11 @@ def task_space(M, J, b, ahead, last, length, limit, L, work, out, J_bar, N):
         for c in range(6):
             J_bar[i, c] /= L[i, i]
 
-    # eta = J_bar^T b - Lambda Jdot v, and N = 1 - J_bar J.                       [L (9.99)]
+
+@helper
+def write_bias_and_projector(J, b, J_bar, out, N):
+    """Write eta = J_bar^T b - Lambda Jdot v and N = 1 - J_bar J [L (9.99)]."""
+    n = len(b)
     for e in range(6):
         x = 0.0
         for i in range(n):
@@ -289,4 +269,41 @@ def task_space(M, J, b, ahead, last, length, limit, L, work, out, J_bar, N):
         for c in range(6):
             for j in range(n):
                 N[i, j] -= J_bar[i, c] * J[c, j]
+
+
+@kernel
+def task_space(M, J, b, ahead, last, length, limit, L, work, out, J_bar, N):
+    """
+    Write Lambda, eta, J_bar, N = 1 - J_bar J and the condition number of J.
+
+    J has the rows of `link_jacobian_rate`, of which J and Jdot v are read; b are the bias torques.
+    ``ahead`` is as for `factor_mass_matrix`; ``last`` is the last velocity that moves the link, or
+    -1; ``length`` the unit of length, m; ``limit`` the condition number beyond which the inverse
+    is damped. L (nv, nv) and work (46 + 2 nv, 6) are buffers. ``out`` has rows of six: Lambda, eta
+    and a last one that begins with the condition number; J_bar is (nv, 6) and N (nv, nv). Returns
+    0; 1 + the first velocity that moves no inertia; or UNMOVED.
+
+    """
+    singular = factor_mass_matrix(M, ahead, L)
+    if singular > 0:
+        return singular
+    triangle, columns, vectors, inverse = work[:6], work[6:12], work[12:18], work[18:24]
+    values, X, Y = work[24], work[28:34 + len(ahead)], work[34 + len(ahead):]
+    unit = 1.0 / length
+    # Singular values of J.
+    rows = copy_columns(J, ahead, last, unit, X, Y)
+    triangularize(Y, rows)
+    singular_values(Y, columns, vectors, values)
+    most, least = extremes(values)
+    if not most > 0.0:
+        return UNMOVED
+    out[7, 0] = most / least if least > RANK_TOLERANCE * most else math.inf
+    # X = L^-T J^T and the damped R.
+    solve_transposed(L, ahead, last, X)
+    damped_factor(X, rows, most, least, limit, Y, columns, vectors, triangle, values, work[25])
+    invert_triangular(Y, inverse)
+    # Results.
+    write_inertia(inverse, unit, out)
+    write_inverse(L, ahead, last, X, inverse, unit, values, J_bar)
+    write_bias_and_projector(J, b, J_bar, out, N)
     return 0

@@ -1,19 +1,19 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-The algebra that the kernels are written in: tuples in, tuples out, nothing allocated.
+Spatial algebra on tuples, without allocations.
 
 ==============  ===================================================================
 vector          ``(x, y, z)``
-rotation R      its three columns ``(x, y, z)``, the axes of the turned frame
+rotation R      its three columns ``(x, y, z)``, the axes of the rotated frame
 motion V        ``(omega, v)``, angular first, about the origin of the frame in use
 force F         ``(moment, force)``, about the same origin
 symmetric       ``(xx, yy, zz, xy, xz, yz)``
 inertia G       ``(Sigma, h, m)``: the integrals of r r^T, of r and of 1 over the mass
 ==============  ===================================================================
 
-An inertia is kept as these ten numbers because they change frames with few products and because
-those of several bodies, in one frame, are simply added.
+Inertias are these ten numbers because they need few products to change frames, and inertias of
+several bodies in one frame are simply added.
 
 """
 
@@ -61,7 +61,7 @@ def add_cross(c, a, b):
 
 @helper
 def rotate(R, a):
-    """Return R a, a vector of the turned frame in the axes of the fixed one."""
+    """Return R a, a vector of the rotated frame in the axes of the fixed one."""
     x, y, z = R
     return (x[0] * a[0] + y[0] * a[1] + z[0] * a[2],
             x[1] * a[0] + y[1] * a[1] + z[1] * a[2],
@@ -91,21 +91,21 @@ def compose(A, B):
 
 @helper
 def transpose(A):
-    """Return the columns of the transpose of a matrix that is given by its columns."""
+    """Return the transpose of a matrix, both by their columns."""
     x, y, z = A
     return ((x[0], y[0], z[0]), (x[1], y[1], z[1]), (x[2], y[2], z[2]))
 
 
 @helper
 def turn_z(R, c, s):
-    """Return R turned about its own z axis, by the angle with the cosine c and the sine s."""
+    """Return R rotated about its own z axis by the angle with cosine c and sine s."""
     x, y, z = R
     return (add(scale(c, x), scale(s, y)), sub(scale(c, y), scale(s, x)), z)
 
 
 @helper
 def quaternion_rotation(x, y, z, w):
-    """Return the rotation of a quaternion of any length but zero."""
+    """Return the rotation of a quaternion of any nonzero length."""
     s = 2.0 / (x * x + y * y + z * z + w * w)
     return ((1.0 - s * (y * y + z * z), s * (x * y + z * w), s * (x * z - y * w)),
             (s * (x * y - z * w), 1.0 - s * (x * x + z * z), s * (y * z + x * w)),
@@ -141,7 +141,7 @@ def scale6(s, V):
 
 @helper
 def dot6(V, F):
-    """Return V^T F, the power of a force in a motion."""
+    """Return V^T F, the power of a force."""
     return dot(V[0], F[0]) + dot(V[1], F[1])
 
 
@@ -159,13 +159,13 @@ def ad_transposed(V, F):
 
 @helper
 def to_child(R, r, V):
-    """Return Ad_T^-1 V: a motion in the frame whose pose is T = (R, r) [K (11)]."""
+    """Return Ad_T^-1 V, a motion in the frame at T = (R, r) [K (11)]."""
     return (unrotate(R, V[0]), unrotate(R, add_cross(V[1], V[0], r)))
 
 
 @helper
 def to_parent(R, r, F):
-    """Return Ad_{T^-1}^T F: a force of the frame at T = (R, r) in the outer frame [K (13)]."""
+    """Return Ad_{T^-1}^T F, a force of the frame at T = (R, r) in the outer frame [K (13)]."""
     f = rotate(R, F[1])
     return (add_cross(rotate(R, F[0]), r, f), f)
 
@@ -185,7 +185,7 @@ def shift(r, V):
 
 @helper
 def shift_force(r, F):
-    """Return a force that is given about the point at r about the origin, in the same axes."""
+    """Return about the origin a force given about the point at r, in the same axes."""
     return (add_cross(F[0], r, F[1]), F[1])
 
 
@@ -202,7 +202,7 @@ def inertia_times(G, V):
 
 @helper
 def acceleration_of_points(omega, alpha):
-    """Return the columns of [alpha] + [omega]^2: points at r accelerate by that times r."""
+    """Return the columns of A = [alpha] + [omega]^2; the point at r accelerates by A r."""
     x, y, z = omega
     xx, yy, zz = x * x, y * y, z * z
     return ((-yy - zz, x * y + alpha[2], x * z - alpha[1]),
@@ -265,7 +265,7 @@ def velocity_inertia(V, G):
 
 @helper
 def inertia_rate(K, p):
-    """Return the rate of an inertia P that moves along: V^ P + (V^ P)^T."""
+    """Return V^ P + (V^ P)^T, the rate of a moving inertia P."""
     return ((2.0 * K[0][0], 2.0 * K[1][1], 2.0 * K[2][2],
              K[1][0] + K[0][1], K[2][0] + K[0][2], K[2][1] + K[1][2]), p, 0.0)
 
@@ -279,12 +279,12 @@ def velocity_times(K, p, S):
 
 @helper
 def velocity_transposed_times(K, p, S):
-    """Return B^T S = (p x s + tr(K) z - K^T z, 0), of which only the moment."""
+    """Return the moment of B^T S = (p x s + tr(K) z - K^T z, 0)."""
     z, s = S
     return add(cross(p, s), sub(scale(K[0][0] + K[1][1] + K[2][2], z), unrotate(K, z)))
 
 
-# The skew part by which B of the two factorizations of C differs: E = 1/2 (Psi - N).
+# The skew difference between B of the two factorizations of C: E = 1/2 (Psi - N).
 @helper
 def skew_part(V, G):
     """Return Q = h omega^T by its columns, a = tr(Sigma) omega + h x v, u = m v, w = m omega."""

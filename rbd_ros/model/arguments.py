@@ -93,7 +93,7 @@ def split_motion(model: Model, value: object) -> list[np.ndarray]:
     array, size = real_array(value), model.nq + 2 * model.nv
     if array is None or array.shape != (size,):
         raise StateError(f"{_mismatch('motion', value, array)}, robot '{model.name}' needs "
-                         f'({size},): q, v and a, one behind the other')
+                         f'({size},): q, v and a concatenated')
     return np.split(array, [model.nq, model.nq + model.nv])
 
 

@@ -1,13 +1,13 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Turns links and joints into the arrays that the kernels read (`rbd_ros.kernels.bodies`)."""
+"""Turns links and joints into the arrays that the kernels read (`rbd_ros.kernels.layout`)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
-from rbd_ros.kernels import bodies
+from rbd_ros.kernels import layout
 from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint, joint_screws
 
@@ -59,7 +59,7 @@ def pseudo_inertias(links: Sequence[Link]) -> np.ndarray:
 
 def assemble(links: Sequence[Link], joints: Sequence[Joint], gravity: np.ndarray) -> Tree:
     """Return the arrays of a robot; links are depth-first, joint k leads to link k + 1."""
-    rows = [_row(np.eye(4), 0.0, 0.0, 0.0, 0, bodies.SCREW, 2, 0)]
+    rows = [_row(np.eye(4), 0.0, 0.0, 0.0, 0, layout.SCREW, 2, 0)]
     body_of, pose_of = {}, {}
     if links:
         body_of[links[0].name], pose_of[links[0].name] = 0, np.eye(4)
@@ -68,18 +68,18 @@ def assemble(links: Sequence[Link], joints: Sequence[Joint], gravity: np.ndarray
         up = body_of[joint.parent]
         rest = pose_of[joint.parent] @ joint.placement
         if joint.kind in ('spherical', 'free'):
-            first = bodies.FREE if joint.kind == 'free' else bodies.BALL
+            first = layout.FREE if joint.kind == 'free' else layout.BALL
             for k in range(joint.nv):
                 turn, slide = (1.0, 0.0) if k < 3 else (0.0, 1.0)
                 rows.append(_row(rest, turn, slide, joint.armature[k], up,
-                                 first if k == 0 else bodies.FOLLOW, k % 3, q))
+                                 first if k == 0 else layout.FOLLOW, k % 3, q))
                 up, rest = len(rows) - 1, np.eye(4)
         else:
             for k, (axis, turn, slide) in enumerate(joint_screws(joint)):
                 turned = np.eye(4)
                 turned[:3, :3] = turn_z_to(axis)
                 rows.append(_row(rest @ turned, turn, slide, joint.armature[k], up,
-                                 bodies.SCREW, 2, q + k))
+                                 layout.SCREW, 2, q + k))
                 up, rest = len(rows) - 1, turned.T
         body_of[joint.child], pose_of[joint.child] = up, rest
         q += joint.nq
@@ -88,14 +88,14 @@ def assemble(links: Sequence[Link], joints: Sequence[Joint], gravity: np.ndarray
     P = np.zeros((len(rows), 4, 4))
     np.add.at(P, link_body, link_pose @ pseudo_inertias(links) @ link_pose.transpose(0, 2, 1))
     robot = np.array(rows)
-    robot[0, bodies.GRAVITY:bodies.GRAVITY + 3] = gravity
-    robot[0, bodies.Q] = q
-    parents = robot[1:, bodies.PARENT].astype(int)
-    robot[parents[parents != np.arange(len(parents))], bodies.BRANCHES] = 1.0
+    robot[0, layout.GRAVITY:layout.GRAVITY + 3] = gravity
+    robot[0, layout.Q] = q
+    parents = robot[1:, layout.PARENT].astype(int)
+    robot[parents[parents != np.arange(len(parents))], layout.BRANCHES] = 1.0
     # Sigma, h and m.
-    robot[:, bodies.INERTIA:bodies.INERTIA + 10] = P[:, (0, 1, 2, 0, 0, 1, 0, 1, 2, 3),
+    robot[:, layout.INERTIA:layout.INERTIA + 10] = P[:, (0, 1, 2, 0, 0, 1, 0, 1, 2, 3),
                                                      (0, 1, 2, 1, 2, 2, 3, 3, 3, 3)]
-    tree = Tree(robot, 1 if np.all(robot[:, bodies.KIND] == bodies.SCREW) else None, link_body,
+    tree = Tree(robot, 1 if np.all(robot[:, layout.KIND] == layout.SCREW) else None, link_body,
                 link_pose)
     for array in (tree.robot, tree.link_body, tree.link_pose):
         array.flags.writeable = False

@@ -181,8 +181,8 @@ def check_joint(joint: Joint) -> tuple[Joint, list[str], list[str]]:
     for label in ('velocity', 'effort'):
         values = per_velocity(f'{label} limit', getattr(joint, label), inf)
         if any(x < 0.0 for x in values):
-            ignored.append(f'{where}: its {label} limit is negative, {min(values):g}; none is '
-                           'assumed')
+            ignored.append(f'{where}: its {label} limit is negative, {min(values):g}; it is '
+                           'ignored')
             values = tuple(inf if x < 0.0 else x for x in values)
         limits[label] = values
     limits.update(zip(('axis', 'second_axis'), axes))

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros._internal.text import listed, shown
 from rbd_ros.errors import ModelError, ModelWarning, StateError
-from rbd_ros.kernels.bodies import INERTIA
 from rbd_ros.kernels.jit.compiled import real_array
+from rbd_ros.kernels.layout import INERTIA
 from rbd_ros.model.body_table import assemble, Tree
 from rbd_ros.model.coordinates import Coordinates, couple, map_drives
 from rbd_ros.model.description import check_joint, check_links, Link
@@ -233,15 +233,16 @@ def _build(name: str, links: Sequence[Link], joints: Sequence[Joint], gravity: n
                 value.flags.writeable = False
     leaderless = [f"joint '{joint.name}' mimics '{joint.mimic.joint}', which is not there"
                   for joint in unknown if joint.mimic]
-    grave = [f'{note}; it moves on its own' for note in leaderless] + fixed + impossible
+    violations = [f'{note}; it moves on its own' for note in leaderless] + fixed + impossible
     if not links:
-        grave.append('the robot has no links: there is nothing to compute')
+        violations.append('the robot has no links: there is nothing to compute')
     if strict and leaderless:
         raise ModelError(f'{leaderless[0]}: add that joint, or remove the mimic')
-    if strict and grave:
-        raise ModelError(grave[0])
+    if strict and violations:
+        raise ModelError(violations[0])
     tree = assemble(links, joints, gravity)
-    notes = tuple(dict.fromkeys(grave + notes + _missing_masses(links, joints, tree)
+    notes = tuple(dict.fromkeys(violations + notes
+                                + _missing_masses(links, joints, tree)
                                 + implausible(links, joints)))
 
     moving, q, v = [], 0, 0

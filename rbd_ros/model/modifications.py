@@ -62,18 +62,19 @@ def with_payload(model: Model, link: str, mass: float, com: npt.ArrayLike = (0.0
     """
     check_model(model)
     if model.links[model.link_index(link)].is_load:
-        raise ModelError(f"'{link}' is itself a load: put this one on the link that carries it")
+        raise ModelError(f"'{link}' is itself a load: put the payload on the link that carries it")
     model = without_payload(model, link)
     name = payload_name(link)
-    where = f"the load on link '{link}'"
-    load = Link(name, float(numbers(where, 'mass', mass, ())),
-                numbers(where, 'centre of mass', com, (3,)),
-                inertia_matrix(where, np.zeros(3) if inertia is None else inertia), is_load=True)
-    if impossible := check_link(load):
+    where = f"the payload on link '{link}'"
+    payload = Link(name, float(numbers(where, 'mass', mass, ())),
+                   numbers(where, 'centre of mass', com, (3,)),
+                   inertia_matrix(where, np.zeros(3) if inertia is None else inertia),
+                   is_load=True)
+    if impossible := check_link(payload):
         raise ModelError(impossible)
-    if not load.mass > 0.0:
+    if not payload.mass > 0.0:
         raise ModelError(f'{where} has no mass: to remove a load, use without_payload')
-    return rebuild(model, links=(*model.links, load),
+    return rebuild(model, links=(*model.links, payload),
                    joints=(*model.joints, Joint(name, 'fixed', link, name)))
 
 

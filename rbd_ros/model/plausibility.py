@@ -42,7 +42,7 @@ def implausible(links: Sequence[Link], joints: Sequence[Joint]) -> list[str]:
                f'more than {MAX_DISTANCE:g} m from the parent; is the unit m?'),
         *_on_inertias(names, masses, inertias),
         *_note('joint', joint_names[np.array(wide, bool)],
-               'limits of more than two turns; are these degrees? URDF has rad'),
+               'limits of more than two turns; are these degrees? URDF uses rad'),
         *_note('joint', joint_names[np.array(no_effort, bool)],
                'effort limit 0; with limit_efforts nothing is commanded there')]
     if masses.sum() > MAX_ROBOT_MASS:

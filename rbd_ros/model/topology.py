@@ -120,6 +120,6 @@ def resolve_mimics(
                 if one.nv > 1:
                     raise ModelError(f"joint '{joint.name}' mimics '{leader.name}', but "
                                      f"'{one.name}' is {one.kind}: only joints with one "
-                                     'coordinate can do that')
+                                     'coordinate can mimic or be mimicked')
             resolved[joint.name] = (name, multiplier, offset)
     return {name: resolved[name] for name in copies}, unknown

@@ -6,39 +6,21 @@ import numpy as np
 
 # Rounding of a velocity, as a share of the terms that it is the sum of.
 ROUNDING = 1e-12
-# Far more changes of the free joints than are ever needed.
-MOST_CHANGES = 1000
+# A bound that is never reached on how often the set of free joints changes.
+MAX_CHANGES = 1000
 
 
 def resting_impulses(A: np.ndarray, v: np.ndarray, lower: np.ndarray,
                      upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return the impulses that bring joints to rest as far as they can.
+    Return the impulses that bring joints to rest as far as they can, and which joints rest.
 
-    Impulses p result in the velocities v + A p. Each joint comes to rest, or its impulse is at the
-    bound that opposes its velocity: p minimizes 1/2 p^T A p + p^T v within the bounds, and is
-    unique.
+    Impulses p result in the velocities v + A p, where A is the inverse of a mass matrix or a block
+    of it. Each joint comes to rest, or its impulse is at the bound that opposes its velocity: p
+    minimizes 1/2 p^T A p + p^T v within the bounds, and is unique. Lower bounds are negative or
+    zero, upper ones positive or zero; they may be infinite.
 
-    Parameters
-    ----------
-    A : ndarray, shape (n, n)
-        Symmetric positive definite: the inverse of a mass matrix, or a block of it.
-    v : ndarray, shape (n,)
-        Velocities without the impulses.
-    lower, upper : ndarray, shape (n,)
-        Bounds of the impulses, the lower ones negative or zero, the upper ones positive or zero;
-        they may be infinite.
-
-    Returns
-    -------
-    p : ndarray, shape (n,)
-        The impulses.
-    at_rest : ndarray of bool, shape (n,)
-        The joints whose velocity is zero then.
-
-    References
-    ----------
-    Nocedal and Wright, *Numerical Optimization* (2006), algorithm 16.3, active sets, releasing
+    By Nocedal and Wright, *Numerical Optimization* (2006), algorithm 16.3, active sets, releasing
     several bounds at a time.
 
     """
@@ -46,13 +28,13 @@ def resting_impulses(A: np.ndarray, v: np.ndarray, lower: np.ndarray,
     p = np.where(v > 0.0, lower, upper)
     free = np.isinf(p)
     p[free] = 0.0
-    for _ in range(MOST_CHANGES):
+    for _ in range(MAX_CHANGES):
         while free.any():
             # Towards rest, as far as the first bound in the way.
             step = np.zeros_like(v)
             step[free] = np.linalg.solve(A[np.ix_(free, free)], -(v + A @ p)[free])
-            room = np.where(step > 0.0, upper, lower) - p
-            share = np.divide(room, step, out=np.full_like(v, np.inf), where=step != 0.0)
+            margin = np.where(step > 0.0, upper, lower) - p
+            share = np.divide(margin, step, out=np.full_like(v, np.inf), where=step != 0.0)
             first = np.argmin(share)
             if share[first] >= 1.0:
                 p += step

@@ -4,9 +4,10 @@
 Steps of the equations of motion on the configuration manifold, of orders 1, 1 and 4.
 
 All have the same arguments, so that they can be exchanged: the robot, a function
-``acceleration(t, q, v)``, the time t, s, the state q and v, and the length dt of the step, s. All
-return q and v at its end. Entries of v and of the acceleration beyond ``model.nv`` (for example
-work and power) are integrated, too.
+``acceleration(t, q, v)``, rad/s^2 or m/s^2, the time t, s, the state q (nq,), rad and m, and v
+(nv,) or longer, rad/s or m/s, and the length dt of the step, s. All return q and v at its end, and
+raise StateError if one of them is not finite or a vector is too short. Entries of v and of the
+acceleration beyond ``model.nv`` (for example work and power) are integrated, too.
 
 """
 
@@ -14,7 +15,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import finite_array, number
 from rbd_ros.model.configurations import integrate, multiply, normalize
@@ -31,32 +32,12 @@ def explicit_euler(model: Model, acceleration: Rates, t: float, q: np.ndarray, v
     """
     Return q and v after a step with the velocity and acceleration at its beginning.
 
+    The error is of order dt [Lynch and Park, section 9.5].
+
     Parameters
     ----------
-    model : Model
-        The robot.
-    acceleration : callable
-        Of t, q and v; returns the derivative of v, rad/s^2 or m/s^2.
-    t, dt : float
-        Beginning and length of the step, s.
-    q : ndarray, shape (model.nq,)
-        Configuration, rad and m.
-    v : ndarray, shape (model.nv,) or longer
-        Velocity, rad/s or m/s.
-
-    Returns
-    -------
-    q, v : ndarray
-        At the end of the step, with an error in proportion to dt.
-
-    Raises
-    ------
-    StateError
-        If ``q``, ``v`` or ``dt`` is not finite, or a vector is too short.
-
-    References
-    ----------
-    Lynch and Park, section 9.5.
+    model, acceleration, t, q, v, dt
+        See `rbd_ros.simulation.integrators`.
 
     """
     q, v, dt = _checked(model, q, v, dt)
@@ -68,30 +49,8 @@ def semi_implicit_euler(model: Model, acceleration: Rates, t: float, q: np.ndarr
     """
     Return q and v after a step with the acceleration at its beginning and the velocity at its end.
 
-    The energy of a robot without torques oscillates, while it grows with `explicit_euler`.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    acceleration : callable
-        Of t, q and v; returns the derivative of v, rad/s^2 or m/s^2.
-    t, dt : float
-        Beginning and length of the step, s.
-    q : ndarray, shape (model.nq,)
-        Configuration, rad and m.
-    v : ndarray, shape (model.nv,) or longer
-        Velocity, rad/s or m/s.
-
-    Returns
-    -------
-    q, v : ndarray
-        At the end of the step, with an error in proportion to dt.
-
-    Raises
-    ------
-    StateError
-        As `explicit_euler`.
+    The error is of order dt. The energy of a robot without torques oscillates, while it grows with
+    `explicit_euler`, whose arguments it has.
 
     """
     q, v, dt = _checked(model, q, v, dt)
@@ -105,30 +64,8 @@ def runge_kutta_4(model: Model, acceleration: Rates, t: float, q: np.ndarray, v:
     Return q and v after a step of the classical method of Runge and Kutta.
 
     On the manifold it is that of Munthe-Kaas: q has exponential coordinates xi about its value at
-    the beginning of the step, with d xi / dt = dexp^-1_xi v.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    acceleration : callable
-        Of t, q and v; returns the derivative of v, rad/s^2 or m/s^2.
-    t, dt : float
-        Beginning and length of the step, s.
-    q : ndarray, shape (model.nq,)
-        Configuration, rad and m.
-    v : ndarray, shape (model.nv,) or longer
-        Velocity, rad/s or m/s.
-
-    Returns
-    -------
-    q, v : ndarray
-        At the end of the step, with an error in proportion to dt^4.
-
-    Raises
-    ------
-    StateError
-        As `explicit_euler`.
+    the beginning of the step, with d xi / dt = dexp^-1_xi v. The error is of order dt^4; arguments
+    are those of `explicit_euler`.
 
     """
     q, v, dt = _checked(model, q, v, dt)
@@ -143,7 +80,7 @@ def runge_kutta_4(model: Model, acceleration: Rates, t: float, q: np.ndarray, v:
     return integrate(model, q, xi_sum, dt / 6.0), v + dt / 6.0 * v_sum
 
 
-def _checked(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,
+def _checked(model: Model, q: ArrayLike, v: ArrayLike,
              dt: float) -> tuple[np.ndarray, np.ndarray, float]:
     """Return the arguments of a step as arrays and a number, checked."""
     q, v, dt = normalize(model, q), finite_array('v', v, (None,)), number('dt', dt)
@@ -173,21 +110,9 @@ def coordinate_rate(model: Model, xi: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 def configuration_rate(model: Model, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """
-    Return dq/dt: v itself, except for ball and free joints.
+    Return dq/dt (nq,), rad/s and m/s: v itself, except for ball and free joints.
 
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    q : ndarray, shape (model.nq,)
-        Configuration, rad and m.
-    v : ndarray, shape (model.nv,)
-        Velocity, rad/s or m/s.
-
-    Returns
-    -------
-    ndarray, shape (model.nq,)
-        rad/s and m/s; the rate of a quaternion (x, y, z, w) is half its product with (omega, 0).
+    The rate of a quaternion (x, y, z, w) is half its product with (omega, 0).
 
     """
     rate = np.zeros(model.nq)

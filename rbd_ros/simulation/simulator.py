@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from rbd_ros.analysis.energies import energy
 from rbd_ros.errors import StateError
@@ -38,23 +38,18 @@ class Simulator:
 
     Parameters
     ----------
-    model : Model
-        The robot, with its friction; see `rbd_ros.friction_torques`.
-    q : array_like, shape (model.nq,)
-        Configuration at the beginning, at rest.
-    step : float
-        Step of the integration, s.
+    model, q, step
+        Robot, with its friction (see `rbd_ros.friction_torques`); configuration (nq,) at the
+        beginning, at rest; step of the integration, s.
 
     Attributes
     ----------
-    q, v : ndarray
-        The present state.
-    time : float
-        s since the beginning.
+    q, v, time : ndarray, ndarray, float
+        The present state, and the time since the beginning, s.
 
     """
 
-    def __init__(self, model: Model, q: npt.ArrayLike, *, step: float = 1e-3) -> None:
+    def __init__(self, model: Model, q: ArrayLike, *, step: float = 1e-3) -> None:
         self.model, self.step = model, number('step', step, 0.0)
         self.q, self.v, self.time = normalize(model, q), np.zeros(model.nv), 0.0
         # With asymmetric damping, the larger one: the velocity then keeps its direction.
@@ -70,16 +65,9 @@ class Simulator:
         self._q_of, self._v_of = np.array(pairs, int).reshape(-1, 2).T
         self._lower, self._upper = model.lower[self._v_of], model.upper[self._v_of]
 
-    def advance(self, tau: npt.ArrayLike, steps: int = 1) -> None:
+    def advance(self, tau: ArrayLike, steps: int = 1) -> None:
         """
-        Advance under constant torques.
-
-        Parameters
-        ----------
-        tau : array_like, shape (model.nv,)
-            N m or N.
-        steps : int
-            Number of steps.
+        Advance under constant torques (nv,), N m or N.
 
         Raises
         ------
@@ -129,87 +117,59 @@ class Simulator:
 
 
 class Motion(NamedTuple):
-    """
-    What `simulate` computes.
+    """Result of `simulate`; the first axis of every array is that of the times."""
 
-    Attributes
-    ----------
-    t : ndarray, shape (times,)
-        s.
-    q : ndarray, shape (times, nq)
-        Configurations, rad and m.
-    v : ndarray, shape (times, nv)
-        Velocities, rad/s and m/s.
-    energy : ndarray, shape (times,)
-        Kinetic and potential energy together, J.
-    energy_drift : ndarray, shape (times,)
-        Change of the energy minus the work of the torques and of friction, J: the error of the
-        integration, zero for the exact motion.
-
-    """
-
-    t: np.ndarray
-    q: np.ndarray
-    v: np.ndarray
-    energy: np.ndarray
+    t: np.ndarray       # s
+    q: np.ndarray       # rad and m
+    v: np.ndarray       # rad/s and m/s
+    energy: np.ndarray  # kinetic plus potential, J
+    # Change of the energy minus the work of the torques and of friction, J: the error of the
+    # integration, zero for the exact motion.
     energy_drift: np.ndarray
 
 
 Method: TypeAlias = Literal[
     'runge_kutta_4', 'semi_implicit_euler', 'explicit_euler', 'solve_ivp']
-Torque: TypeAlias = Callable[[float, np.ndarray, np.ndarray], npt.ArrayLike] | npt.ArrayLike
+Torque: TypeAlias = Callable[[float, np.ndarray, np.ndarray], ArrayLike] | ArrayLike
 METHODS = {step.__name__: step for step in (explicit_euler, semi_implicit_euler, runge_kutta_4)}
 # Tolerances of solve_ivp, far below what the other methods reach in a reasonable time.
 RELATIVE_TOLERANCE, ABSOLUTE_TOLERANCE = 1e-9, 1e-11
 
 
-def simulate(model: Model, q0: npt.ArrayLike, v0: npt.ArrayLike, torque: Torque, t: npt.ArrayLike,
+def simulate(model: Model, q0: ArrayLike, v0: ArrayLike, torque: Torque, t: ArrayLike,
              *, method: Method = 'runge_kutta_4', friction_speed: float | None = None) -> Motion:
     """
     Return the motion of a robot under given torques.
 
     The limits of joints are left out, and so is friction, unless ``friction_speed`` is given. A
     `Simulator` has both, with joints that come to rest for good, but its steps are of first order.
+    [Lynch and Park, section 9.5.]
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    q0 : array_like, shape (model.nq,)
-        Configuration at the beginning, rad and m.
-    v0 : array_like, shape (model.nv,)
-        Velocity at the beginning, rad/s or m/s.
+    model, q0, v0
+        Robot; configuration (nq,), rad and m, and velocity (nv,), rad/s or m/s, at the beginning.
     torque : callable or array_like
-        A function of (t, q, v) that returns the torques, shape (model.nv,), N m or N; or constant
-        torques, shape (model.nv,); or torques at the times t, shape (times, model.nv), linear in
-        between.
+        A function of (t, q, v) that returns the torques (nv,), N m or N; or constant torques
+        (nv,); or torques at the times t, (times, nv), interpolated linearly.
     t : array_like, shape (times,)
-        When the motion is wanted, s, two or more and increasing; the first is the beginning. All
+        Times of the result, s, two or more and increasing; the motion begins at the first. All
         methods but ``'solve_ivp'`` make one step from each time to the next.
     method : {'runge_kutta_4', 'semi_implicit_euler', 'explicit_euler', 'solve_ivp'}
         The steps of `integrators`, or those of `scipy.integrate.solve_ivp` (DOP853), as
         long as a relative error of 1e-9 allows.
     friction_speed : float, optional
-        The robot has its friction, with this speed for ``smooth`` in `rbd_ros.friction_torques`,
-        rad/s or m/s. Steps have to be short, or methods of their own length, for a joint that is
-        slower: friction then is a damping of friction / friction_speed. None: it has none.
-
-    Returns
-    -------
-    Motion
-        With the fields ``t q v energy energy_drift``.
+        Include friction, with this ``smooth`` of `rbd_ros.friction_torques`, rad/s or m/s. For a
+        joint slower than that, friction is a damping of friction / friction_speed, which needs
+        short steps. None: no friction.
 
     Raises
     ------
     StateError
-        If a vector has the wrong shape or a non-finite entry, the motion has become infinite
-        or there is no such method.
+        If a vector has the wrong shape or a non-finite entry, the motion becomes infinite, or the
+        method is unknown.
     SingularError
         If a joint moves no inertia.
-
-    References
-    ----------
-    Lynch and Park, section 9.5, and the methods' own.
 
     """
     workspace = Workspace(model)
@@ -250,7 +210,7 @@ def simulate(model: Model, q0: npt.ArrayLike, v0: npt.ArrayLike, torque: Torque,
 def _solve(model: Model, rates: Rates, t: np.ndarray, q0: np.ndarray,
            x0: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return q and x at the times t, by SciPy."""
-    # Here, so that programs that do not simulate need not wait for it.
+    # Imported lazily: SciPy is slow to import.
     from scipy.integrate import solve_ivp
 
     def derivative(time: float, y: np.ndarray) -> np.ndarray:
@@ -266,8 +226,8 @@ def _solve(model: Model, rates: Rates, t: np.ndarray, q0: np.ndarray,
 
 
 def _torque_function(model: Model, torque: Torque, t: np.ndarray
-                     ) -> Callable[[float, np.ndarray, np.ndarray], npt.ArrayLike]:
-    """Return a function of (t, q, v), whatever was given."""
+                     ) -> Callable[[float, np.ndarray, np.ndarray], ArrayLike]:
+    """Return the torques as a function of (t, q, v)."""
     if callable(torque):
         return torque
     torque = finite_array('torque', torque, (model.nv,), (len(t), model.nv))

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""What workspaces of all robots have: the robot, buffers, checks of arguments and errors."""
+"""Base of all workspaces: the robot, its buffers, checks of arguments, and errors."""
 
 from collections.abc import Callable
 import logging
@@ -20,23 +20,18 @@ COLLINEAR = 1e-6
 BOOL = np.dtype(bool)
 _log = logging.getLogger('rbd_ros')
 
-Made = TypeVar('Made')
+Buffer = TypeVar('Buffer')
 
 
 class WorkspaceBase:
     """
     The robot, its buffers, and the errors of wrong arguments.
 
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    fresh : bool
-        Return new arrays where a result has several of them, or is large.
+    A ``fresh`` workspace returns new arrays where a result has several of them, or is large.
 
     """
 
-    # Which entries of M may be nonzero: a function of `rbd_ros.workspace.scratch`.
+    # Returns which entries of M may be nonzero.
     _carriers: Callable[..., np.ndarray]
 
     def __init__(self, model: Model, *, fresh: bool = False) -> None:
@@ -57,19 +52,19 @@ class WorkspaceBase:
         # Copies of buffers that are views of each other would be separate arrays.
         return type(self), (self.model,)
 
-    def _kept(self, make: Callable[..., Made]) -> Made:
-        """Return what a function of `rbd_ros.workspace.scratch` makes, made once."""
-        made = self._scratch.get(make)
-        if made is None:
-            made = self._scratch[make] = make(self)
-        return made
+    def _kept(self, make: Callable[..., Buffer]) -> Buffer:
+        """Return the buffer that ``make`` returns, a function of `scratch`; it is made once."""
+        buffer = self._scratch.get(make)
+        if buffer is None:
+            buffer = self._scratch[make] = make(self)
+        return buffer
 
-    def _result(self, make: Callable[..., Made]) -> Made:
-        """Return the same, to hand out."""
+    def _result(self, make: Callable[..., Buffer]) -> Buffer:
+        """Return a buffer that may be handed out: new if the workspace is fresh, else kept."""
         if self._fresh:
             return make(self)
-        made = self._scratch.get(make)      # as `_kept`, without another call
-        return self._kept(make) if made is None else made
+        buffer = self._scratch.get(make)      # as `_kept`, without another call
+        return self._kept(make) if buffer is None else buffer
 
     def check(self, **vectors: ArrayLike) -> list[np.ndarray]:
         """Return copies of ``q``, ``v``, ``a`` or ``tau``, given by name, or raise StateError."""
@@ -77,14 +72,14 @@ class WorkspaceBase:
                 for label, x in vectors.items()]
 
     def _mask(self, prescribed: ArrayLike) -> np.ndarray:
-        """Return truth values as kernels take them."""
+        """Return a mask as kernels take it."""
         if type(prescribed) is np.ndarray and prescribed.dtype is BOOL:
             return prescribed
         return mask(self.model, 'prescribed', prescribed)
 
     def _given(self, a: ArrayLike, tau: ArrayLike,
                prescribed: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return what is given of a and tau, zeros elsewhere, and the mask, all checked."""
+        """Return a and tau, zeros where they are not given, and the mask, all checked."""
         prescribed = mask(self.model, 'prescribed', prescribed)
         a, tau = (vector(self.model, label, x) for label, x in (('a', a), ('tau', tau)))
         a[~prescribed], tau[prescribed] = 0.0, 0.0

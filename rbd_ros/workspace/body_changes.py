@@ -35,30 +35,12 @@ def body_changes(model: Model, variation: Variation,
     """
     Return the changes of the bodies, as `rbd_ros.kernels.directional_derivatives` reads them.
 
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    variation : Variation
-        The variation; its fields for q, v, a and tau are not read.
-    external_wrenches : mapping of str to array_like, or None
-        External wrenches.
-
-    Returns
-    -------
-    changes : ndarray, shape (bodies that change, CHANGE)
-        Number of the body; motion of its joint's placement, in the parent's frame (6); changes of
-        its inertia (Sigma (6), h (3), m) and of its wrench (6), in its frame.
-    turning : ndarray, shape (links, TURNING)
-        For wrenches that do not turn with their links: number of the body; moment, force and
-        position (3 each) in its axes; and the rotation of the link inside the body (3).
-
-    Raises
-    ------
-    ModelError
-        If a link or joint is not there.
-    StateError
-        If a derivative has the wrong shape or a non-finite entry, or cannot be that of an inertia.
+    A row of the first array (bodies that change, CHANGE) has the number of the body; the motion of
+    its joint's placement, in the parent's frame (6); and the changes of its inertia (Sigma (6),
+    h (3), m) and of its wrench (6), in its frame. A row of the second (links, TURNING) is of a
+    wrench that does not turn with its link: the number of the body; moment, force and position (3
+    each) in its axes; and the rotation of the link inside the body (3). The fields of the
+    variation for q, v, a and tau are not read.
 
     """
     if (variation.dwrenches == {} and variation.dinertia == {} and variation.dplacement == {}

@@ -75,7 +75,6 @@ class CoupledMethods(WorkspaceBase):
         setattr(cls, name, mapped)
 
     def _mapped(self, to_robot: Map, x: np.ndarray) -> np.ndarray:
-        """Return a result in the coordinates of the robot, in an array that may be handed out."""
         if to_robot is rows:
             result = self._result(scratch.regressor)
             fold_rows(self._entries, x, result)
@@ -114,12 +113,10 @@ class CoupledMethods(WorkspaceBase):
 
     def all_terms(self, q: ArrayLike, v: ArrayLike,
                   factorization: Factorization = 'christoffel') -> DynamicsTerms:
-        """Compute the `DynamicsTerms`."""
         self._of_tree(self._tree.all_terms, {'q': q, 'v': v}, factorization)
         return self._fold_terms(*self._result(scratch.terms))
 
     def configuration_terms(self, q: ArrayLike) -> DynamicsTerms:
-        """Compute the `DynamicsTerms` that need no velocity; C and C v are left as they are."""
         self._of_tree(self._tree.configuration_terms, {'q': q})
         return self._fold_terms(*self._kept(scratch.terms))
 
@@ -132,51 +129,35 @@ class CoupledMethods(WorkspaceBase):
         return terms
 
     def mass_matrix(self, q: ArrayLike) -> np.ndarray:
-        """Return M."""
         M = self._result(scratch.square)
         fold_side_by_side(self._entries, self._nv,
                           self._of_tree(self._tree.mass_matrix, {'q': q}), M)
         return M
 
-    def coriolis_matrix(self, q: ArrayLike, v: ArrayLike,
-                        factorization: Factorization = 'christoffel') -> np.ndarray:
-        """Return C."""
-        self._of_tree(self._tree.all_terms, {'q': q, 'v': v}, factorization)
-        return self._fold_terms(*self._kept(scratch.terms)).C
-
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                          external_wrenches: Wrenches | None = None) -> np.ndarray:
-        """Return tau."""
         with self._acting(external_wrenches):
             return self._torques(self._of_tree(self._tree.inverse_dynamics,
                                                {'q': q, 'v': v, 'a': a}))
 
     def inverse_dynamics_packed(self, motion: ArrayLike) -> np.ndarray:
-        """Return tau for q, v and a in one array."""
         q, v, a = split_motion(self.model, motion)
         return self.inverse_dynamics(q, v, a)
 
     def gravity_torques(self, q: ArrayLike) -> np.ndarray:
-        """Return g."""
         return self._torques(self._of_tree(self._tree.gravity_torques, {'q': q}))
-
-    def bias_torques(self, q: ArrayLike, v: ArrayLike,
-                     external_wrenches: Wrenches | None = None) -> np.ndarray:
-        """Return C v + g - sum J^T f."""
-        return self.inverse_dynamics(q, v, self._zeros, external_wrenches)
 
     def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
                          external_wrenches: Wrenches | None = None) -> np.ndarray:
-        """Return a."""
         return self.hybrid_dynamics(q, v, self._zeros, tau, self._kept(scratch.none_prescribed),
                                     external_wrenches=external_wrenches)[0]
 
     def hybrid_dynamics(
             self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, prescribed: ArrayLike,
             *, external_wrenches: Wrenches | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Solve M a + b = tau as it stands [K (33)], and return a and tau in new arrays."""
+        # M a + b = tau, solved in the coordinates of the robot [K (33)].
         found = np.empty(self._nv), np.empty(self._nv)
-        b = self.bias_torques(q, v, external_wrenches)
+        b = self.inverse_dynamics(q, v, self._zeros, external_wrenches)
         self.configuration_terms(q)
         arguments = (*found, self._kept(scratch.factor))
         M = self._kept(scratch.terms)[0]
@@ -193,7 +174,6 @@ class CoupledMethods(WorkspaceBase):
 
     def inverse_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                                      external_wrenches: Wrenches | None = None) -> Derivatives:
-        """Return the `Derivatives` of tau; by_input is M."""
         rows, derivatives = self._result(scratch.torque_derivatives)
         with self._acting(external_wrenches):
             self._differentiate(q, v, a, rows)
@@ -207,7 +187,6 @@ class CoupledMethods(WorkspaceBase):
 
     def forward_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
                                      external_wrenches: Wrenches | None = None) -> Derivatives:
-        """Return the `Derivatives` of a; by_input is the inverse of M."""
         return self.hybrid_dynamics_derivatives(
             q, v, self._zeros, tau, self._kept(scratch.none_prescribed),
             external_wrenches=external_wrenches)[0]
@@ -216,7 +195,6 @@ class CoupledMethods(WorkspaceBase):
             self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, prescribed: ArrayLike,
             *, external_wrenches: Wrenches | None = None
             ) -> tuple[Derivatives, np.ndarray, np.ndarray]:
-        """Return the `Derivatives` of the unknown torques and accelerations, and a and tau."""
         X, lanes, derivatives = self._result(scratch.unknown_derivatives)
         work, (table, places) = (self._kept(scratch.derivatives_and_factor),
                                  self._kept(scratch.table_of_a_chain))
@@ -231,7 +209,6 @@ class CoupledMethods(WorkspaceBase):
 
     def matrices_dot(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
                      factorization: Factorization = 'christoffel') -> MatricesDot:
-        """Return the `MatricesDot`."""
         n, rows = self._nv, self._result(scratch.matrix_rates)
         tree = self._tree._kept(scratch.matrix_rates)
         self._of_tree(self._tree._write_rates, {'q': q, 'v': v, 'a': a}, factorization, tree)
@@ -242,7 +219,6 @@ class CoupledMethods(WorkspaceBase):
     def inverse_dynamics_derivative(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                                     variation: Variation, *,
                                     external_wrenches: Wrenches | None = None) -> np.ndarray:
-        """Return the derivative of tau."""
         changes = {label: self._G @ check_direction(self.model, label, getattr(variation, label))
                    for label in ('dq', 'dv', 'da')}
         with self._acting(external_wrenches):
@@ -254,7 +230,7 @@ class CoupledMethods(WorkspaceBase):
             self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, prescribed: ArrayLike,
             variation: Variation, *, external_wrenches: Wrenches | None = None
             ) -> tuple[np.ndarray, np.ndarray]:
-        """Differentiate M a + b = tau as it stands [K (33)]: return the derivatives of both."""
+        # The same equations, differentiated.
         prescribed = mask(self.model, 'prescribed', prescribed)
         dtau = check_direction(self.model, 'dtau', variation.dtau)
         da = np.where(prescribed, check_direction(self.model, 'da', variation.da), 0.0)

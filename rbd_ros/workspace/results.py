@@ -23,44 +23,23 @@ def is_body_form(factorization: Factorization) -> bool:
 
 
 class DynamicsTerms(NamedTuple):
-    """
-    What `all_terms` computes.
+    """Result of `all_terms`."""
 
-    Attributes
-    ----------
-    M : ndarray, shape (nv, nv)
-        Mass matrix; kg m^2, kg m or kg by pair of joints.
-    C : ndarray, shape (nv, nv)
-        Coriolis matrix, with dM/dt - 2 C skew.
-    g : ndarray, shape (nv,)
-        Torques that hold the robot still, N m or N.
-    coriolis_torques : ndarray, shape (nv,)
-        C v, N m or N.
-    com_jacobian : ndarray, shape (3, nv)
-        Velocity of the centre of mass per velocity, in the root's frame.
-    com : ndarray, shape (3,)
-        Centre of mass in the root's frame, m.
-
-    """
-
-    M: np.ndarray
-    C: np.ndarray
-    g: np.ndarray
-    coriolis_torques: np.ndarray
-    com_jacobian: np.ndarray
-    com: np.ndarray
+    M: np.ndarray       # mass matrix (nv, nv); kg m^2, kg m or kg by pair of joints
+    C: np.ndarray       # Coriolis matrix (nv, nv), with dM/dt - 2 C skew
+    g: np.ndarray       # torques (nv,) that hold the robot still, N m or N
+    coriolis_torques: np.ndarray    # C v (nv,), N m or N
+    com_jacobian: np.ndarray        # (3, nv), of the centre of mass, in the root's frame
+    com: np.ndarray     # centre of mass (3,) in the root's frame, m
 
 
 class Derivatives(NamedTuple):
     """
-    How the unknowns of a dynamics problem change with all that is given.
+    Derivatives, shape (nv, nv), of the unknowns of a dynamics problem, one per row.
 
-    Attributes
-    ----------
-    by_position, by_velocity, by_input : ndarray, shape (nv, nv)
-        Rows: the unknowns. The input of a joint is its acceleration where its torque is unknown,
-        and its torque where its acceleration is. Positions of ball and free joints are moved along
-        their velocities, in the axes of the moving body.
+    The input of a joint is its acceleration where its torque is unknown, and its torque where its
+    acceleration is unknown. Positions of ball and free joints are moved along their velocities, in
+    the axes of the moving body.
 
     """
 
@@ -70,78 +49,45 @@ class Derivatives(NamedTuple):
 
 
 class TaskSpaceDynamics(NamedTuple):
-    """
-    What `task_space_dynamics` computes.
+    """Result of `task_space_dynamics`."""
 
-    Attributes
-    ----------
-    Lambda : ndarray, shape (6, 6)
-        Task-space inertia, kg m^2, kg m and kg; angular first.
-    eta : ndarray, shape (6,)
-        Coriolis, gravity and centrifugal wrench: moment, N m, and force, N.
-    J, J_dot : ndarray, shape (6, nv)
-        Jacobian of the link and its rate of change; the link's twist is J v.
-    J_bar : ndarray, shape (nv, 6)
-        Dynamically consistent inverse of J: the motion of least kinetic energy for a twist. Its
-        transpose maps torques to the wrench that they exert.
-    null_projector : ndarray, shape (nv, nv)
-        N = 1 - J_bar J. N v does not move the link; torques N^T tau do not accelerate it.
-    condition : float
-        Largest over smallest singular value of J, which has six, with lengths in units of
-        `characteristic_length`; infinite where rank is lost.
-    damped : bool
-        Whether the condition number passed the limit, so that Lambda, eta, J_bar and
-        null_projector are those of a damped inverse.
-
-    """
-
-    Lambda: np.ndarray
-    eta: np.ndarray
-    J: np.ndarray
-    J_dot: np.ndarray
+    Lambda: np.ndarray  # task-space inertia (6, 6), angular first: kg m^2, kg m and kg
+    eta: np.ndarray     # Coriolis, centrifugal and gravity wrench (6,): moment, N m, and force, N
+    J: np.ndarray       # Jacobian (6, nv) of the link, whose twist is J v
+    J_dot: np.ndarray   # its time derivative (6, nv)
+    # Dynamically consistent inverse of J, (nv, 6): the motion of least kinetic energy for a twist.
+    # Its transpose maps torques to the wrench that they exert.
     J_bar: np.ndarray
+    # N = 1 - J_bar J, (nv, nv). N v does not move the link; torques N^T tau do not accelerate it.
     null_projector: np.ndarray
+    # Largest over smallest of the six singular values of J, with lengths in units of
+    # `characteristic_length`; infinite where rank is lost.
     condition: float
+    # Whether the condition number exceeded the limit, so that Lambda, eta, J_bar and
+    # null_projector are those of a damped inverse.
     damped: bool
 
 
 class MatricesDot(NamedTuple):
-    """
-    What `matrices_dot` computes.
+    """Result of `matrices_dot`."""
 
-    Attributes
-    ----------
-    M_dot, C_dot : ndarray, shape (nv, nv)
-        dM/dt and dC/dt.
-    g_dot : ndarray, shape (nv,)
-        dg/dt, N m/s or N/s.
-
-    """
-
-    M_dot: np.ndarray
-    C_dot: np.ndarray
-    g_dot: np.ndarray
+    M_dot: np.ndarray   # dM/dt (nv, nv)
+    C_dot: np.ndarray   # dC/dt (nv, nv)
+    g_dot: np.ndarray   # dg/dt (nv,), N m/s or N/s
 
 
 class ParameterDerivatives(NamedTuple):
     """
-    What `parameter_derivatives` computes.
+    Result of `parameter_derivatives`.
 
-    ``M[:, :, k]`` is the derivative of M by the inertial parameter k of the moving bodies, in the
-    order of `rbd_ros.model.inertial_parameter_names`.
-
-    Attributes
-    ----------
-    M, C : ndarray, shape (nv, nv, 10 * bodies)
-        Of the mass and the Coriolis matrix.
-    g : ndarray, shape (nv, 10 * bodies)
-        Of the gravity torques.
+    The last axis is that of the inertial parameters of the moving bodies, in the order of
+    `rbd_ros.model.inertial_parameter_names`.
 
     """
 
-    M: np.ndarray
-    C: np.ndarray
-    g: np.ndarray
+    M: np.ndarray       # (nv, nv, 10 * bodies)
+    C: np.ndarray       # (nv, nv, 10 * bodies)
+    g: np.ndarray       # (nv, 10 * bodies)
 
 
 class Layout(NamedTuple):

@@ -9,7 +9,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.kernels.articulated_bodies import PSI_
-from rbd_ros.kernels.bodies import BLOCK, CONSTANTS, LANES, NUMBER, PARENT, PRESCRIBED, WRENCH
+from rbd_ros.kernels.layout import BLOCK, CONSTANTS, LANES, NUMBER, PARENT, PRESCRIBED, WRENCH
 from rbd_ros.model.arguments import Wrenches, wrenches
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, inverse
@@ -22,29 +22,19 @@ class RobotArrays(WorkspaceBase):
     The arrays of one robot.
 
     Kernels take float64 vectors and convert anything else. They return False if a result is not
-    finite or an argument is wrong; only then are the arguments checked, by `_explain`.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    fresh : bool
-        Return new arrays where a result has several of them, or is large.
-
-    Attributes
-    ----------
-    robot : ndarray
-        The bodies in blocks, and tau of inverse dynamics; see `rbd_ros.kernels.bodies`.
+    finite or an argument is wrong; only then does `_explain` check the arguments.
 
     """
 
+    # The bodies in blocks, and tau of inverse dynamics; see `rbd_ros.kernels.layout`.
+    robot: np.ndarray
     _carriers = staticmethod(scratch.carriers)
 
     def __init__(self, model: Model, *, fresh: bool = False) -> None:
         super().__init__(model, fresh=fresh)
         bodies = model.tree.robot
         i = np.arange(len(bodies))
-        # As `bodies.end` and `bodies.place`, which only kernels can call.
+        # As `layout.end` and `layout.slot`, which only kernels can call.
         end = -(-len(bodies) // LANES) * BLOCK
         self.robot = np.zeros(end + len(bodies) - 1)
         self._tau = self.robot[end:]
@@ -64,7 +54,7 @@ class RobotArrays(WorkspaceBase):
         self._world_rows: dict[str, np.ndarray] = {}
 
     def _columns(self, first: int, number: int, body: slice | int = slice(None)) -> np.ndarray:
-        """Return where columns of bodies are in the array `robot`, a row for each body."""
+        """Return the indices in `robot` of columns of bodies, one row per body."""
         return self._places[body, None] + LANES * np.arange(first, first + number)
 
     def _add_link(self, link: str) -> None:
@@ -92,7 +82,7 @@ class RobotArrays(WorkspaceBase):
             return self._body_rows[link]
 
     def prescribe(self, prescribed: ArrayLike) -> None:
-        """Set which accelerations are given, for the kernels of articulated bodies."""
+        """Set the mask of given accelerations for the kernels of articulated bodies."""
         self.robot[self._places[1:] + LANES * PRESCRIBED] = prescribed
 
     @contextmanager

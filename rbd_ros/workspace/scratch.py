@@ -1,19 +1,20 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Buffers of a workspace, by name: `WorkspaceBase._kept` makes each of them once.
+Buffers of a workspace: `WorkspaceBase._kept` calls each of these functions once.
 
-Those that are passed to `WorkspaceBase._result` are handed out.
+Those that are passed to `WorkspaceBase._result` are handed out. All are zero at first, and kernels
+rely on it: entries for joints that do not carry each other are never written.
 
 """
 
 import numpy as np
-from rbd_ros.kernels.bodies import BLOCK, LANES, NUMBER, PARENT, PRESCRIBED
+from rbd_ros.kernels.layout import BLOCK, LANES, NUMBER, PARENT, PRESCRIBED
 from rbd_ros.kernels.mass_matrix_factor import lanes_of_columns, TOGETHER
-from rbd_ros.model.model import Model
 from rbd_ros.workspace.base import WorkspaceBase
-from rbd_ros.workspace.results import (derivative_layout, Derivatives, DynamicsTerms,
-                                       term_layout)
+from rbd_ros.workspace.results import derivative_layout, Derivatives, DynamicsTerms, term_layout
+
+Arrays = tuple[np.ndarray, ...]
 
 
 # -- Dynamics. ------------------------------------------------------------------------------------
@@ -25,7 +26,6 @@ def terms(w: WorkspaceBase) -> tuple[np.ndarray, DynamicsTerms]:
     return rows, tuple.__new__(DynamicsTerms, layout.cut(rows))
 
 
-# Entries of joints that do not carry each other are never written: they stay zero.
 def square(w: WorkspaceBase) -> np.ndarray:
     """Return a buffer for M."""
     return np.zeros((w._nv, w._nv))
@@ -43,7 +43,6 @@ def none_prescribed(w: WorkspaceBase) -> np.ndarray:
 
 # -- Derivatives. ---------------------------------------------------------------------------------
 
-# For a robot of thousands of joints these are large.
 def torque_derivatives(w: WorkspaceBase) -> tuple[np.ndarray, Derivatives]:
     """Return a buffer for the derivatives of tau, and its parts."""
     layout = derivative_layout(w._nv)
@@ -57,7 +56,7 @@ def unknown_derivatives(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray, Deriv
     return X, lanes, tuple.__new__(Derivatives, derivative_layout(w._nv).cut(X))
 
 
-def derivatives_and_factor(w: WorkspaceBase) -> tuple[np.ndarray, ...]:
+def derivatives_and_factor(w: WorkspaceBase) -> Arrays:
     """Return buffers for the derivatives of tau, and for a factor of M."""
     n = w._nv
     return np.zeros((n, 3 * n)), *lanes_of_columns(n, n), np.zeros(n, np.int64)
@@ -65,10 +64,10 @@ def derivatives_and_factor(w: WorkspaceBase) -> tuple[np.ndarray, ...]:
 
 def table_of_a_chain(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return a table of bodies each of which carries all that follow, one for each velocity.
+    Return a table of bodies, one per velocity, each of which carries all that follow.
 
     With it the kernel of the derivatives treats the mass matrix as a full one, as coupled
-    coordinates make it. With it comes the place of the marks for prescribed accelerations.
+    coordinates make it. Also returns the indices of the marks for prescribed accelerations.
 
     """
     n = w._nv + 1
@@ -97,7 +96,7 @@ def matrix_rates(w: WorkspaceBase) -> np.ndarray:
 
 
 def directions_found(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return a buffer with two rows to work in, da and dtau; and the last two."""
+    """Return a buffer with two scratch rows, da and dtau; and the last two."""
     rows = np.zeros((4, w._nv))
     return rows, rows[2], rows[3]
 
@@ -117,7 +116,7 @@ def link_matrices(w: WorkspaceBase) -> np.ndarray:
 
 
 def com_rows(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray]:
-    """Return buffers for the Jacobian of the centre of mass, and for that itself."""
+    """Return buffers for the Jacobian of the centre of mass, and for the centre of mass."""
     return np.zeros((3, w._nv)), np.zeros(3)
 
 
@@ -150,19 +149,13 @@ def momentum_rows(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 # -- Regressors. ----------------------------------------------------------------------------------
 
-def moving_links(model: Model) -> np.ndarray:
-    """Return the body of each link that a joint moves, and its rotation to that."""
-    tree, links = model.tree, [k for k, joint in enumerate(model.joints, 1) if joint.nv]
+def body_table(w: WorkspaceBase) -> np.ndarray:
+    """Return the body of each link that a joint moves, and its rotation relative to the body."""
+    tree, links = w.model.tree, [k for k, joint in enumerate(w.model.joints, 1) if joint.nv]
     rotations = tree.link_pose[links, :3, :3].transpose(0, 2, 1).reshape(-1, 9)
     return np.column_stack((tree.link_body[links], rotations))
 
 
-def body_table(w: WorkspaceBase) -> np.ndarray:
-    """Return the `moving_links`."""
-    return moving_links(w.model)
-
-
-# Entries of joints that do not carry a body are never written: they stay zero.
 def regressor(w: WorkspaceBase) -> np.ndarray:
     """Return a buffer for a regressor."""
     return np.zeros((w._nv, 10 * len(w._kept(body_table))))
@@ -182,7 +175,7 @@ def matrices_by_parameters(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray, np
 # -- Task space. ----------------------------------------------------------------------------------
 
 def task_work(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray]:
-    """Return buffers that the kernel of task space works in."""
+    """Return scratch buffers for the kernel of task space."""
     return np.zeros((w._nv, w._nv)), np.zeros((46 + 2 * w._nv, 6))
 
 
@@ -191,12 +184,11 @@ def task_results(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.zeros((8, 6)), np.zeros((w._nv, 6)), np.zeros((w._nv, w._nv))
 
 
-# For each velocity the last one before it that shares entries of M with it, or -1.
 def carriers(w: WorkspaceBase) -> np.ndarray:
-    """Return these for a tree."""
+    """Return for each velocity the last one before it with which it shares entries of M, or -1."""
     return w.model.tree.robot[1:, PARENT].astype(np.int64) - 1
 
 
 def all_before(w: WorkspaceBase) -> np.ndarray:
-    """Return these where coordinates are coupled."""
+    """Return the `carriers` of coupled coordinates, in which M is full."""
     return np.arange(w._nv) - 1

@@ -1,11 +1,11 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of a robot, its state and external wrenches by a scalar p [K (64)]."""
+"""Derivatives of a robot, its state and external wrenches with respect to a scalar p [K (64)]."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import shown, Wrenches
 
@@ -13,7 +13,7 @@ from rbd_ros.model.arguments import shown, Wrenches
 @dataclass(frozen=True)
 class Variation:
     """
-    Derivatives by a scalar p of all that dynamics depends on. What is left out is constant.
+    Derivatives with respect to a scalar p of all that dynamics depends on; default: constant.
 
     Attributes
     ----------
@@ -29,22 +29,22 @@ class Variation:
         link turns (a weight that hangs on it), rather than in the link's own axes.
     dinertia : mapping of str to array_like of shape (10,) or (6, 6)
         By link, the derivatives of its inertia about the origin of its frame: of the parameters
-        m, mcx, mcy, mcz, Ixx, Iyy, Izz, Ixy, Ixz, Iyz, or of the matrix, which must have the form
-        of a rigid body's.
+        m, mcx, mcy, mcz, Ixx, Iyy, Izz, Ixy, Ixz, Iyz, or of the matrix, in the form of a rigid
+        body's.
     dplacement : mapping of str to array_like of shape (6,)
         By joint, the derivative of its placement P on its parent: the twist vee(P^-1 dP/dp) in the
         joint's frame, angular first.
 
     """
 
-    dq: npt.ArrayLike | None = None
-    dv: npt.ArrayLike | None = None
-    da: npt.ArrayLike | None = None
-    dtau: npt.ArrayLike | None = None
+    dq: ArrayLike | None = None
+    dv: ArrayLike | None = None
+    da: ArrayLike | None = None
+    dtau: ArrayLike | None = None
     dwrenches: Wrenches = field(default_factory=dict)
     world_fixed: Collection[str] = ()
-    dinertia: Mapping[str, npt.ArrayLike] = field(default_factory=dict)
-    dplacement: Mapping[str, npt.ArrayLike] = field(default_factory=dict)
+    dinertia: Mapping[str, ArrayLike] = field(default_factory=dict)
+    dplacement: Mapping[str, ArrayLike] = field(default_factory=dict)
 
 
 def check_variation(variation: object) -> None:

@@ -591,7 +591,8 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q, v, a, link
-            configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2; name of the link.
+            configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2; name
+            of the link.
 
         """
 

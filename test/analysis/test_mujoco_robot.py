@@ -47,7 +47,7 @@ def some_state(model):
 
 
 @pytest.mark.parametrize('name', URDFS)
-def test_it_is_the_same_robot_with_and_without_a_load(name):
+def test_mujoco_agrees_with_inverse_dynamics_with_and_without_a_payload(name):
     model = model_of(name)
     state = some_state(model)
     assert np.allclose(robot_of(name).inverse_dynamics(*state),
@@ -58,7 +58,7 @@ def test_it_is_the_same_robot_with_and_without_a_load(name):
 
 
 @pytest.mark.parametrize('name', URDFS)
-def test_it_accelerates_as_forward_dynamics_says(name):
+def test_mujoco_accelerates_as_forward_dynamics_predicts(name):
     model = model_of(name)
     q = rbd_ros.random_configuration(model, 1)
     robot = robot_of(name, q, step=1e-6)
@@ -222,7 +222,7 @@ FEATHER = """<robot name="feather"><link name="base"/><link name="arm"><inertial
     <child link="arm"/><axis xyz="0 0 1"/></joint></robot>"""
 
 
-def test_a_motion_that_is_no_longer_finite_is_told_and_the_robot_stays_where_it_was():
+def test_a_diverging_motion_raises_and_the_robot_stays_where_it_was():
     robot = MujocoRobot(FEATHER, rbd_ros.load_urdf_string(FEATHER), [0.3])
     for _ in range(2):
         with pytest.raises(rbd_ros.StateError, match='no longer finite'):
@@ -235,7 +235,7 @@ def test_a_motion_that_is_no_longer_finite_is_told_and_the_robot_stays_where_it_
 
 
 @pytest.mark.parametrize('name, written', [('MUJOCO_LOG.TXT', False), ('mine.txt', True)])
-def test_mujoco_writes_its_log_only_where_somebody_wants_it(tmp_path, monkeypatch, name, written):
+def test_mujoco_writes_a_log_only_if_the_user_named_it(tmp_path, monkeypatch, name, written):
     import mujoco
     monkeypatch.chdir(tmp_path)
     log = mujoco.MjLogConfig.get()

@@ -20,7 +20,7 @@ import pytest
 import rbd_ros
 from rbd_ros import analysis, StateError, Workspace
 from rbd_ros.kernels.articulated_bodies import hybrid_dynamics
-from rbd_ros.kernels.bodies import COLUMNS, SCRATCH
+from rbd_ros.kernels.layout import COLUMNS, SCRATCH
 from rbd_ros.kernels.newton_euler import newton_euler
 from rbd_ros.model.joints import KINDS
 from rbd_ros.workspace import workspace_of

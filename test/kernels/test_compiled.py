@@ -39,7 +39,7 @@ def test_a_kernel_converts_its_vectors_rather_than_being_compiled_again(made):
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason='nothing is compiled')
 @pytest.mark.parametrize('other', [X.astype(np.float32), np.ones(6)[::2], [0.0, 1.0, 2.0], None])
-def test_a_kernel_for_many_states_refuses_what_it_was_not_prepared_for(monkeypatch, other):
+def test_a_kernel_for_many_states_rejects_other_types(monkeypatch, other):
     monkeypatch.setattr(compiled, '_directory', None)
     made = states_kernel(total)
     with pytest.raises(TypeError, match='prepared'):

@@ -22,7 +22,7 @@ import pytest
 from rbd_ros.kernels.jit import compiled, kernel_cache
 from rbd_ros.kernels.jit.kernel_cache import cache_directory, Directory
 
-PACKAGE = Path(kernel_cache.__file__).parent
+PACKAGE = Path(kernel_cache.__file__).parents[2]
 # A user that no table of users knows.
 NOBODY = 54321
 X = np.arange(3.0)
@@ -94,7 +94,7 @@ def test_fault_58_a_file_of_another_kernel_is_not_taken_for_this_one(process, tm
     assert 'another file' in caplog.text
 
 
-def test_fault_58_what_is_whole_but_cannot_be_loaded_is_replaced(process, tmp_path, caplog):
+def test_fault_58_an_undamaged_file_that_cannot_be_loaded_is_replaced(process, tmp_path, caplog):
     process()
     file, data = the_file(tmp_path), b'no pickle'
     file.write_bytes(hashlib.sha256(file.name.encode() + b'\0' + data).digest() + data)
@@ -103,8 +103,7 @@ def test_fault_58_what_is_whole_but_cannot_be_loaded_is_replaced(process, tmp_pa
     assert process() == (3.0, False)
 
 
-def test_fault_58_a_full_disk_keeps_nothing_and_stops_nothing(process, tmp_path, caplog,
-                                                              monkeypatch):
+def test_fault_58_a_full_disk_does_not_stop_the_program(process, tmp_path, caplog, monkeypatch):
     def replace(source, target):
         raise OSError(errno.ENOSPC, 'No space left on device')
     with monkeypatch.context() as patch:
@@ -119,7 +118,7 @@ def test_fault_58_a_full_disk_keeps_nothing_and_stops_nothing(process, tmp_path,
 @pytest.mark.parametrize('where, name', [
     (numba.core.compiler.CompileResult, '_reduce'), (numba.core.serialize, 'dumps'),
     (numba.core.codegen.CPUCodegen, 'magic_tuple')])
-def test_fault_58_a_numba_with_another_inside_is_used_without_files(process, tmp_path, caplog,
+def test_fault_58_a_numba_with_changed_internals_runs_without_files(process, tmp_path, caplog,
                                                                     monkeypatch, where, name):
     monkeypatch.delattr(where, name)
     assert process() == (3.0, True)
@@ -128,14 +127,14 @@ def test_fault_58_a_numba_with_another_inside_is_used_without_files(process, tmp
     assert not (tmp_path / 'cache').exists()
 
 
-def test_fault_58_a_directory_that_cannot_be_made_is_said_once(process, tmp_path, caplog):
+def test_fault_58_a_directory_that_cannot_be_created_is_logged_once(process, tmp_path, caplog):
     (tmp_path / 'file').write_text('')
     assert process(path=tmp_path / 'file' / 'cache') == (3.0, True)
     assert len(caplog.messages) == 1
     assert str(tmp_path / 'file') in caplog.text
 
 
-def test_fault_58_what_others_can_write_is_not_read(process, tmp_path, caplog):
+def test_fault_58_files_that_others_can_write_are_not_read(process, tmp_path, caplog):
     process()
     for path, mode in ((tmp_path / 'cache', 0o777), (tmp_path / 'cache', 0o770),
                        (tmp_path / 'cache', 0o1777)):
@@ -156,7 +155,7 @@ def test_fault_58_what_others_can_write_is_not_read(process, tmp_path, caplog):
     ('cache', 0o1777, 0, True), ('cache', 0o755, NOBODY, False), ('cache', 0o1777, NOBODY, False),
     ('link', 0o777, 0, False), ('link', 0o1777, 0, True), ('target', 0o777, 0, False),
     ('target', 0o755, NOBODY, False), ('target', 0o1777, 0, True)])
-def test_fault_58_below_a_directory_that_others_can_write_nothing_is_kept(
+def test_fault_58_no_file_is_written_below_a_directory_of_others(
         process, open_folder, caplog, above, mode, user, used):
     if user and os.geteuid():
         pytest.skip('only root can give files to others')
@@ -179,7 +178,7 @@ def test_fault_58_below_a_directory_that_others_can_write_nothing_is_kept(
     assert (f'others own {where} or can write to it' in caplog.text) is not used
 
 
-def test_fault_58_the_group_of_this_user_alone_may_write_above_the_cache(
+def test_fault_58_a_private_group_may_write_above_the_cache(
         process, open_folder, monkeypatch):
     path = open_folder / 'above' / 'rbd_ros'
     path.mkdir(parents=True)
@@ -213,7 +212,7 @@ def test_fault_58_the_cache_is_used_whatever_the_umask(process, tmp_path, caplog
     assert not caplog.messages
 
 
-def test_fault_58_what_is_a_link_to_somewhere_else_is_not_read(process, tmp_path):
+def test_fault_58_links_are_not_followed(process, tmp_path):
     process()
     file = the_file(tmp_path)
     shutil.move(file, tmp_path / 'elsewhere')
@@ -222,7 +221,7 @@ def test_fault_58_what_is_a_link_to_somewhere_else_is_not_read(process, tmp_path
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='only root can give files to others')
-def test_fault_58_what_others_own_is_not_read(process, tmp_path, caplog):
+def test_fault_58_files_that_others_own_are_not_read(process, tmp_path, caplog):
     process()
     os.chown(tmp_path / 'cache', NOBODY, NOBODY)
     assert process() == (3.0, True)
@@ -232,7 +231,7 @@ def test_fault_58_what_others_own_is_not_read(process, tmp_path, caplog):
     assert process() == (3.0, True)
 
 
-def test_where_the_files_are(monkeypatch):
+def test_the_cache_directory_follows_the_environment(monkeypatch):
     monkeypatch.setattr(kernel_cache.numba.config, 'CACHE_DIR', '')
     monkeypatch.setenv('XDG_CACHE_HOME', '/var/cache/me')
     assert cache_directory().parent == Path('/var/cache/me/rbd_ros')
@@ -253,7 +252,8 @@ def test_all_that_is_compiled_is_in_one_folder():
     assert compiled == {'kernels'}
 
 
-@pytest.mark.parametrize('file', sorted(path.name for path in (PACKAGE / 'kernels').glob('*.py')))
+@pytest.mark.parametrize('file', sorted(
+    str(path.relative_to(PACKAGE / 'kernels')) for path in (PACKAGE / 'kernels').rglob('*.py')))
 def test_the_directory_follows_every_file_of_the_kernels(file, tmp_path):
     copy = tmp_path / 'rbd_ros'
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns('ros', '__pycache__'))

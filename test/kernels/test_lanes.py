@@ -5,7 +5,6 @@
 import numba
 import numpy as np
 import pytest
-import rbd_ros.kernels.jit.compiled    # noqa: F401   tells numba of lanes
 from rbd_ros.kernels.lanes.lanes import (
     constants_of, element, entry, exceeds, finite, gather, reciprocal, scatter, set_element,
     set_entry, square_root, WIDTH, work_of)
@@ -59,7 +58,7 @@ def test_operators_work_lane_by_lane(rows):
 @needs_compiler
 @pytest.mark.parametrize('lane', range(WIDTH))
 @pytest.mark.parametrize('bad', [np.nan, np.inf, -np.inf])
-def test_one_lane_that_is_not_finite_is_seen(rows, lane, bad):
+def test_one_non_finite_lane_is_detected(rows, lane, bad):
     check = compiled(lambda x: finite(entry(x, 0)))
     assert check(rows[0])
     rows[0, 0, lane] = bad
@@ -69,7 +68,7 @@ def test_one_lane_that_is_not_finite_is_seen(rows, lane, bad):
 @needs_compiler
 @pytest.mark.parametrize('lane', range(WIDTH))
 @pytest.mark.parametrize('low', [1.0, 0.5, np.nan])
-def test_one_lane_that_is_not_larger_is_seen(lane, low):
+def test_one_lane_that_does_not_exceed_is_detected(lane, low):
     check = compiled(lambda x, y: exceeds(entry(x, 0), entry(y, 0)))
     x, y = np.full((1, WIDTH), 2.0), np.full((1, WIDTH), 1.0)
     assert check(x, y)
@@ -87,7 +86,7 @@ def copy_matrix(x, to):
 
 @needs_compiler
 @pytest.mark.parametrize('shape', [(3, 4, WIDTH), (3, 4)])
-def test_entries_of_matrices_are_where_they_belong(shape):
+def test_matrix_entries_are_copied_in_place(shape):
     x, to = np.random.default_rng(2).normal(size=shape), np.zeros(shape)
     copy_matrix(x, to)
     assert np.array_equal(x, to)
@@ -126,7 +125,7 @@ def test_states_become_lanes_and_lanes_states_and_nothing_else_is_written(count,
 
 
 @needs_compiler
-def test_states_with_gaps_between_them_are_refused():
+def test_states_that_are_not_contiguous_are_rejected():
     x = np.zeros((3, WIDTH))
     for X in (np.zeros((4, 6))[:, ::2], np.asfortranarray(np.zeros((4, 3)))):
         with pytest.raises(numba.errors.TypingError):
@@ -161,7 +160,7 @@ def test_a_robot_is_one_table_or_a_pair():
     assert first_entries((one, other)) == (1.0, 5 * WIDTH)
 
 
-def test_interpreted_what_is_read_is_a_value():
+def test_interpreted_entries_are_values_not_views():
     x, y = np.ones((2, WIDTH)), np.ones((2, 2, WIDTH))
     a, b = entry(x, 1), element(y, 1, 0)
     set_entry(x, 1, 2.0)

@@ -10,7 +10,6 @@ import sys
 import numba
 import numpy as np
 import pytest
-import rbd_ros.kernels.jit.compiled    # noqa: F401   tells numba of angles
 from rbd_ros.kernels.lanes.lanes import WIDTH
 from rbd_ros.kernels.lanes.sines import cosines_and_sines
 
@@ -29,7 +28,7 @@ def fill(array, first, count):
 
 @pytest.mark.parametrize('scale', [1e-300, 1e-8, 1.0, 10.0, 1e5, 1e15, 1e300])
 @pytest.mark.parametrize('count, first', [(EIGHT, 0), (2 * EIGHT, 3)])
-def test_they_are_those_of_the_c_library(scale, count, first):
+def test_cosines_and_sines_agree_with_the_c_library(scale, count, first):
     rng = np.random.default_rng(1)
     for _ in range(200):
         angles = scale * rng.uniform(-1.0, 1.0, count)
@@ -58,7 +57,7 @@ def test_every_quarter_of_a_turn_is_right(step):
 
 @pytest.mark.parametrize('lane', range(EIGHT))
 @pytest.mark.parametrize('far', [1e6, -1e6, 1.5e6, -1e9, 1e22])
-def test_one_angle_that_is_far_is_right_beside_others(lane, far):
+def test_an_angle_out_of_range_does_not_affect_the_others(lane, far):
     angles = np.linspace(-3.0, 3.0, EIGHT)
     angles[lane] = far
     array = np.concatenate((angles, np.zeros(EIGHT)))
@@ -67,14 +66,14 @@ def test_one_angle_that_is_far_is_right_beside_others(lane, far):
         np.testing.assert_array_max_ulp(np.array([*map(function, angles)]), found, maxulp=UNITS)
 
 
-def test_what_has_no_cosine_has_none():
+def test_cosines_of_non_finite_angles_are_nan():
     array = np.array([np.nan, np.inf, -np.inf, *np.zeros(13)])
     fill(array, 0, EIGHT)
     assert np.all(np.isnan(array[[0, 1, 2, 8, 9, 10]]))
     assert (array[3], array[11]) == (1.0, 0.0)
 
 
-def test_rows_of_lanes_are_taken_as_numbers_are():
+def test_lanes_have_the_cosines_of_floats():
     angles = np.random.default_rng(2).uniform(-9.0, 9.0, (EIGHT, WIDTH))
     array = np.full((3 + 2 * EIGHT + 1, WIDTH), 0.25)
     array[3:3 + EIGHT] = angles
@@ -88,7 +87,6 @@ def test_short_registers_without_fused_products_do_the_same():
     environment = {**os.environ, 'NUMBA_CPU_NAME': 'generic'}
     subprocess.run([sys.executable, '-c', """
 import math, numba, numpy as np
-import rbd_ros.kernels.jit.compiled
 from rbd_ros.kernels.lanes.compiled_sines import OF_ONE_STATE
 from rbd_ros.kernels.lanes.sines import cosines_and_sines
 assert OF_ONE_STATE == 2

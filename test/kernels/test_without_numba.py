@@ -104,7 +104,7 @@ def test_many_states_are_those_of_pinocchio(found, oracle, k):
     assert relative_error(found['many_g'][k], oracle.tau(q, zero, zero)) < ROUNDING
 
 
-def test_one_line_says_that_it_is_slow_and_what_to_do(run):
+def test_one_warning_names_the_reason_and_the_remedy(run):
     line, = run.stderr.splitlines()
     assert line.startswith('numba is not installed: ') and 'thousand times slower' in line
     assert 'pip install "numba>=0.58"' in line
@@ -131,7 +131,7 @@ if __name__ == '__main__':
 
 
 @pytest.mark.parametrize('q, v', [(np.nan, 0.0), (np.inf, 0.0), (0.0, -np.inf)])
-def test_what_is_not_finite_is_refused_as_ever(alone, q, v):
+def test_non_finite_states_are_rejected(alone, q, v):
     refused = python(alone, '-W', 'error', '-c', f"""
 import numpy as np
 import rbd_ros
@@ -163,7 +163,7 @@ print(len(rbd_ros.gravity_torques(arm, [0.5] * arm.nq)))
     assert old.stderr.startswith('numba 0.56.4 is too old')
 
 
-def test_a_numba_that_does_not_load_is_there_but_of_no_use(tmp_path):
+def test_a_numba_that_cannot_be_loaded_is_not_used(tmp_path):
     env = environment(tmp_path)
     (tmp_path / 'numba.py').write_text("raise ImportError('made for another NumPy')\n")
     broken = python(
@@ -171,7 +171,7 @@ def test_a_numba_that_does_not_load_is_there_but_of_no_use(tmp_path):
     assert broken.stdout == 'numba cannot be loaded (made for another NumPy)\n', broken.stderr
 
 
-def test_the_commands_say_it(alone):
+def test_commands_warn_once(alone):
     command = '-m', 'rbd_ros.cli.main'
     warmup = python(alone, *command, 'warmup')
     assert warmup.returncode == 1

@@ -122,7 +122,7 @@ NODE = '/**: {{ros__parameters: {}}}'
      r'drives for /\*\*, /a: keep those of one'),
     ('{', 'this is not YAML'), ('\x00', 'this is not YAML'),
     ('!!python/object:os.system {}', 'this is not YAML'), ('a: &a {b: *a}', 'this is not YAML')])
-def test_files_that_are_wrong_are_refused_by_what_is_wrong(text, message, tmp_path):
+def test_invalid_files_are_rejected_with_a_message(text, message, tmp_path):
     model = (rbd_ros.ModelBuilder('r').link('a').link('b', mass=1.0).link('c', mass=1.0)
              .joint('pan', 'continuous', 'a', 'b').joint('tilt', 'continuous', 'b', 'c').build())
     path = tmp_path / 'drives.yaml'
@@ -132,7 +132,7 @@ def test_files_that_are_wrong_are_refused_by_what_is_wrong(text, message, tmp_pa
     assert str(caught.value).startswith(str(path))
 
 
-def test_files_that_are_not_there_are_refused_and_nothing_half_is_written(arm, tmp_path):
+def test_missing_files_are_rejected_and_none_is_written_partially(arm, tmp_path):
     for path in (tmp_path / 'none.yaml', tmp_path, 3):
         with pytest.raises(rbd_ros.ModelError, match='cannot be read'):
             load_drives(arm, path)

@@ -124,7 +124,7 @@ def test_stribeck_friction_of_copies_that_makes_no_single_curve_is_refused():
     ({'damping': -1.0}, 'damping must be finite and not negative'),
     ({'friction': np.inf}, 'friction must be finite and not negative'),
     ({'armature': -0.1}, 'armature must be finite and not negative')])
-def test_drives_that_cannot_be_are_refused_by_their_joint(drive, message):
+def test_impossible_drives_are_rejected_naming_the_joint(drive, message):
     with pytest.raises(rbd_ros.ModelError, match=f"joint 'rail': its .*({message})"):
         slider(**drive)
 
@@ -203,7 +203,7 @@ def test_parameters_of_drives_come_back(columns):
 
 @pytest.mark.parametrize('columns, message', [
     (('viscous', 'dry'), 'columns must be'), (3, 'list of names'), (('offset',) * 2, 'twice')])
-def test_columns_that_there_are_none_of_are_refused(columns, message):
+def test_unknown_columns_are_rejected(columns, message):
     for function in (drive_parameters, drive_parameter_names):
         with pytest.raises(rbd_ros.StateError, match=message):
             function(slider(), columns=columns)

@@ -418,7 +418,7 @@ def test_twists_of_a_free_body_are_its_own():
     ({'stiffness': 3.0}, "'j': there is no 'stiffness', only lower"),
     ({'mimic': 'k'}, "'j': mimic must be a joint, a multiplier and an offset"),
     ({'pitch': 'x'}, "'j': its pitch must be one finite")])
-def test_builder_refuses_what_it_cannot_use_by_name(change, message):
+def test_builder_names_the_argument_that_it_rejects(change, message):
     builder = rbd_ros.ModelBuilder('r').link('a').link('b', 1.0)
     with pytest.raises(rbd_ros.ModelError, match=message):
         builder.joint('j', 'planar', 'a', 'b', **change)

@@ -110,7 +110,7 @@ def test_a_tilted_mount_is_a_turned_gravity():
         rbd_ros.with_gravity(model, [0.0, np.nan, 0.0])
 
 
-def test_a_payload_adds_what_it_weighs_and_can_be_taken_off():
+def test_a_payload_adds_its_weight_and_can_be_removed():
     model = load_quietly(example_urdf('panda.urdf'))
     q, v, a = random_state(model, 1)
     mass, com, inertia = 2.5, np.array([0.01, 0.02, 0.1]), np.diag([0.02, 0.03, 0.04])
@@ -342,7 +342,7 @@ def test_a_joint_that_copies_a_fixed_one_stays_at_its_offset():
         follower('fixed').build(strict=True)
 
 
-def test_followers_are_to_be_left_out_where_joints_are_locked_or_chosen():
+def test_mimics_must_not_be_named_where_joints_are_locked_or_chosen():
     model = follower().build()
     with pytest.raises(rbd_ros.ModelError, match=r"mimics 'lead'.*leave it out"):
         rbd_ros.with_locked_joints(model, {'lead': 0.1, 'follow': 0.1})

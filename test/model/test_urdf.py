@@ -332,7 +332,7 @@ def test_fault_53_negative_limits_are_refused_or_taken_as_missing_by_name(label)
      'ixx="1e-8" ixy="0" ixz="0" iyy="1e-8" iyz="0" izz="1e-8"', 'would be impossibly dense'),
     ('lower="-1" upper="1"', 'lower="-180" upper="180"', 'joint j: limits of more than two turns'),
     ('effort="9"', 'effort="0"', 'joint j: effort limit 0; with limit_efforts nothing')])
-def test_what_can_be_computed_but_was_hardly_meant_is_warned_of(before, after, message):
+def test_suspicious_values_cause_warnings(before, after, message):
     assert before in ARM
     with pytest.warns(ModelWarning) as caught:
         load_urdf_string(ARM.replace(before, after, 1))
@@ -353,7 +353,7 @@ def test_broken_documents_are_refused(text):
         load_urdf_string(text)
 
 
-def test_nothing_is_said_of_a_good_robot(capfd):
+def test_a_good_robot_causes_no_warning(capfd):
     with warnings.catch_warnings():
         warnings.simplefilter('error')
         load_urdf_string(ARM)
@@ -391,7 +391,7 @@ def test_fault_27_leftovers_in_names_are_refused():
             rbd_ros.load_urdf_string(two_links(name=name))
 
 
-def test_what_joints_with_several_coordinates_cannot_have_is_warned_of():
+def test_ignored_elements_of_joints_with_several_coordinates_cause_warnings():
     for kind in ('planar', 'floating'):
         text = two_links(kind=f'type="{kind}"', more='<dynamics damping="3"/><mimic joint="k"/>')
         with pytest.warns(rbd_ros.ModelWarning) as caught:
@@ -405,7 +405,7 @@ def test_what_joints_with_several_coordinates_cannot_have_is_warned_of():
     b'<?xml version="1.0" encoding="undefined"?><robot name="r"/>',
     b'<?xml version="1.0" encoding="punycode"?><robot name="\xff"/>', None,
     bytearray(b'<robot/>')])
-def test_fault_26_texts_that_are_none_are_refused_by_our_own_error(text):
+def test_fault_26_texts_of_a_wrong_type_raise_urdf_error(text):
     with pytest.raises(rbd_ros.UrdfError):
         rbd_ros.load_urdf_string(text)
     with pytest.raises(rbd_ros.UrdfError, match='is not the path of a file'):

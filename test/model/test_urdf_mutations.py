@@ -62,7 +62,7 @@ def broken_urdfs(draw):
 @settings(max_examples=300, deadline=None, derandomize=True,
           suppress_health_check=[HealthCheck.too_slow])
 @given(broken_urdfs(), st.booleans(), st.booleans(), st.integers(0, 99))
-def test_a_broken_urdf_is_a_finite_robot_or_an_error_of_ours(text, strict, floating, seed):
+def test_a_mutated_urdf_gives_a_finite_robot_or_our_error(text, strict, floating, seed):
     with warnings.catch_warnings():
         warnings.simplefilter('error')
         warnings.simplefilter('ignore', ModelWarning)
@@ -82,7 +82,7 @@ def test_a_broken_urdf_is_a_finite_robot_or_an_error_of_ours(text, strict, float
 @pytest.mark.parametrize('place', ['<axis xyz="0 0 1"/>', '<mass value="1"/>',
                                    '<origin xyz="0 0 0.1"/>', '<parent link="a"/>'])
 @pytest.mark.parametrize('inside', ['<mesh filename="file:///x"/>', '<axis/>', '<!-- x -->'])
-def test_what_stands_inside_an_element_that_holds_none_is_passed_over(place, inside):
+def test_unexpected_content_of_an_element_is_ignored(place, inside):
     # Found by a search of ten minutes: a KeyError.
     assert place in SOUND
     kind = place[1:].partition(' ')[0]
@@ -125,7 +125,7 @@ def test_an_axis_of_any_length_is_normalised(size):
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(st.one_of(st.binary(max_size=200), st.text(max_size=200)))
-def test_any_text_is_refused_in_words(text):
+def test_any_text_raises_an_error_with_a_message(text):
     try:
         rbd_ros.load_urdf_string(text)
     except RbdError as error:

@@ -97,7 +97,7 @@ def test_every_robot_comes_back_and_strictly_so_where_it_was_strict(path, tmp_pa
         assert_same(load_quietly(tmp_path / name, strict=True), model, tolerance)
 
 
-def test_what_did_not_change_stands_as_it_stood(tmp_path):
+def test_unchanged_elements_keep_their_text(tmp_path):
     path = tmp_path / 'robot.urdf'
     for source in (COMMENTED, COMMENTED.encode(), '\ufeff ' + COMMENTED):
         save_urdf(rbd_ros.load_urdf_string(COMMENTED), path, source=source)
@@ -108,7 +108,7 @@ def test_what_did_not_change_stands_as_it_stood(tmp_path):
         assert text.splitlines()[1] == '<!-- Made by hand. -->'
 
 
-def test_what_changed_is_written_and_the_rest_stays(tmp_path):
+def test_changed_elements_are_written_and_the_rest_stays(tmp_path):
     model = rbd_ros.load_urdf_string(COMMENTED)
     changed = with_friction(model, damping={'pan': 0.3})
     changed = rbd_ros.with_payload(changed, 'tool', 1.5, (0.1, 0.0, 0.2), (0.01, 0.02, 0.02))
@@ -146,7 +146,7 @@ def test_a_load_comes_back_as_a_load(tmp_path):
         assert heavier.mass == pytest.approx(arm.mass + 2.0)
 
 
-def test_a_link_with_the_name_of_a_load_that_moves_is_none():
+def test_a_moving_link_named_like_a_payload_is_no_payload():
     text = """<robot name="r"><link name="a"/><link name="a/payload">
       <inertial><mass value="1"/></inertial></link>
       <joint name="j" type="{}"><parent link="a"/><child link="a/payload"/></joint></robot>"""
@@ -228,7 +228,7 @@ def test_angles_of_a_rotation_make_the_rotation_at_any_pitch():
         assert np.max(np.abs(rotation_from_rpy(rpy_from_rotation(R)) - R)) < ROTATION
 
 
-def test_what_urdf_cannot_say_of_drives_is_warned_of(tmp_path):
+def test_drive_coefficients_that_urdf_lacks_cause_a_warning(tmp_path):
     model = rbd_ros.load_urdf_string(COMMENTED)
     path = tmp_path / 'robot.urdf'
     with warnings.catch_warnings():
@@ -252,7 +252,7 @@ def test_what_urdf_cannot_say_of_drives_is_warned_of(tmp_path):
     (('continuous', {'lower': -1.0, 'upper': 1.0}), 'limits of this continuous'),
     (('planar', {'velocity': 1.0}), 'limits of this planar'),
     (('free', {'lower': -1.0, 'upper': 1.0}), 'limits of this free')])
-def test_joints_that_urdf_cannot_say_are_refused_and_the_file_stays(joint, message, tmp_path):
+def test_joints_that_urdf_cannot_express_are_rejected_and_the_file_stays(joint, message, tmp_path):
     path = tmp_path / 'robot.urdf'
     path.write_text('before')
     kind, options = joint
@@ -279,7 +279,7 @@ def test_unlimited_joints_and_those_with_limits_of_effort_alone_come_back(tmp_pa
     assert_same(load_quietly(tmp_path / 'robot.urdf'), model, ROTATION)
 
 
-def test_a_robot_that_was_read_from_odd_limits_is_saved_beside_its_source(tmp_path):
+def test_a_robot_with_reversed_limits_is_saved_with_its_source(tmp_path):
     odd = COMMENTED.replace('lower="-1" upper="1"', 'lower="2" upper="1"')
     with pytest.warns(rbd_ros.ModelWarning, match='both ignored'):
         model = rbd_ros.load_urdf_string(odd)

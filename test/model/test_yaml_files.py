@@ -89,7 +89,7 @@ def test_a_file_that_is_too_long_is_not_read_as_a_whole(tmp_path):
         read_yaml(tmp_path / 'a.yaml', ModelError)
 
 
-def test_what_cannot_be_opened_is_refused(tmp_path):
+def test_files_that_cannot_be_opened_are_rejected(tmp_path):
     for path, message in ((tmp_path, 'Is a directory'), (tmp_path / 'none', 'No such file'),
                           ('a\0b', r'a\\x00b cannot be read: embedded null'), (3, 'cannot be')):
         with pytest.raises(ModelError, match=message):

@@ -228,16 +228,16 @@ def test_setting_a_mode_is_retried_while_its_kernels_are_compiled(monkeypatch, r
     calls, waits, refusals = [], [], list(reasons)
 
     class Client:
-        """Refuses a parameter some times."""
+        """Rejects a parameter some times."""
 
         def __init__(self, node, name):
             assert (node, name) == ('node', 'controller')
 
         def services_are_ready(self):
-            """Be ready."""
+            """Return None."""
 
         def set_parameters(self, wanted):
-            """Refuse it, or not."""
+            """Reject or accept the parameter."""
             calls.append([(one.name, one.value) for one in wanted])
             result = SimpleNamespace(successful=not refusals,
                                      reason=refusals.pop() if refusals else '')

@@ -18,7 +18,7 @@ from robots import example_urdf, load_quietly
 rich_console = pytest.importorskip('rich.console')
 TOLERANCE = 1e-3
 WIDTH, HEIGHT = 80, 24
-# A number that is zero but for its sign.
+# Minus zero.
 MINUS_ZERO = re.compile(r'-0(\.0*)?(e[+-]?\d+)?(?![\d.])')
 
 
@@ -50,7 +50,7 @@ def text_of(session):
     with Live(console=console, auto_refresh=False) as live:
         live.update(table(session, HEIGHT))
         live.refresh()
-    # The last drawing; before it the cursor goes back to the first line.
+    # The last drawing, after the cursor has returned to the first line.
     out = file.getvalue().split('\x1b[1A')[-1]
     red = re.findall(r'\x1b\[31m([^\x1b]*)', out)
     return re.sub(r'\x1b\[[\d;?]*[A-Za-z]', '', out), red

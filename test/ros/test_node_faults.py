@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from rbd_msgs.srv import HybridDynamics
 import rbd_ros
-from rbd_ros.ros.robot.subscriptions import Load
+from rbd_ros.ros.robot.subscriptions import Backlog
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from robots import example_urdf, random_state, relative_error
@@ -280,14 +280,14 @@ def test_fault_42_missing_prescribed_values_are_named(
 # -- Load. ---------------------------------------------------------------------------------------
 
 def test_fault_44_only_lasting_backlogs_count_as_overload():
-    load = Load()
+    backlog = Backlog()
     for k in range(3000):
-        assert not load.is_too_much()
+        assert not backlog.is_overload()
         # Two at a time, and now and then ten that have waited.
-        load.note(k % 2 == 0 or k % 100 < 10)
+        backlog.note(k % 2 == 0 or k % 100 < 10)
     for _ in range(300):
-        load.note(True)
-    assert load.is_too_much()
+        backlog.note(True)
+    assert backlog.is_overload()
 
 
 def test_fault_44_under_four_times_the_load_the_newest_state_is_answered(harness, model,

@@ -86,7 +86,7 @@ def start(harness, later, monkeypatch):
         fresh = compiled.kernel(kernel.py_func)
         fresh._cache = NoFiles()
         monkeypatch.setattr(import_module(kernel.py_func.__module__), kernel.__name__, fresh)
-        monkeypatch.setattr(compiled, '_elsewhere', later)
+        monkeypatch.setattr(compiled, '_compile_process', later)
         node.describe(UR10)
         node.spin_until(lambda: node.node.robot is not None)
         return node
@@ -186,9 +186,9 @@ class Order:
 
     def __init__(self, monkeypatch):
         self.made, self.failures, self.running = [], [], True
-        monkeypatch.setattr(compiled, '_elsewhere', None)
+        monkeypatch.setattr(compiled, '_compile_process', None)
         self.kernels = Kernels(Log(rclpy.logging.get_logger('order')), self.failures.append, False)
-        self.kernels._elsewhere = self
+        self.kernels._compile_process = self
 
     def is_running(self):
         """Return whether something had to be compiled."""
@@ -249,11 +249,11 @@ def test_what_a_thread_waits_for_is_compiled_before_what_nobody_needs(order):
     begun.wait(120.0)
     assert order.made == ['first']
     assert not order.kernels.ready
-    with compiled._preparing:
+    with compiled._compiling:
         # It waits for what is being compiled now.
         wanted = Thread(target=order.step, args=('wanted',))
         wanted.start()
-        while not compiled.is_urgent():
+        while not compiled.foreground_busy():
             sleep(0.01)
         go_on.set()
         # The next step waits, too, and is not to come before what is wanted.

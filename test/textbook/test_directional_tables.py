@@ -23,7 +23,7 @@ CASES = [*range(20), *(f'mimics {seed}' for seed in range(6)), 'floating', 'pand
 
 
 def robot(case):
-    """Return a random tree of all kinds of joints, some mimicking others or not, or a real one."""
+    """Return a random tree of all kinds of joints, with mimic joints or not, or a real robot."""
     if case == 'floating':
         return load_quietly(example_urdf('solo12.urdf'), floating_base=True)
     if isinstance(case, str) and case.endswith('.urdf'):
@@ -43,7 +43,7 @@ def problem(model, seed):
     variation = Variation(
         *rng.normal(size=(4, model.nv)),
         dwrenches={name: rng.normal(size=6) for name in model.link_names[::3]},
-        # Links that nothing pushes among them.
+        # Including links without external wrenches.
         world_fixed=model.link_names[1::3],
         dinertia={name: rng.normal(size=10) if k % 2 else inertia_of_parameters(
             rng.normal(size=10)) for k, name in enumerate(model.link_names)},
@@ -81,13 +81,13 @@ def test_each_field_alone_is_that_of_the_printed_tables(case, name):
     alone = replace(Variation(), **{name: getattr(variation, name)})
     allowed = ROUNDING + 1e-15 * np.linalg.cond(rbd_ros.mass_matrix(model, q))
     if name == 'world_fixed':
-        # Wrenches that do not turn are felt where something turns.
+        # Wrenches fixed in the world matter where links rotate.
         alone = replace(alone, dq=variation.dq)
     assert_equal_to_tables(model, q, v, a, tau, prescribed, alone, allowed,
                            external_wrenches=wrenches)
 
 
-def test_changes_are_felt_where_links_are_fixed_to_each_other():
+def test_variations_are_carried_through_fixed_joints():
     # A fixed joint that moves: inertia, wrench and children of the body, each by itself.
     model = robot(1)
     fixed = [joint.name for joint in model.joints if joint.kind == 'fixed']
@@ -102,7 +102,7 @@ def test_changes_are_felt_where_links_are_fixed_to_each_other():
         assert relative_error(got, expected) < ROUNDING
 
 
-def test_what_no_body_can_have_is_no_change_of_inertia():
+def test_inconsistent_changes_of_inertia_are_refused():
     model = robot(0)
     q, v, a, tau, _, _, _ = problem(model, 1)
     name = model.link_names[2]
@@ -117,7 +117,7 @@ def test_what_no_body_can_have_is_no_change_of_inertia():
             analysis.forward_dynamics_derivative(model, q, v, tau, variation)
 
 
-def test_results_are_no_arguments_and_functions_return_arrays_of_their_own():
+def test_results_share_no_memory_with_arguments_or_each_other():
     for model in (robot(0), robot('mimics 0')):
         q, v, a, tau, prescribed, _, variation = problem(model, 1)
         arguments = (q, v, a, tau, prescribed, *(getattr(variation, x) for x in FIELDS[:4]))
@@ -156,7 +156,7 @@ def test_bad_directions_are_refused_by_name_whatever_was_called_before(case, lab
                                  (np.zeros(model.nv, complex), 'must be real numbers')):
                 with pytest.raises(rbd_ros.StateError, match=f'{label} {message}'):
                     call(replace(variation, **{label: bad}))
-        # Lists will do.
+        # Lists are accepted.
         lists = {label: getattr(variation, label).tolist() for label in labels}
         once = np.array(call(replace(variation, **lists)))
         assert np.array_equal(once, call(variation))
@@ -187,7 +187,7 @@ def test_robots_without_joints_have_no_derivatives():
     assert analysis.forward_dynamics_derivative(model, [], [], [], variation).shape == (0,)
 
 
-def test_nothing_changes_without_rows():
+def test_no_variation_makes_no_rows():
     model = robot(0)
     changes, turning = body_changes(model, Variation(), None)
     assert len(changes) == len(turning) == 0

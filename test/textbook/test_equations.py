@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Check that doc/equations.md has every equation, and names what exists."""
+"""Check that doc/equations.md has every equation, and names existing functions and tests."""
 
 import importlib
 import pathlib
@@ -55,7 +55,7 @@ def named(text):
 
 
 @pytest.mark.parametrize('name', named(TABLES))
-def test_what_the_table_names_exists(name):
+def test_functions_and_tests_named_in_the_table_exist(name):
     file, *path = name.split('.')
     if file.startswith('test_'):
         path_of_test, = (ROOT / 'test').rglob(f'{file}.py')

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Chains as products of exponentials, against the models that they make and by hand."""
+"""Chains as products of exponentials, against their models and against hand calculations."""
 
 from differences import error, TREES
 import numpy as np
@@ -259,7 +259,7 @@ def test_counting_the_tip_wrench_twice_would_be_seen():
     ({'gravity': [0.0, np.nan, 0.0]}, 'gravity'),
     ({'inertias': [np.eye(3)]}, 'inertias'),
 ])
-def test_what_is_no_chain_is_refused(change, message):
+def test_invalid_chains_are_refused(change, message):
     parts = {'home_poses': [np.eye(4)], 'screws': [[0.0, 0.0, 1.0, 0.0, 0.0, 0.0]],
              'inertias': [np.eye(6)]}
     with pytest.raises(rbd_ros.ModelError, match=message):
@@ -298,7 +298,7 @@ def test_a_real_arm_is_the_product_of_its_exponentials(name):
     jacobians = sums_over_links.body_jacobians(arm, at_home)
     children = [arm.link_index(joint.child) for joint, _, _ in arm.moving_joints]
     screws = [Ad(poses[k]) @ jacobians[k][:, i] for i, k in enumerate(children)]
-    # What is fixed to a link is part of it.
+    # Fixed links belong to their parent.
     inertias = np.zeros((arm.nv, 6, 6))
     for J, G, T in zip(jacobians, sums_over_links.inertia_matrices(arm), poses):
         moved_by = np.flatnonzero(np.any(J != 0.0, axis=0))

@@ -44,7 +44,7 @@ def test_arcs_turn_by_the_right_hand_about_the_axis():
         spokes = arc[1:] - [0, 0, 1]
         np.testing.assert_allclose(np.linalg.norm(spokes, axis=1), 0.3, rtol=ROUNDING)
         np.testing.assert_allclose(spokes[:, 1], 0.0, atol=ROUNDING)
-        # Each piece turns about +y for a positive torque, and all together by its share.
+        # Each piece turns about +y for a positive torque, all together in proportion to it.
         turned = np.arctan2(np.cross(spokes[:-1], spokes[1:])[:, 1],
                             np.sum(spokes[:-1] * spokes[1:], axis=1))
         assert np.sum(turned) == pytest.approx(share * LARGEST_TURN)
@@ -59,7 +59,7 @@ def test_forces_are_straight_and_along_the_axis():
     np.testing.assert_allclose(arrow[-1], [2.0, 0.0, 1.3], atol=ROUNDING)
 
 
-def test_arcs_end_at_the_largest_and_leave_out_what_is_not_known():
+def test_arcs_are_clipped_at_the_largest_and_omit_unknown_efforts():
     model = two_joints()
     arcs, poses = JointArcs(model), rbd_ros.forward_kinematics(model, np.zeros(2))
     full = np.full(2, 10.0)
@@ -173,7 +173,7 @@ def test_heat_maps_are_red_and_blue_by_sign_and_name_every_joint():
                      'rgb(255,255,255)']
     assert '<title>a&lt;b, c: -1</title>' in text
     assert 'largest entry 2' in text
-    # A large one has no numbers, but every cell still says what it is.
+    # A large one shows no numbers, but every cell has a tooltip.
     names = [f'j{k}' for k in range(60)]
     text = heat_map('M', names, np.eye(60))
     assert text.count('<rect') == 3600 and '<title>j59, j59: 1</title>' in text

@@ -97,7 +97,7 @@ def test_collada_has_its_unit_but_not_its_upward_axis(tmp_path):
     ('package://nowhere_at_all/a.stl', "there is no package 'nowhere_at_all'"),
     ('/etc/passwd', 'are read as meshes'), ('http://a.b/c.stl', 'only package:// and file://'),
     ('a.stl', 'there is no such file'), ('broken.stl', 'broken')])
-def test_unreadable_meshes_are_told_and_replaced(tmp_path, name, reason):
+def test_unreadable_meshes_are_reported_and_replaced(tmp_path, name, reason):
     (tmp_path / 'broken.stl').write_text('solid nothing')
     collision = '<collision><geometry><sphere radius="2"/></geometry></collision>'
     found = load(one_link(MESH.format(name) + collision), tmp_path)
@@ -121,7 +121,7 @@ def test_primitives(shape, size):
     np.testing.assert_allclose(high - low, size, rtol=0.01)
 
 
-def test_mistakes_in_visuals_do_no_harm():
+def test_invalid_visuals_are_reported_without_failing():
     for body in ('<visual/>', '<visual><geometry/></visual>',
                  '<visual><geometry><box size="1 2"/></geometry></visual>',
                  '<visual><geometry><mesh/></geometry></visual>'):

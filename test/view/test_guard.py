@@ -25,7 +25,7 @@ from viser.infra import Message
 from websockets.exceptions import ConnectionClosed, InvalidMessage
 from websockets.sync.client import connect
 
-# The largest message that a page may send, and how many connections there may be.
+# Limits of message size and of the number of connections.
 LARGEST, MOST = 65536, 32
 NOT_VALUES = [float('nan'), float('inf'), float('-inf'), 1e300, -1e300, 2 ** 62, None, True, 'x',
               '1.0', b'1', [], [0.1], {}, {'value': 0.1}]
@@ -46,7 +46,7 @@ def viewer(arm):
 
 
 def obeyed(viewer, page):
-    """Wait until everything that a page has sent was read, and its consequences have happened."""
+    """Wait until all messages of a page are processed."""
     slider = viewer.sliders._q[0]
     # Another one than before, so that it is seen.
     value = 0.25 if slider.value != 0.25 else 0.5
@@ -84,7 +84,7 @@ def test_a_websocket_without_an_origin_or_with_two_is_refused(viewer):
     assert status(url)[0] == 200
 
 
-def test_names_that_others_direct_here_are_refused(viewer):
+def test_foreign_host_names_are_refused(viewer):
     url, port = viewer.url, viewer.server.get_port()
     for host in (f'evil.example:{port}', f'localhost.evil.example:{port}', 'evil.example',
                  f'{socket.gethostname()}.evil.example:{port}', f'evil.example@:{port}',
@@ -110,7 +110,7 @@ def test_a_query_cannot_name_another_server(viewer):
 
 
 @pytest.mark.parametrize('host', ['0.0.0.0', '127.0.0.1'])
-def test_for_other_machines_the_name_of_this_one_is_its_own(arm, host):
+def test_the_host_name_is_accepted_if_other_machines_may_connect(arm, host):
     with Viewer(arm, Geometry({}, ()), host=host, port=0) as viewer:
         port, name = viewer.server.get_port(), socket.gethostname()
         here = f'http://127.0.0.1:{port}'
@@ -124,7 +124,7 @@ def test_for_other_machines_the_name_of_this_one_is_its_own(arm, host):
             assert not refused(here, host=f'{own}:{port}', origin=f'http://{own}:{port}')
 
 
-def test_the_name_given_as_host_is_its_own():
+def test_the_name_given_as_host_is_accepted():
     guard = Guard(('Robot7.example',))
     assert guard._is_own('robot7.example:8080') and guard._is_own('robot7.example')
     assert not guard._is_own('robot8.example:8080')
@@ -245,7 +245,7 @@ def test_nothing_but_values_can_be_changed(viewer):
         page.send(type=CHANGE, uuid='nosuch', updates={'value': 0.1})
         obeyed(viewer, page)
         assert vars(slider._impl) == before
-        # Of several changes only that of the value is taken.
+        # Of several changes only that of the value is applied.
         page.send(type=CHANGE, uuid=uuid, updates={'value': 0.1, 'removed': True})
         obeyed(viewer, page)
         assert slider.value == 0.1 and not slider._impl.removed
@@ -276,7 +276,7 @@ def test_no_message_stops_the_page_or_prints_anything(viewer, arm, capfd, recwar
     assert not [warning for warning in recwarn if 'viser' in str(warning.message)]
 
 
-def test_what_clients_send_is_not_kept(viewer):
+def test_messages_of_clients_are_not_stored(viewer):
     with Page(viewer.url) as page:
         before = len(page.replayed)
         upload = {'source_component_uuid': page.uuids['shoulder_pan'], 'part_count': 1000}
@@ -295,7 +295,7 @@ def test_what_clients_send_is_not_kept(viewer):
         assert len(page.replayed) <= before + 2
 
 
-def test_large_messages_end_their_connection_only(viewer):
+def test_large_messages_close_only_their_own_connection(viewer):
     with Page(viewer.url) as page, Page(viewer.url) as other:
         page.socket.send(b'\x91' * LARGEST)
         obeyed(viewer, page)
@@ -307,7 +307,7 @@ def test_large_messages_end_their_connection_only(viewer):
         obeyed(viewer, other)
 
 
-def test_there_may_be_so_many_connections(viewer):
+def test_the_number_of_connections_is_limited(viewer):
     with ExitStack() as pages:
         for _ in range(MOST - 1):
             pages.enter_context(Page(viewer.url))

@@ -20,7 +20,7 @@ from robots import load_quietly, Oracle
 # Numbers on the page have three digits after the point.
 PRINTED = 5.001e-4
 JOINT, COLUMN = 'shoulder_lift', 1
-# Of gravity torques and of limits in the plot.
+# Colours of gravity torques and of limits in the plot.
 ORANGE, RED = (255, 153, 26), (204, 0, 0)
 
 
@@ -177,7 +177,7 @@ def test_a_port_that_is_taken_is_refused(capsys, arm):
     ('--host', '192.0.2.1', 'of 192.0.2.1 cannot be used: Cannot assign requested address; '),
     ('--package-path', '/no/such/folder', '--package-path /no/such/folder: there is no such '),
 ])
-def test_what_cannot_be_used_is_refused(capsys, option, value, reason):
+def test_invalid_options_are_refused(capsys, option, value, reason):
     assert code_of('view', ARM, option, value) == 1
     assert reason in one_line(capsys)
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings as pages, opened from a file in a browser without a network."""
+"""Pages of recordings, opened from a file in a browser without a network."""
 
 from base64 import b64decode
 import re

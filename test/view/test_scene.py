@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where everything is in the scene, against Pinocchio."""
+"""Positions of everything in the scene, against Pinocchio."""
 
 import numpy as np
 import pytest
@@ -79,7 +79,7 @@ def test_forces_are_arrows_from_their_links(shown):
     assert not viewer.server.scene.get_handle_by_name('/wrenches/moments').visible
 
 
-def test_the_ellipsoid_of_the_chosen_link_is_there(shown):
+def test_the_ellipsoid_of_the_chosen_link_is_drawn(shown):
     viewer, oracle, state = shown
     T = oracle.pose(state.q, TOOL)
     J = T[:3, :3] @ oracle.jacobian(state.q, TOOL)[3:]
@@ -93,14 +93,14 @@ def test_the_ellipsoid_of_the_chosen_link_is_there(shown):
                                / sizes.max(), rtol=1e-6)
 
 
-def test_arcs_are_at_joints_that_bear_something(shown):
+def test_arcs_are_at_loaded_joints(shown):
     viewer, oracle, state = shown
     model, scene = oracle.model, viewer.server.scene
     heads = scene.get_handle_by_name('/gravity/heads')
     full = full_efforts(model)
     assert len(np.unique(full)) == 1
     assert len(heads.points) == np.sum(np.abs(state.gravity) / full * 1.75 * np.pi > 0.02)
-    # No joint of this robot ever bears more than the largest arc by much.
+    # No joint of this robot exceeds the torque of the largest arc by much.
     assert np.max(np.abs(state.gravity)) < 1.2 * full[0]
     links = [oracle.pose(state.q, joint.child)[:3, 3] for joint in model.joints
              if joint.name in model.velocity_names]

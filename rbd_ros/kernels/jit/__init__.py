@@ -1,3 +1,3 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""How kernels are compiled: numba or not, caches, dispatch."""
+"""Compilation of kernels: whether numba is available, decorators, the cache on disk."""

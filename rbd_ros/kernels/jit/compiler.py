@@ -1,11 +1,11 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Whether the kernels can be compiled: the one place that looks for numba.
+Whether kernels can be compiled: the one place that looks for numba.
 
-Without numba, with one that is too old, or with ``NUMBA_DISABLE_JIT=1`` in the environment, the
-kernels are interpreted, from the same source: results are the same up to rounding, and
-come more than a thousand times later.
+Without numba, with a version that is too old, or with ``NUMBA_DISABLE_JIT=1`` in the environment,
+the kernels are interpreted from the same source: with the same results up to rounding, but more
+than a thousand times slower.
 
 """
 
@@ -24,7 +24,7 @@ def _obstacle() -> str:
     except (ImportError, OSError) as error:
         if getattr(error, 'name', None) in ('llvmlite', 'numba'):
             return 'numba is not installed'
-        # Made for another NumPy, for example.
+        # For example, it was built for another NumPy.
         return f'numba cannot be loaded ({error})'
     if numba.version_info.short < OLDEST:
         return f'numba {numba.__version__} is too old'
@@ -33,22 +33,16 @@ def _obstacle() -> str:
 
 OBSTACLE = _obstacle()
 COMPILES = not OBSTACLE and not sys.modules['numba'].config.DISABLE_JIT
-_unsaid = [
+_pending = [
     f'{OBSTACLE}: dynamics are interpreted, correct but more than a thousand times slower. '
     f'Install it in a virtual environment: pip install "{REQUIREMENT}"'] if OBSTACLE else []
 
 
 def warning() -> str:
-    """
-    Return what the user has to know, to whoever asks first.
-
-    Others get an empty text, as do the processes that a command starts to share its work, and
-    everyone if there is nothing to say.
-
-    """
-    if _unsaid:
+    """Return a warning about interpreted kernels, once per program; else an empty text."""
+    if _pending:
         from multiprocessing import parent_process
-        if parent_process() is None:
+        if parent_process() is None:        # worker processes do not repeat it
             with suppress(IndexError):
-                return _unsaid.pop()
+                return _pending.pop()
     return ''

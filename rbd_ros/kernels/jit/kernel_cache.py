@@ -1,16 +1,15 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Compiled kernels on disk: whatever state the files are in, the kernels work.
+Cache of compiled kernels on disk; kernels work whatever the state of its files.
 
-What it gains: kernels are compiled once, not for up to a minute in every process. numba has a
-cache of its own, but that ends the program if a file is damaged, the disk is full or no directory
-can be written, and it trusts files whoever wrote them, although pickles are code.
-What guards it: files begin with a digest, and are read only if nobody else can write to them. Any
-other problem is logged once, and kernels are then compiled in memory.
-What breaks it: it has the interface of numba's caches, and calls numba's own functions to
-serialize what it has compiled (tried from 0.58 to 0.68). If those change, kernels are compiled in
-memory.
+Benefit: kernels are compiled once, not for up to a minute in every process. numba's own cache ends
+the program if a file is damaged, the disk is full or no directory is writable, and it trusts
+anybody's files, although pickles are code.
+Safeguard: files begin with a digest and are read only if nobody else can write to them. After any
+other problem, which is logged once, kernels are compiled in memory.
+Risk: it has the interface of numba's caches and calls numba's serialization (tried from 0.58 to
+0.68). If these change, kernels are compiled in memory.
 
 """
 
@@ -40,16 +39,11 @@ _log = logging.getLogger('rbd_ros')
 
 def cache_directory() -> Path | None:
     """
-    Return the directory that holds this version's compiled kernels.
+    Return the directory of this version's compiled kernels, which need not exist.
 
-    Its name contains a digest of the kernels' sources, because a kernel depends on helpers in
-    other files.
-
-    Returns
-    -------
-    pathlib.Path or None
-        Below ``$NUMBA_CACHE_DIR``, ``$XDG_CACHE_HOME`` or ``~/.cache``, whichever comes first; it
-        need not exist. None where there is no home directory.
+    It is below ``$NUMBA_CACHE_DIR``, ``$XDG_CACHE_HOME`` or ``~/.cache``, in this order; None
+    without a home directory. Its name contains a digest of all kernels' sources, because a kernel
+    depends on helpers in other files.
 
     """
     digest = hashlib.sha256()
@@ -57,23 +51,13 @@ def cache_directory() -> Path | None:
         digest.update(source.read_bytes())
     root = (numba.config.CACHE_DIR if COMPILES else '') or os.environ.get('XDG_CACHE_HOME', '')
     if not os.path.isabs(root):
-        # If the user's number has no account, the home directory remains '~'.
+        # Without an account for the user id, the home directory remains '~'.
         root = os.path.join(os.path.expanduser('~'), '.cache')
     return Path(root, 'rbd_ros', digest.hexdigest()[:16]) if os.path.isabs(root) else None
 
 
 class KernelCache:
-    """
-    The compiled forms of one kernel, with the interface of numba's caches.
-
-    Parameters
-    ----------
-    function : callable
-        The kernel in Python.
-    directory : Directory
-        Where they are kept.
-
-    """
+    """The compiled forms of one kernel, with the interface of numba's caches."""
 
     def __init__(self, function: Callable[..., Any], directory: 'Directory') -> None:
         self._name = f'{function.__module__.rpartition(".")[2]}.{function.__qualname__}'
@@ -92,7 +76,7 @@ class KernelCache:
         return f'{self._name}-{hashlib.sha256(key.encode()).hexdigest()[:24]}.kernel'
 
     def _name_for(self, signature: Any, target_context: Any) -> str | None:
-        """Return the name of the file, None if this numba does not say what it depends on."""
+        """Return the name of the file; None if numba has changed."""
         try:
             target_context.refresh()
             return self._file_name(signature, target_context.codegen())
@@ -107,7 +91,7 @@ class KernelCache:
 
     def obtain(self, signature: Any, target_context: Any,
                make: Callable[[], bytes | None]) -> None:
-        """Let another process make what `load_overload` returns, unless it is there."""
+        """Call `make` for the bytes that `load_overload` needs, unless the file exists."""
         name = self._name_for(signature, target_context)
         if name is None:
             return
@@ -120,7 +104,7 @@ class KernelCache:
             self._made[name] = data
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """Return the compiled form for argument types, None if it has to be compiled."""
+        """Return the compiled form for argument types; None if it has to be compiled."""
         name = self._name_for(signature, target_context)
         if name is None:
             return None
@@ -131,12 +115,12 @@ class KernelCache:
             from numba.core.compiler import CompileResult
             return CompileResult._rebuild(target_context, *pickle.loads(data))
         except Exception as error:
-            # Undamaged, but useless: perhaps from another build of the tools.
+            # Undamaged but unusable, perhaps from another build of numba.
             self._directory.remove(name, repr(error))
             return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
-        """Keep a compiled form."""
+        """Write a compiled form to its file."""
         try:
             name, data = self._file_name(signature, result.codegen), serialized(result)
         except Exception as error:
@@ -157,14 +141,9 @@ class KernelCache:
 
 class Directory:
     """
-    Files that begin with a digest of name and content, in a directory that nobody else can write.
+    Files that begin with a digest of name and content, in a directory only this user can write.
 
-    A problem is logged once, in one line; from then on files are neither read nor written.
-
-    Parameters
-    ----------
-    path : pathlib.Path or None
-        The directory; None: there is none.
+    After a problem, which is logged once, files are neither read nor written.
 
     """
 
@@ -172,20 +151,20 @@ class Directory:
         self.path, self._readable, self._writable = path, path is not None, path is not None
         self._checked = False
         if path is None:
-            _log.warning('there is no home directory: kernels are compiled anew in every process; '
+            _log.warning('there is no home directory: kernels are recompiled in every process; '
                          'set XDG_CACHE_HOME to a directory of your own')
 
     def _check(self) -> None:
-        """Find out once whether the directory can be trusted."""
+        """Check once whether the directory can be trusted."""
         if self._checked or self.path is None or not self._readable:
             return
         try:
-            theirs, self._checked = not_ours(self.path), self.path.exists()
+            foreign, self._checked = not_ours(self.path), self.path.exists()
         except OSError as error:
             self.give_up(error.strerror)
             return
-        if theirs is not None:
-            self.give_up(f'others own {theirs} or can write to it, and kernels are code; remove '
+        if foreign is not None:
+            self.give_up(f'others own {foreign} or can write to it, and kernels are code; remove '
                          'it, or withdraw their permission to write (chmod go-w), or set '
                          'XDG_CACHE_HOME')
 
@@ -197,14 +176,14 @@ class Directory:
         _log.warning('kernels are compiled in memory, %s is not used: %s', self.path, reason)
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of a file, or None if it is missing or damaged."""
+        """Return the content of a file; None if it is missing or damaged."""
         self._check()
         if self.path is None or not self._readable:
             return None
         try:
-            number = os.open(self.path / name, os.O_RDONLY | os.O_NOFOLLOW)
-            with open(number, 'rb') as file:
-                if not is_ours(os.fstat(number)):
+            descriptor = os.open(self.path / name, os.O_RDONLY | os.O_NOFOLLOW)
+            with open(descriptor, 'rb') as file:
+                if not is_ours(os.fstat(descriptor)):
                     return None
                 data = file.read()
         except OSError:
@@ -216,35 +195,35 @@ class Directory:
         return data
 
     def remove(self, name: str, reason: str) -> None:
-        """Remove a file that is useless."""
+        """Remove an unusable file."""
         if self.path is None:
             return
-        _log.warning('a kernel is compiled anew: %s: %s', self.path / name, reason)
+        _log.warning('recompiling a kernel: %s: %s', self.path / name, reason)
         with suppress(OSError):
-            # If that fails, the file is replaced at the next opportunity.
+            # Otherwise the file is replaced when the kernel is written again.
             (self.path / name).unlink()
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a file as a whole, if that is possible."""
+        """Write a file atomically, if possible."""
         if self.path is None or not self._writable:
             return
         temporary = None
         try:
-            # Others may read it: one user builds a container image, another runs it. Whatever the
-            # umask, they cannot write to it.
+            # Whatever the umask, others can read it (one user builds a container image, another
+            # runs it) but not write to it.
             for directory in (*reversed(self.path.parents), self.path):
                 with suppress(FileExistsError):
                     os.mkdir(directory, 0o755)
             self._check()
             if not self._writable:
                 return
-            number, temporary = tempfile.mkstemp(dir=self.path)
-            with open(number, 'wb') as file:
-                os.fchmod(number, 0o644)
+            descriptor, temporary = tempfile.mkstemp(dir=self.path)
+            with open(descriptor, 'wb') as file:
+                os.fchmod(descriptor, 0o644)
                 file.write(_digest(name, data) + data)
             os.replace(temporary, self.path / name)
         except OSError as error:
-            # The disk may be full or read-only; existing files can still be read.
+            # The disk is full or read-only; existing files can still be read.
             self._writable = False
             _log.warning('compiled kernels are not kept in %s: %s', self.path, error.strerror)
             if temporary is not None:
@@ -253,7 +232,7 @@ class Directory:
 
 
 def serialized(result: Any) -> bytes | None:
-    """Return a compiled form as bytes, None if it contains addresses of this process."""
+    """Return a compiled form as bytes; None if it contains addresses of this process."""
     from numba.core.serialize import dumps
     if result.library.has_dynamic_globals or any(not one.can_cache for one in result.lifted):
         return None
@@ -267,29 +246,16 @@ def _digest(name: str, data: bytes) -> bytes:
 
 def not_ours(path: Path) -> Path | None:
     """
-    Return the directory in which others could put files in place of ours, or None.
+    Return the directory through which others could replace our files, or None.
 
-    Parameters
-    ----------
-    path : pathlib.Path
-        The directory of the files, which need not exist.
-
-    Returns
-    -------
-    pathlib.Path or None
-        This directory or one above it, if it belongs to somebody else, or others can write to it.
-        Above it, they may where nobody can rename what belongs to others, as in ``/tmp``, and the
-        `private_group` may.
-
-    Raises
-    ------
-    OSError
-        If a directory cannot be looked at.
+    That is `path`, which need not exist, or a parent that others own or can write to. They may
+    write to a parent that is sticky, as ``/tmp`` is, and the `private_group` to any parent. Raises
+    OSError.
 
     """
-    # Where a link leads, too.
-    leads_to = Path(os.path.realpath(path))
-    for directory in dict.fromkeys((path, *path.parents, *leads_to.parents)):
+    # Including the target of links.
+    target = Path(os.path.realpath(path))
+    for directory in dict.fromkeys((path, *path.parents, *target.parents)):
         with suppress(FileNotFoundError):
             status = os.stat(directory)
             safe = 0
@@ -303,10 +269,9 @@ def not_ours(path: Path) -> Path | None:
 
 def private_group() -> int | None:
     """
-    Return the group that has this user's name and no other member; None if there is none.
+    Return the group with this user's name and no other member, or None.
 
-    With a umask of 002, as it is common where every user has such a group, directories are
-    writable by the group.
+    Where every user has such a group, directories are often group-writable (umask 002).
 
     """
     try:
@@ -314,12 +279,12 @@ def private_group() -> int | None:
         import pwd
         user = pwd.getpwuid(os.geteuid())
         group = grp.getgrgid(user.pw_gid)
-    except (ImportError, KeyError):     # no such user, or one who cannot read Python's library
+    except (ImportError, KeyError):     # unknown user, or Python's library is not readable
         return None
-    alone = group.gr_name == user.pw_name and set(group.gr_mem) <= {user.pw_name}
-    return user.pw_gid if alone and user.pw_uid else None
+    private = group.gr_name == user.pw_name and set(group.gr_mem) <= {user.pw_name}
+    return user.pw_gid if private and user.pw_uid else None
 
 
 def is_ours(status: os.stat_result, allowed: int = 0) -> bool:
-    """Return whether this user or root owns something and others cannot write to it."""
+    """Return whether this user or root owns a file and others cannot write to it."""
     return status.st_uid in (0, os.geteuid()) and not status.st_mode & _OTHERS_WRITE & ~allowed

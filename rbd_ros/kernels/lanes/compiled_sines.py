@@ -3,18 +3,18 @@
 """
 How cosines and sines of several angles at once are compiled.
 
-An angle is a whole number of quarter turns and a rest r of at most an eighth of a turn, whose sine
-and cosine are polynomials in z = r^2,
+An angle is an integer number of quarter turns plus a remainder r of at most an eighth of a turn,
+whose sine and cosine are polynomials in z = r^2,
 
     sin r = r + r z S(z),    cos r = 1 - z / 2 + z^2 C(z),
 
-that minimize the largest relative error: 4e-18 and 6e-20. Sine and cosine share r. With rounding,
-results are within 2.5 units in the last place of the exact ones.
+with minimax relative errors of 4e-18 and 6e-20. Including rounding, results are within 2.5 units
+in the last place.
 
-What it gains: one by one they took a third of the time of inverse dynamics of many states, and in
-a library of vector functions, which takes cosines and sines apart, a fifth.
-What guards it: angles beyond FARTHEST, where r would lose digits, and those that are not finite go
-to the C library, one by one.
+Benefit: computed one by one, they took a third of the time of inverse dynamics of many states;
+with a library of vector functions, which does not share r, a fifth.
+Safeguard: angles beyond MAX_ANGLE, where r would lose digits, and non-finite angles are passed to
+the C library one by one.
 
 """
 
@@ -27,14 +27,14 @@ from rbd_ros.kernels.lanes.compiled_lanes import Lanes, lanes, vector_of
 from rbd_ros.kernels.lanes.lanes import WIDTH
 from rbd_ros.kernels.lanes.sines import cosine_and_sine, cosines_and_sines
 
-# Of one state there are few angles: longer registers, which are slower at first, don't pay.
+# One state has few angles: longer registers, which need time to power up, do not pay.
 OF_ONE_STATE = min(WIDTH, 4)
-# rad; the quarter turns up to there times the first two parts of one have no rounding.
-FARTHEST = 1e6
-# A quarter turn in three parts, of which the first two have 33 bits.
+# rad; products of smaller numbers of quarter turns with the first two parts below are exact.
+MAX_ANGLE = 1e6
+# A quarter turn as the sum of three parts, the first two with 33 significant bits.
 QUARTER = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)
-# Added to a small number, it leaves a whole one in the last bits.
-TO_WHOLE = 1.5 * 2.0 ** 52
+# Adding it rounds a small number to an integer, held in the last bits.
+ROUND = 1.5 * 2.0 ** 52
 S = (-0.1666666666666663, 0.008333333333322118, -0.00019841269829589533, 2.755731362138332e-06,
      -2.5050747762441093e-08, 1.5896230131405245e-10)
 C = (0.041666666666666595, -0.0013888888888873056, 2.4801587288851683e-05,
@@ -42,28 +42,18 @@ C = (0.041666666666666595, -0.0013888888888873056, 2.4801587288851683e-05,
 
 
 class Register:
-    """
-    Angles in one register.
-
-    Parameters
-    ----------
-    builder
-        As numba passes it.
-    angles
-        A vector of floats.
-
-    """
+    """Angles in one register, an LLVM vector of floats."""
 
     def __init__(self, builder, angles):
         self.builder, self.angles, self.count = builder, angles, angles.type.count
         self.bits = ir.VectorType(ir.IntType(64), self.count)
 
     def floats(self, x):
-        """Return a constant."""
+        """Return a constant vector of floats."""
         return ir.Constant(self.angles.type, [x] * self.count)
 
-    def whole(self, k):
-        """Return a constant of whole numbers."""
+    def integers(self, k):
+        """Return a constant vector of integers."""
         return ir.Constant(self.bits, [k] * self.count)
 
     def add_product(self, c, a, b):
@@ -80,22 +70,22 @@ class Register:
     def with_sign_of(self, x, k):
         """Return -x where bit 1 of k is set, else x."""
         builder = self.builder
-        sign = builder.and_(builder.shl(k, self.whole(62)), self.whole(1 << 63))
+        sign = builder.and_(builder.shl(k, self.integers(62)), self.integers(1 << 63))
         return builder.bitcast(builder.xor(builder.bitcast(x, self.bits), sign), x.type)
 
-    def are_near(self):
-        """Return whether no angle is beyond FARTHEST, and all are finite."""
-        builder, farthest = self.builder, self.floats(FARTHEST)
-        inside = builder.and_(builder.fcmp_ordered('<=', self.angles, farthest),
-                              builder.fcmp_ordered('>=', self.angles, self.floats(-FARTHEST)))
+    def in_range(self):
+        """Return whether all angles are finite and at most MAX_ANGLE."""
+        builder, limit = self.builder, self.floats(MAX_ANGLE)
+        inside = builder.and_(builder.fcmp_ordered('<=', self.angles, limit),
+                              builder.fcmp_ordered('>=', self.angles, self.floats(-MAX_ANGLE)))
         inside = builder.bitcast(inside, ir.IntType(self.count))
         return builder.icmp_unsigned('==', inside, ir.Constant(inside.type, -1))
 
-    def of_near(self):
-        """Return cosines and sines of angles that are near."""
+    def polynomial_values(self):
+        """Return cosines and sines of angles in range."""
         builder = self.builder
-        shifted = self.add_product(self.floats(TO_WHOLE), self.angles, self.floats(2.0 / math.pi))
-        quarters = builder.fsub(shifted, self.floats(TO_WHOLE))
+        shifted = self.add_product(self.floats(ROUND), self.angles, self.floats(2.0 / math.pi))
+        quarters = builder.fsub(shifted, self.floats(ROUND))
         r = self.angles
         for part in QUARTER:
             r = self.add_product(r, quarters, self.floats(-part))
@@ -104,13 +94,13 @@ class Register:
         cosine = self.add_product(self.add_product(self.floats(1.0), z, self.floats(-0.5)),
                                   builder.fmul(z, z), self.polynomial(C, z))
         k = builder.bitcast(shifted, self.bits)
-        even = builder.icmp_unsigned('==', builder.and_(k, self.whole(1)), self.whole(0))
+        even = builder.icmp_unsigned('==', builder.and_(k, self.integers(1)), self.integers(0))
         return (self.with_sign_of(builder.select(even, cosine, sine),
-                                  builder.add(k, self.whole(1))),
+                                  builder.add(k, self.integers(1))),
                 self.with_sign_of(builder.select(even, sine, cosine), k))
 
-    def one_by_one(self, name):
-        """Return cosines or sines as the C library computes them."""
+    def library_values(self, name):
+        """Return cosines or sines from the C library."""
         builder, found = self.builder, self.angles
         function = builder.module.declare_intrinsic(f'llvm.{name}', [ir.DoubleType()])
         for lane in range(self.count):
@@ -122,23 +112,24 @@ class Register:
     def cosines_and_sines(self):
         """Return cosines and sines."""
         builder = self.builder
-        with builder.if_else(self.are_near(), likely=True) as (near, far):
+        with builder.if_else(self.in_range(), likely=True) as (near, far):
             with near:
-                from_near = builder.block, self.of_near()
+                near_values, near_block = self.polynomial_values(), builder.block
             with far:
-                from_far = builder.block, [self.one_by_one(name) for name in ('cos', 'sin')]
-        found = []
-        for ways in zip(from_near[1], from_far[1]):
+                far_values = [self.library_values(name) for name in ('cos', 'sin')]
+                far_block = builder.block
+        results = []
+        for near_value, far_value in zip(near_values, far_values):
             phi = builder.phi(self.angles.type)
-            for value, (block, _) in zip(ways, (from_near, from_far)):
-                phi.add_incoming(value, block)
-            found.append(phi)
-        return found
+            phi.add_incoming(near_value, near_block)
+            phi.add_incoming(far_value, far_block)
+            results.append(phi)
+        return results
 
 
 @intrinsic
 def replace_angles(typing_context, array, first, count):
-    """Do what `cosines_and_sines` does."""
+    """Do `cosines_and_sines`."""
     def generate(context, builder, signature, arguments):
         view = context.make_array(array)(context, builder, arguments[0])
         first, count = arguments[1:]
@@ -166,7 +157,7 @@ def _cosines_and_sines(array, first, count):
 
 @intrinsic
 def of_lanes(typing_context, angles):
-    """Return cosines and sines of lanes."""
+    """Do `cosine_and_sine` for lanes."""
     pair = types.UniTuple(lanes, 2)
 
     def generate(context, builder, signature, arguments):

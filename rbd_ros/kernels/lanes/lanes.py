@@ -1,16 +1,14 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Lanes: one number of each of several states, side by side.
+Lanes: one number of each of several states, processed together.
 
-The recursions are the same for lanes as for floats. Lanes are added, multiplied and so on lane by
-lane, and with floats, which count for all lanes. They are the rows of an array of the shape
-(..., WIDTH). Compiled, a row fills one register of the processor:
-`rbd_ros.kernels.lanes.compiled_lanes` tells the compiler so.
+Recursions are written once, for floats and for lanes. Operators on lanes work lane by lane; floats
+count for all lanes. Lanes are rows of an array with the shape (..., WIDTH); compiled, a row fills
+one register of the processor (`rbd_ros.kernels.lanes.compiled_lanes`).
 
-What a kernel knows of the robot is then a pair, `(constants, work)`: the table of floats that one
-state has alone, of which only the constants are read, and a table of lanes of the same layout for
-all that differs from state to state.
+A kernel for lanes gets the robot as a pair `(constants, work)`: the table of one state, of which
+only constants are read, and a table of lanes with the same layout for all state-dependent values.
 
 """
 
@@ -23,16 +21,16 @@ if COMPILES:
     import llvmlite.binding
     import numba
 
-# Bytes that the processor reads and writes at once.
+# Bytes of a cache line.
 LINE = 64
-# Bytes from which on the results of a call go past the caches, where they would find no room.
+# Size of a result, bytes, from which on it is written past the caches, which it would overflow.
 STREAMED = 2 ** 20
-# Interpreted, NumPy takes hardly longer for so many numbers than for one.
+# Width of interpreted lanes: NumPy takes hardly longer for an array of this size than for a float.
 INTERPRETED = 256
 
 
 def register_width():
-    """Return how many floats the registers of this processor hold."""
+    """Return how many floats a register of this processor holds."""
     if numba.config.CPU_NAME or numba.config.CPU_FEATURES is not None:
         return 2
     features = llvmlite.binding.get_host_cpu_features()
@@ -43,12 +41,12 @@ WIDTH = register_width() if COMPILES else INTERPRETED
 
 
 def zeros_for_lanes(shape):
-    """Return zeros; no register is read from two lines of memory, which takes twice the time."""
+    """Return zeros aligned to cache lines; loads across two lines take twice the time."""
     return on_lines(np.zeros(8 * math.prod(shape) + LINE, np.uint8), shape)
 
 
 def on_lines(memory, shape):
-    """Return an array that begins with a line, in bytes of which there are LINE more."""
+    """Return an array aligned to cache lines in a buffer that has LINE bytes to spare."""
     start = -memory.ctypes.data % LINE
     return memory[start:start + 8 * math.prod(shape)].view(float).reshape(shape)
 
@@ -59,18 +57,18 @@ def constants_of(robot):
 
 
 def work_of(robot):
-    """Return the table with all that differs from state to state."""
+    """Return the table with all state-dependent values."""
     return robot[1] if isinstance(robot, tuple) else robot
 
 
-def side_by_side(robot):
-    """Return whether several states are computed at once."""
+def vectorized(robot):
+    """Return whether a kernel processes several states at once."""
     return isinstance(robot, tuple)
 
 
 def entry(x, i):
     """Return entry i of a vector."""
-    # A row of lanes is a value, as a float is: what is written to x later does not change it.
+    # A copy: lanes are values, as floats are, and do not change with x.
     return x[i] if x.ndim == 1 else x[i].copy()
 
 
@@ -90,13 +88,13 @@ def set_element(x, i, j, value):
 
 
 def gather(X, first, x):
-    """Write states from the first on to lanes; the last state fills the lanes that are left."""
+    """Copy WIDTH states, beginning with the first, to lanes; the last state fills up x."""
     states = X[np.minimum(first + np.arange(WIDTH), len(X) - 1)]
     x[:] = np.moveaxis(states, 0, -1).reshape(x.shape)
 
 
 def scatter(x, first, X):
-    """Write lanes to states from the first on; of longer rows the rest is not written."""
+    """Copy lanes to WIDTH states, beginning with the first; X may have more entries than x."""
     states = X[first:first + WIDTH].reshape(-1, math.prod(X.shape[1:]))
     entries = np.moveaxis(x, -1, 0)[:len(states)].reshape(len(states), -1)
     states[:, :entries.shape[1]] = entries
@@ -113,7 +111,7 @@ def reciprocal(x):
 
 
 def square_root(x):
-    """Return the root of a number, NaN where it is negative."""
+    """Return the square root of a number, NaN where it is negative."""
     return np.sqrt(x)
 
 

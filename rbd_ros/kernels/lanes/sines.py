@@ -6,12 +6,12 @@ import numpy as np
 
 
 def cosines_and_sines(array, first, count):
-    """Replace angles, a multiple of eight, by their cosines; their sines come behind."""
+    """Replace `count` angles, a multiple of eight, by their cosines; write their sines behind."""
     angles = array[first:first + count].copy()
     array[first:first + count] = np.cos(angles)
     array[first + count:first + 2 * count] = np.sin(angles)
 
 
 def cosine_and_sine(angle):
-    """Return the cosine and the sine of an angle, of rows of lanes lane by lane."""
+    """Return cosine and sine of an angle or of lanes of angles."""
     return np.cos(angle), np.sin(angle)

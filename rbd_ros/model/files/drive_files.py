@@ -31,11 +31,11 @@ from rbd_ros.model.model import Model
 
 _MEANINGS = {
     'damping': 'viscous friction, N m s/rad or N s/m',
-    'damping_asymmetry': 'excess of it in the positive direction, lack in the negative one',
+    'damping_asymmetry': 'added in the positive direction, subtracted in the negative one',
     'friction': 'Coulomb friction, N m or N',
-    'friction_asymmetry': 'excess of it in the positive direction, lack in the negative one',
-    'stribeck_friction': 'excess of it near rest, N m or N',
-    'stribeck_velocity': 'speed at which that has fallen to 1/e, rad/s or m/s',
+    'friction_asymmetry': 'added in the positive direction, subtracted in the negative one',
+    'stribeck_friction': 'added near rest, N m or N',
+    'stribeck_velocity': 'speed at which it has fallen to 1/e, rad/s or m/s',
     'effort_offset': 'effort at which the joint exerts no torque, N m or N',
     'armature': 'rotor inertia, reflected to the joint side, kg m^2 or kg'}
 

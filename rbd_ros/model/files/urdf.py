@@ -155,7 +155,7 @@ def placement(element: Element, notes: list[str]) -> np.ndarray:
         raise UrdfError(f'{element.where}: the rpy of its <origin> is not finite: {rpy}')
     if max(map(abs, rpy)) > FULL_TURN:
         notes.append(f'{element.where}: rpy="{" ".join(f"{x:g}" for x in rpy)}" is more than a '
-                     'full turn; are these degrees? URDF has rad')
+                     'full turn; are these degrees? URDF uses rad')
     return pose(rotation_from_rpy(rpy), origin.vector('xyz', _ZERO))
 
 
@@ -208,7 +208,7 @@ def _joint(element: etree._Element, notes: list[str]) -> Joint:
         for tag, ignored in (('dynamics', dynamics), ('mimic', mimic)):
             if ignored is not None:
                 notes.append(f'{where}: the <{tag}> of a {kind} joint is ignored; only joints '
-                             'with one coordinate have that')
+                             'with one coordinate support it')
     return Joint(name, URDF_KINDS[kind], joint.required_child('parent').text('link'),
                  joint.required_child('child').text('link'),
                  placement=placement(joint, notes), **extra)
@@ -219,11 +219,11 @@ def _limits(joint: Element, kind: str, notes: list[str]) -> dict[str, tuple[floa
     limit = joint.child('limit')
     if limit is None:
         if kind != 'continuous':
-            notes.append(f'{joint.where}: it has no <limit>; it is taken as unlimited')
+            notes.append(f'{joint.where}: it has no <limit>; no limits are assumed')
         return {}
     for name in ('effort', 'velocity'):
         if not limit.has(name):
-            notes.append(f'{joint.where}: its <limit> has no {name}; none is assumed')
+            notes.append(f'{joint.where}: its <limit> has no {name}; no limit is assumed')
     limits = {name: (limit.number(name, np.inf),) for name in ('effort', 'velocity')}
     if kind != 'continuous':
         limits.update({name: (limit.number(name, 0.0),) for name in ('lower', 'upper')})

@@ -33,7 +33,7 @@ from rbd_ros._internal.text import listed
 from rbd_ros.control import JointReference, PoseReference
 from rbd_ros.control.controller import Circumstances, Controller
 from rbd_ros.control.motion_guard import MotionGuard
-from rbd_ros.kernels.jit.compiled import NotCompiled
+from rbd_ros.kernels.jit.compiled import KernelNotReady
 from rbd_ros.model.configurations import difference
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import rotation_vector
@@ -111,7 +111,7 @@ class ControlModes(ReferenceReceiver):
         """
         Raise BadParameter or RbdError if there is no law with these settings for a robot.
 
-        NotCompiled is among them: a law starts when all its kernels are compiled.
+        KernelNotReady is among them: a law starts when all its kernels are compiled.
 
         """
         model, q = robot.model, neutral(robot.model)
@@ -120,7 +120,7 @@ class ControlModes(ReferenceReceiver):
             law.update(0.0, q, np.zeros(model.nv),
                        self._resting_reference(law, robot, task_link, q))
             mass_matrix(model, q)       # compiled for `damping_warning`
-        except NotCompiled:
+        except KernelNotReady:
             raise
         except (RbdError, LinAlgError):
             pass                        # singular here; the robot is in another configuration

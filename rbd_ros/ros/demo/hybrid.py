@@ -34,8 +34,10 @@ class HybridMode(Mode):
         name = self.model.velocity_names[self.free]
         session.note = f"'{name}' is free"
         motion = Motion(self.model, session.start, MOTION, (self.free,))
+        # Without the guard, which would brake the free joint when it swings faster than its limit.
         session.launch('torque_controller', robot=ROBOT, parameters={
-            **gains(self.model, session.start), 'mode': 'hybrid', 'hybrid.free_joints': [name]})
+            **gains(self.model, session.start), 'mode': 'hybrid', 'hybrid.free_joints': [name],
+            'velocity_guard': 0.0})
         samples = session.follow(f"all but '{name}'", motion)
         error, swing = rms(samples), np.ptp([sample.q[self.free] for sample in samples])
         error[self.free] = 0.0

@@ -33,8 +33,8 @@ def read(context: LaunchContext, arguments: Arguments, file: str) -> dict[str, s
     """
     Return the values of launch arguments, and of unknown ones on the command line.
 
-    If launch was started with this `file`, all arguments on the command line must be its own; if
-    another launch file includes it, unknown ones belong to that file.
+    Unknown arguments count only if launch was started with this `file`; if another launch file
+    includes it, they belong to that file.
 
     """
     given = dict(one.split(':=', 1) for one in context.argv if ':=' in one)

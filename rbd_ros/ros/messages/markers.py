@@ -113,19 +113,9 @@ class Markers:
         """
         Yield the arrays that move the markers to a state, as messages or serialized.
 
-        The first one deletes the markers of other robots; a later one deletes all if some quantity
-        is no longer known.
-
-        Parameters
-        ----------
-        stamp, frame : Time or Stamp, and str
-            Stamp of the state, and frame of the poses.
-        poses : ndarray, shape (links, 4, 4)
-            Poses of all links.
-        terms : DynamicsTerms
-            Its centre of mass and gravity torques are shown.
-        coriolis, external : ndarray, shape (nv,), optional
-            Coriolis and external torques, N m or N; not shown if None.
+        The first array deletes the markers of other robots; a later one deletes all if some
+        quantity is no longer known. `poses`, shape (links, 4, 4), are those of all links in
+        `frame`. Coriolis and external torques, shape (nv,), N m or N, are not shown if None.
 
         """
         torques = {space: given for space, given in (

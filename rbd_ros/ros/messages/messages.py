@@ -117,17 +117,11 @@ class Outputs:
     def message(self, topic: str, stamp: Time | Stamp, frame: str,
                 values: Mapping[str, Any]) -> bytes:
         """
-        Return the serialized message of a topic for one state.
+        Return the serialized message of one of `TOPICS`, except the commands, for one state.
 
-        Parameters
-        ----------
-        topic : str
-            One of `TOPICS`, except the commands.
-        stamp, frame : Time or Stamp, and str
-            Stamp of the state, and frame of the centre of mass and its Jacobian.
-        values : mapping of str to ndarray
-            The terms in the topic: ``q``, ``v``, fields of `DynamicsTerms` and `MatricesDot`, and
-            the results of `task_values` and `ExternalForces.values`.
+        `frame` is the frame of the centre of mass and its Jacobian. `values` holds the terms in
+        the topic: ``q``, ``v``, fields of `DynamicsTerms` and `MatricesDot`, and the results of
+        `task_values` and `ExternalForces.values`.
 
         """
         if frame != self._frame:

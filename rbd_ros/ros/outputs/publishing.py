@@ -11,7 +11,7 @@ import numpy as np
 from rbd_ros import RbdError
 from rbd_ros._internal.setting import Setting
 from rbd_ros.control import EffortConvention
-from rbd_ros.kernels.jit.compiled import NotCompiled
+from rbd_ros.kernels.jit.compiled import KernelNotReady
 from rbd_ros.ros.commands.effort_commands import COMPLETE, EffortCommands
 from rbd_ros.ros.control.compensation import Law
 from rbd_ros.ros.messages.messages import (
@@ -84,7 +84,7 @@ class Publishing:
         self._timers: list[Timer] = []
         # Why topics with subscribers are withheld, and which wait for kernels.
         self._withheld: dict[str, str] = {}
-        self._awaited: dict[str, NotCompiled] = {}
+        self._awaited: dict[str, KernelNotReady] = {}
         # Whether the node is active, and outputs may be published.
         self.active = False
         self._markers_due = self._listeners_due = 0.0
@@ -225,7 +225,7 @@ class Publishing:
         external = self._forces.values(EXTERNAL_TORQUES, robot, q)
         try:
             poses = robot.workspace.forward_kinematics(q)
-        except NotCompiled as error:
+        except KernelNotReady as error:
             self._awaited[MARKERS] = error
             return
         for message in robot.markers.update(
@@ -253,7 +253,7 @@ class Publishing:
                 return why_not
             ready.append((topic, robot.outputs.message(topic, robot.stamp, robot.frame, values)))
             return None
-        except NotCompiled as error:
+        except KernelNotReady as error:
             self._awaited[topic] = error
             return str(error)
         except RbdError as error:

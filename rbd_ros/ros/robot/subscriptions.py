@@ -13,7 +13,7 @@ from nav_msgs.msg import Odometry
 from rbd_ros._internal.cdr import JointStateContent, JointStateReader, Stamp
 from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
-from rbd_ros.kernels.jit.compiled import NotCompiled
+from rbd_ros.kernels.jit.compiled import KernelNotReady
 from rbd_ros.ros import convert
 from rbd_ros.ros.robot.current_robot import CurrentRobot
 from rbd_ros.ros.robot.robot import Robot
@@ -35,7 +35,7 @@ STATE_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_AVAILABLE)
 BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
-class Load:
+class Backlog:
     """Detects that joint states arrive faster than they can be answered."""
 
     # Weight of the latest answer in the running mean, and the share of answers with a waiting
@@ -45,7 +45,7 @@ class Load:
     def __init__(self) -> None:
         self._share = 0.0
 
-    def is_too_much(self) -> bool:
+    def is_overload(self) -> bool:
         """Return whether the node is overloaded."""
         return self._share > self.OVERLOAD_SHARE
 
@@ -91,7 +91,7 @@ class Subscriptions:
         self._current, self._answer_state, self._on_jump = current, answer, on_jump
         self._collect = collect
         self._report, self._log = report, log
-        self._load, self._reader, self._named = Load(), JointStateReader(), 0
+        self._backlog, self._reader, self._named = Backlog(), JointStateReader(), 0
         self._waiting = WaitingMessages(JointState)
         self._closed = False
         self.all = {'robot_description': node.create_subscription(
@@ -178,10 +178,10 @@ class Subscriptions:
         if self._closed:
             return          # this message was already in the executor's queue
         # Under overload, services and timers are served after each state.
-        for _ in range(1 if self._load.is_too_much() else STATE_QOS.depth):
+        for _ in range(1 if self._backlog.is_overload() else STATE_QOS.depth):
             self._answer(raw)
             raw = self._next()
-            self._load.note(raw is not None)
+            self._backlog.note(raw is not None)
             if raw is None:
                 return
         self._answer(raw)
@@ -195,7 +195,7 @@ class Subscriptions:
     def _answer(self, raw: bytes) -> None:
         """Take a joint state, and answer it if the state is complete."""
         state = self._merge(self._reader.read(raw))
-        if self._load.is_too_much():
+        if self._backlog.is_overload():
             # Of the waiting states, answer only the newest.
             while (raw := self._next()) is not None:
                 self._report.count('overruns')
@@ -213,7 +213,7 @@ class Subscriptions:
             return
         robot.stamp, robot.state_is_new = state.stamp, True
         for collect in self._collect:
-            with suppress(NotCompiled):         # later states will be collected
+            with suppress(KernelNotReady):         # later states will be collected
                 collect(robot)
         if self._settings.publish_rate == 0.0:
             self._answer_state(robot, now)

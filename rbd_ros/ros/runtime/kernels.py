@@ -7,8 +7,8 @@ from threading import current_thread, main_thread, Thread
 from time import perf_counter, sleep
 
 from rbd_ros.kernels.jit import compiled
+from rbd_ros.kernels.jit.compile_process import CompileProcess
 from rbd_ros.kernels.jit.compiler import COMPILES
-from rbd_ros.kernels.jit.elsewhere import Elsewhere
 from rbd_ros.ros.runtime.log import Log
 
 # s between two checks whether an urgent kernel is being compiled
@@ -29,11 +29,11 @@ class Kernels:
         # Whether all kernels that nodes need are ready; whether the main thread waits for them.
         self.ready, self._waits = False, True
         self._thread: Thread | None = None
-        self._elsewhere: Elsewhere | None = None
+        self._compile_process: CompileProcess | None = None
         if alone and COMPILES:
-            self._elsewhere = Elsewhere(
+            self._compile_process = CompileProcess(
                 lambda: self._waits or current_thread() is not main_thread())
-            compiled.compile_elsewhere(self._elsewhere)
+            compiled.use_compile_process(self._compile_process)
 
     def make(self, steps: Iterable[tuple[str, float]], ok: Callable[[], bool]) -> bool:
         """
@@ -49,7 +49,7 @@ class Kernels:
             if not ok():
                 return False
             self._log_compiled(*step)
-            if self._elsewhere is not None and self._elsewhere.is_running():
+            if self._compile_process is not None and self._compile_process.is_running():
                 self._log.info('further kernels are compiled in the background; outputs and '
                                'services that need them come as soon as they are ready')
                 self._thread = Thread(target=self._make_rest, args=(steps, begin),
@@ -70,17 +70,17 @@ class Kernels:
 
     def _make_rest(self, steps: Iterable[tuple[str, float]], begin: float) -> None:
         """Compile the remaining kernels; those that somebody waits for first."""
-        assert self._elsewhere is not None
+        assert self._compile_process is not None
         try:
             for step in steps:
                 self._log_compiled(*step)
-                while compiled.is_urgent():
+                while compiled.foreground_busy():
                     sleep(PAUSE)
             self._end(begin)
         except Exception as error:
             self._failed(error)
         finally:
-            self._elsewhere.close()
+            self._compile_process.close()
 
     def _end(self, begin: float) -> None:
         """Record and log that all kernels are ready."""

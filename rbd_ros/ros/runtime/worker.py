@@ -8,7 +8,7 @@ from functools import partial
 from threading import Condition, Thread
 from typing import Any
 
-from rbd_ros.kernels.jit.compiled import urgent
+from rbd_ros.kernels.jit.compiled import foreground
 from rbd_ros.ros.runtime.rclpy_workarounds import hand_over
 
 MAX_WAITING = 8
@@ -72,7 +72,7 @@ class Worker:
             hand_over: Callable[..., object]) -> None:
         """Do one piece of work, and hand over its result."""
         try:
-            with urgent():
+            with foreground():
                 result = work()
         except Exception as error:
             self._failed(error)

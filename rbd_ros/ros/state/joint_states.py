@@ -102,22 +102,11 @@ class JointStates:
         """
         Take the states in a message, except for glitches; return whether it names own joints.
 
-        Parameters
-        ----------
-        message : sensor_msgs.msg.JointState or JointStateContent
-            Names in any order, of some or all joints and possibly of others.
-        now, stamp : float
-            Time of receipt, and stamp, s; a stamp of 0 cannot be compared with others.
-        timeout, filter_time : float
-            Largest delay of a message, s, and time constant of the filter with which positions are
-            differentiated, s; None: they are not.
-        fastest : float
-            Fastest speed of the joints, in multiples of their velocity limits.
-
-        Raises
-        ------
-        Rejected, TimeWentBack
-            If the message is unusable, or its stamp too far back; the state then does not change.
+        `now` is the time of receipt, s, and `stamp` the stamp, s, or 0 if it cannot be compared
+        with others. If it is further back than `timeout`, s, raise TimeWentBack; if the message is
+        unusable, raise Rejected: the state then does not change. With a `filter_time`, s,
+        positions are differentiated. `fastest` is the fastest speed of joints, in multiples of
+        their limits.
 
         """
         position, velocity, effort = self._read(message)

@@ -65,25 +65,17 @@ class OdometryStates:
         """Discard all states."""
         self._history: deque[BaseState] = deque(maxlen=HISTORY)
         # Poses that the base cannot have reached, but that agree with each other.
-        self._elsewhere: list[BaseState] = []
+        self._compile_process: list[BaseState] = []
 
     def update(self, message: Odometry, now: float, fastest: float = np.inf) -> str:
         """
         Take a message; return how the base was moved if it is found elsewhere, else ''.
 
-        A base that cannot have moved that far since the last message is believed to be there after
-        `CONFIRMED` or more messages, during `CONFIRMATION_TIME` or longer, that agree with each
-        other. Raise Rejected if the message cannot be used.
-
-        Parameters
-        ----------
-        message : nav_msgs.msg.Odometry
-            Pose of its child frame in the frame of its header, and twist in the child frame. The
-            child frame is the base or a link fixed to it.
-        now : float
-            Time of receipt, s.
-        fastest : float
-            Fastest speed of the base, in multiples of `DEFAULT_VELOCITY_LIMITS`.
+        The child frame of the message is the base or a link fixed to it; its twist is in that
+        frame. A base that cannot have moved that far since the last message, at `fastest` times
+        `DEFAULT_VELOCITY_LIMITS`, is believed to be there after `CONFIRMED` or more messages,
+        during `CONFIRMATION_TIME` or longer, that agree with each other. `now` is the time of
+        receipt, s. Raise Rejected if the message cannot be used.
 
         """
         link = message.child_frame_id.removeprefix(self._prefix)
@@ -118,14 +110,14 @@ class OdometryStates:
                                'it is that fast', 'implausible')
         jump = _jump(self._history[-1], state, fastest) if self._history else ''
         if jump:
-            if self._elsewhere and _jump(self._elsewhere[-1], state, fastest):
-                self._elsewhere.clear()
-            self._elsewhere.append(state)
-            if (len(self._elsewhere) < CONFIRMED
-                    or state.received - self._elsewhere[0].received < CONFIRMATION_TIME):
+            if self._compile_process and _jump(self._compile_process[-1], state, fastest):
+                self._compile_process.clear()
+            self._compile_process.append(state)
+            if (len(self._compile_process) < CONFIRMED
+                    or state.received - self._compile_process[0].received < CONFIRMATION_TIME):
                 raise Rejected(f'{jump}: raise implausible_velocity if it is that fast',
                                'implausible')
-        self._elsewhere.clear()
+        self._compile_process.clear()
         return jump
 
     def nearest(self, stamp: float, now: float,

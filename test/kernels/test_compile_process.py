@@ -15,7 +15,7 @@ import psutil
 import pytest
 from rbd_ros.kernels.coordinates import fold_vector
 from rbd_ros.kernels.jit import compiled
-from rbd_ros.kernels.jit.elsewhere import Elsewhere
+from rbd_ros.kernels.jit.compile_process import CompileProcess
 from rbd_ros.kernels.jit.kernel_cache import Directory
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason='nothing is compiled')
@@ -35,11 +35,11 @@ def until(done):
 
 
 @pytest.fixture
-def elsewhere(tmp_path, monkeypatch):
+def process(tmp_path, monkeypatch):
     """Let another process compile, and keep kernels in a folder of this test."""
     monkeypatch.setattr(compiled, '_directory', Directory(tmp_path / 'cache'))
-    one = Elsewhere(lambda: True)
-    monkeypatch.setattr(compiled, '_elsewhere', one)
+    one = CompileProcess(lambda: True)
+    monkeypatch.setattr(compiled, '_compile_process', one)
     yield one
     one.close()
 
@@ -62,22 +62,22 @@ def make_ready(kernel):
     return not kernel.stats.cache_hits
 
 
-def test_another_process_compiles_and_this_one_keeps_the_file(elsewhere, tmp_path):
+def test_another_process_compiles_and_this_one_keeps_the_file(process, tmp_path):
     one, other = fresh(), fresh()
-    assert not elsewhere.is_running()
+    assert not process.is_running()
     assert not make_ready(one)
-    assert elsewhere.is_running()
+    assert process.is_running()
     assert call(one) == FOLDED
     # The next process finds it in the cache, and starts no other.
-    elsewhere.close()
+    process.close()
     assert not make_ready(other)
-    assert not elsewhere.is_running()
+    assert not process.is_running()
     assert call(other) == FOLDED
     assert len(list((tmp_path / 'cache').iterdir())) == 1
 
 
 @pytest.mark.parametrize('why', ['no home', 'not writable'])
-def test_fault_58_another_process_compiles_even_if_nothing_can_be_kept(elsewhere, monkeypatch,
+def test_fault_58_another_process_compiles_even_if_nothing_can_be_kept(process, monkeypatch,
                                                                        tmp_path, why):
     (tmp_path / 'file').write_text('')
     monkeypatch.setattr(compiled, '_directory',
@@ -87,34 +87,34 @@ def test_fault_58_another_process_compiles_even_if_nothing_can_be_kept(elsewhere
     assert call(one) == FOLDED
 
 
-def test_a_thread_that_must_not_wait_goes_on_and_gets_the_kernel_later(elsewhere):
+def test_a_thread_that_must_not_wait_goes_on_and_gets_the_kernel_later(process):
     one, here = fresh(), get_ident()
-    elsewhere.may_wait = lambda: get_ident() != here
+    process.may_wait = lambda: get_ident() != here
     for _ in range(3):
-        with pytest.raises(compiled.NotCompiled) as got:
+        with pytest.raises(compiled.KernelNotReady) as got:
             make_ready(one)
     until(got.value.is_over)
     assert call(one) == FOLDED
-    until(lambda: not compiled.is_urgent())     # the thread that compiled it has ended
+    until(lambda: not compiled.foreground_busy())     # the thread that compiled it has ended
     # It is there now, as is that of another program in the cache: nothing is raised.
     compiled.prepare(one, VELOCITIES, TAU, np.zeros(1))
     assert not make_ready(fresh())
 
 
-def test_what_is_in_the_cache_is_requested_if_another_thread_is_compiling(elsewhere):
+def test_a_cached_kernel_is_requested_while_another_thread_compiles(process):
     assert not make_ready(fresh())
     one, here = fresh(), get_ident()
-    elsewhere.may_wait = lambda: get_ident() != here
+    process.may_wait = lambda: get_ident() != here
     taken, free = [], []
 
     def hold():
-        with compiled._preparing:
+        with compiled._compiling:
             taken.append(True)
             until(lambda: free)
     thread = Thread(target=hold)
     thread.start()
     until(lambda: taken)
-    with pytest.raises(compiled.NotCompiled) as got:
+    with pytest.raises(compiled.KernelNotReady) as got:
         make_ready(one)
     free.append(True)
     thread.join()
@@ -129,7 +129,7 @@ def local_kernel():
     return half
 
 
-def test_what_another_process_cannot_find_is_compiled_here(elsewhere, caplog):
+def test_kernels_unknown_to_the_process_are_compiled_here(process, caplog):
     one, other = fresh(local_kernel()), fresh()
     assert make_ready(one)
     assert call(one) == 1.0
@@ -140,37 +140,35 @@ def test_what_another_process_cannot_find_is_compiled_here(elsewhere, caplog):
 
 @pytest.mark.parametrize('how', ['it cannot start', 'it ends', 'it is killed'])
 def test_fault_78_kernels_are_compiled_here_if_another_process_fails(
-        elsewhere, monkeypatch, caplog, how):
+        process, monkeypatch, caplog, how):
     if how == 'it is killed':
-        elsewhere._running().kill()
+        process._running().kill()
     else:
         monkeypatch.setattr(sys, 'executable',
                             '/nowhere/python' if how == 'it cannot start' else '/bin/false')
     one = fresh()
     assert make_ready(one)
     assert call(one) == FOLDED
-    assert not elsewhere.is_running()
+    assert not process.is_running()
     assert 'compiled in this process' in caplog.text
     assert make_ready(fresh(local_kernel()))
     assert len(caplog.messages) == 1
 
 
-def test_once_it_was_closed_the_process_stays_for_one_kernel(elsewhere):
-    elsewhere.close()
+def test_after_closing_the_process_runs_for_one_kernel_at_a_time(process):
+    process.close()
     assert not make_ready(fresh())
-    assert not elsewhere.is_running()
+    assert not process.is_running()
 
 
 PARENT = """
 import os, sys
 from threading import Thread
 import numpy as np
-from rbd_ros import kernel_cache
-from rbd_ros.kernels import compiled
+from rbd_ros.kernels.jit import compiled, compile_process, kernel_cache
 compiled._directory = kernel_cache.Directory(None)
-from rbd_ros.kernels import elsewhere
 from rbd_ros.kernels.newton_euler_derivatives import hybrid_dynamics_and_derivatives
-one = elsewhere.Elsewhere(lambda: True)
+one = compile_process.CompileProcess(lambda: True)
 print(one._running().pid, flush=True)
 # It takes seconds; this process does not wait for them.
 import pickle
@@ -191,7 +189,7 @@ def test_the_other_process_ends_with_this_one(how):
     until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
 
 
-def test_the_other_process_finds_what_this_one_has_found(elsewhere, tmp_path, monkeypatch):
+def test_the_process_imports_modules_from_the_path_of_this_one(process, tmp_path, monkeypatch):
     (tmp_path / 'some_kernels.py').write_text(
         'from rbd_ros.kernels.jit.compiled import kernel\n\n\n@kernel\n'
         'def double(velocities, x, folded):\n    folded[0] = 2.0 * x[0]\n')
