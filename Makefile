@@ -33,7 +33,7 @@ MESSAGE_FILES := $(shell find rbd_msgs -type f)
 PACKAGE_FILES := setup.py setup.cfg pyproject.toml package.xml \
 	$(shell find rbd_ros launch config urdf resource -type f -not -name '*.pyc')
 
-.PHONY: help setup demo test test-long matrix lint stubs docs docs-links bench trust trust-control soak clean
+.PHONY: help setup demo test test-long matrix lint stubs params docs docs-links bench trust trust-control soak clean
 .PHONY: colcon colcon-test colcon-build release-tree dist
 
 help: ## list the targets
@@ -73,6 +73,9 @@ lint: $(STAMPS)/package $(STAMPS)/test ## ruff, import-linter, mypy, hadolint, a
 stubs: ## what checkers of types see of lazy names: rbd_ros/**/__init__.pyi
 	@$(PYTHON) test/stubs.py
 
+params: $(STAMPS)/package ## files that follow from declared parameters and control laws: config/*.param.yaml
+	@$(BIN)/python test/parameter_files.py
+
 # The build fails on any warning: a link within the site that leads nowhere is one.
 docs: $(STAMPS)/package $(STAMPS)/docs ## the documentation, in build/docs
 	$(BIN)/python -m sphinx -q -W --keep-going -b html doc build/docs
@@ -102,11 +105,11 @@ trust-control: $(STAMPS)/package $(STAMPS)/bench ## control laws against MuJoCo;
 soak: $(STAMPS)/package $(STAMPS)/bench ## ten minutes at 1 kHz; SOAK_ARGS='--seconds 60'
 	$(BIN)/python test/soak.py $(SOAK_ARGS)
 
-# The commands of README.md make ws in this folder; a release tree is built where it is.
+# The commands of doc/getting_started_ros.md make ws in this folder; a release tree is built where it is.
 WORKSPACE := build/workspace$(if $(filter-out $(NEWEST),$(DISTRO)),-$(DISTRO))
 COLCON := PATH="$(abspath $(BIN)):$$PATH" AMENT_PREFIX_PATH="$(abspath $(VENV))" $(abspath $(BIN))/colcon
 
-colcon: $(STAMPS)/colcon-packages ## a ROS workspace by the README's commands, with ROS from PyPI
+colcon: $(STAMPS)/colcon-packages ## a ROS workspace by the documented commands, with ROS from PyPI
 	$(BIN)/python test/workspace.py $(WORKSPACE)
 
 # What the build of the messages requires is written in their pyproject.toml, once.

@@ -1,13 +1,12 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Time what `rbd_ros.batch` and others take for a state among many, with one thread and with two.
+Time `rbd_ros.batch` and other libraries per state of many, with one thread and with two.
 
-Pinocchio's parallel calls, MuJoCo's rollouts and frax, where it is installed (`pip install
-frax`), take the same states with as many threads, if they have the function. Ours with ``out``
-writes to arrays that are there already, as Pinocchio and MuJoCo do; without, it returns new ones.
-A copy of as many bytes as a function writes, to an array that is there, shows where memory is the
-limit.
+Pinocchio's parallel calls, MuJoCo's rollouts and frax, if installed (`pip install frax`), compute
+the same states with the same number of threads. Like Pinocchio and MuJoCo, rbd_ros with ``out``
+writes to existing arrays; without, it returns new ones. A copy of as many bytes as a function
+writes, to an existing array, shows where memory bandwidth is the limit.
 
 """
 
@@ -28,7 +27,7 @@ STATES, FEWER = 20_000, 4_000
 LABELS = ('Panda', 'Talos', 'Talos, floating')
 # See library.py.
 AGREEMENT = 1e-10
-# For every function what it is given.
+# Arguments of every function.
 FUNCTIONS = {'inverse dynamics': 'QVA', 'forward dynamics': 'QVT', 'all terms': 'QV',
              'derivatives of inverse dynamics': 'QVA', 'derivatives of forward dynamics': 'QVT',
              'torque regressor': 'QVA'}
@@ -36,7 +35,7 @@ OF_VECTORS = ('inverse dynamics', 'forward dynamics')
 
 
 def libraries(robot, threads, states):
-    """Return the functions of the libraries that can compute this."""
+    """Return the functions of the libraries that support them."""
     found = {'Pinocchio': with_pinocchio.in_parallel(robot, threads, states)}
     if not robot.floating:
         found['MuJoCo'] = {'forward dynamics': with_rollout.forward_dynamics(
@@ -57,7 +56,7 @@ def ours(robot, function, states, threads):
 
 
 def written(results):
-    """Return how many bytes there are in results."""
+    """Return the number of bytes in results."""
     return sum(x.nbytes for x in (results if isinstance(results, tuple) else (results,)))
 
 

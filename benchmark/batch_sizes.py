@@ -1,12 +1,11 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Time batches of 1 ... 1,000,000 states, and count the memory that the largest of them needs.
+Time batches of 1 ... 1,000,000 states, and measure the memory of the largest ones.
 
-Beside a batch stand a loop of plain calls, a loop of calls of a workspace, and Pinocchio's
-parallel call; loops take no more than a thousand states. All write to new arrays but Pinocchio's.
-Memory is that which a process holds at most during a call, in addition to what it held before: to
-arguments, and results that were written to once.
+For comparison: a loop of plain calls and one of workspace calls (at most a thousand states), and
+Pinocchio's parallel call. All write to new arrays except Pinocchio's. Memory is the peak during a
+call minus the memory before it, which includes arguments and results already written once.
 
 """
 
@@ -43,7 +42,7 @@ def loops(model, states):
 
 
 def measure(robot, states, threads, quick):
-    """Return the times of some states, ns a state."""
+    """Return the times of some states, ns per state."""
     model, (Q, V, A, _) = robot.model, states.values()
     calls = {'rbd_ros': partial(batch.inverse_dynamics, model, Q, V, A, threads=threads),
              'Pinocchio': with_pinocchio.in_parallel(
@@ -55,12 +54,12 @@ def measure(robot, states, threads, quick):
 
 
 def extra_memory(model, states):
-    """Return the bytes that a call needs at most besides arguments and results."""
+    """Return the peak memory of a call in addition to arguments and results, bytes."""
     Q, V, A, _ = states.values()
     results = np.ones_like(V)
     batch.inverse_dynamics(model, Q[:10_000], V[:10_000], A[:10_000])
     before = psutil.Process().memory_info().rss
-    # Linux: from here on the highest counts anew.
+    # Linux: reset the peak.
     Path('/proc/self/clear_refs').write_text('5')
     batch.inverse_dynamics(model, Q, V, A, out=results)
     status = Path('/proc/self/status').read_text()

@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-A node that answers as the dynamics node does, and computes nothing.
+A node that answers like the dynamics node but computes nothing.
 
-It publishes the same messages, serialized long before, for every joint state, of which it reads
-the stamp alone: what it takes is what rclpy and the middleware take.
+It publishes the same messages, serialized in advance, for every joint state, of which it reads
+only the stamp: its cost is that of rclpy and the middleware.
 
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 from rbd_ros.model.files.urdf import load_urdf_string
 from rbd_ros.ros.messages.messages import (
     C_RATE, CommandMessages, COMMANDS, EXTERNAL_TOPICS, Outputs, TASK_TOPICS, TOPICS)
-from rbd_ros.ros.outputs.publishing import QUIETLY
+from rbd_ros.ros.outputs.publishing import NO_EVENTS
 from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
@@ -26,7 +26,7 @@ from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-# After four bytes on its encoding a message begins with the stamp, s and ns.
+# A message begins with four bytes of encoding, then the stamp, s and ns.
 STAMP = struct.Struct('<4x8s')
 
 
@@ -38,7 +38,7 @@ class CopyingNode(Node):
         self.declare_parameter('executor', 'events')
         self._messages = {}
         self._publishers_of = {
-            topic: self.create_publisher(kind, topic, 10, event_callbacks=QUIETLY)
+            topic: self.create_publisher(kind, topic, 10, event_callbacks=NO_EVENTS)
             for topic, kind in TOPICS.items()}
         self.create_subscription(String, 'robot_description', self._on_description,
                                  DESCRIPTION_QOS)
@@ -51,7 +51,7 @@ class CopyingNode(Node):
                   **dict.fromkeys(('v', 'g', 'coriolis_torques', 'g_dot'), np.zeros(n)),
                   **dict.fromkeys(('M', 'C', 'M_dot'), np.zeros((n, n)))}
         outputs = Outputs(model, 1)
-        # In their order; what the dynamics node withholds without efforts and a task is left out.
+        # In the node's order, without topics that it publishes only with efforts or a task.
         self._messages = {COMMANDS: bytearray(CommandMessages().message(
             COMMANDS, model.velocity_names, values['g']))}
         self._messages.update(

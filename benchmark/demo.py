@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-How often the demo passes on a busy machine.
+Measure how often the demo passes on a busy machine.
 
-Some processes that do nothing but count keep the processors busy, while the demo runs again and
-again. Each run is as `make demo HEADLESS=1`; the exit code is 1 if one fails.
+Some processes in endless loops keep the processors busy while the demo (`make demo HEADLESS=1`)
+runs repeatedly. The exit code is 1 if a run fails.
 
 """
 
@@ -15,7 +15,7 @@ import subprocess
 import sys
 from time import monotonic
 
-# The Panda of example-robot-data; its path, for its import would need Pinocchio.
+# The Panda of example-robot-data, by its path, since importing that package needs Pinocchio.
 PANDA = 'cmeel.prefix/share/example-robot-data/robots/panda_description/urdf/panda.urdf'
 
 
@@ -35,7 +35,7 @@ def panda() -> pathlib.Path:
 
 
 def main() -> int:
-    """Run the demo again and again, and count how often it passed."""
+    """Run the demo repeatedly, and count how often it passed."""
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument('--repeat', type=int, default=50, help='number of runs (default: 50)')
     parser.add_argument('--busy', type=int, default=3, help='busy processes (default: 3)')
@@ -55,7 +55,7 @@ def main() -> int:
         print(f'run {run} of {options.repeat}, {monotonic() - begin:.0f} s: '
               f'{"passed" if demo.returncode == 0 else "FAILED"}, {passed} of {run} so far',
               flush=True)
-        # What the demo found is in its last lines; all of it if it failed.
+        # The last checks; the whole output if the demo failed.
         lines = demo.stdout.splitlines()
         print(*(f'    {line}' for line in (lines + demo.stderr.splitlines()
                                            if demo.returncode else lines[-4:-2])), sep='\n',

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""A robot in MuJoCo with glitches and blocked joints, and the torque controller as a node."""
+"""A robot in MuJoCo with glitches and blocked joints, driven by the torque controller node."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,27 +11,22 @@ import numpy as np
 from rbd_ros.model.joints import DRIVE
 from rbd_ros.simulation.mujoco_robot import MujocoRobot
 
-# s: of the motion that is disturbed, and before it is
+# s: duration of the motion, and the time before it is disturbed
 MOTION, UNDISTURBED = 2.0, 0.7
-# N m, of what holds a blocked joint
+# N m: friction of a blocked joint
 HOLD = 1e5
-# The other finger of the Panda mimics it.
+# Mimicked by the other finger of the Panda.
 FINGER = 'panda_finger_joint1'
 
 
 class FaultyRobot:
     """
-    A robot as its sensors show it, with glitches and blocked joints.
-
-    Parameters
-    ----------
-    physics : MujocoRobot
-        The robot.
+    A robot as measured by its sensors, with glitches and blocked joints.
 
     Attributes
     ----------
     fastest : ndarray, shape (model.nv,)
-        Largest speed of each joint since it was last set to zero, rad/s or m/s.
+        Largest speed of each joint since it was last reset, rad/s or m/s.
 
     """
 
@@ -58,18 +53,18 @@ class FaultyRobot:
         return x
 
     def advance(self, tau: np.ndarray, steps: int) -> None:
-        """Let steps pass under a command."""
+        """Simulate some steps with constant efforts."""
         self._glitch = '', 0, 0.0
         self._physics.advance(tau, steps)
         self._sample = self._physics.measure()
         np.maximum(self.fastest, np.abs(self._physics.v), out=self.fastest)
 
     def show(self, what: str, joint: int, change: float) -> None:
-        """Change a number of the next sample: q or v of a joint."""
+        """Change q or v of a joint in the next sample."""
         self._glitch = what, joint, change
 
     def block(self, joint: int | None = None) -> None:
-        """Hold a joint, and release all others."""
+        """Block a joint, and release all others."""
         friction = self.model.friction.copy()
         if joint is not None:
             friction[joint] = HOLD
@@ -87,27 +82,24 @@ def disturb(urdf: Path, physics: FaultyRobot, goal: np.ndarray, kp: np.ndarray, 
     Parameters
     ----------
     urdf : pathlib.Path
-        The description that the node gets; it gets the drives of the robot as parameters.
+        Description for the node, which gets the robot's drives as parameters.
     physics : FaultyRobot
         The robot.
-    goal : ndarray, shape (model.nv,)
-        Where the motion ends, rad.
-    kp : ndarray, shape (model.nv,)
-        1/s^2.
+    goal, kp : ndarray, shape (model.nv,)
+        End of the motion, rad, and gains, 1/s^2.
     step, period : float
-        Of the physics, and between samples, s.
+        Time steps of the physics and of the samples, s.
     *acts : tuple of (callable, float)
-        What to do with the robot, and how long to wait then, s.
+        Disturbances of the robot, and the time to wait after each, s.
 
     Returns
     -------
-    commands : ndarray, shape (samples, model.nv)
-        All commands of the node as shares of the effort limits.
-    fastest : ndarray, shape (model.nv,)
-        Largest speeds since the last act as shares of the velocity limits.
+    commands, fastest : ndarray, shapes (samples, model.nv) and (model.nv,)
+        Commands of the node, and largest speeds since the last disturbance, as shares of the
+        limits of effort and velocity.
 
     """
-    # The node in a loop with a robot is that of the tests.
+    # The control loop of node and robot is shared with the tests.
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test'))
     from harness import ros
     from rclpy.logging import LoggingSeverity, set_logger_level

@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Measure how many robots of seven joints at 100 Hz one core serves.
+Measure how many robots with seven joints at 100 Hz one core can serve.
 
-The nodes live in one process, or in one each. A process sends the joint states of all, this one
-listens to ~/effort_commands and ~/dynamics of all and counts the latter.
+All nodes run in one process, or in one process each. A process publishes the joint states of all
+robots; this one subscribes to ~/effort_commands and ~/dynamics of all, and counts the latter.
 
 """
 
@@ -51,7 +51,7 @@ def serve(count, events):
 
 
 def send(count, seconds, go):
-    """Send the joint states of all robots, evenly in time."""
+    """Publish the joint states of all robots, evenly spaced in time."""
     from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
     import rclpy
 
@@ -85,7 +85,7 @@ def send(count, seconds, go):
 
 
 def measure(count, processes, events, seconds):
-    """Return the share of states that were answered, cores in use, and memory, bytes."""
+    """Return the share of answered states, the number of cores in use, and memory, bytes."""
     import rclpy
     from rclpy.experimental.events_executor import EventsExecutor
     from rclpy.task import Future
@@ -156,7 +156,7 @@ def main():
     rows = []
     multiprocessing.set_start_method('spawn')
     from domain_coordinator import domain_id
-    print('executor  processes  robots  answered  CPU %  of it a robot  memory MB')
+    print('executor  processes  robots  answered  CPU %  CPU % a robot  memory MB')
     for kind, processes, count in itertools.product(options.executors, (False, True),
                                                     options.robots):
         with domain_id() as domain:

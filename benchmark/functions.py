@@ -3,10 +3,9 @@
 """
 Time every public function outside the textbook, as a user calls it.
 
-`library.py` compares the methods of a workspace, for control loops, with other libraries; here
-are the plain functions. Those that take samples or states by the hundred are timed by one of them,
-those that make a robot, or say what can be known of one, by the robot. Few rounds suffice: nothing
-is compared here.
+`library.py` compares the methods of a workspace with other libraries; this script times the plain
+functions. The time is per sample or per state for functions that take hundreds of them, and per
+robot for functions that create or analyse one. Few rounds suffice, since nothing is compared.
 
 """
 
@@ -32,7 +31,7 @@ LONG = 1.0
 
 
 class Call(NamedTuple):
-    """What is timed: one robot, call, step, sample or state of ``count``."""
+    """A timed call: ``count`` samples, states or steps, or one robot or call."""
 
     per: str
     count: int
@@ -41,7 +40,7 @@ class Call(NamedTuple):
 
 def calls(robot: Any, folder: Path) -> dict[str, Call]:
     """
-    Return what is timed, by the name of the function below rbd_ros.
+    Return the timed calls, by the name of the function below rbd_ros.
 
     Parameters
     ----------
@@ -49,7 +48,7 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
         With joints of one coordinate; its ``model``, ``path``, a link ``tip`` and a state ``q v a
         tau`` are used.
     folder : pathlib.Path
-        For files.
+        For temporary files.
 
     """
     model, q, v, a, tau, tip = robot.model, robot.q, robot.v, robot.a, robot.tau, robot.tip
@@ -67,7 +66,7 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
     def acceleration(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         return a
 
-    # A motion of several frequencies, and what explains it.
+    # A motion of several frequencies, and its torques.
     time = PERIOD * np.arange(SAMPLES)
     rates = 2.0 * np.pi * np.random.default_rng(1).uniform(0.5, 2.0, model.nv)
     Q, V = 0.5 * np.sin(rates * time[:, None]), 0.5 * rates * np.cos(rates * time[:, None])
@@ -203,7 +202,7 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
         'identification.estimate_delay': sampled(identification.estimate_delay, model, samples),
         'identification.identify': made(identification.identify, model, Q, V, A, Tau),
         'identification.excitation_limits': made(identification.excitation_limits, model),
-        # Friction takes more than all that the motors of Talos' grippers have.
+        # Without effort limits: friction exceeds those of Talos' grippers.
         'identification.excite': made(
             identification.excite, model, identification.excitation_limits(
                 model, effort=np.full(model.nv, np.inf)), steps=2),
@@ -257,7 +256,7 @@ def calls(robot: Any, folder: Path) -> dict[str, Call]:
 
 
 def seconds(run: Callable[[], object]) -> float:
-    """Return how long a call takes."""
+    """Return the duration of a call, s."""
     start = perf_counter()
     run()
     return perf_counter() - start

@@ -3,11 +3,11 @@
 """
 Time chains and balanced binary trees of 2 ... 1,000 joints, and fit the growth of the times.
 
-Expected is the growth of the number of steps that a function makes, in the same range: a
-recursion visits every joint; M, C and derivatives of inverse dynamics have an entry for every
-joint and each that carries it; derivatives of forward dynamics take the factor of M, which has as
-many, to each of 3 n columns. Times are those of the fastest round: sizes are measured one after
-the other, and what disturbs one of them would bend the curve.
+The expected growth is that of the number of steps in the same range: a recursion visits every
+joint; M, C and the derivatives of inverse dynamics have an entry per joint and supporting joint;
+the derivatives of forward dynamics apply the factor of M, which has as many entries, to each of
+3 n columns. Times are those of the fastest round: sizes are measured one after the other, so a
+disturbance would bend the curve.
 
 """
 
@@ -34,7 +34,7 @@ def build(shape, n):
 
 
 def carried(shape, n):
-    """Return the number of pairs of a joint and one that carries it, itself included."""
+    """Return the number of pairs of a joint and a joint that supports it, itself included."""
     depth = [0]
     for k in range(1, n + 1):
         depth.append(depth[PARENTS[shape](k)] + 1)
@@ -55,7 +55,7 @@ def exponent(sizes, values):
 
 
 def calls(model):
-    """Return the calls that are timed."""
+    """Return the timed calls."""
     w, rng = Workspace(model), np.random.default_rng(1)
     q, v, a = rng.uniform(-1.0, 1.0, model.nv), *rng.normal(scale=0.1, size=(2, model.nv))
     tau = w.inverse_dynamics(q, v, a).copy()

@@ -1,7 +1,13 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of the README: `report.py` writes the same lines there and into RESULTS.md."""
+"""
+The figures in short: `report.py` writes them to RESULTS.md, and the first table to README.md.
 
+doc/comparison.md includes those of RESULTS.md.
+
+"""
+
+from collections.abc import Collection
 from pathlib import Path
 from statistics import median
 
@@ -10,7 +16,7 @@ from timing import HERE
 README = HERE.parent / 'README.md'
 BEGIN, END = '<!-- Written by `make bench`, from here -->', '<!-- to here. -->'
 ROBOTS = ('UR5', 'Panda', 'Talos', 'Talos, floating')
-# Functions, and what the README calls them.
+# Functions, and how the tables call them.
 FUNCTIONS = {
     'all terms': 'M, C, g, C v, CoM and J_CoM in one call',
     'inverse dynamics': 'inverse dynamics',
@@ -28,24 +34,28 @@ FUNCTIONS = {
     'task space': 'task space: Λ, η, J̄ and more',
     'derivatives of M': 'all derivatives of M',
     'derivatives of C': 'all derivatives of C'}
+# Functions in the table of the README.
+SHOWN_FIRST = ('all terms', 'inverse dynamics', 'forward dynamics', 'hybrid dynamics',
+               'gravity torques', 'derivatives of inverse dynamics',
+               'derivatives of forward dynamics', 'torque regressor')
 # Of the node: what listens to everything, at 1 kHz.
 NODE = {'executor': 'events', 'rate': 1000}
 
 
 def digits(us: float) -> str:
-    """Return a time with two digits."""
+    """Return a time with two significant digits."""
     return f'{us:.1f}' if us < 9.95 else f'{us:.0f}'
 
 
 def cell(row: dict) -> str:
-    """Return our time, and Pinocchio's where it has such a function."""
+    """Return our time, and that of Pinocchio if it has such a function."""
     ours = digits(row['us']['rbd_ros'])
     if 'Pinocchio' not in row['us']:
         return ours
     return f'{ours} / {digits(row["us"]["Pinocchio"])} = {row["ratio"]["Pinocchio"][1]:.2f}'
 
 
-def library(results: dict) -> list[str]:
+def library(results: dict, functions: Collection[str] = tuple(FUNCTIONS)) -> list[str]:
     """Return the table of single calls."""
     rows = {(row['function'], row['robot']): row for row in results['rows']}
     joints = {robot: row['joints'] for (_, robot), row in rows.items()}
@@ -54,7 +64,7 @@ def library(results: dict) -> list[str]:
              '|---' * (1 + len(ROBOTS)) + '|']
     return lines + [f'| {name} | ' + ' | '.join(cell(rows[function, robot]) for robot in ROBOTS)
                     + ' |' for function, name in FUNCTIONS.items()
-                    if (function, ROBOTS[0]) in rows]
+                    if function in functions and (function, ROBOTS[0]) in rows]
 
 
 def node(results: dict) -> list[str]:
@@ -72,7 +82,7 @@ def node(results: dict) -> list[str]:
 
 
 def batch(results: dict) -> list[str]:
-    """Return the table of many states, with one thread and arrays that are there."""
+    """Return the table of batches, with one thread and existing arrays."""
     rows = {(row['function'], row['robot']): row for row in results['rows']
             if row['threads'] == 1}
     robots = list(dict.fromkeys(robot for _, robot in rows))
@@ -90,7 +100,7 @@ def batch(results: dict) -> list[str]:
 
 
 def start(results: dict) -> list[str]:
-    """Return how long the node takes to start."""
+    """Return the start-up times of the node."""
     return [f'From its start to its first output the node takes {median(results["warm"]):.1f} s, '
             f'and {results["cold"]:.0f} s',
             'where its kernels have to be compiled first; all kernels of the library take '
@@ -98,7 +108,7 @@ def start(results: dict) -> list[str]:
 
 
 def soak(results: dict) -> list[str]:
-    """Return what ten minutes of disturbance did."""
+    """Return the counts of ten minutes of disturbances."""
     counts = {key: f'{x:,}' if isinstance(x, int) else f'{x:,.1f}'
               for key, x in results['counts'].items()}
     return ['| `make soak` | |', '|---|---|',
@@ -106,7 +116,7 @@ def soak(results: dict) -> list[str]:
 
 
 def short(found: dict) -> list[str]:
-    """Return the lines for the README on the parts that were measured."""
+    """Return the tables of the parts that were measured."""
     lines = []
     sections = (('library', library), ('batch', batch), ('node', node), ('start', start),
                 ('soak', soak))
@@ -116,11 +126,14 @@ def short(found: dict) -> list[str]:
     return lines
 
 
-def put(lines: list[str], path: Path = README) -> None:
-    """Write lines between the marks in a page."""
+def put(found: dict, path: Path = README) -> None:
+    """Write the table of single calls between the marks in the README, if it was measured."""
+    if 'library' not in found:
+        return
     text = path.read_text(encoding='utf-8')
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     if not after:
         raise SystemExit(f'{path} has no place for figures: {BEGIN} ... {END}')
-    path.write_text('\n'.join((before + BEGIN, '', *lines, END)) + after, encoding='utf-8')
+    lines = library(found['library'], SHOWN_FIRST)
+    path.write_text('\n'.join((before + BEGIN, '', *lines, '', END)) + after, encoding='utf-8')

@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Time every fused function against the same in other libraries, all called from Python.
+Time every fused function against other libraries, all called from Python.
 
-That the outputs agree is checked first. Libraries that are not installed take no part. Functions
-that were held up by others all the time are measured again in the end.
+The outputs are first checked to agree. Libraries that are not installed are skipped. Functions
+that were disturbed by other processes in all rounds are measured again at the end.
 
 """
 
@@ -17,10 +17,10 @@ from timing import gauge, one_core, options, quartiles, save, take_turns
 LIBRARIES = {'rbd_ros': 'with_rbd_ros', 'Pinocchio': 'with_pinocchio', 'MuJoCo': 'with_mujoco',
              'Drake': 'with_drake'}
 
-# Different recursions for the same numbers: rounding, which solving for accelerations multiplies
-# by the condition of M, about 1e5 for a humanoid.
+# Different recursions differ by rounding, amplified in accelerations by the condition of M, about
+# 1e5 for a humanoid.
 AGREEMENT = 1e-10
-# How often all that was held up until then is measured
+# Attempts at measurements that were disturbed
 PASSES = 4
 
 
@@ -31,18 +31,18 @@ def libraries():
         try:
             found[name] = import_module(module)
         except ImportError as error:
-            print(f'{name} takes no part: {error}')
+            print(f'{name} is skipped: {error}')
     return found
 
 
 def disagreement(outputs):
     """
-    Return the largest difference of outputs from ours, as a share of the largest entry.
+    Return the largest relative difference between our outputs and those of other libraries.
 
     Parameters
     ----------
     outputs : dict of str to callable
-        For each library, ours among them, what returns its outputs by name.
+        For each library, including ours, a function that returns its outputs by name.
 
     """
     ours = {key: np.array(value) for key, value in outputs['rbd_ros']().items()
@@ -59,7 +59,7 @@ def disagreement(outputs):
 
 
 def measure(robot, function, functions, quick):
-    """Return a row of results for a function on a robot, of the functions of each library."""
+    """Return the results of a function on a robot, given the functions of each library."""
     having = {library: mine[function] for library, mine in functions.items() if function in mine}
     error = disagreement({library: outputs for library, (_, outputs) in having.items()})
     times = take_turns({library: call for library, (call, _) in having.items()}, quick=quick)
@@ -72,7 +72,7 @@ def measure(robot, function, functions, quick):
 
 
 def share_of_rates(ours, quick):
-    """Return quartiles of the time for terms and rates as a share of twice that of terms."""
+    """Return the quartiles of the time for terms and rates over twice that for terms."""
     times = take_turns({name: ours[name][0] for name in ('all terms', 'rates of M, C and g')},
                        quick=quick)
     return quartiles(times['rates of M, C and g'] / (2.0 * times['all terms']))
@@ -97,11 +97,11 @@ def main():
                     f'{library} {t:7.2f} us ' for library, t in row['us'].items()), *(
                     f'/ {library} {middle:.2f}' for library, (_, middle, _)
                     in row['ratio'].items()), flush=True)
-            # What the best is may have shown later.
+            # The best pace may have been reached after a measurement.
             left = [(robot, functions, function) for robot, functions, function in left
                     if not gauge.undisturbed(slowest[robot.label, function])]
             if left:
-                print(f'{len(left)} were held up')
+                print(f'{len(left)} were disturbed')
                 gauge.wait_for_calm()
         for robot, functions in cases:
             rates[robot.label] = share_of_rates(functions['rbd_ros'], quick)

@@ -1,11 +1,11 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Measure the limit of inverse dynamics of many states on this machine: C with states side by side.
+Measure the limit of batched inverse dynamics on this machine: vectorized C.
 
-`limit.c` is compiled for this processor and this number of joints, its results are compared with
-ours, and beside its time there is what its arithmetic would take if nothing ever had to wait. The
-states lie as it needs them, which `rbd_ros.batch` has to see to.
+`limit.c` is compiled for this processor and this number of joints, and its results are compared
+with ours. A second figure is the time of its arithmetic alone, without any stalls. The states are
+already in the layout that it needs, which `rbd_ros.batch` has to produce first.
 
 """
 
@@ -28,10 +28,10 @@ FLAGS = ('-O3', '-march=native', '-ffp-contract=fast', '-fno-math-errno', '-fno-
 LABEL = 'Panda'
 STATES = 1024
 PRODUCTS = 1_600_000
-# Another order of the same sums.
+# The same sums in another order.
 AGREEMENT = 1e-10
-# What `recursion` of limit.c does for one joint: sine and cosine, root to leaves, leaves to root.
-# A product with a sum is one instruction, and two operations on floats (flops).
+# `recursion` of limit.c for one joint: sine and cosine, root to leaves, leaves to root. A fused
+# multiply-add is one instruction and two floating-point operations (flops).
 INSTRUCTIONS, FLOPS = 31 + 103 + 31, 38 + 165 + 50
 
 
@@ -53,7 +53,7 @@ def table(model):
     chain = (model.tree.screws is not None and np.all(robot[1:, layout.PARENT] == np.arange(n))
              and np.all(robot[1:, layout.TURN] == 1.0) and np.all(robot[1:, layout.SLIDE] == 0.0))
     if not chain:
-        raise ValueError(f"robot '{model.name}' is no chain of revolute joints")
+        raise ValueError(f"robot '{model.name}' is not a chain of revolute joints")
     return np.ascontiguousarray(np.hstack((
         robot[1:, :12], robot[1:, layout.INERTIA:layout.INERTIA + 10],
         robot[1:, layout.ARMATURE, None])))
@@ -73,8 +73,8 @@ def measure(model, quick=False):
     Returns
     -------
     dict of str to float
-        For one state: ``ns`` that C takes, ``floor`` that its arithmetic takes at the speed of
-        products with sums that need no memory, and ``flops``.
+        Per state: ``ns`` of the C code, ``floor`` of its arithmetic at the rate of fused
+        multiply-adds without memory access, and ``flops``.
 
     """
     rng = np.random.default_rng(0)

@@ -1,16 +1,16 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Measure the dynamics node under load: rate, states lost, latency, CPU time and memory.
+Measure the dynamics node under load: rate, lost states, latency, CPU time and memory.
 
-Three processes: one sends joint states, the node answers, this one listens. Every topic of the
-node has a listener, but only ~/dynamics, which the node publishes last, is taken and counted,
-unread but for its stamp: it is the node that shall be measured. Latency is the time from the stamp
-of a joint state, taken right before it is sent, to the arrival of the ~/dynamics that belongs to
-it.
+Three processes: one publishes joint states, the node answers, this one subscribes. Every topic of
+the node has a subscriber, but only ~/dynamics, which the node publishes last, is received and
+counted, and only its stamp is read, so that the node and not the subscriber is measured. Latency
+is the time from the stamp of a joint state, taken right before it is published, to the arrival of
+the corresponding ~/dynamics.
 
 For comparison, `copying_node.py` publishes as much and computes nothing. The torque controller,
-which is the dynamics node with another law behind ~/effort_commands, is measured in its modes.
+which is the dynamics node with another law for ~/effort_commands, is measured in its modes.
 
 """
 
@@ -31,20 +31,20 @@ import numpy as np
 import psutil
 from timing import gauge, HERE, options, save
 
-# s, for the node to compile its kernels, at most
+# s, limit for the node to compile its kernels
 START = 60.0
 NODES = {'rbd_ros': ('-m', 'rbd_ros.ros.nodes.dynamics_node'),
          'copying': (str(HERE / 'copying_node.py'),)}
-# Modes of the torque controller, and the parameters that they need
+# Modes of the torque controller, and their required parameters
 CONTROLLER = {'computed_torque': (), 'slotine_li': ('slotine_li.adaptation:=20.0',),
               'cartesian_impedance': ('task_link:={link}',)}
 DYNAMICS = '/dynamics/dynamics'
-# A message begins with four bytes on its encoding; then comes the stamp, s and ns.
+# A message begins with four bytes of encoding, then the stamp, s and ns.
 STAMP = struct.Struct('<4xiI')
 
 
 def send(urdf, rate, seconds, go, sent, first):
-    """Send joint states at a rate; cycles that the machine slept through are left out."""
+    """Publish joint states at a rate; cycles missed because of a pause are skipped."""
     from rbd_ros import load_urdf
     import rclpy
     from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -71,7 +71,7 @@ def send(urdf, rate, seconds, go, sent, first):
     while not go.is_set():
         publish()
         sleep(0.05)
-    # What was sent before is on its way no more.
+    # Let all earlier messages arrive.
     sleep(0.5)
     gc.freeze()
     count, due = 0, perf_counter()
@@ -90,7 +90,7 @@ def send(urdf, rate, seconds, go, sent, first):
 
 
 def listen_to_all(node):
-    """Subscribe to every topic of the node besides ~/dynamics and return their names."""
+    """Subscribe to every topic of the node except ~/dynamics and return their names."""
     topics = []
     for topic, (kind,) in node.get_publisher_names_and_types_by_node('dynamics', '/'):
         if topic not in (DYNAMICS, '/rosout', '/parameter_events'):
@@ -110,7 +110,7 @@ def _quality(reliability, durability):
 
 
 def command_line(which, kind_of_executor, link):
-    """Return the arguments with which Python runs a node, by the name of the dynamics node."""
+    """Return the arguments of Python that run a node under the dynamics node's name."""
     options = ['--ros-args', '-p', f'executor:={kind_of_executor}']
     if which not in CONTROLLER:
         return [*NODES[which], *options]
@@ -120,7 +120,7 @@ def command_line(which, kind_of_executor, link):
 
 
 def run(which, urdf, link, kind_of_executor, rate, seconds):
-    """Run one measurement and return what was measured, or how it failed."""
+    """Run one measurement and return its results, or how it failed."""
     from rbd_msgs.msg import DynamicsStamped
     import rclpy
     from rclpy.experimental.events_executor import EventsExecutor
@@ -195,7 +195,7 @@ def main():
     from robots import DEMO_ARM, TALOS
 
     parser = options(__doc__)
-    parser.add_argument('--seconds', type=float, default=10.0, help='of each measurement')
+    parser.add_argument('--seconds', type=float, default=10.0, help='of each measurement, s')
     chosen = parser.parse_args()
     seconds = 2.0 if chosen.quick else chosen.seconds
     multiprocessing.set_start_method('spawn')

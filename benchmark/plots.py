@@ -5,12 +5,12 @@
 from matplotlib.figure import Figure
 import numpy as np
 
-# In the order of the robots and functions, told apart without colour vision too.
+# In the order of the robots and functions; safe for colour-blind readers.
 COLOURS = ('#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9')
 
 
 def ratios(results, path):
-    """Draw our times as shares of Pinocchio's, with quartiles."""
+    """Draw the ratios of our times to Pinocchio's, with quartiles."""
     rows = [row for row in results['rows'] if 'Pinocchio' in row['ratio']]
     functions = list(dict.fromkeys(row['function'] for row in rows))
     robots = list(dict.fromkeys(row['robot'] for row in rows))

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Write RESULTS.md and its plots from what the other scripts have measured."""
+"""Write RESULTS.md and its plots from the measurements of the other scripts."""
 
 from statistics import median
 
@@ -8,7 +8,7 @@ import in_short
 import plots
 from timing import HERE, load
 
-# Our time as a share of Pinocchio's, at most, by function and column of the table of targets.
+# Largest ratio of our time to Pinocchio's, by function and column of the table of targets.
 TARGETS = {
     'all terms': {'small': 0.20, 'large': 0.15, 'floating': 0.18},
     'inverse dynamics': {'small': 0.50, 'large': 0.30, 'floating': 0.35},
@@ -18,7 +18,7 @@ TARGETS = {
     'derivatives of forward dynamics': {'small': 0.80, 'large': 0.80, 'floating': 0.40},
     'torque regressor': {'small': 0.60, 'large': 0.60, 'floating': 0.60},
 }
-# The same of batches to Pinocchio's parallel call, and ns a state, both with one thread.
+# Largest ratio of batches to Pinocchio's parallel call, and ns per state, both with one thread.
 BATCH_TARGETS = {'small': 0.03, 'large': 0.04}
 BATCH_NS = {'inverse dynamics': {'small': 35, 'large': 200, 'floating': 260},
             'forward dynamics': {'small': 80, 'large': 600, 'floating': 800},
@@ -29,18 +29,18 @@ OUT = 'rbd_ros, out'
 SIZES = {'small': '6-7 joints', 'large': '25-32 joints', 'floating': 'floating base'}
 # The node at 1 kHz with 32 joints and the events executor.
 NODE = {'node': 'rbd_ros', 'joints': 32, 'executor': 'events', 'rate': 1000}
-# Less than the smallest object that Python could keep for each state.
+# Bytes per state: less than the smallest Python object.
 GROWTH = 16.0
-# s, from the start of its process to its first output: the node with and without cached kernels.
+# s, from the start of the node's process to its first output, with and without cached kernels.
 WARM, COLD = 1.5, 12.0
-# µs, of one call, step, sample or state of a public function with 32 joints
+# µs, per call, step, sample or state of a public function with 32 joints
 PUBLIC = 1000.0
-# What Garofalo et al. report for a humanoid with 25 joints.
+# Reported by Garofalo et al. for a humanoid with 25 joints.
 PUBLISHED_US, PUBLISHED_RATES = 244.0, 0.71
 
 
 def table(head, rows):
-    """Return the lines of a table, numbers to the right."""
+    """Return the lines of a table, with numbers aligned to the right."""
     def line(cells):
         return '| ' + ' | '.join(str(cell) for cell in cells) + ' |'
     rule = ['---' if k == 0 else '---:' for k in range(len(head))]
@@ -59,7 +59,7 @@ def verdict(good):
 
 
 def targets(found):
-    """Return a row for every target: what, at most, measured, verdict."""
+    """Return a row for every target: quantity, limit, measured value, verdict."""
     rows = []
     ratios = {}
     for row in found['library']['rows'] if 'library' in found else ():
@@ -112,9 +112,9 @@ def targets(found):
 
 
 def head(found):
-    """Return what was measured where and when."""
+    """Return where and when the parts were measured."""
     parts = list(found.values())
-    lines = ['# Benchmark', '', 'Written by `make bench`; nothing here is edited by hand.', '',
+    lines = ['# Benchmark', '', 'Written by `make bench`; do not edit by hand.', '',
              *table(('machine', ''), parts[-1]['machine'].items())]
     lines += table(('part', 'measured', 'load of the machine (1, 5, 15 min)', 'rounds left out',
                     'commit'),
@@ -123,23 +123,23 @@ def head(found):
                      f'{part["left out"]} of {part["rounds"]}' if part['rounds'] else '-',
                      part['machine']['commit'])
                     for name, part in found.items()])
-    lines += ['Rounds are left out in which plain Python took a fifth longer than at its best: '
-              'others held the machine up.', '']
+    lines += ['Rounds in which plain Python took a fifth longer than at its best are left out: '
+              'other processes disturbed them.', '']
     return lines
 
 
 def library(results):
     """Return the tables of single calls."""
     lines = ['## Single calls from Python', '',
-             'Medians, µs. The libraries take turns in one process on one core; ratios are those'
-             ' of the turns, with quartiles. Before, the outputs were found to agree; *differs* '
-             'is the largest difference, as a share of the largest entry. What Pinocchio is '
-             'called for is in `with_pinocchio.py`: for all terms crba, computeCoriolisMatrix, '
-             'computeGeneralizedGravity and jacobianCenterOfMass. What MuJoCo is called for is '
-             'in `with_mujoco.py`: the fewest calls; its all terms are without C. So are those '
-             'of Drake (`with_drake.py`), which takes part where it is installed (`pip install '
-             'drake`). A dash: it has no such function. The humanoid is Talos without head, '
-             'grippers, wrists and one torso joint.', '', '![ratios](ratios.png)', '']
+             'Medians, µs. The libraries take turns in one process on one core; ratios are taken '
+             'per round, with quartiles. The outputs were checked to agree; *differs* is the '
+             'largest difference, as a share of the largest entry. The calls of Pinocchio are in '
+             '`with_pinocchio.py`: for all terms crba, computeCoriolisMatrix, '
+             'computeGeneralizedGravity and jacobianCenterOfMass. Those of MuJoCo, as few as '
+             'possible, are in `with_mujoco.py`; its all terms exclude C, like those of Drake '
+             '(`with_drake.py`), which is included if installed (`pip install drake`). A dash '
+             'means that there is no such function. The humanoid is Talos without head, grippers, '
+             'wrists and one torso joint.', '', '![ratios](ratios.png)', '']
     rows = results['rows']
     for robot in dict.fromkeys(row['robot'] for row in rows):
         mine = [row for row in rows if row['robot'] == robot]
@@ -162,20 +162,21 @@ def functions(results):
     robots = list(dict.fromkeys(f'{row["robot"]}, {row["joints"]} joints'
                                 for row in results['rows']))
     return ['## Every public function', '',
-            'Median µs of plain calls from Python, outside the textbook; those of a workspace are '
-            'above. Samples and states are 200 and 1,024 in a row on one thread, and the time is '
-            'that of one; to make a robot, or to find out what can be known of it, is done once.',
+            'Median µs of plain calls from Python, without the textbook; calls of a workspace are '
+            'above. Functions of samples and states take 200 and 1,024 of them on one thread, and '
+            'the time is per sample or state; functions that create or analyse a robot are timed '
+            'per robot.',
             '', *table(('rbd_ros.', 'time of a', *robots),
                        [(name, per, *times) for (name, per), times in rows.items()])]
 
 
 def published(results):
-    """Return how we compare with what was published."""
+    """Return a comparison with published times."""
     row = next(row for row in results['rows']
                if (row['robot'], row['function']) == ('Humanoid', 'all terms'))
     return ['## Published times', '',
             f'Garofalo et al. report {PUBLISHED_US:.0f} µs for M, C and g of a humanoid with 25 '
-            f'joints and for the matrices with their time derivatives {PUBLISHED_RATES} of twice '
+            f'joints, and for the matrices with their time derivatives {PUBLISHED_RATES} of twice '
             'the time for the matrices.', '',
             *table(('25 joints: M, C, g, C v, CoM, J_CoM', 'µs'),
                    [('Garofalo et al., M, C and g', f'{PUBLISHED_US:.0f}'),
@@ -191,8 +192,8 @@ def growth(results):
     """Return the table of exponents."""
     return ['## Growth with the number of joints', '',
             'Times of the fastest round as a power of n, fitted from '
-            f'{results["fitted from"]} to {results["sizes"][-1]:,} joints; expected is that of '
-            'the number of steps (`growth.py`).', '', '![growth](growth.png)', '',
+            f'{results["fitted from"]} to {results["sizes"][-1]:,} joints; the expected exponent '
+            'is that of the number of steps (`growth.py`).', '', '![growth](growth.png)', '',
             *table(('function', 'chain', 'expected', 'tree', 'expected',
                     f'chain of {results["sizes"][-1]:,}, µs', f'tree of {results["sizes"][-1]:,}, '
                     'µs'),
@@ -204,14 +205,14 @@ def growth(results):
 
 
 def batch(results):
-    """Return the tables of many states."""
+    """Return the tables of batches."""
     lines = ['## Many states at once', '',
-             'Median ns a state. *Out*: results go to arrays that are there, as they do of '
-             'Pinocchio and MuJoCo; else to new ones, whose memory the system clears first. '
-             '*Copy*: of as many bytes as the function writes, to an array that is there; where '
-             'it takes as long, memory is the limit. Pinocchio: its parallel calls. MuJoCo: '
-             'rollouts of one step, which integrates, too. frax takes part where it is '
-             'installed. The ratio is that of *out* to Pinocchio.', '', '![batch](batch.png)', '']
+             'Median ns per state. *Out*: results are written to existing arrays, as by Pinocchio '
+             'and MuJoCo; otherwise to new ones, whose memory the system clears first. *Copy*: '
+             'copying as many bytes as the function writes to an existing array; if that takes as '
+             'long, memory is the limit. Pinocchio: its parallel calls. MuJoCo: rollouts of one '
+             'step, including the integration. frax is included if installed. The ratio is that '
+             'of *out* to Pinocchio.', '', '![batch](batch.png)', '']
     for robot in dict.fromkeys(row['robot'] for row in results['rows']):
         mine = [row for row in results['rows'] if row['robot'] == robot]
         others = list(dict.fromkeys(name for row in mine for name in row['ratio']))
@@ -225,15 +226,15 @@ def batch(results):
 
 
 def batch_sizes(results):
-    """Return the table of few and of many states."""
+    """Return the table of batch sizes."""
     names = list(dict.fromkeys(name for row in results['rows'] for name in row['ns']))
-    memory = ' and '.join(f'{size / 2 ** 20:.1f} MiB of {int(count):,} states'
+    memory = ' and '.join(f'{size / 2 ** 20:.1f} MiB for {int(count):,} states'
                           for count, size in results['memory'].items())
     return ['## Few and many states', '',
-            f'Inverse dynamics of the {results["robot"]}, median ns a state, all to new arrays '
-            'but those of Pinocchio; loops of plain calls and of calls of a workspace are timed '
-            'up to a thousand states. Memory that a call holds at most besides arguments and '
-            f'results: {memory}.', '',
+            f'Inverse dynamics of the {results["robot"]}, median ns per state, to new arrays '
+            'except for Pinocchio; loops of plain calls and of workspace calls are timed up to a '
+            'thousand states. Peak memory of a call in addition to arguments and results: '
+            f'{memory}.', '',
             *table(('states', 'threads', *names),
                    [(f'{row["states"]:,}', row['threads'],
                      *(f'{row["ns"][name]:,.0f}' if name in row['ns'] else '-'
@@ -241,12 +242,12 @@ def batch_sizes(results):
 
 
 def limit(results):
-    """Return the limit of inverse dynamics of many states."""
+    """Return the limit of batched inverse dynamics."""
     return ['## The limit of this machine', '',
-            f'Inverse dynamics of the {results["robot"]} on one thread, ns a state: what C takes '
-            '(`limit.c`) whose states lie side by side already, as a batch has to put them first; '
-            'and what its arithmetic alone would take, at the speed of products with sums that '
-            'need no memory.', '',
+            f'Inverse dynamics of the {results["robot"]} on one thread, ns per state: in C '
+            '(`limit.c`), with states already in the interleaved layout that a batch has to '
+            'produce first; and its arithmetic alone, at the rate of fused multiply-adds without '
+            'memory access.', '',
             *table(('flops', 'C', 'arithmetic alone'),
                    [(f'{results["flops"]:,.0f}', f'{results["ns"]:.1f}',
                      f'{results["floor"]:.1f}')])]
@@ -264,26 +265,26 @@ def node(results):
         rows.append((name, row['failed'], *('-' for _ in list(keys)[1:])) if 'failed' in row else
                     (name, *(f'{row[key]:{form}}' for key, form in keys.items())))
     return ['## The node', '',
-            f'{results["seconds"]:.0f} s each; every topic has a listener. Latency from the stamp '
-            'of a joint state to the arrival of ~/dynamics, the last output, in another process; '
-            'sender and listener are Python on the same cores. The sender leaves out the cycles '
-            'that the machine slept through. Growth of memory is that after the '
-            'first ten seconds, or half of them. Pace: how many times as long as at its best '
-            'plain Python took meanwhile: more than 1 where the processors share a core, with '
-            'each other or with others. *Copying only* is `copying_node.py`, which publishes as '
-            'much for every joint state and computes nothing: the share of rclpy and the '
-            'middleware. A mode at the end of a line: torque_controller; with cartesian_impedance '
-            'the topics of the task flow, too.', '', '![node](node.png)', '',
+            f'{results["seconds"]:.0f} s each; every topic has a subscriber. Latency is measured '
+            'from the stamp of a joint state to the arrival of ~/dynamics, the last output, in '
+            'another process; publisher and subscriber are Python processes on the same cores. '
+            'The publisher skips cycles missed because of a pause of the machine. Growth of '
+            'memory is counted after the first ten seconds, or the first half. Pace: duration of '
+            'plain Python relative to its best; above 1 if processes share a core. *Copying only* '
+            'is `copying_node.py`, which publishes as much for every joint state and computes '
+            'nothing: the share of rclpy and the middleware. A mode at the end of a line means '
+            'torque_controller; with cartesian_impedance the topics of the task are also '
+            'published.', '', '![node](node.png)', '',
             *table(('node', *keys), rows)]
 
 
 def start(results):
-    """Return the table of starts."""
+    """Return the table of start-up times."""
     warm, background = results['warm'], results.get('in the background')
     return ['## The start of the node', '',
-            'From the start of the process to the first ~/dynamics in another one; description '
-            'and joint states are there before. Of the torque controller: to its first command.',
-            '',
+            'From the start of the process to the first ~/dynamics in another process; '
+            'description and joint states are available before. For the torque controller: to its '
+            'first command.', '',
             *table(('kernels', 's'), [
                 ('cached', f'{median(warm):.2f} ({min(warm):.2f} ... {max(warm):.2f})'),
                 ('to be compiled', f'{results["cold"]:.1f}'),
@@ -291,18 +292,19 @@ def start(results):
                   for mode, one in results.get('modes', {}).items()),
                 ('all of the node compiled, in the background',
                  f'{background["all"]:.1f}' if background else '?'),
-                ('all of them compiled by `rbd_ros warmup`, and no node',
+                ('all of the library compiled by `rbd_ros warmup`, without a node',
                  f'{results["all kernels"]:.1f}')]),
-            *([f'While they were compiled, {background["unanswered"]} of {background["states"]} '
-               'states were not answered.', ''] if background else [])]
+            *([f'During compilation, {background["unanswered"]} of {background["states"]} states '
+               'were not answered.', ''] if background else [])]
 
 
 def fleet(results):
     """Return the table of many robots."""
     return ['## Many robots', '',
-            f'Robots of seven joints at 100 Hz, {results["seconds"]:.0f} s each; another process '
-            'listens to ~/effort_commands and ~/dynamics of all and counts the latter.', '',
-            *table(('executor', 'processes', 'robots', 'answered, %', 'CPU %', 'of it a robot',
+            f'Robots with seven joints at 100 Hz, {results["seconds"]:.0f} s each; another '
+            'process subscribes to ~/effort_commands and ~/dynamics of all and counts the latter.',
+            '',
+            *table(('executor', 'processes', 'robots', 'answered, %', 'CPU %', 'CPU % a robot',
                     'memory, MB'),
                    [(row['executor'], 'one each' if row['one each'] else 'one', row['robots'],
                      f'{100 * row["answered"]:.2f}', f'{row["CPU %"]:.0f}',
@@ -311,28 +313,28 @@ def fleet(results):
 
 
 def soak(results):
-    """Return what ten minutes of disturbance did."""
+    """Return the counts of ten minutes of disturbances."""
     return ['## Ten minutes of disturbance', '',
-            'What `make soak` (`test/soak.py`) counted. Any wrong answer, jump of a command or '
-            'state that was lost without a reason fails it.', '',
+            'Counts of `make soak` (`test/soak.py`), which fails on any wrong answer, jump of a '
+            'command or state lost without a reason.', '',
             *table(('', ''), [(key, f'{x:,.2f}' if isinstance(x, float) else f'{x:,}')
                               for key, x in results['counts'].items()])]
 
 
 def main():
-    """Write the report on the parts that were measured."""
+    """Write the report on the measured parts."""
     sections = {'library': library, 'functions': functions, 'growth': growth, 'batch': batch,
                 'batch_sizes': batch_sizes, 'limit': limit, 'node': node, 'start': start,
                 'fleet': fleet, 'soak': soak}
     found = {part: results for part in sections if (results := load(part))}
     if not found:
-        raise SystemExit('nothing was measured: see `make bench`')
+        raise SystemExit('no measurements found: run `make bench`')
     short = in_short.short(found)
-    in_short.put(short)
+    in_short.put(found)
     lines = [*head(found), '## In short', '', *short]
     rows = targets(found)
-    lines += ['## Targets', '', 'Ratios are to Pinocchio called from Python; of the robots of a '
-              f'kind the slowest counts. {sum(row[-1] == "met" for row in rows)} of {len(rows)} '
+    lines += ['## Targets', '', 'Ratios are to Pinocchio called from Python, for the slowest '
+              f'robot of a kind. {sum(row[-1] == "met" for row in rows)} of {len(rows)} '
               'are met.', '', *table(('target', 'at most', 'measured', ''), rows)]
     drawings = {'library': ('ratios', plots.ratios), 'growth': ('growth', plots.growth),
                 'batch': ('batch', plots.batch), 'node': ('node', plots.node)}

@@ -30,7 +30,7 @@ class Robot:
     Attributes
     ----------
     label : str
-        What the tables call it.
+        Name in the tables.
     path : pathlib.Path
         Its URDF.
     size : str
@@ -38,7 +38,7 @@ class Robot:
     locked : tuple of str
         Joints held at zero.
     floating : bool
-        Whether its root link flies.
+        Whether it has a floating base.
 
     """
 
@@ -61,16 +61,16 @@ class Robot:
         self.q = rbd_ros.random_configuration(model, rng)
         self.v, self.a = rng.normal(size=(2, model.nv))
         self.tau = rbd_ros.inverse_dynamics(model, self.q, self.v, self.a)
-        # The link farthest from the root that a joint of its own moves.
+        # The last link with a moving joint of its own.
         self.tip = model.moving_joints[-1][0].child
 
 
 def bare_urdf(robot):
     """
-    Return the root element of a robot's URDF with what dynamics needs, for other parsers.
+    Return the root element of a robot's URDF reduced to its dynamics, for other parsers.
 
-    Locked joints are fixed, others turn without limits; shapes, transmissions, limits, damping
-    and mimicry are left out.
+    Locked joints are fixed, others have no limits; shapes, transmissions, damping and mimic joints
+    are removed.
 
     """
     root = ElementTree.parse(robot.path).getroot()
@@ -91,7 +91,7 @@ def bare_urdf(robot):
 
 
 def robots():
-    """Return all of them."""
+    """Return all robots."""
     return (Robot('UR5', UR5, 'small'), Robot('Panda', PANDA, 'small', locked=FINGERS),
             Robot('Humanoid', TALOS, 'large', locked=SPARED), Robot('Talos', TALOS, 'large'),
             Robot('Talos, floating', TALOS, 'floating', floating=True))

@@ -1,13 +1,13 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Measure how long the dynamics node takes from the start of its process to its first output.
+Measure the time from the start of the dynamics node's process to its first output.
 
-Description and joint states (100 Hz) are there before it starts. It starts several times with the
-kernels in the cache. Then it starts with an empty cache: the states between its first output and
-its last kernel are counted, and those that it has not answered. So does the torque controller in
-each mode, until its first command. `rbd_ros warmup` compiles what is not the node's, too. The
-seconds of processors that a start takes depend less on what else the machine does.
+Description and joint states (100 Hz) are available before. The node starts several times with
+cached kernels, then with an empty cache: the states between its first output and its last compiled
+kernel are counted, and those without an answer. The torque controller starts in each mode, until
+its first command. `rbd_ros warmup` also compiles the kernels that the node does not use. CPU
+seconds depend less on other load of the machine than the duration.
 
 """
 
@@ -25,15 +25,15 @@ from robots import DEMO_ARM
 from timing import gauge, options, save
 
 RATE = 100.0        # Hz
-AT_MOST = 300.0     # s, for a start
-READY = 'kernels ready after'       # what a node logs
+AT_MOST = 300.0     # s, limit of a start
+READY = 'kernels ready after'       # logged by a node
 MODES = ('gravity', 'pd_gravity', 'computed_torque', 'joint_impedance', 'cartesian_impedance',
          'slotine_li', 'hybrid')
 PAUSE = 1.5         # s between two starts, for the node to leave the graph
 
 
 class Source:
-    """What a node needs, and what it answers."""
+    """The inputs of a node, and a record of its outputs."""
 
     def __init__(self):
         from rbd_msgs.msg import DynamicsStamped
@@ -75,7 +75,7 @@ class Source:
         while not done():
             self._spin_once(self._node, timeout_sec=0.05)
             if monotonic() > end:
-                raise RuntimeError(f'nothing within {AT_MOST:.0f} s')
+                raise RuntimeError(f'no output within {AT_MOST:.0f} s')
 
     def start(self, environment, name='dynamics_node', *parameters, all_kernels=False):
         """
@@ -84,9 +84,9 @@ class Source:
         Returns
         -------
         dict of str to float
-            Seconds from the start to the first output, and of processors until then; with
-            ``all_kernels`` also until all are compiled, and counts of ``states`` after the first
-            output until then, and of those that are ``unanswered``.
+            Seconds and CPU seconds from the start to the first output; with ``all_kernels`` also
+            until all kernels are compiled, and counts of the ``states`` after the first output
+            until then, and of the ``unanswered`` ones.
 
         """
         gauge.wait_for_calm()
@@ -95,8 +95,9 @@ class Source:
         self._begun = None
         with TemporaryFile('w+') as log:
             begin = monotonic()
-            process = subprocess.Popen([sys.executable, '-m', f'rbd_ros.ros.{name}', '--ros-args',
-                                        *parameters], env=environment, stderr=log)
+            process = subprocess.Popen(
+                [sys.executable, '-m', f'rbd_ros.ros.nodes.{name}', '--ros-args', *parameters],
+                env=environment, stderr=log)
             try:
                 self._spin_until(lambda: self._begun)
                 found = {'first': self._begun - begin, 'first, CPU': cpu_time(process)}
@@ -116,10 +117,10 @@ class Source:
 
 
 def cpu_time(process):
-    """Return the seconds of processors that a process and those that it started have used."""
+    """Return the CPU seconds of a process and its children."""
     parent = psutil.Process(process.pid)
     own = parent.cpu_times()
-    # That of the compiler counts as the parent's once it has ended.
+    # The compiler's time counts as the parent's once it has ended.
     return own.user + own.system + own.children_user + own.children_system + sum(
         sum(child.cpu_times()[:2]) for child in parent.children())
 
@@ -134,7 +135,7 @@ def main():
         source = Source()
         source.start(os.environ)
         warm = [source.start(os.environ)['first'] for _ in range(2 if quick else 10)]
-        # This one would win.
+        # It would take precedence over XDG_CACHE_HOME.
         os.environ.pop('NUMBA_CACHE_DIR', None)
         cold = source.start({**os.environ, 'XDG_CACHE_HOME': empty}, all_kernels=True)
         modes = {}

@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Time every function for pytest-benchmark, which keeps and compares runs.
+Time every function for pytest-benchmark, which stores and compares runs.
 
-`pytest benchmark/test_speed.py --benchmark-autosave`, then `--benchmark-compare`. It is checked
-that outputs agree with Pinocchio's; times are not judged.
+`pytest benchmark/test_speed.py --benchmark-autosave`, then `--benchmark-compare`. Outputs are
+checked against Pinocchio; times are not checked.
 
 """
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Times of calls that take turns in one process, and where the results are kept."""
+"""Times of interleaved calls in one process, and storage of results."""
 
 import argparse
 from contextlib import contextmanager
@@ -17,28 +17,27 @@ import numpy as np
 
 HERE = Path(__file__).resolve().parent
 MEASURED = HERE.parent / 'build' / 'benchmark'
-# s; long against the filling of caches, short against what the system grants another process
+# s: long compared with filling caches, short compared with time slices of other processes
 IN_A_ROW = 0.002
-# A round counts if plain Python takes no longer, before and after it, than this times its best.
+# A round counts if plain Python, before and after it, takes at most this times its best time.
 DISTURBED = 1.2
-# s, for which what takes long waits for the machine to be calm, at most
+# s, limit of the wait for a calm machine
 CALM_WITHIN = 30.0
 PACKAGES = ('numpy', 'numba', 'pin', 'mujoco', 'drake', 'rclpy')
-# Threads of Pinocchio, which is imported after this, would wait for its next call on processors
-# that others need.
+# Otherwise idle threads of Pinocchio, imported later, would spin on processors that others need.
 os.environ.setdefault('OMP_WAIT_POLICY', 'passive')
 
 
 def options(description):
-    """Return a parser of the command line, which knows ``--quick``."""
+    """Return a parser of the command line with ``--quick``."""
     parser = argparse.ArgumentParser(description=description.strip().split('\n')[0])
-    parser.add_argument('--quick', action='store_true', help='few rounds, to try the scripts')
+    parser.add_argument('--quick', action='store_true', help='few rounds, to test the scripts')
     return parser
 
 
 @contextmanager
 def one_core():
-    """Keep this process on one core, the last that it may use."""
+    """Keep this process on one core, the last allowed one."""
     if not hasattr(os, 'sched_setaffinity'):
         yield
         return
@@ -51,15 +50,15 @@ def one_core():
 
 
 class Gauge:
-    """How fast the machine is: shared ones work at half their speed for minutes."""
+    """The speed of the machine: shared ones run at half speed for minutes."""
 
     def __init__(self):
         self.best, self.rounds, self.left_out = np.inf, 0, 0
-        # The longest reading of the rounds that counted last
+        # Longest reading among the rounds counted last
         self.slowest = 0.0
 
     def read(self):
-        """Return how long a piece of plain Python takes, s."""
+        """Return the duration of a piece of plain Python, s."""
         start = perf_counter()
         for k in range(4000):
             k * k
@@ -68,15 +67,15 @@ class Gauge:
         return took
 
     def undisturbed(self, readings):
-        """Return which rounds count, of the longest reading of each."""
+        """Return which rounds count, given the longest reading of each."""
         return np.asarray(readings) < DISTURBED * self.best
 
     def pace(self, readings):
-        """Return how many times as long as at its best plain Python took."""
+        """Return the duration of plain Python relative to its best."""
         return float(np.median(readings) / self.best)
 
     def wait_for_calm(self):
-        """Wait until nobody holds the machine up, for half a minute at most."""
+        """Wait until other processes leave the machine alone, half a minute at most."""
         end = monotonic() + CALM_WITHIN
         while monotonic() < end:
             readings = []
@@ -92,22 +91,22 @@ gauge = Gauge()
 
 def take_turns(functions, *, quick=False):
     """
-    Time functions in turns, so that all of them see the same machine.
+    Time functions in turns, so that all see the same state of the machine.
 
-    Rounds in which others held the machine up are left out, and up to five times as many made up
-    for them.
+    Rounds disturbed by other processes are discarded, and up to five times as many are run to
+    replace them.
 
     Parameters
     ----------
     functions : dict of str to callable
         Without arguments.
     quick : bool
-        Whether to take less time.
+        Whether to run fewer rounds.
 
     Returns
     -------
     dict of str to ndarray
-        For each the time of one call in every round that counts, s.
+        For each function the time of one call in every round that counts, s.
 
     """
     calls, one_round = {}, 0.0
@@ -126,7 +125,7 @@ def take_turns(functions, *, quick=False):
     try:
         for k in range(rounds if quick else 6 * rounds):
             before = gauge.read()
-            # Nobody comes first every time.
+            # Rotate the order.
             first = k % len(names)
             for name in names[first:] + names[:first]:
                 function, count = functions[name], calls[name]
@@ -140,7 +139,7 @@ def take_turns(functions, *, quick=False):
                 break
     finally:
         gc.enable()
-    # If there is hardly a quiet moment, all count.
+    # Count all rounds if almost all were disturbed.
     if counting.sum() < 3:
         counting[:] = True
     gauge.slowest = np.array(readings)[counting].max()
@@ -155,7 +154,7 @@ def quartiles(ratios):
 
 
 def machine():
-    """Return what the numbers depend on."""
+    """Return hardware and versions on which the numbers depend."""
     cpu = platform.processor()
     if (info := Path('/proc/cpuinfo')).exists():
         cpu = next((line.split(':')[1].strip() for line in info.read_text().splitlines()
@@ -173,7 +172,7 @@ def machine():
 
 
 def save(part, quick, results):
-    """Keep the results of a part of the benchmark for the report."""
+    """Store the results of a part of the benchmark for the report."""
     MEASURED.mkdir(parents=True, exist_ok=True)
     load = os.getloadavg() if hasattr(os, 'getloadavg') else ()
     results = {'date': strftime('%Y-%m-%d %H:%M'), 'quick': quick, 'load': load,

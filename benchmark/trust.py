@@ -1,12 +1,12 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-How far to trust what is identified: recordings of real robots, of which a part was held out.
+Validate identification on recordings of real robots, of which a part is held out.
 
-First the torques that the identified robot does not explain; then what the momentum observer takes
-for external torques, though nothing touched the robot: their mean must be zero.
+First the torques not explained by the identified robot; then the external torques estimated by the
+momentum observer although nothing touched the robot: their mean must be zero.
 
-The recordings are not ours to ship. The folder that is named holds, or some of these:
+The recordings cannot be redistributed. The given folder contains some of these:
 `ur10_bags/ur10_exciting_trajectory.db3` from unisa-acg/inverse-dynamics-solver (commit 41e196de,
 BSD-3-Clause), and `panda_gaz/` from marcocognetti/FrankaEmikaPandaDynModel (commit 24d85ce4,
 GPL-3.0).
@@ -33,28 +33,28 @@ UR10_URDF = URDFS / 'ur_description' / 'urdf' / 'ur10_robot.urdf'
 PANDA_URDF = URDFS / 'panda_description' / 'urdf' / 'panda.urdf'
 
 
-# Of the observer, 1/s
+# Observer gain, 1/s
 GAIN = 25.0
-# Time constants that the observer needs to forget a time in which a joint stood.
+# Time constants until the observer has forgotten that a joint was at rest.
 FORGOTTEN = 4.0
-# s; errors that are so far apart are taken to be independent
+# s; errors this far apart are considered independent
 INDEPENDENT = 1.0
-# A mean is zero if it is below so many standard errors, and below this share of the torques.
+# A mean counts as zero below this many standard errors and this share of the torques.
 DEVIATIONS, SHARE = 3.0, 0.05
 
 
 class Result(NamedTuple):
     """
-    What one way of fitting reaches.
+    The result of one kind of fit.
 
     Attributes
     ----------
     fitted, held_out : TorqueErrors
-        On the part that was used, and on the other.
+        On the part used for the fit, and on the other.
     urdf : TorqueErrors
         On the other part, with the parameters of the URDF.
     believable : bool
-        What the verdict says.
+        The verdict.
     seconds : float
         CPU time of reduction and fit.
 
@@ -69,16 +69,16 @@ class Result(NamedTuple):
 
 class Residual(NamedTuple):
     """
-    What an observer takes for external torques where there are none, while each joint moves.
+    External torques estimated by an observer while each joint moves, although there are none.
 
     Attributes
     ----------
     mean, error : ndarray, shape (nv,)
-        Over time, N m, and its standard error, from sums over stretches of `INDEPENDENT`.
+        Mean over time, N m, and its standard error, from sums over intervals of `INDEPENDENT`.
     deviation : ndarray, shape (nv,)
         Standard deviation over time, N m.
     torque : ndarray, shape (nv,)
-        Root mean square of the measured torques, N m.
+        RMS of the measured torques, N m.
 
     """
 
@@ -89,13 +89,13 @@ class Residual(NamedTuple):
 
     @property
     def is_zero(self) -> np.ndarray:
-        """Return for each joint whether the mean is zero, and known well enough to say so."""
+        """Return for each joint whether the mean is zero, and known accurately enough."""
         size = np.abs(self.mean)
         return (size < DEVIATIONS * self.error) & (size < SHARE * self.torque)
 
 
 def load(path: Path) -> rbd_ros.Model:
-    """Return a robot whose oddities are known, its fingers locked."""
+    """Return a robot with locked fingers, without the known warnings about its URDF."""
     with warnings.catch_warnings():
         warnings.simplefilter('ignore', rbd_ros.ModelWarning)
         model = rbd_ros.load_urdf(path)
@@ -110,7 +110,7 @@ def ur10(data: Path) -> tuple[rbd_ros.Model, Recording]:
 
 
 def panda(data: Path) -> tuple[rbd_ros.Model, Recording]:
-    """Return a Panda and its recording, which has no names: joints 1 to 7."""
+    """Return a Panda and its recording, which has no joint names: joints 1 to 7."""
     model = load(PANDA_URDF)
     time, *numbers = [np.loadtxt(data / 'panda_gaz' / f'exciting_traj_{name}.txt')
                       for name in ('time', 'positions', 'velocity', 'torques')]
@@ -118,16 +118,16 @@ def panda(data: Path) -> tuple[rbd_ros.Model, Recording]:
                             *[x.reshape(-1, model.nv) for x in numbers])
 
 
-# Robots, and the share of their recording, from its beginning on, that is used.
+# Robots, and the first share of their recording that is used for the fit.
 CASES: dict[str, tuple[Callable[[Path], tuple[rbd_ros.Model, Recording]], float]] = {
     'UR10': (ur10, 0.5), 'Panda': (panda, 0.7)}
 
 
 def evaluate(model: rbd_ros.Model, recording: Recording, share: float) -> Iterator[Result]:
-    """Return what is reached with free base parameters, then with a robot that can exist."""
+    """Yield the results of free base parameters, then of a physically consistent robot."""
     middle = share * (recording.time[-1] - recording.time[0])
     used = identification.prepare(model, recording.part(stop=middle))
-    # Nothing is fitted to the other part, the delay neither.
+    # Nothing is fitted to the other part, not even the delay.
     other = identification.prepare(model, recording.part(start=middle),
                                    delay=used.delay_removed, cutoff=used.cutoff)
     rest = identification.partial(model, other)
@@ -145,7 +145,7 @@ def evaluate(model: rbd_ros.Model, recording: Recording, share: float) -> Iterat
 
 def residuals(model: rbd_ros.Model, recording: Recording,
               share: float) -> tuple[Residual, Residual]:
-    """Return those of the part held out, of the robot of the URDF and of the one identified."""
+    """Return those of the held-out part, for the robot of the URDF and the identified one."""
     middle = share * (recording.time[-1] - recording.time[0])
     used = identification.prepare(model, recording.part(stop=middle))
     found = identification.fit(model, identification.partial(model, used))
@@ -154,12 +154,12 @@ def residuals(model: rbd_ros.Model, recording: Recording,
 
 
 def observe(model: rbd_ros.Model, recording: Recording, threshold: np.ndarray) -> Residual:
-    """Return the external torques of a recording, where each joint is faster than a threshold."""
+    """Return the estimated external torques where each joint is faster than a threshold."""
     observer = MomentumObserver(model, GAIN)
     time, effort = recording.time, recording.effort
     external = np.array([observer.update(*sample) for sample in zip(
         time, recording.position, recording.velocity, effort)])
-    # A joint that stands bears anything up to its friction; the observer remembers it for a while.
+    # A joint at rest bears any torque up to its friction, which the observer forgets slowly.
     slow = np.abs(recording.velocity) < threshold
     stood = np.maximum.accumulate(np.where(slow, time[:, None], time[0]))
     moves = time[:, None] - stood > FORGOTTEN / GAIN
@@ -169,7 +169,7 @@ def observe(model: rbd_ros.Model, recording: Recording, threshold: np.ndarray) -
 
 
 def mean_and_error(time: np.ndarray, x: np.ndarray) -> tuple[float, float]:
-    """Return the mean of numbers that are correlated in time, and its standard error."""
+    """Return the mean of values correlated in time, and its standard error."""
     stretch = ((time - time[0]) // INDEPENDENT).astype(int)
     sums, counts = np.bincount(stretch, x), np.bincount(stretch)
     n = np.count_nonzero(counts)
@@ -187,8 +187,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument('data', type=Path, help='folder with the recordings')
     data = parser.parse_args().data
-    print('Residuals on the part that was held out: of all torques, in percent of their size, and '
-          'of each joint, N m\n')
+    print('Residuals on the held-out part: of all torques, in percent of their size, and of each '
+          'joint, N m\n')
     print(f'{"":26}{"all":>7}   joints')
     missing, robots = [], {}
     for name, (source, share) in CASES.items():
@@ -200,20 +200,20 @@ def main() -> int:
         robots[name] = model, recording, share
         results = list(evaluate(model, recording, share))
         rows = [('URDF', results[0].urdf), ('free', results[0].held_out),
-                ('consistent', results[1].held_out), ('consistent, on its part',
+                ('consistent', results[1].held_out), ('consistent, fitted part',
                                                       results[1].fitted)]
         print(f'{name}, first {100 * share:.0f} % used')
         for label, errors in rows:
             print(f'  {label:24}{100 * errors.relative:6.2f} % {numbers(errors.rms)}')
         print(f'  believable: {results[1].believable}; fitted in {results[1].seconds:.2f} s')
-    print('\nWhat the momentum observer takes for external torques there, while each joint moves, '
+    print('\nExternal torques estimated by the momentum observer there, while each joint moves, '
           'N m\n')
     failed = False
     for name, case in robots.items():
         urdf, found = residuals(*case)
         print(name)
         for label, x in (('URDF: mean', urdf.mean), ('identified: mean', found.mean),
-                         ('standard error of it', found.error),
+                         ('its standard error', found.error),
                          ('standard deviation', found.deviation),
                          ('torques, RMS', found.torque)):
             print(f'  {label:32} {numbers(x)}')

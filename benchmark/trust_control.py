@@ -1,18 +1,18 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-How far to trust the control laws: Panda and UR10 in MuJoCo, with friction and delay.
+Validate the control laws: Panda and UR10 in MuJoCo, with friction and delay.
 
-Each law runs at 1 kHz, its torques act half a millisecond late, and its sensors have noise. Laws
-that follow a motion of the joints know the delay: they compute for the middle of the time in which
-their torques act.
+Each law runs at 1 kHz, its torques act half a millisecond late, and its sensors are noisy. Laws
+that track a joint motion account for the delay: they compute for the middle of the interval in
+which their torques act.
 
-Damping, Coulomb friction and rotors are those that `rbd_ros.identification` finds in the
-recordings of `trust.py`; MuJoCo has them, and the laws know them. What a law must not know, a load
-or a push, MuJoCo alone has.
+Damping, Coulomb friction and rotor inertias are those identified by `rbd_ros.identification` from
+the recordings of `trust.py`; MuJoCo and the laws use the same. Payloads and pushes are unknown to
+the laws.
 
-Glitches of the sensors and blocked joints go through the torque controller as a node, with its
-defaults, since limits, guards and tolerances are there. The exit code is 1 if a target is missed.
+Sensor glitches and blocked joints are tested through the torque controller node with its defaults,
+which contains limits, guards and tolerances. The exit code is 1 if a target is missed.
 
 """
 
@@ -35,28 +35,28 @@ from trust import load, PANDA_URDF, UR10_URDF
 # s
 STEP, DELAY, PERIOD = 5e-4, 5e-4, 1e-3
 LONG_DELAY = 1e-2
-# From a sample to the middle of the time in which the torques for it act
+# From a sample to the middle of the interval in which its torques act
 LEAD = DELAY + 0.5 * PERIOD
 # Noise of the sensors: rad, rad/s
 POSITION_NOISE, VELOCITY_NOISE = 1e-5, 5e-4
-# rad/s, over which the compensation of dry friction changes its sign
+# rad/s, width of the sign change of the compensated dry friction
 FRICTION_SPEED = 1e-3
-# N m/rad and N/m, and the push on it, N
+# N m/rad and N/m, and the push, N
 STIFFNESS = np.array([50.0, 50.0, 50.0, 1000.0, 1000.0, 1000.0])
 PUSH = 10.0
-# kg and m: where the hand has its own mass, and beside it
+# Payload: kg, and m in the frame of the tool
 LOAD_MASS, LOAD_PLACE = 1.0, (0.0, 0.02, 0.05)
-# 1/s and 1/J of the adaptive law
+# Gains of the adaptive law: 1/s and 1/J
 RATE, ADAPTATION = 10.0, 10.0
-# Of the observer: 1/s, and rad/s, so that noise at standstill does not switch its friction
+# Observer: gain, 1/s, and rad/s, so that noise at rest does not switch its friction
 GAIN, SMOOTH = 40.0, 0.005
-# Least threshold of contact, as a share of friction, which nobody knows better
+# Smallest contact threshold as a share of friction: the accuracy of friction models
 LEAST = 0.1
-# s: when the push must have been found, and over which time it is read
+# s: until a push must be found, and over which it is averaged
 FOUND, READ = 0.2, 0.05
-# rad, of the motion that is disturbed; s, with a joint blocked and after it is released
+# rad, of the disturbed motion; s, with a joint blocked and after its release
 WAY, BLOCKED, RELEASED = 0.4, 4.0, 2.0
-# s, between glitches of two joints; joints that are blocked; % of the limits, for noise and motion
+# s, between glitches of two joints; blocked joints; % of the limits, for noise and motion
 SPACING, BLOCKED_JOINTS, STEPPED = 0.05, (1, 3), 5.0
 # Change of a velocity, rad/s, or a position, rad, in one sample.
 GLITCHES = {'100 rad/s': ('v', 100.0), '10000 rad/s': ('v', 1e4), '1 rad': ('q', 1.0)}
@@ -71,7 +71,7 @@ class Robot(NamedTuple):
     Attributes
     ----------
     name : str
-        What the table calls it.
+        Name in the table.
     model : Model
         With its drives.
     urdf : pathlib.Path
@@ -81,13 +81,13 @@ class Robot(NamedTuple):
     q : ndarray
         The middle of all motions, rad.
     kp : ndarray
-        Of computed torque, 1/s^2. Wrists that have much friction and little inertia need more than
-        other joints: those that a push drives away stand when they turn round, and a joint that
-        stands hides the push.
+        Gains of computed torque, 1/s^2. Wrists with much friction and little inertia need larger
+        ones: joints deflected by a push stop when they reverse, and a stopped joint hides the
+        push.
     damping : ndarray
         K of the adaptive law, N m s/rad.
     free : tuple of int
-        Joints that the hybrid law leaves alone.
+        Joints left free by the hybrid law.
 
     """
 
@@ -101,7 +101,7 @@ class Robot(NamedTuple):
     free: tuple[int, ...]
 
     def physics(self, q: np.ndarray, delay: float = DELAY, **options: object) -> MujocoRobot:
-        """Return it in MuJoCo."""
+        """Return the robot in MuJoCo."""
         return MujocoRobot(self.urdf.read_text(), self.model, q, step=STEP, delay=delay,
                            position_noise=POSITION_NOISE, velocity_noise=VELOCITY_NOISE, **options)
 
@@ -115,7 +115,7 @@ def with_drives(model: rbd_ros.Model, damping: list[float], friction: list[float
 
 
 def robots() -> Iterator[Robot]:
-    """Return both robots. The recording of the Panda shows no rotors, and little damping."""
+    """Yield both robots. The Panda's recording shows no rotor inertia and little damping."""
     yield Robot('Panda', with_drives(
         load(PANDA_URDF), [0.009, 0.050, 0.028, 0.051, 0.046, 0.0, 0.023],
         [0.249, 0.212, 0.220, 0.521, 0.262, 0.159, 0.257], [0.0] * 7),
@@ -146,7 +146,7 @@ def run(words: str, physics: MujocoRobot, law: control.Controller,
         reference: Callable[[float], object], seconds: float,
         each: Callable[[float, np.ndarray, np.ndarray, np.ndarray], None] = lambda *_: None
         ) -> tuple[np.ndarray, np.ndarray]:
-    """Return times and positions of a robot under a law; each sample is shown to ``each``."""
+    """Return times and positions of a robot under a law; ``each`` is called with every sample."""
     rows, progress = [], Progress(words, seconds)
     begin, follows = physics.time, law.reference_type is JointReference
     for _ in range(round(seconds / PERIOD)):
@@ -166,15 +166,15 @@ def run(words: str, physics: MujocoRobot, law: control.Controller,
 
 def when_it_acts(sample: Measurement, reference: Callable[[float], JointReference], t: float
                  ) -> tuple[float, np.ndarray, np.ndarray, JointReference]:
-    """Return time, state and reference when the torques for a sample act, if all goes well."""
+    """Return time, state and reference predicted for when the torques will act."""
     wanted = reference(t + LEAD)
     return (sample.t + LEAD, sample.q + LEAD * sample.v, sample.v + LEAD * wanted.a, wanted)
 
 
 def sine(robot: Robot, t: float, size: float = 0.3, f: float = 0.5) -> JointReference:
-    """Return a motion of all joints by a sine, which begins at rest."""
+    """Return a sine motion of all joints that starts at rest."""
     w = 2.0 * np.pi * f
-    # The first period rises smoothly: its acceleration has no jump.
+    # Faded in over the first period, so that the acceleration is continuous.
     x = min(t * f, 1.0)
     rise, rate, turn = (x ** 3 * (10.0 - 15.0 * x + 6.0 * x * x),
                         30.0 * x * x * (1.0 - x) ** 2 * f,
@@ -192,11 +192,11 @@ class Line(NamedTuple):
     Attributes
     ----------
     what, unit : str
-        What is measured.
+        The measured quantity.
     value, bound : float
-        What it is, and what it must not exceed, or reach; NaN: nothing is asked of it.
+        Measured value and its limit; NaN: no limit.
     at_least : bool
-        Whether the bound must be reached.
+        Whether the limit is a minimum.
 
     """
 
@@ -208,12 +208,12 @@ class Line(NamedTuple):
 
     @property
     def missed(self) -> bool:
-        """Return whether it is not as it must be."""
+        """Return whether the limit is violated."""
         return bool(self.value < self.bound if self.at_least else self.value > self.bound)
 
 
 def errors(robot: Robot, t: np.ndarray, q: np.ndarray, last: float) -> np.ndarray:
-    """Return the errors of the sine in the last seconds."""
+    """Return the tracking errors of the sine in the last seconds."""
     late = t >= t[-1] - last
     return np.array([sine(robot, x).q for x in t[late]]) - q[late]
 
@@ -228,7 +228,7 @@ def gravity(robot: Robot) -> Iterator[Line]:
 
 
 def computed_torque(robot: Robot) -> Iterator[Line]:
-    """Follow a sine of all joints."""
+    """Track a sine of all joints."""
     law = control.ComputedTorque(robot.model, robot.kp, friction_speed=FRICTION_SPEED)
     t, q = run(f'{robot.name}, computed torque', robot.physics(sine(robot, 0.0).q), law,
                lambda t: sine(robot, t), 8.0)
@@ -241,8 +241,9 @@ def impedance(robot: Robot) -> Iterator[Line]:
     """
     Push the tool.
 
-    A joint that stands bears any push up to its friction. So the tool goes round, all joints move,
-    and the mean way by which it gives way to the push is measured; at rest the same is told.
+    A joint at rest bears any push up to its friction. Therefore the tool moves in circles, so that
+    all joints move, and its mean displacement by the push is measured; the value at rest is also
+    printed.
 
     """
     model, index = robot.model, robot.model.link_index(robot.tool)
@@ -264,7 +265,7 @@ def impedance(robot: Robot) -> Iterator[Line]:
         physics.push(robot.tool, wrench)
         law = control.CartesianImpedance(model, robot.tool, STIFFNESS, posture=robot.q)
         t, q = run(f'{robot.name}, impedance', physics, law, loop, seconds)
-        late = np.flatnonzero(t >= seconds - 2.0)[::5]      # a whole turn
+        late = np.flatnonzero(t >= seconds - 2.0)[::5]      # a full circle
         return np.mean([(place(q[k]) - loop(t[k]).T)[axis, 3] for k in late])
 
     start = place(robot.q)
@@ -273,30 +274,30 @@ def impedance(robot: Robot) -> Iterator[Line]:
     yield Line('impedance: error of the stiffness, worst axis',
                100.0 * np.max(np.abs(np.array(found) / STIFFNESS[3:] - 1.0)), '%', 5.0)
     still = [shift(0.0, axis, PUSH, 4.0) for axis in range(3)]
-    yield Line(f'  at rest, where {1e3 * PUSH / STIFFNESS[3]:.0f} mm are asked for: least way',
+    yield Line(f'  at rest, ideally {1e3 * PUSH / STIFFNESS[3]:.0f} mm: smallest displacement',
                1e3 * min(still), 'mm')
 
 
 def adaptive(robot: Robot) -> Iterator[Line]:
-    """Carry what nobody told."""
+    """Carry an unknown payload."""
     rms = []
     for adaptation in (0.0, ADAPTATION):
         physics = robot.physics(sine(robot, 0.0).q, load=Load(robot.tool, LOAD_MASS, LOAD_PLACE))
         law = control.SlotineLi(robot.model, RATE, robot.damping, adaptation)
         t, q = run(f'{robot.name}, adaptive', physics, law, lambda t: sine(robot, t), 20.0)
         rms.append(np.sqrt(np.mean(errors(robot, t, q, 2.0) ** 2)))
-    yield Line('adaptive: times less error after 20 s, 1 kg unknown', rms[0] / rms[1], '', 5.0,
+    yield Line('adaptive: error reduction after 20 s, 1 kg unknown', rms[0] / rms[1], '', 5.0,
                at_least=True)
     yield Line('  its error', rms[1], 'rad')
 
 
 def observer(robot: Robot, free: float) -> Iterator[Line]:
-    """Find pushes in motion, and none where there is none."""
+    """Detect pushes during motion, without false alarms."""
     model = robot.model
     observer = control.MomentumObserver(model, GAIN, smooth=SMOOTH)
     detector = control.ContactDetector(model, calibration_time=20.0, least=LEAST * model.friction)
     samples: list[np.ndarray] = []
-    contacts = [0, 0]                               # samples in contact, times that it began
+    contacts = [0, 0]                               # samples in contact, number of contacts
 
     def watch(t: float, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> None:
         external, before = observer.update(t, q, v, tau), detector.contact
@@ -317,7 +318,7 @@ def observer(robot: Robot, free: float) -> Iterator[Line]:
     off, felt = [], []
     for phase in range(5):
         for axis in range(3):
-            # A whole number of periods goes by between two pushes of the same phase.
+            # Pushes with the same phase are a whole number of periods apart.
             seconds = 2.0 - physics.time % 2.0 + 0.37 * phase
             for force, time in ((0.0, seconds), (PUSH, FOUND + READ)):
                 wrench[3 + axis] = force
@@ -334,11 +335,11 @@ def observer(robot: Robot, free: float) -> Iterator[Line]:
             physics.push(robot.tool, wrench)
     yield Line(f'observer: error of {PUSH:g} N after {FOUND:g} s, worst of {len(off)}', max(off),
                '%', 10.0)
-    yield Line('  share of these that are contacts', 100.0 * np.mean(felt), '%')
+    yield Line('  share of these detected as contacts', 100.0 * np.mean(felt), '%')
 
 
 def hybrid(robot: Robot) -> Iterator[Line]:
-    """Give two joints torques, and let the others follow."""
+    """Prescribe the torques of two joints and the motion of the others."""
     model = robot.model
     prescribed = np.ones(model.nv, bool)
     prescribed[list(robot.free)] = False
@@ -347,7 +348,7 @@ def hybrid(robot: Robot) -> Iterator[Line]:
     worst, unlike = [], []
 
     def reference(t: float) -> JointReference:
-        # Somebody else's torques: soft springs, shaken so that friction does not hold the joint.
+        # Prescribed torques: soft springs, shaken so that friction does not hold the joint.
         given = sine(robot, t)
         given.tau[:] = (rbd_ros.gravity_torques(model, physics.q) + 10.0 * (robot.q - physics.q)
                         - physics.v + 2.0 * model.friction * np.sin(3.0 * t))
@@ -360,12 +361,12 @@ def hybrid(robot: Robot) -> Iterator[Line]:
 
     _, q = run(f'{robot.name}, hybrid', physics, law, reference, 5.0, watch)
     yield Line('hybrid: largest error of the prescribed joints', max(worst), 'rad', 1e-3)
-    yield Line('hybrid: torques, unlike MuJoCo by', max(unlike), 'N m', 1e-6)
-    yield Line('  way of the free joints', np.ptp(q[:, ~prescribed], axis=0).min(), 'rad')
+    yield Line('hybrid: difference of torques from MuJoCo', max(unlike), 'N m', 1e-6)
+    yield Line('  motion of the free joints', np.ptp(q[:, ~prescribed], axis=0).min(), 'rad')
 
 
 def faults(robot: Robot) -> Iterator[Line]:
-    """Show the node samples that no joint can have, and block joints that carry others."""
+    """Send the node implausible samples, and block joints that carry others."""
     def disturbed(*acts: Act) -> tuple[np.ndarray, np.ndarray]:
         physics = FaultyRobot(robot.physics(robot.q))
         return disturb(robot.urdf, physics, robot.q + WAY, robot.kp, STEP, PERIOD, *acts)
@@ -392,12 +393,12 @@ def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument('--quick', action='store_true',
-                        help=f'{FREE_IN_SHORT:g} s of free motion in place of {FREE:g}')
+                        help=f'{FREE_IN_SHORT:g} s of free motion instead of {FREE:g}')
     quick, missed = parser.parse_args().quick, 0
     print(f'Control at {1.0 / PERIOD:g} Hz, {1e3 * DELAY:g} ms late, noise of {POSITION_NOISE:g} '
           f'rad and {VELOCITY_NOISE:g} rad/s, against MuJoCo')
     for robot in robots():
-        print(f'\n{robot.name:58}{"measured":>12}{"asked for":>16}')
+        print(f'\n{robot.name:58}{"measured":>12}{"limit":>16}')
         for lines in (gravity(robot), computed_torque(robot), impedance(robot), adaptive(robot),
                       hybrid(robot), faults(robot),
                       observer(robot, FREE_IN_SHORT if quick else FREE)):

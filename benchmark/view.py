@@ -3,12 +3,12 @@
 """
 Measure whether the viewer slows the dynamics node.
 
-States are sent at 500 Hz, as benchmark/node.py does, in turns without a viewer, with an open page
-while the viewer runs on another core, and on the core of the node; and with a loop on the core of
-the node that does nothing, at the lowest priority that there is: what any other process costs.
-Measured are the latency of the node, the viewer's share of a core while the page is open, and its
-messages to the page. The page is a program that takes what a browser would, on the other core, as
-a browser is on another machine.
+States are published at 500 Hz, as in benchmark/node.py, in turns without a viewer, with an open
+page while the viewer runs on another core, and on the core of the node; and with an endless loop
+of the lowest priority on the core of the node, the cost of any other process. Measured are the
+latency of the node, the viewer's share of a core while the page is open, and its messages to the
+page. The page is a program that receives the same data as a browser, on the other core, since a
+browser usually runs on another machine.
 
 """
 
@@ -29,7 +29,7 @@ import psutil
 from timing import gauge, options, save
 
 RATE = 500
-# What a browser says first: where its camera is.
+# The first message of a browser: its camera pose.
 CAMERA = {
     'type': 'ViewerCameraMessage', 'wxyz': (1.0, 0.0, 0.0, 0.0), 'position': (1.0, 1.0, 1.0),
     'fov': 1.0, 'near': 0.01, 'far': 100.0, 'image_height': 600, 'image_width': 800,
@@ -37,7 +37,7 @@ CAMERA = {
 
 
 def look(url, core, messages):
-    """Take all that a page gets, and count the messages."""
+    """Receive all messages to a page, and count them."""
     import msgspec
     import viser
     import websockets
@@ -54,7 +54,7 @@ def look(url, core, messages):
 
 
 def run_beside_loop(seconds):
-    """Return what benchmark/node.py measures beside a loop that yields to all others."""
+    """Return the results of benchmark/node.py next to a loop that yields to all others."""
     loop = subprocess.Popen([sys.executable, '-c', 'while True: pass'])
     try:
         os.sched_setscheduler(loop.pid, os.SCHED_IDLE, os.sched_param(0))
@@ -65,13 +65,13 @@ def run_beside_loop(seconds):
 
 
 def run_alone(seconds):
-    """Return what benchmark/node.py measures."""
+    """Return the results of benchmark/node.py."""
     from robots import DEMO_ARM
     return node.run('rbd_ros', str(DEMO_ARM), 'tool', 'events', RATE, seconds)
 
 
 def run_viewed(seconds, cores, core):
-    """Return what benchmark/node.py measures, with what the viewer on a core takes."""
+    """Return the results of benchmark/node.py, and the cost of a viewer on a core."""
     viewer = subprocess.Popen([sys.executable, '-m', 'rbd_ros.ros.nodes.viewer', '--ros-args',
                                '-p', 'port:=0'], stderr=subprocess.PIPE, text=True)
     os.sched_setaffinity(viewer.pid, {core})
@@ -107,8 +107,8 @@ def main():
     """Measure, print and save."""
     from domain_coordinator import domain_id
     parser = options(__doc__)
-    parser.add_argument('--seconds', type=float, default=10.0, help='of each measurement')
-    parser.add_argument('--rounds', type=int, default=5, help='of all in turns')
+    parser.add_argument('--seconds', type=float, default=10.0, help='of each measurement, s')
+    parser.add_argument('--rounds', type=int, default=5, help='rounds of all cases in turns')
     chosen = parser.parse_args()
     multiprocessing.set_start_method('spawn')
     cores = sorted(os.sched_getaffinity(0))

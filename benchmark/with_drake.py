@@ -1,11 +1,11 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Drake's counterparts of the functions of this package, as far as the outputs are the same.
+Drake's counterparts of the functions of this package, for the same outputs.
 
-Drake keeps what it has computed until the state changes, so that every call begins by setting the
-state. All terms are without C, of which it has only C v. Its derivatives, by automatic
-differentiation, are left out.
+Drake caches its results until the state changes, so every call begins by setting the state. Its
+all terms exclude C, of which it has only C v. Its derivatives, by automatic differentiation, are
+left out.
 
 """
 
@@ -36,11 +36,11 @@ def build(robot):
 
 
 def functions(robot):
-    """Return for each function what is timed, and what returns its outputs by name."""
+    """Return for each function the timed call, and a function that returns its outputs by name."""
     ours, plant = robot.model, build(robot)
     context, nv = plant.CreateDefaultContext(), plant.num_velocities()
     world, by_v = plant.world_frame(), JacobianWrtVariable.kV
-    # Its velocities are T v, and their rates T a + moved.
+    # Drake's velocities are T v, and their rates T a + moved.
     q, T, moved = np.zeros(plant.num_positions()), np.zeros((nv, nv)), np.zeros(nv)
     for joint, of_q, of_v in ours.moving_joints:
         if joint.nv == 1:

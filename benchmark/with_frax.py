@@ -1,9 +1,9 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-What frax computes of many states, compiled by JAX for the CPU, in float64 as all others.
+Functions of frax for many states, compiled by JAX for the CPU, in float64 like all others.
 
-JAX takes as many threads as there are cores.
+JAX uses as many threads as there are cores.
 
 """
 
@@ -20,13 +20,13 @@ jax.config.update('jax_enable_x64', True)
 
 
 def functions(robot, Q, V, A, Tau):
-    """Return for each function what is timed, and what returns its result; the base is fixed."""
+    """Return for each function the timed call and its result; the base is fixed."""
     names = [joint.name for joint, _, _ in robot.model.moving_joints]
     with TemporaryDirectory() as folder:
         path = Path(folder) / 'robot.urdf'
         ElementTree.ElementTree(bare_urdf(robot)).write(path)
         theirs = frax.core.robot.Robot(str(path), joint_ordering=names)
-    # As an acceleration of the root, moving part first.
+    # As an acceleration of the root, linear part first.
     gravity = np.concatenate((-robot.model.gravity, np.zeros(3)))
     calls = {
         'inverse dynamics': (lambda q, v, a: theirs.rnea(q, v, a, gravity, None), (Q, V, A)),
@@ -36,7 +36,7 @@ def functions(robot, Q, V, A, Tau):
 
 
 def timed(function, states):
-    """Return a call of all states, and what returns its result."""
+    """Return a call for all states, and a function that returns its result."""
     compiled, states = jax.jit(jax.vmap(function)), [jax.device_put(x) for x in states]
     return (lambda: compiled(*states).block_until_ready(),
             lambda: np.asarray(compiled(*states)))

@@ -1,12 +1,12 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-MuJoCo's counterparts of the functions of this package, as far as the outputs are the same.
+MuJoCo's counterparts of the functions of this package, for the same outputs.
 
-For each function the fewest calls that give its outputs; contacts, limits, damping and friction
-are off, and the state stands in MuJoCo's arrays before the clock runs. All terms are fewer:
-M, C v + g and the Jacobian of the centre of mass, for MuJoCo has no C. Its derivatives are
-differences and are left out.
+Each function is the smallest sequence of calls with the same outputs; contacts, limits, damping
+and friction are off, and the state is in MuJoCo's arrays before the clock starts. Its all terms
+are fewer: M, C v + g and the Jacobian of the centre of mass, since MuJoCo has no C. Its
+derivatives are finite differences and are left out.
 
 """
 
@@ -36,11 +36,11 @@ def build(robot):
 
 
 def functions(robot):
-    """Return for each function what is timed, and what returns its outputs by name."""
+    """Return for each function the timed call, and a function that returns its outputs by name."""
     ours, m = robot.model, build(robot)
     d, still = mj.MjData(m), mj.MjData(m)
     nv = m.nv
-    # Its velocities are T v, and their rates T a + moved.
+    # MuJoCo's velocities are T v, and their rates T a + moved.
     T, moved = np.zeros((nv, nv)), np.zeros(nv)
     for joint, of_q, of_v in ours.moving_joints:
         there = m.joint(joint.name)

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pinocchio as pin
 
-# Its ten parameters of a body in the order of ours: the inertia is xx, xy, yy, xz, yz, zz there.
+# Its ten parameters of a body in our order; its inertia is xx, xy, yy, xz, yz, zz.
 PARAMETERS = np.array([0, 1, 2, 3, 4, 6, 9, 5, 7, 8])
 
 
@@ -20,7 +20,7 @@ def build(robot):
     model : pinocchio.Model
         The robot.
     order : ndarray
-        For each of its velocities the index of ours.
+        Our index of each of its velocities.
     q : ndarray
         Its configuration.
 
@@ -42,13 +42,13 @@ def build(robot):
 
 
 def in_parallel(robot, threads, states):
-    """Return for each parallel call what is timed, and what returns its result."""
+    """Return for each parallel call the timed call, and a function that returns its result."""
     model, order, _ = build(robot)
     pool = pin.ModelPool(model, threads)
     Q, *rest = states.values()
     q = (np.column_stack((Q[:, 4:7], Q[:, :4], Q[:, order[6:] + 1])) if robot.floating
          else Q[:, order])
-    # One state per column there.
+    # Pinocchio takes one state per column.
     q, v, a, tau = (np.asfortranarray(x.T) for x in (q, *(x[:, order] for x in rest)))
     result, back = np.zeros_like(v), np.argsort(order)
     calls = {'inverse dynamics': partial(pin.rneaInParallel, threads, pool, q, v, a, result),
@@ -62,7 +62,7 @@ def in_parallel(robot, threads, states):
 
 
 def functions(robot):
-    """Return for each function what is timed, and what returns its outputs by name."""
+    """Return for each function the timed call, and a function that returns its outputs by name."""
     model, order, q = build(robot)
     data = model.createData()
     back = np.argsort(order)
@@ -127,7 +127,7 @@ def functions(robot):
         return {'A': about_com(A), 'rate': rate}
 
     def about_com(A):
-        # That of the whole robot: Pinocchio leaves out what does not move.
+        # About the centre of mass of the whole robot: Pinocchio ignores fixed links.
         moved = pin.computeTotalMass(model) / robot.model.mass
         com = moved * data.com[0] + _root_moment(robot.model) / robot.model.mass
         A[:3] += np.cross(data.com[0] - com, A[3:], axisb=0).T
@@ -167,7 +167,7 @@ def functions(robot):
 
 
 def _root_moment(model):
-    """Return mass times position of the links that do not move: Pinocchio leaves them out."""
+    """Return mass times position of the fixed links, which Pinocchio ignores."""
     moment = np.zeros(3)
     for link, body, T in zip(model.links, model.tree.link_body, model.tree.link_pose):
         if body == 0:

@@ -10,9 +10,9 @@ from rbd_ros import Workspace
 
 def functions(robot):
     """
-    Return for each function what is timed, and what returns its outputs by name.
+    Return for each function the timed call, and a function that returns its outputs by name.
 
-    Other libraries use the same names; their outputs are turned to the coordinates of ours.
+    Other libraries use the same names, with outputs transformed to our coordinates.
 
     """
     w, q, v, a, tau = Workspace(robot.model), robot.q, robot.v, robot.a, robot.tau

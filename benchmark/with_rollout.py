@@ -3,7 +3,7 @@
 """
 MuJoCo's dynamics of many states: a rollout of one step from each, in threads.
 
-A step is forward dynamics and an integration of its result, from which we have the accelerations.
+A step is forward dynamics and an integration, from whose result the accelerations are computed.
 
 """
 
@@ -14,9 +14,9 @@ import with_mujoco
 
 
 def forward_dynamics(robot, threads, Q, V, Tau):
-    """Return what is timed, and what returns its accelerations; the base must be fixed."""
+    """Return the timed call, and a function that returns its accelerations; fixed base."""
     m = with_mujoco.build(robot)
-    # Velocities change by as much as the accelerations are.
+    # With a step of 1 s, velocities change by the accelerations.
     m.opt.timestep = 1.0
     joints = [(m.joint(joint.name), of_q.start, of_v.start)
               for joint, of_q, of_v in robot.model.moving_joints]

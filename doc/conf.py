@@ -22,16 +22,19 @@ extensions = ['myst_parser', 'numpydoc', 'sphinx.ext.autodoc', 'sphinx.ext.viewc
 exclude_patterns = ['*.py']
 source_suffix = {'.md': 'markdown', '.rst': 'restructuredtext'}
 
+# Commands in prose and tables are copied: their quotes must stay plain.
+smartquotes = False
+
 # Anchors of headings down to this level, for links within and between pages.
 myst_heading_anchors = 3
 
-# A name in backquotes in a docstring is a link where there is something to link to.
+# A name in backquotes in a docstring is a link if its target exists.
 default_role = 'py:obj'
 add_module_names = False
 autodoc_member_order = 'bysource'
-# Docstrings say what each argument is; hints would repeat it in the signature.
+# Docstrings describe each argument; type hints in the signature would repeat them.
 autodoc_typehints = 'none'
-# The sections of a docstring list the attributes; numpydoc is not to list them again.
+# The sections of a docstring list the attributes; numpydoc must not list them again.
 numpydoc_show_class_members = False
 numpydoc_attributes_as_param_list = True
 
@@ -50,6 +53,6 @@ generate.main()
 
 
 def setup(app):
-    """Connect what makes docstrings fit for Sphinx; it runs before numpydoc."""
+    """Connect the preparation of docstrings, which runs before numpydoc."""
     app.connect('autodoc-process-docstring', generate.mark_literal_blocks, priority=100)
     app.connect('autodoc-skip-member', generate.skip_fields)

@@ -1,11 +1,11 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Write the pages that follow from the code to doc/generated, for Sphinx.
+Generate the reference pages of the site from the code, into doc/generated.
 
-`main` is called by conf.py. The reference of the library has one page for each folder of rbd_ros/
-and for each of its public modules; that of the node is what a node in this process says about
-itself. Nothing here names a function, a topic, a service or a parameter.
+conf.py calls `main`. The library reference has one page per folder of rbd_ros/ and per public
+module. Parameters are read from nodes that run in this process, launch arguments from the launch
+plans. No function, parameter or argument is named here.
 
 """
 
@@ -24,8 +24,7 @@ HERE = Path(__file__).parent
 ROOT, GENERATED = HERE.parent, HERE / 'generated'
 PACKAGE = ROOT / 'rbd_ros'
 
-# Pages of the reference, in this order; other modules of rbd_ros/ are listed behind them as
-# internal.
+# Pages of the reference, in this order. All other modules of rbd_ros/ follow as internal.
 PAGES = {
     'model': 'The robot as data',
     'workspace': 'Workspaces, for control loops',
@@ -34,26 +33,27 @@ PAGES = {
     'derivatives': 'Derivatives',
     'batch': 'Many states at once',
     'analysis': 'Analysis',
+    'recordings': 'Recordings',
     'identification': 'Identification',
     'control': 'Control laws',
-    'mujoco_robot': 'Robots in MuJoCo',
-    'textbook': 'The equations as the texts have them',
+    'simulation': 'Simulation',
+    'textbook': 'The equations as printed in the texts',
     'view': 'Pages in a browser',
     'errors': 'Errors',
     'cli': 'The command',
     'kernels': 'Kernels',
     'ros': 'ROS',
 }
-# Of these the docstrings of the modules alone: what they hold is compiled, and not for users.
+# Pages with the docstrings of modules only: their contents are compiled, and not for users.
 MODULES_ALONE = ('kernels',)
 
 
 def main():
-    """Write all pages anew."""
+    """Replace all generated pages."""
     shutil.rmtree(GENERATED, ignore_errors=True)
     (GENERATED / 'api').mkdir(parents=True)
     write_reference()
-    (GENERATED / 'node.md').write_text(node_page(), encoding='utf-8')
+    (GENERATED / 'parameters.md').write_text(parameters_page(), encoding='utf-8')
     (GENERATED / 'messages.md').write_text(messages_page(), encoding='utf-8')
     (GENERATED / 'examples.md').write_text(examples_page(), encoding='utf-8')
 
@@ -61,8 +61,8 @@ def main():
 # -- Examples. -----------------------------------------------------------------------------------
 
 def examples_page():
-    """Return the page of the examples: what each says of itself, and its code."""
-    lines = ['# Examples', '', 'One idea each; they are in `examples/` of the repository.', '']
+    """Return the page of the examples: their docstrings and their code."""
+    lines = ['# Examples', '', 'One idea each, in `examples/` of the repository.', '']
     for path in sorted((ROOT / 'examples').glob('[0-9][0-9]_*.py')):
         first = ast.parse(path.read_text(encoding='utf-8')).body[0]
         summary, _, rest = inspect.cleandoc(first.value.value).partition('\n\n')
@@ -77,7 +77,7 @@ def examples_page():
 # -- The library. --------------------------------------------------------------------------------
 
 def modules():
-    """Return the dotted names of all modules of rbd_ros, by the folder or file they belong to."""
+    """Return the dotted names of all modules of rbd_ros by folder or file."""
     found = {}
     for path in sorted(PACKAGE.rglob('*.py')):
         parts = path.relative_to(PACKAGE).with_suffix('').parts
@@ -88,7 +88,7 @@ def modules():
 
 
 def write_reference():
-    """Write a page for each folder and public module, and one that lists them."""
+    """Write a page for each folder and public module, and their index."""
     found = modules()
     order = [name for name in PAGES if name in found]
     internal = [name for name in found if name not in PAGES]
@@ -97,12 +97,12 @@ def write_reference():
     _write_page('internal', 'Internal modules',
                 [module for name in internal for module in found[name]])
     lines = ['# Library reference', '',
-             'Pages are grouped as the folders of `rbd_ros/` are.', '',
+             'One page per folder of `rbd_ros/` and per public module.', '',
              '```{toctree}', ':maxdepth: 1', '',
              *(f'{name}' for name in (*order, 'internal')), '```', '',
              '## Names at the top', '',
-             'What `rbd_ros.X` gives, and the module that it comes from.', '',
-             '| name | module | what it is |', '|---|---|---|']
+             'The names `rbd_ros.X`, and the modules that define them.', '',
+             '| name | module | summary |', '|---|---|---|']
     for name in sorted(rbd_ros.__all__, key=str.lower):
         thing = getattr(rbd_ros, name)
         if inspect.ismodule(thing):
@@ -117,7 +117,7 @@ def write_reference():
 
 
 def _summary(thing):
-    """Return the first sentence of a docstring, fit for a table."""
+    """Return the first paragraph of a docstring, escaped for a table."""
     text = (inspect.getdoc(thing) or '').split('\n\n')[0]
     return ' '.join(text.split()).replace('|', r'\|').replace('*', r'\*')
 
@@ -129,7 +129,7 @@ def _write_page(name, title, members):
         try:
             importlib.import_module(module)
         except ImportError as error:
-            lines += [f'``{module}`` is left out: {error}.', '']
+            lines += [f'``{module}`` is missing on this page: {error}.', '']
             continue
         if len(members) > 1:
             heading = module.removeprefix('rbd_ros.')
@@ -143,7 +143,7 @@ def _write_page(name, title, members):
 # -- Docstrings. ---------------------------------------------------------------------------------
 
 def mark_literal_blocks(app, what, name, thing, options, lines):
-    """Mark indented text in docstrings, up to the first section of numpydoc, as literal."""
+    """Mark indented text before the first numpydoc section of a docstring as literal."""
     result, sections = [], False
     for k, line in enumerate(lines):
         sections = sections or (k + 1 < len(lines) and re.fullmatch('-{3,}', lines[k + 1].strip()))
@@ -158,7 +158,7 @@ def mark_literal_blocks(app, what, name, thing, options, lines):
 
 
 def _escaped(line):
-    """Return a line in which underscores and bars outside of backquotes mean themselves."""
+    """Return a line with underscores and bars escaped outside of backquotes."""
     parts = re.split('(`+[^`]*`+)', line)
     parts[::2] = [re.sub(r'(?<=\w)_(?!\w)|\|', r'\\\g<0>', part) for part in parts[::2]]
     return ''.join(parts)
@@ -175,127 +175,143 @@ def _head(lines):
 
 
 def skip_fields(app, what, name, thing, skip, options):
-    """Leave out fields of named tuples, which the docstring of the class lists, and imports."""
+    """Skip imports, and fields of named tuples, which the docstring of the class lists."""
     is_field = type(thing).__name__ == '_tuplegetter'
     return True if is_field or inspect.isbuiltin(thing) else None
 
 
-# -- The node. -----------------------------------------------------------------------------------
+# -- Parameters and launch arguments. ------------------------------------------------------------
 
 @contextlib.contextmanager
-def running_node():
-    """Give a dynamics node that uses all it can, in a corner of the network of its own."""
-    from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
+def running(kind):
+    """Start a node of a class with its defaults, invisible to other processes."""
     import rclpy
-    from rclpy.parameter import Parameter
 
-    saved = {name: os.environ.get(name) for name in ('ROS_AUTOMATIC_DISCOVERY_RANGE',)}
+    saved = os.environ.get('ROS_AUTOMATIC_DISCOVERY_RANGE')
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'OFF'
     rclpy.init()
     try:
-        node = DynamicsNode(parameter_overrides=[Parameter('floating_base', value=True)])
+        node = kind()
         yield node
         node.destroy_node()
     finally:
         rclpy.try_shutdown()
-        for name, value in saved.items():
-            os.environ.pop(name, None)
-            if value is not None:
-                os.environ[name] = value
+        os.environ.pop('ROS_AUTOMATIC_DISCOVERY_RANGE')
+        if saved is not None:
+            os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = saved
 
 
-def node_page():
-    """Return the page about topics, services and parameters."""
-    lines = ['# Topics, services and parameters of the node', '']
+def parameters_page():
+    """Return the page about the parameters of all nodes and the arguments of all launch files."""
+    lines = ['# Parameters and launch arguments', '',
+             'This page is generated from the code. `ros2 param describe /dynamics NAME` prints '
+             'the same for a running node, `ros2 launch rbd_ros dynamics.launch.py --show-args` '
+             'for a launch file. [Getting started](../getting_started_ros.md#launch-arguments) '
+             'explains how to write them.', '']
     try:
-        with running_node() as node:
-            return '\n'.join([*lines, *_topics(node), *_services(node), *_parameters(node)]) + '\n'
+        return '\n'.join([*lines, *_launch_arguments(), *_node_parameters(),
+                          *_robot_parameters()]) + '\n'
     except ImportError as error:
-        return '\n'.join([*lines, f'This page is made from the running node, and was built where '
-                          f'ROS is not installed ({error}). The README has the tables.', ''])
+        return '\n'.join([*lines, f'ROS was missing when this page was built ({error}); '
+                          '`config/*.param.yaml` list the parameters.', ''])
 
 
-def said_in_readme():
-    """Return what the README's tables of topics and services say about names in backquotes."""
-    said, table = {}, ''
-    for line in (ROOT / 'README.md').read_text(encoding='utf-8').splitlines():
-        cells = [cell.strip() for cell in line.strip('|').split(' | ')]
-        if not line.startswith('|'):
-            table = ''
-        elif not table:
-            table = cells[0]
-        elif table in ('topic', 'service'):
-            for name in re.findall('`([^`]+)`', cells[0]):
-                said.setdefault(name, cells[-1])
-    return said
+def _launch_arguments():
+    """Yield the lines about launch arguments."""
+    from rbd_ros.ros.launch import bringup_plan, launch_plan
+    common = bringup_plan.ARGUMENTS.items() & launch_plan.ARGUMENTS.items()
+    yield from ('## Launch arguments', '')
+    for file, plan in (('dynamics', launch_plan), ('bringup', bringup_plan)):
+        yield from (f'### {file}.launch.py', '')
+        if plan is bringup_plan:
+            yield from ('As above: ' + ', '.join(f'`{name}`' for name, _ in sorted(common))
+                        + '. In addition:', '')
+        yield from _table((name, default, f'{text[:1].upper()}{text[1:].rstrip(".")}.')
+                          for name, (default, text) in plan.ARGUMENTS.items()
+                          if plan is launch_plan or (name, (default, text)) not in common)
 
 
-def _private(node, name):
-    """Return a name as users of the node know it."""
-    own = node.get_fully_qualified_name() + '/'
-    return '~/' + name.removeprefix(own) if name.startswith(own) else name.lstrip('/')
+def _table(rows):
+    """Yield a table of names, defaults and meanings."""
+    yield from ('| name | default | meaning |', '|---|---|---|')
+    for name, default, text in rows:
+        shown = f'`{default}`' if default != '' else ''
+        yield f'| `{name}` | {shown} | {_escaped_markdown(text)} |'
+    yield ''
 
 
-def _type(kind):
-    """Return how ROS writes a type, with a link if it is one of rbd_msgs."""
-    package, _, folder = kind.__module__.split('.')[0], '', kind.__module__.split('.')[1]
-    text = f'{package}/{folder}/{kind.__name__}'
-    return f'[{text}](messages.md#{kind.__name__.lower()})' if package == 'rbd_msgs' else text
+def _escaped_markdown(text):
+    """Return plain text for a cell of a table."""
+    return re.sub(r'[*|<]', r'\\\g<0>', ' '.join(text.split()))
 
 
-def _is_ours(kind):
-    """Return whether something is not rclpy's own, which every node has."""
-    return kind.__module__.split('.')[0] not in ('rcl_interfaces', 'lifecycle_msgs',
-                                                 'type_description_interfaces', 'rosgraph_msgs')
-
-
-def _topics(node):
-    said = said_in_readme()
-    yield from ('What follows is what the node says about itself, with the words of the README '
-                'beside it. Names with `~` begin with the name of the node, `/dynamics`.', '',
-                '## Topics that it hears', '', '| topic | type | |', '|---|---|---|')
-    for one in node.subscriptions:
-        if _is_ours(one.msg_type):
-            name = _private(node, one.topic_name)
-            yield f'| `{name}` | {_type(one.msg_type)} | {said.get(name, "")} |'
-    yield from ('', '## Topics that it publishes', '', '| topic | type | |', '|---|---|---|')
-    for one in node.publishers:
-        if _is_ours(one.msg_type):
-            name = _private(node, one.topic_name)
-            text = said.get(name) or said.get('/' + name, '')
-            yield f'| `{name}` | {_type(one.msg_type)} | {text} |'
-
-
-def _services(node):
-    said = said_in_readme()
-    yield from ('', '## Services', '', '| service | type | |', '|---|---|---|')
-    for one in node.services:
-        if _is_ours(one.srv_type):
-            name = _private(node, one.srv_name)
-            yield f'| `{name}` | {_type(one.srv_type)} | {said.get(name, "")} |'
-    yield from ('', 'Every response has `success` and `message`. Besides there are the services '
-                'that rclpy gives every node for its parameters and its life cycle.')
-
-
-def _parameters(node):
-    from rbd_ros.ros.parameters.parameters import DESCRIPTIONS
-    yield from ('', '## Parameters', '')
-    rows = {True: [], False: []}
-    for name, (default, *_) in DESCRIPTIONS.items():
+def _declared(node):
+    """Return default, description and whether it is read-only of each parameter of a node."""
+    found = {}
+    for name in node._parameters:
         descriptor = node.describe_parameter(name)
+        if not descriptor.description or name in ('use_sim_time',
+                                                  'start_type_description_service'):
+            continue            # of rclpy
         text = descriptor.description
         for limits in (*descriptor.floating_point_range, *descriptor.integer_range):
             text += f' From {limits.from_value:g} to {limits.to_value:g}.'
         if descriptor.additional_constraints:
             text += f' {descriptor.additional_constraints}.'
-        shown = {'STRING_ARRAY': '[] (names)', 'DOUBLE_ARRAY': '[] (numbers)'}.get(
-            getattr(default, 'name', ''), repr(default).lower() if isinstance(default, bool)
-            else repr(default))
-        rows[descriptor.read_only].append(f'| `{name}` | `{shown}` | {text} |')
+        found[name] = (_shown(node.get_parameter_or(name).value), text, descriptor.read_only)
+    return found
+
+
+def _shown(default):
+    """Return a default as YAML writes it; arrays without a value are empty."""
+    if default is None:
+        return '[]'
+    if isinstance(default, bool):
+        return str(default).lower()
+    return default if isinstance(default, str) else str(
+        default if isinstance(default, (int, float)) else list(default))
+
+
+def _node_parameters():
+    """Yield the lines about the parameters of the dynamics node and the torque controller."""
+    from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
+    from rbd_ros.ros.nodes.torque_controller import TorqueController
+    with running(DynamicsNode) as node:
+        dynamics = _declared(node)
+    with running(TorqueController) as node:
+        controller = _declared(node)
+    yield from ('## The dynamics node', '')
     for read_only, heading in ((False, 'May be set while the node runs'),
                                (True, 'Read when the node is configured')):
-        yield from (f'### {heading}', '', '| parameter | default | meaning |', '|---|---|---|',
-                    *rows[read_only], '')
+        yield from (f'### {heading}', '')
+        yield from _table((name, default, text) for name, (default, text, fixed)
+                          in dynamics.items() if fixed == read_only)
+    others = [f'`{name}` is `{controller[name][0]}`' for name, (default, *_) in dynamics.items()
+              if controller[name][0] != default]
+    yield from ('## The torque controller', '',
+                'It has the parameters of the dynamics node'
+                + (f' (by default {", ".join(others)})' if others else '')
+                + ', and these. All may be set while the node runs.', '')
+    yield from _table((name, default, text) for name, (default, text, _) in controller.items()
+                      if name not in dynamics)
+
+
+def _robot_parameters():
+    """Yield the lines about the parameters of the simulated robots and the viewer."""
+    from rbd_ros.ros.nodes.mujoco_robot import RobotInMujoco
+    from rbd_ros.ros.nodes.simulated_robot import SimulatedRobot
+    from rbd_ros.ros.nodes.viewer import ViewerNode
+    seen = {}
+    for title, kind in (('The simulated robot', SimulatedRobot),
+                        ('The simulated robot in MuJoCo', RobotInMujoco),
+                        ('The viewer', ViewerNode)):
+        own = {name: one for name, one in kind.parameters.items() if seen.get(name) != one}
+        yield from (f'## {title}', '')
+        if kind is RobotInMujoco:
+            yield from ('It has the parameters of the simulated robot, and these.', '')
+        yield from _table((name, _shown(None if hasattr(default, 'value') else default), text)
+                          for name, (default, text, *_) in own.items())
+        seen.update(kind.parameters if kind is SimulatedRobot else {})
 
 
 def messages_page():

@@ -1,9 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-An arm on a wall, with a tool: how it is mounted and what it carries change its gravity torques.
+An arm on a wall, with a tool: mounting and payload change its gravity torques.
 
-Neither is in its URDF. The root is turned by 90 degrees about y, so down is its own x axis.
+Neither is part of its URDF. The root is turned by 90 degrees about y, so that gravity points along
+its own x axis.
 
 """
 

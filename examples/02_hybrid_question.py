@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-A hybrid question: the elbow's drive fails, and all other joints are to stay where they are.
+Hybrid dynamics: the elbow's drive fails, and all other joints must stand still.
 
-The elbow's torque is known, zero, and its acceleration is asked for; for the others it is the
-other way round. One call answers both.
+The elbow's torque is known (zero) and its acceleration is not; for the other joints it is the
+other way round. One call computes both.
 
 """
 
@@ -18,7 +18,7 @@ Q = np.array([0.0, 0.6, 0.0, 1.0, 0.0, 0.5, 0.0])
 
 
 def main():
-    """Print what happens, and return accelerations and torques."""
+    """Print and return accelerations and torques."""
     arm = rbd_ros.load_urdf(URDF)
     zeros = np.zeros(arm.nv)
     prescribed = np.array([name != 'elbow' for name in arm.velocity_names])

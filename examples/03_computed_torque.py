@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Computed torque: inverse dynamics makes every joint a simple one.
+Computed torque: inverse dynamics decouples the joints.
 
-The arm begins 0.2 rad beside a motion of all joints, and the errors die out by the factor
-(1 + w t) exp(-w t), the same for each joint, although they move each other.
+The arm starts 0.2 rad away from its motion. The error of every joint decays by the same factor
+(1 + w t) exp(-w t), although the joints are coupled.
 
 """
 
@@ -23,14 +23,14 @@ TIMES = (0.0, 0.1, 0.2, 0.4, 0.8)
 
 
 def motion(model, t):
-    """Return a sine of all joints, which begins at rest."""
+    """Return a sine motion of all joints that starts at rest."""
     w = 1.0 + 0.3 * np.arange(model.nv)
     return JointReference(model, START + 0.3 * (1.0 - np.cos(w * t)), 0.3 * w * np.sin(w * t),
                           0.3 * w ** 2 * np.cos(w * t))
 
 
 def main():
-    """Print and return the errors at some times, beside those that the equation says."""
+    """Print the errors at some times next to the predicted ones, and return them."""
     names = rbd_ros.load_urdf(URDF).velocity_names
     arm = rbd_ros.with_armature(rbd_ros.load_urdf(URDF), dict.fromkeys(names, 0.1))
     arm = with_friction(arm, damping=dict.fromkeys(names, 0.0), friction=dict.fromkeys(names, 0.0))
@@ -41,7 +41,7 @@ def main():
             robot.advance(law.update(robot.time, robot.q, robot.v, reference))
         errors.append(motion(arm, t).q - robot.q)
         print(f'{t:4.1f} s: errors from {errors[-1].min():7.4f} to {errors[-1].max():7.4f} rad; '
-              f'the equation says {ERROR * (1.0 + W * t) * np.exp(-W * t):7.4f} rad')
+              f'predicted {ERROR * (1.0 + W * t) * np.exp(-W * t):7.4f} rad')
     return np.array(errors)
 
 

@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Adaptive control: the arm carries 1 kg that nobody told it, and learns it while it moves.
+Adaptive control: the arm identifies a payload of 1 kg that is missing from its model.
 
-The errors become small, and the body of the tool stays one that can exist. Its mass comes near to
-the true one as far as the motion shows it.
+The errors become small, and the inertia of the tool stays physically consistent. Its mass
+approaches the true one as far as the motion excites it.
 
 """
 
@@ -23,14 +23,14 @@ SECONDS = 6
 
 
 def swing(model, t):
-    """Return a sine of all joints."""
+    """Return a sine motion of all joints."""
     w = np.linspace(1.0, 3.0, model.nv)
     return JointReference(model, START + 0.3 * np.sin(w * t), 0.3 * w * np.cos(w * t),
                           -0.3 * w ** 2 * np.sin(w * t))
 
 
 def main():
-    """Print and return the RMS errors of each second, rad, and what was learnt of the tool."""
+    """Print and return the RMS error of each second, rad, and the identified payload, kg."""
     names = rbd_ros.load_urdf(URDF).velocity_names
     arm = rbd_ros.with_armature(rbd_ros.load_urdf(URDF), dict.fromkeys(names, 0.1))
     arm = with_friction(arm, friction=dict.fromkeys(names, 0.0))
@@ -46,7 +46,7 @@ def main():
             errors.append(reference.q - robot.q)
         rms.append(np.sqrt(np.mean(np.square(errors))))
         mass = law.parameters[-10] - before[-10]
-        print(f'{second} s: error {1e3 * rms[-1]:6.3f} mrad, load {mass:6.3f} kg')
+        print(f'{second} s: error {1e3 * rms[-1]:6.3f} mrad, payload {mass:6.3f} kg')
     assert not inconsistent_bodies(arm, law.parameters)
     return np.array(rms), mass
 

@@ -1,11 +1,11 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-The stance of a floating base: the forces at its feet that hold a robot, and its torques.
+Stance of a floating base: the contact forces at the feet and the torques that hold a robot.
 
-A table on two legs with feet floats in its coordinates. The six equations of the base have no
-motors: they say which wrenches the ground must exert. The others then say which torques the
-joints need. The least wrenches in the sense of least squares are one of many ways.
+A trunk on two legs has a floating base. The six equations of the base, which has no drives,
+determine the wrenches from the ground; of many solutions, the smallest in the least-squares sense
+is chosen. The other equations then determine the joint torques.
 
 """
 
@@ -17,7 +17,7 @@ Q = np.array([0.4, -0.8, 0.4, 0.5, -1.0, 0.5])
 
 
 def biped():
-    """Return a trunk on two legs of three joints, whose root floats."""
+    """Return a trunk with a floating base on two legs of three joints."""
     builder = rbd_ros.ModelBuilder('biped')
     builder.link('trunk', mass=20.0, inertia=np.diag([0.8, 0.6, 0.4]))
     for side, y in (('left', 0.1), ('right', -0.1)):
@@ -33,7 +33,7 @@ def biped():
 
 
 def main():
-    """Print the wrenches and torques; return the robot, q, both, and what remains at the base."""
+    """Print wrenches and torques; return the robot, both, and the remaining accelerations."""
     robot = biped()
     q = rbd_ros.neutral(robot)
     q[-6:] = Q

@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Trajectory optimisation: an iterative LQR with the derivatives of forward dynamics.
+Trajectory optimization: iterative LQR with the derivatives of forward dynamics.
 
-The demo arm moves to a pose within a second, smoothly and with little torque. All knots of a
-trajectory are linearised in one call, on all cores.
+The demo arm moves to a goal within a second, smoothly and with small torques. All knots of a
+trajectory are linearized in one call, on all cores.
 
 """
 
@@ -15,7 +15,7 @@ import rbd_ros
 from rbd_ros import batch
 
 URDF = pathlib.Path(__file__).parents[1] / 'urdf' / 'demo_arm.urdf'
-# s, and the inertia of the rotors at the joints, kg m^2, which no URDF has
+# s, and the inertia of the rotors at the joints, kg m^2, which a URDF does not contain
 h, KNOTS, ROTORS = 0.02, 50, 0.1
 
 arm = rbd_ros.load_urdf(URDF)
@@ -45,14 +45,14 @@ def linear_models(X, U):
 
 
 def cost(X, U):
-    """Return the distance from the goal at the end, with speeds and torques on the way."""
+    """Return the cost of the final error, and of speeds and torques on the way."""
     end = X[-1] - GOAL
     return 0.5 * (end @ W @ end + np.einsum('ti,ij,tj', X[:-1], Q, X[:-1])
                   + np.einsum('ti,ij,tj', U, R, U))
 
 
 def backward(X, U):
-    """Return a change of the torques, and their feedback: a Riccati recursion."""
+    """Return changes and feedback gains of the torques, by a Riccati recursion."""
     A, B = linear_models(X, U)
     p, P = W @ (X[-1] - GOAL), W
     change, feedback = np.zeros((KNOTS, n)), np.zeros((KNOTS, n, 2 * n))
@@ -66,7 +66,7 @@ def backward(X, U):
 
 
 def forward(X, U, change, feedback):
-    """Return the states and torques that a change and its feedback lead to."""
+    """Return the states and torques that result from a change and its feedback."""
     states, torques = [START], []
     for t in range(KNOTS):
         torques.append(U[t] + change[t] + feedback[t] @ (states[-1] - X[t]))
@@ -82,7 +82,7 @@ def main():
     costs = [cost(X, U)]
     for _ in range(20):
         change, feedback = backward(X, U)
-        # Shorter and shorter steps, until the cost falls
+        # Halve the step until the cost decreases.
         for share in 0.5 ** np.arange(8):
             tried = forward(X, U, share * change, feedback)
             if cost(*tried) < costs[-1]:
@@ -92,7 +92,7 @@ def main():
         X, U = tried
         costs.append(cost(X, U))
     print('cost:', *(f'{one:.4g}' for one in costs))
-    print(f'{np.abs(X[-1] - GOAL).max():.4f} rad or rad/s from the goal at the end')
+    print(f'{np.abs(X[-1] - GOAL).max():.4f} rad or rad/s final error')
     return X, U, costs
 
 

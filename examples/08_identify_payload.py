@@ -1,11 +1,11 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Identification: mass, centre and inertia of a load from noisy torques.
+Identification: mass, centre of mass and inertia of a payload from noisy torques.
 
-An arm with a load that nobody knows swings all its joints for twenty seconds. Its positions are
-measured, and its velocities, accelerations and torques with noise. What is left of the torques
-beside those of the empty arm, with the friction of its description, is the load's.
+An arm with an unknown payload swings all its joints for twenty seconds. Its positions are exact;
+velocities, accelerations and torques are noisy. The payload explains the torques that remain
+after subtracting those of the bare arm with its friction.
 
 """
 
@@ -24,7 +24,7 @@ VELOCITY_NOISE, ACCELERATION_NOISE, TORQUE_NOISE = 1e-3, 1e-2, 5e-4
 
 
 def swing(model, t):
-    """Return q, v and a of joints that swing, each with two frequencies of its own."""
+    """Return q, v and a of a motion with two frequencies per joint."""
     q, v, a = np.zeros((3, len(t), model.nv))
     for k in range(model.nv):
         for omega, part in ((1.7 + 0.6 * k, 0.5), (4.3 + 0.7 * k, 0.5)):
@@ -36,7 +36,7 @@ def swing(model, t):
 
 
 def record(model, rng):
-    """Return what the sensors of the loaded arm measure: q, v, a and tau."""
+    """Return the measurements of the loaded arm: q, v, a and tau."""
     loaded = rbd_ros.Workspace(rbd_ros.with_payload(model, LINK, MASS, COM, INERTIA))
     q, v, a = swing(model, np.arange(0.0, DURATION, 1.0 / RATE))
     tau = np.array([loaded.inverse_dynamics(*state) + rbd_ros.friction_torques(model, state[1])
@@ -47,11 +47,11 @@ def record(model, rng):
 
 
 def main(seed=0):
-    """Identify the load, print it beside the true one, and return it."""
+    """Identify the payload, print it next to the true one, and return it."""
     model = rbd_ros.load_urdf(URDF)
     q, v, a, tau = record(model, np.random.default_rng(seed))
     load = rbd_ros.identification.identify_payload(model, LINK, q, v, a, tau)
-    print(f'{len(q)} samples, {load.rank} of 10 parameters shown by them')
+    print(f'{len(q)} samples identify {load.rank} of 10 parameters')
     print('           estimate      truth')
     rows = [('mass, kg', load.mass, MASS)]
     rows += [(f'com {axis}, m', load.com[k], COM[k]) for k, axis in enumerate('xyz')]

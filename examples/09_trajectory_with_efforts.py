@@ -1,11 +1,11 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-A trajectory with efforts: what the drives must do on the way, and how fast they can go it.
+A trajectory with efforts: the required torques, and the fastest allowed speed.
 
-In a second the way is faster than the joints may turn. The time scale says how much slower it must
-be for the limits of velocities and efforts; the efforts of the slower one are what a controller
-feeds forward.
+One second is too short for the velocity limits. The time scale tells how much slower the
+trajectory must be to respect the limits of velocity and effort; a controller feeds forward the
+efforts of the slower one.
 
 """
 
@@ -24,12 +24,12 @@ POINTS = np.array([[0.0, 0.6, 0.0, 1.0, 0.0, 0.5, 0.0],
 
 
 def main():
-    """Print the largest efforts of both trajectories, and return these."""
+    """Print the largest efforts of both trajectories, and return the trajectories."""
     arm = rbd_ros.load_urdf(URDF)
     fast = trajectory_efforts(arm, TIME, POINTS)
     slow = trajectory_efforts(arm, fast.time_scale * TIME, POINTS)
-    print(f'{TIME[-1]:.1f} s are too short, {fast.time_scale * TIME[-1]:.2f} s will do')
-    print('largest torque    in 1.0 s   slowly     limit')
+    print(f'{TIME[-1]:.1f} s is too short, {fast.time_scale * TIME[-1]:.2f} s is enough')
+    print('largest torque    in 1.0 s   slower     limit')
     for k, name in enumerate(arm.velocity_names):
         most = [np.abs(one.effort[:, k]).max() for one in (fast, slow)]
         print(f'{name:16}{most[0]:10.2f}{most[1]:9.2f}{arm.effort_limit[k]:10.0f} N m')

@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-A ROS client: ask the dynamics node which efforts hold the robot where it is.
+A ROS client: ask the dynamics node for the efforts that hold the robot where it is.
 
-A request may leave out what is measured, or zero. Start the node and a robot first, `make demo`
-does both.
+Fields of a request may be omitted: measured or zero values replace them. First start a node and a
+robot, for example by `make demo`.
 
 """
 
@@ -13,17 +13,17 @@ import rclpy
 
 
 def main():
-    """Print and return the answer."""
+    """Print and return the response."""
     rclpy.init()
     node = rclpy.create_node('client')
     client = node.create_client(InverseDynamics, '/dynamics/inverse_dynamics')
     if not client.wait_for_service(timeout_sec=10.0):
-        raise SystemExit('there is no dynamics node')
+        raise SystemExit('no dynamics node is running')
     future = client.call_async(InverseDynamics.Request())
     rclpy.spin_until_future_complete(node, future, timeout_sec=10.0)
     answer = future.result()
     if answer is None or not answer.success:
-        raise SystemExit(answer.message if answer else 'no answer')
+        raise SystemExit(answer.message if answer else 'no response')
     for name, effort in zip(answer.joint_names, answer.effort):
         print(f'{name:16}{effort:9.3f} N m')
     rclpy.try_shutdown()

@@ -3,8 +3,8 @@
 """
 The planar 2R arm of Lynch and Park, section 9.1.1: derived by Lagrange, compared with rbd_ros.
 
-Two point masses at the ends of two massless links, gravity along -y. What the book prints has four
-misprints in these equations; `doc/equations.md` lists them.
+Two point masses at the ends of two massless links, gravity along -y. The printed equations contain
+four misprints; `doc/equations.md` lists them.
 
 """
 
@@ -76,7 +76,7 @@ def same_arm(m1, m2, L1, L2, g):
 
 
 def largest_difference(seed=0):
-    """Return by how much rbd_ros differs from the symbols, over random arms and states."""
+    """Return the largest difference from rbd_ros over random arms and states."""
     rng = np.random.default_rng(seed)
     symbols = (*PARAMETERS, *q, *v, *a)
     evaluate = sympy.lambdify(symbols, [equations_of_motion(), *matrices()])
@@ -94,7 +94,7 @@ def largest_difference(seed=0):
 
 
 def main():
-    """Print the equations and how well the library agrees with them."""
+    """Print the equations and the largest difference from the library."""
     for i, torque in enumerate(equations_of_motion(), 1):
         print(f'tau{i} = {sympy.collect(sympy.expand(torque), (*a, *v))}\n')
     for name, matrix in zip(('M', 'C', 'g'), matrices()):

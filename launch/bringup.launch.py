@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Start ros2_control with an effort controller, and the node whose commands it passes on.
+Start ros2_control with an effort controller, and the node that commands it.
 
-Without any argument: the demo arm, with mock components in place of hardware. What is started with
-which arguments, and in which order, is decided in `rbd_ros.ros.launch.bringup_plan`.
+Without arguments: the demo arm, with mock components in place of hardware. The plan, what to start
+in which order, comes from `rbd_ros.ros.launch.bringup_plan`.
 
 """
 
@@ -20,12 +20,12 @@ from rbd_ros.ros.launch.launch_actions import (
     declare, leave_interrupts_to_launch, make_node, read, watch)
 from rbd_ros.ros.launch.launch_files import LaunchError
 
-# It is removed when launch ends.
+# Removed when launch ends.
 FOLDER = TemporaryDirectory(prefix='rbd_ros_')
 
 
 def make_nodes(context):
-    """Return the first nodes, and what starts the others."""
+    """Return the first nodes, and the event handlers that start the others."""
     was_interrupted = leave_interrupts_to_launch(context)
     values = read(context, ARGUMENTS, __file__)
     try:
@@ -36,7 +36,7 @@ def make_nodes(context):
     if was_interrupted():
         return []
     processes = [*bringup.robot, *bringup.loading, bringup.node, bringup.activating]
-    # Actions of event handlers know of no group: each is told its namespace.
+    # Groups do not apply to actions of event handlers: each gets its namespace explicitly.
     nodes = [make_node(process, namespace=values['namespace']) for process in processes]
     *robot, broadcaster, controller, node, activating = nodes
     followers = {broadcaster: controller, controller: node}

@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Start the dynamics node and what belongs to it.
+Start the dynamics node, and optionally a simulated robot and displays.
 
-Without any argument: the demo arm, simulated, held by its gravity torques. What is started with
-which arguments is decided in `rbd_ros.ros.launch.launch_plan`.
+Without arguments: the demo arm, simulated, held by its gravity torques. The plan comes from
+`rbd_ros.ros.launch.launch_plan`.
 
 """
 
@@ -16,7 +16,7 @@ from rbd_ros.ros.launch.launch_actions import (
     declare, leave_interrupts_to_launch, make_node, read, watch)
 from rbd_ros.ros.launch.launch_files import LaunchError
 from rbd_ros.ros.launch.launch_plan import ARGUMENTS, plan
-from rbd_ros.ros.robot.published_description import published_description
+from rbd_ros.ros.launch.published_description import published_description
 
 
 def make_nodes(context):

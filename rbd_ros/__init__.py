@@ -43,7 +43,7 @@ __getattr__, __dir__, __all__ = export(__name__, {
         'subtree', 'with_floating_base', 'with_gravity', 'with_locked_joints', 'with_payload'],
     'model.files.urdf': ['load_urdf', 'load_urdf_string'],
     'model.files.urdf_writer': ['save_urdf'],
-    'simulation.simulate': ['simulate'],
+    'simulation.simulator': ['simulate'],
     'textbook': [],
     'workspace': ['Workspace'],
 })

@@ -69,7 +69,7 @@ from rbd_ros.model.modifications import (
     with_locked_joints as with_locked_joints,
     with_payload as with_payload,
 )
-from rbd_ros.simulation.simulate import simulate as simulate
+from rbd_ros.simulation.simulator import simulate as simulate
 from rbd_ros import textbook as textbook
 from rbd_ros.workspace import Workspace as Workspace
 

@@ -1,79 +1,100 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-All derivatives of inverse, forward and hybrid dynamics by position, velocity and input.
+Derivatives of inverse, forward and hybrid dynamics with respect to position, velocity and input.
 
-Derivatives by any other scalar (a mass, a placement, a wrench ...) and in one direction only are
-in `rbd_ros.analysis.directional_derivatives`.
+Derivatives with respect to any other scalar (a mass, a placement, a wrench ...) and in a single
+direction are in `rbd_ros.analysis.directional_derivatives`. Errors are those of
+`rbd_ros.dynamics`.
 
 """
 
-import numpy.typing as npt
+import numpy as np
+from numpy.typing import ArrayLike
+from rbd_ros.kernels import batch, newton_euler_derivatives
 from rbd_ros.model.arguments import Wrenches
 from rbd_ros.model.model import Model
-from rbd_ros.workspace import workspace_of
-from rbd_ros.workspace.results import Derivatives
+from rbd_ros.workspace import scratch
+from rbd_ros.workspace.lanes import lanes_of, States
+from rbd_ros.workspace.maps import matrix
+from rbd_ros.workspace.quantity import quantity
+from rbd_ros.workspace.results import cut_derivatives, derivative_layout, Derivatives
+from rbd_ros.workspace.robot_arrays import RobotArrays
+from rbd_ros.workspace.workspace import workspace_of
 
 
-def inverse_dynamics_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,
-                                 a: npt.ArrayLike, *,
+def _inverse_dynamics_derivatives(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
+                                  external_wrenches: Wrenches | None = None) -> Derivatives:
+    if external_wrenches is not None:
+        with w._wrenches(external_wrenches):
+            return _inverse_dynamics_derivatives(w, q, v, a)
+    rows, derivatives = w._result(scratch.torque_derivatives)
+    if not newton_euler_derivatives.inverse_dynamics_derivatives(w.robot, w._screws, q, v, a,
+                                                                 rows):
+        w._explain(q=q, v=v, a=a)
+    return derivatives
+
+
+def shape_of_derivatives(model: Model, n: int) -> list[tuple[int, ...]]:
+    """Return the shape of the derivatives side by side."""
+    return [derivative_layout(n).shape]
+
+
+@quantity(_inverse_dynamics_derivatives, matrix, matrix, matrix, states=States(
+    batch.inverse_derivatives_states, shape_of_derivatives, [lanes_of(shape_of_derivatives)],
+    cut_derivatives, Derivatives._make))
+def inverse_dynamics_derivatives(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
                                  external_wrenches: Wrenches | None = None) -> Derivatives:
     """
-    Return the derivatives of the torques by q, v and a.
+    Return the derivatives of the torques with respect to q, v and a.
+
+    Reference: Kim table 5, for all directions at once; O(n depth).
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration; rad for revolute, m for prismatic joints.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s or m/s.
-    a : array_like, shape (model.nv,)
-        Acceleration, rad/s^2 or m/s^2.
+    model, q, v, a
+        Robot; configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
     external_wrenches : mapping of str to array_like, optional
-        External wrenches by link: the moment, N m, and force, N, that act on it at its origin, in
-        its axes, with which they turn.
+        Moment, N m, and force, N, on links, by name, at the link's origin and in its axes, with
+        which they turn.
 
     Returns
     -------
     Derivatives
         Of tau; ``by_input`` is the mass matrix.
 
-    Raises
-    ------
-    StateError
-        If ``q``, ``v`` or ``a`` has the wrong shape or a non-finite entry.
-    ModelError
-        If a wrench names a link that is not there.
-
-    References
-    ----------
-    Kim table 5, for all directions at once; O(n depth).
-
     """
     return workspace_of(model).inverse_dynamics_derivatives(q, v, a, external_wrenches)
 
 
-def forward_dynamics_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,
-                                 tau: npt.ArrayLike, *,
+def _forward_dynamics_derivatives(w: RobotArrays, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
+                                  external_wrenches: Wrenches | None = None) -> Derivatives:
+    if external_wrenches is not None:
+        with w._wrenches(external_wrenches):
+            return _forward_dynamics_derivatives(w, q, v, tau)
+    X, lanes, derivatives = w._result(scratch.unknown_derivatives)
+    if not newton_euler_derivatives.forward_dynamics_and_derivatives(
+            w.robot, w._screws, q, v, w._a, tau,
+            *w._kept(scratch.derivatives_and_factor), X, lanes):
+        w._explain_accelerations(q, v, w._zeros, tau, w._kept(scratch.none_prescribed))
+    return derivatives
+
+
+@quantity(_forward_dynamics_derivatives)
+def forward_dynamics_derivatives(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *,
                                  external_wrenches: Wrenches | None = None) -> Derivatives:
     """
-    Return the derivatives of the accelerations by q, v and tau.
+    Return the derivatives of the accelerations with respect to q, v and tau.
+
+    Reference: Kim table 6, for all directions at once.
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration; rad for revolute, m for prismatic joints.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s or m/s.
-    tau : array_like, shape (model.nv,)
-        N m for revolute, N for prismatic joints.
+    model, q, v, tau
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
     external_wrenches : mapping of str to array_like, optional
-        External wrenches by link: the moment, N m, and force, N, that act on it at its origin, in
-        its axes, with which they turn.
+        Moment, N m, and force, N, on links, by name, at the link's origin and in its axes, with
+        which they turn.
 
     Returns
     -------
@@ -82,42 +103,52 @@ def forward_dynamics_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLik
 
     Raises
     ------
-    StateError
-        If ``q``, ``v`` or ``tau`` has the wrong shape or a non-finite entry.
-    ModelError
-        If a wrench names a link that is not there.
     SingularError
         If a joint moves no inertia.
-
-    References
-    ----------
-    Kim table 6, for all directions at once.
 
     """
     return workspace_of(model).forward_dynamics_derivatives(q, v, tau, external_wrenches)
 
 
-def hybrid_dynamics_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,
-                                tau: npt.ArrayLike, prescribed: npt.ArrayLike, *,
+def _hybrid_dynamics_derivatives(
+        w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
+        prescribed: ArrayLike, *, external_wrenches: Wrenches | None = None
+        ) -> tuple[Derivatives, np.ndarray, np.ndarray]:
+    """Return the `Derivatives` of the unknown torques and accelerations, and a and tau."""
+    if external_wrenches is not None:
+        with w._wrenches(external_wrenches):
+            return _hybrid_dynamics_derivatives(w, q, v, a, tau, prescribed)
+    X, lanes, derivatives = w._result(scratch.unknown_derivatives)
+    found = np.empty(w._nv), np.empty(w._nv)
+    if not newton_euler_derivatives.hybrid_dynamics_and_derivatives(
+            w.robot, w._screws, q, v, a, tau, w._mask(prescribed), *found,
+            *w._kept(scratch.derivatives_and_factor), X, lanes):
+        w._explain_accelerations(q, v, a, tau, prescribed)
+    return derivatives, *found
+
+
+@quantity(_hybrid_dynamics_derivatives)
+def hybrid_dynamics_derivatives(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike,
+                                tau: ArrayLike, prescribed: ArrayLike, *,
                                 external_wrenches: Wrenches | None = None) -> Derivatives:
     """
-    Return the derivatives of the unknown torques and accelerations by q, v and what is given.
+    Return the derivatives of the unknown torques and accelerations.
+
+    With respect to q, v and, for each joint, its given torque or acceleration.
+
+    Reference: Kim (33) and table 7, for all directions at once.
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration; rad for revolute, m for prismatic joints.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s or m/s.
-    a, tau : array_like, shape (model.nv,)
-        Accelerations and torques; the entries that are not given are ignored.
-    prescribed : array_like of bool, shape (model.nv,)
-        For each velocity, whether its acceleration is given (true) or its torque (false).
+    model, q, v
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
+    a, tau : array_like, shape (nv,)
+        Accelerations, rad/s^2 or m/s^2, and torques, N m or N; entries not given are ignored.
+    prescribed : array_like of bool, shape (nv,)
+        True where the acceleration is given, False where the torque is.
     external_wrenches : mapping of str to array_like, optional
-        External wrenches by link: the moment, N m, and force, N, that act on it at its origin, in
-        its axes, with which they turn.
+        Moment, N m, and force, N, on links, by name, at the link's origin and in its axes, with
+        which they turn.
 
     Returns
     -------
@@ -127,16 +158,8 @@ def hybrid_dynamics_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLike
 
     Raises
     ------
-    StateError
-        If an argument has the wrong shape or a non-finite entry.
-    ModelError
-        If a wrench names a link that is not there.
     SingularError
         If a joint whose torque is given moves no inertia.
-
-    References
-    ----------
-    Kim (33) and table 7, for all directions at once.
 
     """
     return workspace_of(model).hybrid_dynamics_derivatives(

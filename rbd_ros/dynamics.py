@@ -5,324 +5,362 @@ Inverse, forward and hybrid dynamics, and the matrices of the equations of motio
 
     tau = M(q) a + C(q, v) v + g(q) - sum_i J_i^T f_i
 
-where f_i is the external force on link i.
+where f_i is the external force on link i. Each function is declared with the method of `Workspace`
+that calls its kernel and, where there is one, the kernel for many states.
+
+All raise StateError for an argument of the wrong shape or with a non-finite entry, and ModelError
+for a link that does not exist.
 
 """
 
+from collections.abc import Sequence
+
 import numpy as np
-import numpy.typing as npt
-from rbd_ros.model.arguments import number, one_or_rows, Wrenches
+from numpy.typing import ArrayLike
+from rbd_ros.kernels import articulated_bodies, batch, composite_bodies, newton_euler
+from rbd_ros.model.arguments import number, one_or_rows, split_motion, Wrenches
 from rbd_ros.model.friction import direction, friction
 from rbd_ros.model.model import Model
-from rbd_ros.workspace import workspace_of
-from rbd_ros.workspace.results import DynamicsTerms, Factorization
+from rbd_ros.workspace import scratch
+from rbd_ros.workspace.lanes import lanes_of, shape, States
+from rbd_ros.workspace.maps import columns, matrix, same, torques
+from rbd_ros.workspace.quantity import add_method, quantity
+from rbd_ros.workspace.results import (CHRISTOFFEL, cut_terms, DynamicsTerms, Factorization,
+                                       is_body_form, term_layout)
+from rbd_ros.workspace.robot_arrays import RobotArrays
+from rbd_ros.workspace.workspace import Workspace, workspace_of
 
 
-def inverse_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, *,
+# -- Inverse dynamics. ----------------------------------------------------------------------------
+
+def _inverse_dynamics(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
+                      external_wrenches: Wrenches | None = None) -> np.ndarray:
+    if external_wrenches is not None:
+        with w._wrenches(external_wrenches):
+            return _inverse_dynamics(w, q, v, a)
+    if not newton_euler.newton_euler(w.robot, w._screws, q, v, a):
+        w._explain(q=q, v=v, a=a)
+    return w._tau
+
+
+@quantity(_inverse_dynamics, torques, states=States(
+    batch.inverse_dynamics_states, shape(-1)))
+def inverse_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
                      external_wrenches: Wrenches | None = None) -> np.ndarray:
     """
     Return the torques that produce the accelerations a.
 
+    Reference: Kim table 2; Lynch and Park (9.53)-(9.57); recursive Newton-Euler, O(n).
+
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration; rad for revolute, m for prismatic joints.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s or m/s.
-    a : array_like, shape (model.nv,)
-        Acceleration, rad/s^2 or m/s^2.
+    model, q, v, a
+        Robot; configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
     external_wrenches : mapping of str to array_like, optional
-        External wrenches by link: the moment, N m, and force, N, that act on it at its origin, in
-        its axes.
+        Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
 
     Returns
     -------
-    ndarray, shape (model.nv,)
-        N m for revolute, N for prismatic joints.
-
-    Raises
-    ------
-    StateError
-        If ``q``, ``v`` or ``a`` has the wrong shape or a non-finite entry.
-    ModelError
-        If a wrench names a link that is not there.
-
-    References
-    ----------
-    Kim table 2; Lynch and Park (9.53)-(9.57); recursive Newton-Euler, O(n).
+    ndarray, shape (nv,), N m or N
 
     """
     return workspace_of(model).inverse_dynamics(q, v, a, external_wrenches).copy()
 
 
-def bias_torques(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, *,
+def _inverse_dynamics_packed(w: RobotArrays, motion: ArrayLike) -> np.ndarray:
+    """
+    Return the torques (nv,) for q, v and a in one array (nq + 2 nv,), one behind the other.
+
+    Units are those of `inverse_dynamics`. Python passes on one array faster than three; let q, v
+    and a be views of it.
+
+    """
+    if not newton_euler.newton_euler_packed(w.robot, w._screws, motion):
+        q, v, a = split_motion(w.model, motion)
+        w._explain(q=q, v=v, a=a)
+    return w._tau
+
+
+add_method('inverse_dynamics_packed', _inverse_dynamics_packed)
+
+
+def _bias_torques(w: Workspace, q: ArrayLike, v: ArrayLike,
+                  external_wrenches: Wrenches | None = None) -> np.ndarray:
+    return w.inverse_dynamics(q, v, w._zeros, external_wrenches)
+
+
+@quantity(_bias_torques)
+def bias_torques(model: Model, q: ArrayLike, v: ArrayLike, *,
                  external_wrenches: Wrenches | None = None) -> np.ndarray:
     """
     Return the torques at zero acceleration, C v + g - sum J^T f.
 
+    Reference: Lynch and Park (9.1), b; recursive Newton-Euler, O(n).
+
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration; rad for revolute, m for prismatic joints.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s or m/s.
+    model, q, v
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
     external_wrenches : mapping of str to array_like, optional
-        External wrenches by link: the moment, N m, and force, N, that act on it at its origin, in
-        its axes.
+        Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
 
     Returns
     -------
-    ndarray, shape (model.nv,)
-        N m for revolute, N for prismatic joints.
-
-    Raises
-    ------
-    StateError
-        If ``q`` or ``v`` has the wrong shape or a non-finite entry.
-    ModelError
-        If a wrench names a link that is not there.
-
-    References
-    ----------
-    Lynch and Park (9.1), b; recursive Newton-Euler, O(n).
+    ndarray, shape (nv,), N m or N
 
     """
     return workspace_of(model).bias_torques(q, v, external_wrenches).copy()
 
 
-def gravity_torques(model: Model, q: npt.ArrayLike) -> np.ndarray:
+def _gravity_torques(w: RobotArrays, q: ArrayLike) -> np.ndarray:
+    if not newton_euler.newton_euler_at_rest(w.robot, w._screws, q):
+        w._explain(q=q)
+    return w._tau
+
+
+@quantity(_gravity_torques, torques, states=States(
+    batch.gravity_torques_states, shape(-1)))
+def gravity_torques(model: Model, q: ArrayLike) -> np.ndarray:
     """
     Return g(q), the torques that hold the robot still.
 
+    Reference: Lynch and Park (9.84); Garofalo et al. (6c); recursive Newton-Euler, O(n).
+
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration; rad for revolute, m for prismatic joints.
+    model, q
+        Robot; configuration (nq,), rad or m.
 
     Returns
     -------
-    ndarray, shape (model.nv,)
-        N m for revolute, N for prismatic joints.
-
-    Raises
-    ------
-    StateError
-        If ``q`` has the wrong shape or a non-finite entry.
-
-    References
-    ----------
-    Lynch and Park (9.84); Garofalo et al. (6c); recursive Newton-Euler, O(n).
+    ndarray, shape (nv,), N m or N
 
     """
     return workspace_of(model).gravity_torques(q).copy()
 
 
-def forward_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike, *,
+# -- Forward and hybrid dynamics. -----------------------------------------------------------------
+
+def _forward_dynamics(w: RobotArrays, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
+                      external_wrenches: Wrenches | None = None) -> np.ndarray:
+    if external_wrenches is not None:
+        with w._wrenches(external_wrenches):
+            return _forward_dynamics(w, q, v, tau)
+    if not articulated_bodies.articulated_bodies(w.robot, w._screws, q, v, w._a, tau):
+        w._explain_accelerations(q, v, w._zeros, tau, w._kept(scratch.none_prescribed))
+    return w._a
+
+
+@quantity(_forward_dynamics)
+def forward_dynamics(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *,
                      external_wrenches: Wrenches | None = None) -> np.ndarray:
     """
     Return the accelerations that the torques tau produce.
 
+    Reference: Kim table 3; articulated bodies, O(n). Where joints mimic others: Lynch and Park
+    (9.2).
+
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration; rad for revolute, m for prismatic joints.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s or m/s.
-    tau : array_like, shape (model.nv,)
-        N m for revolute, N for prismatic joints.
+    model, q, v, tau
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
     external_wrenches : mapping of str to array_like, optional
-        External wrenches by link: the moment, N m, and force, N, that act on it at its origin, in
-        its axes.
+        Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
 
     Returns
     -------
-    ndarray, shape (model.nv,)
-        rad/s^2 or m/s^2.
+    ndarray, shape (nv,), rad/s^2 or m/s^2
 
     Raises
     ------
-    StateError
-        If ``q``, ``v`` or ``tau`` has the wrong shape or a non-finite entry.
-    ModelError
-        If a wrench names a link that is not there.
     SingularError
         If a joint moves no inertia.
-
-    References
-    ----------
-    Kim table 3; articulated bodies, O(n). Where joints mimic others: Lynch and Park (9.2).
 
     """
     return workspace_of(model).forward_dynamics(q, v, tau, external_wrenches).copy()
 
 
-def hybrid_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,
-                    tau: npt.ArrayLike, prescribed: npt.ArrayLike, *,
+def _hybrid_dynamics(
+        w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
+        prescribed: ArrayLike, *,
+        external_wrenches: Wrenches | None = None) -> tuple[np.ndarray, np.ndarray]:
+    if external_wrenches is not None:
+        with w._wrenches(external_wrenches):
+            return _hybrid_dynamics(w, q, v, a, tau, prescribed)
+    found = np.empty(w._nv), np.empty(w._nv)
+    if not articulated_bodies.hybrid_dynamics(w.robot, w._screws, q, v, a, tau,
+                                              w._mask(prescribed), *found):
+        w._explain_accelerations(q, v, a, tau, prescribed)
+    return found
+
+
+@quantity(_hybrid_dynamics)
+def hybrid_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike,
+                    tau: ArrayLike, prescribed: ArrayLike, *,
                     external_wrenches: Wrenches | None = None) -> tuple[np.ndarray, np.ndarray]:
     """
     Return all accelerations and torques, given one of the two for every joint.
 
+    Reference: Kim table 4; articulated bodies, O(n). Where joints mimic others: Kim (33).
+
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration; rad for revolute, m for prismatic joints.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s or m/s.
-    a : array_like, shape (model.nv,)
-        Acceleration where it is prescribed, rad/s^2 or m/s^2; other entries are ignored.
-    tau : array_like, shape (model.nv,)
-        Torque where none is prescribed, N m or N; other entries are ignored.
-    prescribed : array_like of bool, shape (model.nv,)
+    model, q, v
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
+    a, tau : array_like, shape (nv,)
+        Acceleration where it is prescribed, rad/s^2 or m/s^2, and torque elsewhere, N m or N;
+        other entries are ignored.
+    prescribed : array_like of bool, shape (nv,)
         True where the acceleration is given, False where the torque is.
     external_wrenches : mapping of str to array_like, optional
-        External wrenches by link: the moment, N m, and force, N, that act on it at its origin, in
-        its axes.
+        Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
 
     Returns
     -------
-    a : ndarray, shape (model.nv,)
-        All accelerations, rad/s^2 or m/s^2.
-    tau : ndarray, shape (model.nv,)
-        All torques, N m or N.
+    a, tau : ndarray, shape (nv,)
+        rad/s^2 or m/s^2, and N m or N.
 
     Raises
     ------
-    StateError
-        If ``q``, ``v``, ``a`` or ``tau`` has the wrong shape or a non-finite entry.
-    ModelError
-        If a wrench names a link that is not there.
     SingularError
-        If a joint moves no inertia.
-
-    References
-    ----------
-    Kim table 4; articulated bodies, O(n). Where joints mimic others: Kim (33).
+        If a joint whose torque is given moves no inertia.
 
     """
     return workspace_of(model).hybrid_dynamics(q, v, a, tau, prescribed,
                                                external_wrenches=external_wrenches)
 
 
-def mass_matrix(model: Model, q: npt.ArrayLike) -> np.ndarray:
+# -- Matrices. ------------------------------------------------------------------------------------
+
+def _mass_matrix(w: RobotArrays, q: ArrayLike) -> np.ndarray:
+    M = w._result(scratch.square)
+    if not composite_bodies.mass_matrix(w.robot, w._screws, q, M):
+        w._explain(q=q)
+    return M
+
+
+@quantity(_mass_matrix, matrix)
+def mass_matrix(model: Model, q: ArrayLike) -> np.ndarray:
     """
     Return the joint-space mass matrix M(q).
 
+    Reference: Lynch and Park (9.61); Vlasblom (2.17); computed by composite bodies.
+
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration; rad for revolute, m for prismatic joints.
+    model, q
+        Robot; configuration (nq,), rad or m.
 
     Returns
     -------
-    ndarray, shape (model.nv, model.nv)
+    ndarray, shape (nv, nv)
         Symmetric positive definite; kg m^2, kg m or kg by pair of joints.
-
-    Raises
-    ------
-    StateError
-        If ``q`` has the wrong shape or a non-finite entry.
-
-    References
-    ----------
-    Lynch and Park (9.61); Vlasblom (2.17); computed by composite bodies.
 
     """
     return workspace_of(model).mass_matrix(q)
 
 
-def coriolis_matrix(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, *,
+def _write_terms(w: RobotArrays, q: ArrayLike, v: ArrayLike, factorization: Factorization,
+                 rows: np.ndarray) -> None:
+    if not composite_bodies.composite_bodies(w.robot, w._screws, q, v, rows):
+        w._explain(q=q, v=v)
+    if factorization is not CHRISTOFFEL and is_body_form(factorization):
+        composite_bodies.use_body_factorization(w.robot, rows)
+
+
+def _coriolis_matrix(w: RobotArrays, q: ArrayLike, v: ArrayLike,
+                     factorization: Factorization = 'christoffel') -> np.ndarray:
+    rows, terms = w._kept(scratch.terms)
+    _write_terms(w, q, v, factorization, rows)
+    return terms.C
+
+
+@quantity(_coriolis_matrix, matrix)
+def coriolis_matrix(model: Model, q: ArrayLike, v: ArrayLike, *,
                     factorization: Factorization = 'christoffel') -> np.ndarray:
     """
     Return the Coriolis matrix C(q, v), with dM/dt - 2 C skew.
 
+    Reference: Lynch and Park (9.87), Vlasblom (1.16); ``'body'``: Garofalo et al. (6b). By
+    composite bodies.
+
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration; rad for revolute, m for prismatic joints.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s or m/s.
+    model, q, v
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
     factorization : {'christoffel', 'body'}
-        Which matrix: by Christoffel symbols, or by body twists as in Garofalo et al. C v is the
-        same for both, and dM/dt - 2 C is skew for both.
+        By Christoffel symbols, or by body twists as in Garofalo et al. C v is the same for both,
+        and dM/dt - 2 C is skew for both.
 
     Returns
     -------
-    ndarray, shape (model.nv, model.nv)
+    ndarray, shape (nv, nv)
         C v is in N m or N.
-
-    Raises
-    ------
-    StateError
-        If ``q`` or ``v`` has the wrong shape or a non-finite entry.
-
-    References
-    ----------
-    Lynch and Park (9.87), Vlasblom (1.16); ``'body'``: Garofalo et al. (6b). By composite bodies.
 
     """
     return workspace_of(model).coriolis_matrix(q, v, factorization).copy()
 
 
-def all_terms(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, *,
+def _all_terms(w: RobotArrays, q: ArrayLike, v: ArrayLike,
+               factorization: Factorization = 'christoffel') -> DynamicsTerms:
+    rows, terms = w._result(scratch.terms)
+    _write_terms(w, q, v, factorization, rows)
+    return terms
+
+
+def _shapes_of_terms(model: Model, n: int) -> Sequence[tuple[int, ...]]:
+    return [term_layout(n).shape]
+
+
+@quantity(_all_terms, matrix, matrix, torques, torques, columns, same, states=States(
+    batch.all_terms_states, _shapes_of_terms, [lanes_of(_shapes_of_terms)], cut_terms,
+    DynamicsTerms._make))
+def all_terms(model: Model, q: ArrayLike, v: ArrayLike, *,
               factorization: Factorization = 'christoffel') -> DynamicsTerms:
     """
     Return M, C, g, C v, the centre of mass and its Jacobian, in one pass.
 
+    See `rbd_ros.kernels.composite_bodies`.
+
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration; rad for revolute, m for prismatic joints.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s or m/s.
+    model, q, v
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
     factorization : {'christoffel', 'body'}
-        Which matrix: by Christoffel symbols, or by body twists as in Garofalo et al. C v is the
-        same for both, and dM/dt - 2 C is skew for both.
+        Of C, as for `coriolis_matrix`; the function of `rbd_ros.batch` has the first.
 
     Returns
     -------
     DynamicsTerms
         With the fields ``M C g coriolis_torques com_jacobian com``.
 
-    Raises
-    ------
-    StateError
-        If ``q`` or ``v`` has the wrong shape or a non-finite entry.
-
-    References
-    ----------
-    See `rbd_ros.kernels.composite_bodies`.
-
     """
     return workspace_of(model).all_terms(q, v, factorization)
 
 
-def friction_torques(model: Model, v: npt.ArrayLike, *, smooth: float = 0.0) -> np.ndarray:
+def _configuration_terms(w: RobotArrays, q: ArrayLike) -> DynamicsTerms:
+    """Compute the `DynamicsTerms` that need no velocity; C and C v are not updated."""
+    rows, terms = w._kept(scratch.terms)
+    if not composite_bodies.composite_bodies_at_rest(w.robot, w._screws, q, rows):
+        w._explain(q=q)
+    return terms
+
+
+add_method('configuration_terms', _configuration_terms)
+
+
+# -- Friction. ------------------------------------------------------------------------------------
+
+def friction_torques(model: Model, v: ArrayLike, *, smooth: float = 0.0) -> np.ndarray:
     """
     Return the torques of friction in the joints, which motors must exert in addition.
 
     Parameters
     ----------
     model : Model
-        The robot, with its ``damping``, ``damping_asymmetry``, ``friction``,
-        ``friction_asymmetry``, ``stribeck_friction``, ``stribeck_velocity`` and
-        ``effort_offset``.
-    v : array_like, shape (model.nv,) or (states, model.nv)
+        With its ``damping``, ``damping_asymmetry``, ``friction``, ``friction_asymmetry``,
+        ``stribeck_friction``, ``stribeck_velocity`` and ``effort_offset``.
+    v : array_like, shape (nv,) or (states, nv)
         Velocity, rad/s or m/s, of one state or of several.
     smooth : float
         Speed at which Coulomb friction has risen to three quarters, rad/s or m/s: s is
@@ -333,11 +371,6 @@ def friction_torques(model: Model, v: npt.ArrayLike, *, smooth: float = 0.0) -> 
     ndarray, of the shape of v
         damping v + damping_asymmetry abs(v) + (friction + stribeck_friction
         exp(-(v / stribeck_velocity)^2)) s + friction_asymmetry abs(s) + effort_offset, N m or N.
-
-    Raises
-    ------
-    StateError
-        If ``v`` has the wrong shape or a non-finite entry, or ``smooth`` is negative.
 
     """
     v, smooth = one_or_rows(model, 'v', v), number('smooth', smooth, 0.0)

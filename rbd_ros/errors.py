@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The errors of this package. Every message names what is wrong and what to do about it."""
+"""The errors of this package. Every message names the cause and a remedy."""
 
 
 class RbdError(Exception):
@@ -8,11 +8,11 @@ class RbdError(Exception):
 
 
 class ModelError(RbdError, ValueError):
-    """The robot's description is wrong; the message names the link or joint."""
+    """A robot description is invalid; the message names the link or joint."""
 
 
 class UrdfError(ModelError):
-    """The text is not a URDF that can be read; the message names the element."""
+    """A text is not a valid URDF; the message names the element."""
 
 
 class StateError(RbdError, ValueError):
@@ -24,8 +24,8 @@ class RecordingError(RbdError, ValueError):
 
 
 class SingularError(RbdError, ArithmeticError):
-    """A joint moves no inertia, so that its acceleration is undefined; the message names it."""
+    """A joint moves no inertia, so its acceleration is undefined; the message names it."""
 
 
 class ModelWarning(UserWarning):
-    """Something in a robot's description is odd, but its dynamics can be computed."""
+    """A robot description looks wrong, but its dynamics can be computed."""

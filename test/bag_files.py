@@ -26,13 +26,13 @@ def write_bag(path, messages, suffix='.db3', other=()):
     Parameters
     ----------
     path : Path
-        Of its directory.
+        Its folder.
     messages : iterable of (str, int, bytes)
         Topic, time of receipt, ns, and serialized joint state.
     suffix : str
-        Of the storage.
+        Suffix of the storage file.
     other : iterable of str
-        Topics with texts, which stay empty.
+        String topics without messages.
 
     """
     with Writer(path, version=9, storage_plugin=PLUGINS[suffix]) as writer:
@@ -47,5 +47,5 @@ def write_bag(path, messages, suffix='.db3', other=()):
 
 
 def storage(path):
-    """Return the file that holds the messages of a bag."""
+    """Return the file with the messages of a bag."""
     return next(file for file in path.iterdir() if file.suffix in PLUGINS)

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Chromium without a screen, for tests of pages."""
+"""Headless Chromium for tests of pages."""
 
 from contextlib import contextmanager
 import os
@@ -14,9 +14,9 @@ from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 
-# s, within which a page has to show something; without a graphics card it is drawn slowly.
+# s, timeout of a page, which is drawn slowly without a graphics card.
 PATIENCE = 60.0
-# Renders without a graphics card, as root, and calls nobody.
+# Software rendering, running as root, and no network requests of its own.
 OPTIONS = ('--headless=new', '--no-sandbox', '--disable-gpu', '--use-angle=swiftshader',
            '--enable-unsafe-swiftshader', '--disable-dev-shm-usage', '--disable-quic',
            '--no-first-run', '--disable-background-networking', '--disable-component-update',
@@ -26,7 +26,7 @@ INSTALL = 'Chromium is missing: sudo apt install chromium chromium-driver'
 
 @contextmanager
 def chromium(*more, size=(1100, 700)):
-    """Start a browser; without one the test fails in CI (.ci/run), and is skipped elsewhere."""
+    """Start a browser; if there is none, fail in CI (.ci/run) and skip the test elsewhere."""
     browser, driver = shutil.which('chromium'), shutil.which('chromedriver')
     if not (browser and driver):
         (pytest.fail if os.environ.get('RBD_ROS_NEEDS_BROWSER') else pytest.skip)(INSTALL)
@@ -45,7 +45,7 @@ def chromium(*more, size=(1100, 700)):
 
 
 def wait_for(condition, what):
-    """Return the first result of a function that is true."""
+    """Return the first true result of a function."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         result = condition()
@@ -56,7 +56,7 @@ def wait_for(condition, what):
 
 
 def labelled(page, label, number=0):
-    """Return the input of a label; the same label may stand in several places."""
+    """Return the input with a label, which may occur several times."""
     labels = wait_for(lambda: page.find_elements(By.XPATH, f"//label[.='{label}']")[number:],
                       label)
     return page.find_element(By.ID, labels[0].get_attribute('for'))
@@ -78,7 +78,7 @@ def click(page, path):
 
 
 def table(page):
-    """Return the cells of the first table, by the first cell of each row, without its head."""
+    """Return the cells of the first table by the first cell of each row, without the header."""
     rows = page.execute_script(
         "return [...(document.querySelector('.rbd table')?.rows ?? [])]"
         '.map(row => [...row.cells].map(cell => cell.textContent))')
@@ -86,7 +86,7 @@ def table(page):
 
 
 def complaints(page):
-    """Return errors that the page has met."""
+    """Return the errors of the page."""
     return [entry['message'] for entry in page.get_log('browser') if entry['level'] == 'SEVERE']
 
 

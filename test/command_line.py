@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``rbd_ros``, for tests of what it prints."""
+"""The command ``rbd_ros``, for tests of its output."""
 
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +23,7 @@ def code_of(*arguments):
 
 
 def one_line(capsys):
-    """Return the one line of standard error, where nothing else was printed."""
+    """Return the only line of standard error, if nothing else was printed."""
     captured = capsys.readouterr()
     assert captured.out == ''
     assert captured.err.count('\n') == 1 and captured.err.endswith('\n'), captured.err
@@ -32,8 +32,8 @@ def one_line(capsys):
 
 @contextmanager
 def running(*arguments):
-    """Start a Python process that Ctrl-C ends, and kill it if it still runs at the end."""
-    # Shells let their background jobs ignore Ctrl-C, and children inherit that.
+    """Start a Python process that Ctrl-C ends; kill it if it still runs at the end."""
+    # Background jobs of shells ignore Ctrl-C, which their children inherit.
     with subprocess.Popen(
             [sys.executable, *arguments], cwd=ROOT, text=True, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

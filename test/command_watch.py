@@ -1,20 +1,21 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-What the invariant of effort commands allows, written from its documentation.
+The invariant of effort commands, implemented from its documentation.
 
-Commands never step: each lies between the one before it and what was computed, no further along
-than the time that has passed allows; limits come last; each number is for the joint at its place.
+Commands never step: each lies between the previous command and the computed effort, within the
+distance allowed for the time that has passed; limits are applied last; each value belongs to the
+joint at its place.
 
 """
 
 from math import inf, isfinite, isinf
 from statistics import median
 
-# s: the shortest blend, the longest step at a time, the pause that is no gap, and how long
-# nobody may listen without the next being taken for another controller.
+# s: the shortest blend, the longest time step, the longest pause that is no gap, and the longest
+# time without a subscriber after which the next one is not considered another controller.
 SMOOTH, LONGEST_STEP, SHORTEST_GAP, FORGOTTEN = 0.25, 0.02, 0.1, 1.0
-# Of the way to what was computed, by the first command after anything that could make it step.
+# Share of the distance to the computed effort allowed for the first command after a disturbance.
 MOST_AT_ONCE = 0.2
 # N m, in sums of a few numbers below 1000.
 ROUNDING = 1e-9
@@ -22,12 +23,12 @@ ROUNDING = 1e-9
 
 class CommandWatch:
     """
-    A witness of all that a controller is told, and of all that happens.
+    Records all inputs of a controller, and checks its commands.
 
     Attributes
     ----------
     joints : list of str or None
-        The order that commands have.
+        Order of the commands.
     ended : bool
         Whether another set of joints has ended the commands, until they are enabled.
 
@@ -39,13 +40,13 @@ class CommandWatch:
         self.forget()
 
     def forget(self):
-        """Begin with nothing told."""
+        """Reset: nothing has been received."""
         self.last, self.told, self.computed = {}, None, None
         self.left, self.ramp, self.disturbed, self.pauses = 0.0, None, False, []
         self.unheard = None
 
     def _come_to(self, now):
-        """Take note of the time; where it goes back, nothing has passed, and anything may step."""
+        """Record the time; if it goes back, no time has passed, and commands may step."""
         if now < self.now:
             shift = now - self.now
             self.told, self.computed, self.unheard = (
@@ -55,11 +56,11 @@ class CommandWatch:
         self.now = now
 
     def disturb(self):
-        """Take note that something happened that could make commands step."""
+        """Record an event that could make commands step."""
         self.disturbed = True
 
     def follow(self, joints):
-        """Take note that the robot has other joints, or the same ones in another order."""
+        """Record that the robot has other joints, or the same in another order."""
         if self.joints is not None and set(joints) == set(self.joints) and not self.ended:
             self.disturb()
         elif self.told is None and not self.ended:
@@ -69,16 +70,16 @@ class CommandWatch:
             self.ended = True
 
     def enable(self, joints):
-        """Take note that commands are enabled for a robot with these joints."""
+        """Record that commands are enabled for a robot with these joints."""
         if self.ended and set(joints) != set(self.joints):
-            # Those that are new begin at zero.
+            # New joints begin at zero.
             self.last = {name: self.last.get(name, 0.0) for name in joints}
             self.joints = list(joints)
         self.ended = False
         self.disturb()
 
     def nobody_listens(self, now):
-        """Take note that the topic has no listener at this time."""
+        """Record that the topic has no subscriber at this time."""
         self._come_to(now)
         if self.unheard is None:
             self.unheard = now
@@ -98,13 +99,13 @@ class CommandWatch:
         Parameters
         ----------
         got : sequence of float
-            What the controller was told.
+            The command.
         efforts, limits : dict of str to float
-            What the state needs, and the limits of the robot, by joint.
+            Computed efforts and effort limits, by joint.
         now : float
             s.
         settings : object
-            With the parameters of the node.
+            The parameters of the node.
 
         """
         self._hear(now)
@@ -135,7 +136,7 @@ class CommandWatch:
         self.told, self.computed, self.ramp = now, now, None
 
     def on_silence(self, got, limits, now, settings):
-        """Check a command while no states come, None where nothing is told."""
+        """Check a command without new states; None: no command was published."""
         self._hear(now)
         if got is None:
             return

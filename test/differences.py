@@ -8,10 +8,10 @@ from rbd_ros.model.configurations import integrate, random_configuration
 from rbd_ros.model.joints import KINDS
 from robots import example_urdf, load_quietly, random_tree
 
-# Of central differences; their error falls with its square, rounding grows with its inverse.
+# Step of central differences: truncation falls with its square, rounding grows with its inverse.
 STEP = 1e-5
 
-# What is smaller than this, in SI units, may be zero but for rounding.
+# Smaller values, in SI units, may be rounding errors of zero.
 SMALL = 1e-3
 
 TREES = 50
@@ -35,7 +35,7 @@ def real_robot(name):
 
 
 def trees_and_robots(function):
-    """Run a test on random trees of all kinds of joints and on real robots."""
+    """Parametrize a test over random trees of all kinds of joints and real robots."""
     cases = [pytest.param(tree, (seed,), id=f'tree{seed}') for seed in range(TREES)]
     cases += [pytest.param(real_robot, (name,), id=name) for name in REAL]
     return pytest.mark.parametrize('make, arguments', cases)(function)
@@ -47,18 +47,18 @@ def rate(f, model, q, v):
 
 
 def by_q(f, model, q):
-    """Return the derivatives of f(q) along each direction of v, stacked first."""
+    """Return the derivatives of f(q) along each direction of v, stacked along the first axis."""
     return np.array([rate(f, model, q, unit) for unit in np.eye(model.nv)])
 
 
 def second_order(model, q, v, a, t):
-    """Return q and v at time t on a path with the velocity v + t a."""
-    # Up to t^2 that is the motion with the mean velocity, on any manifold.
+    """Return q and v at time t on a path with velocity v + t a."""
+    # Up to t^2 this is the motion with the mean velocity, on any manifold.
     return integrate(model, q, v + 0.5 * t * a, t), v + t * a
 
 
 def time_rate(f, model, q, v, a):
-    """Return the time derivative of f(q, v) on a path with the acceleration a."""
+    """Return the time derivative of f(q, v) on a path with acceleration a."""
     forward, backward = (f(*second_order(model, q, v, a, t)) for t in (STEP, -STEP))
     return (forward - backward) / (2 * STEP)
 
@@ -71,5 +71,5 @@ def error(got, expected):
 
 
 def leading(x):
-    """Return an array with its last axis, that of the coordinate, as the first."""
+    """Return an array with its last axis, that of the coordinate, moved to the front."""
     return np.moveaxis(x, -1, 0)

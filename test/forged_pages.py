@@ -21,12 +21,12 @@ PATIENCE = 60.0
 
 
 class Page:
-    """A page without a browser: it sends what it likes, and knows the inputs by their labels."""
+    """A page without a browser: it sends arbitrary messages, and finds inputs by their labels."""
 
     def __init__(self, url, origin=None, host=None):
         address = url.removeprefix('http://')
         name, _, port = address.rpartition(':')
-        # The socket is connected to the server, whatever name is asked for.
+        # The socket is connected to the server, regardless of the host name.
         name = {socket.gethostname(): 'localhost'}.get(name, name.strip('[]'))
         self.socket = connect(
             f'ws://{host or address}', sock=socket.create_connection((name, port)),
@@ -48,7 +48,7 @@ class Page:
         self.socket.close()
 
     def receive(self):
-        """Return the messages that come next."""
+        """Return the next messages."""
         raw = self.socket.recv(timeout=PATIENCE)
         size = int.from_bytes(raw[8:16], 'little')
         text = zstandard.ZstdDecompressor().decompress(
@@ -60,12 +60,12 @@ class Page:
         self.socket.send(msgspec.msgpack.encode(message))
 
     def change(self, label, value):
-        """Send another value of an input."""
+        """Send a new value of an input."""
         self.send(type=CHANGE, uuid=self.uuids[label], updates={'value': value})
 
 
 def status(url, path='/', **headers):
-    """Return the status of a request, and what it says."""
+    """Return the status and the body of the response to a request."""
     name, _, port = url.removeprefix('http://').rpartition(':')
     connection = HTTPConnection(name, int(port), timeout=PATIENCE)
     connection.putrequest('GET', path, skip_host=True)

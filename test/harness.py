@@ -26,9 +26,9 @@ from trajectory_msgs.msg import JointTrajectory
 
 # s: discovery takes up to 2.3 s on an idle machine
 PATIENCE = 20.0
-# What robot_state_publisher publishes with.
+# QoS of robot_state_publisher.
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-# The outputs of a node, as its users know them.
+# The public topics of the dynamics node.
 TOPICS = {
     '~/effort_commands': Float64MultiArray,
     '~/gravity_torques': JointState,
@@ -50,16 +50,16 @@ TOPICS = {
     '~/external_wrench': WrenchStamped,
     '~/contact': ContactStamped,
 }
-# What the torque controller publishes beside them.
+# Additional topics of the torque controller.
 CONTROLLER_TOPICS = {'~/effort_trajectory': JointTrajectory}
 
-# Values of /diagnostics that are no numbers.
+# Values of /diagnostics that are not numbers.
 WORDS = ('robot', 'joints', 'command joints', 'commands', 'on_stale', 'model_changes', 'kernels',
          'external torques', 'last error', 'mode', 'reference')
 
 
 def check_values(report):
-    """Check that all values of all diagnostics are numbers, one a key, but for a few words."""
+    """Check that diagnostics have one value per key, all numbers except for some known words."""
     for status in report.status:
         keys = [pair.key for pair in status.values]
         assert len(keys) == len(set(keys))
@@ -73,7 +73,7 @@ def check_values(report):
 @contextlib.contextmanager
 def ros():
     """Give this process a ROS domain that no other test uses."""
-    # From above: nodes that people start by hand are in low domains.
+    # Descending: nodes started by hand are usually in low domains.
     with domain_id(iter(range(100, 0, -1)).__next__) as domain:
         saved = {name: os.environ.get(name)
                  for name in ('ROS_DOMAIN_ID', 'ROS_AUTOMATIC_DISCOVERY_RANGE')}
@@ -90,12 +90,12 @@ def ros():
 
 
 def at(seconds=0.0):
-    """Return the stamp, s and ns, of so many seconds from now."""
+    """Return the stamp, s and ns, of a time relative to now, s."""
     return divmod(time_ns() + round(1e9 * seconds), 10 ** 9)
 
 
 def joint_state(names, position, velocity=(), effort=(), stamp=None):
-    """Return a message; its stamp is that of now unless one is given."""
+    """Return a message, by default with the current time as its stamp."""
     message, stamp = JointState(name=list(names)), stamp or at()
     message.header.stamp = Time(sec=stamp[0], nanosec=stamp[1])
     message.position, message.velocity = array('d', position), array('d', velocity)
@@ -104,7 +104,7 @@ def joint_state(names, position, velocity=(), effort=(), stamp=None):
 
 
 def odometry(child, quaternion, position, angular, linear, frame='odom', stamp=None):
-    """Return a message; the twist is that of the child frame in its own axes."""
+    """Return a message with the twist of the child frame in its own axes."""
     message, stamp = Odometry(child_frame_id=child), stamp or at()
     message.header.frame_id, message.header.stamp = frame, Time(sec=stamp[0], nanosec=stamp[1])
     pose, twist = message.pose.pose, message.twist.twist
@@ -117,11 +117,11 @@ def odometry(child, quaternion, position, angular, linear, frame='odom', stamp=N
 
 
 class Harness:
-    """The node, a peer that hears its topics, all unless told which, and an executor for both."""
+    """The node, a peer subscribed to its topics (default: all), and an executor for both."""
 
     def __init__(self, description=None, kind=DynamicsNode, topics=None, **parameters):
-        # The peer listens to commands, which by default keeps other robots away; tests move their
-        # robots at once to any state.
+        # The peer subscribes to commands, which by default blocks a change of the robot; tests
+        # move their robots to any state at once.
         parameters = {'model_changes': 'accept', 'implausible_velocity': 0.0, **parameters}
         self.node = kind(parameter_overrides=[
             Parameter(name, value=value) for name, value in parameters.items()])
@@ -147,23 +147,24 @@ class Harness:
             self.spin_until(lambda: self.node.robot is not None)
 
     def close(self):
-        """Take both nodes down."""
+        """Shut both nodes down."""
         self.executor.shutdown()
         self.node.destroy_node()
         self.peer.destroy_node()
-        # rclpy's lifecycle nodes hold themselves in circles: until then ROS still sees this one.
+        # Collect rclpy's lifecycle nodes, which are in reference cycles: ROS would still see this
+        # one.
         del self.node
         gc.collect()
 
     def spin_until(self, done, explain=lambda: 'the node did not do it'):
-        """Let both nodes work until something is so; fail if it does not become so."""
+        """Spin both nodes until a condition holds; fail on timeout."""
         end = monotonic() + PATIENCE
         while not done():
             self.executor.spin_once(timeout_sec=0.05)
             assert monotonic() < end, explain()
 
     def settle(self):
-        """Let everything that was sent before now be heard and answered."""
+        """Wait until all messages sent so far are received and answered."""
         for _ in range(3):
             end = monotonic() + 0.1
             while monotonic() < end:
@@ -178,7 +179,7 @@ class Harness:
         self._send.publish(joint_state(*arguments, **options))
 
     def move_base(self, message):
-        """Publish the odometry of a floating base, and wait until the node has heard it."""
+        """Publish the odometry of a floating base, and wait until the node has received it."""
         counts = self.node.report.counts
         self.spin_until(lambda: self._send_odometry.get_subscription_count() > 0)
         before = counts['odometry']
@@ -186,14 +187,14 @@ class Harness:
         self.spin_until(lambda: counts['odometry'] != before)
 
     def answer(self, *arguments, topic='~/dynamics', **options):
-        """Publish a joint state and return what the node makes of it on a topic."""
+        """Publish a joint state and return the output of the node on a topic."""
         count = len(self.heard[topic])
         self.send(*arguments, **options)
         self.spin_until(lambda: len(self.heard[topic]) > count, self.diagnosis)
         return self.heard[topic][-1]
 
     def nothing_new(self, act):
-        """Return whether no topic of the node says anything after an action."""
+        """Return whether the node publishes nothing after an action."""
         self.settle()
         before = {topic: len(self.heard[topic]) for topic in TOPICS}
         act()
@@ -201,7 +202,7 @@ class Harness:
         return all(len(self.heard[topic]) == before[topic] for topic in TOPICS)
 
     def diagnosis(self):
-        """Return the next report of the node: level, message and values."""
+        """Return the next diagnostics of the node: level, message and values."""
         count = len(self.heard['/diagnostics'])
         self.spin_until(lambda: len(self.heard['/diagnostics']) > count)
         status = self.heard['/diagnostics'][-1].status[0]
@@ -226,7 +227,7 @@ def said(node, text, level):
 
 
 def keep_sending(node, state, done, period=0.02):
-    """Send states, one a period, s, until something is so."""
+    """Send states with a period, s, until a condition holds."""
     due = 0.0
 
     def sent_and_done():

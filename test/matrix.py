@@ -1,12 +1,12 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Run the tests of the library with the oldest and the newest packages that it may meet.
+Run the tests of the library with the oldest and the newest supported packages.
 
-`make matrix` does so on every Python from 3.10 that is on the path or pyenv's, each with the
-oldest numba, NumPy and SciPy that have wheels for it, and with the newest; `MATRIX_ARGS=ends`
-takes the oldest of all and the newest of all, `oldest` the former alone. Environments and the
-output of the tests are in build/matrix.
+`make matrix` does so on every Python from 3.10 found on the path or in pyenv, each with the oldest
+numba, NumPy and SciPy that have wheels for it, and with the newest; `MATRIX_ARGS=ends` takes only
+the oldest and the newest combination of all, `oldest` the former alone. Environments and test
+outputs are in build/matrix.
 
 """
 
@@ -22,13 +22,13 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / 'build' / 'matrix'
 PACKAGES = ('numba', 'numpy', 'scipy')
-# The oldest of PACKAGES by the second number of Python's version; setup.py has the oldest of all.
+# The oldest PACKAGES by Python's minor version; setup.py has the oldest of all.
 OLDEST = {10: ('0.58', '1.26', '1.11'), 11: ('0.58', '1.26', '1.11'), 12: ('0.59', '1.26', '1.11'),
           13: ('0.61', '2.1', '1.14'), 14: ('0.63', '2.3', '1.16')}
-# What needs no ROS and no browser, and says nothing about the files of the repository
+# Tests without ROS or a browser, and not about the files of the repository
 TESTS = ('test', '--ignore=test/ros', '--ignore=test/docs', '--ignore=test/view',
          '--ignore=test/cli/test_doctor.py')
-# What other packages are most likely to break: kernels, and what LAPACK is asked for
+# Tests most likely to be broken by other packages: kernels, and calls of LAPACK
 QUICK = ('test/dynamics/test_identities.py', 'test/dynamics/test_closed_forms.py',
          'test/dynamics/test_derivatives.py', 'test/identification/test_payload.py',
          'test/identification/test_physical_consistency.py', 'test/kernels/test_lanes.py',
@@ -44,7 +44,7 @@ class Place(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What came of the tests in a place."""
+    """The result of the tests in a place."""
 
     python: str
     age: str
@@ -55,13 +55,13 @@ class Row(NamedTuple):
 
 
 def interpreters() -> dict[int, str]:
-    """Return the programs that can make an environment, by the second number of their version."""
+    """Return the Python programs that can make an environment, by minor version."""
     found: dict[int, str] = {}
     versions = Path(os.environ.get('PYENV_ROOT', Path.home() / '.pyenv')) / 'versions'
     for minor in OLDEST:
         named = shutil.which(f'python3.{minor}')
         for program in (named, *sorted(map(str, versions.glob(f'3.{minor}.*/bin/python')))):
-            # A shim of pyenv may be there without its Python.
+            # A shim of pyenv may exist without its Python.
             check = f'import ensurepip, sys, venv; sys.exit(sys.version_info[:2] != (3, {minor}))'
             if program and not subprocess.run([program, '-c', check], check=False,
                                               capture_output=True).returncode:
@@ -70,7 +70,7 @@ def interpreters() -> dict[int, str]:
 
 
 def places(which: str) -> list[Place]:
-    """Return where the tests run."""
+    """Return the places where the tests run."""
     found = interpreters()
     every = [Place(minor, python, age) for minor, python in found.items()
              for age in ('oldest', 'newest')]
@@ -81,7 +81,7 @@ def places(which: str) -> list[Place]:
 
 
 def run(command: list[str], log: Path) -> int:
-    """Run a command in the root folder, its output going to a file; return its exit code."""
+    """Run a command in the root folder with its output in a file; return its exit code."""
     hidden = ('PYTHONPATH', 'PYTEST_ADDOPTS', 'AMENT_PREFIX_PATH')
     environment = {name: x for name, x in os.environ.items() if name not in hidden}
     with log.open('a', encoding='utf-8') as file:
@@ -90,11 +90,11 @@ def run(command: list[str], log: Path) -> int:
 
 
 def install(place: Place, folder: Path, log: Path) -> bool:
-    """Make the environment of a place; return whether that was possible."""
+    """Create the environment of a place; return whether that succeeded."""
     pip = [str(folder / 'bin' / 'pip'), '--disable-pip-version-check', '--quiet', 'install']
     wanted = [f'{name}=={version}.*' if place.age == 'oldest' else name
               for name, version in zip(PACKAGES, OLDEST[place.minor])]
-    # The wheels of Pinocchio ask for NumPy 2, but run with 1.26: the packages come last.
+    # Pinocchio's wheels require NumPy 2, but run with 1.26: install the packages last.
     return not (run([place.python, '-m', 'venv', '--clear', str(folder)], log)
                 or run([*pip, '.[test]'], log)
                 or run([*pip, '--only-binary', ':all:', '--upgrade', *wanted], log))
@@ -120,14 +120,14 @@ def try_out(place: Place, tests: tuple[str, ...]) -> Row:
     if code:
         print(*(line for line in lines if line.startswith(('FAILED', 'ERROR test', 'E  '))),
               sep='\n')
-    # Whoever is killed says nothing in the end.
+    # A killed process prints no summary.
     result = lines[-1].strip('= ') if code >= 0 else f'ended by signal {-code}'
     return Row(f'3.{place.minor}', place.age, tuple(versions), result, monotonic() - start,
                not code)
 
 
 def main() -> None:
-    """Try all places, print a table, and fail if one of them did."""
+    """Test all places, print a table, and fail if one of them failed."""
     parser = argparse.ArgumentParser(description=__doc__.strip().split('\n')[0])
     parser.add_argument('which', nargs='?', choices=('all', 'ends', 'oldest'), default='all')
     parser.add_argument('--quick', action='store_true', help='only what is most likely to break')

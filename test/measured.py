@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Robots as they are, rather than as their URDF says, and what is measured of their motions."""
+"""Robots that differ from their URDF, and measurements of their motions."""
 
 from dataclasses import replace
 
@@ -9,19 +9,19 @@ import numpy as np
 import rbd_ros
 from rbd_ros import batch
 from rbd_ros.identification import Recording
-from rbd_ros.identification.partials import samples_of
+from rbd_ros.identification.reduction import samples_of
 from rbd_ros.model import with_friction
 from rbd_ros.model.model import rebuild
 
-# Friction, rotors and offsets as shares of a joint's largest torque under gravity, and of its
-# inertia: those of geared arms.
+# Friction and offsets relative to a joint's largest gravity torque, and rotors relative to its
+# inertia: typical of geared arms.
 VISCOUS, COULOMB, OFFSET, ROTOR = 0.1, 0.1, 0.02, 0.3
-# Standard deviations of encoders and of the velocities that drivers make of them.
+# Standard deviations of encoder positions and of the velocities derived from them.
 ENCODER, SPEED = 1e-4, 1e-3
 
 
 def changed(model, rng, share=0.3):
-    """Return the robot with other masses, centres of mass and inertias that bodies can have."""
+    """Return the robot with other masses, centres of mass and consistent inertias."""
     return rebuild(model, links=[
         replace(link, mass=link.mass * rng.uniform(1.0 - share, 1.0 + share),
                 com=link.com + 0.1 * share * rng.normal(size=3),
@@ -30,7 +30,7 @@ def changed(model, rng, share=0.3):
 
 
 def with_drives(model, rng):
-    """Return the robot with friction and rotors."""
+    """Return the robot with friction and rotor inertias."""
     M = np.diag(rbd_ros.mass_matrix(model, rbd_ros.neutral(model)))
     states = [rbd_ros.random_configuration(model, rng) for _ in range(20)]
     size = np.max(np.abs([rbd_ros.gravity_torques(model, q) for q in states]), axis=0) + 3.0 * M
@@ -44,7 +44,7 @@ def with_drives(model, rng):
 
 
 def swing(model, rng, seconds, rate, speed=1.5):
-    """Return t, and q, v and a of a motion around the middle of the joints."""
+    """Return t, and q, v and a of a motion around the middle of the joint ranges."""
     t, motion = np.arange(0.0, seconds, 1.0 / rate), SineSum(model.nv, rng, speed=speed)
     limited = np.isfinite(model.lower) & np.isfinite(model.upper)
     middle = 0.5 * (np.where(limited, model.lower, 0.0) + np.where(limited, model.upper, 0.0))
@@ -52,12 +52,12 @@ def swing(model, rng, seconds, rate, speed=1.5):
 
 
 def efforts(model, q, v, a):
-    """Return the torques that motors bring up."""
+    """Return the torques of the motors."""
     return batch.inverse_dynamics(model, q, v, a) + rbd_ros.friction_torques(model, v)
 
 
 def coloured(rng, count, width, memory):
-    """Return noise of variance one that is forgotten after so many samples, 0: white."""
+    """Return noise of variance one with a correlation time in samples; 0: white."""
     noise = rng.normal(size=(count, width))
     keep = np.exp(-1.0 / memory) if memory else 0.0
     for k in range(1, count):
@@ -66,7 +66,7 @@ def coloured(rng, count, width, memory):
 
 
 def samples(model, seed, seconds=20.0, *, noise=0.0, memory=0.0, rate=50.0, speed=1.5):
-    """Return what is known of a motion; noise is a share of each joint's torque."""
+    """Return samples of a motion; noise is relative to the torque of each joint."""
     rng = np.random.default_rng(seed)
     t, q, v, a = swing(model, rng, seconds, rate, speed)
     tau = efforts(model, q, v, a)
@@ -75,7 +75,7 @@ def samples(model, seed, seconds=20.0, *, noise=0.0, memory=0.0, rate=50.0, spee
 
 
 def recording(model, seed, seconds=20.0, *, noise=0.01, rate=200.0, speed=1.5):
-    """Return what sensors record of a motion; noise is a share of each joint's torque."""
+    """Return a recording of a motion; noise is relative to the torque of each joint."""
     rng = np.random.default_rng(seed)
     t, q, v, a = swing(model, rng, seconds, rate, speed)
     tau = efforts(model, q, v, a)

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Motions whose derivatives are known, and recordings of robots that follow them."""
+"""Motions with known derivatives, and recordings of robots that follow them."""
 
 import numpy as np
 from rbd_ros import batch
@@ -14,13 +14,13 @@ class SineSum:
     Parameters
     ----------
     joints : int
-        How many.
+        Number of joints.
     rng : numpy.random.Generator
-        Of amplitudes and phases.
+        Source of amplitudes and phases.
     frequencies : sequence of float
         Hz.
     speed : float
-        rad/s, which the terms have together at most.
+        rad/s, limit of the sum of all terms.
 
     """
 
@@ -40,24 +40,24 @@ class SineSum:
 def recorded(model, motion, time, *, viscous=0.0, coulomb=0.0, offset=0.0, delay=0.0, noise=0.0,
              rng=None, velocity=True):
     """
-    Return what a robot with friction and a motion would record.
+    Return a recording of a robot with friction that follows a motion.
 
     Parameters
     ----------
     model : Model
         The robot.
     motion : callable
-        As a SineSum.
+        Like a SineSum.
     time : ndarray
         s.
     viscous, coulomb, offset : float or ndarray
-        Of all joints, or of each.
+        Friction and effort offset, for all joints or per joint.
     delay : float
-        s, by which efforts come later.
+        Delay of the efforts, s.
     noise : float
-        Standard deviation of positions, velocities and efforts, as a share of the usual size.
+        Standard deviation of positions, velocities and efforts, relative to their usual size.
     rng : numpy.random.Generator, optional
-        Of the noise.
+        Source of the noise.
     velocity : bool
         Whether velocities are recorded.
 

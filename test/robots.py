@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Robots for the tests: random trees, and real ones beside the same robots in Pinocchio."""
+"""Robots for the tests: random trees, and real ones next to the same robots in Pinocchio."""
 
 from dataclasses import replace
 import pathlib
@@ -31,7 +31,7 @@ def all_example_urdfs():
 
 
 def load_quietly(path, **options):
-    """Load a robot whose oddities are known."""
+    """Load a robot without the known warnings about its URDF."""
     with warnings.catch_warnings():
         warnings.simplefilter('ignore', ModelWarning)
         return load_urdf(path, **options)
@@ -46,7 +46,7 @@ def random_inertia(rng):
 
 
 def random_pose(rng):
-    """Return a pose some decimetres away."""
+    """Return a random pose with a translation of some decimetres."""
     return pose(rotation_from_rpy(rng.uniform(-np.pi, np.pi, 3)), rng.normal(scale=0.3, size=3))
 
 
@@ -70,7 +70,7 @@ def random_tree(seed, count, kinds=('revolute', 'prismatic', 'continuous', 'fixe
 
 
 def with_mimics(model, seed):
-    """Return a robot in which half of the joints with one coordinate copy the first of them."""
+    """Return a robot in which half of the joints with one coordinate mimic the first of them."""
     rng = np.random.default_rng(seed)
     single = [joint.name for joint in model.joints if joint.nv == 1]
     copies = {name: Mimic(single[0], rng.normal(), rng.normal()) for name in single[1::2]}
@@ -92,7 +92,7 @@ def relative_error(got, expected):
 
 
 def fan(order, mass=1.0):
-    """Return the URDF of joints that leave one link in an order, each with another effort."""
+    """Return the URDF of joints on one link in a given order, each with another effort limit."""
     arms = {name: f'<link name="{name}"><inertial><origin xyz="{k} 0 0"/><mass value="{mass}"/>'
             '<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>'
             f'<joint name="{name}" type="continuous"><parent link="base"/><child link="{name}"/>'
@@ -104,7 +104,7 @@ class Oracle:
     """
     The same robot in Pinocchio, its vectors reordered by joint names.
 
-    Pinocchio leaves the root link out of the centre of mass; `root` adds it.
+    Pinocchio excludes the root link from the centre of mass; `root` adds it.
 
     """
 
@@ -113,7 +113,7 @@ class Oracle:
         self.pin = pinocchio.buildModelFromUrdf(str(path))
         self.data = self.pin.createData()
         names = list(self.pin.names)[1:]
-        # Row k of G: how velocity k of Pinocchio, which copies no joint, follows from ours.
+        # Row k of G maps our velocities to velocity k of Pinocchio, which has no mimic joints.
         self.G = np.zeros((self.pin.nv, model.nv))
         self.offset = np.zeros(self.pin.nv)
         followers = {joint.name: joint.mimic for joint in model.joints
@@ -153,7 +153,7 @@ class Oracle:
         return self.G.T @ pinocchio.rnea(*arguments, *([] if forces is None else [forces]))
 
     def forward(self, q, v, tau):
-        """Return accelerations; only for robots whose joints don't copy each other."""
+        """Return accelerations; only for robots without mimic joints."""
         return self.G.T @ pinocchio.aba(self.pin, self.data, self.q(q), self.G @ v, self.G @ tau)
 
     def com(self, q):

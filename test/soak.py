@@ -1,25 +1,26 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Let the dynamics node work for ten minutes while it is disturbed, and fail if anything goes wrong.
+Run the dynamics node for ten minutes while it is disturbed, and fail on any error.
 
-A robot of seven joints moves along a closed path and sends its state at 1 kHz from a process of
-its own, but for the cycles that the machine sleeps through. Another process calls slow services
-all the time. This one stops the node for up to a second now and then (SIGSTOP), exchanges its
-robot and loads it; it listens to ~/dynamics and ~/effort_commands and checks that
+A robot with seven joints moves along a closed path and sends its state at 1 kHz from a separate
+process, except for cycles missed because of a pause of the machine. Another process calls slow
+services all the time. This one occasionally stops the node for up to a second (SIGSTOP), replaces
+its robot and changes its payload; it subscribes to ~/dynamics and ~/effort_commands. It checks
+that
 
-- every answer holds the numbers of its state and of the robot that the node had then,
-- no command steps: of two that follow one another, the second lies no further than a blend of
-  0.25 s and the motion of the robot allow within 20 ms,
-- every state is answered, but for those that were sent while the node stood still and shortly
-  after, those that the node has counted as overruns, and one of ten thousand: a machine that is
-  shared with others may sleep for longer than a queue holds,
-- after the first minute (or half of the time) memory grows by no more than 1 MB, threads and
-  open files not at all.
+- every answer has the values of its state and of the robot that the node had then,
+- commands do not step: two consecutive ones differ by at most what a blend of 0.25 s and the
+  motion of the robot allow within 20 ms,
+- every state is answered, except for those sent while the node was stopped and shortly after,
+  those counted by the node as overruns, and one of ten thousand, since a shared machine may pause
+  for longer than a queue holds,
+- after the first minute (or half of the time) memory grows by no more than 1 MB, and the numbers
+  of threads and open files not at all.
 
-With --patient the robot stops when five states are unanswered, until they are, or until the node
-reports them as overruns: a machine that is shared with others, or slow, then takes longer, and
-still nothing may be lost.
+With --patient the robot stops when five states are unanswered, until they are answered or the node
+reports them as overruns: on a shared or slow machine the run then takes longer, and still no state
+may be lost.
 
 """
 
@@ -52,13 +53,13 @@ LOST = 1e-4                # share of the states that may be lost without --pati
 UNANSWERED = 5             # states, at which a patient robot stops; a queue holds ten
 PATIENCE = 30.0            # s
 LONGEST_STOP = 1.0         # s, for which the node is stopped
-# s: states that are sent from then before a stop on until then after it may be lost
+# s: states sent within these times before and after a stop may be lost
 BEFORE, AFTER = 0.02, 0.2
-# s, between two stops, swaps and loads; different primes, so that all of them meet
+# s, between stops, new robots and payloads; different primes, so that all combinations occur
 STOPS, SWAPS, LOADS = 7.0, 11.0, 3.1
 LONG = 600.0               # s, of a run that the benchmark reports
 QUIET = 2.0                # s, without disturbance in the end
-# s, of a blend, and the most of it that one command may catch up with
+# s, of a blend, and the largest part of it that one command may catch up
 BLEND, LONGEST_STEP = 0.25, 0.02
 LOAD, TOOL = 3.0, 'tool'   # kg, and the link that carries it
 LINK = 'elbow_link'        # whose mass is another one in the other robot
@@ -74,7 +75,7 @@ def path(model):
 
 
 def heavier(text):
-    """Return the description of the same robot with one link that is three times as heavy."""
+    """Return the description of the same robot with one link three times as heavy."""
     link = text.index(f'<link name="{LINK}">')
     begin = text.index('<mass value="', link) + len('<mass value="')
     end = text.index('"', begin)
@@ -84,13 +85,7 @@ def heavier(text):
 # -- The robot. -----------------------------------------------------------------------------------
 
 def send(urdf, seconds, patient, go, sent, answered, left_out, stamps):
-    """
-    Send joint states at 1 kHz.
-
-    Cycles that the machine slept through are left out, as the loop of ros2_control leaves them
-    out: no robot sends twenty states at once.
-
-    """
+    """Send joint states at 1 kHz; like ros2_control, skip cycles missed because of a pause."""
     def unanswered():
         return sent.value - answered.value - left_out.value
 
@@ -142,7 +137,7 @@ def send(urdf, seconds, patient, go, sent, answered, left_out, stamps):
 # -- Those who ask. -------------------------------------------------------------------------------
 
 def ask(urdf, go, over, asked, wrong):
-    """Call the slowest services one after the other, and check what they answer."""
+    """Call the slowest services one after the other, and check their responses."""
     from rbd_msgs.srv import HybridDynamicsDerivatives, TaskSpaceDynamics, TorqueRegressor
     import rclpy
 
@@ -174,7 +169,7 @@ def ask(urdf, go, over, asked, wrong):
                 answer = future.result()
                 rows, columns = model.nv, len(answer.parameters)
                 tau = np.reshape(answer.regressor.data, (rows, columns)) @ answer.parameters
-                # Of whichever robot the node had then.
+                # By any of the robots that the node may have had then.
                 if not any(np.allclose(tau, inverse_dynamics(one_of, q, [VELOCITY] * rows, one))
                            for one_of in robots(urdf).values()):
                     wrong.value += 1
@@ -187,7 +182,7 @@ _ROBOTS = {}
 
 
 def robots(urdf):
-    """Return the robots that the node may have, by their masses."""
+    """Return the robots that the node may have, by mass."""
     if not _ROBOTS:
         from rbd_ros import load_urdf_string
         text = Path(urdf).read_text()
@@ -201,18 +196,18 @@ def robots(urdf):
 
 class Ears:
     """
-    Hears the node, and checks what it says.
+    Receives the outputs of the node and checks them.
 
     Attributes
     ----------
     stamps : set of int
-        Of the states that were answered, ns.
+        Stamps of the answered states, ns.
     commands : int
-        How many were heard.
+        Number of received commands.
     wrong, jumps : list of str
-        What was wrong.
+        Errors found.
     counts : dict of str to str
-        What the node says of itself.
+        The counters in the diagnostics of the node.
 
     """
 
@@ -227,7 +222,7 @@ class Ears:
             for mass, model in models.items()}
         g = np.array([[terms[0] for terms in of_robot] for of_robot in self._expected.values()])
         self._largest = np.max(np.abs(g))
-        # Two robots and two poses are the ends of the widest blend; meanwhile the robot moves on.
+        # The widest blend is between two robots and two poses; meanwhile the robot moves on.
         width = g.max(axis=(0, 1)) - g.min(axis=(0, 1))
         speed = RATE * np.max(np.abs(np.diff(g, axis=1)), axis=(0, 1))
         self._reach = LONGEST_STEP * (width / BLEND + speed) + AGREEMENT * self._largest
@@ -237,7 +232,7 @@ class Ears:
         self.g, self.begin, self.largest_step = None, math.inf, 0.0
 
     def on_dynamics(self, message):
-        """Check an answer against functions that compute one thing each."""
+        """Check an answer against functions that compute one quantity each."""
         stamp = message.header.stamp.sec * 10 ** 9 + message.header.stamp.nanosec
         self.heard.set()
         terms = self._expected.get(round(message.mass, 9))
@@ -270,12 +265,12 @@ class Ears:
         self._last = efforts
 
     def on_diagnostics(self, message):
-        """Take over what the node says of itself."""
+        """Store the counters of the node."""
         self.counts = {pair.key: pair.value for pair in message.status[0].values}
         self._left_out.value = self.count('overruns')
 
     def count(self, what):
-        """Return how often something happened to the node."""
+        """Return a counter of the node."""
         return int(self.counts.get(what, '0'))
 
     def settled(self):
@@ -287,19 +282,19 @@ class Ears:
 
 class Disturber:
     """
-    Stops the node, exchanges its robot and loads it, each now and then.
+    Occasionally stops the node, replaces its robot and changes its payload.
 
     Parameters
     ----------
     process : subprocess.Popen
         The node.
     describe, load : callables
-        Called with a number that counts up.
+        Called with an increasing number.
 
     Attributes
     ----------
     stops : list of (int, int)
-        From when to when the node stood still, ns.
+        Intervals in which the node was stopped, ns.
 
     """
 
@@ -311,7 +306,7 @@ class Disturber:
         self._going_on, self.stops, self.counts = math.inf, [], dict.fromkeys(self._due, 0)
 
     def act(self):
-        """Do what is due."""
+        """Perform the disturbances that are due."""
         now = monotonic()
         if now >= self._going_on:
             self._process.send_signal(signal.SIGCONT)
@@ -327,18 +322,18 @@ class Disturber:
     def _stop(self, _):
         self.stops.append((time_ns(), math.inf))
         self._process.send_signal(signal.SIGSTOP)
-        # Half of them are shorter than what is taken for a gap in the states.
+        # Half of the stops are shorter than a gap in the states.
         self._going_on = monotonic() + LONGEST_STOP * self._rng.uniform() ** 3
 
     def end(self):
-        """Let the node go on."""
+        """Resume the node."""
         if self.stops and self.stops[-1][1] == math.inf:
             self._process.send_signal(signal.SIGCONT)
             self.stops[-1] = (self.stops[-1][0], time_ns())
 
 
 def soak(urdf, seconds, patient, executor):
-    """Run the node and return what went wrong, a sentence each."""
+    """Run the node and return the errors found, one sentence each."""
     from diagnostic_msgs.msg import DiagnosticArray
     from geometry_msgs.msg import Inertia
     from rbd_msgs.msg import DynamicsStamped
@@ -371,7 +366,7 @@ def soak(urdf, seconds, patient, executor):
     listener.add_node(node)
     spin = partial(listener.spin_until_future_complete, Future())
 
-    # A patient robot's states are not too old because the machine stood still.
+    # States of a patient robot must not be dropped as too old after a pause of the machine.
     process = subprocess.Popen([
         sys.executable, '-m', 'rbd_ros.ros.nodes.dynamics_node', '--ros-args', '--log-level',
         'error', '-p', f'executor:={executor}', '-p', 'model_changes:=accept',
@@ -414,7 +409,7 @@ def soak(urdf, seconds, patient, executor):
                       f'{resources[-1][0] / 2 ** 20:.1f} MB', flush=True)
         cpu = sum(watched.cpu_times()[:2]) / elapsed
         over.set()
-        # The last report of the node, and the last of what is on its way.
+        # Receive the last diagnostics of the node, and the last outputs.
         before = ears.counts
         end = monotonic() + 5.0
         while ears.counts is before and monotonic() < end:
@@ -486,7 +481,7 @@ def soak(urdf, seconds, patient, executor):
 
 
 def main():
-    """Run the node; the exit code is 0 if nothing was wrong."""
+    """Run the node; the exit code is 0 if no error was found."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--seconds', type=float, default=600.0)
     parser.add_argument('--executor', default='events', choices=['single', 'events'])

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The torque controller, as a node, in a loop with MuJoCo."""
+"""The torque controller node in a control loop with MuJoCo."""
 
 from harness import Harness
 import numpy as np
@@ -15,25 +15,25 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 class BlockedRobot:
     """
-    A robot by Pinocchio, whose joints may be blocked or pushed.
+    A robot simulated by Pinocchio, whose joints may be blocked or pushed.
 
     Parameters
     ----------
     urdf : path
-        The robot, without fingers and the like.
+        The robot, without mimic joints.
     start : ndarray
-        Where it begins, at rest.
+        Initial position, at rest.
     step : float
-        s, of semi-implicit Euler.
+        Step of the semi-implicit Euler method, s.
 
     Attributes
     ----------
     q, v : ndarray
         Its state.
     blocked : ndarray of bool
-        Joints that something stops.
+        Joints held by an obstacle.
     push : ndarray
-        Torques that something exerts on the joints, N m.
+        External torques on the joints, N m.
 
     """
 
@@ -45,7 +45,7 @@ class BlockedRobot:
         self.blocked, self.push = np.zeros(self._model.nv, bool), np.zeros(self._model.nv)
 
     def advance(self, tau, steps):
-        """Let steps pass under a command, within the limits of the drives."""
+        """Simulate some steps under a command, within the limits of the drives."""
         tau = np.clip(tau, -self._limit, self._limit) + self.push
         for _ in range(steps):
             if not self.blocked.any():
@@ -69,24 +69,24 @@ class Loop:
     urdf : path
         The robot.
     start : ndarray
-        Where it begins, at rest.
+        Initial position, at rest.
     locked : sequence of str
         Joints that do not move.
     load : Load, optional
-        What the robot carries and the controller does not know.
+        Payload of the robot, unknown to the controller.
     step, period : float
-        s, of the physics and between commands.
+        Time steps of the physics and of the commands, s.
     robot : BlockedRobot, optional
-        The robot in place of MuJoCo's.
+        A robot instead of MuJoCo's.
     parameters
-        Of the node.
+        Parameters of the node.
 
     Attributes
     ----------
     commands, q : list of ndarray
         Each command, N m, and the true configuration that it answers, rad.
     statuses : list of ReferenceStatus
-        What became of the references.
+        Status of the references.
 
     """
 
@@ -117,15 +117,15 @@ class Loop:
         self.harness.spin_until(lambda: self.harness.peer.count_publishers(topic) > 0)
 
     def close(self):
-        """Take the node down."""
+        """Shut the node down."""
         self.harness.close()
 
     def stamp(self, seconds=0.0):
-        """Return the time in so many seconds, s and ns."""
+        """Return the stamp, s and ns, of a time relative to now, s."""
         return divmod(round(1e9 * (self.now + seconds)), 10 ** 9)
 
     def answer(self, q, v):
-        """Return the command for a state, one period after the one before; None: there is none."""
+        """Return the command for a state one period after the previous one, or None."""
         self.now += self.period
         harness, counts, sent = self.harness, self.node.report.counts, self._sent
         states, commands = counts['joint states'], len(sent)
@@ -137,9 +137,9 @@ class Loop:
         return np.array(harness.heard['~/effort_commands'][-1].data)
 
     def run(self, seconds, each=lambda q, v, tau: None):
-        """Let the robot move under the commands of the node, and show each of them."""
+        """Let the robot move under the commands of the node for some seconds."""
         if not self.commands:
-            # Its brakes hold it until the first command, which needs two states.
+            # Brakes hold the robot until the first command, which needs two states.
             self.answer(self.robot.q, self.robot.v)
         for _ in range(round(seconds / self.period)):
             q, v = self.robot.q, self.robot.v
@@ -163,7 +163,7 @@ class Loop:
         return self.statuses[count].accepted
 
     def follow(self, goal, seconds, names=None, **fields):
-        """Ask for a motion to one point, with further fields; return whether it was accepted."""
+        """Request a motion to one point, with further fields; return whether it was accepted."""
         point = JointTrajectoryPoint(positions=list(map(float, goal)), **fields)
         point.time_from_start.sec = int(seconds)
         point.time_from_start.nanosec = round(1e9 * (seconds % 1.0))

@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Try the wheel in dist where there is no ROS, as `pip install rbd_ros` leaves it.
+Test the wheel in dist without ROS, as installed by `pip install rbd_ros`.
 
-`make dist` does so: in an environment of its own, build/wheel, the library computes the first
-torque of the documentation, the command answers, and every node says in one line what it needs.
+`make dist` does so: in a separate environment, build/wheel, the library computes the first torque
+of the documentation, the command answers, and every node names its requirements in one line.
 
 """
 
@@ -22,26 +22,26 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / 'build' / 'wheel'
 NODES = ('dynamics_node', 'simulated_robot', 'torque_controller', 'mujoco_robot', 'viewer')
 GUIDE = ROOT / 'doc' / 'getting_started_library.md'
-# What would let this environment see another one.
+# Variables through which this environment would see another one.
 HIDDEN = ('PYTHONPATH', 'AMENT_PREFIX_PATH', 'LD_LIBRARY_PATH')
 
 
 def run(*command: object, folder: Path = FOLDER) -> subprocess.CompletedProcess[str]:
-    """Run a program in a folder; return the process, which has ended."""
+    """Run a program in a folder and return the finished process."""
     env = {name: x for name, x in os.environ.items() if name not in HIDDEN}
     return subprocess.run([str(x) for x in command], cwd=folder, env=env, check=False,
                           capture_output=True, text=True)
 
 
 def expect(fine: object, what: str) -> None:
-    """End the program if something is not as it should be, or print what is."""
+    """Exit if a condition does not hold; otherwise print it."""
     if not fine:
         raise SystemExit(f'not so: {what}')
     print(f'  {what}')
 
 
 def check_content(wheel: Path, sdist: Path) -> None:
-    """Check that both archives have every file of the package and of what is installed with it."""
+    """Check that both archives contain every file of the package and of its data."""
     kept = subprocess.run(['git', 'ls-files', 'rbd_ros', 'config', 'launch', 'urdf'], cwd=ROOT,
                           check=True, capture_output=True, text=True).stdout.split()
     with tarfile.open(sdist) as archive:
@@ -54,7 +54,7 @@ def check_content(wheel: Path, sdist: Path) -> None:
 
 
 def check_torque(python: Path) -> None:
-    """Check that the guide's first torques come out as it prints them."""
+    """Check that the first torques of the guide are those that it prints."""
     code, printed = re.search(r'## The first torque.*?```python\n(.*?)```\n\n((?:    [^\n]*\n)+)',
                               GUIDE.read_text(encoding='utf-8'), re.DOTALL).groups()
     with TemporaryDirectory() as folder:
@@ -66,7 +66,7 @@ def check_torque(python: Path) -> None:
 
 
 def main() -> None:
-    """Install the wheel and try it."""
+    """Install the wheel and test it."""
     wheel, = (ROOT / 'dist').glob('rbd_ros-*.whl')
     sdist, = (ROOT / 'dist').glob('rbd_ros-*.tar.gz')
     version = ElementTree.parse(ROOT / 'package.xml').findtext('version')

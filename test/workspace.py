@@ -1,12 +1,12 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Build a ROS workspace by the commands that README.md gives for an installed ROS 2, as typed there.
+Build a ROS workspace by the commands that doc/getting_started_ros.md gives, as typed there.
 
-`make colcon` does so, in build/workspace, and checks what came of it. What only Ubuntu or a
-network has is played: `git` links this repository, `rosdep` and `ros2` note what they are asked.
-In place of Ubuntu's packages are those of the environment that runs this program, without numba,
-which Ubuntu lacks, and without those that are built here.
+`make colcon` does so in build/workspace and checks the result. Programs that need Ubuntu or a
+network are replaced: `git` links this repository, `rosdep` and `ros2` log their arguments.
+Ubuntu's packages are replaced by those of the current environment, except for numba, which Ubuntu
+lacks, and the packages built here.
 
 """
 
@@ -20,13 +20,14 @@ import sys
 import sysconfig
 
 ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / 'doc/getting_started_ros.md'
 HEAD = '## On an installed ROS 2'
-# What apt does not bring.
+# Not available from apt.
 LEFT_OUT = ('numba', 'llvmlite', 'rbd_ros', 'rbd_msgs')
 NOTE = '#!/bin/sh\necho "$@" >> "$ASKED/$(basename "$0")"\n'
 PROGRAMS = {'rosdep': NOTE, 'ros2': NOTE,
             'git': f'{NOTE}[ "$1" = clone ] && exec ln -s "$REPOSITORY" "$3"\n'}
-# As the last command of the README finds it: what runs, and whether it is compiled.
+# State after the last command of the page: what runs, and whether it is compiled.
 CHECK = """
 python3 - <<'END'
 import numba, rbd_ros, rbd_msgs.msg
@@ -39,16 +40,16 @@ install/rbd_ros/lib/rbd_ros/dynamics_node --help | grep usage
 
 
 def commands() -> str:
-    """Return the commands of the README."""
-    text = (ROOT / 'README.md').read_text(encoding='utf-8').partition(HEAD)[2]
+    """Return the commands of the page."""
+    text = PAGE.read_text(encoding='utf-8').partition(HEAD)[2]
     block = re.search(r'```bash\n(.*?)```', text, re.DOTALL)
-    assert block is not None, f'README.md has no commands below "{HEAD}"'
+    assert block is not None, f'{PAGE} has no commands below "{HEAD}"'
     return block[1].replace('<this repository>', 'repository')
 
 
 def prepare(folder: Path) -> dict[str, str]:
-    """Play Ubuntu with ROS 2 in a folder; return the environment of a terminal there."""
-    # What colcon has built stays, and is built anew where something has changed.
+    """Imitate Ubuntu with ROS 2 in a folder; return the environment of a terminal there."""
+    # Keep the earlier build; colcon rebuilds changed parts.
     for old in ('ubuntu', 'ws/src', 'ws/.venv'):
         shutil.rmtree(folder / old, ignore_errors=True)
     programs, packages, asked = (folder / 'ubuntu' / name for name in ('bin', 'python', 'asked'))
@@ -61,21 +62,21 @@ def prepare(folder: Path) -> dict[str, str]:
     for path in Path(sysconfig.get_path('purelib')).iterdir():
         if path.suffix != '.pth' and not path.name.startswith(LEFT_OUT):
             (packages / path.name).symlink_to(path)
-    # As setup.bash of ROS sets them; LD_LIBRARY_PATH is set already.
+    # As set by setup.bash of ROS; LD_LIBRARY_PATH is already set.
     return {**os.environ, 'PATH': f'{programs}:{sys.prefix}/bin:{os.environ["PATH"]}',
             'PYTHONPATH': str(packages), 'AMENT_PREFIX_PATH': sys.prefix,
             'ASKED': str(asked), 'REPOSITORY': str(ROOT)}
 
 
 def expect(fine: object, what: str) -> None:
-    """End the program if something is not as it should be, or print what is."""
+    """Exit if a condition does not hold; otherwise print it."""
     if not fine:
         raise SystemExit(f'not so: {what}')
     print(f'  {what}')
 
 
 def main() -> None:
-    """Type the commands, and look at what came of them."""
+    """Run the commands and check the results."""
     parser = argparse.ArgumentParser(description=__doc__.strip().split('\n')[0])
     parser.add_argument('folder', type=Path, help='where ws is made')
     folder = parser.parse_args().folder.absolute()
@@ -87,7 +88,7 @@ def main() -> None:
     done = subprocess.run(['bash', '-e', '-c', typed + CHECK], cwd=folder, env=environment,
                           check=False, stdout=subprocess.PIPE, text=True)
     print(done.stdout)
-    expect(not done.returncode, 'the commands of the README do what they should')
+    expect(not done.returncode, 'the commands of the page do what they should')
     expect('Summary: 2 packages finished' in done.stdout, 'colcon finds and builds both packages')
     *_, compiles, numba, library, messages = done.stdout.partition(
         '#!')[0].strip().splitlines()

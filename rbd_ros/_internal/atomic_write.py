@@ -16,25 +16,25 @@ from rbd_ros.errors import RbdError
 @contextmanager
 def whole_files(*paths: str | os.PathLike[str]) -> Iterator[list[Path]]:
     """
-    Let files be written, and move them to their places when all of them are complete.
+    Context manager: write files to a temporary directory and move them to their places on success.
 
-    If anything goes wrong, Ctrl-C included, previous files stay. Missing directories are created.
-    Files appear one after the other, each at once.
+    Existing files stay if anything fails, Ctrl-C included. Missing directories are created. Each
+    file is replaced atomically, one after the other.
 
     Parameters
     ----------
     *paths : str or path-like
-        Paths of the files, all in one directory.
+        All in one directory.
 
     Yields
     ------
     list of Path
-        Where to write them: in a temporary directory next to their places, with the same names.
+        Where to write the files.
 
     Raises
     ------
     RbdError
-        If a path exists and is not a file, or its directory is none, or cannot be written to.
+        As for `check_places`.
     OSError
         If writing fails.
 
@@ -51,22 +51,14 @@ def whole_files(*paths: str | os.PathLike[str]) -> Iterator[list[Path]]:
 
 def check_places(*paths: str | os.PathLike[str]) -> list[Path]:
     """
-    Return the full paths of files, or refuse them if they cannot be written: before long work.
+    Return the absolute paths of files that are to be written, to fail before long work.
 
-    Parameters
-    ----------
-    *paths : str or path-like
-        Paths of the files. Missing directories are not created yet.
-
-    Returns
-    -------
-    list of Path
-        The same, from the root.
+    Missing directories are not created yet.
 
     Raises
     ------
     RbdError
-        If a path exists and is not a file, or its directory is none, or cannot be written to.
+        If a path exists but is not a regular file, or its parent is not a writable directory.
 
     """
     places = [Path(path).expanduser().resolve() for path in paths]

@@ -3,7 +3,7 @@
 """
 Names of a package that are imported at their first use.
 
-So a node can handle signals before it waits for numba, and `rbd_ros check` needs no kernels.
+A node can then handle signals before it waits for numba, and `rbd_ros check` needs no kernels.
 
 """
 
@@ -12,38 +12,28 @@ from __future__ import annotations
 from importlib import import_module
 import sys
 
-# True to checkers of types. This module is imported first of all, and `typing` takes longer than
-# all else in it.
+# True for type checkers. This module is imported first, and importing `typing` would take longer
+# than everything else in it.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence    # noqa: I300
     from typing import Any, TypeAlias
 
-    # The values of __getattr__, __dir__ and __all__.
+    # __getattr__, __dir__ and __all__.
     Exports: TypeAlias = tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]
 
 
 def export(package: str, names: Mapping[str, Sequence[str]]) -> Exports:
     """
-    Make names of a package's modules available in the package.
+    Return ``__getattr__``, ``__dir__`` and ``__all__`` for a package that exports names lazily.
 
-    Parameters
-    ----------
-    package : str
-        The package.
-    names : dict of str to list of str
-        For each module, named relative to the package or in full, the names to export from it; an
-        empty list exports the module itself.
-
-    Returns
-    -------
-    __getattr__, __dir__, __all__
-        For the package to assign.
+    ``names`` lists the names to export from each module, which is given relative to the package or
+    in full; an empty list exports the module itself.
 
     """
     module_of = {}
-    for module, held in names.items():
-        module_of.update(dict.fromkeys(held or [module], module))
+    for module, module_names in names.items():
+        module_of.update(dict.fromkeys(module_names or [module], module))
     exported = sorted(module_of)
 
     def get(name: str) -> Any:

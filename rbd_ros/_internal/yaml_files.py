@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Reads YAML from outside: the one place where it is parsed.
+Reads YAML files: the only place where YAML is parsed.
 
-What is too large or too deep is refused before anything is built of it: libyaml recurses until
-the stack ends, and a few aliases of aliases stand for more values than fit into memory.
+Documents that are too large or too deep are rejected before anything is built: libyaml recurses
+until the stack overflows, and a few nested aliases can expand beyond any memory.
 
 """
 
@@ -16,16 +16,16 @@ from typing import Any
 from rbd_ros._internal.text import printable
 import yaml
 
-# Bytes that are read, values (what aliases repeat included), and how deep they may be nested.
-LARGEST, MOST_VALUES, DEEPEST = 64 * 2 ** 20, 1_000_000, 100
-# What a whole number may be, as in messages of ROS, and the longest text of one.
-WHOLE, DIGITS = range(-2 ** 63, 2 ** 64), 100
-# The one written in C takes a tenth of the time.
+# Limits: bytes of a file, values (with expanded aliases), levels of nesting.
+MAX_BYTES, MAX_VALUES, MAX_DEPTH = 64 * 2 ** 20, 1_000_000, 100
+# Range of integers, as in ROS messages, and the largest number of their digits.
+INTEGERS, MAX_DIGITS = range(-2 ** 63, 2 ** 64), 100
+# The loader in C takes a tenth of the time.
 _Base: Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 
 
 class _Loader(_Base):
-    """A loader that reports every value that it cannot convert with its line."""
+    """A loader that reports the line of each value that it cannot convert."""
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
@@ -36,9 +36,9 @@ class _Loader(_Base):
             raise _at(node, f'{_shown(node)} is no {node.tag.rpartition(":")[2]}') from error
 
     def construct_int(self, node: yaml.ScalarNode) -> int:
-        """Return a whole number of 64 bits, which arrays and messages can hold."""
-        number = self.construct_yaml_int(node) if len(node.value) <= DIGITS else WHOLE.stop
-        if number not in WHOLE:
+        """Return an integer of 64 bits, which arrays and ROS messages can hold."""
+        number = self.construct_yaml_int(node) if len(node.value) <= MAX_DIGITS else INTEGERS.stop
+        if number not in INTEGERS:
             raise _at(node, f'{_shown(node)} has more than 64 bits; if it is a float, write it '
                       'with a point')
         return int(number)
@@ -58,32 +58,21 @@ def _at(node: yaml.Node | yaml.Event, text: str) -> yaml.MarkedYAMLError:
 def read_yaml(path: str | PathLike[str], error: type[Exception], *,
               first: bool = False) -> Any:
     """
-    Return the content of a YAML file.
+    Return the content of a YAML file; None if it is empty.
 
-    Parameters
-    ----------
-    path : str or path-like
-        The file.
-    error : type
-        What is raised if it cannot be read; the message is one line.
-    first : bool
-        Whether to ignore documents after the first; else they are refused.
-
-    Returns
-    -------
-    dict, list, str, int, float, bool, datetime.date or None
-        None if the file is empty.
+    Raise ``error`` with a message on one line if the file cannot be read. ``first`` ignores all
+    documents after the first, which are otherwise rejected.
 
     """
     where = printable(str(path), 300)
     try:
         with Path(path).open('rb') as file:
-            text = file.read(LARGEST + 1)
+            text = file.read(MAX_BYTES + 1)
     except (OSError, TypeError, ValueError) as problem:
         raise error(f'{where} cannot be read: {getattr(problem, "strerror", None) or problem}'
                     ) from None
-    if len(text) > LARGEST:
-        raise error(f'{where} is longer than {LARGEST} bytes, the most that is read from YAML; '
+    if len(text) > MAX_BYTES:
+        raise error(f'{where} is longer than {MAX_BYTES} bytes, the most that is read from YAML; '
                     'use a table, or several files')
     try:
         _check(yaml.parse(text, Loader=_Loader))
@@ -104,19 +93,20 @@ def read_yaml(path: str | PathLike[str], error: type[Exception], *,
 def _check(events: Iterable[yaml.Event]) -> None:
     """Raise YAMLError if the first document is too large, too deep, or contains itself."""
     values = 0
-    # Of the lists and mappings around: anchor, number of values before, and greatest depth below.
-    around: list[tuple[str | None, int]] = []
+    # For each enclosing list or mapping: its anchor and the number of values before it; in
+    # `deepest`, the greatest depth below it.
+    enclosing: list[tuple[str | None, int]] = []
     deepest = [0]
-    # Of what has an anchor: number of values and depth.
+    # Number of values and depth of each anchored node.
     known: dict[str | None, tuple[int, int]] = {}
     for event in events:
         if isinstance(event, yaml.DocumentEndEvent):
             return
         if isinstance(event, yaml.CollectionEndEvent):
-            anchor, before = around.pop()
+            anchor, before = enclosing.pop()
             depth = deepest.pop()
             deepest[-1] = max(deepest[-1], depth)
-            known[anchor] = values - before, depth - len(around)
+            known[anchor] = values - before, depth - len(enclosing)
             continue
         if not isinstance(event, yaml.NodeEvent):
             continue
@@ -126,14 +116,14 @@ def _check(events: Iterable[yaml.Event]) -> None:
                 raise _at(event, f"'*{printable(event.anchor, 60)}' refers to nothing before it")
             size, depth = known[event.anchor]
         elif isinstance(event, yaml.CollectionStartEvent):
-            around.append((event.anchor, values))
+            enclosing.append((event.anchor, values))
             deepest.append(0)
         else:
             known[event.anchor] = 1, 0
         values += size
-        deepest[-1] = max(deepest[-1], len(around) + depth)
-        if values > MOST_VALUES:
-            raise _at(event, f'there are more than {MOST_VALUES} values, aliases included; use a '
+        deepest[-1] = max(deepest[-1], len(enclosing) + depth)
+        if values > MAX_VALUES:
+            raise _at(event, f'there are more than {MAX_VALUES} values, aliases included; use a '
                       'table, or several files')
-        if deepest[-1] > DEEPEST:
-            raise _at(event, f'lists and mappings are nested more than {DEEPEST} deep')
+        if deepest[-1] > MAX_DEPTH:
+            raise _at(event, f'lists and mappings are nested more than {MAX_DEPTH} deep')

@@ -23,7 +23,7 @@ __getattr__, __dir__, __all__ = export(__name__, {
         'parameter_derivatives', 'ParameterDerivatives'],
     'regressors': [
         'energy_regressor', 'momentum_regressor', 'slotine_li_regressor', 'torque_regressor'],
-    'rbd_ros.simulation.simulate': ['Motion', 'simulate', 'Simulator'],
+    'rbd_ros.simulation.simulator': ['Motion', 'simulate', 'Simulator'],
     'task_space': ['task_space_dynamics', 'TaskSpaceDynamics'],
     'trajectories': ['trajectory_efforts', 'TrajectoryEfforts'],
     'rbd_ros.workspace.variation': ['Variation'],

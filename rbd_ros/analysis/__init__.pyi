@@ -44,7 +44,7 @@ from rbd_ros.simulation.integrators import (
     runge_kutta_4 as runge_kutta_4,
     semi_implicit_euler as semi_implicit_euler,
 )
-from rbd_ros.simulation.simulate import (
+from rbd_ros.simulation.simulator import (
     Motion as Motion,
     simulate as simulate,
     Simulator as Simulator,

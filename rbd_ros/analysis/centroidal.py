@@ -1,101 +1,106 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The momentum of the whole robot, and the rates of its centre of mass's Jacobian."""
+"""The momentum of the whole robot, and the rate of its centre of mass's Jacobian."""
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
+from rbd_ros.kernels import batch_kinematics, centroidal
+from rbd_ros.kinematics import COM_JACOBIANS, JACOBIANS
 from rbd_ros.model.model import Model
-from rbd_ros.workspace import workspace_of
+from rbd_ros.workspace import scratch
+from rbd_ros.workspace.lanes import lanes_of, shape, States
+from rbd_ros.workspace.maps import columns
+from rbd_ros.workspace.quantity import quantity
+from rbd_ros.workspace.robot_arrays import RobotArrays
+from rbd_ros.workspace.workspace import workspace_of
 
 
-def com_jacobian_dot(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> np.ndarray:
-    """
-    Return the time derivative of `com_jacobian`.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration, rad and m.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s and m/s.
-
-    Returns
-    -------
-    ndarray, shape (3, model.nv)
-        J a + Jdot v is the acceleration of the centre of mass in the root's frame, m/s^2; zeros
-        for a robot without mass.
-
-    Raises
-    ------
-    StateError
-        If ``q`` or ``v`` has the wrong shape or a non-finite entry.
-
-    References
-    ----------
-    The derivative of Garofalo et al. (7), 1/m sum P^T (G Jdot - ad_V^T G J).
-
-    """
-    return workspace_of(model).com_jacobian_dot(q, v)
+def _centroidal_momentum_matrix(w: RobotArrays, q: ArrayLike) -> np.ndarray:
+    rows, A, _ = w._kept(scratch.momentum_rows)
+    if not centroidal.centroidal_momentum(w.robot, w._screws, q, rows):
+        w._explain(q=q)
+    return A
 
 
-def centroidal_momentum_matrix(model: Model, q: npt.ArrayLike) -> np.ndarray:
+@quantity(_centroidal_momentum_matrix, columns, states=States(
+    batch_kinematics.momentum_states, JACOBIANS, [lanes_of(JACOBIANS)]))
+def centroidal_momentum_matrix(model: Model, q: ArrayLike) -> np.ndarray:
     """
     Return the matrix that takes v to the robot's momentum about its centre of mass.
 
+    Reference: the sum of Kim (23), (24) over all links; its linear rows are m J_CoM [Garofalo et
+    al. (7)].
+
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration, rad and m.
+    model, q
+        Robot; configuration (nq,), rad or m.
 
     Returns
     -------
-    ndarray, shape (6, model.nv)
+    ndarray, shape (6, nv)
         Angular first, in the axes of the root: kg m^2/s and kg m/s per rad/s or m/s.
-
-    Raises
-    ------
-    StateError
-        If ``q`` has the wrong shape or a non-finite entry.
-
-    References
-    ----------
-    The sum of Kim (23), (24) over all links; its linear rows are m J_CoM [Garofalo et al. (7)].
 
     """
     return workspace_of(model).centroidal_momentum_matrix(q).copy()
 
 
-def centroidal_momentum_matrix_dot(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> np.ndarray:
+def _centroidal_momentum_matrix_dot(w: RobotArrays, q: ArrayLike,
+                                    v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Return the centroidal momentum matrix and its time derivative."""
+    rows, A, A_dot = w._kept(scratch.momentum_rows)
+    if not centroidal.centroidal_momentum_rate(w.robot, w._screws, q, v, rows):
+        w._explain(q=q, v=v)
+    return A, A_dot
+
+
+@quantity(_centroidal_momentum_matrix_dot, columns, columns, part=1, states=States(
+    batch_kinematics.momentum_rate_states, JACOBIANS, [lanes_of(shape(12, -1))]))
+def centroidal_momentum_matrix_dot(model: Model, q: ArrayLike, v: ArrayLike) -> np.ndarray:
     """
     Return the time derivative of `centroidal_momentum_matrix`.
 
+    Reference: the sum of Kim (28), (30) over all links.
+
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration, rad and m.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s and m/s.
+    model, q, v
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
 
     Returns
     -------
-    ndarray, shape (6, model.nv)
+    ndarray, shape (6, nv)
         A a + Adot v is the moment about the centre of mass and the force that all of the robot's
         surroundings exert on it, the ground included, N m and N.
 
-    Raises
-    ------
-    StateError
-        If ``q`` or ``v`` has the wrong shape or a non-finite entry.
-
-    References
-    ----------
-    The sum of Kim (28), (30) over all links.
-
     """
     return workspace_of(model).centroidal_momentum_matrix_dot(q, v)[1].copy()
+
+
+def _com_jacobian_dot(w: RobotArrays, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+    _, rate = _centroidal_momentum_matrix_dot(w, q, v)
+    mass = w.model.mass
+    return rate[3:] / mass if mass else np.zeros((3, w._nv))
+
+
+@quantity(_com_jacobian_dot, columns, states=States(
+    batch_kinematics.com_jacobian_rate_states, COM_JACOBIANS, [lanes_of(shape(12, -1))]))
+def com_jacobian_dot(model: Model, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+    """
+    Return the time derivative of `com_jacobian`.
+
+    Reference: the derivative of Garofalo et al. (7), 1/m sum P^T (G Jdot - ad_V^T G J).
+
+    Parameters
+    ----------
+    model, q, v
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
+
+    Returns
+    -------
+    ndarray, shape (3, nv)
+        J a + Jdot v is the acceleration of the centre of mass in the root's frame, m/s^2; zeros
+        for a robot without mass.
+
+    """
+    return workspace_of(model).com_jacobian_dot(q, v)

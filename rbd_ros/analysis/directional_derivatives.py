@@ -1,58 +1,89 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Derivatives of inverse, forward and hybrid dynamics by any scalar p, in O(n).
+Derivatives of inverse, forward and hybrid dynamics with respect to any scalar p, in O(n).
 
 `rbd_ros.kernels.directional_derivatives` explains the recursions;
-`rbd_ros.textbook.directional_tables` has the tables of Kim as they are printed.
+`rbd_ros.textbook.directional_tables` has the tables of Kim as they are printed. Errors are those
+of `rbd_ros.dynamics`.
 
 """
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
+from rbd_ros.kernels import directional_derivatives as kernels
 from rbd_ros.model.arguments import Wrenches
 from rbd_ros.model.model import Model
-from rbd_ros.workspace import workspace_of
+from rbd_ros.workspace import scratch
+from rbd_ros.workspace.body_changes import body_changes, check_direction
+from rbd_ros.workspace.quantity import add_method, quantity
+from rbd_ros.workspace.robot_arrays import RobotArrays
 from rbd_ros.workspace.variation import check_variation, Variation
+from rbd_ros.workspace.workspace import Workspace, workspace_of
 
 
-def inverse_dynamics_derivative(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,
+# -- Directions. ----------------------------------------------------------------------------------
+
+def _directions(w: RobotArrays, variation: Variation) -> tuple[ArrayLike, ...]:
+    """Return the derivatives of q, v, a and tau, zeros where none is given."""
+    dq, dv, da, dtau = variation.dq, variation.dv, variation.da, variation.dtau
+    zeros = w._zeros
+    return (zeros if dq is None else dq, zeros if dv is None else dv,
+            zeros if da is None else da, zeros if dtau is None else dtau)
+
+
+def _check_directions(w: RobotArrays, variation: Variation, *labels: str) -> None:
+    for label in labels:
+        check_direction(w.model, label, getattr(variation, label))
+
+
+# -- Inverse dynamics. ----------------------------------------------------------------------------
+
+def _inverse_dynamics_derivative(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
+                                 variation: Variation, *,
+                                 external_wrenches: Wrenches | None = None) -> np.ndarray:
+    if external_wrenches is not None:
+        with w._wrenches(external_wrenches):
+            return _inverse_derivative(w, q, v, a, variation, external_wrenches)
+    return _inverse_derivative(w, q, v, a, variation, None)
+
+
+def _inverse_derivative(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
+                        variation: Variation, external_wrenches: Wrenches | None) -> np.ndarray:
+    """Return the derivative of tau, with wrenches that are already applied."""
+    directions = _directions(w, variation)[:3]
+    if not kernels.inverse_dynamics_change(
+            w.robot, w._screws, q, v, a, *directions,
+            *body_changes(w.model, variation, external_wrenches), w._tau):
+        _check_directions(w, variation, 'dq', 'dv', 'da')
+        w._explain(q=q, v=v, a=a)
+    return w._tau
+
+
+add_method('_inverse_derivative', _inverse_derivative)
+
+
+@quantity(_inverse_dynamics_derivative)
+def inverse_dynamics_derivative(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                                 variation: Variation, *,
                                 external_wrenches: Wrenches | None = None) -> np.ndarray:
     """
     Return d tau / dp, where the torques tau produce the accelerations a.
 
+    Reference: Kim table 5 and (64).
+
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration; rad for revolute, m for prismatic joints.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s or m/s.
-    a : array_like, shape (model.nv,)
-        Acceleration, rad/s^2 or m/s^2.
+    model, q, v, a
+        Robot; configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
     variation : Variation
-        What changes with p; its ``dtau`` is not read.
+        The derivatives with respect to p of everything given; ``dtau`` is not read.
     external_wrenches : mapping of str to array_like, optional
-        External wrenches by link: the moment, N m, and force, N, that act on it at its origin, in
-        its axes.
+        Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
 
     Returns
     -------
-    ndarray, shape (model.nv,)
-        N m or N, per unit of p.
-
-    Raises
-    ------
-    StateError
-        If a vector has the wrong shape or a non-finite entry.
-    ModelError
-        If a link or joint is named that is not there.
-
-    References
-    ----------
-    Kim table 5 and (64).
+    ndarray, shape (nv,), N m or N per unit of p
 
     """
     check_variation(variation)
@@ -60,45 +91,42 @@ def inverse_dynamics_derivative(model: Model, q: npt.ArrayLike, v: npt.ArrayLike
         q, v, a, variation, external_wrenches=external_wrenches).copy()
 
 
-def forward_dynamics_derivative(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,
-                                tau: npt.ArrayLike, variation: Variation, *,
+# -- Forward and hybrid dynamics. -----------------------------------------------------------------
+
+def _forward_dynamics_derivative(w: Workspace, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
+                                 variation: Variation, *,
+                                 external_wrenches: Wrenches | None = None) -> np.ndarray:
+    return w.hybrid_dynamics_derivative(
+        q, v, w._zeros, tau, w._kept(scratch.none_prescribed), variation,
+        external_wrenches=external_wrenches)[0]
+
+
+@quantity(_forward_dynamics_derivative)
+def forward_dynamics_derivative(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
+                                variation: Variation, *,
                                 external_wrenches: Wrenches | None = None) -> np.ndarray:
     """
     Return d a / dp, where a are the accelerations that the torques tau produce.
 
+    Reference: Kim table 6 and (64). Where joints mimic others: Kim (33), differentiated.
+
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration; rad for revolute, m for prismatic joints.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s or m/s.
-    tau : array_like, shape (model.nv,)
-        N m for revolute, N for prismatic joints.
+    model, q, v, tau
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
     variation : Variation
-        What changes with p; its ``da`` is not read.
+        The derivatives with respect to p of everything given; ``da`` is not read.
     external_wrenches : mapping of str to array_like, optional
-        External wrenches by link: the moment, N m, and force, N, that act on it at its origin, in
-        its axes.
+        Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
 
     Returns
     -------
-    ndarray, shape (model.nv,)
-        rad/s^2 or m/s^2, per unit of p.
+    ndarray, shape (nv,), rad/s^2 or m/s^2 per unit of p
 
     Raises
     ------
-    StateError
-        If a vector has the wrong shape or a non-finite entry.
-    ModelError
-        If a link or joint is named that is not there.
     SingularError
         If a joint moves no inertia.
-
-    References
-    ----------
-    Kim table 6 and (64). Where joints mimic others: Kim (33), differentiated.
 
     """
     check_variation(variation)
@@ -106,52 +134,62 @@ def forward_dynamics_derivative(model: Model, q: npt.ArrayLike, v: npt.ArrayLike
         q, v, tau, variation, external_wrenches=external_wrenches).copy()
 
 
+def _hybrid_dynamics_derivative(
+        w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
+        prescribed: ArrayLike, variation: Variation, *,
+        external_wrenches: Wrenches | None = None) -> tuple[np.ndarray, np.ndarray]:
+    if external_wrenches is not None:
+        with w._wrenches(external_wrenches):
+            return _hybrid_derivative(w, q, v, a, tau, prescribed, variation, external_wrenches)
+    return _hybrid_derivative(w, q, v, a, tau, prescribed, variation, None)
+
+
+def _hybrid_derivative(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
+                       tau: ArrayLike, prescribed: ArrayLike, variation: Variation,
+                       external_wrenches: Wrenches | None) -> tuple[np.ndarray, np.ndarray]:
+    found, da, dtau = w._kept(scratch.directions_found)
+    if not kernels.hybrid_dynamics_change(
+            w.robot, w._screws, q, v, a, tau, w._mask(prescribed), *_directions(w, variation),
+            *body_changes(w.model, variation, external_wrenches), found):
+        _check_directions(w, variation, 'dq', 'dv', 'da', 'dtau')
+        w._explain_accelerations(q, v, a, tau, prescribed)
+    return da, dtau
+
+
+@quantity(_hybrid_dynamics_derivative)
 def hybrid_dynamics_derivative(
-        model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, tau: npt.ArrayLike,
-        prescribed: npt.ArrayLike, variation: Variation, *,
+        model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
+        prescribed: ArrayLike, variation: Variation, *,
         external_wrenches: Wrenches | None = None) -> tuple[np.ndarray, np.ndarray]:
     """
     Return d a / dp and d tau / dp, given one of the two for every joint.
 
+    Reference: Kim table 7 and (64). Where joints mimic others: Kim (33), differentiated.
+
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration; rad for revolute, m for prismatic joints.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s or m/s.
-    a : array_like, shape (model.nv,)
-        Acceleration where it is prescribed, rad/s^2 or m/s^2; other entries are ignored.
-    tau : array_like, shape (model.nv,)
-        Torque where none is prescribed, N m or N; other entries are ignored.
-    prescribed : array_like of bool, shape (model.nv,)
+    model, q, v
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
+    a, tau : array_like, shape (nv,)
+        Acceleration where it is prescribed, rad/s^2 or m/s^2, and torque elsewhere, N m or N;
+        other entries are ignored.
+    prescribed : array_like of bool, shape (nv,)
         True where the acceleration is given, False where the torque is.
     variation : Variation
-        What changes with p; ``da`` is read where ``prescribed`` is True, ``dtau`` elsewhere.
+        The derivatives with respect to p of everything given; ``da`` is read where ``prescribed``
+        is True, ``dtau`` elsewhere.
     external_wrenches : mapping of str to array_like, optional
-        External wrenches by link: the moment, N m, and force, N, that act on it at its origin, in
-        its axes.
+        Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
 
     Returns
     -------
-    da : ndarray, shape (model.nv,)
-        rad/s^2 or m/s^2, per unit of p.
-    dtau : ndarray, shape (model.nv,)
-        N m or N, per unit of p.
+    da, dtau : ndarray, shape (nv,)
+        rad/s^2 or m/s^2, and N m or N, per unit of p.
 
     Raises
     ------
-    StateError
-        If a vector has the wrong shape or a non-finite entry.
-    ModelError
-        If a link or joint is named that is not there.
     SingularError
         If a joint moves no inertia.
-
-    References
-    ----------
-    Kim table 7 and (64). Where joints mimic others: Kim (33), differentiated.
 
     """
     check_variation(variation)

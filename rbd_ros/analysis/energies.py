@@ -33,14 +33,12 @@ def kinetic_energy(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> float:
     """
     Return the kinetic energy of the robot, its rotors included.
 
+    Reference: Lynch and Park (9.10), (9.59), (9.60).
+
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration, rad and m.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s and m/s.
+    model, q, v
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
 
     Returns
     -------
@@ -52,10 +50,6 @@ def kinetic_energy(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> float:
     StateError
         If ``q`` or ``v`` has the wrong shape or a non-finite entry.
 
-    References
-    ----------
-    Lynch and Park (9.10), (9.59), (9.60).
-
     """
     v = finite_vector(model, 'v', v)
     return 0.5 * float(v @ mass_matrix(model, q) @ v)
@@ -65,12 +59,12 @@ def potential_energy(model: Model, q: npt.ArrayLike) -> float:
     """
     Return the potential energy of the robot's weight.
 
+    Reference: Lynch and Park (9.9).
+
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration, rad and m.
+    model, q
+        Robot; configuration (nq,), rad or m.
 
     Returns
     -------
@@ -82,10 +76,6 @@ def potential_energy(model: Model, q: npt.ArrayLike) -> float:
     StateError
         If ``q`` has the wrong shape or a non-finite entry.
 
-    References
-    ----------
-    Lynch and Park (9.9).
-
     """
     com = center_of_mass(model, q)
     return -model.mass * float(model.gravity @ com)
@@ -95,14 +85,13 @@ def energy(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Energy:
     """
     Return the kinetic and the potential energy.
 
+    Reference: Lynch and Park (9.3), (9.41); its rate of change is v^T tau (proposition 9.1 and
+    before).
+
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration; rad for revolute, m for prismatic joints.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s or m/s.
+    model, q, v
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
 
     Returns
     -------
@@ -113,10 +102,6 @@ def energy(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Energy:
     ------
     StateError
         If ``q`` or ``v`` has the wrong shape or a non-finite entry.
-
-    References
-    ----------
-    Lynch and Park (9.3), (9.41); its rate of change is v^T tau (proposition 9.1 and before).
 
     """
     return Energy(kinetic_energy(model, q, v), potential_energy(model, q))

@@ -1,282 +1,250 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Jacobians of links in further frames, and the derivatives of the body Jacobian of a link."""
+"""
+Jacobians of links in further frames, and rates and derivatives of the Jacobians of a link.
+
+The index of the coordinate by which something is differentiated is the last; for ball and free
+joints the derivative is taken along the direction of v. Errors are those of `rbd_ros.kinematics`.
+
+"""
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
+from rbd_ros.kernels import batch_kinematics, link_jacobians
+from rbd_ros.kinematics import JACOBIANS
 from rbd_ros.model.arguments import finite_vector
 from rbd_ros.model.configurations import normalize
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import skew
-from rbd_ros.workspace import workspace_of
+from rbd_ros.workspace import scratch
+from rbd_ros.workspace.lanes import lanes_of, shape, States
+from rbd_ros.workspace.maps import columns, matrix, same
+from rbd_ros.workspace.quantity import add_method, quantity
+from rbd_ros.workspace.robot_arrays import RobotArrays
+from rbd_ros.workspace.workspace import workspace_of
 
 
-def check_state(model: Model, q: npt.ArrayLike, **velocities: npt.ArrayLike) -> list[np.ndarray]:
-    """
-    Return copies of q and of velocities given by name, checked.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration.
-    **velocities
-        Arrays of shape (model.nv,), by name.
-
-    Returns
-    -------
-    list of ndarray
-        q and the velocities.
-
-    Raises
-    ------
-    StateError
-        If one has the wrong shape or a non-finite entry, or a quaternion is zero.
-
-    """
+def check_state(model: Model, q: ArrayLike, **velocities: ArrayLike) -> list[np.ndarray]:
+    """Return copies of q and of velocities given by name, checked; q with unit quaternions."""
     return [normalize(model, q),
             *(finite_vector(model, label, x) for label, x in velocities.items())]
 
 
-def jacobian_dot(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, link: str) -> np.ndarray:
+# -- Time derivatives. ----------------------------------------------------------------------------
+
+def jacobian_and_rate(w: RobotArrays, q: ArrayLike, v: ArrayLike, link: str,
+                      aligned: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the Jacobian of a link and its rate, in the link's axes or, aligned, the root's."""
+    rows, J, J_dot, _ = w._kept(scratch.jacobian_rates)
+    if not link_jacobians.link_jacobian_rate(w.robot, w._screws, q, v, w._link_row(link), aligned,
+                                             rows):
+        w._explain(q=q, v=v)
+    return J, J_dot
+
+
+def _jacobian_dot(w: RobotArrays, q: ArrayLike, v: ArrayLike,
+                  link: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the Jacobian of a link about its origin, in its own axes, and its rate."""
+    return jacobian_and_rate(w, q, v, link, False)
+
+
+@quantity(_jacobian_dot, columns, columns, part=1, states=States(
+    batch_kinematics.jacobian_rate_states, JACOBIANS, [lanes_of(shape(12, -1))],
+    of_link=lambda w, link: (w._link_row(link), False)))
+def jacobian_dot(model: Model, q: ArrayLike, v: ArrayLike, link: str) -> np.ndarray:
     """
     Return the time derivative of the body Jacobian of a link.
 
+    Reference: Garofalo et al. (28), with dS/dt.
+
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration, rad and m.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s and m/s.
-    link : str
-        The link's name.
+    model, q, v, link
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link.
 
     Returns
     -------
-    ndarray, shape (6, model.nv)
+    ndarray, shape (6, nv)
         Angular first, in the link's axes: J a + Jdot v is the derivative of the twist's
         components.
-
-    Raises
-    ------
-    StateError
-        If ``q`` or ``v`` has the wrong shape or a non-finite entry.
-    ModelError
-        If no link has that name.
-
-    References
-    ----------
-    Garofalo et al. (28), with dS/dt.
 
     """
     return workspace_of(model).jacobian_dot(q, v, link)[1].copy()
 
 
-def jacobian_ddot(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,
-                  link: str) -> np.ndarray:
-    """
-    Return the second time derivative of the body Jacobian of a link.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration, rad and m.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s and m/s.
-    a : array_like, shape (model.nv,)
-        Acceleration, rad/s^2 and m/s^2.
-    link : str
-        The link's name.
-
-    Returns
-    -------
-    ndarray, shape (6, model.nv)
-        Angular first, in the link's axes.
-
-    Raises
-    ------
-    StateError
-        If ``q``, ``v`` or ``a`` has the wrong shape or a non-finite entry.
-    ModelError
-        If no link has that name.
-
-    References
-    ----------
-    Garofalo et al. (29), with dS/dt and its rate.
-
-    """
-    return workspace_of(model).jacobian_ddot(q, v, a, link)[2].copy()
+def _world_jacobian_dot(w: RobotArrays, q: ArrayLike, v: ArrayLike,
+                        link: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the Jacobian of a link about its origin, in the root's axes, and its rate."""
+    return jacobian_and_rate(w, q, v, link, True)
 
 
-def jacobian_derivatives(model: Model, q: npt.ArrayLike, link: str) -> np.ndarray:
-    """
-    Return the derivatives of the body Jacobian of a link by the coordinates.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration, rad and m.
-    link : str
-        The link's name.
-
-    Returns
-    -------
-    ndarray, shape (6, model.nv, model.nv)
-        ``dJ[:, :, h]`` by coordinate h, per rad or m; along the direction of v_h for ball and free
-        joints. It also is the derivative of Jdot by v_h.
-
-    Raises
-    ------
-    StateError
-        If ``q`` has the wrong shape or a non-finite entry.
-    ModelError
-        If no link has that name.
-
-    References
-    ----------
-    Vlasblom (1.13), (2.21); Garofalo et al. (30), (31), (33).
-
-    """
-    return workspace_of(model).jacobian_derivatives(q, link)
-
-
-def jacobian_dot_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,
-                             link: str) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return the derivatives of Jdot of a link by coordinates and by velocities.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration, rad and m.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s and m/s.
-    link : str
-        The link's name.
-
-    Returns
-    -------
-    by_q, by_v : ndarray, shape (6, model.nv, model.nv)
-        Entry h of the last axis is the derivative by coordinate h, with v held, or by v_h.
-
-    Raises
-    ------
-    StateError
-        If ``q`` or ``v`` has the wrong shape or a non-finite entry.
-    ModelError
-        If no link has that name.
-
-    References
-    ----------
-    Garofalo et al. (30), (32), (33).
-
-    """
-    return workspace_of(model).jacobian_dot_derivatives(q, v, link)
-
-
-def world_jacobian_dot(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, link: str) -> np.ndarray:
+@quantity(_world_jacobian_dot, columns, columns, part=1, states=States(
+    batch_kinematics.jacobian_rate_states, JACOBIANS, [lanes_of(shape(12, -1))],
+    of_link=lambda w, link: (w._link_row(link), True)))
+def world_jacobian_dot(model: Model, q: ArrayLike, v: ArrayLike, link: str) -> np.ndarray:
     """
     Return the time derivative of `world_jacobian`.
 
+    It is Ad_R (Jdot + blockdiag([omega], [omega]) J).
+
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration, rad and m.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s and m/s.
-    link : str
-        The link's name.
+    model, q, v, link
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link.
 
     Returns
     -------
-    ndarray, shape (6, model.nv)
+    ndarray, shape (6, nv)
         J a + Jdot v is the angular acceleration and the acceleration of the link's origin, in the
         root's axes, rad/s^2 and m/s^2.
-
-    Raises
-    ------
-    StateError
-        If ``q`` or ``v`` has the wrong shape or a non-finite entry.
-    ModelError
-        If no link has that name.
-
-    References
-    ----------
-    Ad_R (Jdot + blockdiag([omega], [omega]) J).
 
     """
     return workspace_of(model).world_jacobian_dot(q, v, link)[1].copy()
 
 
-def link_com_jacobian(model: Model, q: npt.ArrayLike, link: str) -> np.ndarray:
+def _bias(w: RobotArrays, q: ArrayLike, v: ArrayLike, link: str, aligned: bool) -> np.ndarray:
+    bias = w._kept(scratch.link_acceleration)
+    if not link_jacobians.link_bias(w.robot, w._screws, q, v, w._link_row(link), aligned, bias):
+        w._explain(q=q, v=v)
+    return bias[0]
+
+
+def _jacobian_dot_v(w: RobotArrays, q: ArrayLike, v: ArrayLike, link: str) -> np.ndarray:
+    """Return Jdot v of a link, in its own axes: its acceleration where a is zero."""
+    return _bias(w, q, v, link, False)
+
+
+def _world_jacobian_dot_v(w: RobotArrays, q: ArrayLike, v: ArrayLike, link: str) -> np.ndarray:
+    """Return Jdot v of a link, in the root's axes: its acceleration where a is zero."""
+    return _bias(w, q, v, link, True)
+
+
+add_method('jacobian_dot_v', _jacobian_dot_v, same)
+add_method('world_jacobian_dot_v', _world_jacobian_dot_v, same)
+
+
+def _jacobian_ddot(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
+                   link: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the body Jacobian of a link with its first and second rates."""
+    rows, J, J_dot, J_ddot = w._kept(scratch.jacobian_rates)
+    if not link_jacobians.link_jacobian_rates(w.robot, w._screws, q, v, a, w._link_row(link),
+                                              rows):
+        w._explain(q=q, v=v, a=a)
+    return J, J_dot, J_ddot
+
+
+@quantity(_jacobian_ddot, columns, columns, columns, part=2)
+def jacobian_ddot(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike,
+                  link: str) -> np.ndarray:
     """
-    Return the Jacobian of a link about its own centre of mass, in the link's axes.
+    Return the second time derivative of the body Jacobian of a link.
+
+    Reference: Garofalo et al. (29), with dS/dt and its rate.
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration, rad and m.
-    link : str
-        The link's name.
+    model, q, v, a, link
+        Robot; configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2; name of the link.
 
     Returns
     -------
-    ndarray, shape (6, model.nv)
-        J v is the angular velocity and the velocity of the link's centre of mass, rad/s and m/s.
+    ndarray, shape (6, nv)
+        Angular first, in the link's axes.
 
-    Raises
-    ------
-    StateError
-        If ``q`` has the wrong shape or a non-finite entry.
-    ModelError
-        If no link has that name.
+    """
+    return workspace_of(model).jacobian_ddot(q, v, a, link)[2].copy()
 
-    References
+
+# -- Derivatives with respect to state. -----------------------------------------------------------
+
+def _jacobian_derivatives(w: RobotArrays, q: ArrayLike, link: str) -> np.ndarray:
+    of_J = w._result(scratch.jacobian_change)
+    if not link_jacobians.link_jacobian_derivatives(w.robot, w._screws, q, w._link_row(link),
+                                                    of_J):
+        w._explain(q=q)
+    return of_J.transpose(1, 2, 0)
+
+
+@quantity(_jacobian_derivatives, matrix)
+def jacobian_derivatives(model: Model, q: ArrayLike, link: str) -> np.ndarray:
+    """
+    Return the derivatives of the body Jacobian of a link with respect to the coordinates.
+
+    Reference: Vlasblom (1.13), (2.21); Garofalo et al. (30), (31), (33).
+
+    Parameters
     ----------
-    Vlasblom (2.4), (2.9).
+    model, q, link
+        Robot; configuration (nq,), rad or m; name of the link.
+
+    Returns
+    -------
+    ndarray, shape (6, nv, nv)
+        ``dJ[:, :, h]`` is that by coordinate h, per rad or m, and also that of Jdot by v_h.
+
+    """
+    return workspace_of(model).jacobian_derivatives(q, link)
+
+
+def _jacobian_dot_derivatives(w: RobotArrays, q: ArrayLike, v: ArrayLike,
+                              link: str) -> tuple[np.ndarray, np.ndarray]:
+    of_J, of_rate = w._result(scratch.jacobian_changes)
+    if not link_jacobians.link_jacobian_rate_derivatives(w.robot, w._screws, q, v,
+                                                         w._link_row(link), of_J, of_rate):
+        w._explain(q=q, v=v)
+    return of_rate.transpose(1, 2, 0), of_J.transpose(1, 2, 0)
+
+
+@quantity(_jacobian_dot_derivatives, matrix, matrix)
+def jacobian_dot_derivatives(model: Model, q: ArrayLike, v: ArrayLike,
+                             link: str) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return the derivatives of Jdot of a link with respect to coordinates and velocities.
+
+    Reference: Garofalo et al. (30), (32), (33).
+
+    Parameters
+    ----------
+    model, q, v, link
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link.
+
+    Returns
+    -------
+    by_q, by_v : ndarray, shape (6, nv, nv)
+        Entry h of the last axis is the derivative by coordinate h, with v held, or by v_h.
+
+    """
+    return workspace_of(model).jacobian_dot_derivatives(q, v, link)
+
+
+# -- About the centre of mass of a link. ----------------------------------------------------------
+
+def link_com_jacobian(model: Model, q: ArrayLike, link: str) -> np.ndarray:
+    """
+    Return the Jacobian of a link about its own centre of mass, in the link's axes.
+
+    Reference: Vlasblom (2.4), (2.9).
+
+    Parameters
+    ----------
+    model, q, link
+        Robot; configuration (nq,), rad or m; name of the link.
+
+    Returns
+    -------
+    ndarray, shape (6, nv)
+        J v is the angular velocity and the velocity of the link's centre of mass, rad/s and m/s.
 
     """
     J, _ = workspace_of(model).body_jacobian(q, link)
     return np.vstack((J[:3], J[3:] - skew(model.links[model.link_index(link)].com) @ J[:3]))
 
 
-def link_com_world_jacobian(model: Model, q: npt.ArrayLike, link: str) -> np.ndarray:
+def link_com_world_jacobian(model: Model, q: ArrayLike, link: str) -> np.ndarray:
     """
     Return the Jacobian of a link about its own centre of mass, in the axes of the root.
 
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration, rad and m.
-    link : str
-        The link's name.
-
-    Returns
-    -------
-    ndarray, shape (6, model.nv)
-        J v is the angular velocity and the velocity of the link's centre of mass, rad/s and m/s.
-
-    Raises
-    ------
-    StateError
-        If ``q`` has the wrong shape or a non-finite entry.
-    ModelError
-        If no link has that name.
+    Parameters and result are those of `link_com_jacobian`, but for the axes.
 
     References
     ----------
@@ -288,30 +256,12 @@ def link_com_world_jacobian(model: Model, q: npt.ArrayLike, link: str) -> np.nda
     return np.vstack((J[:3], J[3:] - skew(com) @ J[:3]))
 
 
-def analytic_jacobian(model: Model, q: npt.ArrayLike, link: str) -> np.ndarray:
+def analytic_jacobian(model: Model, q: ArrayLike, link: str) -> np.ndarray:
     """
-    Return the derivatives of the position of a link's centre of mass by the coordinates.
+    Return the derivatives, shape (3, nv), of the position of a link's centre of mass.
 
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration, rad and m.
-    link : str
-        The link's name.
-
-    Returns
-    -------
-    ndarray, shape (3, model.nv)
-        In the root's frame, m/rad and m/m.
-
-    Raises
-    ------
-    StateError
-        If ``q`` has the wrong shape or a non-finite entry.
-    ModelError
-        If no link has that name.
+    With respect to the coordinates, in the root's frame, m/rad and m/m; the last rows of
+    `link_com_world_jacobian`.
 
     References
     ----------

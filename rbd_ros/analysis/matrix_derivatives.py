@@ -1,137 +1,165 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-The matrices M, C and g differentiated by state, by time and by inertial parameters.
+The matrices M, C and g differentiated with respect to state, time and inertial parameters.
 
-Garofalo et al., propositions 2, 5 and 6, for both factorizations of C. The index of the coordinate
-or parameter is the last. Where joints mimic others, everything is by the coordinates of the model.
+Garofalo et al., propositions 2, 5 and 6, for both factorizations of C. The index of the
+coordinate or parameter is the last; for ball and free joints the derivative by a coordinate is
+taken along the direction of its velocity. Where joints mimic others, coordinates are those of the
+robot. Errors are those of `rbd_ros.dynamics`.
 
 """
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
+from rbd_ros.analysis.regressors import christoffel_share
+import rbd_ros.derivatives
+import rbd_ros.dynamics     # noqa: F401, these declare methods that are called here
+from rbd_ros.kernels import composite_body_rates, matrix_derivatives, parameter_matrices
 from rbd_ros.model.arguments import Wrenches
 from rbd_ros.model.model import Model
-from rbd_ros.workspace import workspace_of
-from rbd_ros.workspace.results import Factorization, MatricesDot, ParameterDerivatives
+from rbd_ros.workspace import scratch
+from rbd_ros.workspace.maps import matrix_by_coordinates, matrix_by_parameters, rows
+from rbd_ros.workspace.quantity import add_method, quantity
+from rbd_ros.workspace.results import (Factorization, is_body_form, MatricesDot,
+                                       ParameterDerivatives)
+from rbd_ros.workspace.robot_arrays import RobotArrays
+from rbd_ros.workspace.workspace import Workspace, workspace_of
 
 __all__ = ['acceleration_parameter_derivatives', 'coriolis_matrix_derivatives',
            'gravity_torques_derivatives', 'mass_matrix_derivatives', 'matrices_dot', 'MatricesDot',
            'parameter_derivatives', 'ParameterDerivatives']
 
 
-def mass_matrix_derivatives(model: Model, q: npt.ArrayLike) -> np.ndarray:
+# -- With respect to state. -----------------------------------------------------------------------
+
+def _mass_matrix_derivatives(w: RobotArrays, q: ArrayLike) -> np.ndarray:
+    D = w._result(scratch.cube)
+    if not matrix_derivatives.mass_matrix_derivatives(w.robot, w._screws, q, D):
+        w._explain(q=q)
+    return D.transpose(1, 2, 0)
+
+
+@quantity(_mass_matrix_derivatives, matrix_by_coordinates)
+def mass_matrix_derivatives(model: Model, q: ArrayLike) -> np.ndarray:
     """
-    Return the derivatives of the mass matrix by the coordinates.
+    Return the derivatives of the mass matrix with respect to the coordinates.
+
+    Reference: Vlasblom (1.14), (2.22), summed over all bodies; Garofalo et al. (24a).
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration, rad and m.
+    model, q
+        Robot; configuration (nq,), rad or m.
 
     Returns
     -------
-    ndarray, shape (model.nv, model.nv, model.nv)
-        ``dM[:, :, h]`` is that of M by coordinate h, per rad or m; along the direction of v_h for
-        ball and free joints.
-
-    Raises
-    ------
-    StateError
-        If ``q`` has the wrong shape or a non-finite entry.
-
-    References
-    ----------
-    Vlasblom (1.14), (2.22), summed over all bodies; Garofalo et al. (24a).
+    ndarray, shape (nv, nv, nv)
+        ``dM[:, :, h]`` is that of M by coordinate h, per rad or m.
 
     """
     return workspace_of(model).mass_matrix_derivatives(q)
 
 
+def _coriolis_matrix_derivatives(
+        w: RobotArrays, q: ArrayLike, v: ArrayLike, *,
+        factorization: Factorization = 'christoffel') -> tuple[np.ndarray, np.ndarray]:
+    skew = 1 if is_body_form(factorization) else None
+    by_q, by_v = w._result(scratch.cubes)
+    if not matrix_derivatives.coriolis_matrix_derivatives(w.robot, w._screws, q, v, skew, by_q,
+                                                          by_v):
+        w._explain(q=q, v=v)
+    return by_q.transpose(1, 2, 0), by_v.transpose(1, 2, 0)
+
+
+@quantity(_coriolis_matrix_derivatives, matrix_by_coordinates, matrix_by_coordinates)
 def coriolis_matrix_derivatives(
-        model: Model, q: npt.ArrayLike, v: npt.ArrayLike, *,
+        model: Model, q: ArrayLike, v: ArrayLike, *,
         factorization: Factorization = 'christoffel') -> tuple[np.ndarray, np.ndarray]:
     """
-    Return the derivatives of the Coriolis matrix by coordinates and by velocities.
+    Return the derivatives of the Coriolis matrix with respect to coordinates and velocities.
+
+    Reference: Garofalo et al. (24b), (24c), with dS/dq.
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration, rad and m.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s and m/s.
+    model, q, v
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
     factorization : {'christoffel', 'body'}
         As for `coriolis_matrix`.
 
     Returns
     -------
-    by_q, by_v : ndarray, shape (model.nv, model.nv, model.nv)
-        Entry h of the last axis is the derivative by coordinate h, with v held, or by v_h. Along
-        the direction of v_h for ball and free joints.
-
-    Raises
-    ------
-    StateError
-        If a vector has the wrong shape or a non-finite entry, or the factorization is not
-        one of the two.
-
-    References
-    ----------
-    Garofalo et al. (24b), (24c), with dS/dq.
+    by_q, by_v : ndarray, shape (nv, nv, nv)
+        Entry h of the last axis is the derivative by coordinate h, with v held, or by v_h.
 
     """
     return workspace_of(model).coriolis_matrix_derivatives(q, v, factorization=factorization)
 
 
-def gravity_torques_derivatives(model: Model, q: npt.ArrayLike) -> np.ndarray:
+def _gravity_torques_derivatives(w: Workspace, q: ArrayLike) -> np.ndarray:
+    # Where nothing moves, all torques are those of gravity.
+    return w.inverse_dynamics_derivatives(q, w._zeros, w._zeros).by_position
+
+
+@quantity(_gravity_torques_derivatives)
+def gravity_torques_derivatives(model: Model, q: ArrayLike) -> np.ndarray:
     """
-    Return the derivatives of the gravity torques by the coordinates.
+    Return the derivatives of the gravity torques with respect to the coordinates.
+
+    Reference: Garofalo et al. (24d).
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration, rad and m.
+    model, q
+        Robot; configuration (nq,), rad or m.
 
     Returns
     -------
-    ndarray, shape (model.nv, model.nv)
-        Column h is the derivative by coordinate h, N m or N per rad or m; along the direction of
-        v_h for ball and free joints. Symmetric where v = dq/dt.
-
-    Raises
-    ------
-    StateError
-        If ``q`` has the wrong shape or a non-finite entry.
-
-    References
-    ----------
-    Garofalo et al. (24d).
+    ndarray, shape (nv, nv)
+        Column h is the derivative by coordinate h, N m or N per rad or m. Symmetric where
+        v = dq/dt.
 
     """
     return workspace_of(model).gravity_torques_derivatives(q)
 
 
-def matrices_dot(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, *,
+# -- With respect to time. ------------------------------------------------------------------------
+
+def _write_rates(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
+                 factorization: Factorization, rates: np.ndarray) -> None:
+    """Write C and the rates of C and g."""
+    body_form = is_body_form(factorization)
+    if not composite_body_rates.composite_rates(w.robot, w._screws, q, v, a, rates):
+        w._explain(q=q, v=v, a=a)
+    if body_form:
+        matrix_derivatives.add_factorization_rate(w.robot, rates)
+
+
+add_method('_write_rates', _write_rates)
+
+
+def _matrices_dot(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
+                  factorization: Factorization = 'christoffel') -> MatricesDot:
+    n, rates = w._nv, w._result(scratch.matrix_rates)
+    _write_rates(w, q, v, a, factorization, rates)
+    C = rates[:n]
+    return MatricesDot(C + C.T, rates[n:2 * n], rates[2 * n])
+
+
+@quantity(_matrices_dot)
+def matrices_dot(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
                  factorization: Factorization = 'christoffel') -> MatricesDot:
     """
     Return the time derivatives of M, C and g.
 
+    Reference: Garofalo et al. (25), with Jddot and the rate of Psi where (25b) has lost their
+    dots.
+
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration, rad and m.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s and m/s.
-    a : array_like, shape (model.nv,)
-        Acceleration, rad/s^2 and m/s^2.
+    model, q, v, a
+        Robot; configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
     factorization : {'christoffel', 'body'}
         As for `coriolis_matrix`.
 
@@ -140,37 +168,39 @@ def matrices_dot(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayL
     MatricesDot
         dM/dt, dC/dt and dg/dt.
 
-    Raises
-    ------
-    StateError
-        If a vector has the wrong shape or a non-finite entry, or the factorization is not
-        one of the two.
-
-    References
-    ----------
-    Garofalo et al. (25), with Jddot and the rate of Psi where (25b) has lost their dots.
-
     """
     return workspace_of(model).matrices_dot(q, v, a, factorization=factorization)
 
 
-def parameter_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, *,
+# -- With respect to inertial parameters. ---------------------------------------------------------
+
+def _parameter_derivatives(
+        w: RobotArrays, q: ArrayLike, v: ArrayLike, *,
+        factorization: Factorization = 'christoffel') -> ParameterDerivatives:
+    M, C, g = w._result(scratch.matrices_by_parameters)
+    h = christoffel_share(factorization)
+    if not parameter_matrices.parameter_matrices(w.robot, w._screws, q, v,
+                                                 w._kept(scratch.body_table), h, M, C, g):
+        w._explain(q=q, v=v)
+    return ParameterDerivatives(M, C, g)
+
+
+@quantity(_parameter_derivatives, matrix_by_parameters, matrix_by_parameters, rows)
+def parameter_derivatives(model: Model, q: ArrayLike, v: ArrayLike, *,
                           factorization: Factorization = 'christoffel') -> ParameterDerivatives:
     """
-    Return the derivatives of M, C and g by the inertial parameters of the moving bodies.
+    Return the derivatives of M, C and g with respect to the parameters of the moving bodies.
 
-    M, C and g are linear in the parameters pi: they are the sums of these, each times its
+    M, C and g are linear in the inertial parameters pi: they are the sums of these, each times its
     parameter, and for M the armature. The last axis is that of the columns of the regressors:
     ``np.einsum('ijk,j', M, a) + np.einsum('ijk,j', C, v) + g`` is `torque_regressor`.
 
+    Reference: Garofalo et al. (13), with Jdot where (13b) has lost its dot.
+
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration, rad and m.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s and m/s.
+    model, q, v
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
     factorization : {'christoffel', 'body'}
         As for `coriolis_matrix`.
 
@@ -179,55 +209,43 @@ def parameter_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, *,
     ParameterDerivatives
         dM/dpi, dC/dpi and dg/dpi.
 
-    Raises
-    ------
-    StateError
-        If a vector has the wrong shape or a non-finite entry, or the factorization is not
-        one of the two.
-
-    References
-    ----------
-    Garofalo et al. (13), with Jdot where (13b) has lost its dot.
-
     """
     return workspace_of(model).parameter_derivatives(q, v, factorization=factorization)
 
 
-def acceleration_parameter_derivatives(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,
-                                       tau: npt.ArrayLike, *,
+def _acceleration_parameter_derivatives(
+        w: Workspace, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *,
+        external_wrenches: Wrenches | None = None) -> np.ndarray:
+    a = w.forward_dynamics(q, v, tau, external_wrenches)
+    Y = w.torque_regressor(q, v, a)
+    return -np.linalg.solve(w.mass_matrix(q), Y)
+
+
+@quantity(_acceleration_parameter_derivatives)
+def acceleration_parameter_derivatives(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *,
                                        external_wrenches: Wrenches | None = None) -> np.ndarray:
     """
-    Return the derivatives of the accelerations by the inertial parameters of the moving bodies.
+    Return the derivatives of the accelerations with respect to the inertial parameters.
+
+    They are -M^-1 Y with the regressor Y of the torques.
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration, rad and m.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s and m/s.
-    tau : array_like, shape (model.nv,)
-        Torques, N m or N.
-    external_wrenches : dict of str to array_like of shape (6,), optional
+    model, q, v, tau
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
+    external_wrenches : mapping of str to array_like, optional
         As for `forward_dynamics`.
 
     Returns
     -------
-    ndarray, shape (model.nv, 10 * bodies)
+    ndarray, shape (nv, 10 * bodies)
         Column k is the derivative by parameter k, in the order of
         `rbd_ros.model.inertial_parameter_names`.
 
     Raises
     ------
-    StateError
-        If a vector has the wrong shape or a non-finite entry.
     SingularError
         If a joint moves no inertia.
-
-    References
-    ----------
-    -M^-1 Y with the regressor Y of the torques.
 
     """
     return workspace_of(model).acceleration_parameter_derivatives(

@@ -5,32 +5,33 @@ Torques, momentum and energy as matrices times the inertial parameters pi of the
 
     Y(q, v, a) pi = tau - (armature) a
 
-with pi and its order as in `inertial_parameters`. Rotor inertias are not among the parameters, so
-their torques are subtracted first; so are those of external wrenches and friction.
+with pi in the order of `rbd_ros.model.inertial_parameter_names`. Rotor inertias are not among the
+parameters, so their torques are subtracted first; so are those of external wrenches and friction.
+Errors are those of `rbd_ros.dynamics`.
 
 """
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
+from rbd_ros.kernels import batch, regressors
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import ad, skew
-from rbd_ros.workspace import workspace_of
-from rbd_ros.workspace.results import Factorization
+from rbd_ros.workspace import scratch
+from rbd_ros.workspace.lanes import lanes_of, States
+from rbd_ros.workspace.maps import rows, same
+from rbd_ros.workspace.quantity import quantity
+from rbd_ros.workspace.results import Factorization, is_body_form
+from rbd_ros.workspace.robot_arrays import RobotArrays
+from rbd_ros.workspace.workspace import workspace_of
 
+
+# -- Of one body. ---------------------------------------------------------------------------------
 
 def twist_regressor(V: np.ndarray) -> np.ndarray:
     """
-    Return A(V) with A(V) pi = G V [Garofalo et al. (8)-(12)].
+    Return A(V), shape (6, 10), with A(V) pi = G V [Garofalo et al. (8)-(12)].
 
-    Parameters
-    ----------
-    V : ndarray, shape (6,)
-        A twist or an acceleration, angular first.
-
-    Returns
-    -------
-    ndarray, shape (6, 10)
-        [0, -[v], bar(omega); v, [omega], 0].
+    A(V) is [0, -[v], bar(omega); v, [omega], 0], for a twist or an acceleration V, angular first.
 
     """
     (x, y, z), v = V[:3], V[3:]
@@ -48,23 +49,10 @@ def link_regressor(J: np.ndarray, J_rate: np.ndarray, gravity: np.ndarray, v: np
     """
     Return the columns of the Slotine-Li regressor for a body that moves with a link.
 
-    Parameters
-    ----------
-    J, J_rate : ndarray, shape (6, nv)
-        Body Jacobian of the link and its rate of change.
-    gravity : ndarray, shape (3,)
-        Acceleration of gravity in the link's axes, m/s^2.
-    v, v_r, a_r : ndarray, shape (nv,)
-        As for `slotine_li_regressor`.
-    factorization : {'christoffel', 'body'}
-        As for `slotine_li_regressor`.
-
-    Returns
-    -------
-    ndarray, shape (nv, 10)
-        J^T (A(alpha) - ad_V^T A(J v_r)), alpha = J a_r + ad_V J v_r + Jdot v_r + (0, -gravity),
-        for ``'body'`` [G (15), (16)]. For ``'christoffel'`` the terms with ad_V are halved and
-        -1/2 ad_{J v_r}^T A(V) is added.
+    J^T (A(alpha) - ad_V^T A(J v_r)), alpha = J a_r + ad_V J v_r + Jdot v_r + (0, -gravity), for
+    ``'body'`` [G (15), (16)]. For ``'christoffel'`` the terms with ad_V are halved and
+    -1/2 ad_{J v_r}^T A(V) is added. J is the body Jacobian (6, nv), ``gravity`` its acceleration
+    in the link's axes, m/s^2.
 
     """
     V, V_r = J @ v, J @ v_r
@@ -76,121 +64,134 @@ def link_regressor(J: np.ndarray, J_rate: np.ndarray, gravity: np.ndarray, v: np
                   - 0.5 * ad(V).T @ twist_regressor(V_r) - 0.5 * ad(V_r).T @ twist_regressor(V))
 
 
-def torque_regressor(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,
-                     a: npt.ArrayLike) -> np.ndarray:
+# -- Of the robot. --------------------------------------------------------------------------------
+
+def _torque_regressor(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
+    Y = w._result(scratch.regressor)
+    if not regressors.regressor_columns(w.robot, w._screws, q, v, a, w._kept(scratch.body_table),
+                                        Y):
+        w._explain(q=q, v=v, a=a)
+    return Y
+
+
+def number_of_parameters(model: Model) -> int:
+    """Return how many inertial parameters the moving bodies have."""
+    return 10 * len(workspace_of(model)._kept(scratch.body_table))
+
+
+def shape_of_regressor(model: Model, n: int) -> list[tuple[int, ...]]:
+    """Return the shape of a regressor."""
+    return [(n, number_of_parameters(model))]
+
+
+@quantity(_torque_regressor, rows, states=States(
+    batch.torque_regressor_states, shape_of_regressor,
+    [lambda w: w._kept(scratch.body_table), lanes_of(shape_of_regressor)]))
+def torque_regressor(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
     """
     Return Y(q, v, a) with Y pi = tau - (armature) a.
 
+    Masses and inertias of the robot are not read. Reference: Garofalo et al. (15), (16) with v_r =
+    v and a_r = a; computed by `rbd_ros.kernels.regressors`.
+
     Parameters
     ----------
-    model : Model
-        The robot. Its masses and inertias are not read.
-    q : array_like, shape (model.nq,)
-        Configuration; rad for revolute, m for prismatic joints.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s or m/s.
-    a : array_like, shape (model.nv,)
-        Acceleration, rad/s^2 or m/s^2.
+    model, q, v, a
+        Robot; configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
 
     Returns
     -------
-    ndarray, shape (model.nv, 10 * bodies)
+    ndarray, shape (nv, 10 * bodies)
         Columns in the order of `rbd_ros.model.inertial_parameter_names`.
-
-    Raises
-    ------
-    StateError
-        If ``q``, ``v`` or ``a`` has the wrong shape or a non-finite entry.
-
-    References
-    ----------
-    Garofalo et al. (15), (16) with v_r = v and a_r = a; computed by `rbd_ros.kernels.regressors`.
 
     """
     return workspace_of(model).torque_regressor(q, v, a)
 
 
-def slotine_li_regressor(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, v_r: npt.ArrayLike,
-                         a_r: npt.ArrayLike, *,
-                         factorization: Factorization = 'christoffel') -> np.ndarray:
+def _slotine_li_regressor(w: RobotArrays, q: ArrayLike, v: ArrayLike, v_r: ArrayLike,
+                          a_r: ArrayLike, *,
+                          factorization: Factorization = 'christoffel') -> np.ndarray:
+    Y, h = w._result(scratch.regressor), christoffel_share(factorization)
+    if not regressors.slotine_li_columns(w.robot, w._screws, q, v, v_r, a_r,
+                                         w._kept(scratch.body_table), h, Y):
+        w._explain(q=q, v=v, v_r=v_r, a_r=a_r)
+    return Y
+
+
+@quantity(_slotine_li_regressor, rows)
+def slotine_li_regressor(model: Model, q: ArrayLike, v: ArrayLike, v_r: ArrayLike, a_r: ArrayLike,
+                         *, factorization: Factorization = 'christoffel') -> np.ndarray:
     """
     Return Y with Y pi = M a_r + C v_r + g - (armature) a_r, for adaptive control.
 
+    Masses and inertias of the robot are not read. Reference: Garofalo et al. (15), (16); computed
+    by `rbd_ros.kernels.regressors`.
+
     Parameters
     ----------
-    model : Model
-        The robot. Its masses and inertias are not read.
-    q : array_like, shape (model.nq,)
-        Configuration; rad for revolute, m for prismatic joints.
-    v, v_r : array_like, shape (model.nv,)
-        Velocity, of which C is a function, and reference velocity, rad/s or m/s.
-    a_r : array_like, shape (model.nv,)
-        Reference acceleration, rad/s^2 or m/s^2.
+    model, q, v
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s, that C depends on.
+    v_r, a_r : array_like, shape (nv,)
+        Reference velocity and acceleration, rad or m per s and s^2.
     factorization : {'christoffel', 'body'}
-        Which Coriolis matrix, as for `rbd_ros.coriolis_matrix`; they differ where v_r is not v.
+        Which C, as for `rbd_ros.coriolis_matrix`; the two differ where v_r is not v.
 
     Returns
     -------
-    ndarray, shape (model.nv, 10 * bodies)
+    ndarray, shape (nv, 10 * bodies)
         Columns in the order of `rbd_ros.model.inertial_parameter_names`.
-
-    Raises
-    ------
-    StateError
-        If a vector has the wrong shape or a non-finite entry, or there is no such
-        factorization.
-
-    References
-    ----------
-    Garofalo et al. (15), (16); computed by `rbd_ros.kernels.regressors`.
 
     """
     return workspace_of(model).slotine_li_regressor(q, v, v_r, a_r, factorization=factorization)
 
 
-def momentum_regressor(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> np.ndarray:
+def _momentum_regressor(w: RobotArrays, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+    Y = w._result(scratch.regressor)
+    if not regressors.momentum_columns(w.robot, w._screws, q, v, w._kept(scratch.body_table), Y):
+        w._explain(q=q, v=v)
+    return Y
+
+
+@quantity(_momentum_regressor, rows)
+def momentum_regressor(model: Model, q: ArrayLike, v: ArrayLike) -> np.ndarray:
     """
     Return Y with Y pi = M v - (armature) v, the generalized momentum.
 
+    Masses and inertias of the robot are not read. Reference: Garofalo et al. (6a) with (8).
+
     Parameters
     ----------
-    model : Model
-        The robot. Its masses and inertias are not read.
-    q : array_like, shape (model.nq,)
-        Configuration; rad for revolute, m for prismatic joints.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s or m/s.
+    model, q, v
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
 
     Returns
     -------
-    ndarray, shape (model.nv, 10 * bodies)
+    ndarray, shape (nv, 10 * bodies)
         Columns in the order of `rbd_ros.model.inertial_parameter_names`.
-
-    Raises
-    ------
-    StateError
-        If ``q`` or ``v`` has the wrong shape or a non-finite entry.
-
-    References
-    ----------
-    Garofalo et al. (6a) with (8).
 
     """
     return workspace_of(model).momentum_regressor(q, v)
 
 
-def energy_regressor(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> np.ndarray:
+def _energy_regressor(w: RobotArrays, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+    Y = w._result(scratch.energy_rows)
+    if not regressors.energy_columns(w.robot, w._screws, q, v, w._kept(scratch.body_table), Y):
+        w._explain(q=q, v=v)
+    return Y
+
+
+@quantity(_energy_regressor, same)
+def energy_regressor(model: Model, q: ArrayLike, v: ArrayLike) -> np.ndarray:
     """
     Return the rows whose products with pi are the kinetic and the potential energy.
 
+    Masses and inertias of the robot are not read. Reference: Lynch and Park (9.41) for the kinetic
+    energy, 1/2 V^T G V, with Garofalo et al. (8).
+
     Parameters
     ----------
-    model : Model
-        The robot. Its masses and inertias are not read.
-    q : array_like, shape (model.nq,)
-        Configuration; rad for revolute, m for prismatic joints.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s or m/s.
+    model, q, v
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
 
     Returns
     -------
@@ -199,14 +200,10 @@ def energy_regressor(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> np.nda
         at the origin of the root; both in J. Columns in the order of
         `rbd_ros.model.inertial_parameter_names`.
 
-    Raises
-    ------
-    StateError
-        If ``q`` or ``v`` has the wrong shape or a non-finite entry.
-
-    References
-    ----------
-    Lynch and Park (9.41) for the kinetic energy, 1/2 V^T G V, with Garofalo et al. (8).
-
     """
     return workspace_of(model).energy_regressor(q, v)
+
+
+def christoffel_share(factorization: Factorization) -> float:
+    """Return h of the kernels: 1/2 for the Christoffel form of C, 0 for the body form."""
+    return 0.0 if is_body_form(factorization) else 0.5

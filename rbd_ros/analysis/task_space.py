@@ -10,22 +10,99 @@ kept finite where it has fewer or the Jacobian loses rank.
 
 from typing import Any
 
-import numpy.typing as npt
+import numpy as np
+from numpy.typing import ArrayLike
+from rbd_ros.analysis.jacobians import jacobian_and_rate
+import rbd_ros.dynamics     # noqa: F401, declares methods that are called here
+from rbd_ros.errors import ModelError
+from rbd_ros.kernels.task_space import task_space, UNMOVED
+from rbd_ros.model.arguments import choice, number
 from rbd_ros.model.model import Model
-from rbd_ros.workspace import workspace_of
-from rbd_ros.workspace.results import Frame, TaskSpaceDynamics
-from rbd_ros.workspace.task_space import characteristic_length
+from rbd_ros.workspace import scratch
+from rbd_ros.workspace.base import WorkspaceBase
+from rbd_ros.workspace.quantity import add_method, quantity
+from rbd_ros.workspace.results import Frame, FRAMES, TaskSpaceDynamics
+from rbd_ros.workspace.robot_arrays import RobotArrays
+from rbd_ros.workspace.workspace import Workspace, workspace_of
 
 __all__ = ['characteristic_length', 'task_space_dynamics', 'TaskSpaceDynamics']
+# Unit of length of condition numbers, as a share of the distance from the root to the link.
+LENGTH_SHARE = 0.2
 
 
-def task_space_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, link: str, *,
+def characteristic_length(model: Model, link: str) -> float:
+    """
+    Return the unit of length, m, in which rotations and translations of a link compare.
+
+    A fifth of the way from the root to the link along the joints: about the lever of a joint in
+    the middle, and where condition numbers of arms are smallest. 1 m where that way has no length.
+
+    """
+    way, up = 0.0, {joint.child: joint for joint in model.joints}
+    while link in up:
+        way += float(np.linalg.norm(up[link].placement[:3, 3]))
+        link = up[link].parent
+    return LENGTH_SHARE * way if way > 0.0 else 1.0
+
+
+def _lengths_of_links(w: WorkspaceBase) -> dict[str, float]:
+    return {}
+
+
+def _task_terms(w: WorkspaceBase, q: ArrayLike, M: np.ndarray, b: np.ndarray, rows: np.ndarray,
+                link: str, last: int, length: float,
+                limit: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """
+    Return Lambda, eta and the condition number; J_bar; and the null-space projector.
+
+    ``rows`` has J and Jdot v of the link, as the kernel takes them, and ``last`` is the last
+    velocity that moves it.
+
+    """
+    results = w._kept(scratch.task_results)
+    status = task_space(np.ascontiguousarray(M), rows, b, w._kept(w._carriers), last, length,
+                        limit, *w._kept(scratch.task_work), *results)
+    if status == UNMOVED:
+        raise ModelError(f"link '{link}' is part of the root: no joint moves it")
+    if status > 0:
+        w._refuse(status - 1, q)
+    return results
+
+
+def _jacobian_and_bias(w: RobotArrays, q: ArrayLike, v: ArrayLike, link: str,
+                       aligned: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """Return rows with J and Jdot v of a link for `_task_terms`, J, Jdot, the last velocity."""
+    J, J_dot = jacobian_and_rate(w, q, v, link, aligned)
+    return w._kept(scratch.jacobian_rates)[0], J, J_dot, int(w._link_row(link)[0, 0]) - 1
+
+
+add_method('_jacobian_and_bias', _jacobian_and_bias)
+
+
+def _task_space_dynamics(w: Workspace, q: ArrayLike, v: ArrayLike, link: str, *,
+                         frame: Frame = 'body',
+                         condition_limit: float = 2e3) -> TaskSpaceDynamics:
+    if type(condition_limit) is not float or not 1.0 <= condition_limit < np.inf:
+        condition_limit = number('condition_limit', condition_limit, 1.0)
+    aligned = choice('frame', frame, FRAMES) == 'world-aligned'
+    rows, J, J_dot, last = w._jacobian_and_bias(q, v, link, aligned)
+    b, M, lengths = w.bias_torques(q, v), w.mass_matrix(q), w._kept(_lengths_of_links)
+    if link not in lengths:
+        lengths[link] = characteristic_length(w.model, link)
+    out, J_bar, N = _task_terms(w, q, M, b, rows, link, last, lengths[link], condition_limit)
+    condition = float(out[7, 0])
+    return TaskSpaceDynamics(out[:6], out[6], J, J_dot, J_bar, N, condition,
+                             condition > condition_limit)
+
+
+@quantity(_task_space_dynamics)
+def task_space_dynamics(model: Model, q: ArrayLike, v: ArrayLike, link: str, *,
                         frame: Frame = 'body', condition_limit: float = 2e3) -> TaskSpaceDynamics:
     """
     Return the equations of motion of a link, F = Lambda Vdot + eta.
 
-    F is the wrench that the joint torques exert at the link, J_bar^T tau, or the one that acts on
-    it from outside where there are none. Where J is square and invertible, J_bar is J^-1.
+    F is the wrench that the joint torques exert at the link, J_bar^T tau, or the external wrench
+    on it where there are no torques. Where J is square and invertible, J_bar is J^-1.
 
     Lambda is (J M^-1 J^T + D)^-1. Lengths are measured in units of `characteristic_length`, in
     which rotations and translations compare; J has the singular values sigma_i with the left
@@ -36,18 +113,15 @@ def task_space_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, link: 
     with mu the largest eigenvalue of J M^-1 J^T over the square of the largest sigma. Away from
     singular poses D is zero, and near them it grows continuously in q. It gives directions in
     which the link cannot be moved at all (too few joints, a singular pose) a large finite inertia
-    instead of an infinite one, and leaves all others as they would be without it.
+    instead of an infinite one, and does not affect the others.
+
+    Reference: Lynch and Park (9.90)-(9.99), with b for J^-T b in (9.95); Lambda = (J M^-1 J^T)^-1
+    and J_bar = M^-1 J^T Lambda for redundant arms.
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration; rad for revolute, m for prismatic joints.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s or m/s.
-    link : str
-        The link's name.
+    model, q, v, link
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link.
     frame : {'body', 'world-aligned'}
         Axes of the twist and the wrench: the link's, or the root's; both at the link's origin.
     condition_limit : float
@@ -60,21 +134,29 @@ def task_space_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, link: 
 
     Raises
     ------
-    StateError
-        If ``q`` or ``v`` has the wrong shape or a non-finite entry, or ``frame`` or
-        ``condition_limit`` is none of those above.
     ModelError
         If no link has that name, or no joint moves it.
     SingularError
         If a joint moves no inertia, so that M has no inverse.
-
-    References
-    ----------
-    Lynch and Park (9.90)-(9.99), with b for J^-T b in (9.95); Lambda = (J M^-1 J^T)^-1 and
-    J_bar = M^-1 J^T Lambda for redundant arms.
 
     """
     result = workspace_of(model).task_space_dynamics(q, v, link, frame=frame,
                                                      condition_limit=condition_limit)
     parts: list[Any] = [*(part.copy() for part in result[:6]), *result[6:]]
     return TaskSpaceDynamics(*parts)
+
+
+def _task_inertia(w: Workspace, M: np.ndarray, q: ArrayLike, link: str, *, condition_limit: float,
+                  length: float) -> tuple[np.ndarray, float]:
+    """
+    Return Lambda of a link in its own axes and the condition number of its Jacobian.
+
+    M is the mass matrix at q, and ``length``, m, the unit in which the Jacobian is judged.
+
+    """
+    rows, _, _, last = w._jacobian_and_bias(q, w._zeros, link, False)
+    out, _, _ = _task_terms(w, q, M, w._zeros, rows, link, last, length, condition_limit)
+    return out[:6], float(out[7, 0])
+
+
+add_method('task_inertia', _task_inertia)

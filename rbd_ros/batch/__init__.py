@@ -3,33 +3,37 @@
 """
 The functions of `rbd_ros` for many states at once, on all cores.
 
-The functions are those of the same names in `rbd_ros` and `rbd_ros.analysis`. Arguments and
-results have one state per row. Several states are computed side by side in the registers of the
-processor, and threads take them in chunks; the memory needed besides arguments and results does
-not grow with the number of states.
+They have the names of those in `rbd_ros` and `rbd_ros.analysis`, and their arguments and results
+have one state per row. Several states are computed side by side in the registers of the processor,
+and threads take them in chunks. The memory needed in addition to arguments and results does not
+grow with the number of states.
 
-Every function takes ``threads``, their number (default: one per core), ``progress``, which is
-called as ``progress(done, states)`` after every chunk, and ``out``: arrays that results are
-written to and that are returned, in place of new ones. They are as an earlier call returned them,
-or of the same shapes, and of float64 or float32. After an error their content is undefined. Of
-``external_wrenches`` each is one moment and force (6,) for all states, or one a state (states, 6).
+Every function takes
+
+- ``threads``: the number of threads; default: one per core;
+- ``progress``: called as ``progress(done, states)`` after every chunk;
+- ``out``: arrays that results are written to, and which are returned, instead of new ones: those
+  that an earlier call returned, or others of the same shapes, float64 or float32. After an error
+  their content is undefined.
+
+Each of ``external_wrenches`` is one moment and force (6,) for all states, or one per state
+(states, 6). `all_terms` has the Christoffel form of C. All functions raise StateError for an
+array, also ``out``, of the wrong shape, and for a state with a non-finite entry, by its number.
 
 """
 
 from rbd_ros._internal.lazy_exports import export
 
 __getattr__, __dir__, __all__ = export(__name__, {
-    'centroidal': [
-        'center_of_mass', 'centroidal_momentum_matrix', 'centroidal_momentum_matrix_dot',
-        'com_jacobian', 'com_jacobian_dot'],
     'configurations': ['difference', 'integrate'],
-    'derivatives': ['forward_dynamics_derivatives', 'inverse_dynamics_derivatives'],
-    'dynamics': ['all_terms', 'forward_dynamics', 'gravity_torques', 'hybrid_dynamics',
-                 'inverse_dynamics'],
-    'kinematics': ['body_jacobian', 'forward_kinematics', 'jacobian_dot', 'world_jacobian',
-                   'world_jacobian_dot'],
+    'dynamics': ['forward_dynamics', 'forward_dynamics_derivatives', 'hybrid_dynamics'],
+    'functions': [
+        'all_terms', 'body_jacobian', 'center_of_mass', 'centroidal_momentum_matrix',
+        'centroidal_momentum_matrix_dot', 'com_jacobian', 'com_jacobian_dot',
+        'forward_kinematics', 'gravity_torques', 'inverse_dynamics',
+        'inverse_dynamics_derivatives', 'jacobian_dot', 'torque_regressor', 'world_jacobian',
+        'world_jacobian_dot'],
     'least_squares': ['normal_equations', 'NormalEquations', 'regressor_factor'],
-    'regressors': ['torque_regressor', 'torque_regressor_product',
-                   'torque_regressor_transposed_product'],
+    'regressors': ['torque_regressor_product', 'torque_regressor_transposed_product'],
     'threads': ['CHUNK'],
 })

@@ -1,29 +1,31 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Many configurations moved, and the motions between them.
+Integration and difference of many configurations.
 
-Where joints have quaternions NumPy takes a few thousand at once; there are no kernels for this.
+By NumPy, without kernels. Errors are those of `rbd_ros.batch`; zero quaternions raise one, too.
 
 """
 
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
-from rbd_ros.batch.results import as_written, Quantity, results_of
+from numpy.typing import ArrayLike
+from rbd_ros.batch.results import results_of
 from rbd_ros.batch.threads import compute, Progress
 from rbd_ros.errors import RbdError
 from rbd_ros.model import configurations
 from rbd_ros.model.arguments import number, rows
 from rbd_ros.model.configurations import moved, step_between, with_unit_quaternions
 from rbd_ros.model.model import Model
+from rbd_ros.workspace.lanes import as_written, Outputs
+from rbd_ros.workspace.maps import same
 
-POSITIONS = Quantity(lambda model, n: [(model.nq,)], as_written, lambda G, q: [q])
-STEPS = Quantity(lambda model, n: [(model.nv,)], as_written, lambda G, v: [v])
+POSITIONS = Outputs(lambda model, n: [(model.nq,)], as_written, [same])
+STEPS = Outputs(lambda model, n: [(model.nv,)], as_written, [same])
 
 
-def integrate(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, dt: float, *,
+def integrate(model: Model, Q: ArrayLike, V: ArrayLike, dt: float, *,
               out: np.ndarray | None = None, threads: int | None = None,
               progress: Progress | None = None) -> np.ndarray:
     """
@@ -32,7 +34,6 @@ def integrate(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, dt: float, *,
     Parameters
     ----------
     model : Model
-        The robot.
     Q, V : array_like, shape (states, nq) and (states, nv)
         Configurations and velocities; rad or m, per s. See `rbd_ros.integrate`.
     dt : float
@@ -45,12 +46,6 @@ def integrate(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, dt: float, *,
     ndarray, shape (states, nq)
         With unit quaternions.
 
-    Raises
-    ------
-    StateError
-        If an array, such as ``out``, has the wrong shape, or a state a non-finite entry or a
-        quaternion that is zero.
-
     """
     Q = rows(model, 'Q', Q, positions=True, finite=False)
     V, dt = rows(model, 'V', V, len(Q), finite=False), number('dt', dt)
@@ -60,7 +55,7 @@ def integrate(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, dt: float, *,
         lambda q, v: configurations.integrate(model, q, v, dt), out, threads, progress)
 
 
-def difference(model: Model, Q_0: npt.ArrayLike, Q_1: npt.ArrayLike, *,
+def difference(model: Model, Q_0: ArrayLike, Q_1: ArrayLike, *,
                out: np.ndarray | None = None, threads: int | None = None,
                progress: Progress | None = None) -> np.ndarray:
     """
@@ -69,7 +64,6 @@ def difference(model: Model, Q_0: npt.ArrayLike, Q_1: npt.ArrayLike, *,
     Parameters
     ----------
     model : Model
-        The robot.
     Q_0, Q_1 : array_like, shape (states, nq)
         Configurations; rad or m.
     out, threads, progress
@@ -80,12 +74,6 @@ def difference(model: Model, Q_0: npt.ArrayLike, Q_1: npt.ArrayLike, *,
     ndarray, shape (states, nv)
         rad/s and m/s; rotations of ball and free joints by at most pi.
 
-    Raises
-    ------
-    StateError
-        If an array, such as ``out``, has the wrong shape, or a state a non-finite entry or a
-        quaternion that is zero.
-
     """
     Q_0 = rows(model, 'Q_0', Q_0, positions=True, finite=False)
     Q_1 = rows(model, 'Q_1', Q_1, len(Q_0), positions=True, finite=False)
@@ -95,12 +83,12 @@ def difference(model: Model, Q_0: npt.ArrayLike, Q_1: npt.ArrayLike, *,
         lambda a, b: configurations.difference(model, a, b), out, threads, progress)
 
 
-def _compute(model: Model, quantity: Quantity, states: dict[str, np.ndarray],
+def _compute(model: Model, outputs: Outputs, states: dict[str, np.ndarray],
              many: Callable[..., np.ndarray], one: Callable[..., np.ndarray], out: object,
              threads: int | None, progress: Progress | None) -> np.ndarray:
-    """Return the results of states; those of ``many`` that are not finite are those of ``one``."""
+    """Return the results of ``many``, and for states where these are not finite, of ``one``."""
     first, second = states.values()
-    (result,), _ = results_of(model, quantity, states, len(first), out)
+    (result,), _ = results_of(model, outputs, states, len(first), out)
 
     def work(start: int, stop: int) -> None:
         with np.errstate(all='ignore'):

@@ -5,38 +5,30 @@
 from collections.abc import Sequence
 
 import numpy as np
-from rbd_ros.batch.buffers import Room
 from rbd_ros.batch.tasks import Problem, run_kernel
 from rbd_ros.batch.threads import compute, Progress
 from rbd_ros.kernels.batch import dense_hybrid_dynamics_states
-from rbd_ros.workspace import workspace_of
+from rbd_ros.workspace.lanes import Scratch
+from rbd_ros.workspace.workspace import workspace_of
 
 
 def solve_dense(problem: Problem, bias: Problem, terms: Problem,
                 given: tuple[np.ndarray, np.ndarray, np.ndarray], arrays: Sequence[np.ndarray],
                 threads: int | None, progress: Progress | None) -> None:
     """
-    Solve the equations of motion as they stand [K (33)].
+    Solve the equations of motion in the coordinates of the robot [K (33)].
 
-    Parameters
-    ----------
-    problem : Problem
-        Forward or hybrid dynamics, for the states that cannot be solved.
-    bias, terms : Problem
-        Inverse dynamics without accelerations, and all terms, of the same states.
-    given : tuple of ndarray
-        Accelerations and torques of the states, and which of the accelerations are given.
-    arrays : sequence of ndarray
-        Where accelerations, or accelerations and torques, are written to.
-    threads, progress
-        See `rbd_ros.batch`.
+    ``problem`` is forward or hybrid dynamics, for states that cannot be solved; ``bias`` and
+    ``terms`` are inverse dynamics without accelerations, and all terms, of the same states;
+    ``given`` has the accelerations and torques, and which of the accelerations are given. The
+    accelerations, or accelerations and torques, are written to ``arrays``.
 
     """
     model, (a, tau, prescribed) = problem.model, given
     step = min(bias.states_in_piece(), terms.states_in_piece())
 
     def work(start: int, stop: int) -> None:
-        workspace = workspace_of(model)     # not of the tree: its rooms are smaller
+        workspace = workspace_of(model)     # not of the tree: its buffers are smaller
         for first in range(start, max(stop, start + 1), step):
             last = min(first + step, stop)
             b, M = bias.piece(first, last)[0], np.ascontiguousarray(terms.piece(first, last)[0])
@@ -45,7 +37,7 @@ def solve_dense(problem: Problem, bias: Problem, terms: Problem,
                 bad = run_kernel(
                     dense_hybrid_dynamics_states, M[k:], b[k:], a[first + k:last],
                     tau[first + k:last], prescribed,
-                    workspace._kept(Room('factor', (model.nv, model.nv))), *found[:, k:])
+                    workspace._kept(Scratch('factor', (model.nv, model.nv))), *found[:, k:])
                 if bad < 0:
                     break
                 k += bad

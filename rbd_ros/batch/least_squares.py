@@ -1,7 +1,7 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-What least squares need of the regressors of many states: sums and factors, in constant memory.
+Normal equations and R factors of the regressors of many states, in constant memory.
 
 With Y the `torque_regressor` of a state, tau its torques and w the weights of its rows, the
 parameters pi that explain the torques best minimize the sum of w (Y pi - tau)^2.
@@ -13,43 +13,32 @@ from threading import get_ident
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from rbd_ros.batch.buffers import Room
-from rbd_ros.batch.regressors import columns_of, TORQUE_REGRESSOR
+from numpy.typing import ArrayLike
+from rbd_ros.analysis.regressors import number_of_parameters
 from rbd_ros.batch.tasks import Problem, problem_of
 from rbd_ros.batch.threads import compute, Progress
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import finite_vector, one_or_rows, rows
 from rbd_ros.model.model import Model
-from rbd_ros.workspace import workspace_of
+from rbd_ros.workspace.lanes import Scratch
+from rbd_ros.workspace.quantity import task_of
+from rbd_ros.workspace.workspace import workspace_of
 
-# Rows that are reduced at once, in units of their length: with fewer, a factor of all rows before
-# would be read more often than they are.
-TALL = 4
+# Rows that are reduced at once, in units of their length: with fewer, most of the time would go
+# into the factor of the rows before.
+BLOCK_HEIGHT = 4
 
 
 class NormalEquations(NamedTuple):
-    """
-    What `normal_equations` computes: ``matrix @ pi = vector`` for the best parameters.
+    """Result of `normal_equations`: ``matrix @ pi = vector`` for the best parameters."""
 
-    Attributes
-    ----------
-    matrix : ndarray, shape (parameters, parameters)
-        Sum of Y^T W Y.
-    vector : ndarray, shape (parameters,)
-        Sum of Y^T W tau.
-    square : float
-        Sum of tau^T W tau.
-
-    """
-
-    matrix: np.ndarray
-    vector: np.ndarray
-    square: float
+    matrix: np.ndarray      # sum of Y^T W Y, shape (parameters, parameters)
+    vector: np.ndarray      # sum of Y^T W tau, shape (parameters,)
+    square: float           # sum of tau^T W tau
 
 
-def normal_equations(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, A: npt.ArrayLike,
-                     Tau: npt.ArrayLike, *, weights: npt.ArrayLike | None = None,
+def normal_equations(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike,
+                     Tau: ArrayLike, *, weights: ArrayLike | None = None,
                      threads: int | None = None,
                      progress: Progress | None = None) -> NormalEquations:
     """
@@ -60,12 +49,12 @@ def normal_equations(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, A: npt.Ar
     Parameters
     ----------
     model : Model
-        The robot. Its masses and inertias are not read.
+        Its masses and inertias are not read.
     Q, V, A, Tau : array_like, shape (states, nq), then (states, nv)
         Configurations, velocities, accelerations and torques; rad or m, N m or N. The torques are
         those of the bodies: without rotors, friction and external wrenches.
     weights : array_like, shape (nv,) or (states, nv), optional
-        Of the rows, the diagonal of W; default: 1.
+        The diagonal of W, not negative; default: 1.
     threads, progress
         See `rbd_ros.batch`.
 
@@ -75,46 +64,25 @@ def normal_equations(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, A: npt.Ar
         Parameters are in the order of `rbd_ros.model.inertial_parameter_names`. For parameters
         that are hard to tell apart `regressor_factor` has twice as many digits.
 
-    Raises
-    ------
-    StateError
-        If an array has the wrong shape, a state a non-finite entry, or a weight is negative.
-
     """
     total = _reduce(model, (Q, V, A), Tau, weights, add_products, threads, progress)
     return NormalEquations(total[:-1, :-1].copy(), total[:-1, -1].copy(), float(total[-1, -1]))
 
 
-def regressor_factor(model: Model, Q: npt.ArrayLike, V: npt.ArrayLike, A: npt.ArrayLike,
-                     Tau: npt.ArrayLike, *, weights: npt.ArrayLike | None = None,
+def regressor_factor(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike,
+                     Tau: ArrayLike, *, weights: ArrayLike | None = None,
                      threads: int | None = None, progress: Progress | None = None) -> np.ndarray:
     """
     Return the R factor of W^(1/2) [Y, tau] of many states, one below the other.
 
-    Its signs, and its rounding, depend on which thread takes which states.
-
-    Parameters
-    ----------
-    model : Model
-        The robot. Its masses and inertias are not read.
-    Q, V, A, Tau : array_like, shape (states, nq), then (states, nv)
-        Configurations, velocities, accelerations and torques; rad or m, N m or N. The torques are
-        those of the bodies: without rotors, friction and external wrenches.
-    weights : array_like, shape (nv,) or (states, nv), optional
-        Of the rows, the diagonal of W; default: 1.
-    threads, progress
-        See `rbd_ros.batch`.
+    Its signs, and its rounding, depend on which thread takes which states. The parameters are
+    those of `normal_equations`.
 
     Returns
     -------
     ndarray, shape (parameters + 1, parameters + 1)
         R, upper triangular: |R [pi, -1]|^2 is the weighted sum of squares for parameters pi, so
-        R[:-1, :-1] pi = R[:-1, -1] for the best, and R[-1, -1]^2 is what they leave.
-
-    Raises
-    ------
-    StateError
-        If an array has the wrong shape, a state a non-finite entry, or a weight is negative.
+        R[:-1, :-1] pi = R[:-1, -1] for the best ones, and R[-1, -1]^2 is their residual.
 
     """
     return _reduce(model, (Q, V, A), Tau, weights, triangle, threads, progress)
@@ -135,12 +103,12 @@ def add_products(total: np.ndarray, block: np.ndarray) -> np.ndarray:
     return total + block.T @ block
 
 
-def _reduce(model: Model, states: tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike],
-            Tau: npt.ArrayLike, weights: npt.ArrayLike | None,
+def _reduce(model: Model, states: tuple[ArrayLike, ArrayLike, ArrayLike],
+            Tau: ArrayLike, weights: ArrayLike | None,
             add: Callable[[np.ndarray, np.ndarray], np.ndarray], threads: int | None,
             progress: Progress | None) -> np.ndarray:
-    """Return what ``add`` makes of the rows [Y, tau] of all states; one result a thread first."""
-    problem = problem_of(model, TORQUE_REGRESSOR, states)
+    """Return the rows [Y, tau] of all states reduced by ``add``, first for each thread."""
+    problem = problem_of(model, task_of('torque_regressor'), states)
     count = len(problem.states[0])
     Tau = rows(model, 'Tau', Tau, count, finite=False)
     if weights is not None:
@@ -148,7 +116,7 @@ def _reduce(model: Model, states: tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayL
             weights = one_or_rows(model, 'weights', weights)
         weights = (rows(model, 'weights', weights, count, finite=False) if weights.ndim == 2
                    else np.broadcast_to(finite_vector(model, 'weights', weights), Tau.shape))
-    nothing = np.zeros(2 * [columns_of(model) + 1])
+    nothing = np.zeros(2 * [number_of_parameters(model) + 1])
     found: dict[int, np.ndarray] = {}
 
     def work(start: int, stop: int) -> None:
@@ -166,15 +134,15 @@ def _reduce(model: Model, states: tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayL
 
 def _blocks(problem: Problem, Tau: np.ndarray, weights: np.ndarray | None, start: int,
             stop: int) -> Iterator[np.ndarray]:
-    """Yield the rows [Y, tau], weighted, of some states at a time, in an array that is kept."""
+    """Yield the weighted rows [Y, tau] of some states at a time, in a buffer that is reused."""
     model = problem.model
-    width, step = columns_of(model) + 1, problem.states_in_piece()
-    size = max(step, -(-TALL * width // max(model.nv, 1)))
-    room = workspace_of(model)._kept(Room('block', (size, model.nv, width)))
+    width, step = number_of_parameters(model) + 1, problem.states_in_piece()
+    size = max(step, -(-BLOCK_HEIGHT * width // max(model.nv, 1)))
+    buffer = workspace_of(model)._kept(Scratch('block', (size, model.nv, width)))
     # At least once: kernels are compiled in one thread, before others begin.
     for first in range(start, max(stop, start + 1), size):
         last = min(first + size, stop)
-        block = room[:last - first]
+        block = buffer[:last - first]
         for k in range(first, max(last, first + 1), step):
             end = min(k + step, last)
             block[k - first:end - first, :, :-1] = problem.piece(k, end)[0]

@@ -3,8 +3,8 @@
 """
 How many states reach the kernels, and how their results come back: in pieces, and with errors.
 
-Kernels take several states side by side. Where one of them cannot be computed these are computed
-one by one, by methods of `Workspace`, whose errors name what is wrong.
+Kernels compute several states side by side. If one of these cannot be computed, they are computed
+one by one with methods of `Workspace`, whose errors name the cause.
 
 """
 
@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from rbd_ros.batch.buffers import Room, table_of_lanes
-from rbd_ros.batch.results import new_array, Quantity, ready_made, results_of
+from rbd_ros.batch.results import new_array, ready_made, results_of
 from rbd_ros.batch.threads import CHUNK, compute, Progress
-from rbd_ros.batch.wrenches import NOTHING_PUSHES, Pushes, pushes
+from rbd_ros.batch.wrenches import batch_wrenches, BatchWrenches, NO_WRENCHES
 from rbd_ros.errors import RbdError
 from rbd_ros.kernels.batch import DONE
 from rbd_ros.kernels.jit.compiled import prepare
@@ -25,112 +24,51 @@ from rbd_ros.kernels.jit.compiler import COMPILES
 from rbd_ros.kernels.lanes.lanes import WIDTH
 from rbd_ros.model.arguments import rows, Wrenches
 from rbd_ros.model.model import Model
-from rbd_ros.workspace import Workspace, workspace_of
+from rbd_ros.workspace.lanes import Scratch, scratch_table, Task
+from rbd_ros.workspace.workspace import Workspace, workspace_of
 
 # Numbers of results that are computed at once where the kernels do not write them in place: they
 # are still in the processor's cache when they are copied.
 PIECE = 2 ** 16
-NO_WRENCHES = NOTHING_PUSHES[:2]
-# Types of what kernels are tried with at once: they would take masked arrays, too.
+# The arguments of kernels if there are no wrenches.
+UNWRENCHED = NO_WRENCHES[:2]
+# Only these are passed to kernels without conversion; kernels would also take masked arrays.
 ARRAYS = {np.ndarray}
 
 
-class Task(NamedTuple):
-    """
-    What is computed for every state, of whatever robot.
-
-    Attributes
-    ----------
-    kernel : callable
-        Takes the arrays of the robot, the states, external wrenches if there can be such, what
-        is the same in all states, ``room``, and the arrays that it writes results to.
-    labels : tuple of str
-        The names of the arrays of states. Those that begin with Q are configurations.
-    quantity : Quantity
-        What the kernel writes.
-    room : callable
-        What makes the arrays that the kernel works in, for a workspace, which keeps them.
-    one : callable
-        Given a workspace, the vectors of a state and the options of the method of `Workspace`,
-        returns the results of the state.
-    pushed : bool
-        Whether there can be external wrenches.
-
-    """
-
-    kernel: Callable[..., Any]
-    labels: tuple[str, ...]
-    quantity: Quantity
-    room: Callable[[Workspace], tuple[Any, ...]]
-    one: Callable[..., Sequence[np.ndarray]]
-    pushed: bool = False
-
-
 class Given(NamedTuple):
-    """
-    What is the same in all states.
-
-    Attributes
-    ----------
-    to_kernel : tuple
-        Arguments of the kernel.
-    to_method : mapping
-        Arguments of the method of `Workspace`, by name.
-    prescribed : ndarray of bool, shape (velocities,), or None
-        Which accelerations are given; None: none.
-    robot : ndarray or None
-        The bodies, as `rbd_ros.kernels.layout` has them, if they are not those of the robot.
-
-    """
+    """Arguments that are the same in all states."""
 
     to_kernel: tuple[Any, ...] = ()
-    to_method: Mapping[str, Any] = MappingProxyType({})
-    prescribed: np.ndarray | None = None
-    robot: np.ndarray | None = None
+    to_method: Mapping[str, Any] = MappingProxyType({})     # of `Workspace`, by name
+    prescribed: np.ndarray | None = None    # bool (nv,), which accelerations are given; None: none
+    robot: np.ndarray | None = None         # the table of bodies, if not that of the robot
 
 
 NOTHING = Given()
 
 
 class Problem(NamedTuple):
-    """
-    A task for states of a robot.
-
-    Attributes
-    ----------
-    model : Model
-        The robot.
-    task : Task
-        What is computed.
-    states : list of ndarray
-        Arrays of states, as ``task.labels`` says.
-    pushes : Pushes
-        External wrenches.
-    given : Given
-        What is the same in all states.
-    numbers : ndarray of int, or None
-        What errors call the states; None: 0, 1 ...
-
-    """
+    """A task for states of a robot."""
 
     model: Model
     task: Task
-    states: list[np.ndarray]
-    pushes: Pushes = NOTHING_PUSHES
+    states: list[np.ndarray]            # in the order of ``task.labels``
+    wrenches: BatchWrenches = NO_WRENCHES
     given: Given = NOTHING
-    numbers: np.ndarray | None = None
+    numbers: np.ndarray | None = None   # of the states in errors; None: 0, 1 ...
 
     def run(self, start: int, stop: int, raw: Sequence[np.ndarray]
             ) -> list[tuple[int, list[np.ndarray]]]:
         """
-        Compute some states.
+        Compute some states, and let the kernel write their results to ``raw``.
 
-        Returns the numbers and results of those that were computed one by one. These are not
-        in ``raw``, the arrays for the kernel to write to.
+        Returns the numbers and results of states that were computed one by one, which are not
+        in ``raw``.
 
         """
         workspace, task, given = tree_workspace(self.model), self.task, self.given
-        room, apart, first = workspace._kept(task.room), [], start
+        buffers, apart, first = workspace._kept(task.scratch), [], start
         robot = workspace.robot if given.robot is None else given.robot
         try:
             while True:
@@ -138,8 +76,8 @@ class Problem(NamedTuple):
                     workspace.prescribe(given.prescribed)
                 bad = run_kernel(
                     task.kernel, robot, workspace._screws, *self._expanded(first, stop),
-                    *(self.pushes.of_chunk(first, stop) if task.pushed else ()),
-                    *given.to_kernel, *room,
+                    *(self.wrenches.of_chunk(first, stop) if task.wrenched else ()),
+                    *given.to_kernel, *buffers,
                     *(raw if first == start else [x[first - start:] for x in raw]))
                 if bad < 0:
                     break
@@ -151,15 +89,15 @@ class Problem(NamedTuple):
         finally:
             if given.prescribed is not None:
                 workspace.prescribe(False)
-            if self.pushes.of_links:
-                workspace._kept(table_of_lanes)['robot'][:] = 0.0
+            if self.wrenches.of_links:
+                workspace._kept(scratch_table)['robot'][:] = 0.0
         return apart
 
     def alone(self, k: int) -> list[np.ndarray]:
         """Return copies of the results of one state; errors name it."""
         options = self.given.to_method
-        if self.task.pushed:
-            options = {**options, 'external_wrenches': self.pushes.of_state(k)}
+        if self.task.wrenched:
+            options = {**options, 'external_wrenches': self.wrenches.of_state(k)}
         try:
             return [np.array(x) for x in self.task.one(
                 workspace_of(self.model), *(x[k] for x in self.states), **options)]
@@ -179,27 +117,22 @@ class Problem(NamedTuple):
 
     def piece(self, start: int, stop: int) -> Sequence[np.ndarray]:
         """Return the results of a few states, in arrays that are kept."""
-        workspace, quantity = tree_workspace(self.model), self.quantity
-        shapes = quantity.shapes(self.model, workspace._nv)
-        raw = [workspace._kept(Room(f'piece {k}', (self.states_in_piece(), *shape)))
-               [:stop - start] for k, shape in enumerate(quantity.written(shapes))]
-        apart, blocks = self.run(start, stop, raw), quantity.blocks(shapes, raw)
+        workspace, outputs = tree_workspace(self.model), self.task.outputs
+        shapes = outputs.shapes(self.model, workspace._nv)
+        raw = [workspace._kept(Scratch(f'piece {k}', (self.states_in_piece(), *shape)))
+               [:stop - start] for k, shape in enumerate(outputs.written(shapes))]
+        apart, blocks = self.run(start, stop, raw), outputs.blocks(shapes, raw)
         coordinates = self.model.coordinates
-        parts = (quantity.cut(*blocks) if coordinates.is_identity
-                 else quantity.fold(coordinates.G, *blocks))
+        parts = (outputs.cut(*blocks) if coordinates.is_identity
+                 else outputs.mapped(coordinates.G, blocks))
         for k, values in apart:
             for part, value in zip(parts, values):
                 part[k - start] = value
         return parts
 
-    @property
-    def quantity(self) -> Quantity:
-        """Return what the kernel writes."""
-        return self.task.quantity
-
     def states_in_piece(self) -> int:
         """Return how many states `piece` takes at most."""
-        shapes = self.quantity.shapes(self.model, len(self.model.tree.robot) - 1)
+        shapes = self.task.outputs.shapes(self.model, len(self.model.tree.robot) - 1)
         return max(WIDTH, min(CHUNK, PIECE // max(1, *(int(np.prod(x)) for x in shapes))))
 
     def fill(self, results: Sequence[np.ndarray], raw: Sequence[np.ndarray] | None,
@@ -222,7 +155,7 @@ class Problem(NamedTuple):
               progress: Progress | None) -> Sequence[np.ndarray]:
         """Return the results of all states."""
         count = len(self.states[0])
-        arrays, raw = results_of(self.model, self.quantity, self.named_states(), count, out)
+        arrays, raw = results_of(self.model, self.task.outputs, self.named_states(), count, out)
         compute(count, lambda start, stop: self.fill(arrays, raw, start, stop), threads, progress)
         return arrays
 
@@ -253,48 +186,32 @@ def states_of(model: Model, task: Task, values: Sequence[npt.ArrayLike]) -> list
 
 def problem_of(model: Model, task: Task, values: Sequence[npt.ArrayLike],
                external_wrenches: Wrenches | None = None, given: Given = NOTHING) -> Problem:
-    """Return the `Problem` that a user poses, checked."""
+    """Return a user's problem, checked."""
     states = states_of(model, task, values)
-    return Problem(model, task, states, pushes(model, external_wrenches, len(states[0]))
-                   if task.pushed else NOTHING_PUSHES, given)
+    return Problem(model, task, states, batch_wrenches(model, external_wrenches, len(states[0]))
+                   if task.wrenched else NO_WRENCHES, given)
 
 
 def solve(model: Model, task: Task, values: Sequence[npt.ArrayLike], out: object,
           threads: int | None, progress: Progress | None, *,
           external_wrenches: Wrenches | None = None,
           given: Given = NOTHING) -> Sequence[np.ndarray]:
-    """
-    Return the results of states that a user gives.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    task : Task
-        What is computed.
-    values : sequence of array_like
-        The states.
-    out, threads, progress, external_wrenches
-        See `rbd_ros.batch`.
-    given : Given
-        What is the same in all states.
-
-    """
-    # Of few states every check counts, as of one: the kernel is tried first.
+    """Return the results of a user's states; see `rbd_ros.batch` for the options."""
+    # With few states checks take a large share of the time, so the kernel is tried first.
     if (COMPILES and progress is None and external_wrenches is None and given.robot is None
             and (threads is None or (type(threads) is int and threads > 0))):
-        workspace, quantity = workspace_of(model), task.quantity
+        workspace, outputs = workspace_of(model), task.outputs
         try:
             count = len(values[0])      # type: ignore[arg-type]  # TypeError
             if model.coordinates.is_identity and count <= CHUNK and {*map(type, values)} == ARRAYS:
-                shapes = quantity.shapes(model, workspace._nv)
-                raw: Any = ([new_array((count, *shape)) for shape in quantity.written(shapes)]
+                shapes = outputs.shapes(model, workspace._nv)
+                raw: Any = ([new_array((count, *shape)) for shape in outputs.written(shapes)]
                             if out is None
-                            else ready_made(out, count, quantity, shapes, values))
+                            else ready_made(out, count, outputs, shapes, values))
                 if raw and task.kernel(workspace.robot, workspace._screws, *values,
-                                       *(NO_WRENCHES if task.pushed else ()), *given.to_kernel,
-                                       *workspace._kept(task.room), *raw) == DONE:
-                    return (quantity.results(shapes, raw) if out is None
+                                       *(UNWRENCHED if task.wrenched else ()), *given.to_kernel,
+                                       *workspace._kept(task.scratch), *raw) == DONE:
+                    return (outputs.results(shapes, raw) if out is None
                             else out if isinstance(out, tuple) else (out,))
         except TypeError:
             pass

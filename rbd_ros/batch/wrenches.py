@@ -8,42 +8,30 @@ import numpy as np
 from rbd_ros.model.arguments import Wrenches, wrenches_of_states
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, inverse
-from rbd_ros.workspace import workspace_of
+from rbd_ros.workspace.workspace import workspace_of
 
 
-class Pushes(NamedTuple):
-    """
-    What acts on bodies from outside.
+class BatchWrenches(NamedTuple):
+    """External wrenches on bodies; an axis of states has length 1 if all states have the same."""
 
-    Attributes
-    ----------
-    places : ndarray of int, shape (bodies,)
-        Where the bodies are in the table of the kernels.
-    forces : ndarray, shape (bodies, states or 1, 6)
-        Moment and force on each, in its axes.
-    of_links : dict of str to ndarray, shape (states or 1, 6)
-        The same by links, as the user gave them.
-
-    """
-
-    places: np.ndarray
-    forces: np.ndarray
-    of_links: dict[str, np.ndarray]
+    places: np.ndarray                  # (bodies,), of the bodies in the table of the kernels
+    forces: np.ndarray                  # (bodies, states, 6), moment and force in the body's axes
+    of_links: dict[str, np.ndarray]     # (states, 6), as the user gave them, by link
 
     def of_chunk(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return what kernels need for some states."""
+        """Return the arguments of kernels for some states."""
         if not self.of_links:
             return self.places, self.forces
         if self.forces.shape[1] > 1:
             return self.places, np.ascontiguousarray(self.forces[:, start:stop])
         return self.places, np.repeat(self.forces, stop - start, axis=1)
 
-    def picked(self, states: np.ndarray) -> 'Pushes':
-        """Return what acts in some states."""
-        def pick(x: np.ndarray) -> np.ndarray:
+    def take(self, states: np.ndarray) -> 'BatchWrenches':
+        """Return the wrenches in some states, given by their indices."""
+        def take(x: np.ndarray) -> np.ndarray:
             return x[..., states, :] if x.shape[-2] > 1 else x
-        return Pushes(self.places, pick(self.forces),
-                      {link: pick(wrench) for link, wrench in self.of_links.items()})
+        return BatchWrenches(self.places, take(self.forces),
+                             {link: take(wrench) for link, wrench in self.of_links.items()})
 
     def of_state(self, k: int) -> Wrenches | None:
         """Return the wrenches in one state."""
@@ -51,16 +39,16 @@ class Pushes(NamedTuple):
                 for link, wrench in self.of_links.items()} or None
 
 
-NOTHING_PUSHES = Pushes(np.zeros(0, int), np.zeros((0, 1, 6)), {})
+NO_WRENCHES = BatchWrenches(np.zeros(0, int), np.zeros((0, 1, 6)), {})
 
 
-def pushes(model: Model, external_wrenches: object, states: int) -> Pushes:
+def batch_wrenches(model: Model, external_wrenches: object, states: int) -> BatchWrenches:
     """Return the wrenches that a user gives for states, as kernels need them."""
     if external_wrenches is None:
-        return NOTHING_PUSHES
+        return NO_WRENCHES
     of_links = wrenches_of_states(model, external_wrenches, states)
     if not of_links:
-        return NOTHING_PUSHES
+        return NO_WRENCHES
     tree = model.tree
     workspace = workspace_of(model.spanning_tree)
     links = [model.link_index(link) for link in of_links]
@@ -68,4 +56,4 @@ def pushes(model: Model, external_wrenches: object, states: int) -> Pushes:
     forces = np.zeros((len(bodies), max(map(len, of_links.values())), 6))
     for k, wrench in zip(links, of_links.values()):
         forces[bodies.index(int(tree.link_body[k]))] += wrench @ Ad(inverse(tree.link_pose[k]))
-    return Pushes(workspace._places[bodies], forces, of_links)
+    return BatchWrenches(workspace._places[bodies], forces, of_links)

@@ -30,13 +30,13 @@ from rbd_ros.cli.progress import progress
 from rbd_ros.errors import ModelWarning
 from rbd_ros.identification.least_squares import fit, Identification
 from rbd_ros.identification.parameters import LoadParameters
-from rbd_ros.identification.partials import merge, Partial, partial
 from rbd_ros.identification.payload import fit_payload, payload_partial
 from rbd_ros.identification.pipeline import (check_workers, compare_recording, default_workers,
                                              Errors, map_recordings, reduce_recording)
+from rbd_ros.identification.reduction import merge, Partial, partial
 from rbd_ros.identification.report import Comparison, identification_report, Row
-from rbd_ros.identification.residuals import write_residuals
-from rbd_ros.identification.verdicts import NOT, Verdict, verdict
+from rbd_ros.identification.report import write_residuals
+from rbd_ros.identification.verdicts import NOT_BELIEVABLE, Verdict, verdict
 from rbd_ros.model.drives import COLUMNS
 from rbd_ros.model.files.drive_files import load_drives, save_drives
 from rbd_ros.model.files.urdf_writer import save_urdf
@@ -47,8 +47,7 @@ from rbd_ros.model.se3 import inertia_matrix
 from rbd_ros.recordings.samples import Samples
 
 FILES = ('robot.urdf', 'dynamics.param.yaml', 'identification.json', 'report.html')
-# Done, but not to be believed.
-NOT_BELIEVABLE = 2
+EXIT_NOT_BELIEVABLE = 2
 # Of the ten parameters of a body, and of the drives of joints that turn and that slide.
 BODY_UNITS = ('kg', *['kg m'] * 3, *['kg m^2'] * 6)
 DRIVE_UNITS = {'armature': ('kg m^2', 'kg'), 'damping': ('N m s/rad', 'N s/m'),
@@ -289,7 +288,7 @@ def _tell(result: dict[str, Any], output: str) -> int:
     print(f'{", ".join(FILES)} are in {output}')
     for reason in result['reasons']:
         print(f'{result["verdict"]}: {reason}')
-    return NOT_BELIEVABLE if result['verdict'] == NOT else 0
+    return EXIT_NOT_BELIEVABLE if result['verdict'] == NOT_BELIEVABLE else 0
 
 
 def _percent(share: float | None) -> str:

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by `make stubs` from __init__.py, for checkers of types.
 
-from rbd_ros.control.cartesian_impedance import CartesianImpedance as CartesianImpedance
-from rbd_ros.control.computed_torque import ComputedTorque as ComputedTorque
 from rbd_ros.control.contact import ContactDetector as ContactDetector
 from rbd_ros.control.controller import (
     Controller as Controller,
@@ -11,17 +9,19 @@ from rbd_ros.control.controller import (
 )
 from rbd_ros.control.effort_convention import EffortConvention as EffortConvention
 from rbd_ros.control.friction import friction_compensation as friction_compensation
-from rbd_ros.control.gravity import Gravity as Gravity
-from rbd_ros.control.hybrid import Hybrid as Hybrid
-from rbd_ros.control.joint_impedance import JointImpedance as JointImpedance
+from rbd_ros.control.laws.cartesian_impedance import CartesianImpedance as CartesianImpedance
+from rbd_ros.control.laws.computed_torque import ComputedTorque as ComputedTorque
+from rbd_ros.control.laws.gravity import Gravity as Gravity
+from rbd_ros.control.laws.hybrid import Hybrid as Hybrid
+from rbd_ros.control.laws.joint_impedance import JointImpedance as JointImpedance
+from rbd_ros.control.laws.pd_gravity import PdGravity as PdGravity
+from rbd_ros.control.laws.slotine_li import SlotineLi as SlotineLi
 from rbd_ros.control.momentum_observer import MomentumObserver as MomentumObserver
 from rbd_ros.control.motion_guard import MotionGuard as MotionGuard
-from rbd_ros.control.pd_gravity import PdGravity as PdGravity
 from rbd_ros.control.references import (
     JointReference as JointReference,
     PoseReference as PoseReference,
 )
-from rbd_ros.control.slotine_li import SlotineLi as SlotineLi
 from rbd_ros.control.trajectories import (
     JointTrajectory as JointTrajectory,
     PoseMotion as PoseMotion,

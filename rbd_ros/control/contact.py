@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether something touches the robot: external torques beyond what free motion shows."""
+"""Contact detection: external torques beyond those of free motion."""
 
 from __future__ import annotations
 
@@ -13,43 +13,36 @@ from rbd_ros.model.model import Model
 
 class ContactDetector:
     """
-    Tell contact from the errors of model and sensors, by thresholds learnt in free motion.
+    Detect contact by thresholds on external torques, which are calibrated in free motion.
 
-    Unless thresholds are given, it is calibrated at first: the robot moves freely, as it will
-    later, for ``calibration_time``; the largest external torque of each joint that appears
-    meanwhile, times ``margin``, is the threshold of that joint. Afterwards contact begins when one
-    joint is beyond its threshold, and ends when all of them have been below ``release`` times
-    theirs for ``hold``.
+    Without given thresholds, the detector calibrates first: the robot moves freely, as in later
+    use, for ``calibration_time``. The threshold of each joint is ``margin`` times the largest
+    external torque that model and sensor errors cause meanwhile. With thresholds, and only then,
 
-    While thresholds are known, and only then,
-
-        contact:  some joint was beyond its threshold, and since then never all were below
-                  release times theirs for as long as hold;
-        free:     since the end of the last contact, or a reset, no joint was beyond its threshold.
+        contact:  some joint exceeded its threshold, and since then the torques of all joints were
+                  never below release times their thresholds for as long as hold;
+        free:     since the end of the last contact, or a reset, no joint exceeded its threshold.
 
     Parameters
     ----------
     model : Model
-        The robot.
     threshold : array_like, shape () or (model.nv,), optional
-        N m or N; None: learnt by calibration.
+        N m or N; None: calibrated.
     calibration_time : float
-        s. What counts is the time that samples cover: pauses longer than ``longest_gap`` do not.
+        s, of samples; pauses longer than ``longest_gap`` do not count.
     margin : float
         At least 1.
     least : array_like, shape () or (model.nv,)
-        Least threshold, N m or N, whatever free motion shows.
+        Smallest threshold that a calibration sets, N m or N.
     release : float
         Between 0 and 1.
-    hold : float
-        s.
-    longest_gap : float
+    hold, longest_gap : float
         s.
 
     Attributes
     ----------
     contact : bool
-        Whether something touches the robot.
+        Whether there is contact.
     threshold : ndarray, shape (model.nv,), or None
         N m or N; None: not calibrated yet.
 
@@ -72,7 +65,7 @@ class ContactDetector:
             self.threshold = self._sizes('threshold', threshold)
 
     def _sizes(self, label: str, values: npt.ArrayLike) -> np.ndarray:
-        """Return a number for each velocity that is not negative."""
+        """Return one non-negative number per velocity."""
         sizes = finite_vector(self._model, label, np.broadcast_to(values, (self._model.nv,))
                               if np.ndim(values) == 0 else values)
         if np.any(sizes < 0.0):
@@ -80,25 +73,25 @@ class ContactDetector:
         return sizes
 
     def calibrate(self) -> None:
-        """Begin to learn the thresholds anew: from now on the robot moves freely."""
+        """Start a calibration: from now on the robot moves freely."""
         self.threshold = None
-        self._largest, self._learnt = np.zeros(self._model.nv), 0.0
+        self._largest, self._calibrated = np.zeros(self._model.nv), 0.0
         self.reset()
 
     @property
     def calibration_left(self) -> float:
-        """Return how much longer the calibration takes, s; 0 where thresholds are known."""
-        return (self._calibration_time - self._learnt) if self.threshold is None else 0.0
+        """Return the remaining time of the calibration, s; 0: there are thresholds."""
+        return (self._calibration_time - self._calibrated) if self.threshold is None else 0.0
 
     def reset(self) -> None:
-        """Forget the contact: what comes next does not continue the last sample."""
+        """Discard the contact; the next sample does not continue the last one."""
         self.contact = False
         self._time: float | None = None
         self._quiet = 0.0
 
     def update(self, t: float, tau_ext: npt.ArrayLike) -> bool:
         """
-        Take another sample, and return whether there is contact.
+        Process a sample and return whether there is contact; False during the calibration.
 
         A sample that is not later than the last one adds no time.
 
@@ -107,17 +100,12 @@ class ContactDetector:
         t : float
             Time of the sample, s.
         tau_ext : array_like, shape (model.nv,)
-            External torques, as `MomentumObserver` finds them, N m or N.
-
-        Returns
-        -------
-        bool
-            False while it is being calibrated.
+            External torques as from `MomentumObserver`, N m or N.
 
         Raises
         ------
         StateError
-            If an argument has the wrong shape or is not finite; the detector is as before.
+            If an argument has the wrong shape or is not finite; the detector is unchanged.
 
         """
         t, size = number('t', t), np.abs(finite_vector(self._model, 'tau_ext', tau_ext))
@@ -126,8 +114,8 @@ class ContactDetector:
         self._time = t
         if self.threshold is None:
             self._largest = np.maximum(self._largest, size)
-            self._learnt += step
-            if self._learnt >= self._calibration_time:
+            self._calibrated += step
+            if self._calibrated >= self._calibration_time:
                 self.threshold = np.maximum(self._margin * self._largest, self._least)
         elif np.any(size > self.threshold):
             self.contact, self._quiet = True, 0.0

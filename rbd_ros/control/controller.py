@@ -1,14 +1,17 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""What all control laws have in common: a robot, and one method for each sample."""
+"""Base class of the control laws, and what a law declares to become a control mode."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from rbd_ros._internal.setting import Setting
 from rbd_ros.control.references import JointReference
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import finite_array, number, shown
@@ -17,48 +20,108 @@ from rbd_ros.model.friction import direction, friction
 from rbd_ros.model.model import Model
 from rbd_ros.workspace import Workspace
 
-# rad/s or m/s, over which the compensation of Coulomb friction changes its sign.
+# rad/s or m/s: width of the sign change of compensated Coulomb friction.
 FRICTION_SPEED = 0.01
+# Largest stiffness, N m/rad or N/m, damping, N m s/rad or N s/m, and accelerations per error of
+# position, 1/s^2, and of velocity, 1/s, that a control mode accepts.
+MAX_STIFFNESS, MAX_DAMPING, MAX_KP, MAX_KD = 1e5, 1e4, 1e5, 1e3
+STIFFNESS, DAMPING = 'N m/rad or N/m', 'N m s/rad or N s/m'
+
+
+@dataclass(frozen=True)
+class Gain(Setting):
+    """A gain of a control law; an empty list becomes None."""
+
+    changeable: bool = True
+    low: float | None = 0.0
+    # Whether the gain scales the damping matrix, or adds its product with the mass matrix to it.
+    damps: bool = False
+    damps_inertia: bool = False
+    # Raises ModelError if a model lacks one of these names.
+    check: Callable[[Model, tuple[str, ...]], object] | None = None
+    # Name of the parameter; default: that of the mode, a dot and that of the gain.
+    parameter: str = ''
+
+
+def joint_gain(default: tuple[float, ...], meaning: str, unit: str, high: float,
+               **options: Any) -> Gain:
+    """Declare a gain of each joint."""
+    return Gain(default, meaning, unit, high=high, per='control_joints', **options)
+
+
+class Circumstances(NamedTuple):
+    """The values other than gains from which a control mode makes its law."""
+
+    model: Model
+    # Link of the pose reference.
+    task_link: str
+    # Configuration, rad or m, at which a redundant robot is held.
+    posture: np.ndarray
+    # Whether to compensate friction, and the largest error of measured velocities, rad/s or m/s.
+    friction: bool
+    dead_band: float
+
+    @property
+    def friction_speed(self) -> float | None:
+        """Return this argument of a `Controller`."""
+        return FRICTION_SPEED if self.friction else None
 
 
 class Controller(ABC):
     """
     A control law: torques for a measured state and a reference.
 
-    Friction is compensated for the velocity of the reference, not for the measured one. Noise
-    does not reach the torques then, and no energy is fed to the error: with friction tau_f(v) that
-    does not fall with the speed,
+    Friction is compensated for the velocity of the reference v_r, not for the measured one: noise
+    does not reach the torques, and no energy is fed to the error. If friction tau_f(v) does not
+    fall with the speed,
 
         (v_r - v) (tau_f(v_r) - tau_f(v)) >= 0,
 
-    so friction that is compensated so only damps the error.
+    so this compensation only damps the error.
 
     Parameters
     ----------
     model : Model
-        The robot.
     friction_speed : float, optional
-        As ``smooth`` for `rbd_ros.friction_torques`: the speed over which the compensation of
-        Coulomb friction changes its sign, rad/s or m/s. None: friction is left alone.
+        ``smooth`` of `rbd_ros.friction_torques`: speed over which compensated Coulomb friction
+        changes its sign, rad/s or m/s. None: friction is not compensated.
 
     Attributes
     ----------
     model : Model
-        The robot.
     reference_type : type
-        What `update` takes for a reference, or NoneType.
+        Type of the reference that `update` takes, or NoneType.
 
     """
 
     reference_type: ClassVar[type] = JointReference
+
+    # What a control mode knows of its law. A subclass states its purpose and gains by name; see
+    # `from_gains`. Others: whether the torques contain C v, whether the root link may float, and
+    # whether the reference has torques.
+    purpose: ClassVar[str] = ''
+    gains: ClassVar[Mapping[str, Gain]] = {}
+    contains_coriolis: ClassVar[bool] = True
+    floating_base: ClassVar[bool] = False
+    takes_torques: ClassVar[bool] = False
 
     def __init__(self, model: Model, *, friction_speed: float | None = None) -> None:
         self._workspace, self.model = Workspace(model), model
         self._friction_speed = None if friction_speed is None else number(
             'friction_speed', friction_speed, 0.0)
 
+    @classmethod
+    def from_gains(cls, given: Circumstances, **gains: Any) -> Controller:
+        """Return the law for gains by name; by default these are arguments of the constructor."""
+        return cls(given.model, friction_speed=given.friction_speed, **gains)
+
+    @property
+    def follows(self) -> np.ndarray:
+        """Return which joints follow their reference, shape (model.nv,)."""
+        return np.ones(self.model.nv, bool)
+
     def reset(self) -> None:
-        """Forget what was learnt of earlier samples; most laws know nothing of them."""
+        """Discard internal state. Most control laws are stateless."""
         return
 
     def update(self, t: float, q: npt.ArrayLike, v: npt.ArrayLike,
@@ -70,23 +133,21 @@ class Controller(ABC):
         ----------
         t : float
             Time of the sample, s.
-        q : array_like, shape (model.nq,)
-            Measured configuration; rad for revolute, m for prismatic joints.
-        v : array_like, shape (model.nv,)
-            Measured velocity, rad/s or m/s.
+        q, v : array_like
+            Measured configuration (model.nq,), rad or m, and velocity (model.nv,), rad/s or m/s.
         reference : JointReference, PoseReference or None
-            What the robot is to do at this time, of the ``reference_type`` of the controller.
+            The desired motion at this time, of type ``reference_type``.
 
         Returns
         -------
         ndarray, shape (model.nv,)
-            N m or N; a new array, without regard to the limits of the drives.
+            N m or N; a new array, not clamped to effort limits.
 
         Raises
         ------
         StateError
-            If a vector has the wrong shape or a non-finite entry, or the reference is of another
-            kind or for another robot; the controller is as before.
+            If a vector has the wrong shape or a non-finite entry, or the reference has another
+            type or belongs to another robot; the controller is unchanged.
         SingularError
             If the law needs an acceleration, and a joint moves no inertia.
 
@@ -104,27 +165,27 @@ class Controller(ABC):
 
     @abstractmethod
     def _torques(self, t: float, q: np.ndarray, v: np.ndarray, reference: Any) -> np.ndarray:
-        """Return the torques for what was checked."""
+        """Return the torques for checked arguments."""
 
     def _error(self, q: np.ndarray, reference: JointReference) -> np.ndarray:
-        """Return the way from the measured to the wanted configuration, rad or m."""
+        """Return the difference from the measured to the desired configuration, rad or m."""
         if self.model.nq == self.model.nv:
             return reference.q - q
         return difference(self.model, q, reference.q)
 
     def _friction(self, v: np.ndarray) -> np.ndarray | float:
-        """Return the friction that is compensated when the joints are to move with v."""
+        """Return the compensation of friction at the desired velocity v."""
         if self._friction_speed is None:
             return 0.0
         return friction(self.model, v, direction(v, self._friction_speed), v)
 
     def _gain(self, label: str, value: npt.ArrayLike) -> np.ndarray:
-        """Return a gain, not negative, for each velocity."""
-        return gains(label, value, self.model.nv)
+        """Return one non-negative gain per velocity."""
+        return gain_vector(label, value, self.model.nv)
 
 
-def gains(label: str, value: npt.ArrayLike, count: int) -> np.ndarray:
-    """Return so many gains, given all of them or one for all; errors name them by their label."""
+def gain_vector(label: str, value: npt.ArrayLike, count: int) -> np.ndarray:
+    """Return `count` non-negative gains from one number or all of them."""
     array = finite_array(label, value, (), (count,))
     if np.any(array < 0.0):
         raise StateError(f'{label} must not be negative, got {shown(value)}')
@@ -143,9 +204,9 @@ def critical_damping(inertia: np.ndarray, stiffness: np.ndarray, ratio: float) -
     inertia : ndarray, shape (n, n)
         Symmetric positive definite.
     stiffness : ndarray, shape (n,)
-        The diagonal of K, not negative. Motions without a spring are without damping.
+        The diagonal of K, not negative. Motions without a spring are undamped.
     ratio : float
-        1: all modes are as fast as they can be without overshooting.
+        1: critical damping of all modes.
 
     Returns
     -------

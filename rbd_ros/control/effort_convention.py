@@ -1,12 +1,12 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-What a robot means by effort, in its joint states and in the commands that it takes.
+Effort conventions: how efforts in joint states and in commands relate to joint torques.
 
-A torque of the equation of motion, tau = M a + C v + g + tau_f, reaches us, and a drive, through
-drivers that differ: some report or take currents, count the other way, or leave out what the robot
-computes itself. With the constant k of a joint, N m per unit of its effort, and kappa = 0 for
-`full`, g for `without_gravity` and g + C v for `without_gravity_and_coriolis`,
+Drivers report or take currents, reverse signs, or omit the torques that the robot compensates by
+itself. With the constant k of a joint, N m or N per unit of effort, and kappa = 0 for `full`, g
+for `without_gravity` and g + C v for `without_gravity_and_coriolis`, the torques of the equation
+of motion, tau = M a + C v + g + tau_f, are
 
     tau = k effort + kappa
 
@@ -16,49 +16,51 @@ in states and in commands, each with its own k and kappa.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from rbd_ros._internal.setting import Setting
 
 CONVENTIONS = ('full', 'without_gravity', 'without_gravity_and_coriolis')
-# Efforts at rest that differ from what they should be by this share of the gravity torques fit
-# nothing: friction and errors of the model explain less.
-STRANGE = 0.7
-# Gravity torques, N m or N, that are too small to tell anything.
-SLIGHT = 1.0
+# Mismatch of efforts at rest, as a share of the gravity torques, that friction and model errors do
+# not explain.
+MISMATCH_RATIO = 0.7
+# N m or N: smaller gravity torques are not compared.
+MIN_GRAVITY_TORQUE = 1.0
 
 
 @dataclass(frozen=True)
 class EffortConvention:
-    """
-    What efforts mean, of one robot.
+    """The meaning of efforts of one robot; joints without constants have 1."""
 
-    Attributes
-    ----------
-    states, commands : str
-        What efforts in joint states, and in commands, contain: one of `CONVENTIONS`.
-    joints : tuple of str
-        The joints of the constants; all others have 1.
-    state_constants, command_constants : tuple of float
-        N m or N per unit of effort, negative where the driver counts the other way; empty: 1.
-    states_have_friction : bool
-        Whether efforts in joint states contain the friction of the joint, as those of motors do;
-        those of torque sensors behind the gears do not.
-
-    """
-
-    states: str = 'full'
-    commands: str = 'full'
-    joints: tuple[str, ...] = ()
-    state_constants: tuple[float, ...] = ()
-    command_constants: tuple[float, ...] = ()
-    states_have_friction: bool = True
+    states: Annotated[str, Setting(
+        'full', 'Contents of efforts in joint states: all torques of the joint, all without '
+        'gravity torques, or all without gravity and Coriolis torques.', choices=CONVENTIONS,
+        of_robot=True)] = 'full'
+    commands: Annotated[str, Setting(
+        'full', 'Contents of effort commands that the robot expects; it adds the other torques by '
+        'itself.', choices=CONVENTIONS, of_robot=True)] = 'full'
+    joints: Annotated[tuple[str, ...], Setting(
+        (), 'Joints of the constants, in order.', entry=str, of_robot=True)] = ()
+    state_constants: Annotated[tuple[float, ...], Setting(
+        (), 'Torque per unit of effort in joint states, N m/A for currents; negative: the driver '
+        'reverses the sign. Empty: 1.', 'N m or N per unit of effort',
+        per='effort_convention.joints', single=False, condition='finite numbers other than 0',
+        of_robot=True)] = ()
+    command_constants: Annotated[tuple[float, ...], Setting(
+        (), 'Torque per unit of effort in effort commands. Empty: 1.',
+        'N m or N per unit of effort', per='effort_convention.joints', single=False,
+        condition='finite numbers other than 0', of_robot=True)] = ()
+    states_have_friction: Annotated[bool, Setting(
+        True, 'Whether efforts in joint states contain the friction of the joint, as those of '
+        'motors do; torque sensors behind the gears measure without it.', of_robot=True)] = True
 
     def constants_of_states(self, names: Sequence[str]) -> np.ndarray:
-        """Return the constants of efforts in the states of joints, N m or N per unit."""
+        """Return the constants of efforts in joint states, N m or N per unit."""
         return self._constants(self.state_constants, names)
 
     def constants_of_commands(self, names: Sequence[str]) -> np.ndarray:
-        """Return the constants of efforts in the commands of joints, N m or N per unit."""
+        """Return the constants of efforts in commands, N m or N per unit."""
         return self._constants(self.command_constants, names)
 
     def _constants(self, constants: Sequence[float], names: Sequence[str]) -> np.ndarray:
@@ -68,28 +70,23 @@ class EffortConvention:
         return np.array([by_name.get(name, 1.0) for name in names], float)
 
     def left_out_of_states(self, g: np.ndarray, coriolis: np.ndarray) -> np.ndarray:
-        """Return the torques that efforts in joint states lack, N m or N."""
+        """Return the torques that efforts in joint states omit, N m or N."""
         return _left_out(self.states, g, coriolis)
 
-    def without_own(self, tau: np.ndarray, g: np.ndarray, coriolis: np.ndarray) -> np.ndarray:
+    def subtract_onboard_compensation(self, tau: np.ndarray, g: np.ndarray,
+                                      coriolis: np.ndarray) -> np.ndarray:
         """
-        Return torques without those that the robot adds to commands by itself.
+        Subtract from torques those that the robot adds to commands by itself.
 
-        Parameters
-        ----------
-        tau : ndarray
-            N m or N.
-        g, coriolis : ndarray
-            What tau contains of g and of C v. Torques of neither are never taken away twice: a
-            robot that compensates what tau does not ask for goes on doing so.
-
-        Returns
-        -------
-        ndarray
+        `g` and `coriolis` are the shares of g and C v that tau already contains. A term that tau
+        does not contain is not subtracted: the robot still compensates it.
 
         """
         return (tau.copy() if self.commands == 'full'
                 else tau - _left_out(self.commands, g, coriolis))
+
+    # The name in 0.2.
+    without_own = subtract_onboard_compensation
 
 
 def _left_out(convention: str, g: np.ndarray, coriolis: np.ndarray) -> np.ndarray:
@@ -98,30 +95,17 @@ def _left_out(convention: str, g: np.ndarray, coriolis: np.ndarray) -> np.ndarra
     return g if convention == 'without_gravity' else g + coriolis
 
 
-def unlikely(convention: EffortConvention, names: Sequence[str], torques: np.ndarray,
-             g: np.ndarray) -> str:
+def convention_mismatch(convention: EffortConvention, names: Sequence[str],
+                        torques: np.ndarray, g: np.ndarray) -> str:
     """
-    Return why the measured efforts of a robot at rest do not fit a convention.
+    Return why measured efforts at rest do not fit a convention; empty: they fit.
 
-    Parameters
-    ----------
-    convention : EffortConvention
-        What they should be.
-    names : sequence of str
-        The joints.
-    torques : ndarray
-        Efforts times their constants, N m or N.
-    g : ndarray
-        Gravity torques, N m or N.
-
-    Returns
-    -------
-    str
-        A sentence for an operator; empty: they fit, or gravity is too small to tell.
+    `torques` are efforts times their constants, and `g` the gravity torques, N m or N. Without
+    sufficient gravity torques nothing is compared.
 
     """
     size = np.linalg.norm(g)
-    if size < SLIGHT:
+    if size < MIN_GRAVITY_TORQUE:
         return ''
     is_full = convention.states == 'full'
     error = np.linalg.norm(torques - g if is_full else torques)
@@ -136,7 +120,7 @@ def unlikely(convention: EffortConvention, names: Sequence[str], torques: np.nda
     said = f'efforts at rest are not as effort_convention.states, {convention.states}, says'
     if others[better] < 0.5 * error:
         return f'{said}: {example}; {better} fits better'
-    if error > STRANGE * size:
+    if error > MISMATCH_RATIO * size:
         return (f'{said}, and nothing else fits: {example}; check payload, mounting_rpy and '
                 'effort_convention.state_constants (currents?)')
     return ''

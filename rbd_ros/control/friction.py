@@ -3,15 +3,14 @@
 """
 Friction compensation that never drives a joint.
 
-The velocity that a controller knows is wrong: by noise, by the delay of filters, and by its change
-until the torque acts. As long as the error is at most the dead band, for each joint
+The velocity that a controller knows is wrong because of noise, delay of filters, and its change
+until the torque acts. As long as its error is at most the dead band, each joint satisfies
 
     0 <= (tau - effort_offset) v <= (tau_f(v) - effort_offset) v
 
-where v is the true velocity and tau_f(v) its friction. So at any time, for any sequence of
-velocities, the compensation gives a joint at most the energy that friction takes from it: it
-cannot keep a joint moving, and a joint at rest gets only its offset. The torques are continuous in
-the velocity.
+with the true velocity v and its friction tau_f(v). At any time, for any sequence of velocities,
+the compensation gives a joint at most the energy that friction takes from it: it cannot keep a
+joint moving, and a joint at rest gets only its offset. The torques are continuous in the velocity.
 
 """
 
@@ -21,14 +20,14 @@ from rbd_ros.model.arguments import number, one_or_rows
 from rbd_ros.model.friction import friction
 from rbd_ros.model.model import Model
 
-# rad/s or m/s; several times the noise of velocities from common encoders.
+# rad/s or m/s: several times the velocity noise of common encoders.
 DEAD_BAND = 0.02
 
 
 def friction_compensation(model: Model, v: npt.ArrayLike, *,
                           dead_band: float = DEAD_BAND) -> np.ndarray:
     """
-    Return torques that compensate friction, for velocities that are not exactly known.
+    Return torques that compensate friction, for inexact velocities.
 
     Parameters
     ----------
@@ -37,20 +36,19 @@ def friction_compensation(model: Model, v: npt.ArrayLike, *,
     v : array_like, shape (model.nv,) or (states, model.nv)
         Measured velocity, rad/s or m/s, of one state or of several.
     dead_band : float
-        Largest error of the velocity, rad/s or m/s; 0: the velocity is exact. Up to this speed the
-        result is ``effort_offset`` alone; from twice this speed Coulomb friction is compensated in
-        full.
+        Largest error of the velocity, rad/s or m/s; 0: exact. Up to this speed the result is
+        ``effort_offset``; from twice this speed Coulomb friction is fully compensated.
 
     Returns
     -------
     ndarray, of the shape of v
-        N m or N: viscous friction at the smallest speed that the joint may have, Stribeck friction
+        N m or N: viscous friction at the smallest possible speed of the joint, Stribeck friction
         at the largest.
 
     Raises
     ------
     StateError
-        If ``v`` has another shape or holds a non-finite number, or ``dead_band`` is negative.
+        If ``v`` has another shape or a non-finite entry, or ``dead_band`` is negative.
 
     """
     v, dead_band = one_or_rows(model, 'v', v), number('dead_band', dead_band, 0.0)

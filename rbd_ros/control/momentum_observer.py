@@ -7,8 +7,8 @@ The generalised momentum p = M v obeys
 
     dp/dt = tau + C^T v - g - tau_f + tau_ext
 
-as dM/dt = C + C^T. The observer r follows tau_ext as a filter of first order, and needs no
-measured or differentiated accelerations:
+since dM/dt = C + C^T. The observer r is a first-order filter of tau_ext that needs no measured or
+differentiated accelerations:
 
     r = K (p - p(0) - integral of (tau + C^T v - g - tau_f + r) dt),   dr/dt = K (tau_ext - r)
 
@@ -30,30 +30,27 @@ class MomentumObserver:
     """
     Estimate the external torques of a robot, sample by sample.
 
-    Between two samples, r is advanced by the solution of its differential equation for the mean
+    Between two samples, r follows the exact solution of its differential equation for the mean
     external torque of that time,
 
         r <- e + (r - e) exp(-K h),   e = (p_2 - p_1) / h - mean of (tau + C^T v - g - tau_f)
 
-    which is stable for every gain and every step h. The mean is that of both ends, as befits
-    efforts that are measured when positions are.
+    which is stable for every gain and step h. The mean is that of both samples, since efforts are
+    measured together with positions.
 
     Parameters
     ----------
     model : Model
         The robot, with its friction.
     gain : array_like, shape () or (model.nv,)
-        K of each velocity, 1/s: external torques are followed with the time constant 1/K. Larger
-        gains are faster, but pass on more noise of velocities and efforts.
+        K, 1/s; the time constant is 1/K. Larger gains are faster, but pass more noise.
     smooth : float
-        As for `friction_torques`: the speed over which Coulomb friction changes its sign, rad/s or
-        m/s. Noise of velocities well below it does not switch the friction of joints that stand.
+        See `friction_torques`: speed over which Coulomb friction changes its sign, rad/s or m/s,
+        so that velocity noise does not switch the friction of resting joints.
     friction : bool
-        Whether to take the friction of the model into account; if not, the torques that are given
-        must be without it.
+        Whether to subtract the friction of the model; if not, the given torques must exclude it.
     longest_gap : float
-        s. After a longer pause between samples, nothing is known about the time between: r is
-        kept, and continues from the new sample.
+        s. Over longer pauses between samples r is kept.
 
     References
     ----------
@@ -75,28 +72,26 @@ class MomentumObserver:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything: r is zero, and begins to follow with the second sample."""
+        """Discard all samples: r is zero, and starts with the second sample."""
         self._time: float | None = None
         self._r = np.zeros(self._model.nv)
         self._momentum = self._rate = self._r
 
     def update(self, t: float, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> np.ndarray:
         """
-        Take another sample, and return the external torques.
+        Process a sample and return the external torques.
 
-        A sample of the same time as the last one changes nothing. One of an earlier time begins
-        another recording: the observer resets itself.
+        A sample of the same time as the last one is ignored. One of an earlier time resets the
+        observer.
 
         Parameters
         ----------
         t : float
             Time of the sample, s.
-        q : array_like, shape (model.nq,)
-            Configuration; rad for revolute, m for prismatic joints.
-        v : array_like, shape (model.nv,)
-            Velocity, rad/s or m/s.
+        q, v : array_like
+            Configuration (model.nq,), rad or m, and velocity (model.nv,), rad/s or m/s.
         tau : array_like, shape (model.nv,)
-            Torques of the motors, N m or N.
+            Motor torques, N m or N.
 
         Returns
         -------
@@ -106,7 +101,7 @@ class MomentumObserver:
         Raises
         ------
         StateError
-            If a vector has the wrong shape or a non-finite entry; the observer is as before.
+            If a vector has the wrong shape or a non-finite entry; the observer is unchanged.
 
         """
         t, tau = number('t', t), finite_vector(self._model, 'tau', tau)

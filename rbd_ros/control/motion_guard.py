@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Soft stops before the limits of position, and a guard of the limits of velocity."""
+"""Soft stops before position limits, and braking beyond velocity limits."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from rbd_ros.workspace import Workspace
 
 # Largest width of a zone, as a share of the range of the joint.
 RANGE_SHARE = 0.1
-# 1/s, of the springs and of the brakes
+# 1/s: rates of the springs and of the brakes.
 STOP_RATE, BRAKE_RATE = 20.0, 20.0
-# Share of the velocity limit over which torques that accelerate fade. If they faded faster, they
-# would alternate between two samples where a large torque moves a small inertia.
+# Share of the velocity limit over which accelerating torques fade. With a smaller one, large
+# torques on small inertias would oscillate from sample to sample.
 OVERSPEED = 0.5
 
 
 def stated_speeds(limit: np.ndarray) -> np.ndarray:
-    """Return limits of velocity, rad/s or m/s: infinite where the description has none, or 0."""
+    """Return velocity limits, rad/s or m/s; infinite where the description has none, or 0."""
     return np.where(limit > 0.0, limit, np.inf)
 
 
@@ -28,37 +28,37 @@ class MotionGuard:
     """
     Keep the torques of a control law from driving joints beyond their limits.
 
-    Of joints near these limits, torques are first clamped to the effort limits. With an upper
-    limit q_u, a zone of width w before it, and the inertia m = M_jj,
+    Torques of joints near their limits are first clamped to the effort limits. With an upper limit
+    q_u, a zone of width w before it, and the inertia m = M_jj,
 
         d = max(0, q - max(q_u - w, min(q_r, q_u)))       depth in the zone
         tau <- g + max(0, 1 - 2 d/w) (tau - g)            if tau - g > 0
         tau <- tau - m max(0, W^2 d + 2 W min(d/w, 1) v)  W = 20/s
 
-    and likewise at the lower limit. The zone begins at the reference q_r if that is inside it: a
-    motion up to the limit is not hindered. The spring is damped, but never pushes outwards. In
-    the outer half of the zone no more than gravity is left of torques that push outwards.
+    and likewise at the lower limit. If the reference q_r is inside the zone, the zone begins
+    there, so that motions up to the limit are possible. The spring is damped, but never pushes
+    outwards. In the outer half of the zone, outward torques are limited to gravity.
 
     For each joint with a velocity limit v_l that is exceeded by e = abs(v) - v_l > 0,
 
         tau <- g + max(0, 1 - e / (0.5 v_l)) (tau - g)    if (tau - g) v > 0
         tau <- tau - 20/s m e sign(v)
 
-    Torques that slow the joint down are left as they are. Both are continuous in q, v and tau.
+    Decelerating torques are unchanged. Both are continuous in q, v and tau.
 
     Parameters
     ----------
     model : Model
-        The robot. Coordinates of joints with quaternions have no zones.
+        The robot. Joints with quaternions have no zones.
     zone : float
-        Width of the zones, rad or m, but at most a tenth of the range of the joint; 0: no zones.
+        Width of the zones, rad or m, at most a tenth of the range of the joint; 0: no zones.
     velocity : float
-        Multiple of the velocity limits that is taken for v_l; 0: velocities are not guarded.
+        v_l as a multiple of the velocity limits; 0: no braking.
 
     Attributes
     ----------
     stopping, braking : ndarray of bool, shape (model.nv,)
-        The joints that were in their zones, or too fast, at the last `limit`.
+        The joints in their zones, or too fast, at the last `limit`.
 
     Raises
     ------
@@ -94,17 +94,15 @@ class MotionGuard:
         ----------
         tau : ndarray, shape (model.nv,)
             Torques of the control law, N m or N.
-        q : array_like, shape (model.nq,)
-            Measured configuration; rad for revolute, m for prismatic joints.
-        v : array_like, shape (model.nv,)
-            Measured velocity, rad/s or m/s.
+        q, v : array_like
+            Measured configuration (model.nq,), rad or m, and velocity (model.nv,), rad/s or m/s.
         q_r : array_like, shape (model.nq,), optional
-            Configuration of the reference; default: there is none.
+            Reference configuration; default: none.
 
         Returns
         -------
         ndarray, shape (model.nv,)
-            N m or N: ``tau`` itself where no joint is near a limit.
+            N m or N: ``tau`` itself if no joint is near a limit.
 
         Raises
         ------
@@ -120,7 +118,7 @@ class MotionGuard:
             x_r = np.asarray(q_r)[self._places]
             above = np.maximum(above, np.minimum(x_r, self._upper))
             below = np.minimum(below, np.maximum(x_r, self._lower))
-        # Positive beyond the upper limit's zone, negative beyond the lower one's.
+        # Positive in the upper zone, negative in the lower one.
         depth = np.maximum(x - above, 0.0) - np.maximum(below - x, 0.0)
         excess = np.maximum(np.abs(v) - self._fastest, 0.0)
         self.stopping, self.braking = depth != 0.0, excess > 0.0

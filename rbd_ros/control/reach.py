@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""How near to a pose a robot can bring a link, within the limits of its joints."""
+"""Distance of a link from a pose that the robot may be unable to reach."""
 
 from __future__ import annotations
 
@@ -11,22 +11,24 @@ from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import rotation_vector
 from rbd_ros.workspace import Workspace
 
-# m, from which on a position counts as reached.
+# m: largest error of a position that counts as reached.
 REACHED = 0.01
-# Searches that begin elsewhere, each at its own configuration within the limits.
+# Additional searches from random configurations within the limits.
 STARTS = 6
-# Steps of one attempt, and its damping: at first, at least, and how it changes with each step.
-MOST_STEPS, DAMPING, LEAST_DAMPING, EASE, TIGHTEN = 60, 1e-2, 1e-8, 0.3, 5.0
-# Damping beyond which no step comes nearer.
-STUCK = 1e6
+# Steps of one search, its initial and smallest damping, and the factors after a better and a worse
+# step.
+MAX_STEPS, DAMPING, MIN_DAMPING, BETTER, WORSE = 60, 1e-2, 1e-8, 0.3, 5.0
+# Damping at which a search ends: no step improves.
+MAX_DAMPING = 1e6
 
 
 def reach_error(model: Model, link: str, T: np.ndarray, q: np.ndarray) -> tuple[float, float]:
     """
-    Return how far a link stays from a pose, at best as far as a search finds.
+    Return the smallest pose error of a link that a search finds within the joint limits.
 
-    Damped least squares, begun at q with the rotation, and then without it there and at `STARTS`
-    other configurations, always the same; joints that reach a limit are held there.
+    Damped least squares start at q with the rotation. If the position is not reached, they start
+    without the rotation at q and at `STARTS` other configurations, the same at every call; joints
+    at a limit are held there.
 
     Parameters
     ----------
@@ -37,13 +39,13 @@ def reach_error(model: Model, link: str, T: np.ndarray, q: np.ndarray) -> tuple[
     T : ndarray, shape (4, 4)
         The pose in the root's frame, m.
     q : ndarray, shape (model.nq,)
-        Where the search begins, rad or m.
+        Start of the search, rad or m.
 
     Returns
     -------
     angle, distance : float
-        What is left of the rotation, rad, where the position is reached with it, and of the
-        position, m, for any rotation.
+        Remaining rotation, rad, if the position is reached with it, and remaining distance, m, for
+        any rotation.
 
     References
     ----------
@@ -64,7 +66,7 @@ def reach_error(model: Model, link: str, T: np.ndarray, q: np.ndarray) -> tuple[
 
 def _search(model: Model, link: str, T: np.ndarray, q: np.ndarray,
             rows: slice) -> tuple[float, float]:
-    """Return the rotation and position that are left where some rows of the error are least."""
+    """Return the remaining rotation and distance that minimize some rows of the error."""
     workspace = Workspace(model)
 
     def error(q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -75,18 +77,18 @@ def _search(model: Model, link: str, T: np.ndarray, q: np.ndarray,
 
     q = np.clip(q, model.lower, model.upper)
     (e, J), damping = error(q), DAMPING
-    for _ in range(MOST_STEPS):
-        if damping > STUCK or np.linalg.norm(e[rows]) <= 0.1 * REACHED:
+    for _ in range(MAX_STEPS):
+        if damping > MAX_DAMPING or np.linalg.norm(e[rows]) <= 0.1 * REACHED:
             break
         slope = J[rows].T @ e[rows]
-        # Not the joints that the error pushes beyond a limit.
+        # Exclude joints that the error drives beyond a limit.
         free = ~(((q <= model.lower) & (slope < 0.0)) | ((q >= model.upper) & (slope > 0.0)))
         A, step = J[rows][:, free], np.zeros(model.nv)
         step[free] = A.T @ np.linalg.solve(A @ A.T + damping * np.eye(len(A)), e[rows])
         tried = np.clip(q + step, model.lower, model.upper)
         e_tried, J_tried = error(tried)
         if e_tried[rows] @ e_tried[rows] < e[rows] @ e[rows]:
-            q, e, J, damping = tried, e_tried, J_tried, max(EASE * damping, LEAST_DAMPING)
+            q, e, J, damping = tried, e_tried, J_tried, max(BETTER * damping, MIN_DAMPING)
         else:
-            damping *= TIGHTEN
+            damping *= WORSE
     return sqrt(e[:3] @ e[:3]), sqrt(e[3:] @ e[3:])

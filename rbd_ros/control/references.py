@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a controller is to do at one time: positions of the joints, or the pose of a link."""
+"""References of control laws: positions of the joints, or the pose of a link."""
 
 from __future__ import annotations
 
@@ -11,29 +11,28 @@ from rbd_ros.model.arguments import finite_array, finite_vector
 from rbd_ros.model.configurations import normalize
 from rbd_ros.model.model import Model
 
-# How far R^T R of a rotation may be from the unit matrix: poses come in text, with six digits.
+# Largest deviation of R^T R from the unit matrix: poses in text have six digits.
 ROUNDED = 1e-5
 
 
 class JointReference:
     """
-    Where the joints are to be, and how they are to move.
+    Desired motion of the joints at one time.
 
     Parameters
     ----------
     model : Model
-        The robot.
     q : array_like, shape (model.nq,)
         Configuration; rad for revolute, m for prismatic joints.
     v, a : array_like, shape (model.nv,), optional
         Velocity, rad/s or m/s, and acceleration, rad/s^2 or m/s^2; default: at rest.
     tau : array_like, shape (model.nv,), optional
-        Torques of joints that nobody moves, N m or N; default: none. Only `Hybrid` reads them.
+        Torques of free joints, N m or N, for `Hybrid`; default: zero.
 
     Attributes
     ----------
     q, v, a, tau : ndarray
-        What was given.
+        The parameters.
 
     Raises
     ------
@@ -54,27 +53,25 @@ class JointReference:
 
 class PoseReference:
     """
-    Where a link is to be, and how it is to move.
+    Desired motion of a link at one time.
 
     Parameters
     ----------
     T : array_like, shape (4, 4)
         Pose of the link in the root's frame, m.
-    V : array_like, shape (6,), optional
-        Angular velocity, rad/s, and velocity of the link's origin, m/s, in the root's axes;
-        default: at rest.
-    V_dot : array_like, shape (6,), optional
-        Its derivative by time, rad/s^2 and m/s^2; default: zero.
+    V, V_dot : array_like, shape (6,), optional
+        Angular velocity, rad/s, and velocity of the link's origin, m/s, in the root's axes, and
+        its derivative with respect to time; default: at rest.
 
     Attributes
     ----------
     T, V, V_dot : ndarray
-        What was given.
+        The parameters.
 
     Raises
     ------
     StateError
-        If an array has the wrong shape or a non-finite entry, or T is no pose.
+        If an array has the wrong shape or a non-finite entry, or T is not a pose.
 
     """
 
@@ -88,7 +85,7 @@ class PoseReference:
 
 
 def checked_pose(label: str, T: npt.ArrayLike) -> np.ndarray:
-    """Return a pose whose rotation is one to the last digit; errors name it by its label."""
+    """Return a pose with an orthonormal rotation; raise if it is not one up to `ROUNDED`."""
     T = finite_array(label, T, (4, 4))
     R = T[:3, :3]
     if (np.abs(R.T @ R - np.eye(3)).max() > ROUNDED or np.linalg.det(R) < 0.0

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Motions from points in time: of the joints, and of a link from one pose to another."""
+"""Trajectories through points of the joints, and motions of a link between two poses."""
 
 from __future__ import annotations
 
@@ -18,24 +18,25 @@ from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import pose, rotation, rotation_vector, skew
 from rbd_ros.workspace import Workspace
 
-# s, in which the twist of the motion before dies out
-CARRIED = 0.5
-# Share of a limit, or of 1 rad or m, by which rounding may exceed it.
+# s: time in which the twist of the previous motion fades.
+FADE_TIME = 0.5
+# Tolerance of limits for rounding, as a share of the limit, or of 1 rad or m.
 LIMIT_SLACK = 1e-6
-# States of each polynomial whose efforts are checked: at most, at least, and of all together where
-# that is not less; states of each interval in which a limit may be exceeded between two of them,
-# how often such intervals are divided, and how many states are worth that.
-STATES, LEAST_STATES, MOST_STATES, CLOSER, ROUNDS, TOO_MANY = 65, 4, 5000, 5, 6, 50000
+# Efforts are checked at MIN_STATES to MAX_STATES states of each polynomial, about TOTAL_STATES in
+# all. Intervals that may exceed a limit are divided at REFINED_STATES, up to ROUNDS times, as long
+# as there are at most TOTAL_REFINED states.
+MAX_STATES, MIN_STATES, TOTAL_STATES = 65, 4, 5000
+REFINED_STATES, ROUNDS, TOTAL_REFINED = 5, 6, 50000
 
 
 class JointTrajectory:
     """
-    A motion of the joints through points, as trajectory_msgs/JointTrajectory has them.
+    A motion of the joints through points, as in trajectory_msgs/JointTrajectory.
 
-    Between two points each joint follows the polynomial that has the values of both: of fifth
-    order where accelerations are given, of third order where velocities are. Where positions alone
-    are, velocities are chosen so that no joint overshoots its points, and the motion begins and
-    ends at rest. Before the first point and after the last the robot rests there.
+    Each joint follows polynomials with the values of the points: quintic with accelerations, cubic
+    with velocities. With positions only, velocities are chosen so that no joint overshoots its
+    points, and the motion starts and ends at rest. Before the first and after the last point the
+    robot rests.
 
     Parameters
     ----------
@@ -46,12 +47,11 @@ class JointTrajectory:
     q : array_like, shape (points, model.nq)
         Positions, rad or m.
     v, a : array_like, shape (points, model.nv), optional
-        Velocities, rad/s or m/s, and accelerations, rad/s^2 or m/s^2; those without these are
-        refused.
+        Velocities, rad/s or m/s, and accelerations, rad/s^2 or m/s^2, which need velocities.
     tau : array_like, shape (points, model.nv), optional
-        Torques of free joints, N m or N; linear in between.
+        Torques of free joints, N m or N; linear between points.
     first_v : array_like, shape (model.nv,), optional
-        Velocity at the first point of a motion of positions alone, rad/s or m/s; default: at rest.
+        Velocity at the first point if only positions are given, rad/s or m/s; default: at rest.
         Joints that move there may overshoot their second point.
 
     Raises
@@ -61,7 +61,7 @@ class JointTrajectory:
 
     References
     ----------
-    Velocities of positions alone: Fritsch and Carlson, SIAM J. Numer. Anal. 17 (1980), by SciPy.
+    Velocities of positions only: Fritsch and Carlson, SIAM J. Numer. Anal. 17 (1980), by SciPy.
 
     """
 
@@ -69,7 +69,7 @@ class JointTrajectory:
                  v: npt.ArrayLike | None = None, a: npt.ArrayLike | None = None,
                  tau: npt.ArrayLike | None = None,
                  first_v: npt.ArrayLike | None = None) -> None:
-        # Here, for programs without trajectories need not wait for it.
+        # Imported lazily: SciPy is slow to import.
         from scipy.interpolate import BPoly, PchipInterpolator
 
         if model.nq != model.nv:
@@ -93,30 +93,12 @@ class JointTrajectory:
             if not given:
                 given = [PchipInterpolator(self.times, q).derivative()(self.times)]
                 given[0][0], given[0][-1] = first_v, 0.0
-            # As BPoly.from_derivatives, but all pieces at once: robots wait for it.
+            # BPoly.from_derivatives is too slow: it computes one piece at a time.
             curve = BPoly(bernstein(np.diff(self.times)[:, None], q, *given), self.times)
             self._curves = curve, curve.derivative(), curve.derivative(2)
 
     def at(self, t: float) -> JointReference:
-        """
-        Return where the robot is to be at a time.
-
-        Parameters
-        ----------
-        t : float
-            s, on the clock of the times of the points.
-
-        Returns
-        -------
-        JointReference
-            At rest before and after the motion.
-
-        Raises
-        ------
-        StateError
-            If ``t`` is not finite.
-
-        """
+        """Return the `JointReference` at a time, s; at rest before and after the motion."""
         t = number('t', t)
         tau = None if self._tau is None else on_lines(t, self.times, self._tau)
         if t < self.times[0] or t >= self.times[-1]:
@@ -126,23 +108,14 @@ class JointTrajectory:
 
     def check_limits(self, *, effort: bool = True) -> None:
         """
-        Raise if the motion leaves the limits of the robot, between its points, too.
+        Raise StateError if the motion exceeds limits of the robot, also between its points.
 
-        Positions and velocities are checked at all their extrema; a joint that begins beyond a
-        limit of its position must go no further. Efforts, of inverse dynamics with friction, are
-        checked at states of every polynomial. Where their second differences leave it open
-        whether a limit is exceeded in between, more states are checked there; what is still open
-        at last, mostly less than 1e-5 of a limit below it, is refused.
-
-        Parameters
-        ----------
-        effort : bool
-            Whether efforts are checked.
-
-        Raises
-        ------
-        StateError
-            If a limit is exceeded; the message names the joint, the value and the time.
+        Positions and velocities are checked at all their extrema; a joint that starts beyond a
+        position limit must not move further out. With ``effort``, efforts of inverse dynamics with
+        friction are checked at states of every polynomial, and at more states where second
+        differences do not exclude that a limit is exceeded in between. If this remains undecided
+        (mostly less than 1e-5 of a limit below it), the motion is refused. The message names the
+        joint, the value and the time.
 
         """
         if len(self.times) < 2:
@@ -158,12 +131,12 @@ class JointTrajectory:
 
     def _check_extrema(self, curve: Any, lower: np.ndarray, upper: np.ndarray, verb: str,
                        per: str) -> None:
-        """Raise if a curve, a BPoly, leaves limits of its joints."""
+        """Raise if a BPoly exceeds limits of its joints."""
         from scipy.interpolate import BPoly, PPoly
 
         slack = LIMIT_SLACK * np.maximum(np.where(np.isfinite(upper), np.abs(upper), 0.0), 1.0)
         lower, upper = lower - slack, upper + slack
-        # The curve lies in the convex hull of its coefficients.
+        # A curve lies in the convex hull of its coefficients.
         hull = curve.c.reshape(-1, len(lower))
         for k in np.flatnonzero((hull.min(axis=0) < lower) | (hull.max(axis=0) > upper)):
             one = BPoly(curve.c[:, :, k], curve.x)
@@ -182,19 +155,19 @@ class JointTrajectory:
                     f'{times[worst]:.4g} s, its limit is {limit:.4g} {unit}')
 
     def _check_efforts(self) -> None:
-        """Raise if the motion needs more effort than a joint has."""
+        """Raise if the motion needs more effort than the limits allow."""
         spans, most = np.diff(self.times), self._model.effort_limit * (1.0 + LIMIT_SLACK)
         pieces = np.arange(len(spans))
         # Shares of the piece where each interval begins and ends.
         first, last = np.zeros(len(spans)), np.ones(len(spans))
-        count = min(max(MOST_STATES // len(spans), LEAST_STATES), STATES)
+        count = min(max(TOTAL_STATES // len(spans), MIN_STATES), MAX_STATES)
         for _ in range(ROUNDS):
             shares = np.linspace(first, last, count, axis=1)
             rigid, rubbing = self._efforts(pieces, shares)
             tau = rigid + rubbing
             self._refuse(np.abs(tau) > most, tau, self.times[pieces, None]
                          + shares * spans[pieces, None])
-            # What a parabola through three states adds to the line through two of them.
+            # Deviation of a parabola through three states from the line through two of them.
             bend = np.diff(rigid, n=2, axis=1)
             bend = np.concatenate((2.0 * bend[:, :1] - bend[:, 1:2], bend,
                                    2.0 * bend[:, -1:] - bend[:, -2:-1]), axis=1)
@@ -206,15 +179,15 @@ class JointTrajectory:
                 return
             tau, times = np.where(top > -bottom, top, bottom)[piece, step], shares[piece, step]
             pieces, first, last = pieces[piece], times, shares[piece, step + 1]
-            count = CLOSER
-            if len(pieces) * count > TOO_MANY:
+            count = REFINED_STATES
+            if len(pieces) * count > TOTAL_REFINED:
                 break
         self._refuse(np.abs(tau) > most, tau, self.times[pieces] + first * spans[pieces])
 
     def _efforts(self, pieces: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the efforts of inverse dynamics and of friction at shares of some pieces."""
         model, size = self._model, (*shares.shape, self._model.nv)
-        # Both ends of each piece: accelerations may jump where two of them meet.
+        # Both ends of each piece, since accelerations may jump between pieces.
         q, v, a = (np.einsum('psk,kpj->psj', bernstein_basis(len(curve.c) - 1, shares),
                              curve.c[:, pieces]).reshape(-1, model.nv) for curve in self._curves)
         workspace = Workspace(model)
@@ -240,7 +213,7 @@ def larger(x: np.ndarray) -> np.ndarray:
 
 
 def on_lines(t: float, times: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Return what is at a time on the lines between points; before and after them, the ends."""
+    """Return values by linear interpolation; before and after the points, those at the ends."""
     k = int(np.searchsorted(times, t, side='right'))
     if not 0 < k < len(times):
         return x[min(k, len(times) - 1)]
@@ -253,20 +226,9 @@ def bernstein(h: np.ndarray, q: np.ndarray, v: np.ndarray,
     """
     Return the Bernstein coefficients of the polynomials between points.
 
-    Parameters
-    ----------
-    h : ndarray, shape (points - 1, 1)
-        Durations, s.
-    q, v, a : ndarray, shape (points, n)
-        Values and derivatives at the points; without a the polynomials are of third order.
-
-    Returns
-    -------
-    ndarray, shape (4 or 6, points - 1, n)
-
-    References
-    ----------
-    Farin, "Curves and Surfaces for CAGD", 5th edition, 5.3 and 7.5.
+    ``h`` (points - 1, 1) are durations, s; ``q``, ``v`` and ``a`` (points, n) values and
+    derivatives at the points; without ``a`` the polynomials are cubic. The result has the shape (4
+    or 6, points - 1, n). See Farin, "Curves and Surfaces for CAGD", 5th edition, 5.3 and 7.5.
 
     """
     if a is None:
@@ -277,7 +239,7 @@ def bernstein(h: np.ndarray, q: np.ndarray, v: np.ndarray,
 
 
 def bernstein_basis(degree: int, x: np.ndarray) -> np.ndarray:
-    """Return the Bernstein polynomials of a degree for each x between 0 and 1, on a new axis."""
+    """Return the Bernstein polynomials of a degree at each x in [0, 1], on a new first axis."""
     k = np.arange(degree + 1)
     x = x[..., None]
     return np.array([comb(degree, j) for j in k]) * x ** k * (1.0 - x) ** (degree - k)
@@ -285,29 +247,29 @@ def bernstein_basis(degree: int, x: np.ndarray) -> np.ndarray:
 
 class PoseMotion:
     """
-    The motion of a link from one pose to another, at rest at both ends.
+    A motion of a link from one pose to another, at rest at both ends.
 
-    The origin goes along a line, and the link turns about one axis, by 10 x^3 - 15 x^4 + 6 x^5 of
-    the way at the share x of the time: of all motions with speed and acceleration zero at the ends
-    the one with the least jerk.
+    The origin moves along a line and the link turns about one axis, with the progress 10 x^3 - 15
+    x^4 + 6 x^5 for the share x of the time: the motion with least jerk among those with zero speed
+    and acceleration at both ends.
 
     Parameters
     ----------
     start, goal : array_like, shape (4, 4)
         Poses in the root's frame, m.
     duration : float
-        s, more than zero.
+        s, positive.
     begin : float
-        When it begins, s.
+        Start time, s.
     twist : array_like, shape (6,), optional
-        Twist that the link has at the start, from another motion: angular velocity, rad/s, and
-        velocity of its origin, m/s, in the root's axes. It dies out within `CARRIED`, or the
-        duration if that is shorter, by t (1 - t/h)^3; default: at rest.
+        Initial twist from a previous motion: angular velocity, rad/s, and velocity of the origin,
+        m/s, in the root's axes; default: at rest. It fades with t (1 - t/h)^3 within h =
+        `FADE_TIME`, or the duration if that is shorter.
 
     Raises
     ------
     StateError
-        If a pose is none, or the duration is not positive.
+        If a pose is invalid, or the duration is not positive.
 
     References
     ----------
@@ -323,29 +285,11 @@ class PoseMotion:
             raise StateError('duration must be more than zero, s')
         self._twist = np.zeros(6) if twist is None else finite_array('twist', twist, (6,))
         turn = rotation_vector(goal[:3, :3] @ self._start[:3, :3].T)
-        # In the root's axes; the axis of the turn stays.
+        # Rotation vector and translation in the root's axes.
         self._way = np.concatenate((turn, goal[:3, 3] - self._start[:3, 3]))
 
     def at(self, t: float) -> PoseReference:
-        """
-        Return where the link is to be at a time.
-
-        Parameters
-        ----------
-        t : float
-            s.
-
-        Returns
-        -------
-        PoseReference
-            At rest before and after the motion.
-
-        Raises
-        ------
-        StateError
-            If ``t`` is not finite.
-
-        """
+        """Return the `PoseReference` at a time, s; at rest before and after the motion."""
         h, t = self._duration, number('t', t) - self._begin
         x = min(max(t / h, 0.0), 1.0)
         way = x ** 3 * (10.0 - 15.0 * x + 6.0 * x ** 2)
@@ -356,8 +300,8 @@ class PoseMotion:
         V, V_dot = speed * self._way, rise * self._way
         if not self._twist.any():
             return PoseReference(T, V, V_dot)
-        # What is left of the first motion, on top: its axis stays, too.
-        h = min(h, CARRIED)
+        # Add the fading twist of the previous motion; its axis is constant, too.
+        h = min(h, FADE_TIME)
         x = min(max(t / h, 0.0), 1.0)
         carried, slope = h * x * (1.0 - x) ** 3, (1.0 - x) ** 2 * (1.0 - 4.0 * x)
         bend = -6.0 * (1.0 - x) * (1.0 - 2.0 * x) / h if t >= 0.0 else 0.0

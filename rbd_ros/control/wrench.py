@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from rbd_ros.analysis.task_space import characteristic_length
 from rbd_ros.model.arguments import choice, finite_vector, number
 from rbd_ros.model.model import Model
 from rbd_ros.workspace import workspace_of
 from rbd_ros.workspace.results import Frame, FRAMES
-from rbd_ros.workspace.task_space import characteristic_length
 
 
 def external_wrench(model: Model, q: npt.ArrayLike, tau_ext: npt.ArrayLike, link: str, *,
@@ -18,29 +18,28 @@ def external_wrench(model: Model, q: npt.ArrayLike, tau_ext: npt.ArrayLike, link
     """
     Return the wrench on a link whose torques J^T f are nearest to external torques.
 
-    Lengths are measured in units of `rbd_ros.analysis.task_space.characteristic_length`. With the
-    singular values sigma_i of J there, and its singular vectors u_i and v_i,
+    Lengths are in units of `rbd_ros.analysis.task_space.characteristic_length`. With the singular
+    values sigma_i of J, and its singular vectors u_i and v_i,
 
         f = sum u_i (v_i^T tau_ext) sigma_i / max(sigma_i, sigma_max / condition_limit)^2:
 
-    the pseudo-inverse of J^T, but in directions in which the link can hardly be moved, of which
-    the torques say next to nothing, f goes to zero.
+    the pseudo-inverse of J^T, except that f fades in directions in which the link can hardly move,
+    for which the torques contain almost no information.
 
     Parameters
     ----------
     model : Model
         The robot.
-    q : array_like, shape (model.nq,)
-        Configuration; rad for revolute, m for prismatic joints.
-    tau_ext : array_like, shape (model.nv,)
-        External torques, as `MomentumObserver` finds them, N m or N.
+    q, tau_ext : array_like
+        Configuration (model.nq,), rad or m, and external torques (model.nv,) as from
+        `MomentumObserver`, N m or N.
     link : str
-        The link that is touched. Where something touches cannot be told from torques alone.
+        The link in contact; torques do not reveal the location of a contact.
     frame : {'body', 'world-aligned'}
-        Axes of the wrench: the link's, or the root's; both at the link's origin.
+        Axes of the wrench, of the link or of the root; both at the link's origin.
     condition_limit : float
-        Condition number of J beyond which the inverse is damped, at least 1: how many times larger
-        than their smallest share the errors of the torques may become.
+        Condition number of J beyond which the inverse is damped, at least 1; it bounds the
+        amplification of torque errors.
 
     Returns
     -------
@@ -50,14 +49,14 @@ def external_wrench(model: Model, q: npt.ArrayLike, tau_ext: npt.ArrayLike, link
     Raises
     ------
     StateError
-        If a vector has the wrong shape or a non-finite entry, or an option is none of those above.
+        If a vector has the wrong shape or a non-finite entry, or an option is out of range.
     ModelError
         If no link has that name.
 
     References
     ----------
     Haddadin, De Luca and Albu-Schaeffer, IEEE T-RO 33 (2017), section VI; the damping: Nakamura
-    and Hanafusa, J. Dyn. Sys. Meas. Control 108 (1986), here for small singular values alone.
+    and Hanafusa, J. Dyn. Sys. Meas. Control 108 (1986), here for small singular values only.
 
     """
     tau_ext = finite_vector(model, 'tau_ext', tau_ext)

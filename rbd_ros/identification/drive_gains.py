@@ -1,16 +1,16 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-The gains of drives, from recordings with and without a load that is known.
+Drive gains, from recordings with and without a known payload.
 
-What is recorded as effort may be a current, or a torque by a gain that is wrong. With the true
-gain k of a joint, k effort = known + Y theta + Y_load pi_load, so that
+Recorded efforts may be currents, or torques computed with a wrong gain. With the true gain k of a
+joint, k effort = known + Y theta + Y_load pi_load, so that
 
     effort = Y (theta / k) + (known + Y_load pi_load) / k,
 
-and 1 / k is a parameter like the others, whose column is the torque of the load. Each joint is
-fitted on its own, since the others have other gains. Noise is in the effort alone, so least
-squares have no bias [after Gautier and Briot (2014), J. Dyn. Sys. Meas. Control 136(5)].
+and 1 / k is one more parameter, whose column is the torque of the payload. Each joint is fitted
+separately, since the others have other gains. Noise is in the effort only, so least squares are
+unbiased [after Gautier and Briot (2014), J. Dyn. Sys. Meas. Control 136(5)].
 
 """
 
@@ -27,7 +27,7 @@ from rbd_ros.identification.least_squares import covariance_of
 from rbd_ros.identification.parameters import (base_of, BaseParameters, LoadParameters,
                                                robot_parameters, RobotParameters, ROUNDING,
                                                States)
-from rbd_ros.identification.partials import merge, Partial, reduce_samples
+from rbd_ros.identification.reduction import merge, Partial, reduce_samples
 from rbd_ros.identification.weighted_fit import weighted_fit
 from rbd_ros.model.drives import USUAL
 from rbd_ros.model.inertial import parameters_of_inertia
@@ -36,23 +36,23 @@ from rbd_ros.model.modifications import with_payload
 from rbd_ros.model.se3 import inertia_matrix
 from rbd_ros.recordings.samples import Samples
 
-# The parameters are taken to be unknown beforehand: each may be this many times what would explain
-# all efforts alone.
-WIDE = 1e3
+# Weak prior: the deviation of a parameter is this many times the value that would explain all
+# efforts single.
+WEAK_PRIOR = 1e3
 
 
 class DriveGains(NamedTuple):
     """
-    What `identify_drive_gains` computes.
+    Result of `identify_drive_gains`, each of shape (nv,).
 
     Attributes
     ----------
-    gains : ndarray, shape (nv,)
-        What to multiply the recorded efforts with, for torques in N m or forces in N.
-    deviation : ndarray, shape (nv,)
-        Their standard deviations; inf where the load was not felt.
-    residual : ndarray, shape (nv,)
-        Standard deviation of the efforts, as they were recorded, from the fit.
+    gains : ndarray
+        Factors that turn recorded efforts into torques, N m, or forces, N.
+    deviation : ndarray
+        Their standard deviations; inf where the payload had no effect.
+    residual : ndarray
+        Standard deviation of the recorded efforts from the fit.
 
     """
 
@@ -63,26 +63,12 @@ class DriveGains(NamedTuple):
 
 @dataclass(frozen=True)
 class GainParameters:
-    """
-    The parameters of a robot, divided by the gains of its drives, and the inverse gains.
+    """The robot parameters divided by the drive gains, followed by the inverse gains."""
 
-    Attributes
-    ----------
-    robot : RobotParameters
-        Of the robot without the load.
-    load : LoadParameters
-        Of the load.
-    pi : ndarray, shape (10,)
-        The load.
-    loaded : bool
-        Whether the robot carries it.
-
-    """
-
-    robot: RobotParameters
+    robot: RobotParameters      # without the payload
     load: LoadParameters
-    pi: np.ndarray
-    loaded: bool = True
+    pi: np.ndarray              # (10,), the payload
+    loaded: bool = True         # whether the robot carries it
 
     @property
     def model(self) -> Model:
@@ -100,7 +86,7 @@ class GainParameters:
         return (*self.robot.names, *(f'{name}.inverse_gain' for name in self.model.velocity_names))
 
     def regressor(self, states: States, threads: int | None = None) -> np.ndarray:
-        """Return Y of many states, shape (states, nv, parameters)."""
+        """Return Y, shape (states, nv, parameters)."""
         torque = self.robot.known(states, threads)
         if self.loaded:
             torque = torque + self.load.regressor(states, threads) @ self.pi
@@ -108,7 +94,7 @@ class GainParameters:
                                torque[:, :, None] * np.eye(self.model.nv)), axis=2)
 
     def known(self, states: States, threads: int | None = None) -> np.ndarray:
-        """Return that no effort is known."""
+        """Return zeros: no effort is known."""
         return np.zeros_like(states.v)
 
 
@@ -117,18 +103,18 @@ def identify_drive_gains(model: Model, link: str, mass: float, com: ArrayLike, i
                          loaded: Samples | Sequence[Samples], *,
                          friction: Sequence[str] = USUAL, rotors: bool = True) -> DriveGains:
     """
-    Return the gains that make torques of recorded efforts.
+    Return the gains that turn recorded efforts into torques.
 
     Parameters
     ----------
     model : Model
-        The robot. Of its masses and inertias nothing is read.
+        The robot; its masses and inertias are not used.
     link : str
-        What carries the load in the second kind of recordings.
+        Link that carries the payload in the second kind of recordings.
     mass, com, inertia
-        The load, as for `rbd_ros.with_payload`. A heavy one far out tells most.
+        The payload, as for `rbd_ros.with_payload`. A heavy one far out is best.
     unloaded, loaded : Samples or sequence of Samples
-        Recordings without and with the load, with similar motions.
+        Recordings without and with the payload, with similar motions.
     friction, rotors
         As for `rbd_ros.identification.partial`.
 
@@ -142,7 +128,7 @@ def identify_drive_gains(model: Model, link: str, mass: float, com: ArrayLike, i
     ModelError
         If no link has that name, no joint moves it, or no body has such a mass and inertia.
     StateError
-        If recordings of one of the two kinds are missing.
+        If recordings of one kind are missing.
 
     """
     with_load = with_payload(model, link, mass, com, inertia)
@@ -155,7 +141,8 @@ def identify_drive_gains(model: Model, link: str, mass: float, com: ArrayLike, i
     for label, some in (('unloaded', unloaded), ('loaded', loaded)):
         some = (some,) if isinstance(some, Samples) else tuple(some)
         if not some:
-            raise StateError(f'{label} holds no recordings: gains are seen from what a load adds')
+            raise StateError(f'{label} holds no recordings: gains follow from the effect of a '
+                             'payload')
         parts += [reduce_samples(replace(parameters, loaded=label == 'loaded'), one,
                                  structure=structure) for one in some]
     whole = merge(*parts)
@@ -169,7 +156,7 @@ def identify_drive_gains(model: Model, link: str, mass: float, com: ArrayLike, i
 
 
 def _structure(parameters: GainParameters) -> tuple[BaseParameters, np.ndarray]:
-    """Return those of the robot, and behind them the inverse gains, see `base_of`."""
+    """Return the base parameters of the robot followed by the inverse gains, see `base_of`."""
     base, support = base_of(parameters.robot)
     first, nv = len(parameters.robot.names), parameters.model.nv
     combination = np.zeros((len(base.names) + nv, first + nv))
@@ -181,14 +168,14 @@ def _structure(parameters: GainParameters) -> tuple[BaseParameters, np.ndarray]:
             np.concatenate((support, np.eye(nv, dtype=bool)), axis=1))
 
 
-def _inverse_gain(part: Partial, joint: int, place: int) -> tuple[float, float, float]:
-    """Return the inverse gain of one joint, its deviation, and what is left of the efforts."""
-    own, factors = part.columns[joint], part.factors[joint]
-    alone = replace(part, columns=(own,), factors=(factors,), counts=part.counts[:, [joint]],
-                    squares=part.squares[[joint]])
-    size = np.linalg.norm(factors[:, :, :-1] @ part.base.combination[own], axis=(0, 1))
-    spread = np.divide(WIDE * np.sqrt(part.squares[joint]), size, out=np.ones_like(size),
-                       where=size > ROUNDING * np.max(size))
-    found = weighted_fit(alone, np.zeros(len(spread)), spread)
-    deviation = np.sqrt(covariance_of(found, spread)[place, place])
-    return found.theta[place], deviation, found.noise[0]
+def _inverse_gain(part: Partial, joint: int, column: int) -> tuple[float, float, float]:
+    """Return the inverse gain of a joint, its deviation, and the residual of the efforts."""
+    active, factors = part.columns[joint], part.factors[joint]
+    single = replace(part, columns=(active,), factors=(factors,), counts=part.counts[:, [joint]],
+                     squares=part.squares[[joint]])
+    size = np.linalg.norm(factors[:, :, :-1] @ part.base.combination[active], axis=(0, 1))
+    prior_deviation = np.divide(WEAK_PRIOR * np.sqrt(part.squares[joint]), size,
+                                out=np.ones_like(size), where=size > ROUNDING * np.max(size))
+    found = weighted_fit(single, np.zeros(len(prior_deviation)), prior_deviation)
+    deviation = np.sqrt(covariance_of(found, prior_deviation)[column, column])
+    return found.theta[column], deviation, found.noise[0]

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""A robot's parameters from what recordings say: bodies, friction and rotors."""
+"""Fit the parameters of a robot (bodies, friction, rotors) to reduced recordings."""
 
 from __future__ import annotations
 
@@ -11,52 +11,51 @@ import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.errors import StateError
 from rbd_ros.identification.parameters import ASYMMETRIES, BaseParameters, RobotParameters
-from rbd_ros.identification.partials import Partial, partial, samples_of
 from rbd_ros.identification.physical_consistency import nearest_consistent
+from rbd_ros.identification.reduction import Partial, partial, samples_of
 from rbd_ros.identification.weighted_fit import torque_errors, weighted_fit, WeightedFit
 from rbd_ros.model.arguments import check_model
 from rbd_ros.model.drives import COLUMNS, USUAL
 from rbd_ros.model.inertial import inconsistent_bodies, moving_bodies
 from rbd_ros.model.model import Model
 
-# Powers of a length in the parameters of a body.
-POWERS = np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
-# Radius of gyration of a body as a share of the distance between joints, and if there is none, m.
-GYRATION, SHORT = 0.5, 0.1
-# How much a divergence of bodies from the model's counts: that of 1 is a deviation of 1 / sqrt(2)
-# PRIOR standard deviations.
-PRIOR = 0.1
-# Mass of a body, at least, as a share of the mean.
-LIGHT = 0.1
+# Powers of a length in the ten parameters of a body.
+LENGTH_POWERS = np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
+# Radius of gyration of a body as a fraction of the distance between joints; and without one, m.
+GYRATION_RATIO, DEFAULT_GYRATION = 0.5, 0.1
+# Weight of the bodies' divergence from the model: at a divergence of 1, each parameter deviates by
+# 1 / sqrt(2) of its prior standard deviation.
+PRIOR_WEIGHT = 0.1
+# Smallest prior mass of a body, as a fraction of the mean.
+MIN_MASS_RATIO = 0.1
 
 
 @dataclass(frozen=True)
 class Identification:
     """
-    What `fit` and `identify` compute.
+    Result of `fit` and `identify`.
 
     Attributes
     ----------
     parameters : RobotParameters
-        Which parameters these are.
+        The parameters that were identified.
     names : tuple of str
         Their names: of the bodies, as in `rbd_ros.model.inertial_parameter_names`, then of the
         drives, as in `rbd_ros.model.drive_parameter_names`.
-    values : ndarray, shape (parameters,)
-        The estimates.
-    covariance : ndarray, shape (parameters, parameters)
-        Of them. What torques do not show is as uncertain as the model was taken to be.
+    values, covariance : ndarray, shape (parameters,) and (parameters, parameters)
+        The estimates and their covariance. What torques do not determine keeps the uncertainty
+        that was assumed for the model.
     base : BaseParameters
-        The combinations that torques can show: ``base.combination @ values`` are their estimates.
+        The combinations that torques can determine: ``base.combination @ values`` estimates them.
     residual : ndarray, shape (nv,)
-        Root mean square of the torques less those of these parameters, N m or N.
+        RMS of the measured minus the computed torques, N m or N.
     relative_error : float
-        The square root of the sum of its squares over that of the torques, all joints together.
+        RMS of the residual over that of the torques, all joints together.
     correlation : ndarray, shape (nv,)
         How many samples of each joint count as one, because errors are correlated in time.
     sigma : ndarray
-        How many times better than the model the torques say it, for each direction in the space of
-        parameters, the best first.
+        For each direction in parameter space, the ratio of prior to measured standard deviation,
+        largest first.
 
     """
 
@@ -72,23 +71,23 @@ class Identification:
 
     @property
     def deviation(self) -> np.ndarray:
-        """Return the standard deviation of every parameter."""
+        """Return the standard deviations of all parameters."""
         return np.sqrt(np.diag(self.covariance))
 
     @property
     def base_values(self) -> np.ndarray:
-        """Return the estimates of the combinations that torques can show."""
+        """Return the estimates of the base parameters."""
         return self.base.combination @ self.values
 
     @property
     def base_deviation(self) -> np.ndarray:
-        """Return their standard deviations."""
+        """Return the standard deviations of the base parameters."""
         B = self.base.combination
         return np.sqrt(np.sum(B @ self.covariance * B, axis=1))
 
     @property
     def rank(self) -> int:
-        """Return how many combinations of parameters the torques say better than the model."""
+        """Return how many combinations the torques determine better than the model."""
         return int(np.sum(self.sigma > 1.0))
 
     @property
@@ -98,20 +97,12 @@ class Identification:
 
     @property
     def model(self) -> Model:
-        """
-        Return the robot with these parameters.
-
-        Raises
-        ------
-        ModelError
-            If there can be no such robot.
-
-        """
+        """Return the robot with these parameters; raise ModelError if it cannot exist."""
         return self.parameters.model_with(self.values)
 
     @property
     def inconsistent(self) -> tuple[str, ...]:
-        """Return the bodies that cannot exist with these parameters, by their links."""
+        """Return the links whose bodies cannot exist with these parameters."""
         return inconsistent_bodies(self.parameters.model, self.pi)
 
 
@@ -119,30 +110,30 @@ def fit(model: Model, part: Partial, *, consistent: bool = True) -> Identificati
     """
     Return the parameters that explain recorded torques best.
 
-    Weighted least squares: joints count by the inverse of their residual's variance in the fit
-    before. Combinations of parameters that torques hardly show stay near to the model's: these
-    are taken to be right but for a standard deviation as large as the parameters themselves.
+    Weighted least squares: each joint is weighted with the inverse variance of its residual in the
+    previous iteration. Combinations of parameters that torques hardly determine stay near the
+    model's, whose prior standard deviation is taken to be as large as the parameters themselves.
 
     Parameters
     ----------
     model : Model
-        The robot, with the parameters to start from.
+        The robot with its initial parameters.
     part : Partial
-        What its recordings say.
+        Its reduced recordings.
     consistent : bool
-        Whether only robots that can exist are allowed, see `physical_consistency`: bodies, with
-        positive definite pseudo-inertias, whose divergence from the model's then takes the place
-        of the standard deviations; friction that takes energy; rotors with inertia.
+        Whether to require physical consistency (see `physical_consistency`): bodies with positive
+        definite pseudo-inertias, whose divergence from the model's then replaces their prior
+        deviation; friction that dissipates energy; positive rotor inertias.
 
     Returns
     -------
     Identification
-        With the robot as its ``model``.
+        Its ``model`` is the identified robot.
 
     Raises
     ------
     StateError
-        If ``part`` is of another robot, or of a load.
+        If ``part`` belongs to another robot, or to a payload.
 
     References
     ----------
@@ -153,45 +144,47 @@ def fit(model: Model, part: Partial, *, consistent: bool = True) -> Identificati
     parameters = RobotParameters(model, part.kind[1:])
     if part.kind[0] != 'robot' or part.names != parameters.names:
         raise StateError(f"part must be what partial returned for robot '{model.name}'")
-    guess, spread = parameters.values, _spread(parameters, part)
-    free = weighted_fit(part, guess, spread)
-    values, covariance = free.theta, covariance_of(free, spread)
+    prior, prior_deviation = parameters.values, _prior_deviation(parameters, part)
+    free = weighted_fit(part, prior, prior_deviation)
+    values, covariance = free.theta, covariance_of(free, prior_deviation)
     if consistent:
-        values, covariance = _nearest(parameters, free, guess, spread)
+        values, covariance = _consistent_fit(parameters, free, prior, prior_deviation)
     return Identification(parameters, part.names, values, covariance, part.base,
                           *torque_errors(part, values), free.correlation, free.sigma)
 
 
-def covariance_of(free: WeightedFit, spread: np.ndarray) -> np.ndarray:
-    """Return the covariance of the free estimate; what is not shown has that of the guess."""
+def covariance_of(free: WeightedFit, prior_deviation: np.ndarray) -> np.ndarray:
+    """Return the covariance of the unconstrained estimate."""
     V, D = free.directions, 1.0 / (free.sigma ** 2 + 1.0)
-    rows = np.concatenate((free.scatter * D @ V, D[:, None] * V, np.eye(len(spread)) - V.T @ V))
-    return _square(rows * spread)
+    undetermined = np.eye(len(prior_deviation)) - V.T @ V
+    rows = np.concatenate((free.scatter * D @ V, D[:, None] * V, undetermined))
+    return _gram(rows * prior_deviation)
 
 
-def _nearest(parameters: RobotParameters, free: WeightedFit, guess: np.ndarray,
-             spread: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the estimate among robots that can exist, and its covariance."""
+def _consistent_fit(parameters: RobotParameters, free: WeightedFit, prior: np.ndarray,
+                    prior_deviation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the physically consistent estimate and its covariance."""
     bodies = parameters.bodies
-    drives = np.diag(1.0 / spread)[10 * bodies:]
+    drives = np.diag(1.0 / prior_deviation)[10 * bodies:]
     values, curvature = nearest_consistent(
-        guess, np.concatenate((free.matrix, drives)),
-        np.concatenate((free.target, drives @ guess)), spread, bodies, prior=PRIOR,
-        conditions=_conditions(parameters))
-    # The first term's derivative scatters by the noise, the others' as the guess is uncertain.
-    curvature = np.concatenate((curvature, drives)) * spread
-    R = np.linalg.qr(np.concatenate((free.matrix * spread, curvature)), mode='r')
+        prior, np.concatenate((free.matrix, drives)),
+        np.concatenate((free.target, drives @ prior)), prior_deviation, bodies, prior=PRIOR_WEIGHT,
+        conditions=_inequalities(parameters))
+    # The derivative of the data term scatters with the noise, that of the prior with its
+    # deviation.
+    curvature = np.concatenate((curvature, drives)) * prior_deviation
+    R = np.linalg.qr(np.concatenate((free.matrix * prior_deviation, curvature)), mode='r')
     scatter = np.concatenate((free.scatter @ free.directions, curvature))
     R_inverse = np.linalg.inv(R)
-    return values, _square(scatter @ R_inverse @ R_inverse.T * spread)
+    return values, _gram(scatter @ R_inverse @ R_inverse.T * prior_deviation)
 
 
-def _square(rows: np.ndarray) -> np.ndarray:
+def _gram(rows: np.ndarray) -> np.ndarray:
     return rows.T @ rows
 
 
-def _conditions(parameters: RobotParameters) -> tuple[np.ndarray, np.ndarray]:
-    """Return combinations of parameters of drives, as rows, and what they are at least."""
+def _inequalities(parameters: RobotParameters) -> tuple[np.ndarray, np.ndarray]:
+    """Return G and h of the conditions G theta >= h on the drives."""
     model, columns = parameters.model, parameters.columns
     rows, least = [], []
     for column, one in zip(columns, np.eye(len(columns))):
@@ -209,12 +202,12 @@ def _conditions(parameters: RobotParameters) -> tuple[np.ndarray, np.ndarray]:
             np.reshape(least, (len(rows), model.nv)).T.ravel())
 
 
-def _spread(parameters: RobotParameters, part: Partial) -> np.ndarray:
+def _prior_deviation(parameters: RobotParameters, part: Partial) -> np.ndarray:
     """
-    Return how uncertain the model's parameters are taken to be, as standard deviations.
+    Return the prior standard deviations of the model's parameters.
 
-    A body's are as large as a body of that mass and of the size of the robot's links has them.
-    Those of drives are so large that each alone could explain the torques.
+    For a body: the parameters of a body of its mass and of the size of the robot's links. For a
+    drive: values so large that each alone could explain the torques.
 
     """
     model, bodies = parameters.model, parameters.bodies
@@ -227,19 +220,19 @@ def _spread(parameters: RobotParameters, part: Partial) -> np.ndarray:
         column, torque = np.linalg.norm(factors[:, :, :-1] @ B, axis=(0, 1)), part.squares[j]
         there = (column > 0.0) & (torque > 0.0)
         drives[j, there] = np.sqrt(torque) / column[there]
-    return np.concatenate((
-        np.outer(np.maximum(mass, LIGHT * mean), body_size(model) ** POWERS).ravel(),
-        drives.ravel()))
+    mass = np.maximum(mass, MIN_MASS_RATIO * mean)
+    return np.concatenate((np.outer(mass, body_size(model) ** LENGTH_POWERS).ravel(),
+                           drives.ravel()))
 
 
 def body_size(model: Model) -> float:
-    """Return the radius of gyration of bodies that are as large as the joints are apart, m."""
+    """Return the assumed radius of gyration of bodies, from the distance between joints, m."""
     place = {part: T for parts in moving_bodies(model).values() for part, T in parts}
     pairs = [(model.link_index(joint.parent), joint) for joint in model.joints if joint.nv]
     apart = [np.linalg.norm((place[up] @ joint.placement)[:3, 3])
              for up, joint in pairs if up in place]
     apart = [distance for distance in apart if distance > 0.0]
-    return GYRATION * float(np.mean(apart)) if apart else SHORT
+    return GYRATION_RATIO * float(np.mean(apart)) if apart else DEFAULT_GYRATION
 
 
 def identify(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, *,
@@ -251,7 +244,7 @@ def identify(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayL
     Parameters
     ----------
     model : Model
-        The robot, with the parameters to start from.
+        The robot with its initial parameters.
     q : array_like, shape (samples, model.nq)
         Configurations, rad and m.
     v, a, tau : array_like, shape (samples, model.nv)
@@ -261,20 +254,21 @@ def identify(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayL
     consistent : bool
         As for `fit`.
     time : array_like, shape (samples,), optional
-        Stamps, s; default: neighbours are equally far apart.
+        Stamps, s; default: equidistant.
     usable : array_like of bool, shape (samples, model.nv), optional
-        Which torques to use; default: all. Leave out joints that stand still if they have Coulomb
-        friction: its direction is unknown then. `prepare` finds them.
+        Torques to use; default: all. Exclude joints that stand still if they have Coulomb
+        friction, whose direction is then unknown. `prepare` finds them.
 
     Returns
     -------
     Identification
-        With the robot as its ``model``.
+        Its ``model`` is the identified robot.
 
     Raises
     ------
     StateError
-        If an array has another shape or holds a non-finite number, or there is no such friction.
+        If an array has a wrong shape or holds a non-finite number, or a friction column is
+        unknown.
     ModelError
         If no joint of the robot moves.
 

@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-The parameters to identify, and how torques follow from them: tau = known + Y theta.
+The parameters to identify, and the torques as a function of them: tau = known + Y theta.
 
-Parameters of a robot are those of its moving bodies, ten for each, and behind them those of its
-drives: friction and rotors. Those of a load are the ten of one body.
+Parameters of a robot: ten for each moving body, followed by those of the drives (friction and
+rotor inertias). Parameters of a payload: the ten of one body.
 
 """
 
@@ -29,61 +29,40 @@ from rbd_ros.model.inertial import (inertia_of_parameters, inertial_parameter_na
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, inverse
 
-# Which column of drives an asymmetry must not exceed.
+# Each asymmetry, and the symmetric column that it must not exceed.
 ASYMMETRIES = {'viscous_asymmetry': 'viscous', 'coulomb_asymmetry': 'coulomb'}
-# A pivot of QR, or an entry of a combination, that is a smaller share of the largest is rounding.
+# Smaller pivots of QR, and entries of combinations, relative to the largest, are rounding errors.
 ROUNDING = 1e-9
-# Random states at which the rank of regressors is looked at, at least.
-STATES = 50
+# Smallest number of random states at which the rank of a regressor is evaluated.
+MIN_STATES = 50
 
 
 class States(NamedTuple):
-    """
-    Many states of a robot.
+    """States of a robot."""
 
-    Attributes
-    ----------
-    q : ndarray, shape (states, nq)
-        Configurations.
-    v, a : ndarray, shape (states, nv)
-        Velocities and accelerations.
-    s : ndarray, shape (states, nv)
-        Directions of the velocities, -1 to 1, as Coulomb friction is to see them.
-
-    """
-
-    q: np.ndarray
-    v: np.ndarray
-    a: np.ndarray
-    s: np.ndarray
+    q: np.ndarray   # (states, nq)
+    v: np.ndarray   # (states, nv)
+    a: np.ndarray   # (states, nv)
+    s: np.ndarray   # (states, nv), directions of the velocities for Coulomb friction, -1 ... 1
 
 
 @dataclass(frozen=True)
 class RobotParameters:
-    """
-    The parameters of a robot: of its bodies, and of its drives.
-
-    Attributes
-    ----------
-    model : Model
-        The robot.
-    columns : tuple of str
-        Which parameters each drive has, see `rbd_ros.analysis.friction_regressor`. The others are
-        taken to be as the model has them.
-
-    """
+    """Parameters of the bodies and drives of a robot."""
 
     model: Model
+    # Columns of the drives to identify, see `rbd_ros.analysis.friction_regressor`; the others keep
+    # the values of the model.
     columns: tuple[str, ...]
 
     @property
     def kind(self) -> tuple[str, ...]:
-        """Return what is identified, as `Parameters` says."""
+        """Return what is identified, see `Parameters`."""
         return ('robot', *self.columns)
 
     @property
     def bodies(self) -> int:
-        """Return how many bodies there are."""
+        """Return the number of moving bodies."""
         return len(moving_bodies(self.model))
 
     @property
@@ -94,12 +73,12 @@ class RobotParameters:
 
     @property
     def values(self) -> np.ndarray:
-        """Return the parameters as the model has them."""
+        """Return the values of the model."""
         return np.concatenate((inertial_parameters(self.model),
                                drive_parameters(self.model, columns=self.columns)))
 
     def regressor(self, states: States, threads: int | None = None) -> np.ndarray:
-        """Return Y of many states, shape (states, nv, parameters)."""
+        """Return Y, shape (states, nv, parameters)."""
         nv, count, terms = self.model.nv, len(self.columns), self._drive_terms(states)
         drives, joint = np.zeros((*states.v.shape, nv, count)), np.arange(nv)
         for k, column in enumerate(self.columns):
@@ -108,18 +87,18 @@ class RobotParameters:
                                drives.reshape(*states.v.shape, nv * count)), axis=2)
 
     def known(self, states: States, threads: int | None = None) -> np.ndarray:
-        """Return the torques of all that is not identified, shape (states, nv)."""
-        found = [COLUMNS[column] for column in self.columns]
+        """Return the torques of everything that is not identified, shape (states, nv)."""
+        columns = [COLUMNS[column] for column in self.columns]
         return sum((getattr(self.model, label) * term
-                    for label, term in self._drive_terms(states).items() if label not in found),
+                    for label, term in self._drive_terms(states).items() if label not in columns),
                    np.zeros_like(states.v))
 
     def _drive_terms(self, states: States) -> dict[str, np.ndarray]:
-        """Return what the coefficients of drives are multiplied by, each (states, nv)."""
+        """Return the factors of the drive coefficients, each (states, nv)."""
         return {**friction_terms(self.model, states.v, states.s, states.v), 'armature': states.a}
 
     def model_with(self, values: np.ndarray) -> Model:
-        """Return the robot with such parameters."""
+        """Return the robot with the given values."""
         split = 10 * self.bodies
         return with_drive_parameters(with_inertial_parameters(self.model, values[:split]),
                                      values[split:], columns=self.columns)
@@ -127,24 +106,14 @@ class RobotParameters:
 
 @dataclass(frozen=True)
 class LoadParameters:
-    """
-    The ten parameters of a load on a link, in the frame of that link; the robot is known.
+    """The ten parameters of a payload on a link, in its frame; the robot is known."""
 
-    Attributes
-    ----------
-    model : Model
-        The robot without the load.
-    link : str
-        What carries it.
-
-    """
-
-    model: Model
-    link: str
+    model: Model    # without the payload
+    link: str       # that carries it
 
     @property
     def kind(self) -> tuple[str, ...]:
-        """Return what is identified, as `Parameters` says."""
+        """Return what is identified, see `Parameters`."""
         return ('load', self.link)
 
     @property
@@ -154,36 +123,36 @@ class LoadParameters:
 
     @property
     def values(self) -> np.ndarray:
-        """Return the parameters of no load: zeros."""
+        """Return zeros: no payload."""
         return np.zeros(10)
 
     @cached_property
-    def _place(self) -> tuple[slice, np.ndarray]:
-        """Return the columns of the body that carries the load, and a load's share in them."""
+    def _columns_and_map(self) -> tuple[slice, np.ndarray]:
+        """Return the columns of the body with the payload, and the map to them."""
         k = self.model.link_index(self.link)
         for number, parts in enumerate(moving_bodies(self.model).values()):
             for part, T in parts:
                 if part == k:
                     A = Ad(inverse(T))
-                    share = np.array([parameters_of_inertia(A.T @ inertia_of_parameters(one) @ A)
-                                      for one in np.eye(10)]).T
-                    return slice(10 * number, 10 * number + 10), share
+                    to_body = np.array([parameters_of_inertia(A.T @ inertia_of_parameters(one) @ A)
+                                        for one in np.eye(10)]).T
+                    return slice(10 * number, 10 * number + 10), to_body
         raise ModelError(f"link '{self.link}' is part of the root: no joint moves it")
 
     def regressor(self, states: States, threads: int | None = None) -> np.ndarray:
-        """Return Y of many states, shape (states, nv, 10)."""
-        columns, share = self._place
+        """Return Y, shape (states, nv, 10)."""
+        columns, to_body = self._columns_and_map
         return batch.torque_regressor(self.model, *states[:3],
-                                      threads=threads)[:, :, columns] @ share
+                                      threads=threads)[:, :, columns] @ to_body
 
     def known(self, states: States, threads: int | None = None) -> np.ndarray:
-        """Return the torques of the robot without the load, shape (states, nv)."""
+        """Return the torques of the robot without the payload, shape (states, nv)."""
         return (batch.inverse_dynamics(self.model, *states[:3], threads=threads)
                 + friction(self.model, states.v, states.s, states.v))
 
 
 class Parameters(Protocol):
-    """What parameters of robots and of loads have in common."""
+    """Common interface of the parameters of robots and payloads."""
 
     @property
     def model(self) -> Model:
@@ -191,29 +160,29 @@ class Parameters(Protocol):
 
     @property
     def kind(self) -> tuple[str, ...]:
-        """Return what is identified; results for different kinds cannot be merged."""
+        """Return what is identified; only results of the same kind can be merged."""
 
     @property
     def names(self) -> tuple[str, ...]:
         """Return the names of the parameters."""
 
     def regressor(self, states: States, threads: int | None = None) -> np.ndarray:
-        """Return Y of many states, shape (states, nv, parameters)."""
+        """Return Y, shape (states, nv, parameters)."""
 
     def known(self, states: States, threads: int | None = None) -> np.ndarray:
-        """Return the torques that do not depend on them, shape (states, nv)."""
+        """Return the torques that do not depend on the parameters, shape (states, nv)."""
 
 
 class BaseParameters(NamedTuple):
     """
-    What `base_parameters` computes.
+    Result of `base_parameters`.
 
     Attributes
     ----------
     independent : ndarray of int, shape (base,)
-        Columns of the regressor that are independent, and of which all others are combinations.
+        Independent columns of the regressor; all others are linear combinations of them.
     names : tuple of str
-        Of the parameters to which those columns belong.
+        Parameters of those columns.
     combination : ndarray, shape (base, parameters)
         B, with base parameters B theta: Y theta = Y[:, independent] B theta for every state.
 
@@ -227,19 +196,18 @@ class BaseParameters(NamedTuple):
 def base_parameters(model: Model, *, friction: Sequence[str] = (), rotors: bool = False,
                     seed: int = 0) -> BaseParameters:
     """
-    Return the minimum parameters: the combinations of parameters that torques show.
+    Return the base parameters: the linear combinations of parameters that torques depend on.
 
     Parameters
     ----------
     model : Model
-        The robot. Its masses and inertias are not read.
+        The robot; its masses and inertias are not used.
     friction : sequence of str
-        Parameters of friction besides those of bodies: names of columns of
-        `rbd_ros.analysis.friction_regressor`.
+        Friction columns to include, see `rbd_ros.analysis.friction_regressor`.
     rotors : bool
-        Whether the inertias of rotors are among the parameters.
+        Whether to include rotor inertias.
     seed : int
-        Of the random states at which the regressor is taken.
+        Seed of the random states.
 
     Returns
     -------
@@ -255,7 +223,7 @@ def base_parameters(model: Model, *, friction: Sequence[str] = (), rotors: bool 
 
 
 def robot_parameters(model: Model, friction: Sequence[str], rotors: bool) -> RobotParameters:
-    """Return the parameters of a robot to identify, checked."""
+    """Return the parameters of a robot to identify, validated."""
     check_model(model)
     friction = check_columns(friction)
     for asymmetry, symmetric in ASYMMETRIES.items():
@@ -266,32 +234,15 @@ def robot_parameters(model: Model, friction: Sequence[str], rotors: bool) -> Rob
 
 
 def base_of(parameters: Parameters, seed: int = 0) -> tuple[BaseParameters, np.ndarray]:
-    """
-    Return the base parameters, and which of their columns a torque can have.
-
-    Parameters
-    ----------
-    parameters : Parameters
-        All of them.
-    seed : int
-        As for `base_parameters`.
-
-    Returns
-    -------
-    base : BaseParameters
-        The combinations that torques show.
-    support : ndarray of bool, shape (nv, base)
-        Whether the entry of Y[:, independent] can differ from zero.
-
-    """
-    # Imported here: a node need not wait for SciPy when it starts.
+    """Return base parameters, and which of them each torque depends on, (nv, base) of bool."""
+    # Imported lazily: SciPy is slow to import.
     from scipy.linalg import qr, solve_triangular
 
     model, names = parameters.model, parameters.names
     rng = np.random.default_rng(whole_number('seed', seed, least=0))
-    # Three rows for every column; and for those of one body and drive, if one joint moves it.
-    states = max(-(-3 * len(names) // max(model.nv, 1)), STATES)
-    # Beyond the limits of joints, too: some URDFs have limits that leave them nowhere to go.
+    # Three rows for every column; and enough for the columns of a single joint.
+    states = max(-(-3 * len(names) // max(model.nv, 1)), MIN_STATES)
+    # Ignore joint limits: in some URDFs they leave no range.
     turns = rng.uniform(-np.pi, np.pi, (states, model.nv))
     q = np.array([integrate(model, neutral(model), turn, 1.0) for turn in turns])
     v, a = rng.normal(size=(2, states, model.nv))

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The load that a robot carries, whose own parameters are known."""
+"""Identify the payload of a robot whose own parameters are known."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.errors import StateError
-from rbd_ros.identification.least_squares import body_size, covariance_of, POWERS
+from rbd_ros.identification.least_squares import body_size, covariance_of, LENGTH_POWERS
 from rbd_ros.identification.parameters import LoadParameters
-from rbd_ros.identification.partials import Partial, reduce_samples, samples_of
 from rbd_ros.identification.physical_consistency import nearest_consistent
+from rbd_ros.identification.reduction import Partial, reduce_samples, samples_of
 from rbd_ros.identification.weighted_fit import torque_errors, weighted_fit
 from rbd_ros.model.arguments import check_model
 from rbd_ros.model.inertial import centre_and_inertia, inertial_parameters
@@ -23,7 +23,7 @@ from rbd_ros.recordings.samples import Samples
 
 class Payload(NamedTuple):
     """
-    What `identify_payload` and `fit_payload` compute.
+    Result of `identify_payload` and `fit_payload`.
 
     Attributes
     ----------
@@ -32,14 +32,15 @@ class Payload(NamedTuple):
     com : ndarray, shape (3,)
         Centre of mass in the link's frame, m.
     inertia : ndarray, shape (3, 3)
-        About that centre, in the link's axes, kg m^2.
+        About the centre of mass, in the link's axes, kg m^2.
     deviation : ndarray, shape (10,)
-        Standard deviation of m, mcx, mcy, mcz, and the inertia Ixx, Iyy, Izz, Ixy, Ixz, Iyz about
-        the link's origin. What torques do not show is as uncertain as that of a link of the robot.
+        Standard deviations of m, mcx, mcy, mcz, and the inertia Ixx, Iyy, Izz, Ixy, Ixz, Iyz about
+        the link's origin. What torques do not determine is as uncertain as for a link of the
+        robot.
     residual : ndarray, shape (nv,)
-        Root mean square of the torques less those of the robot with the load, N m or N.
+        RMS of the torques minus those of the robot with the payload, N m or N.
     rank : int
-        How many combinations of the ten parameters the torques showed.
+        How many combinations of the ten parameters the torques determine.
 
     """
 
@@ -54,23 +55,22 @@ class Payload(NamedTuple):
 def payload_partial(model: Model, link: str, samples: Samples, *, threads: int | None = None,
                     progress: Callable[[int, int], object] | None = None) -> Partial:
     """
-    Return what a recording says of a load, as `partial` does of a robot.
+    Reduce a recording to its information about a payload, for `merge` and `fit_payload`.
 
     Parameters
     ----------
     model : Model
-        The robot without the load, with its friction and rotors.
+        The robot without the payload, with its friction and rotors.
     link : str
-        What carries the load; it may be a fixed link.
+        Link that carries the payload; it may be fixed.
     samples : Samples
-        As `prepare` returns them.
+        Result of `prepare`.
     threads, progress
         As in `rbd_ros.batch`.
 
     Returns
     -------
     Partial
-        For `merge` and `fit_payload`.
 
     Raises
     ------
@@ -84,14 +84,14 @@ def payload_partial(model: Model, link: str, samples: Samples, *, threads: int |
 
 def fit_payload(model: Model, part: Partial) -> Payload:
     """
-    Return the load that explains recorded torques best, of all that can exist.
+    Return the physically consistent payload that explains recorded torques best.
 
     Parameters
     ----------
     model : Model
-        The robot without the load.
+        The robot without the payload.
     part : Partial
-        What recordings say, see `payload_partial`.
+        Its reduced recordings, see `payload_partial`.
 
     Returns
     -------
@@ -101,20 +101,20 @@ def fit_payload(model: Model, part: Partial) -> Payload:
     Raises
     ------
     StateError
-        If ``part`` is none of a load.
+        If ``part`` does not belong to a payload.
 
     """
     check_model(model)
     if part.kind[0] != 'load':
         raise StateError('part must be what payload_partial returned')
     mass = inertial_parameters(model)[::10]
-    spread = (np.mean(mass) if np.any(mass > 0.0) else 1.0) * body_size(model) ** POWERS
-    guess = np.zeros(10)
-    free = weighted_fit(part, guess, spread)
-    pi, _ = nearest_consistent(guess, np.concatenate((free.matrix, np.diag(1.0 / spread))),
-                               np.concatenate((free.target, guess)), spread, 1)
+    deviation = (np.mean(mass) if np.any(mass > 0.0) else 1.0) * body_size(model) ** LENGTH_POWERS
+    prior = np.zeros(10)
+    free = weighted_fit(part, prior, deviation)
+    pi, _ = nearest_consistent(prior, np.concatenate((free.matrix, np.diag(1.0 / deviation))),
+                               np.concatenate((free.target, prior)), deviation, 1)
     com, inertia = centre_and_inertia(pi)
-    return Payload(float(pi[0]), com, inertia, np.sqrt(np.diag(covariance_of(free, spread))),
+    return Payload(float(pi[0]), com, inertia, np.sqrt(np.diag(covariance_of(free, deviation))),
                    torque_errors(part, pi).rms, int(np.sum(free.sigma > 1.0)))
 
 
@@ -122,21 +122,21 @@ def identify_payload(model: Model, link: str, q: ArrayLike, v: ArrayLike, a: Arr
                      tau: ArrayLike, *, time: ArrayLike | None = None,
                      usable: ArrayLike | None = None) -> Payload:
     """
-    Return the load on a link that explains recorded torques best, of all that can exist.
+    Return the physically consistent payload on a link that explains recorded torques best.
 
-    What the torques do not show (the inertia, if the robot stood still) is almost zero. Without a
-    load, so is the mass, and the centre of mass has no meaning.
+    What the torques do not determine (the inertia, if the robot stood still) is almost zero.
+    Without a payload so is the mass, and the centre of mass is meaningless.
 
     Parameters
     ----------
     model : Model
-        The robot without the load, with its friction and rotors.
+        The robot without the payload, with its friction and rotors.
     link : str
-        What carries the load; it may be a fixed link.
+        Link that carries the payload; it may be fixed.
     q : array_like, shape (samples, model.nq)
         Configurations, rad and m.
     v, a, tau : array_like, shape (samples, model.nv)
-        Velocities, accelerations and torques with the load, N m or N.
+        Velocities, accelerations and torques with the payload, N m or N.
     time, usable
         As for `rbd_ros.identify`.
 
@@ -148,13 +148,13 @@ def identify_payload(model: Model, link: str, q: ArrayLike, v: ArrayLike, a: Arr
     Raises
     ------
     StateError
-        If an array has another shape or holds a non-finite number.
+        If an array has a wrong shape or holds a non-finite number.
     ModelError
         If no link has that name, or no joint moves it.
 
     References
     ----------
-    Garofalo et al. (15), (16) for the regressor, of one body alone.
+    Garofalo et al. (15), (16) for the regressor, of a single body.
 
     """
     samples = samples_of(model, q, v, a, tau, time, usable)

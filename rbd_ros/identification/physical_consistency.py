@@ -1,22 +1,22 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Parameters that robots can have: least squares with positive definite pseudo-inertias.
+Least squares under the constraint of physical consistency: positive definite pseudo-inertias.
 
 A body can exist if and only if its pseudo-inertia P(theta), 4 x 4 and linear in the parameters, is
-positive definite. Friction takes energy, and rotors have inertia, if other combinations G theta
-are at least h. The least squares under these conditions are convex. Bodies are held near to what
-they were by the entropic divergence of their pseudo-inertias from those before,
+positive definite. Friction dissipates energy, and rotors have inertia, if G theta >= h for certain
+combinations. The least squares under these conditions are convex. Bodies are held near the prior
+by the entropic divergence of their pseudo-inertias,
 
     D(P | P_0) = tr(P_0^-1 P) - log det(P_0^-1 P) - 4,
 
-which does not depend on frames and units, is as (relative change)^2 / 2 where that is small, and
-infinite where a body cannot exist [Lee, Wensing and Park (2019), IEEE T-RO 36(1), (27)]. What
-remains is solved by a barrier: Newton's method for
+which does not depend on frames and units, is about (relative change)^2 / 2 where that is small,
+and infinite where a body cannot exist [Lee, Wensing and Park (2019), IEEE T-RO 36(1), (27)]. A
+barrier method solves the problem: Newton's method for
 
     1/2 |A theta - b|^2 + sum (prior D(P | P_0) - mu log det P) - mu sum log(G theta - h)
 
-for ever smaller mu.
+with decreasing mu.
 
 """
 
@@ -27,21 +27,21 @@ from typing import Any
 import numpy as np
 from rbd_ros.model.inertial import parameters_of_pseudo_inertia, pseudo_inertia_of_parameters
 
-# Derivatives of P by the ten parameters.
+# Derivatives of P with respect to the ten parameters.
 BASIS = pseudo_inertia_of_parameters(np.eye(10))
-# Each mu is this share of the one before, down to the last: for residuals in units of their noise
-# that is an error far below it.
-SHRINK, LAST = 0.03, 1e-8
-# Newton's method ends where the step promises less than this share of mu, for the last mu and for
-# those before, or after so many steps.
-PROMISE, ROUGHLY, STEPS = 1e-4, 0.1, 50
-# The largest step, as a share of the way to the border of what can exist.
-BACK_OFF = 0.9
-# Least distance to the conditions with which the search begins, in units of the scale.
-INSIDE = 0.01
-# Eigenvalues of a body's P, at least, as a share of its mean: for a sphere of 10 cm, 1 cm.
-LEAST_SHARE = 1e-3
-# Smallest eigenvalue of P, as a share of the largest, that is distinguished from zero.
+# Ratio of successive mu, and the last mu: for residuals in units of their noise its error is
+# negligible.
+MU_RATIO, LAST_MU = 0.03, 1e-8
+# Newton's method stops when the predicted decrease is below this fraction of mu, for the last mu
+# and for those before, or after this many steps.
+TOLERANCE, COARSE_TOLERANCE, MAX_STEPS = 1e-4, 0.1, 50
+# Largest step as a fraction of the steps_to_boundary to the boundary.
+MAX_BOUNDARY_FRACTION = 0.9
+# Smallest steps_to_boundary of the start from the inequalities, in units of the scale.
+START_MARGIN = 0.01
+# Smallest eigenvalue of a body's initial P as a fraction of the mean: for a sphere of 10 cm, 1 cm.
+MIN_EIGENVALUE_RATIO = 1e-3
+# Smallest eigenvalue of P, relative to the largest, that is distinguished from zero.
 ROUNDING = 1e-13
 
 
@@ -50,54 +50,54 @@ def nearest_consistent(start: np.ndarray, matrix: np.ndarray, target: np.ndarray
                        conditions: tuple[np.ndarray, np.ndarray] | None = None
                        ) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return parameters of a robot that can exist with the least |matrix theta - target|^2.
+    Return physically consistent parameters with the least |matrix theta - target|^2.
 
     Parameters
     ----------
     start : ndarray, shape (parameters,)
-        What bodies are held near to, and where the search begins. Bodies that cannot exist are
-        mended first.
+        Prior and start of the search; inconsistent bodies are made consistent first.
     matrix : ndarray, shape (rows, parameters)
         Of full column rank, unless there is a prior.
     target : ndarray, shape (rows,)
-        What the product should be.
+        Wanted value of the product.
     scale : ndarray, shape (parameters,)
-        Sizes of the parameters. For a body, powers of a length times a mass.
+        Sizes of the parameters; for a body, powers of a length times a mass.
     bodies : int
-        How many there are: the first 10 * bodies parameters are theirs.
+        The first 10 * bodies parameters are inertial.
     prior : float
-        How much D counts.
-    conditions : tuple of ndarray, shape (any, parameters) and (any,), optional
-        G and h: combinations of the parameters of drives, and what they are at least.
+        Weight of D.
+    conditions : tuple of ndarray, shape (k, parameters) and (k,), optional
+        G and h of the inequalities on the drive parameters.
 
     Returns
     -------
     theta : ndarray, shape (parameters,)
         Each body with a positive definite pseudo-inertia.
     curvature : ndarray, shape (16 * bodies, parameters)
-        C, with the second derivatives C^T C of the divergences, at theta.
+        C, with the Hessian C^T C of the divergences at theta.
 
     """
-    # In units of scale P has the same form.
+    # P keeps its form when parameters are divided by the scale.
     G, h = (np.zeros((0, len(start))), np.zeros(0)) if conditions is None else conditions
     size = np.linalg.norm(G * scale, axis=1)
     problem = _Problem(matrix * scale, target, start / scale, bodies, prior,
                        G * scale / size[:, None], h / size)
     x = problem.start
-    mu = max(np.sum((problem.A @ x - target) ** 2) / len(x), LAST)
+    mu = max(np.sum((problem.A @ x - target) ** 2) / len(x), LAST_MU)
     while True:
-        for _ in range(STEPS):
-            step, promise = problem.newton_step(x, mu)
-            now, share = problem.cost(x, mu), min(1.0, BACK_OFF * problem.distance(x, step))
+        for _ in range(MAX_STEPS):
+            step, decrease = problem.newton_step(x, mu)
+            cost = problem.cost(x, mu)
+            share = min(1.0, MAX_BOUNDARY_FRACTION * problem.steps_to_boundary(x, step))
             while (share >= 1e-9
-                   and problem.cost(x + share * step, mu) > now - 0.1 * share * promise):
+                   and problem.cost(x + share * step, mu) > cost - 0.1 * share * decrease):
                 share *= 0.5
-            if promise < (PROMISE if mu == LAST else ROUGHLY) * mu or share < 1e-9:
+            if decrease < (TOLERANCE if mu == LAST_MU else COARSE_TOLERANCE) * mu or share < 1e-9:
                 break
             x = x + share * step
-        if mu == LAST:
-            return x * scale, problem.barrier_rows(x, LAST)[0][:16 * bodies] / scale
-        mu = max(SHRINK * mu, LAST)
+        if mu == LAST_MU:
+            return x * scale, problem.barrier_rows(x, LAST_MU)[0][:16 * bodies] / scale
+        mu = max(MU_RATIO * mu, LAST_MU)
 
 
 class _Problem:
@@ -107,19 +107,19 @@ class _Problem:
                  G: np.ndarray, h: np.ndarray) -> None:
         self.A, self.b, self.G, self.h, self.prior = A, b, G, h, prior
         self.split = 10 * bodies
-        P = mended(pseudo_inertia_of_parameters(x[:self.split].reshape(-1, 10)))
+        P = _made_consistent(pseudo_inertia_of_parameters(x[:self.split].reshape(-1, 10)))
         self.P0_inverse = np.linalg.inv(P)
         self.start = np.concatenate((parameters_of_pseudo_inertia(P).ravel(), x[self.split:]))
-        lack = np.maximum(INSIDE - self.slack(self.start), 0.0)
+        lack = np.maximum(START_MARGIN - self.slack(self.start), 0.0)
         if np.any(lack):
             self.start = self.start + np.linalg.lstsq(G, lack, rcond=None)[0]
 
     def slack(self, x: np.ndarray) -> np.ndarray:
-        """Return how far inside the conditions x is."""
+        """Return G x - h, positive inside."""
         return self.G @ x - self.h
 
     def cost(self, x: np.ndarray, mu: float) -> float:
-        """Return what is minimized; infinite for what cannot exist."""
+        """Return the cost; infinite for inconsistent parameters."""
         P, slack = pseudo_inertia_of_parameters(x[:self.split].reshape(-1, 10)), self.slack(x)
         values = np.linalg.eigvalsh(P)
         if np.any(values[:, 0] <= ROUNDING * values[:, 3]) or np.any(slack <= 0.0):
@@ -128,20 +128,20 @@ class _Problem:
                 + self.prior * np.sum(self.P0_inverse * P)
                 - (self.prior + mu) * np.sum(np.log(values)) - mu * np.sum(np.log(slack)))
 
-    def distance(self, x: np.ndarray, step: np.ndarray) -> float:
-        """Return how many steps it is to the border of what can exist."""
+    def steps_to_boundary(self, x: np.ndarray, step: np.ndarray) -> float:
+        """Return how many times the step fits until a constraint becomes active."""
         P, change = (pseudo_inertia_of_parameters(y[:self.split].reshape(-1, 10))
                      for y in (x, step))
         L_inv = np.linalg.inv(np.linalg.cholesky(P))
-        inwards = np.concatenate((
+        relative_change = np.concatenate((
             np.linalg.eigvalsh(L_inv @ change @ L_inv.swapaxes(-1, -2)).ravel(),
             (self.G @ step) / self.slack(x)))
-        least = np.min(inwards)
+        least = np.min(relative_change)
         return -1.0 / least if least < 0.0 else np.inf
 
     def barrier_rows(self, x: np.ndarray, mu: float) -> tuple[np.ndarray, np.ndarray]:
         """
-        Return C and c: the Hessian C^T C and the gradient -C^T c of all but the least squares.
+        Return C and c: the Hessian C^T C and the gradient -C^T c of the prior and the barrier.
 
         The Hessian of -log det P is C^T C with the columns vec(L^-1 E_i L^-T) of C, where P =
         L L^T and E_i = dP/dx_i, and its gradient is -C^T vec(1).
@@ -160,8 +160,8 @@ class _Problem:
                 np.concatenate((c.ravel(), np.full(len(self.G), root_mu))))
 
     def newton_step(self, x: np.ndarray, mu: float) -> tuple[np.ndarray, float]:
-        """Return Newton's step, which is that of least squares, and twice what it promises."""
-        # Imported here: a node need not wait for SciPy when it starts.
+        """Return the Newton step, as least squares, and twice the predicted decrease."""
+        # Imported lazily: SciPy is slow to import.
         from scipy.linalg import solve_triangular
 
         C, c = self.barrier_rows(x, mu)
@@ -173,9 +173,9 @@ class _Problem:
         return step, np.sum(R[:n, n] ** 2)
 
 
-def mended(P: np.ndarray) -> np.ndarray:
-    """Return pseudo-inertias with all eigenvalues raised clear of zero."""
+def _made_consistent(P: np.ndarray) -> np.ndarray:
+    """Return pseudo-inertias with all eigenvalues raised above zero."""
     values, vectors = np.linalg.eigh(P)
     mean = np.maximum(values, 0.0).mean(axis=-1, keepdims=True)
-    values = np.maximum(values, np.maximum(LEAST_SHARE * mean, LEAST_SHARE))
+    values = np.maximum(values, np.maximum(MIN_EIGENVALUE_RATIO * mean, MIN_EIGENVALUE_RATIO))
     return vectors * values[..., None, :] @ vectors.swapaxes(-1, -2)

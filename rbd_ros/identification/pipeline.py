@@ -1,9 +1,9 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-From recordings to parts, in one process, in several, or on a cluster.
+Reduce recordings in this process, in several, or on a cluster, and compare them with robots.
 
-Each recording is reduced by itself, by a pure function; the parts are merged where they arrive.
+Each recording is reduced on its own, by a pure function; the results are merged where they arrive.
 
 """
 
@@ -20,70 +20,36 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from rbd_ros import batch
 from rbd_ros.errors import RbdError, StateError
-from rbd_ros.identification.partials import Partial
+from rbd_ros.identification.reduction import Partial
 from rbd_ros.identification.report import Comparison
 from rbd_ros.model.friction import direction, friction
 from rbd_ros.model.model import Model
+from rbd_ros.recordings.preparation import prepare
 from rbd_ros.recordings.recording import read_recording
-from rbd_ros.recordings.samples import prepare, Samples
+from rbd_ros.recordings.samples import Samples
 
 Result = TypeVar('Result')
-# Samples of a recording in which mistakes are looked for.
+# Samples of a recording that are searched for mistakes.
 EXCERPT = 20_000
-# Speed over which dry friction changes its sign, as a share of that below which a joint stands.
-STANDING = 0.5
+# Speed over which Coulomb friction changes its sign, as a fraction of the standstill threshold.
+FRICTION_SMOOTHING = 0.5
 Progress = Callable[[int, int], object]
 
 
 class Reading(NamedTuple):
-    """
-    How recordings are read: the arguments of `read_recording` and `prepare`.
+    """How recordings are read: the arguments of `read_recording` and `prepare`."""
 
-    Attributes
-    ----------
-    rename : dict of str to str
-        New names of joints by those in the file.
-    scale : dict of str to float
-        Factors on efforts by joint.
-    start, stop : float or None
-        s from the beginning of each recording.
-    topic : str or None
-        Of bags.
-    cutoff : float or None
-        Of the filter, Hz; None: found by `prepare`.
-    delay : float or 'estimate'
-        Of the efforts, s, which is removed.
-
-    """
-
-    rename: Mapping[str, str] | None = None
-    scale: Mapping[str, float] | None = None
-    start: float | None = None
+    rename: Mapping[str, str] | None = None     # new name for each joint name in the file
+    scale: Mapping[str, float] | None = None    # factors of the efforts by joint
+    start: float | None = None                  # s from the beginning of each recording
     stop: float | None = None
-    topic: str | None = None
-    cutoff: float | None = None
-    delay: float | str = 'estimate'
+    topic: str | None = None                    # of bags
+    cutoff: float | None = None                 # of the filter, Hz; None: chosen by `prepare`
+    delay: float | str = 'estimate'             # of the efforts to remove, s
 
 
 def read_samples(model: Model, path: str | os.PathLike[str], reading: Reading) -> Samples:
-    """
-    Return samples of a recording.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    path : path-like
-        The recording.
-    reading : Reading
-        How it is read.
-
-    Returns
-    -------
-    Samples
-        Of `prepare`.
-
-    """
+    """Read a recording and return its samples for a robot."""
     recording = read_recording(path, topic=reading.topic, rename=reading.rename,
                                scale=reading.scale, start=reading.start, stop=reading.stop,
                                joints=model.velocity_names)
@@ -93,40 +59,28 @@ def read_samples(model: Model, path: str | os.PathLike[str], reading: Reading) -
 def model_torques(model: Model, samples: Samples, smooth: float | np.ndarray
                   ) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return the torques that a robot needs for recorded motions, filtered as these are.
+    Return the torques of a robot along recorded motions, and their friction, both (samples, nv).
 
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    samples : Samples
-        Of a recording.
-    smooth : float or ndarray, shape (nv,)
-        Speed over which dry friction changes its sign, rad/s or m/s: well above what the filter
-        leaves of noise in joints that stand.
-
-    Returns
-    -------
-    torques, friction : ndarray, shape (samples, nv)
-        All of them, N m or N, and the part that is friction.
+    Friction is filtered as the efforts were. It changes its sign over the speed ``smooth`` (a
+    float or shape (nv,), rad/s or m/s), well above the filtered noise of joints at rest.
 
     """
     v = samples.v
-    dry = samples.low_pass(friction(model, v, direction(v, smooth), v))
-    return batch.inverse_dynamics(model, samples.q, v, samples.a) + dry, dry
+    dry_friction = samples.low_pass(friction(model, v, direction(v, smooth), v))
+    return batch.inverse_dynamics(model, samples.q, v, samples.a) + dry_friction, dry_friction
 
 
 class Errors(NamedTuple):
     """
-    How well a robot explains a recording, over the samples that move and can be used.
+    Squared errors of two robots over the usable samples of a recording, each of shape (nv,).
 
     Attributes
     ----------
-    counts : ndarray of int, shape (nv,)
-        How many samples those are.
-    torque, urdf, fit : ndarray, shape (nv,)
-        Sums of squares of the measured torques, and of their differences from those of the robot
-        as described and as identified, (N m)^2 or N^2.
+    counts : ndarray of int
+        Number of usable samples.
+    torque, urdf, fit : ndarray
+        Sums of squares of the measured torques, and of their differences from those of the
+        original and the identified robot, (N m)^2 or N^2.
 
     """
 
@@ -149,67 +103,48 @@ class Errors(NamedTuple):
 def compare_recording(path: str, *, urdf: Model, fit: Model, reading: Reading
                       ) -> tuple[Errors, Comparison]:
     """
-    Return how a recording compares with two robots.
+    Compare a recording with the original and the identified robot.
 
-    Parameters
-    ----------
-    path : str
-        The recording.
-    urdf, fit : Model
-        The robot as described, and as identified.
-    reading : Reading
-        How it is read.
-
-    Returns
-    -------
-    errors : Errors
-        In sums, which can be added up over recordings.
-    comparison : Comparison
-        For a report.
+    Returns its errors, which can be added up over recordings, and the comparison for a report.
 
     """
     samples = read_samples(urdf, path, reading)
-    # Joints faster than their threshold have their full friction, as in the fit.
-    smooth = STANDING * samples.threshold
-    described = model_torques(urdf, samples, smooth)[0]
-    identified, dry = model_torques(fit, samples, smooth)
+    # Above their threshold joints have full friction, as in the fit.
+    smooth = FRICTION_SMOOTHING * samples.threshold
+    original = model_torques(urdf, samples, smooth)[0]
+    identified, dry_friction = model_torques(fit, samples, smooth)
     squares = [np.sum(np.square(x), axis=0, where=samples.usable)
-               for x in (samples.tau, samples.tau - described, samples.tau - identified)]
+               for x in (samples.tau, samples.tau - original, samples.tau - identified)]
     return (Errors(np.sum(samples.usable, axis=0), *squares),
-            Comparison(path, samples.time, samples.v, samples.tau, described, identified,
-                       dry, samples.usable, samples.threshold, samples.segment))
+            Comparison(path, samples.time, samples.v, samples.tau, original, identified,
+                       dry_friction, samples.usable, samples.threshold, samples.segment))
 
 
 def map_recordings(function: Callable[[str], Result], paths: Sequence[str], *, workers: int = 1,
                    scheduler: str | None = None, progress: Progress | None = None
                    ) -> Iterator[tuple[int, Result]]:
     """
-    Call a function for each recording and yield the results as they arrive.
+    Call a function for each recording, and yield its index and result as they arrive.
 
     Parameters
     ----------
     function : callable
-        Takes a path; it and its results can be pickled if there are workers.
+        Takes a path; it and its results must be picklable if there are workers.
     paths : sequence of str
         The recordings; for a cluster, as its workers see them.
     workers : int
-        Processes; 1: this one alone.
+        Number of processes; 1: this one only.
     scheduler : str, optional
-        Address of a Dask scheduler, which then does the work; a recording whose worker dies is
-        given to another.
+        Address of a Dask scheduler, which then does the work; if a worker dies, its recording is
+        given to another one.
     progress : callable, optional
-        Told how many are done, of how many.
-
-    Yields
-    ------
-    (int, object)
-        Number of the recording and the result.
+        Called with the number of recordings done and the total.
 
     Raises
     ------
     RbdError
-        If Dask is not installed or its scheduler is not there, a process was killed, and whatever
-        the function raises.
+        If Dask is not installed, its scheduler cannot be reached, a process was killed, or the
+        function raises it.
 
     """
     for done, item in enumerate(_results(function, paths, workers, scheduler), 1):
@@ -234,11 +169,11 @@ def _in_processes(function: Callable[[str], Result], paths: Sequence[str], worke
     from concurrent.futures.process import BrokenProcessPool
 
     others = set(active_children())
-    # Threads of numba do not survive a fork.
+    # Numba's threads do not survive a fork.
     pool = ProcessPoolExecutor(workers, mp_context=get_context('spawn'))
     try:
-        # Ctrl-C reaches all processes of a terminal: this one ends the others, which inherit what
-        # is blocked while they start.
+        # Ctrl-C reaches all processes of a terminal. Workers inherit the blocked signal, and this
+        # process terminates them.
         blocked = pthread_sigmask(SIG_BLOCK, {SIGINT})
         try:
             futures = {pool.submit(function, path): number for number, path in enumerate(paths)}
@@ -247,11 +182,11 @@ def _in_processes(function: Callable[[str], Result], paths: Sequence[str], worke
         for future in as_completed(futures):
             yield futures[future], future.result()
     except BaseException as error:
-        # Nobody waits for what the others are still computing.
+        # Discard work in progress.
         for child in set(active_children()) - others:
             child.terminate()
         if isinstance(error, BrokenProcessPool):
-            raise RbdError('a worker was killed, perhaps for want of memory: use fewer workers'
+            raise RbdError('a worker was killed, perhaps out of memory: use fewer workers'
                            ) from error
         raise
     finally:
@@ -276,12 +211,12 @@ def _on_cluster(function: Callable[[str], Result], paths: Sequence[str], schedul
 
 
 def default_workers(paths: Sequence[str]) -> int:
-    """Return how many processes are worth their start: one a recording, none beyond the cores."""
+    """Return one process per recording, but not more than there are cores."""
     return max(1, min(len(paths), len(os.sched_getaffinity(0))))
 
 
 def check_workers(workers: int) -> int:
-    """Return a number of workers, or refuse it."""
+    """Return a number of workers, validated."""
     if workers < 1:
         raise StateError(f'workers must be at least 1, got {workers}')
     return workers
@@ -290,25 +225,10 @@ def check_workers(workers: int) -> int:
 def reduce_recording(path: str, *, model: Model, reading: Reading,
                      reduce: Callable[..., Partial]) -> tuple[Partial, Samples]:
     """
-    Return what a recording says: a pure function, for other processes and machines.
+    Reduce a recording: a pure function, for other processes and machines.
 
-    Parameters
-    ----------
-    path : str
-        The recording.
-    model : Model
-        The robot.
-    reading : Reading
-        How it is read.
-    reduce : callable
-        `partial` or `payload_partial`, with their options bound.
-
-    Returns
-    -------
-    part : Partial
-        For `merge`.
-    excerpt : Samples
-        Of the middle, at most `EXCERPT` samples, for `verdict`.
+    ``reduce`` is `partial` or `payload_partial` with bound options. Returns its result, for
+    `merge`, and an excerpt from the middle, at most `EXCERPT` samples, for `verdict`.
 
     """
     samples = read_samples(model, path, reading)

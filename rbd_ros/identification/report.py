@@ -1,26 +1,28 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reports on identifications and replays in one HTML file, which needs no other file."""
+"""Reports on identifications and replays as self-contained HTML, and tables of residuals."""
 
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from html import escape
 from io import BytesIO
+import os
 from typing import Any, NamedTuple
 
 import numpy as np
 from rbd_ros.errors import RbdError
 from rbd_ros.recordings.samples import Samples
+from rbd_ros.recordings.tables import import_pyarrow
 
-# More points of a curve than this cannot be told apart on a screen.
+# Points per curve: more cannot be distinguished on a screen.
 POINTS = 3000
-# Segments of the averaged spectrum, in samples: enough to see a hum, few enough to average.
-SEGMENT = 1024
-# Inches: a page of panels, and around each of them the room that its numbers and words take; to
-# measure them would take three times as long as to draw them.
+# Samples per segment of the averaged spectrum: long enough to resolve a hum.
+SPECTRUM_SEGMENT = 1024
+# Inches: width of the page, height of a row, and margins of a panel. Fixed margins are three times
+# faster than a layout that measures its texts.
 WIDTH, HEIGHT = 12.0, 2.2
-LEFT, RIGHT, BELOW, ABOVE = 0.75, 0.15, 0.5, 0.25
+LEFT, RIGHT, BOTTOM, TOP = 0.75, 0.15, 0.5, 0.25
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem;
   color: #222; background: #fff }
@@ -34,54 +36,22 @@ img { width: 100%; height: auto }
 
 
 class Comparison(NamedTuple):
-    """
-    One recording beside what models make of it.
-
-    Attributes
-    ----------
-    name : str
-        Of the recording.
-    time : ndarray, shape (samples,)
-        s.
-    velocity : ndarray, shape (samples, nv)
-        rad/s or m/s.
-    measured, urdf, fit : ndarray, shape (samples, nv)
-        Efforts as recorded, of the robot as described, and of the robot as identified, N m or N.
-    friction : ndarray, shape (samples, nv)
-        Identified friction, part of ``fit``, N m or N.
-    usable : ndarray of bool, shape (samples, nv)
-        Samples that count.
-    standstill : ndarray, shape (nv,)
-        Velocities below which a joint counts as standing, rad/s or m/s.
-    segment : ndarray of int, shape (samples,)
-        Number of the gaps before each sample.
-
-    """
+    """A recording compared with two robots."""
 
     name: str
-    time: np.ndarray
-    velocity: np.ndarray
-    measured: np.ndarray
-    urdf: np.ndarray
-    fit: np.ndarray
-    friction: np.ndarray
-    usable: np.ndarray
-    standstill: np.ndarray
-    segment: np.ndarray
+    time: np.ndarray            # (samples,), s
+    velocity: np.ndarray        # (samples, nv), as all below if not stated otherwise
+    measured: np.ndarray        # efforts, N m or N: recorded,
+    urdf: np.ndarray            # of the original robot,
+    fit: np.ndarray             # and of the identified robot,
+    friction: np.ndarray        # whose friction is included in `fit`
+    usable: np.ndarray          # bool
+    standstill: np.ndarray      # (nv,), speeds below which joints count as standing
+    segment: np.ndarray         # (samples,), number of gaps before each sample
 
 
 class Row(NamedTuple):
-    """
-    One line of the table of parameters.
-
-    Attributes
-    ----------
-    name, unit : str
-        Of the parameter.
-    urdf, fit, deviation : float
-        Value in the description, value identified, and its standard deviation.
-
-    """
+    """A line of the table of parameters: original and identified value, standard deviation."""
 
     name: str
     unit: str
@@ -99,22 +69,15 @@ def identification_report(title: str, joint_names: Sequence[str], units: Sequenc
     Parameters
     ----------
     title : str
-        First heading.
+        Heading.
     joint_names, units : sequence of str
-        Of the entries of an effort.
+        Names and units of the efforts.
     comparisons : sequence of Comparison
-        One for each recording; those kept for validation say so in their name.
+        One for each recording.
     parameters : iterable of Row
         The table of parameters.
-    grade : str
-        Of the `Verdict`.
-    reasons : sequence of str
-        Why it is not a better one.
-
-    Returns
-    -------
-    str
-        A page with its plots inside.
+    grade, reasons : str and sequence of str
+        Fields of the `Verdict`.
 
     Raises
     ------
@@ -127,15 +90,16 @@ def identification_report(title: str, joint_names: Sequence[str], units: Sequenc
             '<h2>Error by joint</h2>', _errors(joint_names, units, comparisons)]
     for comparison in comparisons:
         body.append(f'<h2>{escape(comparison.name)}: measured and computed efforts</h2>')
-        body.append(_picture(figure, joint_names, units, partial(_traces, comparison), columns=1))
-        body.append(f'<h2>{escape(comparison.name)}: what is left</h2>')
-        body.append(_picture(
+        body.append(_panels(figure, joint_names, units, partial(_draw_traces, comparison),
+                            columns=1))
+        body.append(f'<h2>{escape(comparison.name)}: residuals</h2>')
+        body.append(_panels(
             figure, [name for name in joint_names for _ in range(2)],
             [label for unit in units for label in ('samples', f'{unit}/√Hz')],
-            partial(_residual, comparison, units), columns=2))
+            partial(_draw_residual, comparison, units), columns=2))
     body.append('<h2>Friction</h2>')
-    body.append(_picture(figure, joint_names, units, partial(_friction, comparisons, units),
-                         columns=3))
+    body.append(_panels(figure, joint_names, units, partial(_draw_friction, comparisons, units),
+                        columns=3))
     body.append('<h2>Parameters</h2>')
     body.append(_table(('parameter', 'unit', 'URDF', 'identified', 'standard deviation'), (
         (row.name, row.unit, f'{row.urdf:.5g}', f'{row.fit:.5g}', f'{row.deviation:.2g}')
@@ -146,28 +110,10 @@ def identification_report(title: str, joint_names: Sequence[str], units: Sequenc
 def replay_report(title: str, joint_names: Sequence[str], units: Sequence[str], samples: Samples,
                   model: np.ndarray, external: np.ndarray) -> str:
     """
-    Return a report on what a model makes of a recording as HTML.
+    Return a report on a replayed recording as HTML.
 
-    Parameters
-    ----------
-    title : str
-        First heading.
-    joint_names, units : sequence of str
-        Of the entries of an effort.
-    samples : Samples
-        The recording.
-    model, external : ndarray, shape (samples, nv)
-        Efforts of the model, and those exerted from outside, N m or N.
-
-    Returns
-    -------
-    str
-        A page with its plots inside.
-
-    Raises
-    ------
-    RbdError
-        If matplotlib is not installed.
+    ``model`` and ``external`` are the efforts of the model and those exerted from outside,
+    (samples, nv), N m or N; the other arguments are those of `identification_report`.
 
     """
     figure = _matplotlib()
@@ -187,28 +133,21 @@ def replay_report(title: str, joint_names: Sequence[str], units: Sequence[str], 
             rows.append((name, unit, *(f'{np.sqrt(np.mean(x[use, k] ** 2)):.3g}' for x in (
                 samples.tau, samples.tau - model, external))))
     return _page(title, [
-        f'<h1>{escape(title)}</h1>', '<h2>While the joint moves, root mean square</h2>',
+        f'<h1>{escape(title)}</h1>', '<h2>RMS efforts while the joint moves</h2>',
         _table(('joint', 'unit', 'measured', 'not explained', 'external'), rows),
-        '<h2>Efforts</h2>', _picture(figure, joint_names, units, traces, columns=1)])
+        '<h2>Efforts</h2>', _panels(figure, joint_names, units, traces, columns=1)])
 
 
 def drawn(segment: np.ndarray, *signals: np.ndarray, points: int = POINTS) -> list[np.ndarray]:
     """
-    Return signals with fewer points, and with NaN, which interrupts a line, in every gap.
+    Return signals thinned to a number of points, with NaN, which interrupts a line, in every gap.
 
-    Parameters
-    ----------
-    segment : ndarray of int, shape (samples,)
-        Number of the gaps before each sample.
-    *signals : ndarray, shape (samples, ...)
-        Times, or what is drawn over them.
-    points : int
-        How many of them are enough.
+    ``segment`` is the number of gaps before each sample, shape (samples,).
 
     """
     every = max(1, len(segment) // points)
-    stretches = np.split(np.arange(len(segment)), np.flatnonzero(np.diff(segment)) + 1)
-    rows = np.concatenate([np.append(one[::every], -1) for one in stretches])[:-1]
+    segments = np.split(np.arange(len(segment)), np.flatnonzero(np.diff(segment)) + 1)
+    rows = np.concatenate([np.append(one[::every], -1) for one in segments])[:-1]
     return [np.where((rows < 0).reshape(-1, *[1] * (x.ndim - 1)), np.nan, x[rows])
             for x in signals]
 
@@ -220,7 +159,7 @@ def _page(title: str, body: Sequence[str]) -> str:
 
 
 def _matplotlib() -> Callable[..., Any]:
-    """Return the maker of figures that need no screen."""
+    """Return the constructor of figures that need no display."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -255,17 +194,17 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return f'<div class="scroll"><table>{"".join(lines)}</table></div>'
 
 
-def _picture(figure: Callable[..., Any], names: Sequence[str], units: Sequence[str],
-             draw: Callable[[Any, int], None], columns: int) -> str:
-    """Return an image of panels, one for each name, which are drawn by number."""
+def _panels(figure: Callable[..., Any], names: Sequence[str], units: Sequence[str],
+            draw: Callable[[Any, int], None], columns: int) -> str:
+    """Return an image with one panel per name; ``draw`` draws the k-th."""
     count = len(names)
     lines = -(-count // columns)
     page = figure(figsize=(WIDTH, HEIGHT * lines))
     page.subplots_adjust(
         left=LEFT / WIDTH, right=1.0 - RIGHT / WIDTH,
-        bottom=BELOW / (HEIGHT * lines), top=1.0 - ABOVE / (HEIGHT * lines),
+        bottom=BOTTOM / (HEIGHT * lines), top=1.0 - TOP / (HEIGHT * lines),
         wspace=(LEFT + RIGHT) / (WIDTH / columns - LEFT - RIGHT),
-        hspace=(BELOW + ABOVE) / (HEIGHT - BELOW - ABOVE))
+        hspace=(BOTTOM + TOP) / (HEIGHT - BOTTOM - TOP))
     for k in range(count):
         axes = page.add_subplot(lines, columns, k + 1)
         draw(axes, k)
@@ -281,7 +220,7 @@ def _picture(figure: Callable[..., Any], names: Sequence[str], units: Sequence[s
     return f'<img alt="plot" src="data:image/png;base64,{b64encode(image.getvalue()).decode()}">'
 
 
-def _traces(c: Comparison, axes: Any, k: int) -> None:
+def _draw_traces(c: Comparison, axes: Any, k: int) -> None:
     time, measured, urdf, fit = drawn(c.segment, c.time, c.measured[:, k], c.urdf[:, k],
                                       c.fit[:, k])
     axes.plot(time, measured, color='#bbb', lw=2.5, label='measured')
@@ -290,27 +229,28 @@ def _traces(c: Comparison, axes: Any, k: int) -> None:
     axes.set_xlabel('s', fontsize=8)
 
 
-def _residual(c: Comparison, units: Sequence[str], axes: Any, number: int) -> None:
-    """Draw the distribution of what is left, or, beside it, its amplitude over frequency."""
+def _draw_residual(c: Comparison, units: Sequence[str], axes: Any, number: int) -> None:
+    """Draw the histogram of the residuals, or, in odd panels, their amplitude spectrum."""
     k, spectrum = divmod(number, 2)
-    left = (c.measured - c.fit)[:, k]
+    residual = (c.measured - c.fit)[:, k]
     if not spectrum:
-        axes.hist(left[c.usable[:, k]], bins=60, color='#0055aa')
+        axes.hist(residual[c.usable[:, k]], bins=60, color='#0055aa')
         axes.set_xlabel(units[k], fontsize=8)
         return
-    # A gap would look like a step: the spectrum is that of the longest stretch without one.
-    left = left[c.segment == np.argmax(np.bincount(c.segment))]
-    if len(left) < 8:
+    # Use the longest segment: a gap would look like a step.
+    residual = residual[c.segment == np.argmax(np.bincount(c.segment))]
+    if len(residual) < 8:
         return
     from scipy.signal import welch
-    frequency, power = welch(left, 1.0 / np.median(np.diff(c.time)),
-                             nperseg=min(SEGMENT, len(left)))
+    frequency, power = welch(residual, 1.0 / np.median(np.diff(c.time)),
+                             nperseg=min(SPECTRUM_SEGMENT, len(residual)))
     axes.loglog(frequency[1:], np.sqrt(power[1:]), color='#0055aa', lw=0.9)
     axes.set_xlabel('Hz', fontsize=8)
 
 
-def _friction(comparisons: Sequence[Comparison], units: Sequence[str], axes: Any, k: int) -> None:
-    """Draw efforts less those of the rigid bodies, and the identified friction, over speed."""
+def _draw_friction(comparisons: Sequence[Comparison], units: Sequence[str], axes: Any, k: int
+                   ) -> None:
+    """Draw measured minus rigid-body efforts, and the identified friction, over speed."""
     for c in comparisons:
         use = np.flatnonzero(c.usable[:, k])
         use = use[::max(1, len(use) // POINTS)]
@@ -319,3 +259,30 @@ def _friction(comparisons: Sequence[Comparison], units: Sequence[str], axes: Any
         order = np.argsort(speed)
         axes.plot(speed[order], c.friction[use, k][order], color='#0055aa', lw=1.2)
     axes.set_xlabel('rad/s' if units[k] == 'N m' else 'm/s', fontsize=8)
+
+
+def write_residuals(path: str | os.PathLike[str], robot: str, joint_names: Sequence[str],
+                    comparisons: Sequence[Comparison]) -> None:
+    """
+    Write measured and computed efforts of a robot as Parquet, one row per joint and sample.
+
+    The columns are ``robot recording joint time velocity measured urdf fit usable``, so that
+    tables of several robots can be queried together. Raises RecordingError if pyarrow is not
+    installed.
+
+    """
+    pyarrow, parquet = import_pyarrow(path)
+    texts = ('robot', 'recording', 'joint')
+    numbers = ('time', 'velocity', 'measured', 'urdf', 'fit')
+    schema = pyarrow.schema([(name, pyarrow.string()) for name in texts]
+                            + [(name, pyarrow.float64()) for name in numbers]
+                            + [('usable', pyarrow.bool_())])
+    with parquet.ParquetWriter(path, schema) as writer:
+        for one in comparisons:
+            for k, joint in enumerate(joint_names):
+                columns = [one.time, *(getattr(one, name)[:, k] for name in numbers[1:])]
+                writer.write_table(pyarrow.table(
+                    [pyarrow.array(np.full(len(one.time), text))
+                     for text in (robot, one.name, joint)]
+                    + [pyarrow.array(np.ascontiguousarray(x)) for x in columns]
+                    + [pyarrow.array(one.usable[:, k])], schema=schema))

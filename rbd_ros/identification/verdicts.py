@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""How far to believe what was identified, and what to do where it is not to be believed."""
+"""Judge an identification: can it be trusted, and if not, what to do about it."""
 
 from __future__ import annotations
 
@@ -11,71 +11,72 @@ import numpy as np
 from rbd_ros._internal.text import listed
 from rbd_ros.identification.least_squares import body_size, fit, Identification
 from rbd_ros.identification.parameters import RobotParameters, States
-from rbd_ros.identification.partials import Partial
 from rbd_ros.identification.payload import Payload
-from rbd_ros.identification.trials import mistake, wrong_sign
+from rbd_ros.identification.recording_mistakes import find_mistake, wrong_sign_message
+from rbd_ros.identification.reduction import Partial
 from rbd_ros.model.configurations import neutral, random_configuration
 from rbd_ros.model.inertial import body_names, inertial_parameters
 from rbd_ros.model.model import Model
-from rbd_ros.recordings.samples import EXPLAINS, Samples
+from rbd_ros.recordings.preparation import MIN_DELAY_EXPLAINS
+from rbd_ros.recordings.samples import Samples
 
-# A joint has moved if it did so for this time, s, and in so many samples for each parameter that
+# A joint has moved if it did so for this time, s, and in this many samples for each parameter that
 # its torque depends on.
-MOVED, SAMPLES_PER_PARAMETER = 2.0, 3
-# Share of the time in which a drive is at its limit at most.
-SATURATED = 0.05
-# Positions may lie so far beyond the limits, as a share of the range, but for this share of the
-# time.
-MARGIN, BEYOND = 0.05, 0.1
-# Delay of efforts at most, s, and how many standard deviations make it sure.
-DELAY, SURE = 0.1, 3.0
-# Torques that may be left unexplained, of all joints and of one, as shares of their size.
-UNEXPLAINED, OF_ONE = 0.3, 0.7
-# Friction that drives, as a share of the torques, and how many standard deviations make it sure.
-DRIVES = 0.03
-# Uncertainty of torques in other poses at most, as a share of their size.
-UNCERTAIN = 0.2
-# What a robot that can exist may leave unexplained more than one that cannot.
-BOUNDED = 0.05
-# Poses in which that is looked at, and the seed of them.
+MIN_MOVING_TIME, MIN_SAMPLES_PER_PARAMETER = 2.0, 3
+# Largest fraction of the samples in which a drive may be at its limit.
+MAX_SATURATED = 0.05
+# Largest fraction of the samples in which positions may exceed the limits by more than a fraction
+# of the range.
+MAX_OUT_OF_RANGE, RANGE_MARGIN = 0.1, 0.05
+# Smallest delay of efforts that is reported, s.
+MIN_REPORTED_DELAY = 0.1
+# Number of standard deviations at which a finding is significant.
+SIGNIFICANCE = 3.0
+# Largest RMS of the torques that may remain unexplained, as a fraction of the RMS of the torques:
+# of all joints together, of one joint.
+MAX_UNEXPLAINED, MAX_UNEXPLAINED_JOINT = 0.3, 0.7
+# Smallest power of driving (negative) friction that is reported, as a fraction of the torques.
+MIN_DRIVING_FRICTION = 0.03
+# Largest standard deviation of torques in other poses, as a fraction of their size.
+MAX_UNCERTAINTY = 0.2
+# Largest additional relative error of the physically consistent fit over the unconstrained one.
+MAX_CONSISTENCY_COST = 0.05
+# Random poses in which the uncertainty of torques is evaluated, and their seed.
 POSES, SEED = 200, 0
-# A centre of mass is at most so many times as far away as half the distance between joints.
-FAR = 8.0
-# Nor further than so many times as it is in the model: arms with one joint are of any length.
-FURTHER = 2.0
-# Of the mass of the robot, what a load may be uncertain by.
-LIGHT = 0.01
-# Columns that take energy, and how the names of coefficients end that may be negative.
-FRICTION, SIGNED = ('viscous', 'coulomb'), ('_asymmetry', '_offset')
-
-
+# Largest distance of a centre of mass, in multiples of a body's radius of gyration, and of its
+# distance in the model (arms with a single joint can have any length).
+MAX_COM_DISTANCE, MAX_COM_RATIO = 8.0, 2.0
+# Largest standard deviation of a payload's mass, as a fraction of the mass of the robot.
+MAX_PAYLOAD_DEVIATION = 0.01
+# Largest relative error on held-out recordings of a robot that is good for similar motions.
+MAX_HELD_OUT_ERROR = 0.1
+# Largest fraction of the states that may be left out because they are not finite.
+MAX_LEFT_OUT = 0.05
+# Columns that dissipate energy; suffixes of drive coefficients that may be negative.
+DISSIPATIVE, SIGNED = ('viscous', 'coulomb'), ('_asymmetry', '_offset')
 # Grades of verdicts.
-BELIEVABLE, SIMILAR, NOT = 'believable', 'good for motions like these', 'not believable'
-# Torques of recordings that were kept back that may be left unexplained, as a share of their size,
-# by a robot that is good for similar motions.
-VALIDATED = 0.1
-# Share of the states that may be left out, because they are not finite, without being blamed.
-LEFT_OUT = 0.05
+BELIEVABLE, SIMILAR_MOTIONS = 'believable', 'good for motions like these'
+NOT_BELIEVABLE = 'not believable'
 
 
 class Verdict(NamedTuple):
     """
-    What `verdict` computes.
+    Result of `verdict`.
 
     Attributes
     ----------
     believable : bool
-        Whether nothing speaks against it.
+        Whether nothing speaks against the result.
     reasons : tuple of str
-        What does, in sentences that say what to do.
+        What speaks against it: sentences that say what to do.
     figures : dict of str to float
-        On which that rests: ``samples``; ``relative_error`` of the torques; ``rank``, how many
-        of the ``base_parameters`` torques say better than the model, and the ``condition`` number
-        of these; ``uncertainty`` of torques in other poses as a share of their size, for the
-        worst joint. Of loads and robots that stand still, only the first ones.
+        The numbers behind the verdict: ``samples``; ``relative_error`` of the torques; ``rank``,
+        how many of the ``base_parameters`` the torques determine better than the model, and their
+        ``condition`` number; ``uncertainty`` of torques in other poses, as a fraction of their
+        size, for the worst joint. For payloads and standing robots only the first ones.
     grade : str
         ``'believable'``, ``'not believable'``, or between them ``'good for motions like these'``:
-        parameters are uncertain, but recordings that were kept back are explained.
+        parameters are uncertain, but the held-out recordings are explained.
 
     """
 
@@ -89,22 +90,22 @@ def verdict(model: Model, part: Partial, found: Identification | Payload,
             samples: Samples | Sequence[Samples] = (),
             held_out: Mapping[str, tuple[float, float]] | None = None) -> Verdict:
     """
-    Return whether to believe what was identified.
+    Judge an identification: is it believable, why not, and what to do.
 
     Parameters
     ----------
     model : Model
-        The robot that was started from.
+        The robot before the identification.
     part : Partial
-        What its recordings say.
+        The reduced recordings.
     found : Identification or Payload
-        What `fit` or `fit_payload` made of that.
+        Result of `fit` or `fit_payload` for that part.
     samples : Samples or sequence of Samples
-        The recordings themselves, if they are at hand: then common mistakes are looked for, such
+        The recordings themselves, if available: they are then searched for common mistakes, such
         as exchanged joints, by undoing them.
     held_out : mapping of str to (float, float), optional
-        Of recordings that were kept back, by their names: the relative errors of their torques
-        with the robot as described, and as identified (see `torque_errors`).
+        For each held-out recording, the relative errors of its torques (see `torque_errors`) with
+        the original and with the identified robot.
 
     Returns
     -------
@@ -114,79 +115,83 @@ def verdict(model: Model, part: Partial, found: Identification | Payload,
     """
     samples = (samples,) if isinstance(samples, Samples) else tuple(samples)
     figures = {'samples': float(part.samples)}
-    still, lost = _still(model, part), _not_finite(samples)
-    if len(still) == model.nv or not np.any(part.counts):
-        return Verdict(False, tuple(lost) or (
-            'the robot stands still: record it while all its joints move',), figures, NOT)
+    standing, not_finite = _standing_joints(model, part), _check_finite(samples)
+    if len(standing) == model.nv or not np.any(part.counts):
+        return Verdict(False, tuple(not_finite) or (
+            'the robot stands still: record it while all its joints move',), figures,
+            NOT_BELIEVABLE)
     if not np.any(part.squares):
-        return Verdict(False, ('all efforts are zero: record the torques of the drives, or their '
-                               'currents',), figures, NOT)
+        return Verdict(False, ('all efforts are zero: record motor torques or currents',), figures,
+                       NOT_BELIEVABLE)
     uncertain: list[str] = []
     figures['relative_error'] = error = _relative_error(part, found)
     if isinstance(found, Payload):
-        reasons = _delays(samples) or _of_load(model, found)
+        reasons = _check_delay(samples) or _check_payload(model, found)
     else:
         free = fit(model, part, consistent=False)
-        figures |= _figures(part, found)
-        reasons = (_delays(samples) or _mistakes(found.parameters, samples)
-                   or _beyond_limits(model, samples) or _signs(part, free))
-        if still:
-            reasons += lost or [f'{listed(still)} hardly moved: move them for some seconds, in '
-                                'both directions, or lock them']
+        uncertainty = _torque_uncertainty(part, found)
+        figures |= _figures(found, uncertainty)
+        reasons = (_check_delay(samples) or _check_mistakes(found.parameters, samples)
+                   or _check_limits(model, samples) or _check_signs(part, free))
+        if standing:
+            reasons += not_finite or [f'{listed(standing)} hardly moved: move them for several '
+                                      'seconds in both directions, or lock them']
         if not reasons:
-            reasons, uncertain = _of_robot(part, found, free, figures)
-    if error > UNEXPLAINED and not reasons and not uncertain:
-        reasons.append(f'{100.0 * error:.0f} % of the torques are left unexplained: look whether '
+            reasons, uncertain = _check_robot(part, found, free, uncertainty, figures['condition'])
+    if error > MAX_UNEXPLAINED and not reasons and not uncertain:
+        reasons.append(f'{100.0 * error:.0f} % of the torques are left unexplained: check whether '
                        'efforts are torques in N m (drive gains), whether the robot touched '
-                       'something, and whether its geometry is that of the URDF')
+                       'something, and whether the URDF has its geometry')
     held_out = held_out or {}
-    reasons += _saturated(model, part) + _unexplained(held_out)
-    similar = bool(held_out) and max(after for _, after in held_out.values()) <= VALIDATED
-    grade = NOT if reasons else BELIEVABLE if not uncertain else SIMILAR if similar else NOT
+    reasons += _check_saturation(model, part) + _check_held_out(held_out)
+    similar = bool(held_out) and max(after for _, after in held_out.values()) <= MAX_HELD_OUT_ERROR
+    grade = NOT_BELIEVABLE
+    if not reasons and (similar or not uncertain):
+        grade = SIMILAR_MOTIONS if uncertain else BELIEVABLE
     return Verdict(grade == BELIEVABLE, tuple(uncertain + reasons), figures, grade)
 
 
-def _unexplained(held_out: Mapping[str, tuple[float, float]]) -> list[str]:
-    """Look for recordings that were kept back, and are not explained."""
-    return [f'{name} is not explained: {100.0 * after:.3g} % of its torques are left by the '
-            f'identified robot, {100.0 * before:.3g} % by the URDF; look at the sign and unit of '
-            'its efforts, and whether the robot and its load were the same'
+def _check_held_out(held_out: Mapping[str, tuple[float, float]]) -> list[str]:
+    """Check that held-out recordings are explained, and not worse than by the original robot."""
+    return [f'{name} is not explained: {100.0 * after:.3g} % of its torques are left unexplained by '
+            f'the identified robot, {100.0 * before:.3g} % by the URDF; check the sign and unit '
+            'of its efforts, and that robot and payload were the same'
             for name, (before, after) in held_out.items()
-            if after > UNEXPLAINED or after ** 2 > before ** 2 + BOUNDED ** 2]
+            if after > MAX_UNEXPLAINED or after ** 2 > before ** 2 + MAX_CONSISTENCY_COST ** 2]
 
 
-def _not_finite(samples: tuple[Samples, ...]) -> list[str]:
-    """Look for states that are not finite, so many that little is left of the motion."""
+def _check_finite(samples: tuple[Samples, ...]) -> list[str]:
+    """Check that few states were left out because they are not finite."""
     share = max((one.left_out for one in samples), default=0.0)
-    if share <= LEFT_OUT:
+    if share <= MAX_LEFT_OUT:
         return []
-    return [f'{100.0 * share:.0f} % of the states are left out, because a number is missing or '
-            'not finite: look at what publishes them, and record again']
+    return [f'{100.0 * share:.0f} % of the states are left out because a number is missing or '
+            'not finite: check the publisher of the joint states, and record again']
 
 
 def _relative_error(part: Partial, found: Identification | Payload) -> float:
-    """Return what is left of the torques, as a share of them."""
+    """Return the RMS of the unexplained torques as a fraction of that of the torques."""
     counts = part.counts.sum(axis=0)
     return float(np.sqrt(np.sum(found.residual ** 2 * counts) / np.sum(part.squares)))
 
 
-def _figures(part: Partial, found: Identification) -> dict[str, float]:
-    """Return how well the motion shows the parameters."""
-    shown = found.sigma[found.sigma > 1.0]
+def _figures(found: Identification, uncertainty: np.ndarray) -> dict[str, float]:
+    """Return how well the motion determines the parameters."""
+    determined = found.sigma[found.sigma > 1.0]
     return {'base_parameters': float(len(found.base.names)), 'rank': float(found.rank),
-            'condition': float(shown[0] / shown[-1]) if len(shown) else 1.0,
-            'uncertainty': float(np.max(_uncertainty(part, found)))}
+            'condition': float(determined[0] / determined[-1]) if len(determined) else 1.0,
+            'uncertainty': float(np.max(uncertainty))}
 
 
-def _uncertainty(part: Partial, found: Identification) -> np.ndarray:
-    """Return for each joint how uncertain its torque is elsewhere, as a share of its size."""
+def _torque_uncertainty(part: Partial, found: Identification) -> np.ndarray:
+    """Return the deviation of each joint's torque in other poses, relative to its size."""
     parameters, model, rng = found.parameters, found.parameters.model, np.random.default_rng(SEED)
     q = np.array([random_configuration(model, rng) for _ in range(POSES)])
     v, a = (rng.normal(size=(POSES, model.nv)) * np.sqrt(squares / part.samples)
             for squares in part.motion)
     Y = parameters.regressor(States(q, v, a, np.sign(v)))
     variance = np.einsum('sjp,pk,sjk->j', Y, found.covariance, Y, optimize=True) / POSES
-    # What is certain beyond rounding may come out below zero.
+    # Rounding can make tiny variances negative.
     deviation = np.sqrt(np.maximum(variance, 0.0))
     elsewhere = np.sqrt(np.mean((Y @ found.values) ** 2, axis=0))
     here = np.sqrt(part.squares / np.maximum(part.counts.sum(axis=0), 1))
@@ -194,140 +199,142 @@ def _uncertainty(part: Partial, found: Identification) -> np.ndarray:
     return np.divide(deviation, size, out=np.zeros(model.nv), where=size > 0.0)
 
 
-def _delays(samples: tuple[Samples, ...]) -> list[str]:
-    """Look for efforts that belong to other times."""
+def _check_delay(samples: tuple[Samples, ...]) -> list[str]:
+    """Check that efforts and positions belong to the same times."""
     late = [one.delay for one in samples
-            if abs(one.delay) > max(DELAY, SURE * one.delay_deviation)
-            and one.delay_explains >= EXPLAINS]
-    return [f'efforts come {late[0]:.2g} s later than positions: record both by the same clock'
+            if abs(one.delay) > max(MIN_REPORTED_DELAY, SIGNIFICANCE * one.delay_deviation)
+            and one.delay_explains >= MIN_DELAY_EXPLAINS]
+    return [f'efforts come {late[0]:.2g} s later than positions: record both with the same clock'
             ] if late else []
 
 
-def _beyond_limits(model: Model, samples: tuple[Samples, ...]) -> list[str]:
-    """Look for joints that cannot have been where they were recorded."""
-    # Limits that leave a joint nowhere to go are none.
+def _check_limits(model: Model, samples: tuple[Samples, ...]) -> list[str]:
+    """Check that recorded positions are within the limits of the joints."""
+    # Ignore empty ranges.
     limited = np.isfinite(model.lower) & np.isfinite(model.upper) & (model.upper > model.lower)
     if model.nq != model.nv or not samples:
         return []
     lower, upper = model.lower[limited], model.upper[limited]
-    middle, half = 0.5 * (upper + lower), (0.5 + MARGIN) * (upper - lower)
+    middle, half = 0.5 * (upper + lower), (0.5 + RANGE_MARGIN) * (upper - lower)
     share = np.max([np.mean(np.abs(one.q[:, limited] - middle) > half, axis=0)
                     for one in samples], axis=0)
-    names = [name for name, x in zip(np.array(model.velocity_names)[limited], share) if x > BEYOND]
-    return [f'positions of {listed(names)} lie beyond the limits of the URDF: look whether they '
-            'are in degrees, and whether joints have the right names'] if names else []
+    names = [name for name, x in zip(np.array(model.velocity_names)[limited], share)
+             if x > MAX_OUT_OF_RANGE]
+    return [f'positions of {listed(names)} lie beyond the limits of the URDF: check that they are '
+            'in radians, and that the joints have the right names'] if names else []
 
 
-def _mistakes(parameters: RobotParameters, samples: tuple[Samples, ...]) -> list[str]:
-    """Look for mistakes that can be undone."""
-    found = [mistake(parameters, one) for one in samples if np.any(one.usable)]
+def _check_mistakes(parameters: RobotParameters, samples: tuple[Samples, ...]) -> list[str]:
+    """Check for common mistakes by undoing them."""
+    found = [find_mistake(parameters, one) for one in samples if np.any(one.usable)]
     return list(dict.fromkeys(sentence for sentence in found if sentence))
 
 
-def _signs(part: Partial, free: Identification) -> list[str]:
-    """Look for friction that drives, or inertia that is negative: efforts have another sign."""
+def _check_signs(part: Partial, free: Identification) -> list[str]:
+    """Check that friction dissipates energy or, without friction, that inertias are positive."""
     parameters = free.parameters
     model, columns, bodies = parameters.model, parameters.columns, parameters.bodies
-    friction = [k for k, column in enumerate(columns) if column in FRICTION]
-    still = np.zeros((model.nv, model.nv))
+    friction = [k for k, column in enumerate(columns) if column in DISSIPATIVE]
+    zero = np.zeros((model.nv, model.nv))
     q = np.tile(neutral(model), (model.nv, 1))
-    inertia = (parameters.regressor(States(q, still, np.eye(model.nv), still))
-               - parameters.regressor(States(q, still, still, still)))
-    negative, sure = [], False
+    inertia = (parameters.regressor(States(q, zero, np.eye(model.nv), zero))
+               - parameters.regressor(States(q, zero, zero, zero)))
+    negative, significant = [], False
     for j, (factors, own) in enumerate(zip(part.factors, part.columns)):
-        row, least = inertia[j, j], 0.0
+        row, threshold = inertia[j, j], 0.0
         if friction:
-            # What friction does with the velocity, or its direction: a sum over the samples.
-            there = [10 * bodies + j * len(columns) + k for k in friction]
-            terms = factors[:, :, :-1] @ part.base.combination[own][:, there]
+            # Work of the friction, summed over the samples.
+            at = [10 * bodies + j * len(columns) + k for k in friction]
+            terms = factors[:, :, :-1] @ part.base.combination[own][:, at]
             row = np.zeros(len(parameters.names))
-            row[there] = np.sum(terms[:, :, :1] * terms, axis=(0, 1))
-            least = DRIVES * np.sqrt(np.sum(terms[:, :, 0] ** 2) * part.squares[j])
+            row[at] = np.sum(terms[:, :, :1] * terms, axis=(0, 1))
+            work = np.sqrt(np.sum(terms[:, :, 0] ** 2) * part.squares[j])
+            threshold = MIN_DRIVING_FRICTION * work
         deviation = np.sqrt(row @ free.covariance @ row)
         mean = row @ free.values
-        sure |= bool(mean < -max(SURE * deviation, least))
+        significant |= bool(mean < -max(SIGNIFICANCE * deviation, threshold))
         negative += [model.velocity_names[j]] * bool(mean < 0.0)
-    return [wrong_sign(negative)] if sure else []
+    return [wrong_sign_message(negative)] if significant else []
 
 
-def _still(model: Model, part: Partial) -> list[str]:
+def _standing_joints(model: Model, part: Partial) -> list[str]:
     """Return the joints that do not move, or too little."""
     counts = part.counts.sum(axis=0)
     seconds = part.duration * part.moving / part.samples
-    few = (counts < SAMPLES_PER_PARAMETER * np.array([len(own) for own in part.columns])) | (
-        (seconds < MOVED) & (part.duration > 0.0))
-    return [name for name, still in zip(model.velocity_names, few) if still]
+    few = (counts < MIN_SAMPLES_PER_PARAMETER * np.array([len(own) for own in part.columns])) | (
+        (seconds < MIN_MOVING_TIME) & (part.duration > 0.0))
+    return [name for name, standing in zip(model.velocity_names, few) if standing]
 
 
-def _saturated(model: Model, part: Partial) -> list[str]:
-    """Look for drives at their limits."""
+def _check_saturation(model: Model, part: Partial) -> list[str]:
+    """Check that drives are rarely at their limits."""
     share = part.saturated / np.maximum(part.moving, 1)
     names = [f'{name} ({100.0 * x:.0f} %)' for name, x in zip(model.velocity_names, share)
-             if x > SATURATED]
-    return [f'drives were at their limits, of the time they moved: {listed(names)}; move slower, '
-            'or with less load'] if names else []
+             if x > MAX_SATURATED]
+    return [f'drives were at their limits for a fraction of the time they moved: {listed(names)}; '
+            'move more slowly, or with less payload'] if names else []
 
 
-def _of_robot(part: Partial, found: Identification, free: Identification,
-              figures: dict[str, float]) -> tuple[list[str], list[str]]:
-    """Look for what is odd about a robot that was found, and for parameters that are uncertain."""
-    model, reasons, unsure = found.parameters.model, [], []
+def _check_robot(part: Partial, found: Identification, free: Identification,
+                 uncertainty: np.ndarray, condition: float) -> tuple[list[str], list[str]]:
+    """Return what is wrong with an identified robot, and which results are uncertain."""
+    model, reasons, uncertain = found.parameters.model, [], []
     size = np.sqrt(part.squares / np.maximum(part.counts.sum(axis=0), 1))
-    noise = [name for name, residual, whole in zip(model.velocity_names, free.residual, size)
-             if residual > OF_ONE * whole]
-    if free.relative_error > UNEXPLAINED:
+    noisy = [name for name, residual, whole in zip(model.velocity_names, free.residual, size)
+             if residual > MAX_UNEXPLAINED_JOINT * whole]
+    if free.relative_error > MAX_UNEXPLAINED:
         return [], []
-    if noise:
-        return [f'the efforts of {listed(noise)} are left unexplained: look at their sensors, '
-                'their gains and what hangs there'], []
-    if found.relative_error ** 2 > free.relative_error ** 2 + BOUNDED ** 2:
-        return [f'{100.0 * found.relative_error:.0f} % of the torques are left unexplained by a '
-                f'robot that can exist, {100.0 * free.relative_error:.0f} % by one that cannot: '
-                f'{listed(_beyond(free))} would be out of bounds; look at the gains of the '
-                'drives, and at what touches the robot'], []
-    uncertain = _uncertainty(part, found)
-    names = [f'{name} ({100.0 * x:.0f} %)' for name, x in zip(model.velocity_names, uncertain)
-             if x > UNCERTAIN]
+    if noisy:
+        return [f'the efforts of {listed(noisy)} are left unexplained: check their sensors and '
+                'gains, and what is attached there'], []
+    if found.relative_error ** 2 > free.relative_error ** 2 + MAX_CONSISTENCY_COST ** 2:
+        return [f'{100.0 * found.relative_error:.0f} % of the torques are left unexplained by '
+                f'a physically consistent robot, {100.0 * free.relative_error:.0f} % without that '
+                f'constraint: {listed(_inconsistent(free))} would violate it; check the drive '
+                'gains, and whether something touches the robot'], []
+    names = [f'{name} ({100.0 * x:.0f} %)' for name, x in zip(model.velocity_names, uncertainty)
+             if x > MAX_UNCERTAINTY]
     if names:
-        unsure.append(
-            f'torques in other poses are uncertain, as a share of their size: {listed(names)}; '
-            f'the motion shows {found.rank} of {len(found.base.names)} combinations of '
-            f'parameters, at a condition number of {figures["condition"]:.2g}: move further and '
-            'faster, all joints at once')
+        uncertain.append(
+            f'torques in other poses are uncertain, relative to their size: {listed(names)}; the '
+            f'motion determines {found.rank} of {len(found.base.names)} base parameters, with a '
+            f'condition number of {condition:.2g}: move further and faster, all joints '
+            'at once')
     pi = found.pi.reshape(-1, 10)
     described = found.parameters.values[:pi.size].reshape(-1, 10)
     far = [name for name, body, before in zip(body_names(model), pi, described)
            if np.linalg.norm(body[1:4]) > abs(body[0]) * max(
-               FAR * body_size(model), FURTHER * np.linalg.norm(before[1:4])
+               MAX_COM_DISTANCE * body_size(model), MAX_COM_RATIO * np.linalg.norm(before[1:4])
                / max(before[0], np.finfo(float).tiny))]
     if far:
         reasons.append(f'the centre of mass of {listed(far)} is further away than a link reaches: '
-                       'look whether a load, a cable or a contact pulls there')
-    return reasons, unsure
+                       'check for a payload, a cable or a contact there')
+    return reasons, uncertain
 
 
-def _beyond(free: Identification) -> list[str]:
-    """Return what cannot exist: bodies by their links, and coefficients that are negative."""
+def _inconsistent(free: Identification) -> list[str]:
+    """Return the bodies and the coefficients that no real robot can have."""
     first = 10 * free.parameters.bodies
     return [*free.inconsistent, *(
         name for name, value, deviation in zip(
             free.names[first:], free.values[first:], free.deviation[first:])
-        if value < -SURE * deviation and not name.endswith(SIGNED))]
+        if value < -SIGNIFICANCE * deviation and not name.endswith(SIGNED))]
 
 
-def _of_load(model: Model, load: Payload) -> list[str]:
-    """Look for what is odd about a load that was found."""
+def _check_payload(model: Model, payload: Payload) -> list[str]:
+    """Return what is wrong with an identified payload."""
     reasons, reach = [], body_size(model)
-    mass, uncertain = load.mass, load.deviation[0]
-    if uncertain > max(UNCERTAIN * mass, LIGHT * inertial_parameters(model)[::10].sum()):
-        reasons.append(f'the mass, {mass:.3g} kg, is uncertain by {uncertain:.2g} kg: move the '
-                       'joints that lift the load')
-    elif mass > SURE * uncertain:
-        if np.max(load.deviation[1:4]) > reach * mass:
+    mass, deviation = payload.mass, payload.deviation[0]
+    whole = inertial_parameters(model)[::10].sum()
+    if deviation > max(MAX_UNCERTAINTY * mass, MAX_PAYLOAD_DEVIATION * whole):
+        reasons.append(f'the mass, {mass:.3g} kg, is uncertain by {deviation:.2g} kg: move the '
+                       'joints that lift the payload')
+    elif mass > SIGNIFICANCE * deviation:
+        if np.max(payload.deviation[1:4]) > reach * mass:
             reasons.append('the centre of mass is uncertain by '
-                           f'{np.max(load.deviation[1:4]) / mass:.2g} m: turn the load')
-        elif np.linalg.norm(load.com) > FAR * reach:
-            reasons.append(f'the centre of mass is {np.linalg.norm(load.com):.2g} m away from the '
-                           'link that carries it: look whether the load touched something, and '
-                           'whether the robot is as its model has it')
+                           f'{np.max(payload.deviation[1:4]) / mass:.2g} m: turn the payload')
+        elif np.linalg.norm(payload.com) > MAX_COM_DISTANCE * reach:
+            reasons.append(f'the centre of mass is {np.linalg.norm(payload.com):.2g} m away from '
+                           'the link that carries it: check that the payload touched nothing, '
+                           'and that the model of the robot is right')
     return reasons

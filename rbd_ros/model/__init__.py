@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The robot as data: links and joints, read from URDF or built in Python, and models of them."""
+"""Robots as data: links and joints, read from URDF or built in Python, and models of them."""
 
 from rbd_ros._internal.lazy_exports import export
 

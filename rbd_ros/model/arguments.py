@@ -1,70 +1,34 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Validates arguments: the one place where they become arrays of real numbers.
+Validates arguments: the only place where they become arrays of real numbers.
 
-Anything but numbers (None, strings, dicts, ragged lists, tracers of other libraries) is refused
-with the name of the argument, and so are complex numbers, whose imaginary part would be lost.
+Anything but real numbers (None, strings, dicts, ragged lists, complex numbers, tracers of other
+libraries) is rejected with a StateError that names the argument by its ``label``.
 
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from rbd_ros._internal.text import listed, printable
+from rbd_ros._internal.text import listed, shown
 from rbd_ros.errors import StateError
 from rbd_ros.kernels.jit.compiled import real_array
-
-if TYPE_CHECKING:
-    from rbd_ros.model.model import Model
+from rbd_ros.model.model import check_model, Model
 
 # Moment and force by the names of links.
 Wrenches: TypeAlias = Mapping[str, npt.ArrayLike]
 
-# How many characters of a value a message shows.
-SHOWN = 120
-
-
-def shown(value: object) -> str:
-    """Return a value as it is shown in messages."""
-    return printable(repr(value), SHOWN)
-
-
-def check_model(model: object) -> None:
-    """Raise unless an argument is a robot."""
-    if not hasattr(model, 'velocity_names'):
-        raise StateError('model must be a robot, made by load_urdf or ModelBuilder, got '
-                         + shown(model))
-
 
 def finite_array(label: str, value: object, *shapes: tuple[int | None, ...]) -> np.ndarray:
-    """
-    Return an array of finite numbers.
-
-    Parameters
-    ----------
-    label : str
-        Its name in errors.
-    value : array_like
-        The numbers.
-    *shapes : tuple of int or None
-        The shapes that it may have; None: any length.
-
-    Raises
-    ------
-    StateError
-        If it is anything else.
-
-    """
+    """Return an array of finite numbers with one of the shapes; None is any length."""
     array = real_array(value)
     if array is None or not any(_fits(array.shape, shape) for shape in shapes):
-        wanted = ' or '.join(_in_words(shape) for shape in shapes)
-        raise StateError(f'{_what_is(label, value, array)}; it must be {wanted}')
+        wanted = ' or '.join(_describe(shape) for shape in shapes)
+        raise StateError(f'{_mismatch(label, value, array)}; it must be {wanted}')
     if not np.all(np.isfinite(array)):
         raise StateError(f'{label} must be finite, got {shown(value)}')
     return array
@@ -75,7 +39,7 @@ def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
         b is None or a == b for a, b in zip(shape, wanted))
 
 
-def _in_words(shape: tuple[int | None, ...]) -> str:
+def _describe(shape: tuple[int | None, ...]) -> str:
     if not shape:
         return 'a real number'
     return 'real numbers of the shape (' + ', '.join(
@@ -83,7 +47,7 @@ def _in_words(shape: tuple[int | None, ...]) -> str:
 
 
 def number(label: str, value: object, least: float = -np.inf, most: float = np.inf) -> float:
-    """Return a finite real number within limits; errors name it by its label."""
+    """Return a finite real number between limits."""
     x = float(finite_array(label, value, ()))
     if not least <= x <= most:
         raise StateError(f'{label} must lie between {least:g} and {most:g}, got {x:g}')
@@ -91,7 +55,7 @@ def number(label: str, value: object, least: float = -np.inf, most: float = np.i
 
 
 def whole_number(label: str, value: object, least: int = 1, most: int | None = None) -> int:
-    """Return a whole number within limits; errors name it by its label."""
+    """Return an integer between limits."""
     if (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least
             or (most is not None and value > most)):
         wanted = f'at least {least}' if most is None else f'from {least} to {most}'
@@ -100,53 +64,35 @@ def whole_number(label: str, value: object, least: int = 1, most: int | None = N
 
 
 def choice(label: str, value: object, choices: Collection[str]) -> str:
-    """Return a value that is one of several strings; errors name it by its label."""
+    """Return one of several strings."""
     if not isinstance(value, str) or value not in choices:
         raise StateError(f"{label} must be {' or '.join(map(repr, choices))}, got {shown(value)}")
     return value
 
 
 def vector(model: Model, label: str, value: object, *, positions: bool = False) -> np.ndarray:
-    """
-    Return one real number for each velocity of a robot, or for each position.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    label : str
-        Its name in errors.
-    value : array_like
-        The numbers; they may be infinite or NaN.
-    positions : bool
-        Whether it has the entries of q.
-
-    Raises
-    ------
-    StateError
-        If it is anything else.
-
-    """
+    """Return one real number, possibly infinite or NaN, per velocity, or per position."""
     check_model(model)
     names = model.position_names if positions else model.velocity_names
     array = real_array(value)
     if array is None or array.shape != (len(names),):
-        raise StateError(f"{_what_is(label, value, array)}, robot '{model.name}' needs "
+        raise StateError(f"{_mismatch(label, value, array)}, robot '{model.name}' needs "
                          f'({len(names)},): {listed(names)}')
     return array
 
 
-def _what_is(label: str, value: object, array: np.ndarray | None) -> str:
+def _mismatch(label: str, value: object, array: np.ndarray | None) -> str:
+    """Return the first half of a message about an array of a wrong shape."""
     if array is None:
         return f'{label} must be real numbers, got {shown(value)}'
     return f'{label} has the shape {array.shape}'
 
 
 def split_motion(model: Model, value: object) -> list[np.ndarray]:
-    """Return q, v and a, which may be infinite or NaN, from one array (nq + 2 nv,)."""
+    """Return q, v and a, possibly infinite or NaN, from one array (nq + 2 nv,)."""
     array, size = real_array(value), model.nq + 2 * model.nv
     if array is None or array.shape != (size,):
-        raise StateError(f"{_what_is('motion', value, array)}, robot '{model.name}' needs "
+        raise StateError(f"{_mismatch('motion', value, array)}, robot '{model.name}' needs "
                          f'({size},): q, v and a, one behind the other')
     return np.split(array, [model.nq, model.nq + model.nv])
 
@@ -164,30 +110,7 @@ def finite_vector(model: Model, label: str, value: object, *,
 
 def rows(model: Model, label: str, values: object, count: int | None = None, *,
          positions: bool = False, finite: bool = True) -> np.ndarray:
-    """
-    Return one vector of a robot in each row of an array, contiguous.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    label : str
-        Their name in errors.
-    values : array_like, shape (count, nv) or (count, nq)
-        The numbers.
-    count : int, optional
-        How many there must be; default: any number.
-    positions : bool
-        Whether they have the entries of q.
-    finite : bool
-        Whether to check that all are finite, too.
-
-    Raises
-    ------
-    StateError
-        If they are anything else.
-
-    """
+    """Return a contiguous array (count, nv), or (count, nq), with one state per row."""
     check_model(model)
     width = model.nq if positions else model.nv
     array = (values if type(values) is np.ndarray and values.dtype == float
@@ -195,17 +118,17 @@ def rows(model: Model, label: str, values: object, count: int | None = None, *,
     if array is None or array.ndim != 2 or array.shape[1] != width or (
             count is not None and len(array) != count):
         states = 'states' if count is None else count
-        raise StateError(f"{_what_is(label, values, array)}, robot '{model.name}' needs "
+        raise StateError(f"{_mismatch(label, values, array)}, robot '{model.name}' needs "
                          f'({states}, {width})')
     if finite and not np.all(np.isfinite(array)):
         k = np.flatnonzero(~np.all(np.isfinite(array), axis=1))[0]
         raise StateError(f'{label} of state {k} has an entry that is not finite')
-    # Kernels take nothing else: contiguous, aligned, writeable.
+    # Kernels require contiguous, aligned, writeable arrays.
     return array if array.flags.carray else np.array(array, order='C')
 
 
 def one_or_rows(model: Model, label: str, value: object) -> np.ndarray:
-    """Return finite velocities, or similar: a `vector` of one state, or `rows` of several."""
+    """Return finite velocities or the like: a `vector` of one state or `rows` of several."""
     array = real_array(value)
     if array is not None and array.ndim == 2:
         return rows(model, label, value)
@@ -213,7 +136,7 @@ def one_or_rows(model: Model, label: str, value: object) -> np.ndarray:
 
 
 def mask(model: Model, label: str, value: object) -> np.ndarray:
-    """Return a truth value for each velocity of a robot; errors name it by its label."""
+    """Return one bool per velocity."""
     check_model(model)
     try:
         array = np.asarray(value)
@@ -228,11 +151,11 @@ def mask(model: Model, label: str, value: object) -> np.ndarray:
 
 
 def masks(model: Model, label: str, value: object, count: int) -> np.ndarray:
-    """Return a `mask`, or one for each of several states."""
+    """Return a `mask` for all states or one per state."""
     try:
         array = np.asarray(value)
     except Exception:
-        array = np.zeros(())            # `mask` says what it must be
+        array = np.zeros(())            # rejected by `mask`
     if array.ndim != 2:
         return mask(model, label, value)
     if array.shape != (count, model.nv):
@@ -243,76 +166,28 @@ def masks(model: Model, label: str, value: object, count: int) -> np.ndarray:
 
 def wrenches(model: Model, values: object,
              label: str = 'external_wrenches') -> dict[int, np.ndarray]:
-    """
-    Return wrenches by the indices of links.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    values : mapping of str to array_like of shape (6,), or None
-        Moment and force, N m and N, by link; None: none.
-    label : str
-        Their name in errors.
-
-    Returns
-    -------
-    dict of int to ndarray
-        In the axes of the links.
-
-    Raises
-    ------
-    StateError
-        If a wrench is not six finite numbers.
-    ModelError
-        If a wrench names a link that is not there.
-
-    """
+    """Return wrenches, each six finite numbers (moment, force), by the indices of links."""
     if values is None:
         return {}
-    if not isinstance(values, Mapping):
-        raise StateError(f'{label} must be a dict of wrenches by the names of links, got '
-                         f'{shown(values)}')
-    return {model.link_index(link): finite_array(
-        f"{label} on link '{link}' (moment, force)", wrench, (6,))
-        for link, wrench in values.items()}
+    return {model.link_index(link): wrench
+            for link, wrench in _by_link(model, values, label, (6,)).items()}
 
 
 def wrenches_of_states(model: Model, values: object, states: int,
                        label: str = 'external_wrenches') -> dict[str, np.ndarray]:
-    """
-    Return wrenches on links in several states.
+    """Return wrenches by link, shape (1, 6) if they are equal in all states, else (states, 6)."""
+    return {link: np.atleast_2d(wrench)
+            for link, wrench in _by_link(model, values, label, (6,), (states, 6)).items()}
 
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    values : mapping of str to array_like of shape (6,) or (states, 6)
-        Moment and force, N m and N, by link; the same in all states, or one a state.
-    states : int
-        How many states there are.
-    label : str
-        Their name in errors.
 
-    Returns
-    -------
-    dict of str to ndarray, shape (1 or states, 6)
-        In the axes of the links.
-
-    Raises
-    ------
-    StateError
-        If a wrench is anything else.
-    ModelError
-        If a wrench names a link that is not there.
-
-    """
+def _by_link(model: Model, values: object, label: str,
+             *shapes: tuple[int, ...]) -> dict[str, np.ndarray]:
+    """Return arrays of finite numbers by the names of links."""
     if not isinstance(values, Mapping):
         raise StateError(f'{label} must be a dict of wrenches by the names of links, got '
                          f'{shown(values)}')
     found = {}
     for link, wrench in values.items():
         model.link_index(link)
-        found[link] = np.atleast_2d(finite_array(
-            f"{label} on link '{link}' (moment, force)", wrench, (6,), (states, 6)))
+        found[link] = finite_array(f"{label} on link '{link}' (moment, force)", wrench, *shapes)
     return found

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""From links and joints to the arrays that the kernels read (`rbd_ros.kernels.layout`)."""
+"""Turns links and joints into the arrays that the kernels read (`rbd_ros.kernels.layout`)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,34 +14,23 @@ from rbd_ros.model.joints import Joint, joint_screws
 
 @dataclass(frozen=True)
 class Tree:
-    """
-    The arrays of a robot, with one velocity for every joint, mimicking ones included.
+    """The arrays of a robot, with one velocity for each joint, mimics included."""
 
-    Attributes
-    ----------
-    robot : ndarray, shape (velocities + 1, CONSTANTS)
-        One row per body; row 0 is the ground. PARENT is the row of the parent.
-    screws : int or None
-        1 where every joint is a screw, None elsewhere.
-    link_body : ndarray of int, shape (links,)
-        The row of the body that each link belongs to.
-    link_pose : ndarray, shape (links, 4, 4)
-        The pose of each link's frame in that body's frame.
-
-    """
-
+    # (velocities + 1, CONSTANTS): one row per body; row 0 is the ground, PARENT the parent's row.
     robot: np.ndarray
+    # 1 if every joint is a screw, else None.
     screws: int | None
+    # For each link, the row of its body and the pose (4, 4) of its frame in the body's frame.
     link_body: np.ndarray
     link_pose: np.ndarray
 
 
 def turn_z_to(axis: np.ndarray) -> np.ndarray:
-    """Return a rotation whose third column is ``axis``; exact for the axes of coordinates."""
+    """Return a rotation whose third column is ``axis``; exact for coordinate axes."""
     z = axis.tolist()
     if z == [0.0, 0.0, 1.0]:
         return np.eye(3)
-    # The coordinate axis least along the given one makes a well-conditioned triad.
+    # The coordinate axis farthest from the given one makes a well-conditioned triad.
     least = min(range(3), key=lambda k: abs(z[k]))
     x, y, w = _cross([float(k == least) for k in range(3)], z)
     length = sqrt(x * x + y * y + w * w)
@@ -50,7 +39,7 @@ def turn_z_to(axis: np.ndarray) -> np.ndarray:
 
 
 def _cross(a: Sequence[float], b: Sequence[float]) -> tuple[float, float, float]:
-    """Return a x b; of single vectors np.cross takes ten times as long."""
+    """Return a x b; np.cross takes ten times as long for single vectors."""
     (ax, ay, az), (bx, by, bz) = a, b
     return (ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx)
 
@@ -69,24 +58,7 @@ def pseudo_inertias(links: Sequence[Link]) -> np.ndarray:
 
 
 def assemble(links: Sequence[Link], joints: Sequence[Joint], gravity: np.ndarray) -> Tree:
-    """
-    Return the arrays of a robot.
-
-    Parameters
-    ----------
-    links : sequence of Link
-        Depth-first, the root first.
-    joints : sequence of Joint
-        Joint k leads to link k + 1.
-    gravity : ndarray, shape (3,)
-        Acceleration of gravity in the root's frame, m/s^2.
-
-    Returns
-    -------
-    Tree
-        With read-only arrays.
-
-    """
+    """Return the arrays of a robot; links are depth-first, joint k leads to link k + 1."""
     rows = [_row(np.eye(4), 0.0, 0.0, 0.0, 0, layout.SCREW, 2, 0)]
     body_of, pose_of = {}, {}
     if links:
@@ -132,6 +104,6 @@ def assemble(links: Sequence[Link], joints: Sequence[Joint], gravity: np.ndarray
 
 def _row(T: np.ndarray, turn: float, slide: float, armature: float, up: int, kind: int, axis: int,
          q: int) -> list[float]:
-    """Return the constants of a body, its inertia left out, in the order of their columns."""
+    """Return the constants of a body without its inertia, in the order of their columns."""
     return [*T[:3, :3].T.ravel().tolist(), *T[:3, 3].tolist(), turn, slide, up, armature,
             *(0.0,) * 10, kind, axis, q, 0.0, 0.0]

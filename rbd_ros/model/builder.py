@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Builds robots in Python: links, and joints of every kind, one call each."""
+"""Builds robots in Python: one call for each link and joint."""
 
 from typing import Any
 
@@ -11,14 +11,13 @@ from rbd_ros.model.joints import DRIVE, Joint, KINDS, Mimic, X, Y
 from rbd_ros.model.model import build_model, Model, STANDARD_GRAVITY
 from rbd_ros.model.se3 import pose, rotation_from_rpy
 
-
-# Fields of a joint besides its placement and axes; see `rbd_ros.model.joints.Joint`.
+# Limits and drive coefficients of a joint, see `rbd_ros.model.joints.Joint`.
 LIMITS = ('lower', 'upper', 'velocity', 'effort', *DRIVE)
 
 
 class ModelBuilder:
     """
-    Collects links and joints, and builds a `Model` of them.
+    Collects links and joints and builds a `Model`.
 
     Parameters
     ----------
@@ -45,7 +44,7 @@ class ModelBuilder:
     def link(self, name: str, mass: float = 0.0, com: npt.ArrayLike = (0.0, 0.0, 0.0),
              inertia: npt.ArrayLike = (0.0, 0.0, 0.0)) -> 'ModelBuilder':
         """
-        Add a link.
+        Add a link and return the builder.
 
         Parameters
         ----------
@@ -58,16 +57,6 @@ class ModelBuilder:
         inertia : array_like, shape (3,), (6,) or (3, 3)
             About the centre of mass in the link's axes, kg m^2: principal moments, or ixx, iyy,
             izz, ixy, ixz, iyz, or the matrix.
-
-        Returns
-        -------
-        ModelBuilder
-            Itself.
-
-        Raises
-        ------
-        ModelError
-            If the inertia has the wrong shape.
 
         """
         where = f"link '{name}'"
@@ -82,7 +71,7 @@ class ModelBuilder:
               mimic: tuple[str] | tuple[str, float] | tuple[str, float, float] | None = None,
               **limits: npt.ArrayLike) -> 'ModelBuilder':
         """
-        Add a joint.
+        Add a joint and return the builder.
 
         Parameters
         ----------
@@ -98,10 +87,9 @@ class ModelBuilder:
             Links.
         xyz, rpy : array_like, shape (3,)
             Pose of the child's frame in the parent's at q = 0, m and rad, as in URDF.
-        axis : array_like, shape (3,)
-            In the joint's frame, of any length; the normal of a planar joint.
-        second_axis : array_like, shape (3,)
-            Second axis of a universal joint at q = 0.
+        axis, second_axis : array_like, shape (3,)
+            In the joint's frame, of any length: the axis, or normal of a planar joint, and the
+            second axis of a universal joint at q = 0.
         pitch : float
             Pitch of a helical joint, m/rad.
         mimic : tuple of (str, float, float), optional
@@ -109,23 +97,12 @@ class ModelBuilder:
         **limits
             ``lower``, ``upper``, ``velocity``, ``effort``, ``damping``, ``damping_asymmetry``,
             ``friction``, ``friction_asymmetry``, ``stribeck_friction``, ``stribeck_velocity``,
-            ``effort_offset``, ``armature``: a number, or one for each velocity.
-
-        Returns
-        -------
-        ModelBuilder
-            Itself.
-
-        Raises
-        ------
-        ModelError
-            If the kind is unknown.
+            ``effort_offset``, ``armature``: one number, or one per velocity.
 
         """
-        if kind not in KINDS:
-            raise ModelError(f"joint '{name}': its kind is '{kind}', expected one of "
-                             + ', '.join(KINDS))
         where = f"joint '{name}'"
+        if kind not in KINDS:
+            raise ModelError(f"{where}: its kind is '{kind}', expected one of " + ', '.join(KINDS))
         for label in limits:
             if label not in LIMITS:
                 raise ModelError(f"{where}: there is no '{label}', only " + ', '.join(LIMITS))
@@ -147,24 +124,14 @@ class ModelBuilder:
 
     def build(self, *, gravity: npt.ArrayLike = STANDARD_GRAVITY, strict: bool = False) -> Model:
         """
-        Check everything and return the robot.
+        Check the description and return the robot; errors name the link or joint.
 
         Parameters
         ----------
         gravity : array_like, shape (3,)
             Acceleration of gravity in the root's frame, m/s^2.
         strict : bool
-            Refuse what otherwise causes warnings, as `load_urdf` does.
-
-        Returns
-        -------
-        Model
-            The robot.
-
-        Raises
-        ------
-        ModelError
-            If the links and joints do not make a robot; the message names the link or joint.
+            Treat warnings as errors, as `load_urdf` does.
 
         """
         return build_model(self._name, self._links, self._joints, gravity=gravity, strict=strict)

@@ -1,38 +1,33 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The map from the coordinates of a robot to those of its tree, where each joint has its own."""
+"""Coordinates of a robot: how they map to those of its tree, in which each joint has its own."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from rbd_ros.model.joints import Joint
+from rbd_ros.errors import ModelError
+from rbd_ros.model.joints import DRIVE, Joint
+
+# Relative tolerance for equal Stribeck velocities of coupled joints: rounding.
+_SPEED_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
     """
-    How the coordinates of a robot move its tree: v_tree = G v.
+    The map from the coordinates of a robot to those of its tree: v_tree = G v.
 
     Kernels know trees only. Torques map as G^T tau_tree, and M as G^T M_tree G.
 
-    Attributes
-    ----------
-    source, multiplier, offset : ndarray, shape (tree positions,)
-        Entry k of the tree's q is ``multiplier[k] * q[source[k]] + offset[k]``.
-    columns : ndarray, shape (tree velocities, 2)
-        The only entry of each row of G: its column and its value.
-    nv : int
-        Number of velocities of the robot.
-    is_identity : bool
-        Whether the robot's coordinates are those of its tree.
-
     """
 
+    # Entry k of the tree's q is multiplier[k] * q[source[k]] + offset[k].
     source: np.ndarray
     multiplier: np.ndarray
     offset: np.ndarray
+    # The only nonzero of each row of G: its column and its value.
     columns: np.ndarray
     nv: int
     is_identity: bool
@@ -57,16 +52,10 @@ class Coordinates:
 def couple(joints: Sequence[Joint], mimics: dict[str, tuple[str, float, float]],
            moving: Sequence[tuple[Joint, slice, slice]]) -> Coordinates:
     """
-    Return the coordinates of a robot some of whose joints mimic others.
+    Return the coordinates of a robot.
 
-    Parameters
-    ----------
-    joints : sequence of Joint
-        All of them.
-    mimics : dict of str to tuple
-        For each joint that mimics another: its leader, multiplier and offset.
-    moving : sequence of tuple
-        The others, with their entries of q and of v.
+    ``mimics`` has leader, multiplier and offset of each mimic, ``moving`` the other moving joints
+    with their slices of q and v.
 
     """
     first = {joint.name: (q.start, v.start) for joint, q, v in moving}
@@ -85,3 +74,36 @@ def couple(joints: Sequence[Joint], mimics: dict[str, tuple[str, float, float]],
     return Coordinates(np.array(source, int), np.array(multiplier), np.array(offset),
                        np.array(columns, float).reshape(-1, 2),
                        moving[-1][2].stop if moving else 0, not mimics)
+
+
+def map_drives(joints: tuple[Joint, ...], G: np.ndarray | None) -> dict[str, np.ndarray]:
+    """
+    Return all `DRIVE` coefficients with respect to the coordinates of a robot.
+
+    A mimic that turns m times as fast as its leader has m times the power per torque: tau = m
+    tau_mimic(m v). G maps the robot's velocities to those of all joints; None: the identity. Raise
+    ModelError if the Stribeck velocities of coupled joints do not give a single curve.
+
+    """
+    own = {label: np.array([x for joint in joints for x in getattr(joint, label)], float)
+           for label in DRIVE}
+    if G is None:
+        return own
+    size, square = np.abs(G), np.square(G)
+    result = {label: weight.T @ own[label] for label, weight in (
+        ('damping', square), ('damping_asymmetry', G * size), ('friction', size),
+        ('friction_asymmetry', G), ('stribeck_friction', size), ('effort_offset', G),
+        ('armature', square))}
+    speed = np.zeros(G.shape[1])
+    names = [joint.name for joint in joints for _ in range(joint.nv)]
+    of_column: dict[int, str] = {}
+    for row, column in zip(*np.nonzero(size * own['stribeck_friction'][:, None])):
+        at_leader = own['stribeck_velocity'][row] / size[row, column]
+        first = of_column.setdefault(column, names[row])
+        if first == names[row]:
+            speed[column] = at_leader
+        elif abs(at_leader - speed[column]) > _SPEED_TOLERANCE * at_leader:
+            raise ModelError(f"joints '{first}' and '{names[row]}' move together, but their "
+                             'stribeck_velocity is reached at different speeds: set one in '
+                             'proportion to the other, or the stribeck_friction of one to 0')
+    return {**result, 'stribeck_velocity': speed}

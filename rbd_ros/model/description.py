@@ -9,16 +9,15 @@ from typing import Any
 
 import numpy as np
 from rbd_ros.errors import ModelError
-from rbd_ros.model.arguments import real_array
-from rbd_ros.model.friction import check_drive
+from rbd_ros.kernels.jit.compiled import real_array
 from rbd_ros.model.joints import DRIVE, Joint, KINDS
 
-# Share of the largest principal moment by which an inertia may violate the triangle inequality,
-# and what rounding may leave of a zero inertia, kg m^2.
-INERTIA_TOLERANCE, NO_INERTIA = 1e-6, 1e-15
-# Share of the largest entry by which an inertia may be asymmetric.
-SYMMETRY = 1e-9
-# SI units: products of a few larger numbers overflow, and no robot has such.
+# Tolerances of inertias: violation of the triangle inequality relative to the largest principal
+# moment, rounding error of a zero inertia, kg m^2, and asymmetry relative to the largest entry.
+INERTIA_TOLERANCE, ZERO_INERTIA_TOLERANCE, ASYMMETRY_TOLERANCE = 1e-6, 1e-15, 1e-9
+# Drive coefficients that may have either sign, each with the one that bounds it.
+_SIGNED = {'damping_asymmetry': 'damping', 'friction_asymmetry': 'friction', 'effort_offset': None}
+# Upper bound of all numbers, in SI units: products of a few larger ones would overflow.
 LARGEST = 1e30
 
 
@@ -38,7 +37,7 @@ class Link:
     inertia : ndarray, shape (3, 3)
         About the centre of mass, in the axes of the link's frame, kg m^2.
     is_load : bool
-        Whether it is a load that the robot carries, rather than a part of it.
+        Whether it is a payload rather than a part of the robot.
 
     """
 
@@ -52,25 +51,9 @@ class Link:
 def numbers(where: str, label: str, value: object, shape: tuple[int, ...], *, repeat: bool = False,
             infinite: bool = False) -> np.ndarray:
     """
-    Return numbers given by a user as an array.
+    Return a user's numbers as an array of a given shape; errors name the link or joint ``where``.
 
-    Parameters
-    ----------
-    where, label : str
-        The link or joint that has them, and their name, for errors.
-    value : array_like
-        The numbers.
-    shape : tuple of int
-        The shape that they must have.
-    repeat : bool
-        Whether one number may stand for all of them.
-    infinite : bool
-        Whether they may be infinite, as limits are.
-
-    Raises
-    ------
-    ModelError
-        If they are not finite numbers of that shape.
+    ``repeat`` lets one number stand for all, ``infinite`` allows infinite ones, as for limits.
 
     """
     array = real_array(value)
@@ -86,19 +69,9 @@ def numbers(where: str, label: str, value: object, shape: tuple[int, ...], *, re
 
 def inertia_matrix(where: str, value: object) -> np.ndarray:
     """
-    Return an inertia given by a user as a matrix.
+    Return a user's inertia, kg m^2, as a matrix; errors name the link ``where``.
 
-    Parameters
-    ----------
-    where : str
-        The link that has it, for errors.
-    value : array_like, shape (3,), (6,) or (3, 3)
-        Principal moments, or ixx, iyy, izz, ixy, ixz, iyz, or the matrix, kg m^2.
-
-    Raises
-    ------
-    ModelError
-        If it is anything else.
+    It is given by principal moments, by ixx, iyy, izz, ixy, ixz, iyz, or as a matrix.
 
     """
     array = real_array(value)
@@ -115,20 +88,7 @@ def inertia_matrix(where: str, value: object) -> np.ndarray:
 
 
 def check_links(links: Sequence[Link]) -> list[str]:
-    """
-    Refuse numbers that no link can have.
-
-    Returns
-    -------
-    list of str
-        What is odd about inertias: such bodies cannot exist, but their equations can be solved.
-
-    Raises
-    ------
-    ModelError
-        If a number is not finite, a mass is negative or an inertia is not symmetric.
-
-    """
+    """Return a sentence for each link whose inertia no body can have; raise as `check_link`."""
     try:
         masses = np.array([link.mass for link in links], float)
         coms = np.array([link.com for link in links], float).reshape(-1, 3)
@@ -136,30 +96,22 @@ def check_links(links: Sequence[Link]) -> list[str]:
         with np.errstate(over='ignore', invalid='ignore'):
             asymmetry = np.max(np.abs(inertias - inertias.transpose(0, 2, 1)), axis=(1, 2))
             size = np.max(np.abs(inertias), axis=(1, 2))
-            small, middle, large = np.linalg.eigvalsh(inertias).T
+            negative, not_triangle = _impossible(np.linalg.eigvalsh(inertias))
             fine = ((masses >= 0.0) & (masses <= LARGEST) & np.all(np.abs(coms) <= LARGEST, axis=1)
-                    & (size <= LARGEST) & (asymmetry <= SYMMETRY * size)
-                    & (small >= -INERTIA_TOLERANCE * np.abs(large) - NO_INERTIA)
-                    & (small + middle >= large * (1.0 - INERTIA_TOLERANCE) - NO_INERTIA))
+                    & (size <= LARGEST) & (asymmetry <= ASYMMETRY_TOLERANCE * size)
+                    & ~negative & ~not_triangle)
         doubtful = [links[k] for k in np.flatnonzero(~fine).tolist()]
     except (TypeError, ValueError, np.linalg.LinAlgError):
         doubtful = links
-    return [odd for odd in map(check_link, doubtful) if odd]
+    return [note for note in map(check_link, doubtful) if note]
 
 
 def check_link(link: Link) -> str | None:
     """
-    Refuse numbers that a link cannot have.
+    Return a sentence if no body can have the link's inertia, else None.
 
-    Returns
-    -------
-    str or None
-        What is odd about its inertia: such a body cannot exist, but its equations can be solved.
-
-    Raises
-    ------
-    ModelError
-        If a number is not finite, the mass is negative or the inertia is not symmetric.
+    Its equations can be solved nevertheless. Raise ModelError if a number is not finite or too
+    large, the mass is negative or the inertia is not symmetric.
 
     """
     where = f"link '{link.name}'"
@@ -171,36 +123,32 @@ def check_link(link: Link) -> str | None:
     if link.mass < 0.0:
         raise ModelError(f'{where}: its mass is negative: {link.mass} kg')
     inertia = np.asarray(link.inertia)
-    if np.max(np.abs(inertia - inertia.T)) > SYMMETRY * np.max(np.abs(inertia)):
+    if np.max(np.abs(inertia - inertia.T)) > ASYMMETRY_TOLERANCE * np.max(np.abs(inertia)):
         raise ModelError(f'{where}: its inertia is not symmetric: {inertia}')
-    small, middle, large = np.linalg.eigvalsh(inertia)
-    if small < -INERTIA_TOLERANCE * abs(large) - NO_INERTIA:
+    small, middle, large = moments = np.linalg.eigvalsh(inertia)
+    negative, not_triangle = _impossible(moments)
+    if negative:
         return (f'{where}: its inertia has a negative principal moment, {small:.3g} kg m^2; no '
                 'body has that')
-    if small + middle < large * (1.0 - INERTIA_TOLERANCE) - NO_INERTIA:
+    if not_triangle:
         return (f'{where}: its principal moments {small:.3g}, {middle:.3g}, {large:.3g} kg m^2 '
                 'break the triangle inequality; no body has those')
     return None
 
 
+def _impossible(moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return whether moments (..., 3) are negative, or violate the triangle inequality."""
+    small, middle, large = np.moveaxis(moments, -1, 0)
+    return (small < -INERTIA_TOLERANCE * np.abs(large) - ZERO_INERTIA_TOLERANCE,
+            small + middle < large * (1.0 - INERTIA_TOLERANCE) - ZERO_INERTIA_TOLERANCE)
+
+
 def check_joint(joint: Joint) -> tuple[Joint, list[str], list[str]]:
     """
-    Return a joint with unit axes and complete limits; raise if it is invalid.
+    Return a joint with unit axes and one entry per velocity in all limits and coefficients.
 
-    Returns
-    -------
-    Joint
-        With one entry per velocity in every limit and coefficient.
-    list of str
-        What is odd about its limits.
-    list of str
-        What is wrong with them, but can be ignored.
-
-    Raises
-    ------
-    ModelError
-        If its kind is unknown, an axis is zero, a number is not finite, or friction would drive
-        it.
+    Also return notes on suspicious limits and on invalid ones, which are ignored. Raise ModelError
+    if the joint is invalid.
 
     """
     where, nv = f"joint '{joint.name}'", joint.nv if joint.kind in KINDS else 0
@@ -222,30 +170,46 @@ def check_joint(joint: Joint) -> tuple[Joint, list[str], list[str]]:
             raise ModelError(f'{where}: its {label} is not a number')
         return values
 
-    odd, grave = [], []
+    suspicious, ignored = [], []
     lower = per_velocity('lower limit', joint.lower, -inf)
     upper = per_velocity('upper limit', joint.upper, inf)
     if any(a > b for a, b in zip(lower, upper)):
-        odd.append(f'{where}: its lower limit {lower} lies above its upper limit {upper}; both '
-                   'ignored')
+        suspicious.append(f'{where}: its lower limit {lower} lies above its upper limit {upper}; '
+                          'both ignored')
         lower, upper = (-inf,) * nv, (inf,) * nv
     limits: dict[str, Any] = {'lower': lower, 'upper': upper}
     for label in ('velocity', 'effort'):
         values = per_velocity(f'{label} limit', getattr(joint, label), inf)
         if any(x < 0.0 for x in values):
-            grave.append(f'{where}: its {label} limit is negative, {min(values):g}; none is '
-                         'assumed')
+            ignored.append(f'{where}: its {label} limit is negative, {min(values):g}; none is '
+                           'assumed')
             values = tuple(inf if x < 0.0 else x for x in values)
         limits[label] = values
     limits.update(zip(('axis', 'second_axis'), axes))
     drive: dict[str, Any] = {label: per_velocity(label, getattr(joint, label), 0.0)
                              for label in DRIVE}
     check_drive(where, drive)
-    return replace(joint, **limits, **drive), odd, grave
+    return replace(joint, **limits, **drive), suspicious, ignored
+
+
+def check_drive(where: str, values: dict[str, tuple[float, ...]]) -> None:
+    """Raise ModelError if a joint cannot have such `DRIVE` coefficients."""
+    for label in DRIVE:
+        if label not in _SIGNED and not all(0.0 <= x < inf for x in values[label]):
+            raise ModelError(f'{where}: its {label} must be finite and not negative, '
+                             f'got {values[label]}')
+    for label, most in _SIGNED.items():
+        if not all(map(isfinite, values[label])):
+            raise ModelError(f'{where}: its {label} must be finite, got {values[label]}')
+        if most and any(abs(x) > y for x, y in zip(values[label], values[most])):
+            raise ModelError(f'{where}: its {label}, {values[label]}, is greater than its {most}, '
+                             f'{values[most]}: such friction would drive the joint')
+    if any(x and not y for x, y in zip(values['stribeck_friction'], values['stribeck_velocity'])):
+        raise ModelError(f'{where}: its stribeck_friction needs a stribeck_velocity: set that too')
 
 
 def _unit(where: str, axis: np.ndarray) -> np.ndarray:
-    """Return an axis of a joint, of length 1."""
+    """Return an axis of a joint, scaled to unit length."""
     axis = numbers(where, 'axis', axis, (3,)) if len(axis) != 3 else axis
     x, y, z = map(float, axis)
     size = max(abs(x), abs(y), abs(z))

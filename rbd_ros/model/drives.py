@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Robots with other drives, and the coefficients of drives as one vector of parameters."""
+"""Robots with other drives, and drive coefficients as one vector of parameters."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,40 +14,28 @@ from rbd_ros.model.description import numbers
 from rbd_ros.model.model import Model, rebuild
 from rbd_ros.model.modifications import require_joints
 
-# The names of columns of a regressor, and the coefficient of each.
+# Columns of the friction regressor, and the coefficient of each.
 COLUMNS = {'viscous': 'damping', 'viscous_asymmetry': 'damping_asymmetry', 'coulomb': 'friction',
            'coulomb_asymmetry': 'friction_asymmetry', 'stribeck': 'stribeck_friction',
            'offset': 'effort_offset', 'rotor': 'armature'}
 USUAL = ('viscous', 'coulomb', 'offset')
 
-# By the names of joints, or for all velocities.
+# By joint name, or an array for all velocities.
 Values: TypeAlias = Mapping[str, npt.ArrayLike] | npt.ArrayLike
 
 
 def with_armature(model: Model, armature: Values) -> Model:
     """
-    Return the robot with other rotor inertias.
+    Return the robot with other rotor inertias, which are part of M and of all that depends on M.
 
     Parameters
     ----------
     model : Model
         The robot.
     armature : mapping of str to float or array_like, or array_like of shape (model.nv,)
-        For each joint that is named, the inertia of its rotor, reflected to the joint side (that
-        of the motor times the square of the gear ratio), kg m^2 or kg: one number, or one per
-        velocity. Or an array for all velocities, as for `rbd_ros.model.with_friction`.
-
-    Returns
-    -------
-    Model
-        The robot with these inertias in M, and in everything that depends on M.
-
-    Raises
-    ------
-    ModelError
-        If there is no such joint, it is fixed, or a number is negative.
-    StateError
-        If an array is not one finite number for each velocity.
+        For each named joint, its rotor inertia reflected to the joint side (motor inertia times
+        gear ratio squared), kg m^2 or kg: one number, or one per velocity, not negative. Or an
+        array for all velocities, as for `rbd_ros.model.with_friction`.
 
     """
     return with_drives(model, {'armature': armature})
@@ -62,29 +50,19 @@ def with_friction(model: Model, *, damping: Values | None = None,
     """
     Return the robot with other friction, see `rbd_ros.friction_torques`.
 
+    Coefficients with which friction would drive a joint raise ModelError, see
+    `rbd_ros.model.friction`.
+
     Parameters
     ----------
     model : Model
         The robot.
-    damping, damping_asymmetry, friction, friction_asymmetry, stribeck_friction, \
-stribeck_velocity, effort_offset : mapping or array_like, optional
-        Either a number for each joint that is named, or one per velocity. Or an array of the shape
-        (model.nv,), which the attribute of the robot is then equal to: joints that mimic others
-        then have no friction of their own, that of their leader includes it. Coefficients that are
-        left out stay.
-
-    Returns
-    -------
-    Model
-        The same robot otherwise.
-
-    Raises
-    ------
-    ModelError
-        If there is no such joint, it is fixed, or such friction would drive the joint: see
-        `rbd_ros.model.friction`.
-    StateError
-        If an array is not one finite number for each velocity.
+    damping, damping_asymmetry, friction, friction_asymmetry : mapping or array_like, optional
+        For each named joint a number, or one per velocity. Or an array (model.nv,), to which the
+        robot's attribute is then equal: mimics have no friction of their own then, that of their
+        leader includes it. Coefficients that are not given stay.
+    stribeck_friction, stribeck_velocity, effort_offset : mapping or array_like, optional
+        In the same way.
 
     """
     given = {'damping': damping, 'damping_asymmetry': damping_asymmetry, 'friction': friction,
@@ -123,7 +101,7 @@ def with_drives(model: Model, coefficients: Mapping[str, Values]) -> Model:
 
 
 def check_columns(columns: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of columns; raise if one is unknown or repeated."""
+    """Return the names of columns; raise StateError if one is unknown or repeated."""
     try:
         columns = (columns,) if isinstance(columns, str) else tuple(columns)
     except TypeError:
@@ -137,25 +115,19 @@ def check_columns(columns: Sequence[str]) -> tuple[str, ...]:
 
 def drive_parameter_names(model: Model, *, columns: Sequence[str] = USUAL) -> tuple[str, ...]:
     """
-    Return the names of the parameters of the drives.
+    Return the names of the drive parameters, for one velocity after another.
 
     Parameters
     ----------
     model : Model
         The robot.
     columns : sequence of str
-        Which of them each velocity has, as for `rbd_ros.analysis.friction_regressor`.
+        Parameters of each velocity, as for `rbd_ros.analysis.friction_regressor`.
 
     Returns
     -------
     tuple of str
-        ``'<velocity>.damping'``, ``'<velocity>.friction'`` and so on, for one velocity after the
-        other.
-
-    Raises
-    ------
-    StateError
-        If there is no such column.
+        ``'<velocity>.damping'``, ``'<velocity>.friction'`` ...
 
     """
     check_model(model)
@@ -164,27 +136,7 @@ def drive_parameter_names(model: Model, *, columns: Sequence[str] = USUAL) -> tu
 
 
 def drive_parameters(model: Model, *, columns: Sequence[str] = USUAL) -> np.ndarray:
-    """
-    Return the parameters of the drives.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    columns : sequence of str
-        Which of them each velocity has, as for `rbd_ros.analysis.friction_regressor`.
-
-    Returns
-    -------
-    ndarray, shape (nv * columns,)
-        In the order of `drive_parameter_names`.
-
-    Raises
-    ------
-    StateError
-        If there is no such column.
-
-    """
+    """Return the drive parameters (nv * columns,), in the order of `drive_parameter_names`."""
     check_model(model)
     columns = check_columns(columns)
     return np.array([getattr(model, COLUMNS[one]) for one in columns]).T.reshape(-1)
@@ -193,29 +145,9 @@ def drive_parameters(model: Model, *, columns: Sequence[str] = USUAL) -> np.ndar
 def with_drive_parameters(model: Model, parameters: npt.ArrayLike, *,
                           columns: Sequence[str] = USUAL) -> Model:
     """
-    Return the robot with other parameters of its drives.
+    Return the robot with other drive parameters, in the order of `drive_parameter_names`.
 
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    parameters : array_like, shape (nv * columns,)
-        As `drive_parameters` returns them.
-    columns : sequence of str
-        Which of them each velocity has, as for `rbd_ros.analysis.friction_regressor`.
-
-    Returns
-    -------
-    Model
-        The same robot otherwise.
-
-    Raises
-    ------
-    ModelError
-        If such friction would drive a joint.
-    StateError
-        If ``parameters`` has the wrong shape or a non-finite entry, or there is no such
-        column.
+    Raise ModelError if friction would drive a joint.
 
     """
     check_model(model)

@@ -3,10 +3,10 @@
 """
 The inertial parameters of a robot's moving bodies as one vector.
 
-A body is the link that a moving joint leads to, with all links that are fixed to it. It has ten
-parameters, [m, m cx, m cy, m cz, Ixx, Iyy, Izz, Ixy, Ixz, Iyz], in the frame of that link and
-about its origin, where Ixy = -integral of x y. The root link and what is fixed to it do not move
-and have none here. Armature, a property of joints, is not among them either.
+A body is the link that a moving joint leads to, with all links fixed to it. It has ten parameters,
+[m, m cx, m cy, m cz, Ixx, Iyy, Izz, Ixy, Ixz, Iyz], in that link's frame and about its origin,
+where Ixy = -integral of x y. The root link and the links fixed to it do not move and have no
+parameters. Armature belongs to joints and is not included.
 
 """
 
@@ -16,31 +16,20 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.model.arguments import check_model, real_array
+from rbd_ros.model.body_table import pseudo_inertias
 from rbd_ros.model.model import Model, rebuild
 from rbd_ros.model.se3 import inertia_matrix, skew
 
 PARAMETERS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Iyy', 'Izz', 'Ixy', 'Ixz', 'Iyz')
-# Rows and columns of Ixx, Iyy, Izz, Ixy, Ixz, Iyz in the matrix of inertia.
+# Rows and columns of Ixx, Iyy, Izz, Ixy, Ixz, Iyz in the inertia matrix.
 ENTRIES = ((0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2))
 
 
 def inertia_of_parameters(pi: npt.ArrayLike) -> np.ndarray:
     """
-    Return the 6x6 inertia of ten parameters.
+    Return the 6x6 inertia of ten parameters about the frame's origin, angular first.
 
-    Parameters
-    ----------
-    pi : array_like, shape (10,)
-        Parameters of one body, or their changes: the map is linear.
-
-    Returns
-    -------
-    ndarray, shape (6, 6)
-        About the origin of the frame, angular first.
-
-    References
-    ----------
-    Kim (22), with the parameters of Garofalo et al. (8)-(12) about the frame's origin.
+    The map is linear [Kim (22), with the parameters of Garofalo et al. (8)-(12)].
 
     """
     pi = np.asarray(pi, float)
@@ -56,20 +45,10 @@ def parameters_of_inertia(G: np.ndarray) -> np.ndarray:
 
 def centre_and_inertia(pi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return the centre of mass of a body and its inertia about that centre.
+    Return the centre of mass of a body, m, and its inertia about it, kg m^2, from its parameters.
 
-    Parameters
-    ----------
-    pi : ndarray, shape (10,)
-        Of a body that has a mass.
-
-    Returns
-    -------
-    com : ndarray, shape (3,)
-        In the frame of the parameters, m.
-    inertia : ndarray, shape (3, 3)
-        kg m^2, symmetric to the last bit: where the mass is far from the origin, a rounding of
-        m c^2 may be as large as what remains.
+    The inertia is symmetric to the last bit: where the mass is far from the origin, the rounding
+    error of m c^2 may be as large as the difference.
 
     """
     com = pi[1:4] / pi[0]
@@ -79,19 +58,9 @@ def centre_and_inertia(pi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def pseudo_inertia_of_parameters(pi: npt.ArrayLike) -> np.ndarray:
     """
-    Return the 4x4 integral of (r, 1) (r, 1)^T over the mass of each body.
+    Return the integral of (r, 1) (r, 1)^T over the mass of bodies (..., 10), shape (..., 4, 4).
 
     A body can exist if and only if this matrix is positive semidefinite.
-
-    Parameters
-    ----------
-    pi : array_like, shape (..., 10)
-        Parameters of bodies.
-
-    Returns
-    -------
-    ndarray, shape (..., 4, 4)
-        kg m^2, kg m and kg.
 
     """
     pi = np.asarray(pi, float)
@@ -106,7 +75,7 @@ def pseudo_inertia_of_parameters(pi: npt.ArrayLike) -> np.ndarray:
 
 
 def parameters_of_pseudo_inertia(P: np.ndarray) -> np.ndarray:
-    """Return ten parameters for each 4x4 matrix: undoes `pseudo_inertia_of_parameters`."""
+    """Return ten parameters for each 4x4 matrix: the inverse of `pseudo_inertia_of_parameters`."""
     second = P[..., :3, :3]
     trace = np.trace(second, axis1=-2, axis2=-1)
     inertia = trace[..., None, None] * np.eye(3) - second
@@ -115,30 +84,21 @@ def parameters_of_pseudo_inertia(P: np.ndarray) -> np.ndarray:
 
 
 def inertia_matrices(model: Model) -> np.ndarray:
-    """Return the 6x6 inertia G_i of every link, shape (links, 6, 6) [K (22)]."""
+    """Return the 6x6 inertia G_i of each link, shape (links, 6, 6) [K (22)]."""
     return np.array([inertia_matrix(link.mass, link.com, link.inertia)
                      for link in model.links]).reshape(-1, 6, 6)
 
 
 def armature_matrix(model: Model) -> np.ndarray:
-    """Return the rotors' inertias as a diagonal matrix, one entry for each velocity."""
+    """Return the rotor inertias as a diagonal matrix (nv, nv)."""
     return np.diag(model.armature)
 
 
 def moving_bodies(model: Model) -> dict[int, list[tuple[int, np.ndarray]]]:
     """
-    Return which links make up the moving bodies.
+    Return, for each link that a moving joint leads to, the links of its body.
 
-    Parameters
-    ----------
-    model : Model
-        The robot.
-
-    Returns
-    -------
-    dict of int to list of (int, ndarray)
-        For each link that a moving joint leads to, in the order of the joints: the links that
-        are fixed to it, itself first, with their poses in its frame.
+    These are indices of links with their poses in that link's frame, itself first.
 
     """
     bodies, place = {}, {}
@@ -154,24 +114,16 @@ def moving_bodies(model: Model) -> dict[int, list[tuple[int, np.ndarray]]]:
 
 
 def body_names(model: Model) -> tuple[str, ...]:
-    """Return the names of the links that stand for the moving bodies."""
+    """Return the name of the link that stands for each moving body."""
     return tuple(model.link_names[k] for k in moving_bodies(model))
 
 
 def inertial_parameter_names(model: Model) -> tuple[str, ...]:
     """
-    Return the names of the inertial parameters.
+    Return the names of the inertial parameters, ten for each moving body.
 
-    Parameters
-    ----------
-    model : Model
-        The robot.
-
-    Returns
-    -------
-    tuple of str
-        ``'<link>/m'``, ``'<link>/mcx'`` ... ``'<link>/Iyz'``, ten for each moving body, under the
-        name of the link that its joint leads to.
+    These are ``'<link>/m'``, ``'<link>/mcx'`` ... ``'<link>/Iyz'``, under the name of the link
+    that the body's joint leads to.
 
     """
     return tuple(f'{link}/{parameter}' for link in body_names(model) for parameter in PARAMETERS)
@@ -179,40 +131,19 @@ def inertial_parameter_names(model: Model) -> tuple[str, ...]:
 
 def inertial_parameters(model: Model) -> np.ndarray:
     """
-    Return the inertial parameters pi of the moving bodies.
+    Return the inertial parameters pi (10 * bodies,), with the links that are fixed to each body.
 
-    Parameters
-    ----------
-    model : Model
-        The robot.
-
-    Returns
-    -------
-    ndarray, shape (10 * bodies,)
-        kg, kg m and kg m^2, in the order of `inertial_parameter_names`. Links fixed to a body are
-        counted in.
-
-    References
-    ----------
-    Garofalo et al. (8), (9), with the inertia about the frame's origin.
+    kg, kg m and kg m^2, in the order of `inertial_parameter_names`. [Garofalo et al. (8), (9),
+    with the inertia about the frame's origin.]
 
     """
     bodies = moving_bodies(model)
-    pi = np.zeros((len(bodies), 10))
-    parts = [(row, model.links[k], T) for row, links in enumerate(bodies.values())
-             for k, T in links]
+    parts = [(row, k, T) for row, links in enumerate(bodies.values()) for k, T in links]
+    P = np.zeros((len(bodies), 4, 4))
     if parts:
-        rows, links, poses = zip(*parts)
-        R, r = np.array(poses)[:, :3, :3], np.array(poses)[:, :3, 3]
-        mass = np.array([link.mass for link in links])[:, None]
-        com = (R @ np.array([link.com for link in links])[:, :, None])[:, :, 0] + r
-        # Steiner: I + m (c.c 1 - c c^T) about the origin of the body.
-        squares = np.sum(com ** 2, axis=1)[:, None, None] * np.eye(3)
-        inertia = (R @ np.array([link.inertia for link in links]) @ R.transpose(0, 2, 1)
-                   + mass[:, :, None] * (squares - com[:, :, None] * com[:, None, :]))
-        six = inertia[:, ENTRIES[0], ENTRIES[1]]
-        np.add.at(pi, np.array(rows), np.hstack((mass, mass * com, six)))
-    return pi.ravel()
+        rows, links, T = map(np.array, zip(*parts))
+        np.add.at(P, rows, T @ pseudo_inertias(model.links)[links] @ T.transpose(0, 2, 1))
+    return parameters_of_pseudo_inertia(P).ravel()
 
 
 def with_inertial_parameters(model: Model, pi: npt.ArrayLike) -> Model:
@@ -224,20 +155,8 @@ def with_inertial_parameters(model: Model, pi: npt.ArrayLike) -> Model:
     model : Model
         The robot.
     pi : array_like, shape (10 * bodies,)
-        As `inertial_parameters` returns them. The link that a joint leads to gets them all; links
-        that are fixed to it become massless.
-
-    Returns
-    -------
-    Model
-        The same robot otherwise.
-
-    Raises
-    ------
-    StateError
-        If ``pi`` has the wrong shape or a non-finite entry.
-    ModelError
-        If a mass is negative, or zero where first or second moments are not.
+        As returned by `inertial_parameters`; masses must not be negative. The link that a joint
+        leads to gets them all; links fixed to it become massless.
 
     """
     blocks = check_parameters(model, pi).reshape(-1, 10)
@@ -256,7 +175,7 @@ def with_inertial_parameters(model: Model, pi: npt.ArrayLike) -> Model:
 
 
 def check_parameters(model: Model, pi: npt.ArrayLike) -> np.ndarray:
-    """Return ``pi`` as an array with ten numbers for each moving body, checked."""
+    """Return ``pi`` as an array with ten finite numbers per moving body."""
     check_model(model)
     names = inertial_parameter_names(model)
     pi = real_array(pi)
@@ -271,7 +190,7 @@ def check_parameters(model: Model, pi: npt.ArrayLike) -> np.ndarray:
 
 def inconsistent_bodies(model: Model, pi: npt.ArrayLike) -> tuple[str, ...]:
     """
-    Return the bodies whose parameters no distribution of mass has.
+    Return the bodies whose parameters no mass distribution has.
 
     Parameters
     ----------
@@ -283,13 +202,8 @@ def inconsistent_bodies(model: Model, pi: npt.ArrayLike) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        The links whose body's pseudo-inertia is not positive definite. These include the limit
-        cases of a body whose mass is in a point, on a line or in a plane, or that has none.
-
-    Raises
-    ------
-    StateError
-        If ``pi`` has the wrong shape or a non-finite entry.
+        The links whose body's pseudo-inertia is not positive definite, which includes massless
+        bodies and those whose mass lies in a point, on a line or in a plane.
 
     """
     blocks = check_parameters(model, pi).reshape(-1, 10)

@@ -3,11 +3,11 @@
 """
 The kinds of joints: pose X(q), motion subspace S(q) and its rate.
 
-Two families cover them all:
+There are two families:
 
-- a product of screws, X = exp(B_1 q_1) ... exp(B_n q_n), with v = dq/dt. S depends on q wherever
-  the screws do not commute (universal, Euler angles, planar);
-- a ball or a free joint: q holds a quaternion (x, y, z, w), v the twist of the moving body in its
+- products of screws, X = exp(B_1 q_1) ... exp(B_n q_n), with v = dq/dt; S depends on q if the
+  screws do not commute (universal, Euler angles, planar);
+- ball and free joints: q has a quaternion (x, y, z, w), v is the twist of the moving body in its
   own axes, and S is constant.
 
 """
@@ -22,38 +22,27 @@ from rbd_ros.model.se3 import Ad, ad, exp, inverse, pose
 
 X, Y, Z = np.eye(3)
 
-# The coefficients of a joint's drive, as attributes of joints and of robots.
+# Drive coefficients: attributes of joints and of robots.
 DRIVE = ('damping', 'damping_asymmetry', 'friction', 'friction_asymmetry', 'stribeck_friction',
          'stribeck_velocity', 'effort_offset', 'armature')
 
-
-# The axis through the joint's origin, the angle turned about it and the distance slid along it per
-# unit of the coordinate.
+# An axis through the joint's origin (3,), with the rotation about it, rad, and the translation
+# along it, m, per unit of the coordinate.
 Screw: TypeAlias = tuple[np.ndarray, float, float]
 
 
 @dataclass(frozen=True)
 class JointKind:
-    """
-    The common properties of all joints of a kind.
+    """The properties that all joints of a kind share."""
 
-    Attributes
-    ----------
-    position_suffixes, velocity_suffixes : tuple of str
-        One for each entry of q and of v; a coordinate's name is the joint's with this suffix.
-    angular : tuple of bool
-        For each entry of v, whether it is a rate in rad/s (otherwise m/s).
-    axes : int
-        How many axes the kind takes.
-    screws : callable or None
-        Returns the screws of a `Joint`, see `joint_screws`; None for ball and free joints.
-
-    """
-
+    # For each entry of q and of v: its name is the joint's with this suffix.
     position_suffixes: tuple[str, ...]
     velocity_suffixes: tuple[str, ...]
+    # Whether each entry of v is in rad/s (otherwise m/s).
     angular: tuple[bool, ...]
+    # How many axes the kind takes.
     axes: int = 0
+    # Returns the screws of a joint; None for ball and free joints.
     screws: Callable[['Joint'], list[Screw]] | None = None
 
     @property
@@ -82,12 +71,12 @@ def plane_axes(normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _turn(axis: np.ndarray) -> Screw:
-    """Return the screw that turns about an axis."""
+    """Return the screw of a rotation about an axis."""
     return axis, 1.0, 0.0
 
 
 def _slide(axis: np.ndarray) -> Screw:
-    """Return the screw that slides along an axis."""
+    """Return the screw of a translation along an axis."""
     return axis, 0.0, 1.0
 
 
@@ -144,28 +133,24 @@ class Joint:
     name, kind, parent, child : str
         The kind is a key of `KINDS`; parent and child are links.
     placement : ndarray, shape (4, 4)
-        Pose of the joint's frame in the parent link's frame; the child's coincides with the
-        joint's frame at q = 0.
+        Pose of the joint's frame in the parent link's frame; the child's frame coincides with it
+        at q = 0.
     axis, second_axis : ndarray, shape (3,)
         Unit vectors in the joint's frame. ``axis`` is the normal of a planar joint.
     pitch : float
         Pitch of a helical joint, m/rad.
-    lower, upper : tuple of float
-        Limits of the coordinate of each entry of v, rad or m; infinite if there is none.
-    velocity, effort : tuple of float
-        Limits for each entry of v, rad/s or m/s, and of tau, N m or N.
-    damping, damping_asymmetry : tuple of float
-        For each entry of v, viscous friction, N m s/rad or N s/m: their sum in the positive
-        direction, their difference in the negative one.
-    friction, friction_asymmetry : tuple of float
-        For each entry of v, Coulomb friction, N m or N, in the same way.
+    lower, upper, velocity, effort : tuple of float
+        For each velocity, the limits of the coordinate, rad or m, infinite if there is none, and
+        those of v, rad/s or m/s, and of tau, N m or N.
+    damping, damping_asymmetry, friction, friction_asymmetry : tuple of float
+        For each velocity, viscous friction, N m s/rad or N s/m, and Coulomb friction, N m or N:
+        the sum with the asymmetry in the positive direction, the difference in the negative one.
     stribeck_friction, stribeck_velocity : tuple of float
-        For each entry of v, the additional friction of a joint that hardly moves, N m or N, and
-        the speed, rad/s or m/s, at which it has fallen to 1/e.
-    effort_offset : tuple of float
-        For each entry of v, the effort at which the joint exerts no torque, N m or N.
-    armature : tuple of float
-        For each entry of v, the rotor inertia, reflected to the joint side, kg m^2 or kg.
+        For each velocity, the additional friction near rest, N m or N, and the speed, rad/s or
+        m/s, at which it has fallen to 1/e.
+    effort_offset, armature : tuple of float
+        For each velocity, the effort at which the joint exerts no torque, N m or N, and the rotor
+        inertia reflected to the joint side, kg m^2 or kg.
     mimic : Mimic or None
         Set if the joint mimics another.
 
@@ -205,26 +190,7 @@ class Joint:
 
 
 def joint_screws(joint: Joint) -> list[Screw]:
-    """
-    Return the screws of a joint whose pose is a product of screws.
-
-    Parameters
-    ----------
-    joint : Joint
-        Of any kind but spherical and free.
-
-    Returns
-    -------
-    list of (ndarray, float, float)
-        For each coordinate the axis through the joint's origin (3,), the angle turned about it,
-        rad, and the distance slid along it, m, per unit of the coordinate.
-
-    Raises
-    ------
-    ValueError
-        If the joint is spherical or free.
-
-    """
+    """Return one screw per coordinate; raise ValueError if the joint is spherical or free."""
     screws = KINDS[joint.kind].screws
     if screws is None:
         raise ValueError(f"joint '{joint.name}' is {joint.kind}, not made of screws")
@@ -238,7 +204,7 @@ def _twists(joint: Joint) -> np.ndarray:
 
 
 def quaternion_matrix(quaternion: npt.ArrayLike) -> np.ndarray:
-    """Return the rotation of a quaternion (x, y, z, w) of any length but zero."""
+    """Return the rotation of a quaternion (x, y, z, w) of any nonzero length."""
     x, y, z, w = np.asarray(quaternion) / np.linalg.norm(quaternion)
     return np.array([[1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
                      [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
@@ -246,22 +212,7 @@ def quaternion_matrix(quaternion: npt.ArrayLike) -> np.ndarray:
 
 
 def joint_pose(joint: Joint, q: Sequence[float] | np.ndarray) -> np.ndarray:
-    """
-    Return the pose X(q) of the child's frame in the joint's frame.
-
-    Parameters
-    ----------
-    joint : Joint
-        The joint.
-    q : array_like, shape (joint.nq,)
-        Its coordinates, rad and m.
-
-    Returns
-    -------
-    ndarray, shape (4, 4)
-        The identity at the neutral coordinates.
-
-    """
+    """Return the pose X(q) of the child's frame in the joint's frame, a 4x4 matrix."""
     if not KINDS[joint.kind].is_screws:
         return pose(quaternion_matrix(q[:4]), q[4:] if joint.kind == 'free' else np.zeros(3))
     T = np.eye(4)
@@ -274,7 +225,7 @@ def joint_subspace(joint: Joint, q: np.ndarray) -> np.ndarray:
     """
     Return S(q) with X^-1 dX/dt = S v, in the axes of the child's frame, 6 x nv, angular first.
 
-    Column k is B_k seen through the screws that follow it [K, table 2: S_i].
+    Column k is B_k transformed by the screws that follow it [K, table 2: S_i].
 
     """
     if not KINDS[joint.kind].is_screws:
@@ -289,12 +240,7 @@ def joint_subspace(joint: Joint, q: np.ndarray) -> np.ndarray:
 
 
 def joint_subspace_rate(joint: Joint, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """
-    Return dS/dt, 6 x nv.
-
-    dS_l/dq_r = -ad_{S_r} S_l for r after l, and zero otherwise.
-
-    """
+    """Return dS/dt, 6 x nv: dS_l/dq_r = -ad_{S_r} S_l for r after l, and zero otherwise."""
     S = joint_subspace(joint, q)
     if not KINDS[joint.kind].is_screws:
         return np.zeros_like(S)
@@ -309,7 +255,7 @@ def joint_subspace_rate(joint: Joint, q: np.ndarray, v: np.ndarray) -> np.ndarra
 def joint_subspace_rate_change(joint: Joint, q: np.ndarray, v: np.ndarray, dq: np.ndarray,
                                dv: np.ndarray) -> np.ndarray:
     """
-    Return the change of dS/dt, 6 x nv, with q along dq and with v along dv.
+    Return the change of dS/dt, 6 x nv, with q along dq and v along dv.
 
     Along the motion itself, dq = v and dv = dv/dt, this is the second rate of S. The change of S
     along dq is ``joint_subspace_rate(joint, q, dq)``.

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The robot: names, limits and the arrays that the kernels read; it never changes."""
+"""The robot: names, limits and the arrays that the kernels read. It is immutable."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -10,14 +10,13 @@ import warnings
 
 import numpy as np
 import numpy.typing as npt
-from rbd_ros._internal.text import listed
-from rbd_ros.errors import ModelError, ModelWarning
+from rbd_ros._internal.text import listed, shown
+from rbd_ros.errors import ModelError, ModelWarning, StateError
+from rbd_ros.kernels.jit.compiled import real_array
 from rbd_ros.kernels.layout import INERTIA
-from rbd_ros.model.arguments import check_model, real_array, shown
 from rbd_ros.model.body_table import assemble, Tree
-from rbd_ros.model.coordinates import Coordinates, couple
+from rbd_ros.model.coordinates import Coordinates, couple, map_drives
 from rbd_ros.model.description import check_joint, check_links, Link
-from rbd_ros.model.friction import fold_drives
 from rbd_ros.model.joints import DRIVE, Joint, joint_pose, KINDS
 from rbd_ros.model.plausibility import implausible
 from rbd_ros.model.topology import order_tree, require_unique, resolve_mimics
@@ -25,8 +24,8 @@ from rbd_ros.model.topology import order_tree, require_unique, resolve_mimics
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
 
-class OfThread(local):
-    """What each thread keeps for itself; copies hold nothing."""
+class PerThreadWorkspaces(local):
+    """Per-thread workspace cache of a model; dropped on copy and pickle."""
 
     def __reduce__(self) -> tuple[type, tuple[()]]:
         return type(self), ()
@@ -35,49 +34,44 @@ class OfThread(local):
 @dataclass(frozen=True, eq=False)
 class Model:
     """
-    A robot. Make one with `load_urdf`, `load_urdf_string` or `build_model`.
+    A robot, made by `load_urdf`, `load_urdf_string`, `ModelBuilder` or `build_model`.
 
     Attributes
     ----------
     name : str
         The robot's name.
-    links : tuple of Link
-        Depth-first, the root first.
-    joints : tuple of Joint
-        All of them, fixed ones included; joint k leads to link k + 1.
+    links, joints : tuple of Link, tuple of Joint
+        Depth-first, the root link first; joint k, which may be fixed, leads to link k + 1.
     gravity : ndarray, shape (3,)
         Acceleration of gravity in the root's frame, m/s^2.
     warnings : tuple of str
-        What is odd about the description.
+        What looks wrong in the description.
     nq, nv : int
         Number of positions and of velocities. They differ if a joint has a quaternion.
     position_names, velocity_names : tuple of str
         Names of the entries of q and v: the joint's name, with a suffix if it has several.
-    lower, upper : ndarray, shape (nv,)
-        Limits of the coordinates, rad or m; infinite if there is none.
-    velocity_limit, effort_limit : ndarray, shape (nv,)
-        rad/s or m/s; N m or N.
+    lower, upper, velocity_limit, effort_limit : ndarray, shape (nv,)
+        Limits of the coordinates, rad or m, infinite if there is none; rad/s or m/s; N m or N.
     damping, damping_asymmetry, friction, friction_asymmetry : ndarray, shape (nv,)
-        Viscous friction, N m s/rad or N s/m, and Coulomb friction, N m or N: their sums with the
-        asymmetries hold in the positive direction, their differences in the negative one.
+        Viscous friction, N m s/rad or N s/m, and Coulomb friction, N m or N: the sum with the
+        asymmetry holds in the positive direction, the difference in the negative one.
     stribeck_friction, stribeck_velocity : ndarray, shape (nv,)
-        Additional friction of a joint that hardly moves, N m or N, and the speed at which it has
-        fallen to 1/e, rad/s or m/s.
+        Additional friction near rest, N m or N, and the speed at which it has fallen to 1/e,
+        rad/s or m/s.
     effort_offset : ndarray, shape (nv,)
-        The effort at which a joint exerts no torque, N m or N. This and friction, with those of
-        joints that mimic another, are part of `friction_torques`, not of the rigid-body terms.
+        The effort at which a joint exerts no torque, N m or N. Offsets and friction, including
+        those of mimics, are part of `friction_torques`, not of the rigid-body terms.
     armature : ndarray, shape (nv,)
-        Inertia of the rotors, kg m^2 or kg: part of the mass matrix.
+        Rotor inertias, kg m^2 or kg: part of the mass matrix.
     angular : ndarray of bool, shape (nv,)
         Whether the entry of v is in rad/s (and of tau in N m), rather than m/s (and N).
     mass : float
         Total mass of all links, kg.
     moving_joints : tuple of (Joint, slice, slice)
-        The joints that have coordinates of their own, with their entries of q and of v.
-    tree : Tree
-        The arrays of the kernels.
-    coordinates : Coordinates
-        How q and v move the tree: joints that mimic others have no coordinates of their own.
+        The joints that have coordinates of their own, with their slices of q and v.
+    tree, coordinates : Tree, Coordinates
+        The arrays of the kernels, and the map from q and v to them: mimics have no coordinates
+        of their own.
 
     """
 
@@ -106,18 +100,19 @@ class Model:
     tree: Tree
     coordinates: Coordinates
     _link_index: dict[str, int] = field(repr=False)
-    # Where each thread keeps its workspace: see `rbd_ros.workspace.workspace_of`.
-    _of_thread: OfThread = field(default_factory=OfThread, init=False, repr=False)
-    # Made when it is first needed.
+    # Filled by `rbd_ros.workspace.workspace_of`.
+    _workspaces: PerThreadWorkspaces = field(default_factory=PerThreadWorkspaces, init=False,
+                                             repr=False)
+    # Empty until `spanning_tree` is first called.
     _spanning_tree: list['Model'] = field(default_factory=list, init=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the content of copies: everything but workspaces."""
-        return {**vars(self), '_of_thread': OfThread()}
+        """Return the content of copies and pickles: everything but workspaces."""
+        return {**vars(self), '_workspaces': PerThreadWorkspaces()}
 
     @property
     def spanning_tree(self) -> 'Model':
-        """Return the robot in which every joint has coordinates of its own."""
+        """Return the robot in which each joint has coordinates of its own."""
         if self.coordinates.is_identity:
             return self
         if not self._spanning_tree:
@@ -127,7 +122,7 @@ class Model:
 
     @property
     def folding(self) -> Coordinates | None:
-        """Return the coordinates if joints mimic others, else None: their name until 0.2."""
+        """Return the coordinates if joints mimic others, else None; for programs of 0.2."""
         return None if self.coordinates.is_identity else self.coordinates
 
     @property
@@ -142,7 +137,7 @@ class Model:
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """Return the names of all joints, fixed ones included."""
+        """Return the names of all joints, including fixed ones."""
         return tuple(joint.name for joint in self.joints)
 
     @property
@@ -151,15 +146,7 @@ class Model:
         return tuple(self._link_index)
 
     def link_index(self, name: str) -> int:
-        """
-        Return the index of a link.
-
-        Raises
-        ------
-        ModelError
-            If no link has that name.
-
-        """
+        """Return the index of a link; raise ModelError if there is none of that name."""
         try:
             return self._link_index[name]
         except (KeyError, TypeError):
@@ -167,9 +154,16 @@ class Model:
                              + listed(self.link_names)) from None
 
     def __repr__(self) -> str:
-        """Return a line that identifies the robot."""
+        """Return one line that identifies the robot."""
         return (f"<Model '{self.name}': {len(self.links)} links, {self.nv} degrees of freedom, "
                 f'{self.mass:.6g} kg>')
+
+
+def check_model(model: object) -> None:
+    """Raise StateError unless an argument is a robot."""
+    if not hasattr(model, 'velocity_names'):
+        raise StateError('model must be a robot, made by load_urdf or ModelBuilder, got '
+                         + shown(model))
 
 
 def build_model(name: str, links: Sequence[Link], joints: Sequence[Joint], *,
@@ -182,32 +176,20 @@ def build_model(name: str, links: Sequence[Link], joints: Sequence[Joint], *,
     ----------
     name : str
         The robot's name.
-    links : sequence of Link
-        In any order.
-    joints : sequence of Joint
-        Their order decides in which order branches are numbered.
+    links, joints : sequence of Link, sequence of Joint
+        In any order; branches are numbered in the order of their joints.
     gravity : array_like, shape (3,)
         Acceleration of gravity in the root's frame, m/s^2.
     strict : bool
-        Refuse impossible inertias, joints that mimic unknown ones and empty robots, which
-        otherwise cause warnings.
+        Reject impossible inertias, mimics of unknown joints and empty robots, which otherwise
+        cause a ModelWarning.
     notes : sequence of str
-        Further warnings, found while the description was read.
-
-    Returns
-    -------
-    Model
-        The robot.
+        Further warnings.
 
     Raises
     ------
     ModelError
-        If the description is wrong; the message names the link or joint.
-
-    Warns
-    -----
-    ModelWarning
-        Once for every entry of ``Model.warnings``.
+        If the description is invalid; the message names the link or joint.
 
     """
     model = _build(name, links, joints, gravity, strict, notes)
@@ -219,26 +201,9 @@ def build_model(name: str, links: Sequence[Link], joints: Sequence[Joint], *,
 def rebuild(model: Model, *, links: Sequence[Link] | None = None,
             joints: Sequence[Joint] | None = None, gravity: npt.ArrayLike | None = None) -> Model:
     """
-    Return a robot with other links, joints or gravity, without repeating known warnings.
+    Return the robot with other links, joints or gravity, without repeating known warnings.
 
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    links, joints, gravity
-        As for `build_model`; None: those of the robot.
-
-    Returns
-    -------
-    Model
-        The other robot.
-
-    Raises
-    ------
-    ModelError
-        If the new description is wrong.
-    StateError
-        If ``model`` is not a robot.
+    Arguments are as for `build_model`; None keeps those of the robot.
 
     """
     check_model(model)
@@ -255,24 +220,24 @@ def _build(name: str, links: Sequence[Link], joints: Sequence[Joint], gravity: n
     notes = list(notes)
     impossible, checked = check_links(links), []
     for joint in joints:
-        joint, odd, wrong = check_joint(joint)
+        joint, suspicious, ignored = check_joint(joint)
         checked.append(joint)
-        notes += odd
-        impossible += wrong
+        notes += suspicious
+        impossible += ignored
     links, joints = order_tree(links, checked)
     mimics, unknown = resolve_mimics(joints)
-    joints, held = _hold_copies(joints, mimics)
+    joints, fixed = _fix_mimics_of_fixed(joints, mimics)
     for part in (*links, *joints):
         for value in vars(part).values():
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
-    lost = [f"joint '{joint.name}' mimics '{joint.mimic.joint}', which is not there"
-            for joint in unknown if joint.mimic]
-    grave = [f'{what}; it moves on its own' for what in lost] + held + impossible
+    leaderless = [f"joint '{joint.name}' mimics '{joint.mimic.joint}', which is not there"
+                  for joint in unknown if joint.mimic]
+    grave = [f'{note}; it moves on its own' for note in leaderless] + fixed + impossible
     if not links:
         grave.append('the robot has no links: there is nothing to compute')
-    if strict and lost:
-        raise ModelError(f'{lost[0]}: add that joint, or remove the mimic')
+    if strict and leaderless:
+        raise ModelError(f'{leaderless[0]}: add that joint, or remove the mimic')
     if strict and grave:
         raise ModelError(grave[0])
     tree = assemble(links, joints, gravity)
@@ -284,10 +249,11 @@ def _build(name: str, links: Sequence[Link], joints: Sequence[Joint], gravity: n
         if joint.nv and joint.name not in mimics:
             moving.append((joint, slice(q, q + joint.nq), slice(v, v + joint.nv)))
             q, v = q + joint.nq, v + joint.nv
-    names = [joint.name + suffix for joint, _, _ in moving
-             for suffix in dict.fromkeys(KINDS[joint.kind].position_suffixes
-                                         + KINDS[joint.kind].velocity_suffixes)]
-    require_unique('coordinate', names)
+    kinds = [(joint.name, KINDS[joint.kind]) for joint, _, _ in moving]
+    position_names = tuple(name + x for name, kind in kinds for x in kind.position_suffixes)
+    velocity_names = tuple(name + x for name, kind in kinds for x in kind.velocity_suffixes)
+    require_unique('coordinate', position_names)
+    require_unique('coordinate', velocity_names)
     coordinates = couple(joints, mimics, moving)
 
     def per_velocity(label: str) -> np.ndarray:
@@ -295,20 +261,14 @@ def _build(name: str, links: Sequence[Link], joints: Sequence[Joint], gravity: n
 
     model = Model(
         name=name, links=links, joints=joints, gravity=gravity, warnings=notes,
-        position_names=tuple(joint.name + suffix for joint, _, _ in moving
-                             for suffix in KINDS[joint.kind].position_suffixes),
-        velocity_names=tuple(joint.name + suffix for joint, _, _ in moving
-                             for suffix in KINDS[joint.kind].velocity_suffixes),
+        position_names=position_names, velocity_names=velocity_names,
         lower=per_velocity('lower'), upper=per_velocity('upper'),
         velocity_limit=per_velocity('velocity'), effort_limit=per_velocity('effort'),
-        **fold_drives(joints, None if coordinates.is_identity else coordinates.G),
-        angular=np.array([x for joint, _, _ in moving for x in KINDS[joint.kind].angular], bool),
-        mass=sum(link.mass for link in links),
-        moving_joints=tuple(moving),
-        tree=tree,
-        coordinates=coordinates,
-        _link_index={link.name: k for k, link in enumerate(links)})
-    # Not by vars(), after which Python 3.11 looks all attributes up in a dict.
+        **map_drives(joints, None if coordinates.is_identity else coordinates.G),
+        angular=np.array([x for _, kind in kinds for x in kind.angular], bool),
+        mass=sum(link.mass for link in links), moving_joints=tuple(moving), tree=tree,
+        coordinates=coordinates, _link_index={link.name: k for k, link in enumerate(links)})
+    # vars() would make every later attribute access slower in Python 3.11.
     for one in fields(model):
         value = getattr(model, one.name)
         if isinstance(value, np.ndarray):
@@ -316,17 +276,17 @@ def _build(name: str, links: Sequence[Link], joints: Sequence[Joint], gravity: n
     return model
 
 
-def _hold_copies(
+def _fix_mimics_of_fixed(
         joints: Sequence[Joint],
         mimics: dict[str, tuple[str, float, float]]) -> tuple[tuple[Joint, ...], list[str]]:
     """
-    Return the joints, fixing those that mimic a fixed one, and a sentence for each of these.
+    Return the joints, with mimics of fixed joints fixed at their offset, and a note for each.
 
-    They are fixed at their offset and removed from ``mimics``.
+    These are removed from ``mimics``.
 
     """
     fixed = {joint.name for joint in joints if joint.kind == 'fixed'}
-    held, notes = [], []
+    result, notes = [], []
     for joint in joints:
         leader, _, offset = mimics.get(joint.name, (None, 1.0, 0.0))
         if leader in fixed:
@@ -334,19 +294,19 @@ def _hold_copies(
             notes.append(f"joint '{joint.name}' mimics '{leader}', which is fixed; it is fixed "
                          f'too, at its offset, {offset:g}')
             joint = fix(joint, (offset,))
-        held.append(joint)
-    return tuple(held), notes
+        result.append(joint)
+    return tuple(result), notes
 
 
 def fix(joint: Joint, q: Sequence[float] | np.ndarray) -> Joint:
-    """Return a joint, fixed at the coordinates q."""
+    """Return the joint, fixed at the coordinates q."""
     no_drive: dict[str, Any] = dict.fromkeys(DRIVE, ())
     return replace(joint, kind='fixed', placement=joint.placement @ joint_pose(joint, q),
                    mimic=None, lower=(), upper=(), velocity=(), effort=(), **no_drive)
 
 
 def _missing_masses(links: Sequence[Link], joints: Sequence[Joint], tree: Tree) -> list[str]:
-    """Return a warning of moving links without mass, including that of links fixed to them."""
+    """Return a warning about moving links that have no mass, nor have the links fixed to them."""
     mass_of_body = tree.robot[:, INERTIA + 9]
     light = [link.name for link, joint, body in zip(links[1:], joints, tree.link_body[1:])
              if joint.nv and mass_of_body[body] == 0.0]

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Robots made from others: loads, locked joints, parts. A model itself never changes."""
+"""Robots made from others: payloads, locked joints, parts. A model itself never changes."""
 
 from collections.abc import Collection, Mapping
 
@@ -26,18 +26,8 @@ def with_gravity(model: Model, gravity: npt.ArrayLike) -> Model:
     model : Model
         The robot.
     gravity : array_like, shape (3,)
-        Acceleration of gravity in the root's frame, m/s^2, towards the ground; turn it for a robot
-        on a slope or a ceiling.
-
-    Returns
-    -------
-    Model
-        The same robot otherwise.
-
-    Raises
-    ------
-    ModelError
-        If ``gravity`` is not three finite numbers.
+        Acceleration of gravity in the root's frame, m/s^2; rotate it for a robot on a slope or a
+        ceiling.
 
     """
     if gravity is None:
@@ -45,85 +35,53 @@ def with_gravity(model: Model, gravity: npt.ArrayLike) -> Model:
     return rebuild(model, gravity=gravity)
 
 
-def load_name(link: str) -> str:
-    """Return the name of the load that a link carries."""
+def payload_name(link: str) -> str:
+    """Return the name of the link that is the payload of a link."""
     return f'{link}/payload'
 
 
 def with_payload(model: Model, link: str, mass: float, com: npt.ArrayLike = (0.0, 0.0, 0.0),
                  inertia: npt.ArrayLike | None = None) -> Model:
     """
-    Return the robot with a load on a link, in place of the one that it may have had there.
+    Return the robot with a payload on a link, replacing a previous one.
 
     Parameters
     ----------
     model : Model
         The robot.
     link : str
-        The link that carries the load, which becomes a link of its own, fixed to this one.
+        The link that carries the payload, which becomes a link of its own, fixed to this one.
     mass : float
-        kg.
+        kg, positive.
     com : array_like, shape (3,)
-        Centre of mass of the load in the link's frame, m.
+        Centre of mass of the payload in the link's frame, m.
     inertia : array_like, shape (3,), (6,) or (3, 3), optional
         About that centre, in the link's axes, kg m^2: principal moments, or ixx, iyy, izz, ixy,
         ixz, iyz, or the matrix; default: a point mass.
-
-    Returns
-    -------
-    Model
-        The robot with the load.
-
-    Raises
-    ------
-    ModelError
-        If there is no such link, or no body has such a mass and inertia.
 
     """
     check_model(model)
     if model.links[model.link_index(link)].is_load:
         raise ModelError(f"'{link}' is itself a load: put this one on the link that carries it")
     model = without_payload(model, link)
-    name = load_name(link)
+    name = payload_name(link)
     where = f"the load on link '{link}'"
     load = Link(name, float(numbers(where, 'mass', mass, ())),
                 numbers(where, 'centre of mass', com, (3,)),
                 inertia_matrix(where, np.zeros(3) if inertia is None else inertia), is_load=True)
-    odd = check_link(load)
-    if odd:
-        raise ModelError(odd)
+    if impossible := check_link(load):
+        raise ModelError(impossible)
     if not load.mass > 0.0:
-        raise ModelError(f"the load on link '{link}' has no mass: to remove a load, use "
-                         'without_payload')
+        raise ModelError(f'{where} has no mass: to remove a load, use without_payload')
     return rebuild(model, links=(*model.links, load),
                    joints=(*model.joints, Joint(name, 'fixed', link, name)))
 
 
 def without_payload(model: Model, link: str) -> Model:
-    """
-    Return the robot without the load that a link carries, if it carries one.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    link : str
-        The link that carries the load.
-
-    Returns
-    -------
-    Model
-        The robot without it.
-
-    Raises
-    ------
-    ModelError
-        If there is no such link.
-
-    """
+    """Return the robot without the payload of a link, if it has one."""
     check_model(model)
     model.link_index(link)
-    name = load_name(link)
+    name = payload_name(link)
     if not any(one.is_load and one.name == name for one in model.links):
         return model
     return rebuild(model, links=[one for one in model.links if one.name != name],
@@ -132,25 +90,15 @@ def without_payload(model: Model, link: str) -> Model:
 
 def with_locked_joints(model: Model, positions: Mapping[str, npt.ArrayLike]) -> Model:
     """
-    Return the robot with some joints locked; all masses are kept.
+    Return the robot with some joints locked, which have no coordinates then; all masses are kept.
 
     Parameters
     ----------
     model : Model
         The robot.
     positions : mapping of str to float or array_like
-        Coordinates of the joints to lock, rad and m. Joints that mimic them are locked
-        accordingly.
-
-    Returns
-    -------
-    Model
-        Without the coordinates of those joints.
-
-    Raises
-    ------
-    ModelError
-        If there is no such joint, it has no coordinates of its own, or their number is wrong.
+        Coordinates of the joints to lock, rad and m. Their mimics are locked accordingly and must
+        not be named.
 
     """
     require_joints(model, positions, Mapping)
@@ -187,18 +135,8 @@ def with_free_joints(model: Model, names: Collection[str]) -> Model:
     model : Model
         The robot.
     names : sequence of str
-        The joints that stay free. The others are locked at their neutral position; lock them
-        elsewhere first with `with_locked_joints`.
-
-    Returns
-    -------
-    Model
-        With the coordinates of those joints only.
-
-    Raises
-    ------
-    ModelError
-        If there is no such joint, or it mimics another.
+        The joints that stay free, mimics not among them. The others are locked at their neutral
+        position; lock them elsewhere first with `with_locked_joints`.
 
     """
     require_joints(model, names)
@@ -221,17 +159,8 @@ def subtree(model: Model, link: str) -> Model:
     model : Model
         The robot.
     link : str
-        The new root. Gravity, which is given in the root's frame, keeps its components.
-
-    Returns
-    -------
-    Model
-        The link and everything beyond it.
-
-    Raises
-    ------
-    ModelError
-        If there is no such link, or a joint of the part mimics one outside it.
+        The new root. Joints of the part must not mimic others outside it. Gravity, given in the
+        root's frame, keeps its components.
 
     """
     check_model(model)
@@ -251,7 +180,10 @@ def subtree(model: Model, link: str) -> Model:
 
 def with_floating_base(model: Model, name: str = 'base') -> Model:
     """
-    Return the robot with its root free to move in a world.
+    Return the robot with its root free to move in a world frame.
+
+    The free joint comes first: q begins with the quaternion (x, y, z, w) of the root and its
+    position in the world, v with its twist in its own axes, angular first.
 
     Parameters
     ----------
@@ -259,17 +191,6 @@ def with_floating_base(model: Model, name: str = 'base') -> Model:
         The robot.
     name : str
         Name of the free joint; its velocities are then called ``base_wx ... base_vz``.
-
-    Returns
-    -------
-    Model
-        With the joint as its first: q begins with the quaternion (x, y, z, w) of the root and its
-        position in the world, v with its twist in its own axes, angular first.
-
-    Raises
-    ------
-    ModelError
-        If a joint of that name is there already, or the robot has no links.
 
     """
     check_model(model)
@@ -285,7 +206,7 @@ def with_floating_base(model: Model, name: str = 'base') -> Model:
 
 
 def require_joints(model: Model, names: Collection[str], kind: type = Collection) -> None:
-    """Raise unless these are names of joints of the robot."""
+    """Raise ModelError unless these are names of joints of the robot."""
     check_model(model)
     if isinstance(names, str) or not isinstance(names, kind):
         what = 'a dict by' if kind is Mapping else 'a list of'

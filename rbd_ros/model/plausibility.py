@@ -1,92 +1,72 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Finds values in a robot's description that are valid but hardly intended, as in wrong units."""
+"""Finds valid but suspicious values in a robot description, such as those in wrong units."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from rbd_ros._internal.text import listed
 from rbd_ros.model.description import Link
 from rbd_ros.model.joints import Joint
 
-# kg, of a link and of a robot: the largest industrial arms weigh 5,000 kg in all.
-HEAVY_LINK, HEAVY_ROBOT = 2000.0, 5000.0
-# m, from a joint to the next one, and from a link's frame to its centre of mass.
-FAR = 20.0
-# Of the ellipsoid of uniform density with a link's inertia: its length, m, and its density,
-# kg/m^3, 15 times that of osmium and that of air.
-LONG_BODY, DENSE, THIN = 20.0, 3e5, 1.0
-# kg; the inertia of lighter links does not matter, and is often made up.
-LIGHT = 0.01
-# rad; limits beyond two turns each way are rare, but common in degrees.
-WIDE = 4.0 * np.pi + 0.1
+# Mass of a link and of a robot, kg: the largest industrial arms weigh 5,000 kg.
+MAX_LINK_MASS, MAX_ROBOT_MASS = 2000.0, 5000.0
+# Distance between joints, and of a centre of mass from the link's frame, m.
+MAX_DISTANCE = 20.0
+# Length, m, and density, kg/m^3, of the uniform ellipsoid with a link's inertia: 15 times the
+# density of osmium, and that of air.
+MAX_LENGTH, MAX_DENSITY, MIN_DENSITY = 20.0, 3e5, 1.0
+# The inertia of links below this mass, kg, does not matter and is often made up.
+MIN_CHECKED_MASS = 0.01
+# Position limits beyond two turns each way, rad, are rare, but common in degrees.
+MAX_ANGLE = 4.0 * np.pi + 0.1
 
 
 def implausible(links: Sequence[Link], joints: Sequence[Joint]) -> list[str]:
-    """
-    Return a sentence for each value of a description that is hardly intended.
-
-    Parameters
-    ----------
-    links : sequence of Link
-        All of them.
-    joints : sequence of Joint
-        All of them.
-
-    Returns
-    -------
-    list of str
-        With the names of links and joints, and a question.
-
-    """
+    """Return a sentence for each suspicious value, with the names of its links or joints."""
     masses = np.array([link.mass for link in links])
     coms = np.array([link.com for link in links]).reshape(-1, 3)
     inertias = np.array([link.inertia for link in links]).reshape(-1, 3, 3)
     origins = np.array([joint.placement[:3, 3] for joint in joints]).reshape(-1, 3)
-    names = np.array([link.name for link in links], object)
-
-    far = np.linalg.norm(origins, axis=1) > FAR
-    wide = [joint.kind == 'revolute' and any(WIDE < abs(x) < np.inf
+    names, joint_names = (np.array([one.name for one in some], object) for some in (links, joints))
+    wide = [joint.kind == 'revolute' and any(MAX_ANGLE < abs(x) < np.inf
                                              for x in (*joint.lower, *joint.upper))
             for joint in joints]
+    no_effort = [0.0 in joint.effort for joint in joints]
     notes = [
-        *_note('link', names[masses > HEAVY_LINK],
-               f'more than {HEAVY_LINK:g} kg; is the unit kg?'),
-        *_note('link', names[np.linalg.norm(coms, axis=1) > FAR],
-               f'centre of mass more than {FAR:g} m from the frame; is the unit m?'),
-        *_note('joint', _where(joints, far),
-               f'more than {FAR:g} m from the parent; is the unit m?'),
+        *_note('link', names[masses > MAX_LINK_MASS],
+               f'more than {MAX_LINK_MASS:g} kg; is the unit kg?'),
+        *_note('link', names[np.linalg.norm(coms, axis=1) > MAX_DISTANCE],
+               f'centre of mass more than {MAX_DISTANCE:g} m from the frame; is the unit m?'),
+        *_note('joint', joint_names[np.linalg.norm(origins, axis=1) > MAX_DISTANCE],
+               f'more than {MAX_DISTANCE:g} m from the parent; is the unit m?'),
         *_on_inertias(names, masses, inertias),
-        *_note('joint', _where(joints, wide),
+        *_note('joint', joint_names[np.array(wide, bool)],
                'limits of more than two turns; are these degrees? URDF has rad'),
-        *_note('joint', _where(joints, [0.0 in joint.effort for joint in joints]),
+        *_note('joint', joint_names[np.array(no_effort, bool)],
                'effort limit 0; with limit_efforts nothing is commanded there')]
-    if masses.sum() > HEAVY_ROBOT:
+    if masses.sum() > MAX_ROBOT_MASS:
         notes.append(f'the robot weighs {masses.sum():.6g} kg; is the unit kg?')
     return notes
 
 
-def _where(joints: Sequence[Joint], odd: Iterable[bool]) -> list[str]:
-    return [joint.name for joint, is_odd in zip(joints, odd) if is_odd]
-
-
-def _note(kind: str, names: Sequence[str] | np.ndarray, what: str) -> list[str]:
+def _note(kind: str, names: np.ndarray, what: str) -> list[str]:
     return [f'{kind}{"s" if len(names) > 1 else ""} {listed(names)}: {what}'] if len(names) else []
 
 
 def _on_inertias(names: np.ndarray, masses: np.ndarray, inertias: np.ndarray) -> list[str]:
     """Return notes on inertias that no body of a sensible size has, given its mass."""
-    there = (masses > LIGHT) & (np.trace(inertias, axis1=1, axis2=2) > 0.0)
+    there = (masses > MIN_CHECKED_MASS) & (np.trace(inertias, axis1=1, axis2=2) > 0.0)
     names, masses, inertias = names[there], masses[there], inertias[there]
-    # Second moments m a^2 / 5 along the semi-axes a of an ellipsoid.
+    # An ellipsoid with semi-axes a has the second moments m a^2 / 5.
     moments = 0.5 * np.trace(inertias, axis1=1, axis2=2)[:, None] - np.linalg.eigvalsh(inertias)
     axes = np.sqrt(5.0 * np.maximum(moments, 0.0) / masses[:, None])
     longest, volume = axes.max(axis=1, initial=0.0), 4.0 / 3.0 * np.pi * axes.prod(axis=1)
-    long = 2.0 * longest > LONG_BODY
-    # The volume of a flat body says nothing: take a ball around it.
-    dense = masses > DENSE * 4.0 / 3.0 * np.pi * longest ** 3
-    thin = ~long & (masses < THIN * volume)
-    return [*_note('link', names[long], f'inertia of a body of more than {LONG_BODY:g} m; is the '
+    long = 2.0 * longest > MAX_LENGTH
+    # A flat body has no volume: take that of the ball around it.
+    dense = masses > MAX_DENSITY * 4.0 / 3.0 * np.pi * longest ** 3
+    thin = ~long & (masses < MIN_DENSITY * volume)
+    return [*_note('link', names[long], f'inertia of a body of more than {MAX_LENGTH:g} m; is the '
                    'unit kg m^2?'),
             *_note('link', names[dense], 'inertia of a body that would be impossibly dense; is '
                    'the unit kg m^2?'),

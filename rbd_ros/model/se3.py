@@ -1,11 +1,11 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-SE(3), se(3) and inertia as NumPy matrices, for reading and for work outside the control loop.
+SE(3), se(3) and inertia as NumPy matrices, for use outside control loops.
 
 Motions are (omega, v) and forces (moment, force), angular first, both in a body's frame at its
-origin. A pose is a 4x4 matrix; ``T_AB`` maps coordinates in B to coordinates in A. The loop itself
-uses the tuples of `rbd_ros.kernels.vectors`.
+origin. A pose is a 4x4 matrix; ``T_AB`` maps coordinates in B to coordinates in A. Kernels use the
+tuples of `rbd_ros.kernels.vectors` instead.
 
 """
 
@@ -15,7 +15,7 @@ from math import atan2, cos, sin, sqrt
 import numpy as np
 import numpy.typing as npt
 
-# Below this angle, rad, sin(x) / x and its relatives are taken from their series.
+# Below this angle, rad, sin(x) / x and similar quotients are replaced by their series.
 SMALL_ANGLE = 1e-4
 
 
@@ -51,7 +51,7 @@ def inverse(T: np.ndarray) -> np.ndarray:
 
 
 def rotation_from_rpy(rpy: Iterable[float]) -> np.ndarray:
-    """Return the rotation of fixed-axis roll, pitch and yaw angles, rad, as URDF has them."""
+    """Return the rotation of fixed-axis roll, pitch and yaw angles, rad, as in URDF."""
     (cr, cp, cy), (sr, sp, sy) = map(cos, rpy), map(sin, rpy)
     return np.array([[cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
                      [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
@@ -60,15 +60,14 @@ def rotation_from_rpy(rpy: Iterable[float]) -> np.ndarray:
 
 def rpy_from_rotation(R: np.ndarray) -> np.ndarray:
     """
-    Return fixed-axis roll, pitch and yaw angles, rad: undoes `rotation_from_rpy`.
+    Return fixed-axis roll, pitch and yaw angles, rad: the inverse of `rotation_from_rpy`.
 
-    Where the pitch is a quarter of a turn, roll and yaw turn about the same axis, and any of their
-    pairs that makes the rotation is as good as another.
+    At a pitch of 90 degrees roll and yaw turn about the same axis: one of many pairs is returned.
 
     """
     yaw = atan2(R[1, 0], R[0, 0])
     c, s = cos(yaw), sin(yaw)
-    # Of the rotation without the yaw, which leaves the roll well defined at any pitch.
+    # From the rotation without the yaw, in which the roll is well defined at any pitch.
     return np.array([atan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1]),
                      atan2(-R[2, 0], c * R[0, 0] + s * R[1, 0]), yaw])
 
@@ -108,27 +107,14 @@ def exp(V: np.ndarray) -> np.ndarray:
 
 
 def rotation(turn: np.ndarray) -> np.ndarray:
-    """Return the rotation about and by a vector, rad: undoes `rotation_vector`."""
+    """Return the rotation of a rotation vector, rad: the inverse of `rotation_vector`."""
     W = skew(turn)
     a, b, _ = _angle_series(sqrt(turn @ turn))
     return np.eye(3) + a * W + b * W @ W
 
 
 def log(T: np.ndarray) -> np.ndarray:
-    """
-    Return the motion V with exp(V) = T that turns the least.
-
-    Parameters
-    ----------
-    T : ndarray, shape (4, 4)
-        A pose.
-
-    Returns
-    -------
-    ndarray, shape (6,)
-        Rotation vector of at most pi rad, and the linear part, m.
-
-    """
+    """Return the smallest motion V with exp(V) = T: a rotation of at most pi rad, and m."""
     turn = rotation_vector(T[:3, :3])
     _, b, c = _angle_series(float(np.linalg.norm(turn)))
     W = skew(turn)
@@ -136,7 +122,7 @@ def log(T: np.ndarray) -> np.ndarray:
 
 
 def rotation_vector(R: np.ndarray) -> np.ndarray:
-    """Return the vector, at most pi rad long, about which and by which a rotation turns."""
+    """Return the rotation vector of a rotation, at most pi rad long."""
     axial = 0.5 * np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
     sine, cosine = sqrt(axial @ axial), 0.5 * (R[0, 0] + R[1, 1] + R[2, 2] - 1.0)
     angle = atan2(sine, cosine)
@@ -151,21 +137,9 @@ def rotation_vector(R: np.ndarray) -> np.ndarray:
 
 def inertia_matrix(mass: float, com: np.ndarray, inertia: np.ndarray) -> np.ndarray:
     """
-    Return the 6x6 inertia of a body about the origin of its frame [K (22)].
+    Return the 6x6 inertia of a body about its frame's origin, angular first [K (22)].
 
-    Parameters
-    ----------
-    mass : float
-        kg.
-    com : array_like, shape (3,)
-        Centre of mass, m.
-    inertia : array_like, shape (3, 3)
-        About the centre of mass, in the axes of the frame, kg m^2.
-
-    Returns
-    -------
-    ndarray, shape (6, 6)
-        Angular first.
+    ``com`` is in the frame, m; ``inertia`` is about it, in the axes of the frame, kg m^2.
 
     """
     c = skew(com)

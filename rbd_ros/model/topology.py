@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The tree that links and joints form, and the joints that mimic others."""
+"""The tree of links and joints, and the joints that mimic others."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from rbd_ros.model.joints import Joint
 
 
 def require_unique(what: str, names: Iterable[str]) -> None:
-    """Raise if a name is empty or not unique."""
+    """Raise ModelError if a name is empty or not unique."""
     for name, count in Counter(names).items():
         if not name:
             raise ModelError(f'a {what} has no name')
@@ -23,24 +23,9 @@ def require_unique(what: str, names: Iterable[str]) -> None:
 def order_tree(links: Sequence[Link],
                joints: Sequence[Joint]) -> tuple[tuple[Link, ...], tuple[Joint, ...]]:
     """
-    Return links and joints depth-first, children in the order in which their joints are given.
+    Return links and joints depth-first, siblings in the order in which their joints are given.
 
-    Parameters
-    ----------
-    links : sequence of Link
-        All of them.
-    joints : sequence of Joint
-        All of them, each joining two of the links.
-
-    Returns
-    -------
-    tuple of Link, tuple of Joint
-        The root comes first; joint k leads to link k + 1.
-
-    Raises
-    ------
-    ModelError
-        Unless the links form one tree; the message names those that don't fit.
+    The root comes first; joint k leads to link k + 1. Raise ModelError unless it is one tree.
 
     """
     require_unique('link', [link.name for link in links])
@@ -87,7 +72,7 @@ def order_tree(links: Sequence[Link],
 
 
 def _cycle(name: str, leading_to: Mapping[str, Joint]) -> str:
-    """Return, in words, the cycle that the ancestors of a link end in."""
+    """Return, in words, the cycle in which the ancestors of a link end."""
     path: dict[str, int] = {}
     while name not in path:
         path[name] = len(path)
@@ -99,25 +84,10 @@ def _cycle(name: str, leading_to: Mapping[str, Joint]) -> str:
 def resolve_mimics(
         joints: Sequence[Joint]) -> tuple[dict[str, tuple[str, float, float]], list[Joint]]:
     """
-    Return leader, multiplier and offset of each joint that mimics another.
+    Return leader, multiplier and offset of each mimic, and the mimics of unknown joints.
 
-    Parameters
-    ----------
-    joints : sequence of Joint
-        All joints of the robot.
-
-    Returns
-    -------
-    dict of str to (str, float, float)
-        Leading joint, which mimics none itself and may be fixed, multiplier and offset (rad or m);
-        chains are composed.
-    list of Joint
-        Joints that mimic an unknown joint.
-
-    Raises
-    ------
-    ModelError
-        If joints mimic each other in a circle, or one of them has several velocities.
+    A leader mimics no joint itself and may be fixed; chains are composed. Raise ModelError if
+    joints mimic each other in a circle, or one of them has several velocities.
 
     """
     by_name = {joint.name: joint for joint in joints}
@@ -128,7 +98,7 @@ def resolve_mimics(
         del copies[joint.name]
     resolved: dict[str, tuple[str, float, float]] = {}
     for joint in [by_name[name] for name in copies]:
-        # Up to a joint that mimics none or is resolved already, and back.
+        # Follow the chain to a joint that mimics none or is resolved, then go back.
         path: dict[str, Joint] = {}
         while joint.name in copies and joint.name not in resolved:
             if joint.name in path:

@@ -1,73 +1,59 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The time by which the efforts of a recording come later than its positions."""
+"""Estimate the delay of recorded efforts relative to positions."""
 
 from __future__ import annotations
 
-from typing import NamedTuple, TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 from rbd_ros import batch
 from rbd_ros.model.model import Model
+from rbd_ros.recordings.samples import Samples
 
-if TYPE_CHECKING:
-    from rbd_ros.recordings.samples import Samples
-
-# The largest delay that is searched for, in either direction, s; and as a share of the longest
-# stretch of samples without a gap.
-LARGEST, LARGEST_SHARE = 1.5, 0.2
-# Samples in a period of the cut-off: more would add nothing.
+# Largest delay searched for, either way: s, and as a fraction of the longest segment.
+MAX_DELAY, MAX_SEGMENT_FRACTION = 1.5, 0.2
+# Samples per period of the cut-off: more would add no information.
 SAMPLES_PER_PERIOD = 8
-# Delays that explain the efforts as well as the best one, within this share of the variance, count
-# as equal: the one nearest to zero is taken.
-EQUALS = 0.02
-STEPS, STEP = 20, 1e-7            # of Gauss and Newton: the largest number, and the last one, s
-# The best delay must explain more than a typical one by so many standard deviations of what
-# columns explain of pure noise.
-BEYOND_CHANCE = 15.0
-# Number of rows that are used, and the singular value, as a share of the largest, below which
-# columns are combinations of the others.
-MOST_ROWS, SHOWN = 5000, 1e-6
-# Stretches into which the samples are divided to estimate how much their evidence varies.
-STRETCHES = 20
+# Delays whose residual variance is within this fraction of the least are equally good; the one
+# nearest to zero is taken.
+VARIANCE_TOLERANCE = 0.02
+# Gauss-Newton: largest number of steps, and the step at which it has converged, s.
+MAX_STEPS, CONVERGED = 20, 1e-7
+# The best delay must explain more than a typical one, by this many standard deviations of the
+# amount that the columns explain of pure noise.
+MIN_SIGNIFICANCE = 15.0
+# Rows used at most.
+MAX_ROWS = 5000
+# Singular values below this fraction of the largest belong to dependent columns.
+RANK_TOLERANCE = 1e-6
+# Blocks of samples whose scores are compared to estimate the scatter.
+BLOCKS = 20
 
 
 class Delay(NamedTuple):
-    """
-    What `estimate_delay` computes.
+    """Result of `estimate_delay`."""
 
-    Attributes
-    ----------
-    seconds : float
-        Time by which efforts come later than positions, s.
-    deviation : float
-        Its standard deviation, s; inf if the motion does not determine it.
-    explains : float
-        Share of the variance that is unexplained without a delay, and explained with it.
-
-    """
-
-    seconds: float
-    deviation: float
-    explains: float
+    seconds: float      # by which efforts lag behind positions
+    deviation: float    # standard deviation, s; inf if the motion does not determine the delay
+    explains: float     # fraction of the variance unexplained without a delay that it explains
 
 
 def estimate_delay(model: Model, samples: Samples) -> Delay:
     """
-    Return the delay of the efforts of samples relative to their positions.
+    Estimate the delay of the efforts of samples relative to their positions.
 
-    It is the delay at which, for each joint on its own, gravity, all other torques of the model,
-    acceleration, velocity, its sign and an offset explain the efforts best, each with a factor
-    that is fitted. Friction, motor inertia, drive gains and masses need to be known only roughly.
-    Its deviation is the larger one of the scatter between stretches of the recording and of that
-    between joints.
+    It is the delay at which the efforts of each joint are explained best by a linear combination
+    of gravity, all other torques of the model, acceleration, velocity, its sign and an offset.
+    Friction, motor inertia, drive gains and masses need to be known only roughly. The standard
+    deviation is the larger one of the scatter over time and the scatter between joints.
 
     Parameters
     ----------
     model : Model
         The robot.
     samples : Samples
-        As `prepare` returns them; a delay that was removed already is not counted.
+        Result of `prepare`; a delay already removed is not included.
 
     Returns
     -------
@@ -78,28 +64,28 @@ def estimate_delay(model: Model, samples: Samples) -> Delay:
     search, unknown = _Search(model, samples), Delay(0.0, np.inf, 0.0)
     if not search.joints:
         return unknown
-    seconds, is_shown = search.coarse()
-    if not is_shown:
+    seconds, is_significant = search.grid_search()
+    if not is_significant:
         return unknown
-    for _ in range(STEPS):
-        step = search.evidence(seconds)[0]
+    for _ in range(MAX_STEPS):
+        step = search.gauss_newton_step(seconds)[0]
         seconds = float(np.clip(seconds + step, -search.largest, search.largest))
-        if abs(step) < STEP:
+        if abs(step) < CONVERGED:
             break
-    _, deviation = search.evidence(seconds)
+    _, deviation = search.gauss_newton_step(seconds)
     if deviation >= search.largest:
         return unknown
     explains = -np.expm1(search.cost(seconds) - search.cost(0.0))
     return Delay(seconds, deviation, float(explains))
 
 
-class _Explained(NamedTuple):
-    """Columns that explain the effort of a joint, in its rows: U S V^T, and their rates."""
+class _JointColumns(NamedTuple):
+    """Explanatory columns A = U S V^T of a joint, in its rows, V S^-1, and their rates."""
 
     joint: int
     rows: np.ndarray
     U: np.ndarray
-    back: np.ndarray
+    to_coefficients: np.ndarray
     rates: np.ndarray
 
 
@@ -109,37 +95,39 @@ class _Search:
     def __init__(self, model: Model, samples: Samples) -> None:
         from scipy.interpolate import CubicSpline
 
-        spans = [np.flatnonzero(samples.segment == k) for k in np.unique(samples.segment)]
-        spans = [span for span in spans if len(span) > 3]
-        longest = max((len(span) for span in spans), default=0) / samples.rate
-        self.largest = min(LARGEST, LARGEST_SHARE * longest)
-        # The smallest difference of delays that can be resolved with a filter at the cut-off.
+        segments = [np.flatnonzero(samples.segment == k) for k in np.unique(samples.segment)]
+        segments = [segment for segment in segments if len(segment) > 3]
+        longest = max((len(segment) for segment in segments), default=0) / samples.rate
+        self.largest = min(MAX_DELAY, MAX_SEGMENT_FRACTION * longest)
+        # Resolution of delays with a filter at the cut-off.
         self._step = 1.0 / (SAMPLES_PER_PERIOD * samples.cutoff)
-        self._splines = [CubicSpline(samples.time[span], samples.tau[span]) for span in spans]
-        every = max(1, int(samples.rate * self._step), len(samples.time) // MOST_ROWS)
+        self._splines = [CubicSpline(samples.time[segment], samples.tau[segment])
+                         for segment in segments]
+        every = max(1, int(samples.rate * self._step), len(samples.time) // MAX_ROWS)
         inside = []
-        for span in spans:
-            time = samples.time[span]
+        for segment in segments:
+            time = samples.time[segment]
             inner = (time >= time[0] + self.largest) & (time <= time[-1] - self.largest)
-            inside.append(span[inner][::every])
+            inside.append(segment[inner][::every])
         self._times = [samples.time[rows] for rows in inside]
         rows = np.concatenate(inside) if inside else np.zeros(0, int)
-        columns = _columns(model, samples)
+        columns = _explanatory_columns(model, samples)
         rates = np.zeros_like(columns)
-        for span in spans:
-            rates[span] = np.gradient(columns[span], 1.0 / samples.rate, axis=0)
+        for segment in segments:
+            rates[segment] = np.gradient(columns[segment], 1.0 / samples.rate, axis=0)
         self.joints = []
         for j in range(model.nv):
             use = np.flatnonzero(samples.usable[rows, j])
             if len(use) <= 2 * columns.shape[2]:
                 continue
             U, sigma, Vt = np.linalg.svd(columns[rows[use], j], full_matrices=False)
-            shown = sigma > SHOWN * sigma[0]
-            self.joints.append(_Explained(
-                j, use, U[:, shown], (Vt[shown] / sigma[shown, None]).T, rates[rows[use], j]))
+            independent = sigma > RANK_TOLERANCE * sigma[0]
+            self.joints.append(_JointColumns(
+                j, use, U[:, independent], (Vt[independent] / sigma[independent, None]).T,
+                rates[rows[use], j]))
 
     def efforts(self, seconds: float) -> np.ndarray:
-        """Return the efforts that were measured some time later."""
+        """Return the efforts measured this much later."""
         return np.concatenate([spline(time + seconds)
                                for spline, time in zip(self._splines, self._times)])
 
@@ -149,40 +137,40 @@ class _Search:
         total = 0.0
         for one in self.joints:
             y = efforts[one.rows, one.joint]
-            unexplained = y - one.U @ (one.U.T @ y)
-            # Likelihood of noise whose variance is unknown, joint by joint.
+            residual = y - one.U @ (one.U.T @ y)
+            # Log-likelihood of noise of unknown variance, joint by joint.
             least = np.finfo(float).eps ** 2 * (y @ y) + np.finfo(float).tiny
-            total += len(y) * np.log(unexplained @ unexplained + least)
+            total += len(y) * np.log(residual @ residual + least)
         return float(total / sum(len(one.rows) for one in self.joints))
 
-    def coarse(self) -> tuple[float, bool]:
-        """Return the delay of a grid that explains the efforts best, and if it is significant."""
+    def grid_search(self) -> tuple[float, bool]:
+        """Return the best delay of a grid, and whether it is significant."""
         steps = int(self.largest / self._step)
         grid = self._step * np.arange(-steps, steps + 1)
         cost = np.array([self.cost(seconds) for seconds in grid])
-        good = grid[cost <= np.min(cost) + np.log1p(EQUALS)]
-        # Twice the logarithm of a likelihood; two rows count per period of the cut-off.
+        good = grid[cost <= np.min(cost) + np.log1p(VARIANCE_TOLERANCE)]
+        # Likelihood ratio statistic; two independent rows per period of the cut-off.
         rows = sum(len(one.rows) for one in self.joints)
         gain = (np.median(cost) - np.min(cost)) * 2.0 * rows / SAMPLES_PER_PERIOD
         columns = sum(one.U.shape[1] for one in self.joints)
         return (float(good[np.argmin(np.abs(good))]),
-                gain > BEYOND_CHANCE * np.sqrt(2.0 * columns))
+                gain > MIN_SIGNIFICANCE * np.sqrt(2.0 * columns))
 
-    def evidence(self, seconds: float) -> tuple[float, float]:
-        """Return a step of Gauss and Newton to the best delay, and its standard deviation."""
+    def gauss_newton_step(self, seconds: float) -> tuple[float, float]:
+        """Return the Gauss-Newton step to the best delay, and its standard deviation."""
         efforts = self.efforts(seconds)
         scores, weights, steps = np.zeros(len(efforts)), [], []
         for one in self.joints:
             y = efforts[one.rows, one.joint]
             explained = one.U.T @ y
-            rest = y - one.U @ explained
-            # The rate of what is explained, minus the part that other columns explain.
-            rate = one.rates @ (one.back @ explained)
+            residual = y - one.U @ explained
+            # Rate of the explained effort, without the part that the columns explain.
+            rate = one.rates @ (one.to_coefficients @ explained)
             rate = rate - one.U @ (one.U.T @ rate)
-            variance = rest @ rest / len(y)
+            variance = residual @ residual / len(y)
             if not rate @ rate > 0.0 or not variance > 0.0:
                 continue
-            score = -rate * rest / variance
+            score = -rate * residual / variance
             scores[one.rows] += score
             weights.append(rate @ rate / variance)
             steps.append(np.sum(score) / weights[-1])
@@ -190,16 +178,16 @@ class _Search:
         if not weight > 0.0:
             return 0.0, np.inf
         step = float(np.dot(weights, steps) / weight)
-        by_time = [np.sum(part) for part in np.array_split(scores, STRETCHES)]
-        deviation = np.linalg.norm(by_time) / weight
+        by_block = [np.sum(part) for part in np.array_split(scores, BLOCKS)]
+        deviation = np.linalg.norm(by_block) / weight
         if len(steps) > 1:
             between = np.linalg.norm(np.multiply(weights, np.subtract(steps, step))) / weight
             deviation = max(deviation, between * np.sqrt(len(steps) / (len(steps) - 1)))
         return step, float(deviation)
 
 
-def _columns(model: Model, samples: Samples) -> np.ndarray:
-    """Return what may explain the efforts, shape (samples, nv, columns)."""
+def _explanatory_columns(model: Model, samples: Samples) -> np.ndarray:
+    """Return the quantities that may explain the efforts, shape (samples, nv, columns)."""
     q, v, a = samples.q, samples.v, samples.a
     still = np.zeros_like(v)
     gravity = batch.inverse_dynamics(model, q, still, still)

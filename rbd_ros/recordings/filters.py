@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The low-pass filter of recordings, and the choice of its cut-off, by motion and by efforts."""
+"""The low-pass filter for recordings, and its cut-off, chosen from motion and efforts."""
 
 from typing import NamedTuple
 
@@ -8,23 +8,23 @@ import numpy as np
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import number, real_array, shown, whole_number
 
-# Of the Butterworth filter that runs forward and backward: its gain in both is
+# Order of the Butterworth filter, which runs forward and backward: its gain is
 # 1 / (1 + (f / cutoff)^(2 ORDER)), one half at the cut-off.
 ORDER = 4
-# By how much signals are extended beyond their ends, in periods of the cut-off: there the impulse
+# Length by which signals are extended at both ends, in periods of the cut-off: there the impulse
 # response has decayed to 1e-4.
-CONTINUED = 4.0
-# The band of a motion ends where the spectrum of the positions is so far below its peak (40 dB).
-BAND = 1e-4
-# The smallest cut-off in widths of that band, which removes 2e-4 of the motion at its edge; and
-# the largest.                                                   [Khalil and Dombre, ch. 12: 10]
-LEAST, MOST = 3.0, 10.0
-# The largest cut-off as a share of the sampling rate; one half is the Nyquist frequency.
-SHARE = 0.2
-# The share of the power of the efforts that a cut-off keeps, and how many are tried.
-KEPT, TRIED = 0.995, 200
-# s, the length of the segments of spectra, if the recording is long enough for several.
-WINDOW = 8.0
+EXTENSION = 4.0
+# The band of a motion ends where the power spectrum of the positions is this far below its peak.
+BAND_THRESHOLD = 1e-4                                                               # -40 dB
+# Limits of the cut-off in multiples of that band; the lower one removes 2e-4 of the motion at the
+# band's edge.                                                   [Khalil and Dombre, ch. 12: 10]
+MIN_BANDS, MAX_BANDS = 3.0, 10.0
+# Largest cut-off as a fraction of the sampling rate; one half is the Nyquist frequency.
+MAX_RATE_FRACTION = 0.2
+# Fraction of the power of the efforts that the filter must pass; number of cut-offs candidates.
+MIN_POWER_PASSED, CANDIDATES = 0.995, 200
+# s, length of the segments of spectra, if the recording is long enough for several.
+SPECTRUM_SEGMENT = 8.0
 
 
 def low_pass(x: np.ndarray, rate: float, cutoff: float, *, derivative: int = 0,
@@ -32,20 +32,17 @@ def low_pass(x: np.ndarray, rate: float, cutoff: float, *, derivative: int = 0,
     """
     Filter signals without phase shift, and differentiate them.
 
-    The gain is that of a Butterworth filter of fourth order, run forward and backward, times
-    (j omega)^derivative, applied in the frequency domain, without the distortion of difference
-    quotients or of the bilinear transformation. Beyond its ends a signal is extended by its point
-    reflection; within one and a half periods of the cut-off from the ends, this affects
-    derivatives.
+    The gain is that of a Butterworth filter of order 4, run forward and backward, times (j
+    omega)^derivative. It is applied in the frequency domain, which avoids the distortion of finite
+    differences and of the bilinear transform. At its ends a signal is extended by point
+    reflection; this affects derivatives within 1.5 periods of the cut-off from the ends.
 
     Parameters
     ----------
     x : array_like, shape (samples, ...)
-        Signals, uniformly sampled.
-    rate : float
-        Sampling rate, Hz.
-    cutoff : float
-        Frequency, Hz, at which the gain is one half.
+        Uniformly sampled signals.
+    rate, cutoff : float
+        Sampling rate, and frequency at which the gain is one half, Hz.
     derivative : int
         Order of the derivative.
     lead : float
@@ -58,8 +55,7 @@ def low_pass(x: np.ndarray, rate: float, cutoff: float, *, derivative: int = 0,
     Raises
     ------
     StateError
-        If ``x`` has fewer than two samples or is not real numbers, or the cut-off is above half
-        the rate.
+        If ``x`` has fewer than two samples or is not real, or the cut-off exceeds half the rate.
 
     References
     ----------
@@ -74,10 +70,10 @@ def low_pass(x: np.ndarray, rate: float, cutoff: float, *, derivative: int = 0,
     whole_number('derivative', derivative, least=0)
     samples = len(signals)
     x = signals.reshape(samples, -1)
-    # The point reflection of a signal continues it with the same slope.
-    ends = min(samples - 1, int(np.ceil((CONTINUED / cutoff + abs(lead)) * rate)))
+    # Point reflection continues a signal with the same slope.
+    ends = min(samples - 1, int(np.ceil((EXTENSION / cutoff + abs(lead)) * rate)))
     x = np.concatenate((2.0 * x[0] - x[ends:0:-1], x, 2.0 * x[-1] - x[-2:-ends - 2:-1]))
-    # Without the line from the first to the last value, it is periodic without a step.
+    # Subtract the line from the first to the last value: no step where the period wraps around.
     slope = (x[-1] - x[0]) * rate / (len(x) - 1)
     since = np.arange(len(x))[:, None] / rate
     spectrum = np.fft.rfft(x - (x[0] + slope * since), axis=0)
@@ -92,41 +88,28 @@ def low_pass(x: np.ndarray, rate: float, cutoff: float, *, derivative: int = 0,
 
 
 class MotionCutoff(NamedTuple):
-    """
-    What `motion_cutoff` computes.
+    """Result of `motion_cutoff`."""
 
-    Attributes
-    ----------
-    cutoff : float
-        Hz.
-    band : float
-        Frequency up to which there is motion, Hz.
-    noise : ndarray, shape (joints,)
-        Standard deviation of the noise that this filter leaves in the velocities, rad/s or m/s.
-
-    """
-
-    cutoff: float
-    band: float
-    noise: np.ndarray
+    cutoff: float       # Hz
+    band: float         # highest frequency of the motion, Hz
+    noise: np.ndarray   # (joints,), std. deviation left in the filtered velocities, rad/s or m/s
 
 
 def motion_cutoff(position: np.ndarray, velocity: np.ndarray | None, rate: float) -> MotionCutoff:
     """
-    Return the best cut-off: the frequency at which the spectrum of the motion meets the noise.
+    Return the cut-off at which the spectrum of the motion meets that of the noise.
 
-    Below it there is more motion than noise, above it more noise than motion, in the signal and in
-    each of its derivatives, so this cut-off leaves the least mean square error of all sharp
-    filters. The noise is the level of the spectrum just beyond the motion, at 10 to 20 times the
-    band in which the positions are within 40 dB of their peak. The cut-off is at least three times
-    that band, and at most ten times the band and a fifth of the rate.
+    Below it motion dominates, above it noise, in the signal and in each of its derivatives: of all
+    sharp filters this one leaves the least mean square error. The noise level is that of the
+    spectrum at 10 to 20 times the band, in which positions are within 40 dB of their peak. The
+    cut-off is limited to 3 ... 10 times the band and to a fifth of the rate.
 
     Parameters
     ----------
     position : array_like, shape (samples, joints)
         rad or m, uniformly sampled.
     velocity : array_like, shape (samples, joints), or None
-        rad/s or m/s, as measured; None: accelerations will be derived from the positions.
+        Measured velocities, rad/s or m/s; None: accelerations will be derived from positions.
     rate : float
         Sampling rate, Hz.
 
@@ -143,18 +126,20 @@ def motion_cutoff(position: np.ndarray, velocity: np.ndarray | None, rate: float
     """
     f, of_position = _spectra(position, rate)
     total = np.sum(of_position, axis=1)
-    in_band = np.flatnonzero(total >= BAND * np.max(total, initial=0.0))
-    # Without any motion or noise, any cut-off will do.
-    band = f[in_band[-1]] if np.max(total, initial=0.0) > 0.0 else SHARE * rate / MOST
-    most = min(MOST * band, SHARE * rate)
+    in_band = np.flatnonzero(total >= BAND_THRESHOLD * np.max(total, initial=0.0))
+    # Without motion and noise, every cut-off is equally good.
+    band = MAX_RATE_FRACTION * rate / MAX_BANDS
+    if np.max(total, initial=0.0) > 0.0:
+        band = f[in_band[-1]]
+    most = min(MAX_BANDS * band, MAX_RATE_FRACTION * rate)
     spectra = of_position if velocity is None else _spectra(velocity, rate)[1]
     beyond = (f >= most) & (f <= 2.0 * most)
     floor = np.median(spectra[beyond], axis=0)
     above = np.sum(spectra, axis=1) > 2.0 * np.sum(floor)
-    drowned = np.flatnonzero(~above & (f > band))
-    crossing = f[drowned[0]] if len(drowned) else np.inf
-    cutoff = min(max(crossing, LEAST * band), most)
-    # The noise is assumed to be white up to the cut-off, in the positions or in the velocities.
+    below_noise = np.flatnonzero(~above & (f > band))
+    crossing = f[below_noise[0]] if len(below_noise) else np.inf
+    cutoff = min(max(crossing, MIN_BANDS * band), most)
+    # Assume white noise up to the cut-off, in the positions or in the measured velocities.
     variance = floor * cutoff
     if velocity is None:
         variance = floor * (2.0 * np.pi) ** 2 * cutoff ** 3 / 3.0
@@ -163,33 +148,22 @@ def motion_cutoff(position: np.ndarray, velocity: np.ndarray | None, rate: float
 
 def effort_cutoff(effort: np.ndarray, rate: float) -> float:
     """
-    Return the lowest cut-off that keeps 99.5 % of the power of the efforts, all joints together.
+    Return the lowest cut-off, Hz, that passes 99.5 % of the power of the efforts of all joints.
 
-    A small fast motion is lost in the spectrum of the positions, but not in that of the efforts,
-    where it counts by its acceleration; so are pushes from outside. Power is that of deviations
-    from the mean, and what noise has is taken off: its level is that above the largest cut-off.
-
-    Parameters
-    ----------
-    effort : array_like, shape (samples, joints)
-        N m or N, uniformly sampled.
-    rate : float
-        Sampling rate, Hz.
-
-    Returns
-    -------
-    float
-        Hz, at most a fifth of the rate.
+    A small fast motion, or a contact, is below the noise in the spectrum of the positions, but
+    visible in the efforts. Power means variance, less that of the noise, whose level is taken
+    above the largest cut-off, a fifth of the rate. Efforts (samples, joints), N m or N, are
+    uniformly sampled.
 
     """
     f, spectra = _spectra(effort, rate)
-    most = SHARE * rate
+    most = MAX_RATE_FRACTION * rate
     power = np.sum(spectra, axis=1)
     noise = np.mean(power[f >= most])
-    tried = np.geomspace(f[1], most, TRIED)
-    lost = (1.0 - _gain(f, tried[:, None])) ** 2 @ np.where(f < most, power - noise, 0.0)
-    enough = np.flatnonzero(lost <= (1.0 - KEPT) * np.sum(power))
-    return float(tried[enough[0]] if len(enough) else most)
+    candidates = np.geomspace(f[1], most, CANDIDATES)
+    lost = (1.0 - _gain(f, candidates[:, None])) ** 2 @ np.where(f < most, power - noise, 0.0)
+    enough = np.flatnonzero(lost <= (1.0 - MIN_POWER_PASSED) * np.sum(power))
+    return float(candidates[enough[0]] if len(enough) else most)
 
 
 def _gain(f: np.ndarray, cutoff: float | np.ndarray) -> np.ndarray:
@@ -198,10 +172,10 @@ def _gain(f: np.ndarray, cutoff: float | np.ndarray) -> np.ndarray:
 
 
 def _spectra(x: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return frequencies, Hz, and power spectral densities of the columns of an array."""
-    # Imported here: a node need not wait for SciPy when it starts.
+    """Return frequencies, Hz, and the power spectral density of each column."""
+    # Imported lazily: SciPy is slow to import.
     from scipy.signal import welch
 
-    window = min(len(x), max(len(x) // 4, int(WINDOW * rate)))
-    # With a window of little leakage: motion is 90 dB above the noise of good encoders.
+    window = min(len(x), max(len(x) // 4, int(SPECTRUM_SEGMENT * rate)))
+    # A window with little leakage: motion is 90 dB above the noise of good encoders.
     return welch(x, rate, window='blackmanharris', nperseg=window, detrend='linear', axis=0)

@@ -3,8 +3,8 @@
 """
 Recorded joint states, from ROS 2 bags and from tables, as arrays by joint name.
 
-Every number of a recording was measured: states that are incomplete, late or not finite are left
-out, and `Recording.notes` says how many.
+A recording contains measured values only: states that are incomplete, out of order or not finite
+are left out, and `Recording.notes` counts them.
 
 """
 
@@ -20,43 +20,41 @@ from rbd_ros.errors import RecordingError
 from rbd_ros.model.arguments import check_model, number, real_array, shown
 from rbd_ros.model.model import Model
 from rbd_ros.recordings.bags import is_bag, read_bag
-from rbd_ros.recordings.series import clean, incomplete, JointSeries, merge
+from rbd_ros.recordings.joint_series import clean, incomplete, JointSeries, merge
 from rbd_ros.recordings.tables import read_table, write_table
 
-# The columns of a table, behind the joint's name.
+# Suffixes of the columns of a table, after the name of the joint.
 POSITION, VELOCITY, EFFORT = '/position', '/velocity', '/effort'
-# Suggestions of similar names: how many, and how similar they must be (1: equal).
-OFFERED, ALIKE = 3, 0.4
+# Suggestions of similar names: their number and similarity (1: equal).
+MAX_SUGGESTIONS, MIN_SIMILARITY = 3, 0.4
 
 
 @dataclass(frozen=True, eq=False)
 class Recording:
     """
-    Joint states in the order of time.
+    Joint states in order of time.
 
     Attributes
     ----------
     name : str
-        Its source, for messages.
+        Source, for messages.
     joint_names : tuple of str
         Names of the columns.
     time : ndarray, shape (states,)
-        s, strictly increasing; from 0 on for bags, as written for tables.
+        s, strictly increasing; starts at 0 for bags, as written for tables.
     position : ndarray, shape (states, joints)
         rad or m.
-    velocity : ndarray, shape (states, joints), or None
-        rad/s or m/s. A column of NaN, or None: not measured.
-    effort : ndarray, shape (states, joints), or None
-        N m or N. A column of NaN, or None: not measured.
+    velocity, effort : ndarray, shape (states, joints), or None
+        rad/s or m/s; N m or N. A column of NaN, or None: not measured.
     notes : tuple of str
-        What was left out, and similar remarks.
+        What was left out or changed.
     left_out : float
-        Share of the states that were left out because a number was missing or not finite.
+        Fraction of the states left out because a value was missing or not finite.
 
     Raises
     ------
     RecordingError
-        If the arrays do not fit together, or have entries that cannot be measurements.
+        If the arrays do not match, or contain values that cannot be measurements.
 
     """
 
@@ -70,10 +68,10 @@ class Recording:
     left_out: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check that the arrays fit together."""
+        """Check that the arrays match."""
         names = tuple(self.joint_names)
         if not all(isinstance(name, str) for name in names):
-            raise RecordingError(f'{self.name}: joint_names must be texts, got {shown(names)}')
+            raise RecordingError(f'{self.name}: joint_names must be strings, got {shown(names)}')
         if (twice := first_twice(names)) is not None:
             raise RecordingError(f"{self.name}: the joint '{twice}' is there twice")
         object.__setattr__(self, 'joint_names', names)
@@ -98,7 +96,7 @@ class Recording:
             object.__setattr__(self, label, array)
         if not np.all(np.diff(self.time) > 0.0):
             raise RecordingError(f'{self.name}: the time does not increase from state to state; '
-                                 'sort them, and leave out those of the same time')
+                                 'sort the states and remove duplicate times')
 
     def __len__(self) -> int:
         """Return the number of states."""
@@ -106,17 +104,12 @@ class Recording:
 
     def part(self, start: float | None = None, stop: float | None = None) -> 'Recording':
         """
-        Return the states between two times.
-
-        Parameters
-        ----------
-        start, stop : float, optional
-            s from the beginning of the recording; the state at stop is not part of it.
+        Return the states with start <= t < stop, s from the beginning of the recording.
 
         Raises
         ------
         RecordingError
-            If there is no state between them.
+            If the interval contains no state.
 
         """
         since = self.time - self.time[0] if len(self) else self.time
@@ -140,17 +133,8 @@ class Recording:
         """
         Return the recording with the joints of a robot, in the order of its velocities.
 
-        Joints that mimic others are not needed, and are left out silently.
-
-        Parameters
-        ----------
-        model : Model
-            The robot.
-
-        Returns
-        -------
-        Recording
-            Its velocities are None if one of the joints has none.
+        Joints that mimic others are not needed, and are left out silently. Velocities are None if
+        one of the joints has none.
 
         Raises
         ------
@@ -167,7 +151,7 @@ class Recording:
         extra = [name for name in self.joint_names if name not in known]
         notes = self.notes
         if extra:
-            notes += (f"not of robot '{model.name}', left out: {listed(extra)}",)
+            notes += (f"left out, not in robot '{model.name}': {listed(extra)}",)
         columns = [index[name] for name in model.velocity_names]
         one = replace(
             self, joint_names=model.velocity_names, notes=notes,
@@ -178,10 +162,10 @@ class Recording:
             return one
         without = [name for name, x in zip(one.joint_names, one.velocity[0]) if np.isnan(x)]
         return replace(one, velocity=None, notes=(
-            *notes, f'velocities are left out: {listed(without)} have none'))
+            *notes, f'velocities left out, missing for {listed(without)}'))
 
     def _missing(self, missing: list[str], model: Model) -> str:
-        """Return a sentence about joints that were not recorded."""
+        """Return the error message for joints that were not recorded."""
         free = [name for name in self.joint_names if name not in model.velocity_names]
         text = f"{self.name}: robot '{model.name}' has the joint '{missing[0]}'"
         if len(missing) > 1:
@@ -189,18 +173,19 @@ class Recording:
         text += ', which was not recorded; '
         near = near_names(missing[0], free)
         if near:
-            return text + (f"rename one that is alike, as in rename={{'{near[0]}': "
-                           f"'{missing[0]}'}} (alike: {listed(near)})")
+            return text + (f"rename a similar one, as in rename={{'{near[0]}': '{missing[0]}'}} "
+                           f'(similar: {listed(near)})')
         return text + (f'recorded are {listed(self.joint_names)}: rename one of them, or lock the '
                        'joint (--lock, with_locked_joints)')
 
 
 def near_names(name: str, names: Iterable[str]) -> list[str]:
-    """Return the names that are most similar to another, the nearest first."""
+    """Return the names most similar to another, best match first."""
     names = list(names)
-    # The usual difference is a prefix, such as a namespace.
+    # Names usually differ by a prefix, such as a namespace.
     same_end = [other for other in names if other.endswith(name) or name.endswith(other)]
-    return list(dict.fromkeys([*same_end, *get_close_matches(name, names, OFFERED, ALIKE)]))
+    similar = get_close_matches(name, names, MAX_SUGGESTIONS, MIN_SIMILARITY)
+    return list(dict.fromkeys([*same_end, *similar]))
 
 
 def read_recording(path: str | os.PathLike[str], *, topic: str | None = None,
@@ -211,8 +196,8 @@ def read_recording(path: str | os.PathLike[str], *, topic: str | None = None,
     """
     Read recorded joint states.
 
-    Messages with a part of the joints are joined by name with those of other publishers that are
-    nearest in time: there are as many states as messages of the slowest publisher.
+    Messages with a subset of the joints are merged with those of other publishers that are nearest
+    in time: there is one state per message of the slowest publisher.
 
     Parameters
     ----------
@@ -223,14 +208,14 @@ def read_recording(path: str | os.PathLike[str], *, topic: str | None = None,
     topic : str, optional
         Topic of sensor_msgs/JointState in a bag; default: the only one, or ``/joint_states``.
     rename : mapping of str to str, optional
-        New names of joints by those in the file.
+        New name for each joint name in the file.
     scale : mapping of str to float, optional
-        Factors of the efforts, drive gains for example, by the new names of joints.
+        Factors of the efforts, for example drive gains, by new joint names.
     start, stop : float, optional
-        Beginning and end of the part that is read, s since the beginning of the recording.
+        Interval to read, s from the beginning of the recording.
     joints : iterable of str, optional
-        New names of the joints that are read, for example those of a robot, so that other joints
-        do not count for what is complete; default: all.
+        Joints to read, by new names, for example those of a robot: the others need not be
+        complete; default: all.
 
     Returns
     -------
@@ -239,19 +224,19 @@ def read_recording(path: str | os.PathLike[str], *, topic: str | None = None,
     Raises
     ------
     RecordingError
-        If the file cannot be read or is damaged, has no joint states, or not the joints that
-        are renamed or scaled.
+        If the file cannot be read or is damaged, has no joint states, or lacks joints that are to
+        be renamed or scaled.
 
     """
     path = Path(path)
     if not path.exists():
-        raise RecordingError(f'{path}: there is no such file or directory')
+        raise RecordingError(f'{path}: no such file or directory')
     if is_bag(path):
         series, notes = read_bag(path, topic)
     else:
         if topic is not None:
             raise RecordingError(f'{path}: a table has no topics; leave out topic={topic!r}')
-        series, notes = _series_of_table(path)
+        series, notes = _table_series(path)
     series = _renamed(path, series, dict(rename or {}))
     scale = {} if scale is None else dict(scale)
     names = [name for one in series for name in one.names]
@@ -261,12 +246,12 @@ def read_recording(path: str | os.PathLike[str], *, topic: str | None = None,
         series = [one.only(wanted) for one in series if wanted.intersection(one.names)]
         if not series:
             raise RecordingError(f'{path}: none of the joints {listed(sorted(wanted))} was '
-                                 f'recorded, but {listed(dict.fromkeys(names))}; rename them')
+                                 f'recorded, only {listed(dict.fromkeys(names))}; rename them')
     left_out = max((float(np.mean(incomplete(one))) for one in series if len(one.time)),
                    default=0.0)
     one, joined = merge(series)
-    one, dropped = clean(one)
-    notes = (*notes, *joined, *dropped)
+    one, removed = clean(one)
+    notes = (*notes, *joined, *removed)
     if not len(one.time):
         raise RecordingError(f'{path}: no state is complete' + (': ' if notes else '')
                              + '; '.join(notes))
@@ -280,7 +265,7 @@ def read_recording(path: str | os.PathLike[str], *, topic: str | None = None,
 
 def _renamed(path: Path, series: list[JointSeries], rename: Mapping[str, str]
              ) -> list[JointSeries]:
-    """Return series with other names of joints."""
+    """Return the series with new joint names."""
     names = list(dict.fromkeys(name for one in series for name in one.names))
     _require(path, 'rename', rename, names)
     new = [rename.get(name, name) for name in names]
@@ -296,12 +281,12 @@ def _require(path: Path, label: str, wanted: Iterable[str], names: list[str]) ->
         if name not in names:
             near = near_names(name, names)
             raise RecordingError(f'{path}: {label} names the joint {shown(name)}, which was not '
-                                 'recorded; ' + (f'alike: {listed(near)}' if near else
-                                                 f'there are {listed(names)}'))
+                                 'recorded; ' + (f'similar: {listed(near)}' if near else
+                                                 f'recorded are {listed(names)}'))
 
 
-def _series_of_table(path: Path) -> tuple[list[JointSeries], list[str]]:
-    """Return the joint states of a table."""
+def _table_series(path: Path) -> tuple[list[JointSeries], list[str]]:
+    """Return the joint states of a table, and notes."""
     names, data = read_table(path)
     index = {name: k for k, name in enumerate(names)}
     if 'time' not in index:
@@ -314,13 +299,13 @@ def _series_of_table(path: Path) -> tuple[list[JointSeries], list[str]]:
     for name in names:
         joint, slash, quantity = name.rpartition('/')
         if slash + quantity in (VELOCITY, EFFORT) and joint + POSITION not in index:
-            raise RecordingError(f"{path}: there is a column '{name}', and no '{joint}{POSITION}'")
+            raise RecordingError(f"{path}: there is a column '{name}', but no '{joint}{POSITION}'")
         if name != 'time' and slash + quantity not in (POSITION, VELOCITY, EFFORT):
             other.append(name)
-    nothing = np.full(len(data), np.nan)
+    missing = np.full(len(data), np.nan)
 
     def columns(quantity: str) -> np.ndarray:
-        return np.stack([data[:, index[joint + quantity]] if joint + quantity in index else nothing
+        return np.stack([data[:, index[joint + quantity]] if joint + quantity in index else missing
                          for joint in joints], axis=1)
 
     notes = [f'columns left out: {listed(other)}'] if other else []
@@ -330,14 +315,10 @@ def _series_of_table(path: Path) -> tuple[list[JointSeries], list[str]]:
 
 def write_recording(path: str | os.PathLike[str], recording: Recording) -> None:
     """
-    Write a recording as a table, which `read_recording` reads.
+    Write a recording as a table that `read_recording` reads, completely or not at all.
 
-    Parameters
-    ----------
-    path : path-like
-        ``.csv`` or ``.parquet``; the file is written completely or not at all.
-    recording : Recording
-        The recording; velocities and efforts that were not measured are left out.
+    The suffix of the path is ``.csv`` or ``.parquet``; velocities and efforts that were not
+    measured get no columns.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of numbers with named columns: CSV, and Parquet where pyarrow is installed."""
+"""Read and write tables of numbers with named columns, as CSV or Parquet (needs pyarrow)."""
 
 from array import array
 from collections.abc import Sequence
@@ -16,30 +16,14 @@ from rbd_ros.errors import RecordingError
 from rbd_ros.model.arguments import real_array, shown
 
 SUFFIXES = ('.csv', '.parquet')
-# Number of rows that are written at a time.
-BLOCK = 10_000
+ROWS_PER_WRITE = 10_000
 
 
 def read_table(path: Path) -> tuple[list[str], np.ndarray]:
     """
-    Return a table of numbers.
+    Return the column names and values (rows, columns) of a ``.csv`` or ``.parquet`` table.
 
-    Parameters
-    ----------
-    path : Path
-        ``.csv`` with the names of the columns in its first line, or ``.parquet``.
-
-    Returns
-    -------
-    list of str
-        Names of the columns.
-    ndarray, shape (rows, columns)
-        NaN where a cell is empty.
-
-    Raises
-    ------
-    RecordingError
-        If it is not such a table; the message names the line and column.
+    The first line of a CSV file has the names; an empty cell becomes NaN.
 
     """
     names, data = (_read_csv if _suffix(path) == '.csv' else _read_parquet)(path)
@@ -52,33 +36,29 @@ def read_table(path: Path) -> tuple[list[str], np.ndarray]:
 
 def write_table(path: str | os.PathLike[str], names: Sequence[str], *columns: np.ndarray) -> None:
     """
-    Write a table of numbers, completely or not at all.
-
-    Numbers are written so that they are read back exactly.
+    Write a table of numbers, completely or not at all; they are read back exactly.
 
     Parameters
     ----------
     path : path-like
-        ``.csv`` or ``.parquet``, which needs pyarrow. A file that is there is replaced, and a
-        folder that is missing is created.
+        ``.csv``, or ``.parquet`` (needs pyarrow). An existing file is replaced, missing folders
+        are created.
     names : sequence of str
         Names of all columns.
-    *columns : array_like, shape (rows,) or (rows, some)
-        The numbers; arrays of several columns are put side by side.
+    *columns : array_like, shape (rows,) or (rows, k)
+        Values; arrays with several columns are concatenated horizontally.
 
     Raises
     ------
     RecordingError
-        If names and columns do not fit together, or the file cannot be written.
-    RbdError
-        If something that is not a file has this name.
+        If names and columns do not match, or the file cannot be written.
 
     """
     path = Path(path)
     write = _write_csv if _suffix(path) == '.csv' else _write_parquet
-    data = _beside(path, columns)
+    data = _stacked(path, columns)
     if len(set(names)) != len(names) or data.shape[1] != len(names):
-        raise RecordingError(f'{path}: {data.shape[1]} columns need as many names, all different; '
+        raise RecordingError(f'{path}: {data.shape[1]} columns need as many distinct names; '
                              f'got {listed(names)}')
     try:
         with whole_files(path) as (draft,):
@@ -88,19 +68,19 @@ def write_table(path: str | os.PathLike[str], names: Sequence[str], *columns: np
 
 
 def _suffix(path: Path) -> str:
-    """Return the kind of a table; raise if it is unknown."""
+    """Return the suffix of a table; raise for an unsupported one."""
     if path.suffix not in SUFFIXES:
         raise RecordingError(f'{path}: tables end in .csv or .parquet, bags in .mcap or .db3')
     return path.suffix
 
 
-def _beside(path: Path, columns: Sequence[np.ndarray]) -> np.ndarray:
-    """Return arrays side by side."""
+def _stacked(path: Path, columns: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the columns as one array of shape (rows, columns)."""
     arrays = []
     for given in columns:
         one = real_array(given)
         if one is None or one.ndim not in (1, 2) or len(one) != len(columns[0]):
-            raise RecordingError(f'{path}: columns must be real numbers, as many in each, got '
+            raise RecordingError(f'{path}: columns must be real numbers of equal length, got '
                                  + shown(given))
         arrays.append(one if one.ndim == 2 else one[:, None])
     return np.hstack(arrays) if arrays else np.zeros((0, 0))
@@ -124,12 +104,12 @@ def _read_csv(path: Path) -> tuple[list[str], np.ndarray]:
                 try:
                     numbers.extend(map(float, row))
                 except ValueError:
-                    # Numbers of the row before the error were added already: remove them.
+                    # Remove the cells of this row that were added before the error.
                     del numbers[len(numbers) - len(numbers) % len(names):]
                     numbers.extend(_cell(path, reader.line_num, *pair)
                                    for pair in zip(names, row))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise RecordingError(f'{path}: the file is no table of text: {error}') from error
+        raise RecordingError(f'{path}: the file is not a text table: {error}') from error
     return names, np.frombuffer(numbers, float).reshape(-1, len(names))
 
 
@@ -146,18 +126,18 @@ def _write_csv(path: Path, names: list[str], data: np.ndarray) -> None:
     with open(path, 'w', newline='', encoding='utf-8') as file:
         writer = csv.writer(file, lineterminator='\n')
         writer.writerow(names)
-        for start in range(0, len(data), BLOCK):
-            writer.writerows(data[start:start + BLOCK].tolist())
+        for start in range(0, len(data), ROWS_PER_WRITE):
+            writer.writerows(data[start:start + ROWS_PER_WRITE].tolist())
 
 
 def import_pyarrow(path: str | os.PathLike[str]) -> tuple[ModuleType, ModuleType]:
-    """Return pyarrow and its Parquet, or raise: the file at a path needs them."""
+    """Return the modules pyarrow and pyarrow.parquet, or raise an error that names the file."""
     try:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
         raise RecordingError(f'{path}: Parquet needs pyarrow, which is not installed: pip install '
-                             "'rbd_ros[recordings]', or take .csv") from None
+                             "'rbd_ros[recordings]', or use .csv") from None
     return pyarrow, pyarrow.parquet
 
 
@@ -166,7 +146,7 @@ def _read_parquet(path: Path) -> tuple[list[str], np.ndarray]:
     try:
         table = parquet.read_table(path)
     except (OSError, pyarrow.ArrowException) as error:
-        raise RecordingError(f'{path}: the file is no Parquet, or is damaged: '
+        raise RecordingError(f'{path}: the file is not Parquet, or is damaged: '
                              + printable(str(error), 200)) from error
     columns = []
     for name, column in zip(table.column_names, table.columns):

@@ -1,31 +1,25 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-ROS messages to arrays of the library: the one place where linear-first becomes angular-first.
+Conversion between ROS messages and the library's arrays, and between their orders.
 
-Twists of the library are (omega, v) and wrenches (moment, force); those of ROS name their parts.
+Twists of the library are (omega, v), wrenches are (moment, force); ROS messages name their parts.
+This is the only place where linear-first becomes angular-first.
 
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Inertia, Point, Pose, Twist, Vector3, Wrench, WrenchStamped
 
 import numpy as np
+from rbd_ros._internal.cdr import Stamp
 from rbd_ros.model.configurations import quaternion_of_matrix
 
 
-class Stamp(NamedTuple):
-    """A stamp, s and ns, which takes a quarter of the time to make that a message takes."""
-
-    sec: int
-    nanosec: int
-
-
 def vector(message: Vector3 | Point) -> np.ndarray:
-    """Return the three numbers of a Vector3 or Point."""
+    """Return a Vector3 or Point as an array."""
     return np.array([message.x, message.y, message.z])
 
 
@@ -40,13 +34,13 @@ def wrench(message: Wrench) -> np.ndarray:
 
 
 def pose(message: Pose) -> tuple[np.ndarray, np.ndarray]:
-    """Return a geometry_msgs/Pose as its quaternion (x, y, z, w) and its position."""
+    """Return the quaternion (x, y, z, w) and the position of a geometry_msgs/Pose."""
     turn = message.orientation
     return np.array([turn.x, turn.y, turn.z, turn.w]), vector(message.position)
 
 
 def inertia(message: Inertia) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return a geometry_msgs/Inertia as mass, centre of mass and matrix about that centre."""
+    """Return mass, centre of mass and inertia about that centre of a geometry_msgs/Inertia."""
     return message.m, vector(message.com), np.array([
         [message.ixx, message.ixy, message.ixz],
         [message.ixy, message.iyy, message.iyz],
@@ -54,7 +48,7 @@ def inertia(message: Inertia) -> tuple[float, np.ndarray, np.ndarray]:
 
 
 def inertia_message(mass: float, com: np.ndarray, matrix: np.ndarray) -> Inertia:
-    """Return a mass, centre of mass and inertia about that centre as a geometry_msgs/Inertia."""
+    """Return a geometry_msgs/Inertia; the inertia is about the centre of mass."""
     entries = {'ixx': matrix[0, 0], 'ixy': matrix[0, 1], 'ixz': matrix[0, 2],
                'iyy': matrix[1, 1], 'iyz': matrix[1, 2], 'izz': matrix[2, 2]}
     return Inertia(m=float(mass), com=Vector3(x=float(com[0]), y=float(com[1]), z=float(com[2])),
@@ -63,19 +57,10 @@ def inertia_message(mass: float, com: np.ndarray, matrix: np.ndarray) -> Inertia
 
 def wrenches(messages: Sequence[WrenchStamped], prefix: str = '') -> dict[str, np.ndarray]:
     """
-    Return external wrenches by link.
+    Return external wrenches by link, as (moment, force); those on one link are added.
 
-    Parameters
-    ----------
-    messages : sequence of geometry_msgs.msg.WrenchStamped
-        ``frame_id`` is the link that the wrench acts on, at its origin and in its axes.
-    prefix : str
-        Prefix of the names of links in frame names.
-
-    Returns
-    -------
-    dict of str to ndarray
-        Moment and force; those on one link are added.
+    ``frame_id`` names the link that a wrench acts on, at its origin and in its axes; `prefix` is
+    removed from it.
 
     """
     result: dict[str, np.ndarray] = {}
@@ -86,17 +71,17 @@ def wrenches(messages: Sequence[WrenchStamped], prefix: str = '') -> dict[str, n
 
 
 def parts_of_motion(name: str, motion: np.ndarray) -> dict[str, np.ndarray]:
-    """Return a twist or acceleration as the parts of a geometry_msgs/Twist or Accel, by key."""
+    """Return the parts of a geometry_msgs/Twist or Accel by key."""
     return {f'{name}.angular': motion[:3], f'{name}.linear': motion[3:]}
 
 
 def parts_of_wrench(name: str, wrench: np.ndarray) -> dict[str, np.ndarray]:
-    """Return a wrench as the parts of a geometry_msgs/Wrench, by key."""
+    """Return the parts of a geometry_msgs/Wrench by key."""
     return {f'{name}.torque': wrench[:3], f'{name}.force': wrench[3:]}
 
 
 def parts_of_pose(name: str, T: np.ndarray) -> dict[str, np.ndarray]:
-    """Return a pose as the parts of a geometry_msgs/Pose, by key."""
+    """Return the parts of a geometry_msgs/Pose by key."""
     return {f'{name}.position': T[:3, 3], f'{name}.orientation': quaternion_of_matrix(T[:3, :3])}
 
 

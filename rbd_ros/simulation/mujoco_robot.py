@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""A robot whose physics somebody else computes: MuJoCo, from the same URDF."""
+"""A robot simulated by MuJoCo from the same URDF."""
 
 from __future__ import annotations
 
@@ -10,58 +10,42 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from rbd_ros._internal.text import listed
-from rbd_ros.errors import ModelError, StateError
+from rbd_ros.errors import ModelError, StateError, UrdfError
 from rbd_ros.model.arguments import finite_array, finite_vector, number, whole_number
 from rbd_ros.model.configurations import normalize
+from rbd_ros.model.description import Link
+from rbd_ros.model.files.urdf_writer import (
+    append, append_named, document, set_child, write_joint, write_link)
+from rbd_ros.model.files.xml_elements import decode, parse
 from rbd_ros.model.inertial import moving_bodies
+from rbd_ros.model.joints import Joint
 from rbd_ros.model.model import Model
-from rbd_ros.model.se3 import rpy_from_rotation
 
-# How stiff the constraints of dry friction are: a joint that friction holds creeps by the rest of
-# one, and comes to rest in a few steps.
-DRY, STEPS_TO_REST = 0.9999, 2.0
-# The file that MuJoCo writes warnings to, in whatever directory it is started.
-LOG = 'MUJOCO_LOG.TXT'
-# Name of the link that is the load.
-LOAD = 'rbd_ros_load'
+# MuJoCo's dry friction is a soft constraint. Its impedance, just below 1, limits the creep of a
+# joint held by friction; its time constant, in steps, is how fast the joint comes to rest.
+FRICTION_IMPEDANCE, FRICTION_TIME_CONSTANT = 0.9999, 2.0
+# MuJoCo's default log file, which it creates in the current directory.
+DEFAULT_LOG = 'MUJOCO_LOG.TXT'
+# Name of the link and of the fixed joint that are added for a payload.
+PAYLOAD = 'rbd_ros_load'
 
 
 class Load(NamedTuple):
-    """
-    What a robot carries.
-
-    Attributes
-    ----------
-    link : str
-        The link that it is fixed to.
-    mass : float
-        kg.
-    com : array_like, shape (3,)
-        Its centre of mass in the link's frame, m.
-    inertia : array_like, shape (3, 3)
-        About that centre, in the link's axes, kg m^2.
-
-    """
+    """A payload that is fixed to a link."""
 
     link: str
+    # kg.
     mass: float
+    # Centre of mass in the link's frame, m.
     com: npt.ArrayLike = (0.0, 0.0, 0.0)
+    # About the centre of mass, in the link's axes, kg m^2.
     inertia: npt.ArrayLike = ((1e-6, 0.0, 0.0), (0.0, 1e-6, 0.0), (0.0, 0.0, 1e-6))
 
 
 class Measurement(NamedTuple):
-    """
-    What the sensors of a robot say.
+    """The outputs of a robot's sensors: positions, velocities and efforts with noise."""
 
-    Attributes
-    ----------
-    t : float
-        s.
-    q, v, tau : ndarray
-        Positions, velocities and efforts of the drives, each with its noise.
-
-    """
-
+    # s.
     t: float
     q: np.ndarray
     v: np.ndarray
@@ -70,18 +54,18 @@ class Measurement(NamedTuple):
 
 class MujocoRobot:
     """
-    A robot in MuJoCo, moved by efforts, with what simulations like to leave out.
+    A robot in MuJoCo with torque inputs, command delay, sensor noise and a hidden payload.
 
     MuJoCo reads inertias, axes and limits from the URDF itself; shapes are left out, and nothing
-    collides. Rotors, damping, Coulomb friction, offsets, gravity and the order of the joints are
-    those of the model, so they may have been identified. Joints that the model does not move are
-    fixed where it has them. MuJoCo knows neither Stribeck friction nor friction that depends on
-    the direction: these are left out.
+    collides. Rotor inertias, damping, Coulomb friction, effort offsets, gravity and the order of
+    the joints are those of the model, so they may come from an identification. Joints that the
+    model does not move are fixed at the position that they have in the model. MuJoCo supports
+    neither Stribeck nor asymmetric friction: these are left out.
 
-    A command acts ``delay`` after it was given, and until another one does; until the first one
-    does, brakes hold the robot. At any time the effort is
+    A command acts ``delay`` after it was given and until another one acts; brakes hold the robot
+    until the first one acts. At any time the effort is
 
-        the last command that is at least as old as the delay, within the limits of the drives.
+        the last command that is at least as old as the delay, within the effort limits.
 
     Parameters
     ----------
@@ -90,34 +74,29 @@ class MujocoRobot:
     model : Model
         The robot, as `rbd_ros.load_urdf_string` reads it from the same text, with drives.
     q : array_like, shape (model.nq,), optional
-        Configuration at the beginning, at rest; default: zeros.
-    step : float
-        Step of the integration, s.
-    delay : float
-        From a command to its effect, s, in whole steps.
+        Initial configuration, at rest; default: zeros.
+    step, delay : float
+        Integration step and delay from a command to its effect, s. The delay is rounded to whole
+        steps.
     load : Load, optional
-        What the robot carries and the model does not know.
+        A payload that the model does not have.
     position_noise, velocity_noise, effort_noise : array_like, shape () or (model.nv,)
         Standard deviations of the sensors: rad or m, rad/s or m/s, N m or N.
     seed : int
-        Of the noise.
+        Seed of the noise.
 
     Attributes
     ----------
-    model : Model
-        The model that was given.
-    step, time : float
-        s; the time since the beginning.
+    time : float
+        Time since the beginning, s.
     q, v : ndarray
-        The true state.
+        True configuration and velocity.
 
     Raises
     ------
     ModelError
-        If MuJoCo is not installed or refuses the robot, or joints have quaternions or mimic
+        If MuJoCo is not installed or rejects the robot, or joints have quaternions or mimic
         others.
-    StateError
-        If an argument has a wrong shape or value.
 
     """
 
@@ -125,7 +104,7 @@ class MujocoRobot:
                  step: float = 5e-4, delay: float = 0.0, load: Load | None = None,
                  position_noise: npt.ArrayLike = 0.0, velocity_noise: npt.ArrayLike = 0.0,
                  effort_noise: npt.ArrayLike = 0.0, seed: int = 0) -> None:
-        self._mujoco = _mujoco()
+        self._mujoco = _import_mujoco()
         if model.nq != model.nv or not model.coordinates.is_identity:
             raise ModelError(f"robot '{model.name}' has joints with quaternions, or that mimic "
                              'others: it cannot be simulated in MuJoCo here; lock them')
@@ -135,17 +114,17 @@ class MujocoRobot:
             ('position_noise', position_noise), ('velocity_noise', velocity_noise),
             ('effort_noise', effort_noise))]
         self._rng = np.random.default_rng(seed)
-        self._robot = self._compiled(urdf, load)
-        self._data, self._other = (self._mujoco.MjData(self._robot) for _ in range(2))
+        self._robot = self._compile(urdf, load)
+        self._data, self._scratch = (self._mujoco.MjData(self._robot) for _ in range(2))
         joints = [self._robot.joint(name) for name in model.velocity_names]
         self._q_of = np.array([int(joint.qposadr[0]) for joint in joints], int)
         self._v_of = np.array([int(joint.dofadr[0]) for joint in joints], int)
         self._set_drives()
-        # The body of each link that moves, and where the link is in it.
-        heads = {k: model.link_names[k] for k in moving_bodies(model)}
-        self._links = {model.link_names[part]: (self._robot.body(heads[k]).id, T)
+        # MuJoCo's body of each moving link, and the link's pose in it.
+        self._links = {model.link_names[part]: (self._robot.body(model.link_names[k]).id, T)
                        for k, parts in moving_bodies(model).items() for part, T in parts}
-        self._pushes: dict[str, np.ndarray] = {}
+        self._wrenches: dict[str, np.ndarray] = {}
+        # Step at which each pending command takes effect, and the command.
         self._commands: deque[tuple[int, np.ndarray]] = deque()
         self._steps, self._tau = 0, np.zeros(model.nv)
         self._braked = True
@@ -169,20 +148,20 @@ class MujocoRobot:
 
     def advance(self, tau: npt.ArrayLike, steps: int = 1) -> None:
         """
-        Give a command, and let time pass.
+        Give a command and simulate some steps.
 
         Parameters
         ----------
         tau : array_like, shape (model.nv,)
             N m or N.
         steps : int
-            Number of steps.
+            How many.
 
         Raises
         ------
         StateError
-            If ``tau`` has the wrong shape or is not finite, or the motion is no longer finite: the
-            robot is then where it was before these steps.
+            If ``tau`` has the wrong shape or is not finite, or the motion diverges: the robot is
+            then where it was before these steps.
 
         """
         tau = finite_vector(self.model, 'tau', tau)
@@ -198,8 +177,8 @@ class MujocoRobot:
                 continue
             data.qfrc_applied[:] = 0.0
             data.qfrc_applied[self._v_of] = self._tau - self.model.effort_offset
-            for link, wrench in self._pushes.items():
-                self._push(link, wrench)
+            for link, wrench in self._wrenches.items():
+                self._apply_wrench(link, wrench)
             self._mujoco.mj_step(self._robot, data)
         kinds = self._mujoco.mjtWarning
         warnings = [data.warning[kind] for kind in (
@@ -213,48 +192,41 @@ class MujocoRobot:
             raise StateError(f'the motion of the robot is no longer finite at {self.time:g} s')
 
     def brake(self) -> None:
-        """Bring all joints to rest at once, and hold them until another command acts."""
+        """Stop all joints at once and hold them until another command acts."""
         self._data.qvel[:] = 0.0
         self._commands.clear()
         self._tau, self._braked = np.zeros(self.model.nv), True
 
     def measure(self) -> Measurement:
-        """Return what the sensors say now; the efforts are those that act, or 0 under brakes."""
+        """Return the sensor outputs; efforts are those that act, or 0 under brakes."""
         q, v, tau = (x + noise * self._rng.normal(size=len(x)) if np.any(noise) else x.copy()
                      for x, noise in zip((self.q, self.v, self._tau), self._noise))
         return Measurement(self.time, q, v, tau)
 
     def push(self, link: str, wrench: npt.ArrayLike) -> None:
         """
-        Push a link from now on.
+        Apply a constant wrench to a link from now on; raise ModelError if no joint moves it.
 
         Parameters
         ----------
         link : str
-            The link's name.
+            Its name.
         wrench : array_like, shape (6,)
-            Moment, N m, and force, N, at the link's origin and in the root's axes; zeros: no more.
-
-        Raises
-        ------
-        ModelError
-            If no link has that name, or no joint moves it.
-        StateError
-            If the wrench is not six finite numbers.
+            Moment, N m, and force, N, at the link's origin and in the root's axes; zeros end it.
 
         """
         self.model.link_index(link)
         if link not in self._links:
             raise ModelError(f"link '{link}' is part of the root: no joint moves it")
         wrench = finite_array('wrench', wrench, (6,))
-        self._pushes.pop(link, None)
+        self._wrenches.pop(link, None)
         if wrench.any():
-            self._pushes[link] = wrench
+            self._wrenches[link] = wrench
 
     def inverse_dynamics(self, q: npt.ArrayLike, v: npt.ArrayLike,
                          a: npt.ArrayLike) -> np.ndarray:
         """
-        Return MuJoCo's torques for an acceleration, without friction.
+        Return MuJoCo's inverse dynamics, with rotors and the payload, without friction.
 
         Parameters
         ----------
@@ -264,30 +236,30 @@ class MujocoRobot:
         Returns
         -------
         ndarray, shape (model.nv,)
-            N m or N, with those of the load, which the model does not know, and of rotors.
+            N m or N.
 
         """
-        model, other = self.model, self._other
-        other.qpos[self._q_of] = finite_vector(model, 'q', q, positions=True)
-        other.qvel[self._v_of] = finite_vector(model, 'v', v)
-        other.qacc[self._v_of] = a = finite_vector(model, 'a', a)
-        self._mujoco.mj_kinematics(self._robot, other)
-        self._mujoco.mj_comPos(self._robot, other)
-        self._mujoco.mj_comVel(self._robot, other)
+        model, scratch = self.model, self._scratch
+        scratch.qpos[self._q_of] = finite_vector(model, 'q', q, positions=True)
+        scratch.qvel[self._v_of] = finite_vector(model, 'v', v)
+        scratch.qacc[self._v_of] = a = finite_vector(model, 'a', a)
+        self._mujoco.mj_kinematics(self._robot, scratch)
+        self._mujoco.mj_comPos(self._robot, scratch)
+        self._mujoco.mj_comVel(self._robot, scratch)
         tau = np.zeros(self._robot.nv)
-        self._mujoco.mj_rne(self._robot, other, 1, tau)
+        self._mujoco.mj_rne(self._robot, scratch, 1, tau)
         return tau[self._v_of] + model.armature * a
 
-    def _push(self, link: str, wrench: np.ndarray) -> None:
-        """Add the torques of a wrench."""
+    def _apply_wrench(self, link: str, wrench: np.ndarray) -> None:
+        """Add the joint torques of a wrench on a link to the applied torques."""
         body, T = self._links[link]
         point = (self._data.xpos[body]
                  + self._data.xmat[body].reshape(3, 3) @ T[:3, 3])
         self._mujoco.mj_applyFT(self._robot, self._data, wrench[3:], wrench[:3], point, body,
                                 self._data.qfrc_applied)
 
-    def _compiled(self, urdf: str, load: Load | None) -> Any:
-        """Return MuJoCo's robot."""
+    def _compile(self, urdf: str, load: Load | None) -> Any:
+        """Return the robot as a MjModel."""
         text = mujoco_urdf(urdf, self.model, load)
         try:
             robot = self._mujoco.MjModel.from_xml_string(text)
@@ -298,110 +270,60 @@ class MujocoRobot:
         return robot
 
     def _set_drives(self) -> None:
-        """Give MuJoCo's joints the drives of the model."""
+        """Set friction and rotor inertias of MuJoCo's joints to those of the model."""
         robot, model, there = self._robot, self.model, self._v_of
         robot.dof_damping[there] = model.damping
         robot.dof_frictionloss[there] = model.friction
         robot.dof_armature[there] = model.armature
-        robot.dof_solimp[:, :2] = DRY
-        robot.dof_solref[:] = STEPS_TO_REST * self.step, 1.0
+        robot.dof_solimp[:, :2] = FRICTION_IMPEDANCE
+        robot.dof_solref[:] = FRICTION_TIME_CONSTANT * self.step, 1.0
         self._mujoco.mj_setConst(robot, self._data)
 
 
 def mujoco_urdf(urdf: str, model: Model, load: Load | None = None) -> str:
     """
-    Return a URDF for MuJoCo: without shapes, with a load, and with joints fixed as in a model.
+    Return a URDF for MuJoCo: without shapes, with a payload, joints fixed as in the model.
 
-    Parameters
-    ----------
-    urdf : str
-        The URDF, as text.
-    model : Model
-        The robot. Joints that it does not move are fixed where it has them.
-    load : Load, optional
-        What is fixed to a link.
-
-    Returns
-    -------
-    str
-        The URDF.
-
-    Raises
-    ------
-    ModelError
-        If the text is no XML or lacks joints of the model, or no link has the name of the load's.
+    Raise ModelError if the text is not a URDF or lacks joints of the model.
 
     """
-    from lxml import etree
-
     try:
-        root = etree.fromstring(urdf.encode(), etree.XMLParser(resolve_entities=False))
-    except etree.XMLSyntaxError as error:
+        root = parse(decode(urdf))
+    except UrdfError as error:
         raise ModelError(f'the URDF cannot be read: {error}') from None
     for element in root.xpath('//visual | //collision | //mimic | //mujoco | //transmission'):
         element.getparent().remove(element)
-    joints = {joint.name: joint for joint in model.joints}
-    found = {element.get('name'): element for element in root.findall('joint')}
-    lacking = [name for name in model.velocity_names if name not in found]
-    if lacking:
+    elements = {element.get('name'): element for element in root.iterchildren('joint')}
+    missing = [name for name in model.velocity_names if name not in elements]
+    if missing:
         raise ModelError('the URDF is not that of the model: it lacks the joints '
-                         + listed(lacking))
-    for name, element in found.items():
-        if name in joints and name not in model.velocity_names:
-            element.set('type', 'fixed')
-            for part in element.findall('origin'):
-                element.remove(part)
-            _origin(element, joints[name].placement)
+                         + listed(missing))
+    for joint in model.joints:
+        if joint.kind == 'fixed' and joint.name in elements:
+            write_joint(elements[joint.name], joint)
     if load is not None:
         model.link_index(load.link)
-        _add_load(root, load)
-    settings = etree.SubElement(root, 'mujoco')
-    etree.SubElement(settings, 'compiler', balanceinertia='true', fusestatic='true',
-                     discardvisual='true')
-    return str(etree.tostring(root, encoding='unicode'))
+        mass = number("the load's mass", load.mass, 0.0)
+        com, inertia = (finite_array(f"the load's {label}", x, shape) for label, x, shape in (
+            ('com', load.com, (3,)), ('inertia', load.inertia, (3, 3))))
+        write_link(append_named(root, 'link', PAYLOAD), Link(PAYLOAD, mass, com, inertia))
+        write_joint(append_named(root, 'joint', PAYLOAD),
+                    Joint(PAYLOAD, 'fixed', load.link, PAYLOAD))
+    set_child(append(root, 'mujoco'), 'compiler',
+              {'balanceinertia': 'true', 'fusestatic': 'true', 'discardvisual': 'true'})
+    return document(root)
 
 
-def _origin(element: Any, T: np.ndarray) -> None:
-    """Give an element of a URDF its place."""
-    from lxml import etree
-
-    etree.SubElement(element, 'origin', xyz=_numbers(T[:3, 3]),
-                     rpy=_numbers(rpy_from_rotation(T[:3, :3])))
-
-
-def _add_load(root: Any, load: Load) -> None:
-    """Fix a load to a link."""
-    from lxml import etree
-
-    mass = number("the load's mass", load.mass, 0.0)
-    com, inertia = (finite_array(f"the load's {label}", x, shape) for label, x, shape in (
-        ('com', load.com, (3,)), ('inertia', load.inertia, (3, 3))))
-    part = etree.SubElement(etree.SubElement(root, 'link', name=LOAD), 'inertial')
-    etree.SubElement(part, 'origin', xyz=_numbers(com), rpy='0 0 0')
-    etree.SubElement(part, 'mass', value=repr(mass))
-    etree.SubElement(part, 'inertia', {
-        f'i{"xyz"[i]}{"xyz"[k]}': repr(float(inertia[i, k]))
-        for i in range(3) for k in range(i, 3)})
-    joint = etree.SubElement(root, 'joint', name=LOAD, type='fixed')
-    etree.SubElement(joint, 'parent', link=load.link)
-    etree.SubElement(joint, 'child', link=LOAD)
-
-
-def _numbers(x: np.ndarray) -> str:
-    """Return numbers as URDF has them, to the last digit."""
-    return ' '.join(repr(float(one)) for one in x)
-
-
-def _mujoco() -> Any:
-    """Return the module, or say how to get it."""
+def _import_mujoco() -> Any:
+    """Return the module mujoco; imported lazily, as it is optional."""
     try:
         import mujoco
     except ImportError:
         raise ModelError('physics by MuJoCo needs the package mujoco, version 4 or newer: pip '
                          "install 'rbd_ros[sim]', on Python 3.11 or newer") from None
-    # What MuJoCo warns of is an error here. Its log is kept if somebody has given it a name.
+    # MuJoCo's warnings become exceptions here. A log file that the user has named is kept.
     log = mujoco.MjLogConfig.get()
-    if log.logfile == LOG:
+    if log.logfile == DEFAULT_LOG:
         log.logto_file = False
         log.set()
     return mujoco

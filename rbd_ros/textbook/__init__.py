@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-The equations of the texts as they are printed: slow, for readers and for tests.
+The equations as printed in the texts: slow, for readers and for tests.
 
-In citations V is Vlasblom, L Lynch and Park, K Kim, and G Garofalo, Ott and Albu-Schaeffer;
-doc/equations.md lists the texts, and which function computes which of their equations.
+In citations V is Vlasblom, L Lynch and Park, K Kim, and G Garofalo, Ott and Albu-Schaeffer.
+doc/equations.md lists the texts and the function that computes each equation.
 
 """
 

@@ -1,13 +1,13 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Kim tables 5, 6 and 7 as they are printed: derivatives of the dynamics by any scalar p.
+Kim's tables 5, 6 and 7 as printed: derivatives of the dynamics with respect to any scalar p.
 
-For readers, and to test `inverse_dynamics_derivative` and similar functions, which are a thousand
-times as fast. The tables have the corrections of `doc/equations.md`. If x is a quantity, dx is its
-derivative by p. For a joint with several velocities, accelerations may be given for some of them:
-S_a has the columns with given acceleration, S_p those with given torque, so table 6 is table 7
-without S_a.
+For readers, and to test `inverse_dynamics_derivative` and its siblings, which are a thousand
+times as fast. The tables contain the corrections of `doc/equations.md`. dx is the derivative of x
+with respect to p. A joint with several velocities may have prescribed accelerations in some of
+them: S_a has the columns with prescribed acceleration, S_p those with known torque, so table 6 is
+table 7 without S_a.
 
 """
 
@@ -18,94 +18,49 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.model.arguments import Wrenches, wrenches
-from rbd_ros.model.inertial import inertia_of_parameters
+from rbd_ros.model.configurations import tree_coordinates
+from rbd_ros.model.inertial import inertia_matrices, inertia_of_parameters
 from rbd_ros.model.joints import (
-    Joint, joint_pose, joint_subspace, joint_subspace_rate, joint_subspace_rate_change)
+    joint_pose, joint_subspace, joint_subspace_rate, joint_subspace_rate_change)
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, ad, inverse
-from rbd_ros.textbook.sums_over_links import inertia_matrices, mass_matrix, tree_coordinates
+from rbd_ros.textbook.sums_over_links import mass_matrix
 from rbd_ros.workspace import Workspace
 from rbd_ros.workspace.body_changes import check_direction, inertias_by_link, placements_by_joint
 from rbd_ros.workspace.variation import Variation
 
 
 class VariedBody(NamedTuple):
-    """
-    A link with the joint that leads to it, and the derivatives of both by p [K (64)].
+    """A link with the joint that leads to it, and the derivatives of both [K (64)]."""
 
-    Attributes
-    ----------
-    parent : int
-        Index of the joint's parent link.
-    columns : slice
-        The joint's entries among the velocities of all joints.
-    A, dh : ndarray, shapes (6, 6), (6,)
-        Ad(T)^-1, with T the pose in the parent's frame, and vee(T^-1 dT/dp) [K (61)].
-    S, S_rate, dS, dS_rate : ndarray, shape (6, joint.nv)
-        Motion subspace, its rate, and the changes of both.
-    G, dG : ndarray, shape (6, 6)
-        Inertia.
-    f, df : ndarray, shape (6,)
-        External wrench, in the link's axes.
-    armature : ndarray, shape (joint.nv,)
-        Inertia of the rotors.
-
-    """
-
+    # Index of the parent link, and the joint's entries of all joints' velocities.
     parent: int
     columns: slice
+    # Ad(T)^-1 with T the pose in the parent's frame, and vee(T^-1 dT/dp) [K (61)].
     A: np.ndarray
     dh: np.ndarray
+    # (6, joint.nv): S, Sdot, dS = sum S_{,r} dq_r, and dSdot = sum S_{,rs} dq_s v_r + S_{,r} dv_r.
     S: np.ndarray
     S_rate: np.ndarray
     dS: np.ndarray
     dS_rate: np.ndarray
+    # (6, 6): inertia.
     G: np.ndarray
     dG: np.ndarray
+    # (6,): external wrench, in the link's axes.
     f: np.ndarray
     df: np.ndarray
+    # (joint.nv,): inertia of the rotors.
     armature: np.ndarray
-
-
-def vary_subspace(joint: Joint, q: np.ndarray, v: np.ndarray, dq: np.ndarray,
-                  dv: np.ndarray) -> tuple[np.ndarray, ...]:
-    """
-    Return S, its rate, and the changes of both with q along dq and v along dv, all 6 x nv.
-
-    dS = sum S_{,r} dq_r, d(Sdot) = sum S_{,rs} dq_s v_r + S_{,r} dv_r.
-
-    """
-    return (joint_subspace(joint, q), joint_subspace_rate(joint, q, v),
-            joint_subspace_rate(joint, q, dq), joint_subspace_rate_change(joint, q, v, dq, dv))
 
 
 def vary_bodies(model: Model, q: np.ndarray, v: np.ndarray, dq: np.ndarray, dv: np.ndarray,
                 external_wrenches: Wrenches | None, variation: Variation) -> list[VariedBody]:
     """
-    Return the links except the root, parents first, with their changes [K (64)].
+    Return the links except the root, parents first, with their derivatives [K (64)].
 
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    q, v, dq, dv : ndarray
-        Coordinates of all joints, mimicking ones included, see `sums_over_links.tree_coordinates`.
-    external_wrenches : mapping of str to array_like, or None
-        External wrenches.
-    variation : Variation
-        The variation; its fields for q, v, a and tau are not read.
-
-    Returns
-    -------
-    list of VariedBody
-        Entry k - 1 is link k.
-
-    Raises
-    ------
-    ModelError
-        If a link or joint is not there.
-    StateError
-        If a derivative has a wrong shape or holds a non-finite number.
+    q, v, dq and dv are those of `tree_coordinates`; the fields of `variation` for q, v, a and tau
+    are not used. Entry k - 1 of the result is link k.
 
     """
     f = wrenches(model, external_wrenches)
@@ -120,11 +75,15 @@ def vary_bodies(model: Model, q: np.ndarray, v: np.ndarray, dq: np.ndarray, dv: 
     for k, joint in enumerate(model.joints, 1):
         parent, columns = model.link_index(joint.parent), slice(j, j + joint.nv)
         q_k = q[i:i + joint.nq]
-        S, S_rate, dS, dS_rate = vary_subspace(joint, q_k, v[columns], dq[columns], dv[columns])
+        v_k, dq_k, dv_k = v[columns], dq[columns], dv[columns]
+        S, S_rate, dS, dS_rate = (
+            joint_subspace(joint, q_k), joint_subspace_rate(joint, q_k, v_k),
+            joint_subspace_rate(joint, q_k, dq_k),
+            joint_subspace_rate_change(joint, q_k, v_k, dq_k, dv_k))
         X = joint_pose(joint, q_k)
         A = Ad(inverse(joint.placement @ X))
-        # Motion of the link relative to its parent, and to the root.
-        dh = S @ dq[columns] + Ad(inverse(X)) @ shifts.get(joint.name, np.zeros(6))
+        # Motion of the link with p, relative to its parent and to the root.
+        dh = S @ dq_k + Ad(inverse(X)) @ shifts.get(joint.name, np.zeros(6))
         moved.append(A @ moved[parent] + dh)
         f_k, df_k = f.get(k, np.zeros(6)), df.get(k, np.zeros(6))
         if k in world_fixed:
@@ -139,14 +98,14 @@ def vary_bodies(model: Model, q: np.ndarray, v: np.ndarray, dq: np.ndarray, dv: 
 
 def table_5(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,
             variation: Variation, *, external_wrenches: Wrenches | None = None) -> np.ndarray:
-    """Return d tau / dp, as `rbd_ros.analysis.inverse_dynamics_derivative` does [K (64), T5]."""
+    """Return dtau, like `rbd_ros.analysis.inverse_dynamics_derivative` [K (64), T5]."""
     Workspace(model).inverse_dynamics(q, v, a, external_wrenches=external_wrenches)
     dq, dv, da = (check_direction(model, label, getattr(variation, label))
                   for label in ('dq', 'dv', 'da'))
     q, v, a, dq, dv, da = tree_coordinates(model, q, v, a, dq, dv, da)
     bodies = vary_bodies(model, q, v, dq, dv, external_wrenches, variation)
 
-    # Root to leaves: twists, accelerations and the force on each link alone.             [K, T5]
+    # Root to leaves: twists, accelerations and the wrench on each link alone.            [K, T5]
     V, dV = [np.zeros(6)], [np.zeros(6)]
     Vdot, dVdot = [np.concatenate((np.zeros(3), -model.gravity))], [np.zeros(6)]
     F, dF = [np.zeros(6)], [np.zeros(6)]
@@ -162,7 +121,7 @@ def table_5(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,
         F.append(body.G @ Vdot[i] + B)
         dF.append(body.dG @ Vdot[i] + body.G @ dVdot[i] + dB)
 
-    # Leaves to root: forces, and torques.                                                [K, T5]
+    # Leaves to root: wrenches and torques.                                               [K, T5]
     dtau = np.zeros(len(v))
     for i, body in reversed(list(enumerate(bodies, 1))):
         k, p, A = body.columns, body.parent, body.A
@@ -174,7 +133,7 @@ def table_5(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike,
 
 def table_6(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike,
             variation: Variation, *, external_wrenches: Wrenches | None = None) -> np.ndarray:
-    """Return d a / dp, as `rbd_ros.analysis.forward_dynamics_derivative` does [K (64), T6]."""
+    """Return da, like `rbd_ros.analysis.forward_dynamics_derivative` [K (64), T6]."""
     return table_7(model, q, v, np.zeros(model.nv), tau, np.zeros(model.nv, bool), variation,
                    external_wrenches=external_wrenches)[0]
 
@@ -182,7 +141,7 @@ def table_6(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike
 def table_7(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, tau: npt.ArrayLike,
             prescribed: npt.ArrayLike, variation: Variation, *,
             external_wrenches: Wrenches | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return d a and d tau, as `rbd_ros.analysis.hybrid_dynamics_derivative` does [K (64), T7]."""
+    """Return da and dtau, like `rbd_ros.analysis.hybrid_dynamics_derivative` [K (64), T7]."""
     a, tau = Workspace(model).hybrid_dynamics(q, v, a, tau, prescribed,
                                               external_wrenches=external_wrenches)
     given = np.array(prescribed, bool)
@@ -196,7 +155,7 @@ def table_7(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, 
 
     # Root to leaves: twists.                                                             [K, T7]
     V, dV, eta, deta = [np.zeros(6)], [np.zeros(6)], [np.zeros(6)], [np.zeros(6)]
-    # Articulated inertia I and bias B; those of the root, at index 0, are not used.
+    # Articulated inertias and bias wrenches; index 0, the root, is not used.
     I_A, dI_A = [np.zeros((6, 6))], [np.zeros((6, 6))]
     B_A, dB_A = [np.zeros(6)], [np.zeros(6)]
     for body in bodies:
@@ -253,7 +212,7 @@ def table_7(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, 
 def _dense(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: np.ndarray, given: np.ndarray,
            da: np.ndarray, dtau: np.ndarray, variation: Variation,
            external_wrenches: Wrenches | None) -> tuple[np.ndarray, np.ndarray]:
-    """Differentiate M a + b = tau itself [K (33)]: mimicking joints close loops."""
+    """Differentiate M a + b = tau itself [K (33)]: mimic joints form loops."""
     change = table_5(model, q, v, a, replace(variation, da=da),
                      external_wrenches=external_wrenches)
     M, p = mass_matrix(model, q), ~given
@@ -263,7 +222,7 @@ def _dense(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: np.ndarray, give
 
 def _twists(body: VariedBody, V: Sequence[np.ndarray], dV: Sequence[np.ndarray], v: np.ndarray,
             dv: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return V, dV, eta = ad_V S v + Sdot v and d eta of a link, from those of its parent."""
+    """Return V, dV, eta = ad_V S v + Sdot v and d eta of a link, from V and dV of its parent."""
     v, dv = v[body.columns], dv[body.columns]
     carried = body.A @ V[body.parent]
     Sv, dSv = body.S @ v, body.dS @ v + body.S @ dv
@@ -282,7 +241,7 @@ def _bias(body: VariedBody, V: np.ndarray, dV: np.ndarray) -> tuple[np.ndarray, 
 
 def _split(body: VariedBody, given: np.ndarray, a: np.ndarray, da: np.ndarray, eta: np.ndarray,
            deta: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return where the torques are given, their columns of S and dS, and eta + S_a a_a."""
+    """Return the columns with known torque, their S and dS, and e = eta + S_a a_a with de."""
     c = body.columns
     known = given[c]
     columns = np.arange(c.start, c.stop)

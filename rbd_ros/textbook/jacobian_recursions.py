@@ -3,59 +3,36 @@
 """
 Derivatives of the body Jacobians of all links, from the root to the leaves [G (28)-(33)].
 
-For joints with any S(q), with the terms that Garofalo et al. leave out for a constant Xi. Symbols
-as in `sums_over_links`: A_i takes twists from the parent to link i, Xi_i holds S_i in the
-columns of its joint, xi = Xi v. The derivative by coordinate h is the ordinary one where
-v = dq/dt, and the one along the body direction S_h for ball and free joints.
+For joints with any S(q), with the terms that vanish for the constant Xi of Garofalo et al.
+Symbols as in `sums_over_links`; p is the parent of link i, and xi = Xi v. The derivative with
+respect to coordinate h is the ordinary one where v = dq/dt; for ball and free joints it is taken
+along the body direction S_h. Jacobians are (links, 6, nv), their derivatives
+``dJ[i, h]`` (links, nv, 6, nv).
 
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 import numpy.typing as npt
-from rbd_ros.model.joints import Joint, joint_subspace_rate, joint_subspace_rate_change
+from rbd_ros.model.configurations import tree_coordinates
+from rbd_ros.model.joints import joint_subspace_rate, joint_subspace_rate_change
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, ad, inverse
-from rbd_ros.textbook.sums_over_links import each_joint, tree_coordinates
-
-
-def _joints(model: Model, q: np.ndarray, v: np.ndarray) -> Iterator[
-        tuple[Joint, np.ndarray, int, int, np.ndarray, slice, np.ndarray, np.ndarray]]:
-    """Yield each joint with its coordinates, and what `each_joint` says of it."""
-    i = 0
-    for joint, place in zip(model.joints, each_joint(model, q, v)):
-        yield joint, q[i:i + joint.nq], *place
-        i += joint.nq
+from rbd_ros.textbook.sums_over_links import each_joint
 
 
 def body_jacobian_second_rates(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,
                                a: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
-    Return body Jacobians with their first and second time derivatives [G (29), for any S(q)].
+    Return J and its first and second time derivatives [G (29), for any S(q)].
 
     Jddot_i = A Jddot_p - 2 ad_xi A Jdot_p - ad_{Xi a + Xidot v} A J_p + ad_xi ad_xi A J_p
-    + Xiddot, where p is the parent.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration.
-    v, a : array_like, shape (model.nv,)
-        Velocity and acceleration.
-
-    Returns
-    -------
-    J, J_rate, J_second_rate : ndarray, shape (links, 6, model.nv)
-        Angular first.
+    + Xiddot.
 
     """
     q, v, a = tree_coordinates(model, q, v, a)
     zero = np.zeros((6, len(v)))
     J, J_rate, J_second = [zero], [zero], [zero]
-    for joint, q_i, _, parent, T, columns, S, S_rate in _joints(model, q, v):
+    for joint, q_i, parent, T, columns, S, S_rate in each_joint(model, q, v):
         v_i, a_i = v[columns], a[columns]
         A, a_xi = Ad(inverse(T)), ad(S @ v_i)
         J_i, J_rate_i = A @ J[parent], A @ J_rate[parent]
@@ -68,29 +45,15 @@ def body_jacobian_second_rates(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,
         J.append(J_i)
         J_rate.append(J_rate_i)
         J_second.append(J_second_i)
-    fold = model.coordinates.G
-    return np.array(J) @ fold, np.array(J_rate) @ fold, np.array(J_second) @ fold
+    G = model.coordinates.G
+    return np.array(J) @ G, np.array(J_rate) @ G, np.array(J_second) @ G
 
 
 def body_jacobian_derivatives(model: Model, q: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return body Jacobians and their derivatives by the coordinates [V (2.21), G (31)].
+    Return J and its derivatives with respect to the coordinates [V (2.21), G (31)].
 
-    d_h J_i = A d_h J_p - ad_{Xi^h} A J_p + d_h Xi, where p is the parent.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration.
-
-    Returns
-    -------
-    J : ndarray, shape (links, 6, model.nv)
-        Angular first.
-    dJ : ndarray, shape (links, model.nv, 6, model.nv)
-        ``dJ[i, h]`` is the derivative of ``J[i]`` by coordinate h.
+    d_h J_i = A d_h J_p - ad_{Xi^h} A J_p + d_h Xi.
 
     """
     J, _, dJ, _ = body_jacobian_rate_derivatives(model, q, np.zeros(model.nv))
@@ -101,33 +64,17 @@ def body_jacobian_rate_derivatives(
         model: Model, q: npt.ArrayLike,
         v: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """
-    Return body Jacobians, their rates, and the derivatives of both by q [G (31), (32)].
+    Return J, Jdot, and the derivatives of both with respect to q [G (31), (32)].
 
     d_h Jdot_i = A d_h Jdot_p - ad_{Xi^h} A Jdot_p - ad_{d_h Xi v} A J_p - ad_xi (d_h J - d_h Xi)
-    + d_h Xidot. The derivative of Jdot by v_h is d_h J [G (30), (33)].
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration.
-    v : array_like, shape (model.nv,)
-        Velocity.
-
-    Returns
-    -------
-    J, J_rate : ndarray, shape (links, 6, model.nv)
-        Angular first.
-    dJ, dJ_rate : ndarray, shape (links, model.nv, 6, model.nv)
-        ``dJ[i, h]`` and ``dJ_rate[i, h]`` are derivatives by coordinate h.
+    + d_h Xidot. The derivative of Jdot with respect to v_h is d_h J [G (30), (33)].
 
     """
     q, v = tree_coordinates(model, q, v)
     n = len(v)
     J, J_rate = [np.zeros((6, n))], [np.zeros((6, n))]
     dJ, dJ_rate = [np.zeros((n, 6, n))], [np.zeros((n, 6, n))]
-    for joint, q_i, _, parent, T, columns, S, S_rate in _joints(model, q, v):
+    for joint, q_i, parent, T, columns, S, S_rate in each_joint(model, q, v):
         v_i, units = v[columns], np.eye(joint.nv)
         A, a_xi = Ad(inverse(T)), ad(S @ v_i)
         dS = [joint_subspace_rate(joint, q_i, unit) for unit in units]

@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Chains given as products of exponentials [L (9.35)-(9.57)].
+Serial chains given as products of exponentials [L (9.35)-(9.57)].
 
-A chain consists of link frames and screws at home, in the axes of the base, and of inertias. It
-offers Lynch and Park's algorithms, corrected, and a `Model` for all others.
+A chain consists of the home poses of its link frames, screws in the axes of the base, and
+inertias. It offers Lynch and Park's algorithms, corrected, and a `Model` for all others.
 
 """
 
@@ -20,8 +20,8 @@ from rbd_ros.model.model import build_model, Model, STANDARD_GRAVITY
 from rbd_ros.model.se3 import Ad, ad, exp, inverse, pose, skew
 from rbd_ros.textbook.screws import ROUNDING, unit_screws
 
-# How far a screw may be from unit length, and a matrix from a pose or the inertia of a body:
-# numbers in documents have this many digits.
+# Largest deviation of a screw from unit length, and of a matrix from a pose or a rigid body's
+# inertia: printed numbers have about this many digits.
 TOLERANCE = 1e-6
 
 
@@ -34,8 +34,8 @@ def _checked(label: str, value: npt.ArrayLike, shape: tuple[int, ...]) -> np.nda
 def _check_pose(label: str, T: np.ndarray) -> None:
     if (np.max(np.abs(T[:3, :3] @ T[:3, :3].T - np.eye(3))) > TOLERANCE
             or np.linalg.det(T[:3, :3]) < 0.0 or not np.array_equal(T[3], [0.0, 0.0, 0.0, 1.0])):
-        raise ModelError(f'{label} is not a pose: a rotation, a position and the row 0 0 0 1 are '
-                         f'expected, got {T.tolist()}')
+        raise ModelError(f'{label} is not a pose: expected a rotation, a position and the row '
+                         f'0 0 0 1, got {T.tolist()}')
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +43,14 @@ class ScrewChain:
     """
     A serial chain as a product of exponentials.
 
-    Attributes
+    Methods take and return arrays (n,) in rad and m (N m and N) for screws of unit length, and
+    raise StateError if an argument has the wrong shape or a non-finite entry.
+
+    Parameters
     ----------
     home_poses : array_like, shape (n, 4, 4)
-        M_i, poses of the link frames in the base frame at theta = 0 [L (9.38)]. A link's frame
-        may be anywhere on it; Lynch and Park have it at the centre of mass.
+        M_i, poses of the link frames in the base frame at theta = 0 [L (9.38)]. A frame may be
+        anywhere on its link; Lynch and Park have it at the centre of mass.
     screws : array_like, shape (n, 6)
         S_i in the base frame at theta = 0, angular first, of any length and pitch [L (9.36)].
     inertias : array_like, shape (n, 6, 6)
@@ -71,7 +74,6 @@ class ScrewChain:
     tip: np.ndarray = field(default_factory=lambda: np.eye(4))
 
     def __post_init__(self) -> None:
-        """Check the lists."""
         n = len(self.screws)
         if not n:
             raise ModelError('a chain needs at least one screw')
@@ -86,7 +88,7 @@ class ScrewChain:
                 raise ModelError(f'screw {k} must not be zero')
 
     def relative_poses(self) -> np.ndarray:
-        """Return M_{i-1,i}, poses of link frames in the previous one at home [L (9.39)]."""
+        """Return M_{i-1,i} (n, 4, 4), home poses in the previous link frame [L (9.39)]."""
         before = np.eye(4)
         result = []
         for M in self.home_poses:
@@ -95,32 +97,15 @@ class ScrewChain:
         return np.array(result)
 
     def body_screws(self) -> np.ndarray:
-        """Return A_i = Ad(M_i)^-1 S_i, the screws in the axes of their links [L (9.40)]."""
+        """Return A_i = Ad(M_i)^-1 S_i (n, 6), the screws in their link frames [L (9.40)]."""
         return np.array([Ad(inverse(M)) @ S
                          for M, S in zip(self.home_poses, self.screws)])
 
     def poses(self, theta: npt.ArrayLike) -> np.ndarray:
         """
-        Return the poses of the link frames in the base frame.
+        Return the poses of the link frames in the base frame (n, 4, 4) [L (9.36), (9.37), (9.49)].
 
-        Parameters
-        ----------
-        theta : array_like, shape (n,)
-            Coordinates: rad and m where the screws are of unit length.
-
-        Returns
-        -------
-        ndarray, shape (n, 4, 4)
-            T_0i = exp([S_1] theta_1) ... exp([S_i] theta_i) M_i.
-
-        Raises
-        ------
-        StateError
-            If ``theta`` has the wrong shape or a non-finite entry.
-
-        References
-        ----------
-        Lynch and Park (9.36), (9.37), (9.49).
+        T_0i = exp([S_1] theta_1) ... exp([S_i] theta_i) M_i.
 
         """
         theta, = self._check(theta=theta)
@@ -131,29 +116,7 @@ class ScrewChain:
         return np.array(T)
 
     def tip_jacobian(self, theta: npt.ArrayLike) -> np.ndarray:
-        """
-        Return the body Jacobian of the end effector's frame.
-
-        Parameters
-        ----------
-        theta : array_like, shape (n,)
-            Coordinates.
-
-        Returns
-        -------
-        ndarray, shape (6, n)
-            Angular first, in the axes of the end effector.
-
-        Raises
-        ------
-        StateError
-            If ``theta`` has the wrong shape or a non-finite entry.
-
-        References
-        ----------
-        The Jacobian of Lynch and Park (9.81), in the frame of F_tip.
-
-        """
+        """Return the body Jacobian (6, n) of the end effector's frame [L (9.81)]."""
         T = self.poses(theta)
         to_tip = inverse(T[-1] @ self.tip)
         return np.transpose([Ad(to_tip @ T_i) @ A for T_i, A in zip(T, self.body_screws())])
@@ -162,36 +125,23 @@ class ScrewChain:
                          accelerations: npt.ArrayLike, *, tip_wrench: npt.ArrayLike | None = None,
                          base_twist: npt.ArrayLike | None = None) -> np.ndarray:
         """
-        Return the torques of Lynch and Park's recursion.
+        Return the torques (n,) by Lynch and Park's recursion [L (9.50)-(9.57)].
+
+        With A_i = Ad(M_i)^-1 S_i, T_{i,i-1} and Vdot_0 = (0, -g).
 
         Parameters
         ----------
         theta, rates, accelerations : array_like, shape (n,)
             Coordinates and their derivatives.
         tip_wrench : array_like, shape (6,), optional
-            F_tip in the frame of the end effector, moment first: what the robot exerts on its
-            surroundings.
+            F_tip in the frame of the end effector, moment first, exerted by the robot.
         base_twist : array_like, shape (6,), optional
-            V_0 of the base in its own axes, whose components are constant.
-
-        Returns
-        -------
-        ndarray, shape (n,)
-            Torques, N m or N per unit of length of the screws.
-
-        Raises
-        ------
-        StateError
-            If a vector has the wrong shape or a non-finite entry.
-
-        References
-        ----------
-        Lynch and Park (9.50)-(9.57), with A_i = Ad(M_i)^-1 S_i, T_{i,i-1} and Vdot_0 = (0, -g).
+            V_0 of the base in its own axes, with constant components.
 
         """
         theta, rates, accelerations = self._check(theta=theta, rates=rates,
                                                   accelerations=accelerations)
-        F, V = self._six(tip_wrench=tip_wrench, base_twist=base_twist)
+        F, V = _six('tip_wrench', tip_wrench), _six('base_twist', base_twist)
         V_rate = np.concatenate((np.zeros(3), -self.gravity))
         links = []
         # Forward: twists and accelerations.
@@ -211,29 +161,7 @@ class ScrewChain:
         return np.array(tau[::-1])
 
     def mass_matrix(self, theta: npt.ArrayLike) -> np.ndarray:
-        """
-        Return the mass matrix, by unit accelerations.
-
-        Parameters
-        ----------
-        theta : array_like, shape (n,)
-            Coordinates.
-
-        Returns
-        -------
-        ndarray, shape (n, n)
-            Column i is the change of the torques at rest by a unit of acceleration i.
-
-        Raises
-        ------
-        StateError
-            If ``theta`` has the wrong shape or a non-finite entry.
-
-        References
-        ----------
-        Lynch and Park (9.1), (9.61).
-
-        """
+        """Return M (n, n), column by column from unit accelerations [L (9.1), (9.61)]."""
         rest = np.zeros(len(self.screws))
         at_rest = self.inverse_dynamics(theta, rest, rest)
         return np.transpose([self.inverse_dynamics(theta, rest, unit) - at_rest
@@ -242,62 +170,37 @@ class ScrewChain:
     def forward_dynamics(self, theta: npt.ArrayLike, rates: npt.ArrayLike, tau: npt.ArrayLike, *,
                          tip_wrench: npt.ArrayLike | None = None) -> np.ndarray:
         """
-        Return the accelerations: Lynch and Park's GetJointAccel.
+        Return the accelerations (n,) by GetJointAccel [L (9.2), (9.81), (9.89)].
+
+        Corrected: the bias torques exclude F_tip, which would count twice otherwise.
 
         Parameters
         ----------
         theta, rates, tau : array_like, shape (n,)
             Coordinates, their rates, and torques.
         tip_wrench : array_like, shape (6,), optional
-            F_tip in the frame of the end effector, which the robot exerts.
-
-        Returns
-        -------
-        ndarray, shape (n,)
-            Accelerations.
-
-        Raises
-        ------
-        StateError
-            If a vector has the wrong shape or a non-finite entry.
-
-        References
-        ----------
-        Lynch and Park (9.2), (9.81), (9.89) and GetJointAccel, with the bias torques computed
-        without F_tip, which would count twice otherwise.
+            F_tip as in `inverse_dynamics`.
 
         """
         tau, = self._check(tau=tau)
-        F, = self._six(tip_wrench=tip_wrench)
+        F = _six('tip_wrench', tip_wrench)
         bias = self.inverse_dynamics(theta, rates, np.zeros(len(tau)))
         external = self.tip_jacobian(theta).T @ F
         return np.linalg.solve(self.mass_matrix(theta), tau - bias - external)
 
     def model(self, name: str = 'chain') -> Model:
         """
-        Return the chain as a `Model`.
+        Return the chain as a `Model` [L (9.35)-(9.41)].
 
-        Parameters
-        ----------
-        name : str
-            The robot's name.
-
-        Returns
-        -------
-        Model
-            Its joints are joint_1 to joint_n, revolute, prismatic or helical like the screws; its
-            links are base, link_1 to link_n with the frames of the chain, axis_1 to axis_n, which
-            have no mass and are on the axes of the joints, and tip.
+        Its joints are joint_1 to joint_n, revolute, prismatic or helical like the screws. Its
+        links are base, link_1 to link_n with the frames of the chain, axis_1 to axis_n on the axes
+        of the joints and without mass, and tip.
 
         Raises
         ------
         ModelError
-            If a screw is not of unit length, as the joints of a `Model` move by rad and m (see
-            `unit_screws`), or an inertia is not that of a rigid body.
-
-        References
-        ----------
-        Lynch and Park (9.35)-(9.41).
+            If a screw is not of unit length (see `unit_screws`), because the joints of a `Model`
+            move in rad and m, or if an inertia is not that of a rigid body.
 
         """
         _, lengths = unit_screws(self.screws)
@@ -305,8 +208,8 @@ class ScrewChain:
         for k, (M, S, G) in enumerate(zip(self.home_poses, self.screws, self.inertias), 1):
             if abs(lengths[k - 1] - 1.0) > TOLERANCE:
                 raise ModelError(
-                    f'screw {k} has the length {lengths[k - 1]:.9g}: joints move by rad and m. '
-                    'unit_screws gives unit screws and the lengths to multiply coordinates by')
+                    f'screw {k} has length {lengths[k - 1]:.9g}, but joints move in rad and m; '
+                    'unit_screws returns unit screws and the lengths to multiply coordinates by')
             kind, pitch, at = _joint_of(S)
             axis = S[3:] if kind == 'prismatic' else S[:3]
             on_axis = pose(np.eye(3), at)
@@ -320,20 +223,16 @@ class ScrewChain:
         return build_model(name, [*links, Link('tip')], joints, gravity=self.gravity)
 
     def _check(self, **vectors: npt.ArrayLike) -> list[np.ndarray]:
-        checked = []
-        for label, x in vectors.items():
-            checked.append(finite_array(label, x, (len(self.screws),)))
-        return checked
+        n = len(self.screws)
+        return [finite_array(label, x, (n,)) for label, x in vectors.items()]
 
-    def _six(self, **vectors: npt.ArrayLike | None) -> list[np.ndarray]:
-        checked = []
-        for label, x in vectors.items():
-            checked.append(np.zeros(6) if x is None else finite_array(label, x, (6,)))
-        return checked
+
+def _six(label: str, vector: npt.ArrayLike | None) -> np.ndarray:
+    return np.zeros(6) if vector is None else finite_array(label, vector, (6,))
 
 
 def _joint_of(S: np.ndarray) -> tuple[str, float, np.ndarray]:
-    """Return the kind and pitch of the joint with a unit screw, and a point on its axis."""
+    """Return a joint's kind, its pitch, and a point on its axis, from its unit screw."""
     turn, slide = S[:3], S[3:]
     if np.linalg.norm(turn) <= ROUNDING * np.linalg.norm(slide):
         return 'prismatic', 0.0, np.zeros(3)
@@ -344,7 +243,7 @@ def _joint_of(S: np.ndarray) -> tuple[str, float, np.ndarray]:
 
 
 def _link_of(name: str, G: np.ndarray) -> Link:
-    """Return the link with a 6x6 inertia."""
+    """Return the link with a 6 x 6 inertia."""
     mass = np.trace(G[3:, 3:]) / 3.0
     com = np.array([G[2, 4], G[0, 5], G[1, 3]]) / mass if mass > 0.0 else np.zeros(3)
     arm = skew(com)

@@ -1,23 +1,22 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Screws of unit length: rotations by rad, and translations by m."""
+"""Screws of unit length: rotations in rad and translations in m."""
 
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.errors import ModelError
 from rbd_ros.model.arguments import real_array
 
-# Smaller turns and pitches, relative to 1 m, are taken for rounding of zero.
+# Smaller rotations and pitches, relative to 1 m, are treated as zero.
 ROUNDING = 1e-12
 
 
 def unit_screws(screws: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return screws of unit length, and the lengths that they had.
+    Normalize screws of any length [L 9.3].
 
     exp([S] theta) = exp([S / length] (length theta)): with unit screws, coordinates, velocities
-    and accelerations are ``length`` times those of the given screws, and torques are those of the
-    given screws divided by ``length``.
+    and accelerations are multiplied by ``length``, and torques are divided by it.
 
     Parameters
     ----------
@@ -26,19 +25,13 @@ def unit_screws(screws: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
 
     Returns
     -------
-    units : ndarray, shape (n, 6)
-        With omega of unit length, or v where omega is zero.
-    lengths : ndarray, shape (n,)
-        The numbers that the screws were divided by.
+    units, lengths : ndarray, shapes (n, 6) and (n,)
+        Screws with omega of unit length, or v where omega is zero, and the divisors.
 
     Raises
     ------
     ModelError
         If a screw is zero or not finite.
-
-    References
-    ----------
-    Lynch and Park, section 9.3: screws of any length.
 
     """
     screws = _screws(screws)
@@ -51,10 +44,10 @@ def unit_screws(screws: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _screws(screws: npt.ArrayLike) -> np.ndarray:
-    """Return screws, one per row, checked."""
+    """Return screws (n, 6), checked."""
     if np.size(screws) == 0:
         return np.zeros((0, 6))
     screws = real_array(screws)
     if screws is None or screws.ndim != 2 or screws.shape[1] != 6:
-        raise ModelError('screws must be real numbers of the shape (any, 6)')
+        raise ModelError('screws must be real numbers of shape (n, 6)')
     return screws

@@ -4,9 +4,10 @@
 The equations of all links stacked into matrices [L (9.62)-(9.84)], for trees and all joints.
 
 Body i = 1..N is link i of the model; the root is Lynch and Park's {0}. Gamma has A_i in block
-(i, parent of i), L = (1 - Gamma)^-1, A has S_i and G the inertias G_i on their diagonals.
+(i, parent of i), L = (1 - Gamma)^-1; A has S_i, and G the inertias G_i, on the diagonal.
 Corrected: the sign of ad in (9.73), (9.78) and (9.83), the base in (9.83), and dS/dt, which is
-not zero where S depends on q.
+not zero where S depends on q. All functions raise StateError if an argument has the wrong shape
+or a non-finite entry.
 
 """
 
@@ -17,107 +18,68 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros.analysis.jacobians import check_state
 from rbd_ros.model.arguments import finite_array, finite_vector, Wrenches, wrenches
+from rbd_ros.model.configurations import tree_coordinates
+from rbd_ros.model.inertial import armature_matrix, inertia_matrices
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, ad, inverse
-from rbd_ros.textbook.sums_over_links import (armature_matrix, each_joint, inertia_matrices,
-                                              tree_coordinates)
+from rbd_ros.textbook.sums_over_links import each_joint
 
 
 class StackedMatrices(NamedTuple):
-    """
-    What `stacked_matrices` computes.
+    """The matrices of the stacked equations, see `stacked_matrices`."""
 
-    Attributes
-    ----------
-    Gamma : ndarray, shape (6 N, 6 N)
-        Ad(T)^-1 of link i in block (i, parent of i) [L (9.68)].
-    L : ndarray, shape (6 N, 6 N)
-        (1 - Gamma)^-1: block (i, j) takes twists from link j to link i below it [L (9.76)].
-    A, A_rate : ndarray, shape (6 N, nv)
-        The joints' motion subspaces, and their rates [L (9.64)].
-    G : ndarray, shape (6 N, 6 N)
-        The links' inertias [L (9.65)].
-    base : ndarray, shape (6 N, 6)
-        Takes twists of the root to the links that it carries [L (9.69), (9.70)].
-
-    """
-
+    # (6 N, 6 N): Ad(T)^-1 of link i in block (i, parent of i) [L (9.68)].
     Gamma: np.ndarray
+    # (6 N, 6 N): (1 - Gamma)^-1; block (i, j) maps twists of link j to link i below it [L (9.76)].
     L: np.ndarray
+    # (6 N, nv): motion subspaces of the joints, and their rates [L (9.64)].
     A: np.ndarray
     A_rate: np.ndarray
+    # (6 N, 6 N): inertias of the links [L (9.65)].
     G: np.ndarray
+    # (6 N, 6): maps twists of the root to its child links [L (9.69), (9.70)].
     base: np.ndarray
 
 
 class StackedDynamics(NamedTuple):
-    """
-    What `stacked_inverse_dynamics` computes.
+    """Motion, transmitted wrenches and torques, see `stacked_inverse_dynamics`."""
 
-    Attributes
-    ----------
-    V, V_rate : ndarray, shape (N, 6)
-        Twists of the links, and the derivatives of their components relative to free fall, that
-        is, with minus gravity in the linear part.
-    F : ndarray, shape (N, 6)
-        Wrenches that the joints transmit to the links, moment first.
-    tau : ndarray, shape (nv,)
-        Torques.
-
-    """
-
+    # (N, 6): twists, and the derivatives of their components relative to free fall, that is, with
+    # minus gravity in the linear part.
     V: np.ndarray
     V_rate: np.ndarray
+    # (N, 6): wrenches transmitted by the joints to the links, moment first.
     F: np.ndarray
+    # (nv,)
     tau: np.ndarray
 
 
 class StackedTerms(NamedTuple):
-    """
-    What `stacked_terms` computes.
+    """Mass matrix, Coriolis matrix and gravity torques, see `stacked_terms`."""
 
-    Attributes
-    ----------
-    M, C : ndarray, shape (nv, nv)
-        Mass matrix, and the matrix that can be read off (9.83): C v is the Coriolis torque, but
-        dM/dt - 2 C is not skew.
-    g : ndarray, shape (nv,)
-        Torques that hold the robot still.
-
-    """
-
+    # (nv, nv): C is the matrix in (9.83): C v is the Coriolis torque, but dM/dt - 2 C is not skew.
     M: np.ndarray
     C: np.ndarray
+    # (nv,): torques that hold the robot still.
     g: np.ndarray
 
 
 def stacked_matrices(model: Model, q: npt.ArrayLike,
                      v: npt.ArrayLike | None = None) -> StackedMatrices:
     """
-    Return the matrices of the stacked equations.
+    Return the matrices of the stacked equations [L (9.64), (9.65), (9.68), (9.76)].
 
     Parameters
     ----------
     model : Model
         The robot.
-    q : array_like, shape (model.nq,)
-        Configuration, rad and m.
-    v : array_like, shape (model.nv,), optional
-        Velocity, rad/s and m/s, on which A_rate depends; none: at rest.
+    q, v : array_like
+        Configuration (nq,) and velocity (nv,), on which A_rate depends; default: at rest.
 
     Returns
     -------
     StackedMatrices
-        With N = number of links without the root.
-
-    Raises
-    ------
-    StateError
-        If ``q`` or ``v`` has the wrong shape or a non-finite entry.
-
-    References
-    ----------
-    Lynch and Park (9.64), (9.65), (9.68), (9.76).
+        N is the number of links without the root.
 
     """
     q, = check_state(model, q)
@@ -126,7 +88,7 @@ def stacked_matrices(model: Model, q: npt.ArrayLike,
     N = len(model.links) - 1
     Gamma, base = np.zeros((6 * N, 6 * N)), np.zeros((6 * N, 6))
     A, A_rate = np.zeros((2, 6 * N, len(v)))
-    for k, parent, T, columns, S, S_rate in each_joint(model, q, v):
+    for k, (_, _, parent, T, columns, S, S_rate) in enumerate(each_joint(model, q, v), 1):
         rows = slice(6 * k - 6, 6 * k)
         if parent:
             Gamma[rows, 6 * parent - 6:6 * parent] = Ad(inverse(T))
@@ -144,38 +106,31 @@ def stacked_inverse_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a
                              base_acceleration: npt.ArrayLike | None = None,
                              external_wrenches: Wrenches | None = None) -> StackedDynamics:
     """
-    Return twists, accelerations, transmitted wrenches and torques, by the stacked equations.
+    Return twists, accelerations, transmitted wrenches and torques by the stacked equations.
 
     Parameters
     ----------
     model : Model
         The robot.
-    q : array_like, shape (model.nq,)
-        Configuration, rad and m.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s and m/s.
-    a : array_like, shape (model.nv,)
-        Acceleration, rad/s^2 and m/s^2.
+    q, v, a : array_like
+        Configuration (nq,), velocity and acceleration (nv,).
     base_twist : array_like, shape (6,), optional
-        V_0 of the root link in its own axes, rad/s and m/s; none: it stands still.
+        V_0 of the root link in its own axes, rad/s and m/s; default: at rest.
     base_acceleration : array_like, shape (6,), optional
-        Derivative of the components of V_0. Gravity is added to it, in the present axes of the
-        root.
+        Derivative of the components of V_0. Gravity, in the current axes of the root, is added.
     external_wrenches : dict of str to array_like of shape (6,), optional
         Wrenches on links, at their origins and in their axes, moment first, N m and N. Lynch and
-        Park's F_tip is what the robot exerts: minus that of the last link.
+        Park's F_tip is exerted by the robot: minus the wrench on the last link.
 
     Returns
     -------
     StackedDynamics
-        V, V_rate, F and tau; the torques of the rotors' inertias are in tau.
+        tau includes the torques of the armature.
 
     Raises
     ------
-    StateError
-        If a vector has the wrong shape or a non-finite entry.
     ModelError
-        If no link has the name of a wrench.
+        If a wrench names an unknown link.
 
     References
     ----------
@@ -201,30 +156,18 @@ def stacked_inverse_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a
 
 def stacked_terms(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> StackedTerms:
     """
-    Return M, C and g by the stacked equations, for a root that stands still.
+    Return M, C and g by the stacked equations, for a root at rest [L (9.82)-(9.84)].
 
     Parameters
     ----------
     model : Model
         The robot.
-    q : array_like, shape (model.nq,)
-        Configuration, rad and m.
-    v : array_like, shape (model.nv,)
-        Velocity, rad/s and m/s.
+    q, v : array_like
+        Configuration (nq,) and velocity (nv,).
 
     Returns
     -------
     StackedTerms
-        M, C and g.
-
-    Raises
-    ------
-    StateError
-        If ``q`` or ``v`` has the wrong shape or a non-finite entry.
-
-    References
-    ----------
-    Lynch and Park (9.82)-(9.84).
 
     """
     q, v = check_state(model, q, v=v)
@@ -239,12 +182,12 @@ def stacked_terms(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> StackedTe
 
 
 def _stacked_ad(V: np.ndarray) -> np.ndarray:
-    """Return ad of stacked twists as a block-diagonal matrix [L (9.66), (9.67)]."""
+    """Return the block-diagonal matrix of ad of stacked twists [L (9.66), (9.67)]."""
     return _block_diagonal([ad(V_i) for V_i in V.reshape(-1, 6)])
 
 
 def _block_diagonal(blocks: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
-    """Return 6 x 6 matrices along the diagonal of a large one."""
+    """Return a matrix with 6 x 6 blocks on its diagonal."""
     matrix = np.zeros((6 * len(blocks), 6 * len(blocks)))
     for k, block in enumerate(blocks):
         matrix[6 * k:6 * k + 6, 6 * k:6 * k + 6] = block

@@ -1,12 +1,12 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-The equations as sums over bodies: the readable reference that the recursions are tested against.
+The equations as sums over links: the readable reference that the recursions are tested against.
 
 Everything is in body frames, for joints with any S(q), in plain NumPy, regardless of speed.
-A_i = Ad(T_i)^-1 takes twists from the parent to link i; Xi_i has S_i in the columns of its joint
-and zeros elsewhere. Here every link is a body of its own, fixed ones included. If joints mimic
-others, Jacobians are taken with respect to all joints and then multiplied by G.
+A_i = Ad(T_i)^-1 maps twists from the parent to link i; Xi_i has S_i in the columns of its joint
+and zeros elsewhere. Every link is a body of its own, fixed links included. With mimic joints,
+Jacobians are taken with respect to all joints and then multiplied by G.
 
 """
 
@@ -17,119 +17,56 @@ import numpy.typing as npt
 from rbd_ros.errors import StateError
 from rbd_ros.model.configurations import tree_coordinates
 from rbd_ros.model.inertial import armature_matrix, inertia_matrices
-from rbd_ros.model.joints import joint_pose, joint_subspace, joint_subspace_rate
+from rbd_ros.model.joints import Joint, joint_pose, joint_subspace, joint_subspace_rate
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, ad, inverse
 from rbd_ros.workspace.results import Factorization
 
 
-def _fold(model: Model, J: np.ndarray) -> np.ndarray:
-    return J @ model.coordinates.G
-
-
-def each_joint(
-        model: Model, q: np.ndarray,
-        v: np.ndarray) -> Iterator[tuple[int, int, np.ndarray, slice, np.ndarray, np.ndarray]]:
+def each_joint(model: Model, q: np.ndarray, v: np.ndarray) -> Iterator[
+        tuple[Joint, np.ndarray, int, np.ndarray, slice, np.ndarray, np.ndarray]]:
     """
-    Yield the joints from the root to the leaves.
+    Yield (joint, q_i, parent, T, columns, S, S_rate) of every joint, from the root to the leaves.
 
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    q, v : ndarray
-        Coordinates of all joints, see `tree_coordinates`.
-
-    Yields
-    ------
-    k, parent : int
-        Index of the child link of the joint, and of its parent.
-    T : ndarray, shape (4, 4)
-        Pose of link k in its parent's frame [K: T_{lambda(i),i}].
-    columns : slice
-        The joint's entries of v.
-    S, S_rate : ndarray, shape (6, joint.nv)
-        Motion subspace in the axes of link k, and its own rate of change.
+    T (4, 4) is the pose of the child link in the frame of the link with index `parent`
+    [K: T_{lambda(i),i}]; `columns` are the joint's entries of v; S and its own rate of change
+    (6, joint.nv) are in the axes of the child link. q and v are those of `tree_coordinates`.
 
     """
     i = j = 0
-    for k, joint in enumerate(model.joints, 1):
-        q_i, v_i = q[i:i + joint.nq], v[j:j + joint.nv]
-        yield (k, model.link_index(joint.parent), joint.placement @ joint_pose(joint, q_i),
-               slice(j, j + joint.nv), joint_subspace(joint, q_i),
-               joint_subspace_rate(joint, q_i, v_i))
+    for joint in model.joints:
+        q_i, columns = q[i:i + joint.nq], slice(j, j + joint.nv)
+        yield (joint, q_i, model.link_index(joint.parent),
+               joint.placement @ joint_pose(joint, q_i), columns, joint_subspace(joint, q_i),
+               joint_subspace_rate(joint, q_i, v[columns]))
         i, j = i + joint.nq, j + joint.nv
 
 
 def poses(model: Model, q: npt.ArrayLike) -> np.ndarray:
-    """
-    Return the pose of every link in the root's frame [L (9.51), V (2.3)].
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration.
-
-    Returns
-    -------
-    ndarray, shape (links, 4, 4)
-        In the order of ``model.link_names``.
-
-    """
+    """Return the pose of every link in the root frame (links, 4, 4) [L (9.51), V (2.3)]."""
     q, = tree_coordinates(model, q)
     T = [np.eye(4)]
-    for _, parent, T_i, _, _, _ in each_joint(model, q, np.zeros(len(q))):
+    for _, _, parent, T_i, _, _, _ in each_joint(model, q, np.zeros(len(q))):
         T.append(T[parent] @ T_i)
     return np.array(T)
 
 
 def body_jacobians(model: Model, q: npt.ArrayLike) -> np.ndarray:
-    """
-    Return the body Jacobian of every link, J_i = A_i J_parent + Xi_i [V (2.8), G (27)].
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration.
-
-    Returns
-    -------
-    ndarray, shape (links, 6, model.nv)
-        Angular first.
-
-    """
+    """Return J_i = A_i J_parent + Xi_i of every link (links, 6, nv) [V (2.8), G (27)]."""
     return body_jacobian_rates(model, q, np.zeros(model.nv))[0]
 
 
 def body_jacobian_rates(model: Model, q: npt.ArrayLike,
                         v: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return body Jacobians and their time derivatives [G (28), for any S(q)].
+    Return body Jacobians and their time derivatives, each (links, 6, nv) [G (28), for any S(q)].
 
     Jdot_i = A_i Jdot_parent - ad_{S v} A_i J_parent + Xidot_i.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration.
-    v : array_like, shape (model.nv,)
-        Velocity.
-
-    Returns
-    -------
-    J, J_rate : ndarray, shape (links, 6, model.nv)
-        Angular first.
 
     """
     q, v = tree_coordinates(model, q, v)
     J, J_rate = [np.zeros((6, len(v)))], [np.zeros((6, len(v)))]
-    for _, parent, T, columns, S, S_rate in each_joint(model, q, v):
+    for _, _, parent, T, columns, S, S_rate in each_joint(model, q, v):
         A = Ad(inverse(T))
         J_i = A @ J[parent]
         J_rate_i = A @ J_rate[parent] - ad(S @ v[columns]) @ J_i
@@ -137,26 +74,12 @@ def body_jacobian_rates(model: Model, q: npt.ArrayLike,
         J_rate_i[:, columns] += S_rate
         J.append(J_i)
         J_rate.append(J_rate_i)
-    return _fold(model, np.array(J)), _fold(model, np.array(J_rate))
+    G = model.coordinates.G
+    return np.array(J) @ G, np.array(J_rate) @ G
 
 
 def mass_matrix(model: Model, q: npt.ArrayLike) -> np.ndarray:
-    """
-    Return M = sum J^T G J [V (1.12), G (6a), L (9.61)].
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration.
-
-    Returns
-    -------
-    ndarray, shape (model.nv, model.nv)
-        With the armature.
-
-    """
+    """Return M = sum J^T G J, armature included [V (1.12), G (6a), L (9.61)]."""
     return armature_matrix(model) + sum(
         J.T @ G @ J for J, G in zip(body_jacobians(model, q), inertia_matrices(model)))
 
@@ -168,26 +91,11 @@ def momentum_bracket(h: np.ndarray) -> np.ndarray:
 
 def coriolis_factor(G: np.ndarray, V: np.ndarray, factorization: Factorization) -> np.ndarray:
     """
-    Return the matrix B, linear in G and in V, of C = sum J^T (B J + G Jdot).
+    Return the skew matrix B (6, 6), linear in G and V, of C = sum J^T (B J + G Jdot).
 
-    Parameters
-    ----------
-    G : ndarray, shape (6, 6)
-        Inertia of a link.
-    V : ndarray, shape (6,)
-        Its twist.
-    factorization : {'christoffel', 'body'}
-        1/2 (Psi + N(G V)), or Psi = G ad_V - ad_V^T G [G (3), (6b)].
-
-    Returns
-    -------
-    ndarray, shape (6, 6)
-        Skew; B V is the same for both.
-
-    Raises
-    ------
-    StateError
-        If the factorization is another.
+    G and V are the inertia and the twist of one link. With Psi = G ad_V - ad_V^T G [G (3)], B is
+    Psi for the factorization 'body' [G (6b)], and 1/2 (Psi + N(G V)) for 'christoffel'; B V is the
+    same for both.
 
     """
     Psi = G @ ad(V) - ad(V).T @ G
@@ -200,27 +108,7 @@ def coriolis_factor(G: np.ndarray, V: np.ndarray, factorization: Factorization) 
 
 def coriolis_matrix(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, *,
                     factorization: Factorization = 'christoffel') -> np.ndarray:
-    """
-    Return C, with dM/dt - 2 C skew.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration.
-    v : array_like, shape (model.nv,)
-        Velocity.
-    factorization : {'christoffel', 'body'}
-        sum J^T (1/2 (Psi + N(G V)) J + G Jdot), or sum J^T (Psi J + G Jdot) [G (6b)], with
-        Psi = G ad_V - ad_V^T G.
-
-    Returns
-    -------
-    ndarray, shape (model.nv, model.nv)
-        C v is the same for both.
-
-    """
+    """Return C = sum J^T (B J + G Jdot), with dM/dt - 2 C skew; B as in `coriolis_factor`."""
     C = np.zeros((model.nv, model.nv))
     for J, J_rate, G in zip(*body_jacobian_rates(model, q, v), inertia_matrices(model)):
         C += J.T @ (coriolis_factor(G, J @ v, factorization) @ J + G @ J_rate)
@@ -228,22 +116,7 @@ def coriolis_matrix(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, *,
 
 
 def gravity_torques(model: Model, q: npt.ArrayLike) -> np.ndarray:
-    """
-    Return g = sum J^T G Ad_{0i}^-1 a_0, with a_0 minus gravity [G (6c), L (9.84)].
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        Configuration.
-
-    Returns
-    -------
-    ndarray, shape (model.nv,)
-        N m or N.
-
-    """
+    """Return g = sum J^T G Ad_{0i}^-1 a_0, with a_0 minus gravity [G (6c), L (9.84)]."""
     a_0 = np.concatenate((np.zeros(3), -model.gravity))
     return sum(J.T @ G @ Ad(inverse(T)) @ a_0 for J, G, T in zip(
         body_jacobians(model, q), inertia_matrices(model), poses(model, q)))

@@ -1,3 +1,3 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""A robot and its dynamics in a browser: geometry, scene, panels, and pages to mail."""
+"""A robot and its dynamics in a browser: geometry, scene, panels, and self-contained pages."""

@@ -1,30 +1,18 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Efforts of joints as arrows: bent round the axes of joints that turn, along those that slide."""
+"""Joint efforts as arrows, bent around the axes of revolute joints and along prismatic ones."""
 
 import numpy as np
 from rbd_ros.model.model import Model
 
-# Pieces of an arc.
+# Line segments of an arc.
 PIECES = 24
-# rad, the arc of the largest torque
-LARGEST_TURN = 1.75 * np.pi
-# rad; smaller arcs are not drawn.
-LEAST_TURN = 0.02
+# rad: arc of the largest torque, and of the smallest one that is drawn.
+LARGEST_TURN, LEAST_TURN = 1.75 * np.pi, 0.02
 
 
 class JointArcs:
-    """
-    The axes of the joints of one robot, and arcs round them.
-
-    Joints with one axis that do not mimic others are shown.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-
-    """
+    """Arrows at the joints of a robot that have one axis and mimic no other joint."""
 
     def __init__(self, model: Model) -> None:
         shown = [(k + 1, joint) for k, joint in enumerate(model.joints)
@@ -34,32 +22,23 @@ class JointArcs:
         self._links = np.array([k for k, _ in shown], int)
         self._axes = np.array([joint.axis for _, joint in shown]).reshape(-1, 3)
         self._angular = model.angular[self._columns]
-        # Perpendicular to them, where arcs begin.
+        # Perpendicular to the axes: where arcs begin.
         across = np.cross(self._axes, np.eye(3)[np.argmin(np.abs(self._axes), axis=1)])
         self._across = across / np.linalg.norm(across, axis=1, keepdims=True)
 
     def lines(self, poses: np.ndarray, efforts: np.ndarray, full: np.ndarray, radius: float
               ) -> np.ndarray:
         """
-        Return arcs as points: the joint, then from where an effort is zero to its value.
+        Return a polyline (PIECES + 2, 3) per arrow: the joint, then the arc from zero to its tip.
 
-        Parameters
-        ----------
-        poses : ndarray, shape (links, 4, 4)
-            Poses of all links.
-        efforts, full : ndarray, shape (nv,)
-            Efforts, and those that make the largest arc, N m or N; larger ones do, too.
-        radius : float
-            Of the arcs, m; the largest straight arrow is twice as long.
-
-        Returns
-        -------
-        ndarray, shape (efforts that are drawn, PIECES + 2, 3)
-            m; efforts that are too small or not known are left out.
+        `poses` are those of all links (links, 4, 4). `efforts` (nv,) are drawn relative to `full`
+        (nv,), the efforts of the largest arrow, to which larger ones are clipped; small and
+        unknown efforts are left out. `radius`, m, is that of the arcs; the largest straight arrow
+        is twice as long.
 
         """
         share = np.clip(efforts[self._columns] / full[self._columns], -1.0, 1.0)
-        drawn = np.abs(share) * LARGEST_TURN >= LEAST_TURN      # False where it is not known
+        drawn = np.abs(share) * LARGEST_TURN >= LEAST_TURN      # False for NaN
         links = self._links[drawn]
         turns = poses[links, :3, :3]
         axes, across = ((turns @ vectors[drawn, :, None])[:, :, 0]
@@ -70,6 +49,6 @@ class JointArcs:
                          + np.sin(angle) * np.cross(axes, across)[:, None])
         straight = 2.0 * radius * part * axes[:, None]
         places = np.where(self._angular[drawn, None, None], bent, straight)
-        # A spoke shows whose arc it is.
+        # A spoke connects each arc to its joint.
         spokes = np.zeros((len(links), 1, 3))
         return poses[links, None, :3, 3] + np.concatenate((spokes, places), axis=1)

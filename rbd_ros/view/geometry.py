@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The shapes of a robot's links, read from its URDF: meshes, primitives, or boxes of inertia."""
+"""The shapes of links, read from the URDF: meshes, primitives, or boxes of inertia."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, TYPE_CHECKING
 import numpy as np
 from rbd_ros._internal.text import listed, printable
 from rbd_ros.errors import RbdError, UrdfError
-from rbd_ros.model.files.urdf import decode, Element, parse, placement
+from rbd_ros.model.files.urdf import placement
+from rbd_ros.model.files.xml_elements import decode, Element, parse
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import pose
 from rbd_ros.view.ellipsoids import BOX, inertia_solid
@@ -23,24 +24,16 @@ if TYPE_CHECKING:
 
 Color = tuple[float, ...]
 GREY: Color = (0.72, 0.72, 0.75, 1.0)
-# Boxes of inertia are no shapes: they are blue.
+# Boxes of inertia, to tell them from shapes of the URDF.
 BLUE: Color = (0.35, 0.5, 0.75, 1.0)
 
 
 class Geometry(NamedTuple):
-    """
-    What is drawn of a robot.
+    """The shapes of a robot."""
 
-    Attributes
-    ----------
-    shapes : dict of int to bytes
-        By the number of the link, in its frame: a binary glTF.
-    notes : tuple of str
-        Which meshes could not be read, and why.
-
-    """
-
+    # Binary glTF by link index, in the link's frame.
     shapes: dict[int, bytes]
+    # Meshes that could not be read, with the reasons.
     notes: tuple[str, ...]
 
 
@@ -49,31 +42,25 @@ def load_geometry(model: Model, text: str | bytes, folder: Path | None = None,
     """
     Return the shapes of all links of a robot.
 
-    A link is drawn by its <visual> elements; if one of these has a mesh that cannot be read, by
-    the primitives of its <collision> elements, too; and if this is nothing, by the box of uniform
-    density that has its mass and inertia.
+    A link is drawn by its <visual> elements; if a mesh of these cannot be read, also by the
+    primitives of its <collision> elements; without any shape, by the box of uniform density with
+    its mass and inertia.
 
     Parameters
     ----------
     model : Model
-        The robot, as read from the text.
+        The robot.
     text : str or bytes
         Its URDF.
     folder : Path, optional
-        The folder of the file that has the text: meshes may be given relative to it.
+        Folder of the URDF file, for relative file names of meshes.
     package_path : sequence of path-like
-        Folders that have packages inside, for meshes at package://.
-
-    Returns
-    -------
-    Geometry
+        Folders that contain packages, for meshes at package://.
 
     Raises
     ------
     RbdError
-        If trimesh, which reads meshes, is not installed.
-    UrdfError
-        If the text is not a URDF.
+        If trimesh is not installed, or (UrdfError) if the text is not a URDF.
 
     """
     trimesh = _trimesh()
@@ -94,22 +81,22 @@ def load_geometry(model: Model, text: str | bytes, folder: Path | None = None,
 
 
 def _trimesh() -> Any:
-    """Return the module that reads meshes."""
+    """Import trimesh, or explain how to install it."""
     try:
         import trimesh
     except ImportError as error:
-        raise RbdError('shapes of robots need trimesh: pip install "rbd_ros[view]"') from error
+        raise RbdError('drawing robots needs trimesh: pip install "rbd_ros[view]"') from error
     return trimesh
 
 
 class _Reader:
-    """Reads the shapes of links, and remembers what it could not read."""
+    """Reads the shapes of links and collects the reasons for unreadable ones."""
 
     def __init__(self, finder: MeshFinder, root: Any) -> None:
         self._finder = finder
         self._materials = {element.get('name'): Element(element, 'a <material>')
                            for element in root.iterchildren('material')}
-        # Names of meshes, by the reason why they cannot be read.
+        # Names of unreadable meshes, by reason.
         self._unread: dict[str, list[str]] = {}
 
     def notes(self) -> tuple[str, ...]:
@@ -124,7 +111,7 @@ class _Reader:
                 self._add_shape(scene, collision, meshes=False)
 
     def _add_shape(self, scene: Scene, element: Element, meshes: bool = True) -> bool:
-        """Add a <visual> or <collision>; return whether that was possible."""
+        """Add a <visual> or <collision>; return whether it could be read."""
         name = element.where
         try:
             shape = element.required_child('geometry')
@@ -157,7 +144,7 @@ class _Reader:
 
 
 def _primitive(shape: Element) -> Any:
-    """Return the mesh of a box, cylinder or sphere."""
+    """Return the mesh of a box, cylinder, sphere or capsule."""
     creation = _trimesh().creation
     makers = {
         'box': lambda box: creation.box(box.vector('size')),
@@ -169,24 +156,25 @@ def _primitive(shape: Element) -> Any:
         found = shape.child(tag)
         if found is not None:
             return make(found)
-    raise MeshError(f'its <geometry> has none of {", ".join(makers)} and mesh')
+    raise MeshError(f'its <geometry> contains none of {", ".join(makers)}, mesh')
 
 
 def _load(path: Path) -> list[Any]:
-    """Return the parts of a mesh, in its frame."""
+    """Return the parts of a mesh file, in its frame and in metres."""
     try:
         scene = _trimesh().load_scene(path)
-        # COLLADA says which unit it has, and which way is up; ROS heeds the unit alone.
+        # COLLADA files contain a unit and an upward axis; like RViz, ignore the axis.
         parts: list[Any] = (scene.convert_units('meters') if scene.units else scene).dump()
     except Exception as error:
-        raise MeshError(f'{path} is broken, or needs another package: {error}') from error
+        raise MeshError(f'{path} is broken, or its format needs another package: {error}'
+                        ) from error
     if not any(len(part.vertices) for part in parts):
         raise MeshError(f'{path} is empty or broken')
     return parts
 
 
 def _add(scene: Scene, mesh: Any, T: np.ndarray, color: Color | None) -> None:
-    """Add a mesh at a pose, in a colour, or None for its own."""
+    """Add a mesh at a pose, in a colour or, for None, in its own."""
     if color is not None:
         material = _trimesh().visual.material.PBRMaterial(
             baseColorFactor=[round(255.0 * x) for x in color], metallicFactor=0.1,

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Who may connect to a page's server, and what it accepts from them; viser accepts everything."""
+"""Restrict who may connect to a page's server and which messages it accepts; viser accepts all."""
 
 from __future__ import annotations
 
@@ -25,34 +25,28 @@ if TYPE_CHECKING:
 
     from websockets.http11 import Request, Response
 
-# Connections at once, of pages and of requests for them; bytes of a message.
+# Simultaneous connections (pages and requests for them), and bytes per message.
 MOST_CONNECTIONS, MOST_BYTES = 32, 2 ** 16
-# A page sends the pose of its camera and changed values. Everything else that viser would act on
-# is dropped: public tunnels, uploads, forms, changes of other attributes than values.
+# A page sends its camera pose and changed values. Everything else that viser would act on is
+# dropped: public tunnels, uploads, forms, changes of attributes other than values.
 CAMERA, CHANGE = 'ViewerCameraMessage', 'GuiUpdateMessage'
 KINDS = {kind.__name__: kind for kind in Message.get_subclasses()
          if kind.__name__ in (CAMERA, CHANGE)}
-# Servers start one after the other: meanwhile, a function of websockets is replaced.
+# Servers start one at a time, because a function of websockets is replaced meanwhile.
 _STARTING = Lock()
 
 
 class Guard:
     """
-    Accepts connections of a server's own pages only, and valid values of their inputs only.
+    Accepts connections only from the server's own pages, and only valid values of their inputs.
 
-    Parameters
-    ----------
-    names : collection of str
-        Names of the server beside localhost; its IP addresses are always accepted.
-
-    Attributes
-    ----------
-    inputs : mapping of str to viser.GuiInputHandle
-        Sliders with limits, checkboxes, dropdowns and buttons that pages may change.
+    `names` are host names of the server in addition to localhost; its IP addresses are always
+    accepted.
 
     """
 
     def __init__(self, names: Collection[str]) -> None:
+        # Inputs that pages may change, viser.GuiInputHandle by uuid.
         self.inputs: Mapping[str, Any] = {}
         self._names = {'localhost', *(name.lower() for name in names)}
 
@@ -61,17 +55,14 @@ class Guard:
         """
         Guard the server that viser starts in this context.
 
-        Raises
-        ------
-        RbdError
-            If none was started that is guarded.
+        Raises RbdError if viser does not start its server in the way that is intercepted here.
 
         """
         serve, guarded = websockets_server.serve, []
 
         def serve_guarded(*args: Any, process_request: Any, **options: Any) -> Any:
             guarded.append(True)
-            # Otherwise every failed handshake would print a traceback.
+            # websockets would log a traceback for every failed handshake.
             logger = logging.getLogger('rbd_ros.view.guard')
             logger.setLevel(logging.CRITICAL)
             return serve(*args, **{
@@ -88,7 +79,7 @@ class Guard:
                 module.serve = serve
         if not guarded:
             raise RbdError('the installed version of viser cannot be protected against other '
-                           'sites; install one that can: pip install "viser==1.1.1"')
+                           'sites; install a supported one: pip install "viser==1.1.1"')
 
     def _answer(self, serve_page: Callable[[ServerConnection, Request], Response | None],
                 connection: ServerConnection, request: Request) -> Response | None:
@@ -97,9 +88,9 @@ class Guard:
                                     for name in ('Host', 'Origin', 'Upgrade'))
         if len(hosts) != 1 or not self._is_own(hosts[0]):
             return connection.respond(
-                HTTPStatus.FORBIDDEN, 'The viewer has another name: open the address that it '
+                HTTPStatus.FORBIDDEN, 'Not a name of the viewer: open the address that it '
                 'prints, an IP address of its machine, or the name given as its host.\n')
-        # In a query, other servers could be named, and viser's page would run their scripts.
+        # A query could name another server, whose scripts viser's page would run.
         if '?' in request.path:
             return connection.respond(
                 HTTPStatus.FORBIDDEN, 'Open the address of the viewer without a query (?...).\n')
@@ -112,8 +103,8 @@ class Guard:
         """
         Return whether a Host header names this server.
 
-        The owner of any other name can let it point here (DNS rebinding), so that pages of that
-        site have the origin of this server. Addresses cannot be redirected.
+        The owner of any other name can resolve it to this machine (DNS rebinding), so that pages
+        of that site share the origin of this server. IP addresses cannot be redirected.
 
         """
         try:
@@ -123,19 +114,7 @@ class Guard:
             return False
 
     def accept(self, data: str | bytes) -> bytes | None:
-        """
-        Return a message of a page as viser is to read it, or None if it is invalid.
-
-        Parameters
-        ----------
-        data : str or bytes
-            The message; text is invalid.
-
-        Returns
-        -------
-        bytes or None
-
-        """
+        """Return the message of a page re-encoded for viser, or None if it is invalid."""
         try:
             fields = msgspec.msgpack.decode(cast('bytes', data), type=dict[str, Any])
             kind = str(fields.pop('type'))
@@ -150,25 +129,9 @@ class Guard:
 
 def valid(handle: Any, value: Any) -> Any:
     """
-    Return a value that an input can have.
+    Return a value of an input (slider, checkbox, dropdown, button), or raise ValueError.
 
-    Parameters
-    ----------
-    handle : viser.GuiInputHandle
-        A slider, checkbox, dropdown or button.
-    value : any
-        The value that a page gives it.
-
-    Returns
-    -------
-    any
-        The value; pages round it to the steps of a slider, so within one step beyond a limit it
-        becomes the limit.
-
-    Raises
-    ------
-    ValueError
-        If the input cannot have this value.
+    Pages round to the steps of a slider: a value within one step beyond a limit becomes the limit.
 
     """
     if hasattr(handle, 'step'):
@@ -181,7 +144,7 @@ def valid(handle: Any, value: Any) -> Any:
 
 
 class _Connection(ServerConnection):
-    """A connection whose messages are guarded, and which is closed if there are too many."""
+    """A connection that is closed if there are too many, and drops invalid messages."""
 
     def __init__(self, guard: Guard, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)

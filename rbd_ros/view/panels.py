@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""What stands beside the scene: torques as numbers and over time, matrices, and switches."""
+"""The panel next to the scene: torques as numbers and over time, matrices, and switches."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from rbd_ros.view.layers import (
     CORIOLIS, EXTERNAL_TORQUES, FORCES, GRAVITY, LAYERS, MANIPULABILITY, MASSES)
 from rbd_ros.view.scene import ROBOT, RobotScene, SHOWN
 from rbd_ros.view.state import State
-from rbd_ros.view.tables import heat_map, torque_table
+from rbd_ros.view.tables import css, heat_map, torque_table
 
 if TYPE_CHECKING:
     from viser import GuiApi, GuiEvent
 
-# s of the plot, between two of its points, and between two images of it or of the matrices
+# s: span of the plot, between its points, and between updates of plot and matrices.
 SPAN, POINT, IMAGE = 20.0, 0.05, 0.25
 # Pixels.
 WIDTH, PLOT_HEIGHT = 560, 260
@@ -28,18 +28,9 @@ UNITS = {MANIPULABILITY: 'm/s', FORCES: 'N', MASSES: 'kg'}
 
 class Panels:
     """
-    Torques, matrices and switches of one robot.
+    Torques, matrices and switches of one robot, whose layers `scene` draws.
 
-    Parameters
-    ----------
-    gui : viser.GuiApi
-        Where they are added.
-    model : Model
-        The robot.
-    scene : RobotScene
-        What the switches show and hide.
-    effort : str
-        What the efforts of the states are called.
+    `effort` is the label of the efforts of the states, such as 'measured'.
 
     """
 
@@ -61,47 +52,32 @@ class Panels:
         panel.set_width(WIDTH)
 
     def _add_plot(self, gui: GuiApi) -> None:
-        colors = {name: 'rgb({},{},{})'.format(*(round(255 * x) for x in LAYERS[name].color))
-                  for name in (GRAVITY, CORIOLIS, EXTERNAL_TORQUES)}
+        color = {name: css(LAYERS[name].color) for name in (GRAVITY, CORIOLIS, EXTERNAL_TORQUES)}
         limit = {'stroke': '#c00', 'dash': [6, 4]}
         series: list[Any] = [
             {'label': 's'}, {'label': self._effort, 'stroke': '#bbb', 'width': 3},
-            {'label': 'gravity', 'stroke': colors[GRAVITY]},
-            {'label': 'Coriolis', 'stroke': colors[CORIOLIS]},
-            {'label': 'external', 'stroke': colors[EXTERNAL_TORQUES]},
+            {'label': 'gravity', 'stroke': color[GRAVITY]},
+            {'label': 'Coriolis', 'stroke': color[CORIOLIS]},
+            {'label': 'external', 'stroke': color[EXTERNAL_TORQUES]},
             {'label': 'limit', **limit}, {'label': '-limit', **limit}]
         empty = tuple(np.zeros(1) for _ in series)
         self._plot = gui.add_uplot(empty, tuple(series), scales={'x': {'time': False}},
                                    height=PLOT_HEIGHT, padding=(12, 24, 0, 0))
 
     def _add_switches(self, gui: GuiApi) -> None:
-        for name, title in ((ROBOT, 'robot'), *((name, layer.title)
-                                                for name, layer in LAYERS.items())):
-            box = gui.add_checkbox(title, name in SHOWN)
+        scene = self._scene
+        for name in (ROBOT, *LAYERS):
+            box = gui.add_checkbox(LAYERS[name].title if name in LAYERS else name, name in SHOWN)
             box.on_update(partial(self._switch, name))
-        links = gui.add_dropdown('Chosen link', self._model.link_names,
-                                 initial_value=self._scene.link)
-        links.on_update(lambda event: self._choose(event.target.value))
+        links = gui.add_dropdown('Chosen link', self._model.link_names, initial_value=scene.link)
+        links.on_update(lambda event: setattr(scene, 'link', event.target.value))
         self._sizes = gui.add_markdown('')
 
     def _switch(self, layer: str, event: GuiEvent[Any]) -> None:
         self._scene.set_visible(layer, event.target.value)
 
-    def _choose(self, link: str) -> None:
-        self._scene.link = link
-
     def remember(self, time: float, state: State) -> None:
-        """
-        Keep the torques of a state for the plot.
-
-        Parameters
-        ----------
-        time : float
-            s; states with an earlier one are of another run, and all before them is forgotten.
-        state : State
-            The state.
-
-        """
+        """Keep the torques at a time, s, for the plot; an earlier time starts a new run."""
         if self._past and time < self._past[-1][0]:
             self._past.clear()
         if not self._past or time >= self._past[-1][0] + POINT:
@@ -109,17 +85,7 @@ class Panels:
                                                state.external])))
 
     def update(self, time: float, state: State) -> None:
-        """
-        Show a state: numbers at once, plots and matrices a few times a second.
-
-        Parameters
-        ----------
-        time : float
-            s, since any moment.
-        state : State
-            The state.
-
-        """
+        """Show a state: numbers at once, plots and matrices every `IMAGE` s."""
         self._table.content = torque_table(self._model, state, self._effort)
         if self._image_due - IMAGE <= time < self._image_due:
             return
@@ -133,7 +99,7 @@ class Panels:
         self._draw()
 
     def _draw(self) -> None:
-        """Draw the torques of the chosen joint over time."""
+        """Draw the torques of the selected joint over time."""
         if self._joint.value not in self._model.velocity_names or not self._past:
             return
         k = self._model.velocity_names.index(self._joint.value)
@@ -141,7 +107,7 @@ class Panels:
         limit = self._model.effort_limit[k]
         limits = np.full(len(time), limit if np.isfinite(limit) else np.nan)
         torques = np.array([values[:, k] for _, values in self._past])
-        # uPlot finds no range by itself where something is not known.
+        # uPlot finds no range by itself if values are unknown.
         most = plot_range(np.nanmax(np.abs(np.column_stack((torques, limits))), initial=0.0))
         if most != self._most:
             self._most = most
@@ -150,7 +116,7 @@ class Panels:
 
 
 def plot_range(largest: float) -> float:
-    """Return 1, 2 or 5 times a power of 10 that is larger than a number by at least a tenth."""
+    """Return the smallest 1, 2 or 5 times a power of 10 that exceeds a number by a tenth."""
     if not largest > 0.0:
         return 1.0
     step = 10.0 ** np.floor(np.log10(1.1 * largest))

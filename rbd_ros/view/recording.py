@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""A recording as one page: the robot moves in it, beside its efforts over time."""
+"""A recording as one self-contained page: the moving robot next to its efforts over time."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from rbd_ros.view.geometry import Geometry
 from rbd_ros.view.state import computed_state
 from rbd_ros.view.viewer import Viewer
 
-# Poses a second, and all together: longer recordings have fewer a second.
+# Poses per second, and in all: longer recordings have fewer per second.
 RATE, POSES = 30.0, 3000
-# More points of a curve than this cannot be told apart on a screen.
+# Points of a curve: a screen does not resolve more.
 POINTS = 2000
-# Of a plot, inches, and the place of its axes in it, as shares: left, bottom, width, height.
+# Size of a plot, inches; left, bottom, width and height of its axes as shares of it.
 SIZE, AXES = (6.0, 1.9), (0.12, 0.2, 0.85, 0.65)
 COLORS = ('#888', '#0055aa', '#a51d1d', '#176d2c')
 PAGE = """<!DOCTYPE html>
@@ -58,31 +58,24 @@ def recording_page(title: str, model: Model, geometry: Geometry, time: np.ndarra
                    progress: Callable[[int, int], None] = lambda done, all_of_it: None, *,
                    segment: np.ndarray | None = None) -> str:
     """
-    Return a page that plays a recording, and needs neither other files nor a network.
+    Return a page (HTML) that plays a recording without other files or a network.
 
     Parameters
     ----------
     title : str
-        Its heading.
-    model : Model
-        The robot.
-    geometry : Geometry
-        Its shapes.
+        Heading.
+    model, geometry : Model and Geometry
+        The robot and its shapes.
     time : ndarray, shape (samples,)
         s.
     q, v : ndarray, shapes (samples, nq) and (samples, nv)
-        Positions and velocities, rad or m, rad/s or m/s.
+        Positions and velocities.
     efforts : mapping of str to ndarray, shape (samples, nv)
-        What is plotted, N m or N; ``'external'`` is drawn at the joints, too.
+        Curves to plot by name, N m or N; ``'external'`` is also drawn at the joints.
     progress : callable
-        Is told how many poses are done, and how many there are.
+        Called with the number of finished poses and of all poses.
     segment : ndarray of int, shape (samples,), optional
-        Number of the gaps before each sample; default: there are none.
-
-    Returns
-    -------
-    str
-        HTML.
+        Number of gaps before each sample; default: no gaps.
 
     Raises
     ------
@@ -90,7 +83,10 @@ def recording_page(title: str, model: Model, geometry: Geometry, time: np.ndarra
         If viser, trimesh or matplotlib is not installed.
 
     """
-    figure = _figure()
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise RbdError('plots need matplotlib: pip install "rbd_ros[recordings]"') from error
     segment = np.zeros(len(time), int) if segment is None else segment
     time = time - time[0]
     shown = _shown(time)
@@ -109,29 +105,20 @@ def recording_page(title: str, model: Model, geometry: Geometry, time: np.ndarra
     left, bottom, width, height = (100.0 * x for x in AXES)
     legend = ' '.join(f'<b style="color: {color}">{escape(name)}</b>'
                       for color, name in zip(COLORS, efforts))
-    plots = ''.join(_plot(figure, model, k, time, efforts, segment) for k in range(model.nv))
+    plots = ''.join(_plot(Figure, model, k, time, efforts, segment) for k in range(model.nv))
     return PAGE.format(title=escape(title), scene=escape(scene), legend=legend, plots=plots,
                        left=left, width=width, top=100.0 - bottom - height, height=height)
 
 
 def _shown(time: np.ndarray) -> np.ndarray:
-    """Return the samples whose poses are shown."""
+    """Return the indices of the samples whose poses are shown."""
     count = min(POSES, max(1, int(time[-1] * RATE)))
     return np.unique(np.searchsorted(time, np.linspace(0.0, time[-1], count, endpoint=False)))
 
 
-def _figure() -> Callable[..., Any]:
-    """Return the maker of figures that need no screen."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise RbdError('plots need matplotlib: pip install "rbd_ros[recordings]"') from error
-    return Figure
-
-
 def _plot(figure: Callable[..., Any], model: Model, k: int, time: np.ndarray,
           efforts: Mapping[str, np.ndarray], segment: np.ndarray) -> str:
-    """Return the efforts of a joint over time, with a line that stands where the scene is."""
+    """Return a joint's efforts over time, with a cursor at the pose of the scene."""
     page = figure(figsize=SIZE)
     axes = page.add_axes(AXES)
     largest = 0.0

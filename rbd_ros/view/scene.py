@@ -17,7 +17,7 @@ from rbd_ros.view.ellipsoids import (
 from rbd_ros.view.geometry import Geometry
 from rbd_ros.view.layers import (
     COM, CORIOLIS, ELLIPSOIDS, EXTERNAL_TORQUES, FORCES, GRAVITY, LAYERS, LINK_COMS,
-    MANIPULABILITY, MASSES, MOMENT_COLOR, WRENCHES)
+    MANIPULABILITY, MASSES, MOMENT_COLOR, rgb, WRENCHES)
 from rbd_ros.view.state import State
 from scipy.spatial.transform import Rotation
 
@@ -25,43 +25,23 @@ if TYPE_CHECKING:
     from viser import SceneApi
 
 ROBOT = 'robot'
-# Layers that are shown from the beginning on.
+# Layers that are visible at first.
 SHOWN = (ROBOT, COM, GRAVITY, EXTERNAL_TORQUES, WRENCHES)
-# Radii of the arcs of torques, side by side round the same axes, as shares of the first.
+# Radii of the arcs around one axis, as shares of the first.
 RADII = {GRAVITY: 1.0, CORIOLIS: 0.8, EXTERNAL_TORQUES: 1.2}
-# Sizes as shares of the robot's extent, and the least extent, m.
+# Sizes as shares of the robot's extent, and its smallest value, m.
 ARC, ARROW, BALL, ELLIPSOID_SIZE, LINE = 0.1, 0.4, 0.025, 0.2, 0.012
 LEAST_EXTENT = 0.1
-# Configurations among which the largest gravity torque is looked for, and its least value, N m.
+# Random configurations searched for the largest gravity torque, and its smallest value, N m.
 POSES, LEAST_EFFORT = 200, 1e-3
 
 
 class RobotScene:
-    """
-    A robot in a scene, made once and then only moved.
-
-    Parameters
-    ----------
-    scene : viser.SceneApi
-        Where it is drawn.
-    model : Model
-        The robot.
-    geometry : Geometry
-        Its shapes.
-
-    Attributes
-    ----------
-    link : str
-        The chosen link, at which ellipsoids are shown.
-    extent : float
-        Size of the robot, m.
-    middle : ndarray, shape (3,)
-        Its middle, m.
-
-    """
+    """A robot in a scene, created once and then only moved."""
 
     def __init__(self, scene: SceneApi, model: Model, geometry: Geometry) -> None:
         self._scene, self._model = scene, model
+        # The chosen link, at which ellipsoids are shown; size and middle of the robot, m.
         self.link = model.link_names[-1]
         poses = forward_kinematics(model, neutral(model))
         corners = poses[:, :3, 3].min(axis=0), poses[:, :3, 3].max(axis=0)
@@ -75,14 +55,15 @@ class RobotScene:
         self._arcs = JointArcs(model)
         self._full = full_efforts(model)
         self._lines: dict[str, tuple[Any, Any]] = {name: self._add_arrows(name) for name in RADII}
-        self._forces = {part: self._add_arrow(f'/{WRENCHES}/{part}', color) for part, color in (
-            ('moments', MOMENT_COLOR), ('forces', LAYERS[WRENCHES].color))}
+        self._forces = {part: self._add_arrow(f'/{WRENCHES}/{part}', rgb(color))
+                        for part, color in (('moments', MOMENT_COLOR),
+                                            ('forces', LAYERS[WRENCHES].color))}
         self._at_link = {name: scene.add_icosphere(
             f'/{name}/ellipsoid', 1.0, LAYERS[name].color, opacity=0.4, cast_shadow=False)
             for name in (MANIPULABILITY, FORCES, MASSES)}
 
     def _add_inertias(self) -> None:
-        """Add balls for centres of mass, and ellipsoids of inertia."""
+        """Add spheres at centres of mass, and inertia ellipsoids."""
         scene, model, ball = self._scene, self._model, BALL * self.extent
         self._com = scene.add_icosphere(f'/{COM}/ball', ball, LAYERS[COM].color)
         self._heavy = np.array([k for k, link in enumerate(model.links) if link.mass > 0.0], int)
@@ -101,25 +82,25 @@ class RobotScene:
             self._batches.append(scene.add_batched_meshes_simple(
                 f'/{name}/batch', sphere.vertices, sphere.faces,
                 np.tile([1.0, 0.0, 0.0, 0.0], (len(links), 1)), np.zeros((len(links), 3)),
-                batched_scales=scales, batched_colors=_bytes(LAYERS[name].color),
+                batched_scales=scales, batched_colors=rgb(LAYERS[name].color),
                 opacity=opacity, lod='off', cast_shadow=False))
 
-    def _add_arrow(self, name: str, color: tuple[float, float, float]) -> Any:
+    def _add_arrow(self, name: str, color: tuple[int, int, int]) -> Any:
         size = LINE * self.extent
-        return self._scene.add_arrows(name, np.zeros((1, 2, 3)), _bytes(color),
+        return self._scene.add_arrows(name, np.zeros((1, 2, 3)), color,
                                       shaft_radius=0.5 * size, head_radius=1.5 * size,
                                       head_length=3.0 * size, visible=False)
 
     def _add_arrows(self, name: str) -> tuple[Any, Any]:
         """Return the lines of arcs, and their heads."""
-        color = LAYERS[name].color
+        color = rgb(LAYERS[name].color)
         lines = self._scene.add_line_segments(
-            f'/{name}/lines', np.zeros((1, 2, 3)), _bytes(color), thickness=LINE * self.extent,
+            f'/{name}/lines', np.zeros((1, 2, 3)), color, thickness=LINE * self.extent,
             visible=False)
         return lines, self._add_arrow(f'/{name}/heads', color)
 
     def set_visible(self, layer: str, visible: bool) -> None:
-        """Show or hide a layer, by its name."""
+        """Show or hide a layer."""
         self._layers[layer].visible = visible
 
     def update(self, state: State) -> None:
@@ -148,8 +129,8 @@ class RobotScene:
         points = self._arcs.lines(poses, efforts, self._full, RADII[name] * ARC * self.extent)
         lines, heads = self._lines[name]
         pieces = np.stack((points[:, :-1], points[:, 1:]), axis=2).reshape(-1, 2, 3)
-        # The head of an arrow lies along the last piece; the tip is where the arc ends.
         _place(lines, pieces)
+        # The head continues the last piece of the arc.
         ends = points[:, -1]
         along = ends - points[:, -2]
         along /= np.linalg.norm(along, axis=1, keepdims=True)
@@ -157,7 +138,7 @@ class RobotScene:
         _place(heads, np.stack((ends - 0.01 * size * along, ends + size * along), axis=1))
 
     def _draw_wrenches(self, poses: np.ndarray, state: State) -> None:
-        """Draw moments and forces, the largest of each as long as `ARROW` says."""
+        """Draw moments and forces; the largest of each has the length `ARROW`."""
         links = [self._model.link_index(link) for link in state.wrenches]
         wrenches = np.array(list(state.wrenches.values())).reshape(-1, 2, 3)
         turned = np.einsum('kab,kpb->pka', poses[links, :3, :3], wrenches)
@@ -175,7 +156,7 @@ class RobotScene:
                 MASSES: effective_masses(J, state.M)}
 
     def _draw_ellipsoids(self, poses: np.ndarray, state: State) -> None:
-        """Draw the ellipsoids of the chosen link, each as large as `ELLIPSOID_SIZE` says."""
+        """Draw the ellipsoids of the chosen link, all with the size `ELLIPSOID_SIZE`."""
         if not any(self._layers[name].visible for name in self._at_link):
             return
         position = poses[self._model.link_index(self.link), :3, 3]
@@ -188,18 +169,9 @@ class RobotScene:
 
 def full_efforts(model: Model) -> np.ndarray:
     """
-    Return the efforts that make the largest arcs, all to one scale.
+    Return the efforts (nv,) of the largest arcs: one scale for all joints of a kind.
 
-    Parameters
-    ----------
-    model : Model
-        The robot.
-
-    Returns
-    -------
-    ndarray, shape (nv,)
-        The largest gravity torque of any joint in some configurations, N m; for joints that slide
-        the largest gravity force, N.
+    The largest gravity torque (N m) or force (N) of any such joint in random configurations.
 
     """
     rng = np.random.default_rng(0)
@@ -221,8 +193,3 @@ def _quaternions(R: np.ndarray) -> np.ndarray:
     if not len(R):
         return np.zeros((0, 4))
     return np.roll(Rotation.from_matrix(R).as_quat(), 1, axis=1)
-
-
-def _bytes(color: tuple[float, float, float]) -> tuple[int, int, int]:
-    red, green, blue = (round(255.0 * x) for x in color)
-    return red, green, blue

@@ -13,46 +13,26 @@ from rbd_ros.model.model import Model
 if TYPE_CHECKING:
     from viser import GuiApi
 
-# Of coordinates without limits: rad or m, rad/s or m/s.
+# Largest values without limits, for revolute and prismatic joints: rad or m, rad/s or m/s.
 POSITIONS, VELOCITIES = (np.pi, 1.0), (3.0, 1.0)
 # N
 LARGEST_FORCE = 200.0
-# Decimals of positions and velocities that can be set.
+# Resolution of positions and velocities.
 STEP = 0.001
 
 
 class Setting(NamedTuple):
-    """
-    What the sliders are set to.
+    """The values of the sliders."""
 
-    Attributes
-    ----------
-    q, v : ndarray, shapes (nq,) and (nv,)
-        rad or m, rad/s or m/s.
-    force : ndarray, shape (3,)
-        N, in the axes of the root.
-
-    """
-
+    # (nq,) and (nv,)
     q: np.ndarray
     v: np.ndarray
+    # (3,): N, in the axes of the root.
     force: np.ndarray
 
 
 class Sliders:
-    """
-    Sliders for q and v within their limits, and for a force.
-
-    Joints with quaternions have no sliders for q; they stay as they are.
-
-    Parameters
-    ----------
-    gui : viser.GuiApi
-        Where they are added.
-    model : Model
-        The robot.
-
-    """
+    """Sliders for q and v within their limits, and for a force; quaternions have no sliders."""
 
     def __init__(self, gui: GuiApi, model: Model) -> None:
         self._start = neutral(model)
@@ -65,27 +45,24 @@ class Sliders:
                         self._q[i] = self._add(gui, model.velocity_names[k], *_range(
                             model.lower[k], model.upper[k], POSITIONS[not model.angular[k]]))
         with gui.add_folder('Velocities (rad/s, m/s)', expand_by_default=False):
-            self._v = []
-            for k, name in enumerate(model.velocity_names):
-                most = VELOCITIES[not model.angular[k]]
-                limit = model.velocity_limit[k]
-                self._v.append(self._add(gui, name, *_range(-limit, limit, most)))
+            self._v = [
+                self._add(gui, name, *_range(-limit, limit, VELOCITIES[not angular]))
+                for name, limit, angular in zip(model.velocity_names, model.velocity_limit,
+                                                model.angular)]
         with gui.add_folder('Force on the chosen link (N)', expand_by_default=False):
             self._force = [self._add(gui, axis, -LARGEST_FORCE, LARGEST_FORCE, 1.0)
                            for axis in ('x', 'y', 'z')]
-        zero = gui.add_button('All to zero')
-        zero.on_click(lambda _: self._zero())
+        gui.add_button('All to zero').on_click(lambda _: self._zero())
 
     def _add(self, gui: GuiApi, name: str, lower: float, upper: float, step: float = STEP) -> Any:
-        start = min(max(0.0, lower), upper)
-        return gui.add_slider(name, lower, upper, step, start)
+        return gui.add_slider(name, lower, upper, step, min(max(0.0, lower), upper))
 
     def _zero(self) -> None:
         for slider in (*self._q.values(), *self._v, *self._force):
             slider.value = min(max(0.0, slider.min), slider.max)
 
     def read(self) -> Setting:
-        """Return what the sliders are set to."""
+        """Return the values of the sliders."""
         q = self._start.copy()
         for i, slider in self._q.items():
             q[i] = slider.value
@@ -94,7 +71,7 @@ class Sliders:
 
 
 def _range(lower: float, upper: float, default: float) -> tuple[float, float]:
-    """Return limits for a slider, which must be finite and apart."""
+    """Return limits of a slider, which must be finite and different."""
     lower = lower if np.isfinite(lower) else min(-default, upper - default)
     upper = upper if np.isfinite(upper) else max(default, lower + default)
     return float(lower), float(max(upper, lower + STEP))

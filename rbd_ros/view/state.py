@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is shown of a robot at one moment."""
+"""The state of a robot that a page shows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,57 +13,38 @@ from rbd_ros.model.model import Model
 
 @dataclass(frozen=True)
 class State:
-    """
-    What is shown of a robot at one moment; NaN stands for what is not known.
+    """A state of a robot with its dynamics; unknown values are NaN."""
 
-    Attributes
-    ----------
-    q : ndarray, shape (nq,)
-        Configuration, rad or m.
-    v : ndarray, shape (nv,)
-        Velocity, rad/s or m/s.
-    M, C : ndarray, shape (nv, nv)
-        Mass and Coriolis matrix.
-    gravity, coriolis, external : ndarray, shape (nv,)
-        Torques, N m or N.
-    effort : ndarray, shape (nv,)
-        The efforts of the drives, N m or N.
-    com : ndarray, shape (3,)
-        Centre of mass in the root's frame, m.
-    wrenches : mapping of str to ndarray
-        Wrenches (moment, force) on links, at their origins and in their axes, N m and N.
-
-    """
-
+    # Configuration (nq,) and velocity (nv,).
     q: np.ndarray
     v: np.ndarray
+    # Mass and Coriolis matrix (nv, nv).
     M: np.ndarray
     C: np.ndarray
+    # Torques, and efforts of the drives (nv,), N m or N.
     gravity: np.ndarray
     coriolis: np.ndarray
     external: np.ndarray
     effort: np.ndarray
+    # Centre of mass in the root frame (3,), m.
     com: np.ndarray
+    # Wrenches (moment, force) on links, at their origins and in their axes, N m and N.
     wrenches: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 def computed_state(model: Model, q: np.ndarray, v: np.ndarray,
                    wrenches: Mapping[str, np.ndarray]) -> State:
     """
-    Return what a model says of a state, and the efforts that would keep its velocity.
+    Return the dynamics of a state, and the efforts that would keep its velocity constant.
 
     Parameters
     ----------
     model : Model
         The robot.
-    q, v : ndarray, shapes (nq,) and (nv,)
-        Configuration and velocity.
+    q, v : ndarray
+        Configuration (nq,) and velocity (nv,).
     wrenches : mapping of str to ndarray
         Wrenches (moment, force) on links, at their origins and in their axes, N m and N.
-
-    Returns
-    -------
-    State
 
     """
     terms = all_terms(model, q, v)

@@ -8,14 +8,14 @@ from math import isfinite
 
 import numpy as np
 from rbd_ros.model.model import Model
-from rbd_ros.view.layers import CORIOLIS, EXTERNAL_TORQUES, GRAVITY, LAYERS
+from rbd_ros.view.layers import CORIOLIS, EXTERNAL_TORQUES, GRAVITY, LAYERS, rgb
 from rbd_ros.view.state import State
 
-# Cells of larger matrices hold no numbers, and their joints are named by the cells alone.
+# Largest matrices with numbers in the cells, and with joint names along the edges.
 MOST_NUMBERS, MOST_NAMES = 8, 40
-# Characters of a name beside a matrix.
+# Characters of a name along an edge.
 LONGEST_NAME = 18
-# Share of a limit from which on an effort is red.
+# Efforts beyond this share of their limit are red.
 NEAR = 0.9
 UNKNOWN = '?'
 RED, BLUE = (178, 24, 43), (33, 102, 172)
@@ -32,7 +32,7 @@ STYLE = """<style>
 
 
 def number(x: float) -> str:
-    """Return a number with three digits after the point, or a question mark if it is not known."""
+    """Return a number with three decimals; unknown values are shown as "?"."""
     if not isfinite(x):
         return UNKNOWN
     text = f'{x:.3f}'
@@ -40,46 +40,27 @@ def number(x: float) -> str:
 
 
 def torque_table(model: Model, state: State, effort: str) -> str:
-    """
-    Return the torques of a state by joint, with their limits.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    state : State
-        Its state.
-    effort : str
-        What the efforts of the state are called.
-
-    Returns
-    -------
-    str
-        HTML.
-
-    """
-    head = ['joint', 'q', *(f'<span style="color: {_css(LAYERS[name].color)}">■</span> {title}'
+    """Return the torques of a state by joint, with their limits; `effort` names its efforts."""
+    head = ['joint', 'q', *(f'<span style="color: {css(LAYERS[name].color)}">■</span> {title}'
                             for name, title in ((GRAVITY, 'gravity'), (CORIOLIS, 'Coriolis'),
                                                 (EXTERNAL_TORQUES, 'external'))),
             escape(effort), 'limit']
     lines = [f'<tr>{"".join(f"<th>{cell}</th>" for cell in head)}</tr>']
     positions = coordinates(model, state.q)
     for k, name in enumerate(model.velocity_names):
-        limit, load = model.effort_limit[k], state.effort[k]
-        near = ' class="near"' if abs(load) > NEAR * limit else ''
-        cells = [number(x) for x in (positions[k], state.gravity[k], state.coriolis[k],
-                                     state.external[k])]
+        limit, tau = model.effort_limit[k], state.effort[k]
+        near = ' class="near"' if abs(tau) > NEAR * limit else ''
+        cells = ''.join(f'<td>{number(x)}</td>' for x in (
+            positions[k], state.gravity[k], state.coriolis[k], state.external[k]))
         lines.append(
-            f'<tr><td title="{escape(name)}">{escape(name)}</td>'
-            + ''.join(f'<td>{cell}</td>' for cell in cells)
-            + f'<td{near}>{number(load)}</td><td>{f"{limit:g}" if isfinite(limit) else "none"}'
-            '</td></tr>')
+            f'<tr><td title="{escape(name)}">{escape(name)}</td>{cells}<td{near}>{number(tau)}'
+            f'</td><td>{f"{limit:g}" if isfinite(limit) else "none"}</td></tr>')
     return (f'{STYLE}<div class="rbd"><table>{"".join(lines)}</table>q in rad or m, torques in '
             'N m or N</div>')
 
 
 def coordinates(model: Model, q: np.ndarray) -> np.ndarray:
-    """Return the positions of the entries of v; NaN for those of joints with quaternions."""
+    """Return the positions that belong to the entries of v; NaN for joints with quaternions."""
     found = np.full(model.nv, np.nan)
     for joint, positions, velocities in model.moving_joints:
         if joint.nq == joint.nv:
@@ -89,21 +70,10 @@ def coordinates(model: Model, q: np.ndarray) -> np.ndarray:
 
 def heat_map(title: str, names: Sequence[str], matrix: np.ndarray) -> str:
     """
-    Return a square matrix as an image, red where it is positive and blue where negative.
+    Return a square matrix as an image: red for positive entries, blue for negative ones.
 
-    Parameters
-    ----------
-    title : str
-        What it is.
-    names : sequence of str
-        Of its rows and columns.
-    matrix : ndarray, shape (n, n)
-        Its entries; not finite: not known.
-
-    Returns
-    -------
-    str
-        HTML. Each cell tells its joints and its number to a mouse that rests on it.
+    `names` are those of rows and columns; entries that are not finite are unknown. Hovering over a
+    cell shows its joints and its value.
 
     """
     n = len(names)
@@ -149,5 +119,6 @@ def _shade(share: float) -> str:
     return 'rgb({},{},{})'.format(*(round(255 + abs(share) * (x - 255)) for x in full))
 
 
-def _css(color: tuple[float, float, float]) -> str:
-    return 'rgb({},{},{})'.format(*(round(255 * x) for x in color))
+def css(color: tuple[float, float, float]) -> str:
+    """Return a colour with components 0 to 1 in the notation of CSS."""
+    return 'rgb({},{},{})'.format(*rgb(color))

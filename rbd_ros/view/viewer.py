@@ -1,14 +1,13 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""A robot in a browser: a server, and what it shows."""
+"""A server with a page that shows a robot."""
 
 from __future__ import annotations
 
 from contextlib import redirect_stdout
 from io import StringIO
 import socket
-from types import TracebackType
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rbd_ros.errors import RbdError
@@ -22,9 +21,9 @@ if TYPE_CHECKING:
     from viser import ViserServer
 
 HOST, PORT = 'localhost', 8080
-# Hosts that stand for all addresses of this machine.
+# Hosts that mean all addresses of this machine.
 EVERYWHERE = ('0.0.0.0', '::')
-# From where one looks at the robot, in lengths of its extent.
+# Initial camera position relative to the middle of the robot, as shares of its extent.
 VIEWPOINT = (0.6, -1.2, 0.4)
 
 
@@ -34,27 +33,20 @@ class Viewer:
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    geometry : Geometry
-        Its shapes.
+    model, geometry : Model and Geometry
+        The robot and its shapes.
     host : str
-        The address that browsers connect to; ``0.0.0.0``: all of this machine, so that everybody
-        in its network can look on.
+        Address that browsers connect to; ``0.0.0.0``: all addresses of this machine, so that
+        everybody in its network can open the page.
     port : int
-        0: any that is free.
+        0: any free port.
     effort : str
-        What the efforts of the states are called.
-
-    Attributes
-    ----------
-    server : viser.ViserServer
-        The server.
+        Label of the efforts of the states.
 
     Raises
     ------
     RbdError
-        If viser is not installed, or the port is taken.
+        If viser is not installed, or the port is in use.
 
     """
 
@@ -65,19 +57,7 @@ class Viewer:
         self.draw(model, geometry, effort)
 
     def draw(self, model: Model, geometry: Geometry, effort: str) -> None:
-        """
-        Show a robot in place of what was there before.
-
-        Parameters
-        ----------
-        model : Model
-            The robot.
-        geometry : Geometry
-            Its shapes.
-        effort : str
-            What the efforts of the states are called.
-
-        """
+        """Replace the robot; arguments as for the class."""
         self.server.scene.reset()
         self.server.gui.reset()
         self.server.gui.set_panel_label(model.name)
@@ -93,8 +73,7 @@ class Viewer:
     def __enter__(self) -> Viewer:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 traceback: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
@@ -105,21 +84,11 @@ class Viewer:
 
     @property
     def is_local(self) -> bool:
-        """Return whether browsers of this machine alone can open the page."""
+        """Return whether only browsers of this machine can open the page."""
         return self._host in ('localhost', '127.0.0.1', '::1')
 
     def show(self, time: float, state: State) -> None:
-        """
-        Show a state to all browsers; without any, only the plot remembers it.
-
-        Parameters
-        ----------
-        time : float
-            s, since any moment.
-        state : State
-            The state.
-
-        """
+        """Show a state at a time, s from any origin; without a browser, only the plot keeps it."""
         self.panels.remember(time, state)
         if self.server.get_clients():
             with self.server.atomic():
@@ -127,52 +96,38 @@ class Viewer:
             self.panels.update(time, state)
 
     def close(self) -> None:
-        """End the server."""
+        """Stop the server."""
         with redirect_stdout(StringIO()):
             self.server.stop()
 
 
 def start_server(host: str, port: int, title: str) -> ViserServer:
-    """
-    Return a server of pages without content.
-
-    Raises
-    ------
-    RbdError
-        If viser is not installed, or the port is taken.
-
-    """
-    viser = _viser()
+    """Return a guarded server of empty pages; raise RbdError as for `Viewer`."""
+    try:
+        from rbd_ros.view.guard import Guard
+        import viser
+    except ImportError as error:
+        raise RbdError('the viewer needs viser: pip install "rbd_ros[view]"') from error
     if port:
         _check_free(host, port)
-    # Imported here: it needs viser.
-    from rbd_ros.view.guard import Guard
     name = socket.gethostname()
     guard = Guard((name, f'{name}.local') if host in EVERYWHERE else (host,))
-    # viser would announce itself on the terminal.
+    # Keep viser's greeting off the terminal.
     with redirect_stdout(StringIO()), guard.starting():
         server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
     guard.inputs = server.gui._gui_input_handle_from_uuid
-    # A page of a robot is not to be shared through a server of others.
+    # Sharing would send the page through a public server.
     server.gui.configure_theme(show_logo=False, show_share_button=False)
     return server
 
 
 def _check_free(host: str, port: int) -> None:
-    """Refuse a port that is taken, where viser would take the next one."""
+    """Reject a port that is in use; viser would silently take the next one."""
     try:
         with socket.create_server((host, port)):
             pass
     except (OSError, OverflowError) as error:
-        # What create_server adds in brackets is the address, which is there already.
+        # create_server appends the address in brackets, which the message already contains.
         reason = str(getattr(error, 'strerror', None) or error).partition(' (while')[0]
         raise RbdError(f'port {port} of {host} cannot be used: {reason}; choose '
-                       'another one, or 0 for any that is free') from None
-
-
-def _viser() -> Any:
-    try:
-        import viser
-    except ImportError as error:
-        raise RbdError('the viewer needs viser: pip install "rbd_ros[view]"') from error
-    return viser
+                       'another one, or 0 for any free port') from None

@@ -1,7 +1,9 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Workspaces: how arrays reach the kernels and come back, by topic."""
+"""Workspaces: the arrays that kernels read and write, and how quantities are declared."""
 
-from rbd_ros.workspace.workspace import Workspace, workspace_of
+from rbd_ros._internal.lazy_exports import export
 
-__all__ = ['Workspace', 'workspace_of']
+__getattr__, __dir__, __all__ = export(__name__, {
+    'rbd_ros.quantities': ['Workspace', 'workspace_of'],
+})

@@ -9,10 +9,8 @@ axes: the body's inertia and wrench change, and so do the placements of the join
 
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import Any, TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from rbd_ros.errors import ModelError, StateError
@@ -21,9 +19,7 @@ from rbd_ros.model.body_table import pseudo_inertias
 from rbd_ros.model.inertial import inertia_of_parameters, parameters_of_inertia
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, ad, hat, inverse
-
-if TYPE_CHECKING:
-    from rbd_ros.workspace.variation import Variation
+from rbd_ros.workspace.variation import Variation
 
 # Entries of a 4x4 pseudo-inertia in the order of the kernels: Sigma (6), h (3), m.
 _ROWS, _COLUMNS = (0, 1, 2, 0, 0, 1, 0, 1, 2, 3), (0, 1, 2, 1, 2, 2, 3, 3, 3, 3)

@@ -1,12 +1,11 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Workspaces of robots whose coordinates are not those of their tree.
+Workspaces of robots whose coordinates are not those of their tree, v_tree = G v.
 
-The kernels know trees only. Here, and for many states in `rbd_ros.batch.coupled`, arguments are
-mapped to the tree's coordinates, v_tree = G v, and results back:
-
-    tau = G^T tau_tree,   M = G^T M_tree G,   C = G^T C_tree G,   J = J_tree G.
+Arguments are mapped to the tree's coordinates here, and in `rbd_ros.batch.tasks` for many states;
+`rbd_ros.workspace.quantity` has the maps of results. The methods that are written out here use
+kernels for these maps, or solve the equations of motion in the coordinates of the robot.
 
 """
 
@@ -15,7 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Any, TYPE_CHECKING
+from functools import wraps
+from inspect import signature
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,32 +29,22 @@ from rbd_ros.model.model import Model
 from rbd_ros.workspace import scratch
 from rbd_ros.workspace.base import WorkspaceBase
 from rbd_ros.workspace.body_changes import check_direction
-from rbd_ros.workspace.results import (Derivatives, DynamicsTerms, Factorization, MatricesDot,
-                                       ParameterDerivatives)
-from rbd_ros.workspace.tree import TreeWorkspace
+from rbd_ros.workspace.maps import Map, rows
+from rbd_ros.workspace.results import Derivatives, DynamicsTerms, Factorization, MatricesDot
+from rbd_ros.workspace.variation import Variation
 
-if TYPE_CHECKING:
-    from rbd_ros.workspace.variation import Variation
+# The arguments of methods that are mapped to the tree's coordinates.
+VECTORS = ('q', 'v', 'a', 'v_r', 'a_r')
 
 
 class CoupledMethods(WorkspaceBase):
-    """
-    The methods of `rbd_ros.Workspace` for such robots: each runs that of the tree.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    fresh : bool
-        Return new arrays where a result has several of them, or is large.
-
-    """
+    """The methods of `rbd_ros.Workspace` for such robots; each runs that of ``tree``."""
 
     _carriers = staticmethod(scratch.all_before)
 
-    def __init__(self, model: Model, *, fresh: bool = False) -> None:
+    def __init__(self, model: Model, tree: Any, *, fresh: bool = False) -> None:
         WorkspaceBase.__init__(self, model, fresh=fresh)
-        self._tree, to_tree = TreeWorkspace(model.spanning_tree), model.coordinates
+        self._tree, to_tree = tree, model.coordinates
         self._G, self._entries = to_tree.G, to_tree.columns
         nq, n = len(to_tree.source), len(to_tree.columns)
         self._expanded = np.zeros(nq + 3 * n)
@@ -61,6 +52,36 @@ class CoupledMethods(WorkspaceBase):
         self._map = (np.column_stack((to_tree.source, to_tree.multiplier, to_tree.offset)),
                      to_tree.columns, model.nq, model.nv)
         self._tau = np.zeros(model.nv)
+
+    @classmethod
+    def add_mapped(cls, name: str, method: Callable[..., Any],
+                   maps: Sequence[Map]) -> None:
+        """Add a method that maps the results of a method of the tree."""
+        arguments = signature(method)
+        labels = [label for label in arguments.parameters if label in VECTORS]
+        count = len(labels)
+
+        @wraps(method)
+        def mapped(self: CoupledMethods, *given: Any, **options: Any) -> Any:
+            if len(given) < count:
+                bound = arguments.bind(self, *given, **options)
+                given, options = bound.args[1:], bound.kwargs
+            found = self._of_tree(getattr(self._tree, name), dict(zip(labels, given)),
+                                  *given[count:], **options)
+            if not isinstance(found, tuple):
+                return self._mapped(maps[0], found)
+            results = [self._mapped(one, x) for one, x in zip(maps, found)]
+            return tuple(results) if type(found) is tuple else type(found)(*results)
+        setattr(cls, name, mapped)
+
+    def _mapped(self, to_robot: Map, x: np.ndarray) -> np.ndarray:
+        """Return a result in the coordinates of the robot, in an array that may be handed out."""
+        if to_robot is rows:
+            result = self._result(scratch.regressor)
+            fold_rows(self._entries, x, result)
+            return result
+        result = to_robot(self._G, x)
+        return x.copy() if result is x and self._fresh else result
 
     # -- From and to the coordinates of the tree. ------------------------------------------------
 
@@ -88,15 +109,6 @@ class CoupledMethods(WorkspaceBase):
         """Return G^T tau, in a buffer that is kept."""
         fold_vector(self._entries, tau, self._tau)
         return self._tau
-
-    def _rows(self, A: np.ndarray, result: np.ndarray) -> np.ndarray:
-        """Return G^T A, in ``result``."""
-        fold_rows(self._entries, A, result)
-        return result
-
-    def _two_axes(self, D: np.ndarray) -> np.ndarray:
-        """Return an array with the first two axes, those of the tree's velocities, folded."""
-        return self._G.T @ np.tensordot(self._G.T, D, 1)
 
     # -- Dynamics. -------------------------------------------------------------------------------
 
@@ -217,19 +229,6 @@ class CoupledMethods(WorkspaceBase):
             self._explain(q=q, v=v, a=a, tau=tau)
         return derivatives, a, tau
 
-    def mass_matrix_derivatives(self, q: ArrayLike) -> np.ndarray:
-        """Return the derivatives of M by the coordinates, shape (nv, nv, nv)."""
-        D = self._of_tree(self._tree.mass_matrix_derivatives, {'q': q})
-        return self._two_axes(D @ self._G)
-
-    def coriolis_matrix_derivatives(
-            self, q: ArrayLike, v: ArrayLike, *,
-            factorization: Factorization = 'christoffel') -> tuple[np.ndarray, np.ndarray]:
-        """Return the derivatives of C by the coordinates and by the velocities."""
-        by_q, by_v = self._of_tree(self._tree.coriolis_matrix_derivatives, {'q': q, 'v': v},
-                                   factorization=factorization)
-        return self._two_axes(by_q @ self._G), self._two_axes(by_v @ self._G)
-
     def matrices_dot(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
                      factorization: Factorization = 'christoffel') -> MatricesDot:
         """Return the `MatricesDot`."""
@@ -270,83 +269,6 @@ class CoupledMethods(WorkspaceBase):
         found[0] += da
         return found[0], found[1]
 
-    # -- Kinematics. -----------------------------------------------------------------------------
-
-    def forward_kinematics(self, q: ArrayLike) -> np.ndarray:
-        """Return the poses of all links in the root's frame, shape (links, 4, 4)."""
-        T = self._of_tree(self._tree.forward_kinematics, {'q': q})
-        return T.copy() if self._fresh else T
-
-    def center_of_mass(self, q: ArrayLike) -> np.ndarray:
-        """Return the centre of mass in the root's frame."""
-        return self._of_tree(self._tree.center_of_mass, {'q': q})
-
-    def com_jacobian(self, q: ArrayLike) -> np.ndarray:
-        """Return the Jacobian of the centre of mass."""
-        return self._of_tree(self._tree.com_jacobian, {'q': q}) @ self._G
-
-    def com_jacobian_dot(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-        """Return the rate of the Jacobian of the centre of mass."""
-        return self._of_tree(self._tree.com_jacobian_dot, {'q': q, 'v': v}) @ self._G
-
-    def world_jacobian(self, q: ArrayLike, link: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return the Jacobian of a link about its origin, in the root's axes, and its pose."""
-        J, T = self._of_tree(self._tree.world_jacobian, {'q': q}, link)
-        return J @ self._G, T
-
-    def body_jacobian(self, q: ArrayLike, link: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return the Jacobian of a link about its origin, in its own axes, and its pose."""
-        J, T = self._of_tree(self._tree.body_jacobian, {'q': q}, link)
-        return J @ self._G, T
-
-    def jacobian_dot(self, q: ArrayLike, v: ArrayLike,
-                     link: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return the Jacobian of a link about its origin, in its own axes, and its rate."""
-        J, J_dot = self._of_tree(self._tree.jacobian_dot, {'q': q, 'v': v}, link)
-        return J @ self._G, J_dot @ self._G
-
-    def world_jacobian_dot(self, q: ArrayLike, v: ArrayLike,
-                           link: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return the Jacobian of a link about its origin, in the root's axes, and its rate."""
-        J, J_dot = self._of_tree(self._tree.world_jacobian_dot, {'q': q, 'v': v}, link)
-        return J @ self._G, J_dot @ self._G
-
-    def jacobian_dot_v(self, q: ArrayLike, v: ArrayLike, link: str) -> np.ndarray:
-        """Return Jdot v of a link, in its own axes: its acceleration where a is zero."""
-        return self._of_tree(self._tree.jacobian_dot_v, {'q': q, 'v': v}, link)
-
-    def world_jacobian_dot_v(self, q: ArrayLike, v: ArrayLike, link: str) -> np.ndarray:
-        """Return Jdot v of a link, in the root's axes: its acceleration where a is zero."""
-        return self._of_tree(self._tree.world_jacobian_dot_v, {'q': q, 'v': v}, link)
-
-    def jacobian_ddot(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
-                      link: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the body Jacobian of a link with its first and second rates."""
-        rates = self._of_tree(self._tree.jacobian_ddot, {'q': q, 'v': v, 'a': a}, link)
-        J, J_dot, J_second = (X @ self._G for X in rates)
-        return J, J_dot, J_second
-
-    def jacobian_derivatives(self, q: ArrayLike, link: str) -> np.ndarray:
-        """Return the derivatives of the body Jacobian of a link by q, shape (6, nv, nv)."""
-        D = self._of_tree(self._tree.jacobian_derivatives, {'q': q}, link)
-        return self._G.T @ D @ self._G
-
-    def jacobian_dot_derivatives(self, q: ArrayLike, v: ArrayLike,
-                                 link: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return the derivatives of the rate of the body Jacobian of a link by q and by v."""
-        by_q, by_v = self._of_tree(self._tree.jacobian_dot_derivatives, {'q': q, 'v': v}, link)
-        return self._G.T @ by_q @ self._G, self._G.T @ by_v @ self._G
-
-    def centroidal_momentum_matrix(self, q: ArrayLike) -> np.ndarray:
-        """Return the matrix that takes v to the robot's momentum about its centre of mass."""
-        return self._of_tree(self._tree.centroidal_momentum_matrix, {'q': q}) @ self._G
-
-    def centroidal_momentum_matrix_dot(self, q: ArrayLike,
-                                       v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """Return the centroidal momentum matrix and its rate."""
-        A, A_dot = self._of_tree(self._tree.centroidal_momentum_matrix_dot, {'q': q, 'v': v})
-        return A @ self._G, A_dot @ self._G
-
     def _jacobian_and_bias(self, q: ArrayLike, v: ArrayLike, link: str,
                            aligned: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
         tree, *matrices, _ = self._of_tree(self._tree._jacobian_and_bias, {'q': q, 'v': v}, link,
@@ -355,35 +277,3 @@ class CoupledMethods(WorkspaceBase):
         rows = self._kept(scratch.jacobian_rates)[0]
         rows[:6, :self._nv], rows[18, :6] = J, tree[18, :6]
         return rows, J, J_dot, self._nv - 1
-
-    # -- Regressors. -----------------------------------------------------------------------------
-
-    def torque_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
-        """Return Y with Y pi = tau - armature a, for the parameters of every moving body."""
-        return self._rows(self._of_tree(self._tree.torque_regressor, {'q': q, 'v': v, 'a': a}),
-                          self._result(scratch.regressor))
-
-    def slotine_li_regressor(self, q: ArrayLike, v: ArrayLike, v_r: ArrayLike, a_r: ArrayLike, *,
-                             factorization: Factorization = 'christoffel') -> np.ndarray:
-        """Return Y with Y pi = M a_r + C v_r + g - armature a_r."""
-        return self._rows(self._of_tree(
-            self._tree.slotine_li_regressor, {'q': q, 'v': v, 'v_r': v_r, 'a_r': a_r},
-            factorization=factorization), self._result(scratch.regressor))
-
-    def momentum_regressor(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-        """Return Y with Y pi = M v - (armature) v."""
-        return self._rows(self._of_tree(self._tree.momentum_regressor, {'q': q, 'v': v}),
-                          self._result(scratch.regressor))
-
-    def energy_regressor(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-        """Return the rows whose products with pi are the kinetic and the potential energy."""
-        rows = self._of_tree(self._tree.energy_regressor, {'q': q, 'v': v})
-        return rows.copy() if self._fresh else rows
-
-    def parameter_derivatives(
-            self, q: ArrayLike, v: ArrayLike, *,
-            factorization: Factorization = 'christoffel') -> ParameterDerivatives:
-        """Return the `ParameterDerivatives`."""
-        M, C, g = self._of_tree(self._tree.parameter_derivatives, {'q': q, 'v': v},
-                                factorization=factorization)
-        return ParameterDerivatives(self._two_axes(M), self._two_axes(C), self._G.T @ g)

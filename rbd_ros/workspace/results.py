@@ -2,18 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """The results of `Workspace` that have named parts, and the choices of its methods."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from operator import itemgetter
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from rbd_ros.model.arguments import choice
 
 Frame: TypeAlias = Literal['body', 'world-aligned']
 FRAMES = ('body', 'world-aligned')
 Factorization: TypeAlias = Literal['christoffel', 'body']
 FACTORIZATIONS = ('christoffel', 'body')
 CHRISTOFFEL = FACTORIZATIONS[0]
+
+
+def is_body_form(factorization: Factorization) -> bool:
+    """Return whether C is that of Garofalo et al., rather than that of Christoffel."""
+    return choice('factorization', factorization, FACTORIZATIONS) != CHRISTOFFEL
 
 
 class DynamicsTerms(NamedTuple):
@@ -139,37 +145,40 @@ class ParameterDerivatives(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """
-    An array that a kernel writes.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Its shape.
-    places : tuple
-        The indices of its parts, in the order of their names.
-    cut : callable
-        Returns the parts of an array. `tuple.__new__` gives them their names in half of the time
-        that the class of the named tuple takes.
-
-    """
+    """An array that a kernel writes, and its parts in the order of their names."""
 
     shape: tuple[int, int]
-    places: tuple[tuple[slice | int, ...], ...]
+    # Returns the parts of an array. `tuple.__new__` names them in half of the time that the class
+    # of the named tuple takes.
     cut: Callable[[np.ndarray], tuple[np.ndarray, ...]]
+    cut_states: Callable[[np.ndarray], tuple[np.ndarray, ...]]      # of an array for many states
+
+
+def layout_of(shape: tuple[int, int], places: Sequence[tuple[slice | int, ...]]) -> Layout:
+    """Return the layout with parts at these indices."""
+    return Layout(shape, itemgetter(*places), itemgetter(*((slice(None), *at) for at in places)))
 
 
 @lru_cache
 def term_layout(nv: int) -> Layout:
     """Return how `composite_bodies` writes the `DynamicsTerms` of nv velocities."""
     width = slice(nv)
-    places = ((slice(nv), width), (slice(nv, 2 * nv), width), (2 * nv, width),
-              (2 * nv + 1, width), (slice(2 * nv + 2, 2 * nv + 5), width), (2 * nv + 5, slice(3)))
-    return Layout((2 * nv + 6, max(nv, 3)), places, itemgetter(*places))
+    return layout_of((2 * nv + 6, max(nv, 3)), (
+        (slice(nv), width), (slice(nv, 2 * nv), width), (2 * nv, width), (2 * nv + 1, width),
+        (slice(2 * nv + 2, 2 * nv + 5), width), (2 * nv + 5, slice(3))))
 
 
 @lru_cache
 def derivative_layout(nv: int) -> Layout:
     """Return how kernels write `Derivatives` of nv velocities, side by side."""
-    places = tuple((slice(None), slice(k * nv, (k + 1) * nv)) for k in range(3))
-    return Layout((nv, 3 * nv), places, itemgetter(*places))
+    return layout_of((nv, 3 * nv), [(slice(None), slice(k * nv, (k + 1) * nv)) for k in range(3)])
+
+
+def cut_terms(block: np.ndarray) -> Sequence[np.ndarray]:
+    """Return the `DynamicsTerms` of many states in the block that a kernel writes."""
+    return term_layout(block.shape[1] // 2 - 3).cut_states(block)
+
+
+def cut_derivatives(block: np.ndarray) -> Sequence[np.ndarray]:
+    """Return the `Derivatives` of many states in the block that a kernel writes."""
+    return derivative_layout(block.shape[1]).cut_states(block)

@@ -13,9 +13,8 @@ from rbd_ros.kernels.layout import BLOCK, CONSTANTS, LANES, NUMBER, PARENT, PRES
 from rbd_ros.model.arguments import Wrenches, wrenches
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, inverse
+from rbd_ros.workspace import scratch
 from rbd_ros.workspace.base import WorkspaceBase
-
-__all__ = ['RobotArrays']
 
 
 class RobotArrays(WorkspaceBase):
@@ -38,6 +37,8 @@ class RobotArrays(WorkspaceBase):
         The bodies in blocks, and tau of inverse dynamics; see `rbd_ros.kernels.layout`.
 
     """
+
+    _carriers = staticmethod(scratch.carriers)
 
     def __init__(self, model: Model, *, fresh: bool = False) -> None:
         super().__init__(model, fresh=fresh)
@@ -81,6 +82,14 @@ class RobotArrays(WorkspaceBase):
         except (KeyError, TypeError):
             self._add_link(link)
             return self._world_rows[link]
+
+    def _own_row(self, link: str) -> np.ndarray:
+        """Return the row of a link for its own axes."""
+        try:
+            return self._body_rows[link]
+        except (KeyError, TypeError):
+            self._add_link(link)
+            return self._body_rows[link]
 
     def prescribe(self, prescribed: ArrayLike) -> None:
         """Set which accelerations are given, for the kernels of articulated bodies."""

@@ -7,7 +7,7 @@ import pytest
 import rbd_ros
 from rbd_ros.model import with_friction
 from rbd_ros.simulation.dry_friction import resting_impulses
-from rbd_ros.simulation.simulate import Simulator
+from rbd_ros.simulation.simulator import Simulator
 from robots import example_urdf, load_quietly
 
 G = 9.81

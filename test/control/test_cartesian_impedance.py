@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.control import CartesianImpedance, critical_damping, PoseMotion, PoseReference
-from rbd_ros.control.cartesian_impedance import pose_error
+from rbd_ros.control.laws.cartesian_impedance import pose_error
 from rbd_ros.model.se3 import exp, inverse, log
 from robots import example_urdf, load_quietly, random_pose
 

@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 from rbd_ros.control import EffortConvention
-from rbd_ros.control.effort_convention import CONVENTIONS, unlikely
+from rbd_ros.control.effort_convention import convention_mismatch, CONVENTIONS
 
 NAMES = ('a', 'b', 'c')
 G, CORIOLIS = np.array([10.0, -4.0, 0.5]), np.array([0.3, 0.2, -0.1])
@@ -52,15 +52,15 @@ FRICTION = np.array([1.5, 1.5, -1.5])
     ('without_gravity_and_coriolis', FRICTION, ''),
     ('without_gravity_and_coriolis', G, 'effort_convention.states: full fits better')])
 def test_efforts_at_rest_tell_whether_a_convention_can_be(states, torques, said):
-    found = unlikely(EffortConvention(states=states), NAMES, torques, G)
+    found = convention_mismatch(EffortConvention(states=states), NAMES, torques, G)
     assert said in found
     assert bool(found) == bool(said)
 
 
 def test_the_joint_that_shows_it_most_is_named():
-    assert "'a' measures 0 where gravity takes 10 N m or N" in unlikely(
+    assert "'a' measures 0 where gravity takes 10 N m or N" in convention_mismatch(
         EffortConvention(), NAMES, np.zeros(3), G)
 
 
 def test_where_gravity_is_hardly_felt_nothing_can_be_told():
-    assert not unlikely(EffortConvention(), NAMES, np.zeros(3), 0.05 * G)
+    assert not convention_mismatch(EffortConvention(), NAMES, np.zeros(3), 0.05 * G)

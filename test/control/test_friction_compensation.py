@@ -8,7 +8,7 @@ import pytest
 import rbd_ros
 from rbd_ros.control import friction_compensation
 from rbd_ros.model import with_friction
-from rbd_ros.simulation.simulate import Simulator
+from rbd_ros.simulation.simulator import Simulator
 from robots import example_urdf, load_quietly
 
 # Share of a power that is rounding.

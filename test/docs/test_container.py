@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The container: its files fit each other, and its kernels serve a user who can write nothing."""
+"""The container: consistent files, and kernels that work for a user without write access."""
 
 import os
 from pathlib import Path
@@ -18,15 +18,15 @@ from rbd_ros.kernels.jit.kernel_cache import cache_directory
 import yaml
 
 ROOT = Path(__file__).parents[2]
-# Instructions of the Dockerfile: word and rest.
+# Instructions of the Dockerfile: keyword and arguments.
 IMAGE = [line.split(maxsplit=1) for line in re.sub(
     r'^#.*\n', '', (ROOT / 'docker/Dockerfile').read_text(), flags=re.MULTILINE).replace(
         '\\\n', ' ').splitlines() if line]
 SETTINGS = dict(part.split('=') for word, rest in IMAGE if word == 'ENV'
                 for part in shlex.split(rest))
-# A user that no table of users knows.
+# A user id without an account.
 NOBODY = 54321
-# A command, by another user: what needs the interpreter's own files is loaded before.
+# A command run by another user; modules below the interpreter's prefix are imported before.
 COMMAND = """
 import os, sys
 import lxml.etree, numba, numpy as np, scipy.linalg
@@ -36,7 +36,7 @@ os.chdir('/')
 from rbd_ros.cli.main import main
 sys.exit(main(sys.argv[2:]))
 """
-# A kernel on a processor that is not this one.
+# A kernel on a processor other than this one.
 KERNEL = """
 import sys
 from llvmlite import binding
@@ -52,7 +52,7 @@ print(rbd_ros.gravity_torques(arm, np.ones(arm.nq)).tolist(),
 
 
 def instruction(word):
-    """Return what follows a word that the Dockerfile has once."""
+    """Return the arguments of the only instruction with a keyword."""
     rest, = (rest for found, rest in IMAGE if found == word)
     return rest
 
@@ -62,14 +62,14 @@ def programs():
     return re.findall(r"'(\w+) = rbd_ros\.", (ROOT / 'setup.py').read_text())
 
 
-def test_what_apt_leaves_out_is_what_the_package_names():
+def test_keys_skipped_by_rosdep_are_dependencies_of_the_package():
     left_out, = (re.search(r"--skip-keys='([^']*)'", rest) for _, rest in IMAGE
                  if '--skip-keys' in rest)
     named = {one.text for one in ElementTree.parse(ROOT / 'package.xml').findall('exec_depend')}
     assert set(left_out[1].split()) <= named
 
 
-def test_image_compose_and_page_give_the_same_few_rights():
+def test_image_compose_file_and_page_grant_the_same_few_rights():
     assert int(instruction('USER')) > 0
     prefix = Path(SETTINGS['NUMBA_CACHE_DIR']).parent
     assert yaml.safe_load(instruction('ENTRYPOINT')) == [str(prefix / 'entrypoint.sh')]
@@ -93,14 +93,14 @@ def test_image_compose_and_page_give_the_same_few_rights():
 
 @pytest.fixture
 def folder():
-    """Return a folder that others can read; pytest's are closed to them."""
+    """Return a folder that other users can read, unlike those of pytest."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         yield Path(folder)
 
 
 def warm_cache(folder):
-    """Return a cache of kernels for this processor, most of which are compiled already."""
+    """Return a kernel cache for this processor, filled with the kernels compiled so far."""
     cache, here = folder / 'cache', cache_directory()
     if here is not None and here.is_dir():
         shutil.copytree(here, cache / 'rbd_ros' / here.name, copy_function=shutil.copy)
@@ -109,7 +109,7 @@ def warm_cache(folder):
 
 
 def run(code, *arguments, **settings):
-    """Run Python as in a container; return what it printed, and its complaints."""
+    """Run Python as in a container; return its standard output and standard error."""
     kept = {name: value for name, value in os.environ.items()
             if name not in ('XDG_CACHE_HOME', 'NUMBA_CACHE_DIR', 'NUMBA_CPU_NAME')}
     result = subprocess.run(
@@ -121,15 +121,15 @@ def run(code, *arguments, **settings):
 
 
 @pytest.mark.long
-def test_the_script_of_the_image_installs_what_the_image_has(folder):
-    """Run docker/install.sh on what docker sees; this environment is in place of Ubuntu's."""
+def test_the_script_of_the_image_installs_its_programs_and_files(folder):
+    """Run docker/install.sh on the build context, in this environment instead of Ubuntu's."""
     seen = folder / 'seen'
     for name in re.findall(r'^!(\S+)$', (ROOT / 'docker/Dockerfile.dockerignore').read_text(),
                            re.MULTILINE):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         seen.mkdir(exist_ok=True)
         copy(ROOT / name, seen / name)
-    # What takes minutes is done by `make colcon`.
+    # The messages take minutes, and `make colcon` builds them.
     (seen / 'rbd_msgs/COLCON_IGNORE').touch()
     environment = {name: text for name, text in os.environ.items()
                    if name not in ('ROS_DISTRO', 'AMENT_PREFIX_PATH', 'VIRTUAL_ENV')}
@@ -140,7 +140,7 @@ def test_the_script_of_the_image_installs_what_the_image_has(folder):
     result = subprocess.run([seen / 'docker/install.sh', image], env=environment, check=False,
                             capture_output=True, text=True)
     assert result.returncode == 0, result.stdout + result.stderr
-    # Programs run in the Python that has numba, and the files are there.
+    # Programs run in the Python with numba, and the files are installed.
     installed = subprocess.run(
         [image / 'entrypoint.sh', 'bash', '-c',
          'head --lines 1 "$(command -v dynamics_node)"; python3 -c "import sys; '
@@ -153,7 +153,7 @@ def test_the_script_of_the_image_installs_what_the_image_has(folder):
     assert {f'install/share/rbd_ros/{name}' for name in kept} <= set(installed)
 
 
-def test_kernels_of_the_image_serve_a_user_without_a_home_who_can_write_nothing(folder):
+def test_kernels_of_the_image_work_for_a_user_without_home_and_write_access(folder):
     # As docker/install.sh does, but for this processor.
     cache = warm_cache(folder)
     _, said = run(COMMAND, str(os.geteuid()), 'warmup', NUMBA_CACHE_DIR=cache)
@@ -165,7 +165,7 @@ def test_kernels_of_the_image_serve_a_user_without_a_home_who_can_write_nothing(
     out, said = run(COMMAND, user, 'warmup', NUMBA_CACHE_DIR=cache)
     assert said == '' and str(cache) in out
     assert {path: path.stat().st_mtime_ns for path in folder.rglob('*')} == before
-    # It would be told if one were not there.
+    # A missing kernel would be reported.
     for missing in cache.rglob('newton_euler.newton_euler_at_rest-*'):
         missing.parent.chmod(0o755)
         missing.unlink()
@@ -175,7 +175,7 @@ def test_kernels_of_the_image_serve_a_user_without_a_home_who_can_write_nothing(
 
 
 @pytest.mark.long
-def test_kernels_of_the_image_serve_other_processors_than_that_of_the_builder(folder):
+def test_kernels_of_the_image_run_on_other_processors_than_the_one_it_was_built_on(folder):
     code = KERNEL.format(urdf=str(ROOT / 'urdf/demo_arm.urdf'))
     settings = {**SETTINGS, 'NUMBA_CACHE_DIR': folder}
     torques, how = run(code, '', **settings)[0].rsplit(maxsplit=1)

@@ -83,7 +83,7 @@ def test_inertia_is_made_of_integrals_and_its_rate_of_brackets(body):
                                *np.cross(F[3:], omega)])
 
 
-def test_n_is_skew_and_what_it_says(body):
+def test_n_is_skew_and_gives_the_momentum_term_of_b(body):
     _, _, G, _, _, _, rng = body
     V, W = rng.normal(size=(2, 6))
     assert close(bar(G @ V), -bar(G @ V).T)

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the pages of doc/ tell a reader to do works: Python runs, commands name what is there."""
+"""Instructions on the pages work: Python runs, commands use existing names, links resolve."""
 
 import ast
 import doctest
@@ -33,15 +33,15 @@ ROOT = Path(__file__).parents[2]
 DOC = ROOT / 'doc'
 PAGES = {str(path.relative_to(DOC)): path.read_text(encoding='utf-8')
          for path in sorted(DOC.rglob('*.md')) if 'generated' not in path.parts}
-# What GitHub shows without building anything.
+# Pages that GitHub shows without a build.
 OTHERS = {f'../{name}': (ROOT / name).read_text(encoding='utf-8')
           for name in ('README.md', 'CONTRIBUTING.md', 'QUALITY_DECLARATION.md')}
 ARM = (ROOT / 'urdf/demo_arm.urdf').read_text(encoding='utf-8')
 JOINTS = re.findall(r'<joint name="(\w+)" type="revolute"', ARM)
 STATE = JOINTS, [0.0, 0.6, 0.0, 1.0, 0.0, 0.5, 0.0], [0.0] * 7
-# s: a program of its own, which imports ROS first, on a machine that others use
+# s: a separate process, which first imports ROS, on a shared machine
 PATIENCE = 60.0
-# Commands of others, which are not tried.
+# Commands of other programs, which are not run.
 OF_OTHERS = ('git', 'mkdir', 'cd', 'ln', 'source', '.', 'pip', 'python3', 'rosdep', 'colcon',
              'export', 'docker', 'bloom-release', '.venv/bin/twine')
 TARGETS = re.findall(r'^([a-z-]+):', (ROOT / 'Makefile').read_text(), re.MULTILINE)
@@ -65,7 +65,7 @@ PYTHON = {page: blocks(text, 'python') for page, text in PAGES.items()}
 FOR_ROS = [page for page, found in PYTHON.items() if any('rclpy' in code for _, code in found)]
 FOR_THE_LIBRARY = [page for page, found in PYTHON.items() if found and page not in FOR_ROS]
 COMMANDS = commands()
-# A page whose code is one session that does one thing after the other.
+# A page whose code is one interactive session.
 SESSION = 'how_to/without_ros2.md'
 
 
@@ -89,15 +89,18 @@ def test_python_of_the_page_runs(page, monkeypatch):
         exec(code, names)
 
 
-def test_python_of_the_readme_runs_as_printed(monkeypatch):
-    (ROOT / 'build').mkdir(exist_ok=True)
+def test_python_of_the_readme_runs_as_printed(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     names, found = {'__name__': '__main__'}, blocks(OTHERS['../README.md'], 'python')
-    assert len(found) == 3
+    assert len(found) == 1
     for _, code in found:
         exec(code, names)
-    assert names['found'].model.nv == 7
-    (ROOT / 'build/new.urdf').unlink()
+    assert ast.literal_eval(capsys.readouterr().out) == dict(
+        zip(JOINTS, rbd_ros.gravity_torques(names['arm'], STATE[1]).round(2)))
+
+
+def test_the_readme_is_short():
+    assert len(OTHERS['../README.md'].splitlines()) <= 150
 
 
 @pytest.fixture
@@ -296,7 +299,7 @@ def test_links_within_the_repository_lead_somewhere(page):
             assert anchor in anchors(path.read_text(encoding='utf-8')), target
 
 
-@pytest.mark.parametrize('page', ['where_things_are.md', '../CONTRIBUTING.md'])
+@pytest.mark.parametrize('page', ['architecture.md', 'where_things_are.md', '../CONTRIBUTING.md'])
 def test_files_and_names_that_pages_lead_to_exist(page):
     text = {**PAGES, **OTHERS}[page]
     tracked = subprocess.run(['git', 'ls-files'], cwd=ROOT, capture_output=True, text=True,
@@ -315,6 +318,28 @@ def test_files_and_names_that_pages_lead_to_exist(page):
                    if isinstance(part, (ast.Name, ast.FunctionDef, ast.ClassDef))}
         for name in re.findall(r'`(\w+)`', names):
             assert name in defined, (file, name)
+
+
+def test_the_table_of_folders_has_every_folder_with_code():
+    table = OTHERS['../CONTRIBUTING.md'].partition('| folder |')[2].partition('\n\n')[0]
+    listed = set(re.findall('`([\\w/]+/)`', '\n'.join(
+        row.split(' | ')[0] for row in table.splitlines())))
+    tracked = subprocess.run(['git', 'ls-files', '*.py'], cwd=ROOT, capture_output=True,
+                             text=True, check=True).stdout.splitlines()
+    folders = {f'{path.split("/")[0]}/' for path in tracked if '/' in path}
+    rooms = {'/'.join(path.split('/')[:2]) + '/' for path in tracked
+             if path.startswith('rbd_ros/') and path.count('/') > 1}
+    assert folders | rooms <= listed
+    assert all((ROOT / folder).is_dir() for folder in listed)
+
+
+def test_the_picture_of_the_architecture_is_that_of_its_page():
+    drawing, text = runpy.run_path(str(DOC / 'draw_architecture.py')), PAGES['architecture.md']
+    picture = (DOC / 'images/architecture.svg').read_text(encoding='utf-8')
+    assert picture == drawing['draw'](text), 'run python doc/draw_architecture.py'
+    drawn = [row for _, rows in drawing['walks'](text) for row in rows]
+    assert len(drawn) == len(re.findall(r'^\| [a-z]', text, re.MULTILINE)) - 4      # heads
+    assert all(names for _, _, names in drawn)
 
 
 def test_every_page_is_in_the_table_of_contents():
@@ -357,24 +382,25 @@ def test_docstrings_are_made_fit_for_sphinx(generate):
     assert lines[-3:] == [r'x\_ : float', '    In ``y_`` units.', '']
 
 
-def test_the_page_of_the_node_says_what_everything_is(generate):
-    page = generate['node_page']()
+def test_every_parameter_and_launch_argument_has_a_meaning(generate):
     names = {}
-    for line in page.splitlines():
+    for line in generate['parameters_page']().splitlines():
         cells = [cell.strip() for cell in line.strip('|').split(' | ')]
         if line.startswith('| `'):
             names[cells[0].strip('`')] = cells[-1].strip('| ')
     assert all(names.values()), names
-    assert set(parameters.DESCRIPTIONS) <= set(names)
-    assert {'~/effort_commands', '~/markers', 'diagnostics', 'joint_states', 'odom',
-            '~/hybrid_dynamics', '~/enable_commands'} <= set(names)
+    expected = {*parameters.DESCRIPTIONS, *control_parameters.DESCRIPTIONS, *launch_plan.ARGUMENTS,
+                'controllers', *SimulatedRobot.parameters, *RobotInMujoco.parameters,
+                *ViewerNode.parameters}
+    assert expected <= set(names)
 
 
-def test_a_workspace_is_built_by_the_same_commands_on_every_page():
-    # test/workspace.py types those of the README.
-    typed, again = (next(block for _, block in blocks(text, 'bash') if 'rosdep install' in block)
-                    for text in (OTHERS['../README.md'], PAGES['getting_started_ros.md']))
-    assert typed.startswith(again)
+def test_one_page_has_the_commands_that_build_a_workspace_and_they_are_the_tested_ones():
+    found = [block for text in (*PAGES.values(), *OTHERS.values())
+             for _, block in blocks(text, 'bash') if 'rosdep install' in block]
+    assert len(found) == 1
+    typed = runpy.run_path(str(ROOT / 'test/workspace.py'))['commands']()
+    assert typed == found[0].replace('<this repository>', 'repository')
 
 
 # -- Faults. -------------------------------------------------------------------------------------

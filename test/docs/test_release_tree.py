@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""What `make release-tree` lays out is what the tools for ROS releases expect."""
+"""`make release-tree` writes what the tools for ROS releases expect."""
 
 from pathlib import Path
 import re
@@ -51,7 +51,7 @@ def test_changelogs_and_licences_of_the_release_are_there(tree):
 
 
 def test_manifests_are_those_of_a_release(tree):
-    # What catkin_prepare_release and bloom look at, and what a user of the package looks for.
+    # Fields that catkin_prepare_release, bloom and users of the package read.
     for name, package in find_packages(str(tree)).items():
         assert package.name == name == name.lower()
         assert set(package.get_unconditional_build_types()) <= {'ament_cmake', 'ament_python'}
@@ -62,15 +62,16 @@ def test_manifests_are_those_of_a_release(tree):
         assert not package.conflicts and not package.replaces
 
 
-def test_addresses_that_stand_for_others_are_named(tmp_path):
+def test_placeholder_addresses_are_reported(tmp_path):
     said = release_tree(tmp_path / 'tree').stdout
     texts = [(ROOT / name).read_text() for name in ('package.xml', 'rbd_msgs/package.xml')]
     assert ('not known yet' in said) is any('example.org' in text for text in texts)
 
 
 def test_a_link_puts_both_packages_side_by_side(tmp_path):
-    # What README.md has one do in a workspace.
-    line, = re.findall(r'^ln -s (\S+) src/(\S+) ', (ROOT / 'README.md').read_text(), re.MULTILINE)
+    # As doc/getting_started_ros.md lays out a workspace.
+    page = (ROOT / 'doc/getting_started_ros.md').read_text()
+    line, = re.findall(r'^ln -s (\S+) src/(\S+) ', page, re.MULTILINE)
     (tmp_path / 'rbd_ros').symlink_to(ROOT)
     assert set(find_packages(str(tmp_path))) == {'rbd_ros'}
     (tmp_path / line[1]).symlink_to(line[0])
@@ -95,7 +96,7 @@ def test_tests_of_the_release_need_nothing_that_it_lacks(tree):
     assert result.returncode == 0, result.stdout[-2000:]
 
 
-def test_a_folder_that_is_there_is_not_written_to(tree, tmp_path):
+def test_an_existing_folder_is_not_changed(tree, tmp_path):
     before = sorted(tree.rglob('*'))
     result = release_tree(tree)
     assert result.returncode and 'exists already' in result.stdout

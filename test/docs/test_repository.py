@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the files about the package say is true: dependencies, versions, targets."""
+"""Package metadata is correct: dependencies, versions, targets, licences."""
 
 import ast
 from pathlib import Path
@@ -18,7 +18,7 @@ import yaml
 ROOT = Path(__file__).parents[2]
 PACKAGES = {name: ElementTree.parse(ROOT / name / 'package.xml').getroot()
             for name in ('.', 'rbd_msgs')}
-# How rosdep and PyPI call modules, where it is not as Python does. None: it has no name there.
+# Names of modules in rosdep and PyPI, if they differ from Python's. None: unknown there.
 ROSDEP = {'lxml': 'python3-lxml', 'matplotlib': 'python3-matplotlib',
           'numpy': 'python3-numpy', 'scipy': 'python3-scipy', 'rich': None,
           # Not in every apt; without it the library is slow.
@@ -35,14 +35,14 @@ ROSDEP = {'lxml': 'python3-lxml', 'matplotlib': 'python3-matplotlib',
           'PIL': None, 'websockets': None,
           # Programs that the benchmark compares with.
           'mujoco': None, 'pydrake': None, 'frax': None, 'jax': None}
-# None: it takes part where somebody has installed it.
+# None: used only if it is installed.
 PYPI = {'yaml': 'pyyaml', 'catkin_pkg': 'catkin-pkg', 'pinocchio': 'pin', 'pydrake': None,
         'frax': None, 'jax': None,
         'PIL': 'pillow'}
 
 
 def imports(*folders, without=()):
-    """Return the top-level modules of others that files below folders import."""
+    """Return the external top-level modules that files below folders import."""
     found, own = set(), {'rbd_ros', *(path.stem for path in (ROOT / 'benchmark').glob('*.py'))}
     for folder in folders:
         for path in (ROOT / folder).rglob('*.py'):
@@ -72,7 +72,7 @@ def extras():
 
 
 def required(*names):
-    """Return what extras bring, without versions."""
+    """Return the requirements of extras, without versions."""
     return {re.split('[<>=;\\[]', one)[0].strip() for name in names for one in extras()[name]}
 
 
@@ -111,7 +111,7 @@ def test_package_xml_names_every_program_that_is_started_and_every_extension_of_
 
 
 def test_examples_need_what_make_setup_brings():
-    # The example with SymPy says so in one line: test/dynamics/test_examples.py.
+    # The example that needs SymPy reports this itself: test/dynamics/test_examples.py.
     wanted = {PYPI.get(module, module) for module in imports('examples') if not is_of_ros(module)}
     assert wanted - {None, 'sympy'} <= required(None, 'demo')
 
@@ -127,7 +127,7 @@ def test_pages_install_extras_from_the_folder_of_the_repository_and_quote_them()
 
 
 def test_messages_name_extras_as_the_shell_takes_them():
-    # pip takes the requirements from what is installed, wherever that came from.
+    # pip reads the requirements from the installed package, from whatever source.
     named = set()
     for path in (ROOT / 'rbd_ros').rglob('*.py'):
         text = re.sub(r"'\s*\n\s*f?'", '', path.read_text(encoding='utf-8'))

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""A workspace of links, as developers like it: programs run in the Python that has numba."""
+"""With `colcon build --symlink-install`, programs run in the active Python, with numba."""
 
 import os
 from pathlib import Path
@@ -15,12 +15,12 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.long
-def test_programs_of_links_run_in_the_environment_that_is_active(tmp_path):
+def test_symlinked_programs_run_in_the_active_environment(tmp_path):
     command, = re.findall(r'`(python3 .* build --symlink-install)`',
-                          (ROOT / 'README.md').read_text(encoding='utf-8'))
+                          (ROOT / 'doc/getting_started_ros.md').read_text(encoding='utf-8'))
     (tmp_path / 'src').mkdir()
     (tmp_path / 'src/rbd_ros').symlink_to(ROOT)
-    # This environment is in place of the packages of the system.
+    # This environment replaces the packages of the system.
     done = subprocess.run(
         ['bash', '-e', '-c', 'python3 -m venv --without-pip .venv\n. .venv/bin/activate\n'
          f'{command} --packages-select rbd_ros\n. install/setup.bash\n'

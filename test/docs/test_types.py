@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checkers of types see the types of the library in the programs of its users."""
+"""Type checkers see the types of the library in programs of its users."""
 
 from importlib import import_module
 import os
@@ -14,10 +14,10 @@ import rbd_ros
 from stubs import PACKAGE, stubs
 
 STUBS = stubs()
-# Kept between runs, for NumPy's types alone take ten seconds.
+# Kept between runs, because NumPy's types alone take ten seconds.
 CACHE = PACKAGE.parent / '.pytest_cache/mypy'
-# Behind each line, what a checker has to say of it: the type that is asked for, or the kind of
-# error. Of lines without a comment it must say nothing. NumPy's type has parameters besides.
+# The comment of a line is the expected output of the checker: the revealed type (NumPy's without
+# its parameters) or the kind of error. Lines without a comment must have no output.
 PROGRAM = """\
 import numpy as np
 import rbd_ros
@@ -60,7 +60,7 @@ workspace.all_terms(q, v).m  # attr-defined
 
 
 def said(program, folder):
-    """Return what mypy, in its own settings, says of each line of a program, a list a line."""
+    """Return the output of mypy with default settings for each line of a program."""
     (folder / 'program.py').write_text(program, encoding='utf-8')
     (folder / 'mypy.ini').write_text('[mypy]\n')
     run = subprocess.run(

@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros import batch
-from rbd_ros.batch import dynamics, wrenches as wrenches_of_batches
-from rbd_ros.batch.tasks import Problem
+from rbd_ros.batch import functions
+from rbd_ros.batch.tasks import Problem, solve
+from rbd_ros.batch.wrenches import batch_wrenches
 from rbd_ros.kernels.lanes.lanes import INTERPRETED, WIDTH
 from rbd_ros.model.joints import KINDS
 from robots import example_urdf, load_quietly, random_tree
@@ -261,8 +262,8 @@ def test_wrenches_of_some_states_are_theirs():
     model = random_tree(1, 6)
     first, second = model.link_names[1:3]
     given = {first: np.random.default_rng(0).normal(size=(9, 6)), second: np.arange(6.0)}
-    pushed = wrenches_of_batches.pushes(model, given, 9)
-    picked_ones = pushed.picked(np.array([7, 2]))
+    pushed = batch_wrenches(model, given, 9)
+    picked_ones = pushed.take(np.array([7, 2]))
     for now, k in enumerate((7, 2)):
         found = picked_ones.of_state(now)
         assert np.array_equal(found[first], given[first][k])
@@ -312,7 +313,7 @@ def test_states_that_fail_only_side_by_side_are_computed_alone(monkeypatch):
     model = random_tree(1, 4)
     states = some_states(model, 'inverse_dynamics', batch.CHUNK + 43)
     expected = batch.inverse_dynamics(model, *states)
-    task, seen = dynamics.INVERSE_DYNAMICS, []
+    task, seen = functions.QUANTITIES['inverse_dynamics'].task, []
 
     def unlucky(*arguments):
         # In the last chunk, the second WIDTH states of what is left fail.
@@ -324,7 +325,8 @@ def test_states_that_fail_only_side_by_side_are_computed_alone(monkeypatch):
             return WIDTH
         return task.kernel(*arguments)
 
-    monkeypatch.setattr(dynamics, 'INVERSE_DYNAMICS', task._replace(kernel=unlucky))
+    monkeypatch.setattr(functions, 'solve', lambda model, task, *rest, **options: solve(
+        model, task._replace(kernel=unlucky), *rest, **options))
     for out in (None, np.zeros(expected.shape, np.float32)):
         seen.clear()
         got = batch.inverse_dynamics(model, *states, out=out, threads=1)

@@ -12,7 +12,7 @@ from bag_files import joint_state, KIND, storage, TYPES, write_bag
 import numpy as np
 import pytest
 from rbd_ros import RecordingError
-from rbd_ros._internal.joint_state_layout import Layout
+from rbd_ros._internal.cdr import JointStateLayout
 from rbd_ros.identification import read_recording
 from rbd_ros.recordings import bags
 
@@ -100,14 +100,14 @@ def test_parts_of_a_split_bag_follow_each_other(tmp_path, rng):
 
 
 def test_blocks_leave_nothing_out(tmp_path, rng, monkeypatch):
-    monkeypatch.setattr(bags, 'BLOCK', 7)
+    monkeypatch.setattr(bags, 'BLOCK_SIZE', 7)
     made = messages(rng, 23)
     assert same(read_recording(write_bag(tmp_path / 'bag', made)), made)
 
 
 def test_more_layouts_of_one_length_than_are_known(tmp_path, rng, monkeypatch):
-    monkeypatch.setattr(bags, 'MOST_LAYOUTS', 2)
-    monkeypatch.setattr(bags, 'BLOCK', 8)
+    monkeypatch.setattr(bags, 'MAX_LAYOUTS', 2)
+    monkeypatch.setattr(bags, 'BLOCK_SIZE', 8)
     made = []
     for k in range(1, 31):
         # Frames of the same length make other layouts with the same joints.
@@ -139,7 +139,8 @@ def test_blocks_are_read_as_messages_are_one_by_one(rng, names, frame):
         # Nanoseconds have no sign, whatever a sender makes of them.
         raws[4] = raws[4][:8] + b'\xff' * 4 + raws[4][12:]
         first = TYPES.deserialize_cdr(raws[0], KIND)
-        layout = Layout(raws[0], frame, first.name, first.position, first.velocity, first.effort)
+        layout = JointStateLayout(raws[0], frame, first.name, first.position, first.velocity,
+                                  first.effort)
         block = np.frombuffer(b''.join(raws), np.uint8).reshape(9, -1)
         assert np.all(layout.fits(block))
         stamp, *arrays = layout.read_block(block)

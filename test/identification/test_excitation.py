@@ -10,7 +10,7 @@ import rbd_ros
 from rbd_ros.identification import excitation_limits, excite
 from rbd_ros.identification.excitation.criterion import Criterion
 from rbd_ros.identification.excitation.fourier_series import RestBasis
-from rbd_ros.identification.excitation.quasi_newton import minimize
+from rbd_ros.identification.excitation.optimize import minimize
 from rbd_ros.model.model import rebuild
 from robots import example_urdf, load_quietly, random_tree
 
@@ -91,7 +91,7 @@ def test_a_motion_holds_all_limits_at_every_time(found):
 
 def test_limits_hold_even_if_the_search_looks_at_few_times(monkeypatch):
     monkeypatch.setattr('rbd_ros.identification.excitation.optimize.SAMPLES', 3)
-    monkeypatch.setattr('rbd_ros.identification.excitation.optimize.KEPT', 1.0)
+    monkeypatch.setattr('rbd_ros.identification.excitation.optimize.SEARCH_LIMIT_FRACTION', 1.0)
     model = slides()
     limits = excitation_limits(model, effort=[6.0, 33.0, 3.0], share=1.0)
     motion = excite(model, limits, duration=4.0, harmonics=5, steps=80).motion
@@ -236,7 +236,7 @@ def test_the_gradient_of_the_criterion_is_that_of_its_values(seed):
     basis = RestBasis(4.0, 3, 48)
     x, limits = near_all_limits(model, basis, seed)
     criterion = Criterion(model, basis, limits, np.random.default_rng(seed))
-    assert 0.05 < criterion.room(x) < 0.2
+    assert 0.05 < criterion.margin(x) < 0.2
     direction = np.random.default_rng(seed).normal(size=x.shape)
     # The condition number alone, and little else than the barrier.
     for weight, h in ((0.0, 1e-4), (1e4, 1e-6)):
@@ -252,7 +252,7 @@ def test_the_criterion_is_infinite_beyond_each_limit(label):
     assert np.isfinite(Criterion(model, basis, limits, np.random.default_rng(1))(x, 0.1)[0])
     narrow = limits._replace(**{label: 0.85 * getattr(limits, label)})
     criterion = Criterion(model, basis, narrow, np.random.default_rng(1))
-    assert criterion.room(x) < 0.0 and criterion(x, 0.1)[0] == np.inf
+    assert criterion.margin(x) < 0.0 and criterion(x, 0.1)[0] == np.inf
 
 
 def test_the_criterion_leaves_room_for_friction_in_both_directions():
@@ -263,7 +263,7 @@ def test_the_criterion_leaves_room_for_friction_in_both_directions():
     for q_s, v_s, a_s in zip(q, v, a):
         tau = rbd_ros.inverse_dynamics(model, q_s, v_s, a_s)
         room = limits.effort - np.abs(tau + rbd_ros.friction_torques(model, v_s))
-        assert np.all(room >= criterion.effort_room(tau, v_s) * (
+        assert np.all(room >= criterion.effort_margin(tau, v_s) * (
             limits.effort - model.friction - model.stribeck_friction - model.friction_asymmetry
             - model.damping_asymmetry * limits.velocity) - EXACT)
 

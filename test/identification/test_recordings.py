@@ -59,7 +59,7 @@ def test_stamps_that_do_not_increase_are_left_out_and_counted(tmp_path):
     assert np.array_equal(got.position, truth([0.001, 0.002, 0.003, 0.004, 0.005]))
     text = ' '.join(got.notes)
     assert '2 states left out that have the stamp of the one before' in text
-    assert '2 states left out whose stamp lies before' in text and 'by up to 0.002 s' in text
+    assert '2 states left out whose stamp lies before an earlier one, by up to 0.002 s' in text
 
 
 def test_states_that_are_no_numbers_are_left_out_and_counted(tmp_path):
@@ -167,11 +167,11 @@ def test_rename_and_scale_by_the_new_name(tmp_path):
 
 
 @pytest.mark.parametrize('options, said', [
-    ({'rename': {'joint_a': 'x'}}, r"rename names the joint 'joint_a', .*alike: a"),
+    ({'rename': {'joint_a': 'x'}}, r"rename names the joint 'joint_a', .*similar: a"),
     ({'rename': {'a': 'b'}}, r"two joints would be called 'b'"),
-    ({'scale': {'elbow': 2.0}}, r"scale names the joint 'elbow', .*there are b, a, c"),
+    ({'scale': {'elbow': 2.0}}, r"scale names the joint 'elbow', .*recorded are b, a, c"),
     ({'scale': {'a': np.nan}}, r"scale of 'a' must be finite"),
-    ({'joints': ['elbow']}, r'none of the joints elbow was recorded, but b, a, c'),
+    ({'joints': ['elbow']}, r'none of the joints elbow was recorded, only b, a, c'),
 ])
 def test_joints_that_are_not_there_are_named(tmp_path, options, said):
     path = bag(tmp_path, states([MS, 2 * MS]))
@@ -187,7 +187,7 @@ def test_a_robot_gets_its_joints_in_its_order(arm):
     for label in ('position', 'velocity', 'effort'):
         columns = [names.index(name) for name in arm.velocity_names]
         assert np.array_equal(getattr(got, label), getattr(one, label)[:, columns])
-    assert got.notes == (f"not of robot '{arm.name}', left out: gripper",)
+    assert got.notes == (f"left out, not in robot '{arm.name}': gripper",)
 
 
 def test_a_joint_that_was_not_recorded_is_named_with_those_alike(arm):
@@ -218,7 +218,7 @@ def test_velocities_that_one_joint_lacks_are_left_out(arm):
     ({'position': np.full((3, 2), np.nan)}, 'position holds a number that is not finite'),
     ({'effort': [[0, 0], [0, np.inf], [0, 0]]}, 'effort holds a number that is not finite'),
     ({'joint_names': ('a', 'a')}, "the joint 'a' is there twice"),
-    ({'joint_names': (1, 2)}, 'joint_names must be texts'),
+    ({'joint_names': (1, 2)}, 'joint_names must be strings'),
 ])
 def test_arrays_that_do_not_fit_together_are_refused(changes, said):
     parts = {'name': 'here', 'joint_names': ('a', 'b'), 'time': [0.0, 1.0, 2.0],

@@ -11,8 +11,8 @@ import pytest
 import rbd_ros
 from rbd_ros import batch
 from rbd_ros.identification import pipeline, prepare, Recording, report
-from rbd_ros.identification.report import Comparison, identification_report, replay_report, Row
-from rbd_ros.identification.residuals import write_residuals
+from rbd_ros.identification.report import (Comparison, identification_report, replay_report, Row,
+                                           write_residuals)
 from rbd_ros.model import with_friction
 from robots import example_urdf, load_quietly
 
@@ -140,7 +140,8 @@ def test_a_hum_stands_at_its_frequency(figures, comparison):
     quiet = c._replace(measured=c.fit + np.sin(2.0 * np.pi * HUM * c.time)[:, None])
     identification_report('arm', JOINTS, UNITS, [quiet], [], 'believable', [])
     frequency, amplitude = figures[1].axes[1].lines[0].get_data()
-    assert frequency[np.argmax(amplitude)] == pytest.approx(HUM, abs=RATE / report.SEGMENT)
+    resolution = RATE / report.SPECTRUM_SEGMENT
+    assert frequency[np.argmax(amplitude)] == pytest.approx(HUM, abs=resolution)
     # Parseval: its mean square is a half.
     assert np.sum(amplitude ** 2) * frequency[0] == pytest.approx(0.5, rel=0.02)
 

@@ -255,7 +255,7 @@ def test_stretches_shorter_than_the_edges_are_left_out(arm):
     kept = (time < 10.0) | ((time > 10.5) & (time < 10.8)) | (time > 11.3)
     samples = prepare(arm, recorded(arm, motion(), time[kept]), cutoff=5.0)
     assert not np.any((samples.time > 10.4) & (samples.time < 10.9))
-    assert any('1 stretches between gaps left out' in note for note in samples.notes)
+    assert any('1 segments between gaps left out' in note for note in samples.notes)
 
 
 # -- Masks. --------------------------------------------------------------------------------------
@@ -402,8 +402,8 @@ def test_a_drive_that_holds_its_highest_effort_at_rest_is_not_saturated():
 # -- What is refused. ----------------------------------------------------------------------------
 
 @pytest.mark.parametrize('options, said', [
-    ({'cutoff': 200.0}, 'cutoff must lie above 0 and not above 125 Hz, half the rate'),
-    ({'cutoff': 0.0}, 'cutoff must lie'), ({'cutoff': np.nan}, 'cutoff must be finite'),
+    ({'cutoff': 200.0}, r'cutoff must be in \(0, 125\] Hz, up to half the rate'),
+    ({'cutoff': 0.0}, 'cutoff must be in'), ({'cutoff': np.nan}, 'cutoff must be finite'),
     ({'delay': 'none'}, "delay must be seconds or 'estimate'"),
     ({'delay': np.inf}, 'delay must be finite'),
     ({'standstill': -0.1}, 'standstill must not be negative'),
@@ -427,7 +427,7 @@ def test_recordings_that_are_too_short_are_refused(arm):
     one = recorded(arm, motion(), times(5.0))
     with pytest.raises(RecordingError, match='it has 1 states'):
         prepare(arm, one.part(stop=0.003))
-    with pytest.raises(RecordingError, match='no stretch without a gap has more than 5 states'):
+    with pytest.raises(RecordingError, match='no segment without a gap has more than 5 states'):
         prepare(arm, one.part(stop=0.019))
     with pytest.raises(RecordingError, match='longer than the edges of the filter, 3 s'):
         prepare(arm, one.part(stop=2.0), cutoff=1.0)

@@ -76,8 +76,7 @@ def test_spreadsheets_are_read(tmp_path):
     assert got.joint_names == ('j',)
     # The first row has no effort, and is left out.
     assert np.array_equal(got.time, [0.1]) and np.array_equal(got.effort, [[3.0]])
-    assert got.notes == ('1 states left out that are incomplete or hold a number that is not '
-                         'finite',)
+    assert got.notes == ('1 states left out that are incomplete or not finite',)
 
 
 def test_other_columns_are_left_out_and_named(tmp_path):
@@ -92,7 +91,7 @@ def test_other_columns_are_left_out_and_named(tmp_path):
     ('time,j/position\n', 'has no rows'),
     ('t,j/position\n0,1\n', "no column 'time', s; there are t, j/position"),
     ('time,j\n0,1\n', "no column '<joint>/position'; there are time, j"),
-    ('time,a/position,b/effort\n0,1,2\n', "a column 'b/effort', and no 'b/position'"),
+    ('time,a/position,b/effort\n0,1,2\n', "a column 'b/effort', but no 'b/position'"),
     ('time,j/position,time\n0,1,2\n', "the column 'time' is there twice"),
     ('time,j/position\n0,1\n1,one\n', "line 3, column 'j/position' must be a number, got 'one'"),
     ('time,j/position\n0,1\n1\n', 'line 3 has 1 cells, and the first line 2 names; is the file'),
@@ -113,7 +112,7 @@ def test_a_row_with_an_empty_cell_does_not_shift_the_next(tmp_path):
 def test_bytes_that_are_no_table_are_refused(tmp_path, name):
     path = tmp_path / name
     path.write_bytes(b'\xff\xfe\x00\x81' * 50)
-    with pytest.raises(RecordingError, match='the file is no'):
+    with pytest.raises(RecordingError, match='the file is not'):
         read_recording(path)
 
 
@@ -122,7 +121,7 @@ def test_a_parquet_that_is_cut_off_is_refused(tmp_path):
     write_table(whole, ['time', 'j/position'], np.arange(1000.0), np.arange(1000.0))
     part = tmp_path / 'part.parquet'
     part.write_bytes(whole.read_bytes()[:-100])
-    with pytest.raises(RecordingError, match='no Parquet, or is damaged'):
+    with pytest.raises(RecordingError, match='not Parquet, or is damaged'):
         read_recording(part)
 
 

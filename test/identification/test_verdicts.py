@@ -270,7 +270,7 @@ def test_efforts_that_nothing_explains_are_named(arm):
     noise = measured.coloured(rng, *recording.effort.shape, 100)
     size = np.sqrt(np.mean(recording.effort ** 2, axis=0))
     found = judge(model, replace(recording, effort=size * noise))
-    check_reason(found, 'left unexplained: look whether efforts are torques')
+    check_reason(found, 'left unexplained: check whether efforts are torques')
     effort = recording.effort.copy()
     effort[:, 5] = size[5] * noise[:, 5]
     found = judge(model, replace(recording, effort=effort))
@@ -285,7 +285,7 @@ def test_parameters_at_their_bounds_are_named(arm):
     M = np.diag(rbd_ros.mass_matrix(model, rbd_ros.neutral(model)))
     tau = measured.efforts(true, q, v, a) - 1.6 * M * a
     found = judge(model, identification.Recording('push', model.velocity_names, t, q, v, tau))
-    check_reason(found, 'a robot that can exist', 'out of bounds', '.armature')
+    check_reason(found, 'a physically consistent robot', 'would violate it', '.armature')
 
 
 def pendulum(length):

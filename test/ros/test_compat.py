@@ -14,7 +14,7 @@ from rbd_ros.ros.nodes.mujoco_robot import RobotInMujoco
 from rbd_ros.ros.nodes.simulated_robot import SimulatedRobot
 from rbd_ros.ros.nodes.torque_controller import TorqueController
 from rbd_ros.ros.nodes.viewer import ViewerNode
-from rbd_ros.ros.runtime.compat import hand_over
+from rbd_ros.ros.runtime.rclpy_workarounds import hand_over
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node

@@ -23,13 +23,15 @@ import numpy as np
 from rbd_msgs.msg import ReferenceStatus
 import rbd_ros
 from rbd_ros import all_terms, inverse_dynamics, with_gravity
+from rbd_ros._internal.setting import settings_of
 from rbd_ros.control import (CartesianImpedance, EffortConvention, Hybrid, JointImpedance,
                              JointReference, PoseMotion, PoseReference, SlotineLi)
 from rbd_ros.ros.commands.effort_commands import EffortCommands
-from rbd_ros.ros.control.control_modes import ControlModes, LawSettings
-from rbd_ros.ros.control.control_parameters import DESCRIPTIONS, Gains
+from rbd_ros.ros.control.control_modes import ControlModes
+from rbd_ros.ros.control.control_settings import ControlSettings
+from rbd_ros.ros.control.reference_receiver import LawSettings
+from rbd_ros.ros.parameters.parameters import assemble
 from rbd_ros.ros.runtime.report import Report
-from rclpy.parameter import Parameter
 from scipy.spatial.transform import Rotation
 from test_effort_commands_machine import Settings
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -56,24 +58,19 @@ SPEED, ANGULAR_SPEED, PEAK = 0.2, 1.0, 1.875
 SHORTEST, STOP = 0.5, 0.25
 # rad and s: a step of the reference or of its velocity would be hundreds of times larger.
 CONTINUOUS = 1e-3
+DEFAULTS = {name: one.default for name, one in settings_of((ControlSettings,)).items()}
 MOSTLY = st.sampled_from([True, True, True, False])
 
 
-def default_gains():
-    """Return the gains of the parameters' defaults."""
-    return Gains(**{name.replace('.', '_'): () if isinstance(default, Parameter.Type)
-                    else tuple(default) if isinstance(default, list) else default
-                    for name, (default, *_) in DESCRIPTIONS.items()})
-
-
-def chosen_gains():
-    """Return gains with which each mode differs from the others."""
-    return default_gains()._replace(
-        mode='pd_gravity', slotine_li_rate=(RATE,), slotine_li_adaptation=ADAPTATION,
-        slotine_li_links=(LINK,), hybrid_free_joints=(FREE,), cartesian_speed=SPEED,
-        angular_speed=ANGULAR_SPEED, path_tolerance=(PATH,), goal_tolerance=(GOAL,),
-        goal_time=GOAL_TIME, cartesian_path_tolerance=CARTESIAN_PATH,
-        cartesian_goal_tolerance=CARTESIAN_GOAL)
+def chosen_gains(**changes):
+    """Return settings with which each mode differs from the others, with changes."""
+    return assemble((ControlSettings,), {
+        **DEFAULTS, 'mode': 'pd_gravity', 'slotine_li.rate': (RATE,),
+        'slotine_li.adaptation': ADAPTATION, 'slotine_li.links': (LINK,),
+        'hybrid.free_joints': (FREE,), 'cartesian_speed': SPEED, 'angular_speed': ANGULAR_SPEED,
+        'path_tolerance': (PATH,), 'goal_tolerance': (GOAL,), 'goal_time': GOAL_TIME,
+        'cartesian_path_tolerance': CARTESIAN_PATH, 'cartesian_goal_tolerance': CARTESIAN_GOAL,
+        **changes}).select(ControlSettings)
 
 
 class Robot:
@@ -200,7 +197,7 @@ class ModeMachine(RuleBasedStateMachine):
             return self.law.update(self.now, q, v, reference)
         terms = all_terms(self.robot.model, q, v)
         if self.gains.mode == 'gravity':
-            return terms.g - self.gains.gravity_damping[0] * v
+            return terms.g - self.gains.gains['gravity']['damping'][0] * v
         e, e_dot = reference.q - q, reference.v - v
         if self.gains.mode == 'pd_gravity':
             return STIFFNESS * e + DAMPING * e_dot + terms.g
@@ -257,7 +254,7 @@ class ModeMachine(RuleBasedStateMachine):
 
     def _state(self, q, v):
         terms = all_terms(self.robot.model, q, np.zeros_like(q) if v is None else v)
-        anew = self.commands.begins_anew(self.now)
+        anew = self.commands.starts_blend(self.now)
         efforts = self.modes.efforts(self.robot, v, terms, self.now, anew)
         if v is None:
             assert isinstance(efforts, str) and 'velocities' in efforts
@@ -309,7 +306,7 @@ class ModeMachine(RuleBasedStateMachine):
         message.points = [point]
         delay = self._stamp(message, -9.0 if wrong == 'late' else delay)
         self._spoil(message, point, wrong)
-        if not self._ask(self.modes.follow_trajectory, message,
+        if not self._ask(self.modes.on_joint_trajectory, message,
                          'cartesian_impedance' != self.gains.mode and not wrong):
             return
         begin = self.now + delay
@@ -334,7 +331,7 @@ class ModeMachine(RuleBasedStateMachine):
         counts = self.report.counts
         before = counts['references refused'], len(self.logged)
         sound = (sound and self.commands.enabled and self.motions is not None
-                 and not self.commands.begins_anew(self.now) and self.gains.mode != 'gravity')
+                 and not self.commands.starts_blend(self.now) and self.gains.mode != 'gravity')
         self.asked += 1
         follow(message)
         assert self.asked in self.statuses
@@ -371,7 +368,7 @@ class ModeMachine(RuleBasedStateMachine):
             setattr(pose.orientation, name, 2.0 * x if wrong == 'quaternion' else float(x))
         if wrong == 'number':
             pose.position.y = np.nan
-        if not self._ask(self.modes.follow_pose, message,
+        if not self._ask(self.modes.on_pose_target, message,
                          'cartesian_impedance' == self.gains.mode and not wrong):
             return
         start = self._reference(self.now)
@@ -385,7 +382,7 @@ class ModeMachine(RuleBasedStateMachine):
         """Ask the reference to stop."""
         message = JointTrajectory()
         delay = self._stamp(message, delay)
-        if not self._ask(self.modes.follow_trajectory, message, True):
+        if not self._ask(self.modes.on_joint_trajectory, message, True):
             return
         begin = self.now + delay
         start = self._reference(begin)
@@ -425,7 +422,7 @@ class ModeMachine(RuleBasedStateMachine):
     @rule(mode=st.sampled_from(MODES), damping=st.sampled_from([0.0, 3.0]))
     def set_gains(self, mode, damping):
         """Change mode or gains, as the node does."""
-        gains = self.gains._replace(mode=mode, gravity_damping=(damping,))
+        gains = chosen_gains(mode=mode, gravity_damping=(damping,))
         if gains == self.gains:
             return
         self.gains = gains
@@ -455,7 +452,7 @@ class ModeMachine(RuleBasedStateMachine):
         """Let another load, gravity or description of the same joints come."""
         self.robot = Robot(MODELS[number])
         names = self.robot.model.velocity_names
-        self.commands.follow(names, [np.inf] * len(names))
+        self.commands.set_joints(names, [np.inf] * len(names))
         self.watch.follow(names)
         self._lose()
 
@@ -474,7 +471,7 @@ class ModeMachine(RuleBasedStateMachine):
         """Let the controller come or go."""
         self.heard = wanted
         if not wanted:
-            self.commands.nobody_listens(self.now)
+            self.commands.note_no_subscriber(self.now)
             self.watch.nobody_listens(self.now)
             self.now += seconds
 

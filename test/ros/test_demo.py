@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the demo chooses and refuses, and how it goes with real nodes."""
+"""Choices and errors of the demo, and its modes with real nodes."""
 
 from itertools import pairwise
 import re
@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import rbd_ros
 from rbd_ros.ros.demo import (
-    adaptive, computed_torque, gravity, hybrid, impedance, motions, stage)
-from rbd_ros.ros.demo.__main__ import cast, main, STORIES
-from rbd_ros.ros.demo.robots import chosen_engine, DemoFailed, heavy_position, tip, too_weak
-from rbd_ros.ros.demo.stage import Stage
+    adaptive, computed_torque, gravity, hybrid, impedance, motions, session)
+from rbd_ros.ros.demo.command import main, MODES, prepare
+from rbd_ros.ros.demo.robots import choose_engine, DemoFailed, heavy_position, tip, too_weak
+from rbd_ros.ros.demo.session import Session
 from rbd_ros.ros.demo.table import fixed
 from rbd_ros.ros.nodes.simulated_control import with_rotors
 from rbd_ros.ros.runtime.share_directory import share
@@ -36,34 +36,34 @@ def robot():
     return text, rbd_ros.load_urdf_string(text)
 
 
-# -- What computes the motion. -------------------------------------------------------------------
+# -- Physics engines. ----------------------------------------------------------------------------
 
-def test_the_demo_runs_in_mujoco_unless_told_otherwise(robot):
+def test_the_demo_runs_in_mujoco_by_default(robot):
     pytest.importorskip('mujoco')
     q = heavy_position(robot[1])
     for wanted in ('', 'mujoco'):
-        node, line = chosen_engine(wanted, *robot, q)
+        node, line = choose_engine(wanted, *robot, q)
         assert node == 'mujoco_robot' and 'MuJoCo' in line and '\n' not in line
-    node, line = chosen_engine('own', *robot, q)
+    node, line = choose_engine('own', *robot, q)
     assert node == 'simulated_robot' and 'MuJoCo' not in line
 
 
-def test_without_mujoco_it_says_which_extra_to_install(robot, monkeypatch):
+def test_without_mujoco_the_extra_to_install_is_named(robot, monkeypatch):
     monkeypatch.setitem(sys.modules, 'mujoco', None)
     q = heavy_position(robot[1])
-    node, line = chosen_engine('', *robot, q)
+    node, line = choose_engine('', *robot, q)
     assert node == 'simulated_robot' and 'rbd_ros[sim]' in line
     with pytest.raises(rbd_ros.ModelError, match=r'rbd_ros\[sim\]'):
-        chosen_engine('mujoco', *robot, q)
+        choose_engine('mujoco', *robot, q)
 
 
-def test_a_robot_that_mujoco_refuses_is_simulated_by_rbd_ros_which_says_why():
+def test_a_robot_rejected_by_mujoco_is_simulated_by_rbd_ros_with_the_reason():
     pytest.importorskip('mujoco')
     path = example_urdf('hyq_no_sensors.urdf')
-    _, node, line = cast('gravity', path.read_text(), load_quietly(path), '')
+    _, node, line = prepare('gravity', path.read_text(), load_quietly(path), '')
     assert node == 'simulated_robot' and 'MuJoCo refuses' in line
     with pytest.raises(DemoFailed, match=r'MODE=adaptive needs MuJoCo.*MuJoCo refuses'):
-        cast('adaptive', path.read_text(), load_quietly(path), '')
+        prepare('adaptive', path.read_text(), load_quietly(path), '')
 
 
 def test_the_hardest_pose_is_one_that_the_drives_can_hold():
@@ -80,13 +80,13 @@ def test_drives_that_can_hold_no_pose_are_named_with_their_limits():
     model = rbd_ros.load_urdf_string(text)
     q = heavy_position(model)
     words = rf"'hinge' needs {9.81 * abs(np.sin(q[0])):.3g} N m, .* at most 0 N m"
-    node, line = chosen_engine('', text, model, q)
+    node, line = choose_engine('', text, model, q)
     assert node == 'simulated_robot' and re.search(words, line)
-    assert chosen_engine('mujoco', text, model, q)[0] == 'mujoco_robot'
+    assert choose_engine('mujoco', text, model, q)[0] == 'mujoco_robot'
     assert re.search(words, gravity.why_it_fell(model, q, 0.001, 0.002))
 
 
-def test_it_fell_because_torques_were_late_or_for_a_reason_nobody_knows(robot):
+def test_a_fall_is_explained_by_late_torques_or_asked_to_be_reported(robot):
     q = heavy_position(robot[1])
     assert '80 ms late' in gravity.why_it_fell(robot[1], q, 0.002, 0.08)
     assert 'report' in gravity.why_it_fell(robot[1], q, 0.002, 0.02)
@@ -95,7 +95,7 @@ def test_it_fell_because_torques_were_late_or_for_a_reason_nobody_knows(robot):
 # -- Poses and motions. --------------------------------------------------------------------------
 
 @pytest.mark.parametrize('name', ['demo_arm', 'ur10_robot.urdf', 'talos_reduced.urdf'])
-def test_a_free_joint_begins_where_it_hangs_by_itself(name):
+def test_the_free_joint_starts_where_it_hangs_at_rest(name):
     model = load_quietly(share('urdf', 'demo_arm.urdf') if name == 'demo_arm'
                          else example_urdf(name))
     q, k = hybrid.hanging(model)
@@ -129,7 +129,7 @@ def test_motions_stay_within_all_limits_and_their_derivatives_fit(robot):
     assert np.all(np.abs(rows[1]) <= model.velocity_limit[moving])
 
 
-def test_limits_without_room_for_a_motion_are_a_reason_to_stop():
+def test_limits_without_room_for_a_motion_are_an_error():
     model = rbd_ros.load_urdf_string(ROD.format(effort=1e-3))
     with pytest.raises(DemoFailed, match="limits of 'rod'"):
         motions.Motion(model, np.array([1.0]), 6.0)
@@ -149,12 +149,12 @@ def test_no_number_is_minus_zero(value, form, text):
 # -- The command. --------------------------------------------------------------------------------
 
 @pytest.mark.parametrize('arguments, words', [
-    (['--mode', 'flying'], "MODE 'flying' is none of gravity, computed_torque, hybrid"),
-    (['--engine', 'bullet'], "ENGINE 'bullet' is none of own, mujoco"),
+    (['--mode', 'flying'], 'MODE must be one of gravity, computed_torque, hybrid'),
+    (['--engine', 'bullet'], "ENGINE must be one of own, mujoco, got 'bullet'"),
     (['--mode', 'impedance', '--engine', 'own'], 'MODE=impedance needs MuJoCo'),
     (['--mode', 'adaptive', '--engine', 'own'], 'MODE=adaptive needs MuJoCo'),
     (['--urdf', '/nowhere.urdf'], '/nowhere.urdf')])
-def test_what_cannot_be_is_one_line_and_exit_code_1(arguments, words, capfd, monkeypatch):
+def test_invalid_options_print_one_line_and_exit_with_code_1(arguments, words, capfd, monkeypatch):
     monkeypatch.setenv('ROS_DOMAIN_ID', '0')
     monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     assert main(['--headless', *arguments]) == 1
@@ -163,8 +163,8 @@ def test_what_cannot_be_is_one_line_and_exit_code_1(arguments, words, capfd, mon
 
 
 @pytest.mark.parametrize('mode', [
-    pytest.param(mode, marks=[pytest.mark.long] if k else []) for k, mode in enumerate(STORIES)])
-def test_each_mode_plays_with_real_nodes_and_the_exit_code_says_what_came_of_it(
+    pytest.param(mode, marks=[pytest.mark.long] if k else []) for k, mode in enumerate(MODES)])
+def test_each_mode_runs_with_real_nodes_and_its_exit_code_is_that_of_its_checks(
         mode, capfd, monkeypatch, tmp_path):
     pytest.importorskip('mujoco')
     monkeypatch.setenv('ROS_DOMAIN_ID', '0')
@@ -175,29 +175,29 @@ def test_each_mode_plays_with_real_nodes_and_the_exit_code_says_what_came_of_it(
             (impedance, 'PUSHED', 1.0), (adaptive, 'WITHOUT', 4.0), (adaptive, 'WITH', 4.0),
             (adaptive, 'COMPARED', 1.0)):
         monkeypatch.setattr(module, name, seconds)
-    # A machine that is busy may miss what is promised: what is promised is tested elsewhere.
-    monkeypatch.setattr('rbd_ros.ros.demo.stage.TRIES', 1)
+    # Criteria may fail on a busy machine; they are tested in simulated time elsewhere.
+    monkeypatch.setattr('rbd_ros.ros.demo.session.ATTEMPTS', 1)
     checks, processes = [], []
-    for story in STORIES.values():
-        play = story.play
-        monkeypatch.setattr(story, 'play', lambda *args, play=play: (
-            checks.extend(play(*args)) or checks))
-    launch = Stage._launch
-    monkeypatch.setattr(Stage, '_launch', lambda stage, name, *args: (
-        launch(stage, name, *args), processes.append(stage._processes[name]))[0])
+    for kind in MODES.values():
+        run = kind.run
+        monkeypatch.setattr(kind, 'run', lambda *args, run=run: (
+            checks.extend(run(*args)) or checks))
+    start = Session._start
+    monkeypatch.setattr(Session, '_start', lambda session, name, *args: (
+        start(session, name, *args), processes.append(session._processes[name]))[0])
     plot = tmp_path / 'demo.png'
     code = main(['--headless', '--mode', mode, '--plot', str(plot)])
     out, _ = capfd.readouterr()
-    assert checks and code == int(not all(check.met for check in checks))
+    assert checks and code == int(not all(check.passed for check in checks))
     for check in checks:
-        assert ('' if check.met else 'NOT MET: ') + check.text in out.splitlines()
+        assert ('' if check.passed else 'FAILED: ') + check.text in out.splitlines()
     assert 'Physics by MuJoCo' in out and '-0.00' not in out.replace('-0.00e', '')
     assert plot.read_bytes().startswith(b'\x89PNG')
-    # Whatever came of it, nothing is left behind.
+    # No process is left behind, whether the demo passed or not.
     assert len(processes) == 2 and all(one.poll() is not None for one in processes)
 
 
-def test_nodes_that_end_by_themselves_or_badly_are_named():
+def test_nodes_that_end_unexpectedly_or_with_an_error_are_named():
     class Ended:
         returncode = 3
 
@@ -210,21 +210,21 @@ def test_nodes_that_end_by_themselves_or_badly_are_named():
         def poll(self):
             return 3
 
-    stage = Stage.__new__(Stage)
-    stage._processes = {'dynamics_node': Ended()}
-    stage._executor = SimpleNamespace(spin_once=lambda **options: None)
-    with pytest.raises(DemoFailed, match='dynamics_node ended by itself, exit code 3'):
-        stage._wait('joint states', lambda: False)
-    with pytest.raises(DemoFailed, match='dynamics_node ended with the exit code 3'):
-        stage.end('dynamics_node')
+    ended = Session.__new__(Session)
+    ended._processes = {'dynamics_node': Ended()}
+    ended._executor = SimpleNamespace(spin_once=lambda **options: None)
+    with pytest.raises(DemoFailed, match='dynamics_node ended unexpectedly, exit code 3'):
+        ended._wait('joint states', lambda: False)
+    with pytest.raises(DemoFailed, match='dynamics_node ended with exit code 3'):
+        ended.stop('dynamics_node')
 
 
-@pytest.mark.parametrize('reasons, asked, refused', [
+@pytest.mark.parametrize('reasons, attempts, refused', [
     ((), 1, ''),
     (('kernels that it needs are being compiled; wait',) * 2, 3, ''),
     (('mode must be one of gravity, hybrid',), 1, 'mode must be one of')])
-def test_a_mode_that_is_still_being_compiled_is_asked_for_again(monkeypatch, reasons, asked,
-                                                                refused):
+def test_setting_a_mode_is_retried_while_its_kernels_are_compiled(monkeypatch, reasons, attempts,
+                                                                  refused):
     calls, waits, refusals = [], [], list(reasons)
 
     class Client:
@@ -243,14 +243,14 @@ def test_a_mode_that_is_still_being_compiled_is_asked_for_again(monkeypatch, rea
                                      reason=refusals.pop() if refusals else '')
             return SimpleNamespace(done=bool, result=lambda: SimpleNamespace(results=[result]))
 
-    one = Stage.__new__(Stage)
+    one = Session.__new__(Session)
     one._node, one._controller, one._processes = 'node', 'controller', {}
-    monkeypatch.setattr(stage, 'AsyncParameterClient', Client)
-    monkeypatch.setattr(Stage, '_wait', lambda self, what, arrived: waits.append(what))
+    monkeypatch.setattr(session, 'AsyncParameterClient', Client)
+    monkeypatch.setattr(Session, '_wait', lambda self, what, arrived: waits.append(what))
     if refused:
         with pytest.raises(DemoFailed, match=refused):
-            one.tune(mode='hybrid')
+            one.set_parameters(mode='hybrid')
     else:
-        one.tune(mode='hybrid')
-    assert calls == [[('mode', 'hybrid')]] * asked
-    assert waits.count('its kernels') == asked - 1
+        one.set_parameters(mode='hybrid')
+    assert calls == [[('mode', 'hybrid')]] * attempts
+    assert waits.count('its kernels') == attempts - 1

@@ -8,15 +8,15 @@ import re
 
 import numpy as np
 import pytest
-from rbd_ros.ros.demo.gravity import GravityStory
+from rbd_ros.ros.demo.gravity import GravityMode
 from rbd_ros.ros.demo.picture import draw
-from rbd_ros.ros.demo.stage import Phase, Sample, Stage
+from rbd_ros.ros.demo.session import Phase, Sample, Session
 from rbd_ros.ros.demo.table import plain_lines, table
 from rbd_ros.ros.runtime.share_directory import share
 from robots import example_urdf, load_quietly
 
 rich_console = pytest.importorskip('rich.console')
-BOUND = 1e-3
+TOLERANCE = 1e-3
 WIDTH, HEIGHT = 80, 24
 # A number that is zero but for its sign.
 MINUS_ZERO = re.compile(r'-0(\.0*)?(e[+-]?\d+)?(?![\d.])')
@@ -29,25 +29,26 @@ def model(request):
                         else example_urdf(request.param))
 
 
-def stage_of(model, error, note=''):
-    """Return a stage with one phase, and errors of all joints at the end."""
-    stage = Stage.__new__(Stage)
-    stage.model, stage.bound, stage.word, stage.note = model, BOUND, 'drift', note
-    stage.start, rng = np.zeros(model.nv), np.random.default_rng(0)
-    stage.phases = [Phase('held by its gravity torques', True, 0)]
-    stage.samples = [Sample(0.1 * k, -1e-5 * rng.random(model.nv), -1e-3 * rng.random(model.nv),
-                            np.asarray(error) * k / 20) for k in range(21)]
-    return stage
+def session_of(model, error, note=''):
+    """Return a session with one phase, and errors of all joints at its end."""
+    session = Session.__new__(Session)
+    session.model, session.note = model, note
+    session.tolerance, session.error_name = TOLERANCE, 'drift'
+    session.start, rng = np.zeros(model.nv), np.random.default_rng(0)
+    session.phases = [Phase('held by gravity torques', True, 0)]
+    session.samples = [Sample(0.1 * k, -1e-5 * rng.random(model.nv), -1e-3 * rng.random(model.nv),
+                              np.asarray(error) * k / 20) for k in range(21)]
+    return session
 
 
-def text_of(stage):
+def text_of(session):
     """Return what a terminal shows, without colours, and the red parts of it."""
     from rich.live import Live
     file = StringIO()
     console = rich_console.Console(width=WIDTH, height=HEIGHT, file=file, force_terminal=True,
                                    color_system='standard', legacy_windows=False)
     with Live(console=console, auto_refresh=False) as live:
-        live.update(table(stage, HEIGHT))
+        live.update(table(session, HEIGHT))
         live.refresh()
     # The last drawing; before it the cursor goes back to the first line.
     out = file.getvalue().split('\x1b[1A')[-1]
@@ -65,11 +66,11 @@ def errors(model, red):
 @pytest.mark.parametrize('red', [0, 1, 5, 16, 17, 24, 32])
 def test_no_red_joint_is_hidden_on_80_by_24(model, red):
     red = min(red, model.nv)
-    text, reds = text_of(stage_of(model, errors(model, red), note='a note'))
+    text, reds = text_of(session_of(model, errors(model, red), note='a note'))
     lines = text.rstrip().splitlines()
     assert len(lines) < HEIGHT and max(map(len, map(str.rstrip, lines))) <= WIDTH
     assert len(reds) == red and 'a note' in text and not MINUS_ZERO.search(text)
-    assert 'held by its gravity torques, 2.0 s' in lines[0]
+    assert 'held by gravity torques, 2.0 s' in lines[0]
     shown = [name for name in model.velocity_names
              if re.search(rf'(^|\s){re.escape(name)}\s', text)]
     missing = set(model.velocity_names[model.nv - red:]) - set(shown)
@@ -83,7 +84,7 @@ def test_no_red_joint_is_hidden_on_80_by_24(model, red):
 
 def test_a_robot_with_a_hundred_red_joints_says_how_many_it_cannot_show():
     model = load_quietly(example_urdf('tiago_dual.urdf'))
-    text, reds = text_of(stage_of(model, errors(model, model.nv)))
+    text, reds = text_of(session_of(model, errors(model, model.nv)))
     left, unseen = map(int, re.search(r'(\d+) more joints, (\d+) of them red', text).groups())
     assert left == unseen == model.nv - len(reds) and len(reds) >= 32
     # Those that are shown are the worst.
@@ -93,22 +94,22 @@ def test_a_robot_with_a_hundred_red_joints_says_how_many_it_cannot_show():
 
 
 def test_positions_and_torques_stand_beside_the_errors_as_long_as_these_are_small(model):
-    stage = stage_of(model, errors(model, 3))
-    text, _ = text_of(stage)
+    session = session_of(model, errors(model, 3))
+    text, _ = text_of(session)
     for k in range(model.nv - 3, model.nv):
         unit, torque_unit = ('rad', 'N m') if model.angular[k] else ('m', 'N')
         line = next(line for line in text.splitlines()
                     if line.startswith(f'{model.velocity_names[k]} '))
         assert f'+0.000 {unit} ' in line and f'+0.0 {torque_unit} ' in line
-        assert f'{stage.samples[-1].error[k]:+.1e} {unit}' in line
+        assert f'{session.samples[-1].error[k]:+.1e} {unit}' in line
 
 
 def test_plain_lines_name_the_worst_joint_once_a_second(model, capsys):
-    stage, show = stage_of(model, errors(model, 1)), plain_lines()
-    samples = stage.samples
+    session, show = session_of(model, errors(model, 1)), plain_lines()
+    samples = session.samples
     for k in range(1, len(samples) + 1):
-        stage.samples = samples[:k]
-        show(stage)
+        session.samples = samples[:k]
+        show(session)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3
     assert f'{abs(samples[-1].error[-1]):.2e}' in lines[-1]
@@ -117,9 +118,9 @@ def test_plain_lines_name_the_worst_joint_once_a_second(model, capsys):
 
 def test_the_picture_names_every_joint_twice_and_no_name_covers_another(model):
     from matplotlib.text import Text
-    stage = stage_of(model, errors(model, 4))
-    story = GravityStory(model)
-    figure = draw(stage, story)
+    session = session_of(model, errors(model, 4))
+    mode = GravityMode(model)
+    figure = draw(session, mode)
     figure.canvas.draw()
     texts = [one for one in figure.findobj(Text) if one.get_text() and one.get_visible()]
     words = '\n'.join(one.get_text() for one in texts).replace('\N{MINUS SIGN}', '-')

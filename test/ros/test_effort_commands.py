@@ -14,8 +14,8 @@ ROUNDING = 1e-12
 JOINTS = ('a', 'b')
 EFFORTS = np.array([4.0, -8.0])
 FREE = np.full(2, np.inf)
-# As the README and the documentation of the class have it: s, the shortest blend and ramp, the
-# longest step at a time, and the pause after which another controller is told from zero.
+# As in doc/how_to/feed_a_controller.md and the docstring of the class, s: the shortest blend and
+# ramp, the longest step at a time, and the pause after which a subscriber counts as new.
 SMOOTH, LONGEST_STEP, FORGOTTEN = 0.25, 0.02, 1.0
 PERIOD = 0.01
 
@@ -36,7 +36,7 @@ class Settings:
 def commands(limits=FREE):
     """Return the commands of a robot with two joints."""
     result = EffortCommands(Settings())
-    result.follow(JOINTS, limits)
+    result.set_joints(JOINTS, limits)
     result.begin()
     return result
 
@@ -123,7 +123,7 @@ def test_commands_are_complete_when_the_blend_and_the_rate_limit_are_over(settin
     one.disturb()
     update(one, EFFORTS, 3.0, settings)
     assert one.complete
-    one.nobody_listens(3.0)
+    one.note_no_subscriber(3.0)
     update(one, EFFORTS, 3.0 + FORGOTTEN + PERIOD, Settings(blend_time=2.0))
     assert not one.complete
 
@@ -146,11 +146,11 @@ def test_fault_49_limits_come_last_whatever_blends_and_rates_say(extra):
     _, got = stream(one, 3.0 * EFFORTS, 20.01, 1.0, settings)
     assert np.all(np.abs(got) <= 5.0)
     # A robot with lower limits: at once.
-    one.follow(JOINTS, np.array([1.0, 2.0]))
+    one.set_joints(JOINTS, np.array([1.0, 2.0]))
     _, got = stream(one, EFFORTS, 21.02, 1.0, settings)
     assert np.all(np.abs(got) <= [1.0, 2.0])
     for policy in ('hold', 'ramp_down'):
-        one.follow(JOINTS, np.array([0.5, 0.25]))
+        one.set_joints(JOINTS, np.array([0.5, 0.25]))
         settings.on_stale = policy
         _, got = silence(one, 23.0, 2.0, settings)
         assert all(np.all(np.abs(command) <= [0.5, 0.25]) for command in got)
@@ -159,7 +159,7 @@ def test_fault_49_limits_come_last_whatever_blends_and_rates_say(extra):
 def test_fault_20_commands_go_smoothly_to_those_of_a_robot_that_has_changed():
     one, settings = commands(), Settings()
     stream(one, EFFORTS, 0.0, 1.0, settings)
-    one.follow(JOINTS, FREE)
+    one.set_joints(JOINTS, FREE)
     times, got = stream(one, 2.0 * EFFORTS, 1.0 + PERIOD, 1.0, settings)
     shares = np.minimum((times - times[0]) / SMOOTH, 1.0)
     assert np.max(np.abs(got - (1.0 + shares[:, None]) * EFFORTS)) < ROUNDING
@@ -169,10 +169,10 @@ def test_fault_51_the_order_stays_while_the_joints_are_the_same():
     one, settings = commands(), Settings()
     assert one.joints == JOINTS
     # Before there were commands, too.
-    one.follow(('b', 'a'), np.array([1.0, 2.0]))
+    one.set_joints(('b', 'a'), np.array([1.0, 2.0]))
     assert one.joints == JOINTS
     stream(one, EFFORTS, 0.0, 1.0, settings)
-    one.follow(('b', 'a'), np.array([1.0, 2.0]))
+    one.set_joints(('b', 'a'), np.array([1.0, 2.0]))
     assert (one.joints, one.enabled, one.mismatch) == (JOINTS, True, '')
     # The limits are those of the joints, wherever they stand.
     got = update(one, EFFORTS, 1.01, Settings(limit_efforts=True))
@@ -184,7 +184,7 @@ def test_fault_51_the_order_stays_while_the_joints_are_the_same():
 def test_fault_51_other_joints_end_the_commands_until_they_are_enabled(joints, policy):
     one, settings = commands(), Settings(on_stale=policy)
     stream(one, EFFORTS, 0.0, 1.0, settings)
-    one.follow(joints, np.full(len(joints), np.inf))
+    one.set_joints(joints, np.full(len(joints), np.inf))
     assert not one.enabled
     assert ', '.join(joints) in one.mismatch
     assert 'a, b' in one.mismatch
@@ -198,9 +198,9 @@ def test_fault_51_other_joints_end_the_commands_until_they_are_enabled(joints, p
         assert largest_step([EFFORTS, *said]) < 1.01 * PERIOD / settings.ramp_time
         assert not said[-1].any()
     # Even if the first joints come back: somebody has to look.
-    one.follow(JOINTS, FREE)
+    one.set_joints(JOINTS, FREE)
     assert not one.enabled
-    one.follow(joints, np.full(len(joints), np.inf))
+    one.set_joints(joints, np.full(len(joints), np.inf))
     one.begin()
     assert not one.enabled
     one.enable()
@@ -216,7 +216,7 @@ def test_fault_51_other_joints_end_the_commands_until_they_are_enabled(joints, p
 
 def test_fault_51_other_joints_are_taken_over_while_nothing_was_commanded():
     one = commands()
-    one.follow(('c', 'd', 'e'), np.full(3, np.inf))
+    one.set_joints(('c', 'd', 'e'), np.full(3, np.inf))
     assert (one.joints, one.enabled) == (('c', 'd', 'e'), True)
     assert near(update(one, np.ones(3), 0.0, Settings()), np.ones(3))
 
@@ -373,12 +373,12 @@ def test_another_controller_is_told_from_zero_but_one_that_was_lost_for_a_moment
     settings = Settings(on_stale=policy, blend_time=0.5)
     one = commands()
     stream(one, EFFORTS, 0.0, 1.0, settings)
-    one.nobody_listens(1.01)
-    one.nobody_listens(1.5)
+    one.note_no_subscriber(1.01)
+    one.note_no_subscriber(1.5)
     _, got = stream(one, EFFORTS, 1.01 + 0.9 * FORGOTTEN, 1.0, settings)
     assert np.max(np.abs(got - EFFORTS)) < ROUNDING
-    one.nobody_listens(4.0)
-    one.nobody_listens(9.0)
+    one.note_no_subscriber(4.0)
+    one.note_no_subscriber(9.0)
     assert repeat(one, 9.0, settings) is None
     _, got = stream(one, EFFORTS, 9.1, 1.0, settings)
     assert not got[0].any()
@@ -415,20 +415,20 @@ def test_positions_are_differentiated_with_a_filter():
 
 def test_commands_begin_anew_where_they_are_blended():
     one = EffortCommands(Settings(state_timeout=60.0))
-    one.follow(['a'], [np.inf])
-    assert one.begins_anew(0.0)
+    one.set_joints(['a'], [np.inf])
+    assert one.starts_blend(0.0)
     for k in range(8):
         one.update(np.ones(1), 0.5 * k)
     # States come slowly: neither is a gap.
-    assert not one.begins_anew(4.0)
-    assert not one.begins_anew(5.5)
-    assert one.begins_anew(6.5)
-    one.nobody_listens(3.6)
-    assert not one.begins_anew(4.5)
-    assert one.begins_anew(4.7)
+    assert not one.starts_blend(4.0)
+    assert not one.starts_blend(5.5)
+    assert one.starts_blend(6.5)
+    one.note_no_subscriber(3.6)
+    assert not one.starts_blend(4.5)
+    assert one.starts_blend(4.7)
     one.update(np.ones(1), 4.5)
     one.disturb()
-    assert one.begins_anew(4.6)
+    assert one.starts_blend(4.6)
 
 
 # -- A guard of the law. --------------------------------------------------------------------------

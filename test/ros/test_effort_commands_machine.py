@@ -83,7 +83,7 @@ class CommandMachine(RuleBasedStateMachine):
             if not self.active:
                 continue
             if not self.heard:
-                self.one.nobody_listens(self.now)
+                self.one.note_no_subscriber(self.now)
                 self.watch.nobody_listens(self.now)
                 continue
             got = self.one.repeat(self.now, states_come)
@@ -99,7 +99,7 @@ class CommandMachine(RuleBasedStateMachine):
         """Change the robot, describe it anew, or load it."""
         joints = ROBOTS[robot]
         limits = {name: limit * x for name, x in zip('abcd', (50.0, 80.0, np.inf, 10.0))}
-        self.one.follow(joints, [limits[name] for name in joints])
+        self.one.set_joints(joints, [limits[name] for name in joints])
         self.watch.follow(joints)
         self.robot = joints
         if self.watch.ended:
@@ -134,7 +134,7 @@ class CommandMachine(RuleBasedStateMachine):
         """Let the controller come or go."""
         self.heard = wanted
         if not wanted:
-            self.one.nobody_listens(self.now)
+            self.one.note_no_subscriber(self.now)
             self.watch.nobody_listens(self.now)
 
     @rule(change=st.sampled_from([

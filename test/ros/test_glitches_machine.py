@@ -248,7 +248,7 @@ class GlitchMachine(RuleBasedStateMachine):
         point = JointTrajectoryPoint(positions=goal.tolist(), time_from_start=Duration(
             sec=int(span), nanosec=round(1e9 * (span % 1.0))))
         for node in self.nodes:
-            node.modes.follow_trajectory(JointTrajectory(joint_names=NAMES, points=[point]))
+            node.modes.on_joint_trajectory(JointTrajectory(joint_names=NAMES, points=[point]))
         self.samples(30)
 
     @rule(pause=st.sampled_from([0.05, 0.09, 0.11, 0.6, 3.0]))

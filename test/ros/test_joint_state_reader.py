@@ -8,9 +8,8 @@ from harness import joint_state
 import numpy as np
 import pytest
 import rbd_ros
+from rbd_ros._internal import cdr
 from rbd_ros.ros import convert
-from rbd_ros.ros.state import joint_state_reader as module
-from rbd_ros.ros.state.joint_state_reader import Reader
 from rbd_ros.ros.state.joint_states import JointStates
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
@@ -33,8 +32,8 @@ def converted(raw):
         message = deserialize_message(raw, JointState)
     except Exception as error:
         return type(error)
-    return said(module.State(message.header.stamp, message.name, message.position,
-                             message.velocity, message.effort))
+    return said(cdr.JointStateContent(message.header.stamp, message.name, message.position,
+                                      message.velocity, message.effort))
 
 
 def read(reader, raw):
@@ -86,20 +85,20 @@ def rng():
 @pytest.fixture
 def reader(monkeypatch):
     """Return a reader that looks at every message."""
-    monkeypatch.setattr(module, 'LOOK_PERIOD', 0.0)
-    return Reader()
+    monkeypatch.setattr(cdr, 'LEARNING_PERIOD', 0.0)
+    return cdr.JointStateReader()
 
 
 @pytest.fixture
-def conversions(monkeypatch):
+def conversions(reader, monkeypatch):
     """Return the list of the messages that were converted as a whole."""
     seen = []
 
-    def count(raw, kind):
+    def count(raw):
         seen.append(raw)
-        return deserialize_message(raw, kind)
+        return deserialize_message(raw, JointState)
 
-    monkeypatch.setattr(module, 'deserialize_message', count)
+    monkeypatch.setattr(reader, '_convert', count)
     return seen
 
 
@@ -115,13 +114,21 @@ def test_numbers_change_and_nothing_is_converted(rng, reader, conversions, veloc
     assert not conversions
 
 
+def test_without_shortcuts_every_message_is_converted(rng, reader, conversions, monkeypatch):
+    monkeypatch.setattr(cdr, 'SHORTCUTS', False)
+    for _ in range(5):
+        raw = message(rng)
+        assert read(reader, raw) == converted(raw)
+    assert len(conversions) == 5
+
+
 def test_messages_without_joints_are_read(rng, reader):
     for _ in range(5):
         raw = message(rng, names=[])
         assert read(reader, raw) == converted(raw)
 
 
-def test_every_byte_that_means_something_is_seen(rng, reader):
+def test_every_significant_byte_is_compared(rng, reader):
     raw = message(rng, effort=True, frame='base')
     places = meaningless(raw)
     assert 3 <= len(places) < 30
@@ -143,13 +150,13 @@ def test_senders_take_turns(rng, reader):
 
 
 def test_more_senders_than_are_known_at_a_time(rng, reader):
-    for k in range(3 * module.MOST):
+    for k in range(3 * cdr.MAX_LAYOUTS):
         raw = message(rng, names=[f'joint{j}' for j in range(k)])
         assert read(reader, raw) == converted(raw)
-        assert len(reader._layouts) <= module.MOST
+        assert len(reader._layouts) <= cdr.MAX_LAYOUTS
 
 
-def test_names_that_are_no_text_are_not_taken_for_each_other(rng, reader):
+def test_names_that_are_not_unicode_are_not_confused(rng, reader):
     good = message(rng, names=['joint_\u00f6'])
     place = good.index(b'joint_') + 6
     # Both of the first read as two replacement characters, and differ in what makes the third.
@@ -203,14 +210,14 @@ def test_texts_that_are_laid_out_in_other_ways(rng, reader, texts, frame):
         assert read(reader, raw) == converted(raw)
 
 
-def test_two_ways_to_lay_out_one_text_do_not_hide_a_third(rng, reader):
+def test_two_layouts_of_one_text_do_not_hide_a_third(rng, reader):
     for texts in ([b'ab\x00'], [b'ab'], [b'abc'], [b'ab\x00'], [b'ab'], [b'abc']):
         raw = serialized(rng, texts)
         assert read(reader, raw) == converted(raw)
 
 
-def test_it_is_looked_at_layouts_once_in_a_while(rng, conversions):
-    reader = Reader()
+def test_layouts_are_learned_once_per_period(rng):
+    reader = cdr.JointStateReader()
     for k in range(10):
         reader.read(message(rng, names=[f'joint{j}' for j in range(k)]))
     assert len(reader._layouts) == 1
@@ -225,7 +232,7 @@ def test_another_encapsulation_is_converted(rng, reader):
     assert read(reader, other) == converted(other)
 
 
-def test_what_is_no_message_raises_what_the_middleware_raises(rng, reader):
+def test_invalid_messages_raise_the_errors_of_the_middleware(rng, reader):
     raw = message(rng)
     reader.read(raw)
     for cut in (b'', raw[:3], raw[:20], raw[:-9]):

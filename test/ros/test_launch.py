@@ -244,7 +244,8 @@ def test_a_description_that_is_published_already_is_not_published_again(run, mon
     def published(topic, is_over):
         asked.append((topic, is_over()))
         return '/left/driver', ARM
-    monkeypatch.setattr('rbd_ros.ros.robot.published_description.published_description', published)
+    monkeypatch.setattr('rbd_ros.ros.launch.published_description.published_description',
+                        published)
     nodes = started(run('dynamics.launch.py'), model=str(tmp_path / 'arm.urdf'),
                     namespace='left')[2]
     assert set(nodes) == {'dynamics_node'}

@@ -3,6 +3,7 @@
 """What the launch file starts, with which arguments, and nothing where one of them is bad."""
 
 from pathlib import Path
+import runpy
 
 import pytest
 from rbd_ros.ros.launch.launch_plan import _is_installed, ARGUMENTS, LaunchError, plan
@@ -106,7 +107,7 @@ def test_a_robot_may_be_simulated_by_mujoco(arm):
     assert 'mujoco_robot' in start(model=str(arm), sim='MuJoCo', mode='gravity')
 
 
-def test_somebody_else_may_publish_the_description():
+def test_another_node_may_publish_the_description():
     nodes = start(model='none')
     assert list(nodes) == ['dynamics_node']
     assert parameters(nodes['dynamics_node']) == {'use_sim_time': False}
@@ -118,7 +119,7 @@ def test_without_robot_state_publisher_the_node_itself_is_given_the_description(
     assert parameters(nodes['dynamics_node'])['robot_description'] == ARM.format(mass=1)
 
 
-def test_topics_prefix_and_time_reach_all_that_they_concern(arm):
+def test_topics_prefix_and_time_reach_all_nodes_concerned(arm):
     nodes = start(model=str(arm), sim='true', rviz='true', joint_states='/arm/states',
                   commands='/arm/efforts', frame_prefix='a1/', use_sim_time='True')
     for name in ('dynamics_node', 'robot_state_publisher', 'simulated_robot'):
@@ -200,7 +201,7 @@ def test_booleans_are_written_as_people_write_them(word, value):
     assert parameters(nodes['dynamics_node'])['use_sim_time'] is value
 
 
-def test_the_link_of_a_task_is_a_parameter_that_counts_most(tmp_path):
+def test_task_link_overrides_parameter_files(tmp_path):
     assert 'task_link' not in parameters(start()['dynamics_node'])
     for mode in ({}, {'mode': 'cartesian_impedance'}):
         nodes = start(task_link='tool', **mode)
@@ -220,7 +221,7 @@ def hearing(published):
 
 
 @pytest.mark.parametrize('same', [True, False])
-def test_fault_76_beside_a_driver_there_is_one_description_and_that_is_said(arm, same):
+def test_fault_76_next_to_a_driver_only_its_description_is_published(arm, same):
     text, said = ARM.format(mass=1 if same else 2), []
     hear, topics = hearing(('/driver', text))
     nodes = {one.executable: one for one in plan(
@@ -240,7 +241,7 @@ def test_fault_76_beside_a_driver_there_is_one_description_and_that_is_said(arm,
 @pytest.mark.parametrize('values', [
     {}, {'sim': 'true'}, {'sim': 'mujoco'}, {'robot_state_publisher': 'true'},
     {'robot_state_publisher': 'false'}, {'model': 'none'}])
-def test_what_is_said_outright_or_simulated_does_not_depend_on_others(arm, values):
+def test_explicit_and_simulated_descriptions_do_not_depend_on_other_nodes(arm, values):
     values = {'model': str(arm)} | values if values else values
     hear, topics = hearing(('/driver', ARM.format(mass=1)))
     nodes = [one.executable for one in plan(values, everything, hear, pytest.fail)]
@@ -248,7 +249,7 @@ def test_what_is_said_outright_or_simulated_does_not_depend_on_others(arm, value
     assert nodes == [one.executable for one in plan(values, everything)]
 
 
-def test_where_nobody_publishes_a_description_it_is_published(arm):
+def test_an_unpublished_description_is_published(arm):
     hear, topics = hearing(None)
     nodes = plan({'model': str(arm), 'namespace': '/cell/left'}, everything, hear, pytest.fail)
     assert [one.executable for one in nodes] == ['dynamics_node', 'robot_state_publisher']
@@ -267,7 +268,7 @@ def test_several_parameter_files_are_given_in_their_order(tmp_path):
 
 
 @pytest.mark.parametrize('robot', ['franka', 'generic', 'kinova', 'kuka_fri', 'ur'])
-def test_the_convention_of_a_robot_comes_before_the_files_that_count_more(robot):
+def test_parameter_files_override_the_effort_convention_of_a_robot(robot):
     node = start(robot=robot, sim='false')['dynamics_node']
     first, second, _ = node.parameters
     assert Path(first).parts[-3:] == ('config', 'robots', f'{robot}.yaml')
@@ -285,13 +286,13 @@ def test_a_simulated_robot_adds_no_gravity_by_itself(arm):
     assert start(model=str(arm), robot='franka')
 
 
-def test_a_robot_that_is_not_known_is_refused_with_those_that_are():
+def test_an_unknown_robot_is_refused_and_known_ones_are_named():
     with pytest.raises(LaunchError, match="there is no 'fanuc', only franka, generic, kinova, "
                                           'kuka_fri, ur'):
         start(robot='fanuc')
 
 
-def test_a_home_directory_is_meant_by_its_sign(arm, monkeypatch):
+def test_a_tilde_stands_for_the_home_directory(arm, monkeypatch):
     monkeypatch.setenv('HOME', str(arm.parent))
     nodes = start(model='~/arm one.urdf')
     assert 'hinge' in parameters(nodes['robot_state_publisher'])['robot_description']
@@ -315,7 +316,7 @@ def test_arguments_of_xacro_may_follow_the_file(tmp_path):
     assert '<mass value="5"/>' in text['robot_description']
 
 
-def test_what_xacro_warns_of_does_not_stop_the_launch(tmp_path, capfd):
+def test_warnings_of_xacro_do_not_stop_the_launch(tmp_path, capfd):
     pytest.importorskip('xacro')
     path = tmp_path / 'arm.xacro'
     path.write_text(XACRO.replace('<link name="stand"/>', '<link name="stand"/>'
@@ -377,7 +378,7 @@ def test_a_description_may_declare_its_encoding(tmp_path):
         plan({'model': str(tmp_path / 'arm.urdf')}, everything)
 
 
-def test_fault_63_arguments_for_what_is_no_xacro_file_start_nothing(arm):
+def test_fault_63_xacro_arguments_for_a_urdf_start_nothing(arm):
     with pytest.raises(LaunchError, match='takes no arguments'):
         plan({'model': str(arm), 'xacro_args': 'mass:=5'}, everything)
 
@@ -421,7 +422,8 @@ def test_a_program_is_installed_where_ros_looks_for_it(tmp_path, monkeypatch):
     assert _is_installed('seer', 'see')
 
 
-def test_every_argument_is_in_the_readme():
-    readme = (HERE / 'README.md').read_text()
+def test_every_argument_is_on_the_page():
+    page = runpy.run_path(str(HERE / 'doc/generate.py'))['parameters_page']()
+    page = page.partition('### dynamics.launch.py')[2].partition('\n##')[0]
     for name in ARGUMENTS:
-        assert f'| `{name}` |' in readme
+        assert f'`{name}`' in page

@@ -114,7 +114,7 @@ def test_fault_3_lengths_that_differ_are_dropped(arm, model):
 
 
 @pytest.mark.parametrize('gone', ['all', 'one'])
-def test_fault_4_without_velocities_what_needs_them_is_withheld(arm, model, gone):
+def test_fault_4_topics_that_need_velocities_are_withheld_without_them(arm, model, gone):
     (names, q, v), _, _ = state(model)
     arm.answer(names, q, v)
     arm.settle()
@@ -129,7 +129,7 @@ def test_fault_4_without_velocities_what_needs_them_is_withheld(arm, model, gone
     assert 'no velocity of' in message
 
 
-def test_fault_4_velocities_can_be_taken_as_zero_and_that_is_said(model):
+def test_fault_4_velocities_taken_as_zero_are_reported(model):
     harness = Harness(ARM, missing_velocity='zero', state_timeout=60.0)
     (names, q, _), _, _ = state(model)
     got = harness.answer(names, q)
@@ -140,7 +140,7 @@ def test_fault_4_velocities_can_be_taken_as_zero_and_that_is_said(model):
 
 
 @pytest.mark.parametrize('bad', [np.nan, np.inf, -np.inf])
-def test_fault_5_positions_that_are_no_numbers_are_dropped_by_name(arm, model, bad):
+def test_fault_5_nonfinite_positions_are_dropped_and_the_joint_is_named(arm, model, bad):
     (names, q, v), _, _ = state(model)
     q = q.copy()
     q[3] = bad
@@ -163,7 +163,7 @@ def test_fault_7_unknown_joints_are_ignored(arm, model):
     assert arm.nothing_new(lambda: arm.send(['wheel'], [1.0], [1.0]))
 
 
-def test_fault_8_partial_messages_are_merged_and_nothing_is_said_before_all_are_there(arm, model):
+def test_fault_8_partial_messages_are_merged_and_outputs_wait_for_all(arm, model):
     (names, q, v), expected, _ = state(model)
     assert arm.nothing_new(lambda: arm.send(names[:2], q[:2], v[:2]))
     _, message, _ = arm.diagnosis()
@@ -195,7 +195,7 @@ def test_fault_9_the_order_may_change_in_every_message(arm, model):
         assert list(got.velocity) == list(v)
 
 
-def test_fault_10_a_joint_that_stands_twice_in_a_message_drops_it(arm, model):
+def test_fault_10_a_message_with_duplicate_joints_is_dropped(arm, model):
     (names, q, v), _, _ = state(model)
     assert arm.nothing_new(lambda: arm.send([*names, names[0]], [*q, 1.0], [*v, 1.0]))
     assert f"'{names[0]}' twice" in arm.node.report.last_error
@@ -267,7 +267,7 @@ def test_fault_48_a_bad_parameter_keeps_the_node_from_being_configured(name, val
     harness.close()
 
 
-def test_fault_48_a_command_joint_that_is_not_there_is_refused_by_name():
+def test_fault_48_an_unknown_command_joint_is_named():
     harness = Harness(command_joints=['shoulder_pan_joint', 'finger'])
     harness.describe(ARM)
     harness.settle()
@@ -307,7 +307,7 @@ def test_publish_rate_limits_the_outputs_to_the_latest_states(model):
     harness.close()
 
 
-def test_coriolis_factorization_is_what_the_parameter_says(model):
+def test_coriolis_factorization_follows_the_parameter(model):
     harness = Harness(ARM, coriolis_factorization='body')
     message, q, v = state(model)
     got = harness.answer(*message)

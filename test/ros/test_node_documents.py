@@ -1,10 +1,11 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is written about the node is true: its faults, its rights and its parameters."""
+"""The pages about the nodes are true: faults, permissions, topics, services, parameters."""
 
 import ast
 from pathlib import Path
 import re
+import runpy
 from time import sleep
 from xml.etree import ElementTree
 
@@ -15,6 +16,7 @@ from rbd_ros.ros.nodes.dynamics_node import DynamicsNode
 from rbd_ros.ros.nodes.mujoco_robot import RobotInMujoco
 from rbd_ros.ros.nodes.simulated_robot import SimulatedRobot
 from rbd_ros.ros.nodes.torque_controller import TorqueController
+from rbd_ros.ros.nodes.viewed_robot import KINDS as TOPICS_OF_THE_VIEWER
 from rbd_ros.ros.parameters.parameters import CHANGEABLE, DESCRIPTIONS
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -132,8 +134,120 @@ def test_every_program_with_a_node_has_a_policy():
     assert files == {name.removesuffix('_node') for name in programs}
 
 
-def test_parameters_are_described_listed_and_in_the_file_of_defaults(node):
-    readme = (ROOT / 'README.md').read_text().partition('| parameter |')[2].partition('\n\n')[0]
+# -- Topics and services. ------------------------------------------------------------------------
+
+# Beginnings of the names that rclpy gives every node.
+OF_RCLPY = ('/clock', '/parameter_events', '/rosout', 'rcl_interfaces/', 'lifecycle_msgs/',
+            'type_description_interfaces/')
+
+
+def tables(text):
+    """Return {first head of a table: {name in backquotes: other cells}} of a page, or a part."""
+    found, table = {}, None
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip('|').split(' | ')]
+        if not line.startswith('|'):
+            table = None
+        elif table is None:
+            table = found.setdefault(cells[0], {})
+        elif cells[0].startswith('`'):
+            name = cells[0].strip('`')
+            assert name not in table, name
+            table[name] = cells[1:]
+    return found
+
+
+def section(title):
+    """Return the tables of a section of the page of topics and services."""
+    page = (ROOT / 'doc/interfaces.md').read_text(encoding='utf-8')
+    return tables(page.partition(f'\n## {title}\n')[2].partition('\n## ')[0])
+
+
+def used(node):
+    """Return the topics and services that a node uses, as the page lists them, with types."""
+    own = node.get_fully_qualified_name() + '/'
+
+    def listed(things, topic, kind):
+        found = {}
+        for one in things:
+            package, folder = getattr(one, kind).__module__.split('.')[:2]
+            short, name = f'{package}/{getattr(one, kind).__name__}', getattr(one, topic)
+            if not short.startswith(OF_RCLPY) and not name.startswith(OF_RCLPY):
+                assert folder in ('msg', 'srv')
+                found['~/' + name.removeprefix(own) if name.startswith(own)
+                      else name if name == '/diagnostics' else name.lstrip('/')] = short
+        return found
+    return {'subscribed topic': listed(node.subscriptions, 'topic_name', 'msg_type'),
+            'published topic': listed(node.publishers, 'topic_name', 'msg_type'),
+            'service': listed(node.services, 'srv_name', 'srv_type')}
+
+
+def types(section):
+    """Return the types that a section of the page gives."""
+    return {head: {name: cells[0] for name, cells in rows.items()}
+            for head, rows in section.items()}
+
+
+def test_the_page_lists_exactly_the_topics_and_services_of_the_dynamics_node(start):
+    page = section('The dynamics node')
+    assert types(page) == used(start(DynamicsNode))
+    assert all(cells[-1] for rows in page.values() for cells in rows.values())
+
+
+def test_the_page_lists_exactly_what_the_torque_controller_has_in_addition(start):
+    common, own = types(section('The dynamics node')), types(section('The torque controller'))
+    assert {head: common[head] | own[head] for head in common} == used(start(TorqueController))
+
+
+@pytest.mark.parametrize('kind', [SimulatedRobot, RobotInMujoco])
+def test_the_page_lists_exactly_the_topics_of_simulated_robots(start, kind):
+    if kind is RobotInMujoco:
+        pytest.importorskip('mujoco')       # there are no wheels for Python 3.10
+    node, page = start(kind), types(section('The simulated robots'))
+    node._describe()                        # which it does if no other node has
+    commands = page['subscribed topic'].pop('~/commands')
+    if kind is SimulatedRobot:
+        assert page['subscribed topic'].pop('~/push')
+    assert {**used(node), 'service': {}} == {
+        'subscribed topic': {**page['subscribed topic'], 'dynamics/effort_commands': commands},
+        'published topic': page['published topic'], 'service': {}}
+
+
+def test_the_page_lists_exactly_the_topics_of_the_viewer():
+    page = types(section('The viewer'))
+    assert page.keys() == {'subscribed topic'}
+    assert page['subscribed topic'] == {'robot_description': 'std_msgs/String'} | {
+        name: f'{kind.__module__.split(".")[0]}/{kind.__name__}'
+        for name, kind in TOPICS_OF_THE_VIEWER.items()}
+
+
+def test_the_short_list_of_the_readme_agrees_with_the_page():
+    readme = (ROOT / 'README.md').read_text(encoding='utf-8')
+    rows = re.findall(r'^\| (`[^|]*) \| ([\w/, ]+) \| ', readme.partition(
+        '| topic |')[2].partition('\n\n')[0], re.MULTILINE)
+    page = types(section('The dynamics node'))
+    known = page['subscribed topic'] | page['published topic']
+    assert len(rows) == 10
+    for names, kinds in rows:
+        names, kinds = re.findall('`([^`]+)`', names), kinds.split(', ')
+        assert kinds == list(dict.fromkeys(known[name] for name in names))
+
+
+# -- Parameters. ---------------------------------------------------------------------------------
+
+@pytest.fixture(scope='module')
+def page():
+    """Return the generated page of parameters and launch arguments, by sections."""
+    text = runpy.run_path(str(ROOT / 'doc/generate.py'))['parameters_page']()
+    return {part.partition('\n')[0].strip('# '): tables(part).get('name', {})
+            for part in re.split(r'\n(?=##)', text)}
+
+
+def test_parameters_are_described_listed_and_in_the_file_of_defaults(page, node):
+    changeable, fixed = (page['May be set while the node runs'],
+                         page['Read when the node is configured'])
+    assert changeable.keys() == set(CHANGEABLE)
+    assert changeable.keys() | fixed.keys() == set(DESCRIPTIONS)
     defaults = (ROOT / 'config/dynamics.param.yaml').read_text()
     for name in node._parameters:
         if name in ('use_sim_time', 'start_type_description_service'):
@@ -141,13 +255,30 @@ def test_parameters_are_described_listed_and_in_the_file_of_defaults(node):
         descriptor = node.describe_parameter(name)
         assert descriptor.description
         assert descriptor.read_only == (name not in CHANGEABLE)
-        row, = re.findall(rf'^\|[^|]*`{name}`[^|]*\|', readme, re.MULTILINE)
-        assert ('*' in row) == (name in CHANGEABLE)
+        _, meaning = (fixed if descriptor.read_only else changeable)[name]
+        assert meaning.replace('\\', '').startswith(descriptor.description)
         assert re.search(rf'^    (# )?{name}:', defaults, re.MULTILINE), name
         value = node.get_parameter_or(name).value
         if isinstance(value, float):
             limits, = descriptor.floating_point_range
             assert limits.from_value <= value <= limits.to_value
+
+
+def test_defaults_on_the_page_are_those_of_the_code(page):
+    listed = page['May be set while the node runs'] | page['Read when the node is configured']
+    checked = 0
+    for name, (first, *_) in DESCRIPTIONS.items():
+        default = yaml.safe_load(listed[name][0].strip('`') or "''")
+        if isinstance(first, Parameter.Type):
+            assert default == []
+        else:
+            assert default == first and type(default) is type(first), name
+            checked += 1
+    assert checked > 30
+
+
+def test_parameters_of_the_torque_controller_are_on_the_page(page):
+    assert page['The torque controller'].keys() == set(control_parameters.DESCRIPTIONS)
 
 
 def test_parameters_of_the_torque_controller_are_described_listed_and_in_a_file(start):

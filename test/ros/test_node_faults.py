@@ -58,7 +58,7 @@ def test_fault_13_a_stale_state_is_an_error_and_states_resume(harness, state):
     node.answer(*state)
 
 
-def test_fault_16_a_publisher_that_restarts_is_heard_again(harness, state):
+def test_fault_16_states_of_a_restarted_publisher_are_received(harness, state):
     node = harness(state_timeout=0.5)
     node.answer(*state)
     node.peer.destroy_publisher(node._send)
@@ -70,7 +70,7 @@ def test_fault_16_a_publisher_that_restarts_is_heard_again(harness, state):
 
 @pytest.mark.parametrize('reliability', [ReliabilityPolicy.RELIABLE,
                                          ReliabilityPolicy.BEST_EFFORT])
-def test_fault_17_joint_states_of_either_reliability_are_heard(harness, state, reliability):
+def test_fault_17_joint_states_of_either_reliability_are_received(harness, state, reliability):
     node = harness()
     node.peer.destroy_publisher(node._send)
     node._send = node.peer.create_publisher(JointState, 'joint_states',
@@ -79,7 +79,7 @@ def test_fault_17_joint_states_of_either_reliability_are_heard(harness, state, r
     keep_sending(node, state, lambda: node.heard['~/dynamics'])
 
 
-def test_fault_17_who_is_not_heard_and_who_does_not_hear_is_said(harness, state, capfd):
+def test_fault_17_mismatched_publishers_and_subscribers_are_reported(harness, state, capfd):
     node = harness(state_timeout=60.0)
     node.answer(*state)
     volatile = node.peer.create_publisher(String, 'robot_description', 1)
@@ -125,7 +125,7 @@ def test_fault_12_the_age_of_a_state_is_that_of_its_stamp(harness, state):
     assert 2.9 < robot.ages(clocks.age_time())['elbow_joint'] < 4.0
 
 
-def test_fault_12_zero_stamps_pass_and_that_is_said(harness, state):
+def test_fault_12_zero_stamps_are_accepted_and_reported(harness, state):
     node = harness(state_timeout=60.0)
     got = node.answer(*state, stamp=(0, 0))
     assert (got.header.stamp.sec, got.header.stamp.nanosec) == (0, 0)
@@ -204,7 +204,7 @@ def test_fault_14_ages_are_those_of_simulated_time(harness, state):
     assert node.nothing_new(lambda: node.send(names[:3], q[:3], v[:3], stamp=(100, 500_000_000)))
 
 
-def test_fault_15_without_a_clock_the_node_goes_on_and_says_so(harness, state):
+def test_fault_15_a_missing_clock_is_reported_and_states_are_answered(harness, state):
     node = harness(use_sim_time=True, state_timeout=60.0)
     node.answer(*state)
     said(node, '/clock is silent', WARN)
@@ -237,7 +237,7 @@ def test_fault_4_velocities_can_be_taken_from_the_change_of_positions(harness, m
 
 
 @pytest.mark.parametrize('bad', [np.inf, -np.inf, 1e200])
-def test_fault_4_velocities_beyond_all_measure_are_none(harness, state, bad):
+def test_fault_4_velocities_out_of_range_count_as_missing(harness, state, bad):
     names, q, v = state
     node = harness(missing_velocity='zero')
     v = np.array([bad, *v[1:]])
@@ -246,7 +246,7 @@ def test_fault_4_velocities_beyond_all_measure_are_none(harness, state, bad):
     assert np.all(np.isfinite(got.coriolis_matrix))
 
 
-def test_fault_5_positions_beyond_all_measure_are_dropped(harness, state):
+def test_fault_5_positions_out_of_range_are_dropped(harness, state):
     names, q, v = state
     node = harness()
     assert node.nothing_new(lambda: node.send(names, [1e200, *q[1:]], v))
@@ -264,7 +264,7 @@ def test_fault_5_positions_beyond_all_measure_are_dropped(harness, state):
     ({'acceleration': [np.nan] * 6}, "'shoulder_pan_joint' is nan"),
     ({'effort': [np.nan] * 3 + [0.0, 0.0, np.inf]}, "'wrist_3_joint' is inf"),
     ({'effort': [1.0]}, 'effort has 1 entries')])
-def test_fault_42_a_gap_between_what_is_prescribed_and_what_is_given_is_named(
+def test_fault_42_missing_prescribed_values_are_named(
         harness, state, change, message):
     node = harness(state_timeout=60.0)
     node.answer(*state)
@@ -279,7 +279,7 @@ def test_fault_42_a_gap_between_what_is_prescribed_and_what_is_given_is_named(
 
 # -- Load. ---------------------------------------------------------------------------------------
 
-def test_fault_44_a_load_is_too_much_only_if_it_lasts():
+def test_fault_44_only_lasting_backlogs_count_as_overload():
     load = Load()
     for k in range(3000):
         assert not load.is_too_much()
@@ -320,7 +320,7 @@ def test_fault_44_under_four_times_the_load_the_newest_state_is_answered(harness
                                 for report in node.heard['/diagnostics']))
 
 
-def test_fault_44_a_timer_skips_what_it_cannot_do(harness, state, monkeypatch):
+def test_fault_44_a_timer_skips_cycles_under_overload(harness, state, monkeypatch):
     node = harness(publish_rate=100.0)
     compute = node.node.robot.workspace.all_terms
 

@@ -109,7 +109,7 @@ def test_a_push_on_a_robot_at_rest_is_found_within_two_hundredths(harness):
                   ) < FOUND * np.max(np.abs(PUSH))
 
 
-def test_nothing_is_said_before_the_observer_has_settled(harness):
+def test_nothing_is_published_before_the_observer_has_settled(harness):
     node, motion = harness(observer_gain=[10.0]), Motion(push_after=0.0, speed=0.0)
     motion.play(node, 0.0, 0.38)
     assert not node.heard['~/external_torques']
@@ -133,7 +133,7 @@ def test_each_joint_has_its_own_gain(harness):
 @pytest.mark.parametrize('lost, why', [
     ({'effort': False}, 'joint states have no efforts of shoulder_pan_joint'),
     ({'velocity': False}, 'velocities are not measured: shoulder_pan_joint')])
-def test_without_efforts_or_velocities_it_is_withheld_and_says_why(harness, lost, why):
+def test_without_efforts_or_velocities_it_is_withheld_with_the_reason(harness, lost, why):
     node, motion = harness(missing_velocity='zero'), Motion(speed=0.0)
     motion.play(node, 0.0, 0.3)
     assert node.heard['~/external_torques']
@@ -147,7 +147,7 @@ def test_without_efforts_or_velocities_it_is_withheld_and_says_why(harness, lost
     assert len(node.heard['~/external_torques']) > count
 
 
-def test_it_says_which_joints_lack_efforts_now(harness, state):
+def test_joints_without_efforts_are_named(harness, state):
     node, (names, q, v) = harness(), state
     for k in (0, 2):
         effort = np.where(np.arange(len(q)) == k, np.nan, 1.0)
@@ -157,7 +157,7 @@ def test_it_says_which_joints_lack_efforts_now(harness, state):
             f'joint states have no efforts of {names[k]}')
 
 
-def test_it_begins_again_after_a_gap_a_jump_and_a_change_of_the_robot(harness):
+def test_the_observer_restarts_after_a_gap_a_jump_and_a_change_of_the_robot(harness):
     node, motion = harness(), Motion(speed=0.0)
     motion.play(node, 0.0, 0.3)
 
@@ -230,7 +230,7 @@ def test_without_a_task_link_there_are_torques_but_no_wrench(harness, capfd):
 
 # -- Contact. -------------------------------------------------------------------------------------
 
-def test_contact_is_withheld_until_it_is_calibrated_and_then_tells_a_push(harness, capfd):
+def test_contact_is_withheld_until_calibrated_and_then_detects_a_push(harness, capfd):
     node, motion = harness(contact_calibration_time=1.0, contact_margin=3.0), Motion(1.8)
     motion.play(node, 0.0, 0.3)
     assert not node.heard['~/contact']

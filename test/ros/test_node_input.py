@@ -21,7 +21,7 @@ POINT = ('<robot name="point"><link name="a"/>'
          '</robot>')
 
 
-def test_fault_36_a_joint_without_inertia_withholds_no_more_than_needs_it(harness, capfd):
+def test_fault_36_a_joint_without_inertia_withholds_only_affected_topics(harness, capfd):
     node = harness(POINT, task_link='b', state_timeout=60.0)
     for _ in range(3):
         node.answer(['j'], [0.1], [0.2], [0.3], topic='~/gravity_torques_rate')
@@ -35,7 +35,7 @@ def test_fault_36_a_joint_without_inertia_withholds_no_more_than_needs_it(harnes
         assert log.count(f'{topic} is withheld') == 1
 
 
-def test_a_topic_that_fails_keeps_none_of_the_others_back(harness, state, monkeypatch):
+def test_a_failing_topic_does_not_affect_the_others(harness, state, monkeypatch):
     node = harness(state_timeout=60.0)
     node.answer(*state)
     message = node.node.robot.outputs.message
@@ -51,7 +51,7 @@ def test_a_topic_that_fails_keeps_none_of_the_others_back(harness, state, monkey
     assert 'no template' in node.diagnosis()[2]['last error']
 
 
-def test_what_somebody_waits_for_in_vain_is_said_once(harness, state, capfd):
+def test_a_withheld_topic_is_logged_once(harness, state, capfd):
     names, q, v = state
     node = harness(state_timeout=60.0)
     for _ in range(10):

@@ -171,7 +171,7 @@ def test_a_mode_whose_kernels_are_being_compiled_is_refused_and_the_present_one_
     got = node.call(SetMode, 'set_mode', mode='computed_torque')
     assert not got.success
     assert 'being compiled' in got.message
-    assert node.node.gains.mode == 'gravity'
+    assert node.node.mode == 'gravity'
     count = len(node.heard['~/effort_commands'])
     keep_sending(node, state, lambda: len(node.heard['~/effort_commands']) > count + 10)
     assert not node.node.publishing.awaited()

@@ -134,9 +134,9 @@ class NodeMachine(RuleBasedStateMachine):
         self.commands = publishing._publishers['~/effort_commands']
         publishing._command_publishers = {'~/effort_commands': self.commands}
         # The witness notices that nobody listens when the node does.
-        notice = self.node.commands.nobody_listens
-        self.node.commands.nobody_listens = lambda now: (notice(now),
-                                                         self.watch.nobody_listens(now))
+        notice = self.node.commands.note_no_subscriber
+        self.node.commands.note_no_subscriber = lambda now: (
+            notice(now), self.watch.nobody_listens(now))
 
     def _time(self):
         """Return the time that commands are timed by."""

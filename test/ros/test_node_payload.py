@@ -75,7 +75,7 @@ def play(harness, states, efforts=True):
             harness.executor.spin_once(timeout_sec=0.05)
 
 
-def test_a_load_is_found_while_the_robot_moves_and_used_if_asked(arm):
+def test_a_payload_is_identified_in_motion_and_applied_on_request(arm):
     call = Call(arm, link=LINK, duration=8.0, apply=True)
     states = motion()
     play(arm, states)
@@ -97,7 +97,7 @@ def test_a_load_is_found_while_the_robot_moves_and_used_if_asked(arm):
     assert np.allclose(terms.effort, expected, atol=0.5)
 
 
-def test_a_load_that_is_set_already_does_not_count_twice(arm):
+def test_a_payload_that_is_already_set_does_not_count_twice(arm):
     request = SetPayload.Request(link=LINK)
     request.inertia.m = 1.0
     assert arm.call(SetPayload, 'set_payload', link=LINK, inertia=request.inertia).success
@@ -109,7 +109,7 @@ def test_a_load_that_is_set_already_does_not_count_twice(arm):
     assert arm.node.robot.payloads() == {LINK: 1.0}
 
 
-def test_a_robot_at_rest_is_not_believed_and_nothing_is_applied(arm):
+def test_a_payload_identified_at_rest_is_not_believable_nor_applied(arm):
     call = Call(arm, link=LINK, duration=1.5, apply=True)
     play(arm, motion(still=True))
     got = call.answer()
@@ -127,10 +127,10 @@ def test_wrong_requests_are_answered_at_once(arm, request_, message):
     assert not got.success and message in got.message
 
 
-def test_one_load_at_a_time_and_what_lacks_is_said(arm):
+def test_one_payload_is_identified_at_a_time_and_missing_data_are_named(arm):
     call = Call(arm, link=LINK, duration=1.5)
     second = arm.call(IdentifyPayload, 'identify_payload', link=LINK, duration=1.5)
-    assert not second.success and 'another load' in second.message
+    assert not second.success and 'another payload' in second.message
     play(arm, motion(1.0), efforts=False)
     got = call.answer()
     assert not got.success and 'efforts' in got.message

@@ -126,7 +126,7 @@ def test_a_request_for_no_state_is_answered_for_the_newest(harness, model):
         assert relative_error(got.effort, rbd_ros.bias_torques(model, q, v)) < AGREEMENT
 
 
-def test_a_worker_that_fails_says_so_and_goes_on(harness, state, monkeypatch, capfd):
+def test_an_exception_in_the_worker_is_reported(harness, state, monkeypatch, capfd):
     node = harness(state_timeout=60.0)
     monkeypatch.setattr('rbd_ros.ros.robot.current_robot.with_gravity', lambda *_: 1 / 0)
     node.node.set_parameters([Parameter('gravity', value=[0.0, 0.0, -3.0])])

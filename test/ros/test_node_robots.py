@@ -142,7 +142,7 @@ def test_the_base_state_nearest_in_time_is_used(harness, dog):
         assert got.position[4] == k
 
 
-def test_fault_8_without_odometry_nothing_is_published_and_that_is_said(harness, dog):
+def test_fault_8_missing_odometry_withholds_outputs_and_is_reported(harness, dog):
     node = harness(DOG.read_text(), floating_base=True, state_timeout=0.3)
     q, v = floating_state(dog, 1)
     assert node.nothing_new(lambda: node.send(*send_joints(dog, q, v)))
@@ -198,7 +198,7 @@ def test_services_take_the_position_of_a_floating_robot_in_the_order_of_its_name
     assert "quaternion of joint 'base'" in got.message
 
 
-def test_a_floating_joint_needs_the_parameter_and_that_is_said(harness):
+def test_a_floating_joint_without_the_parameter_is_refused(harness):
     node = harness(None)
     node.describe(FLYER)
     node.settle()
@@ -228,7 +228,7 @@ def load(mass, com=(0.0, 0.0, 0.0), moments=(0.0, 0.0, 0.0)):
     return message
 
 
-def test_a_payload_counts_until_it_is_taken_away(harness, arm):
+def test_a_payload_acts_until_it_is_removed(harness, arm):
     node = harness(ARM)
     q, v, _ = random_state(arm, 1)
     node.answer(arm.velocity_names, q, v)
@@ -265,7 +265,7 @@ def test_products_of_inertia_keep_their_names(harness):
     ('hand', load(1.0), "no link 'hand'"), ('tool0', load(-1.0), 'mass'),
     ('tool0', load(np.nan), 'mass'), ('tool0', load(1.0, (np.inf, 0.0, 0.0)), 'finite'),
     ('tool0', load(1.0, moments=(1.0, 0.1, 0.1)), 'triangle')])
-def test_fault_41_a_payload_that_cannot_be_is_refused(harness, arm, link, inertia, message):
+def test_fault_41_an_impossible_payload_is_refused(harness, arm, link, inertia, message):
     node = harness(ARM)
     got = node.call(SetPayload, 'set_payload', link=link, inertia=inertia)
     assert not got.success
@@ -273,13 +273,13 @@ def test_fault_41_a_payload_that_cannot_be_is_refused(harness, arm, link, inerti
     assert node.node.robot.model.mass == arm.mass
 
 
-def test_a_new_description_takes_the_loads_away_and_says_so(harness, arm, capfd):
+def test_a_new_description_removes_payloads_with_a_warning(harness, arm, capfd):
     node = harness(ARM)
     node.call(SetPayload, 'set_payload', link='tool0', inertia=load(2.0))
     node.describe(ARM + ' ')
     node.spin_until(lambda: node.node.robot.model_id == 3)
     assert node.node.robot.model.mass == arm.mass
-    assert 'without the loads on tool0' in capfd.readouterr().err
+    assert 'without the payloads on tool0' in capfd.readouterr().err
     # A report from before may still be on its way.
     node.spin_until(lambda: 'load on tool0, kg' not in node.diagnosis()[2])
 

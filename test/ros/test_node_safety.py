@@ -72,7 +72,7 @@ def test_fault_51_other_joints_end_commands_with_an_error_until_they_are_enabled
     assert np.allclose(heard[count].data, [EFFORTS['a'], EFFORTS['b'], 0.0])
 
 
-def test_fault_54_a_strangers_description_is_refused_while_commands_flow(harness, capfd):
+def test_fault_54_another_description_is_refused_while_commands_flow(harness, capfd):
     node = harness(fan('abc'), state_timeout=60.0, model_changes='while_disabled')
     node.answer(*fan_state('abc'), topic='~/effort_commands')
     stranger = Node('stranger')
@@ -90,8 +90,8 @@ def test_fault_54_a_strangers_description_is_refused_while_commands_flow(harness
 
 
 @pytest.mark.parametrize('policy, accepted', [('accept', True), ('never', False)])
-def test_fault_54_a_description_is_accepted_as_the_parameter_says(harness, policy, accepted,
-                                                                  capfd):
+def test_fault_54_the_parameter_decides_which_descriptions_are_accepted(harness, policy, accepted,
+                                                                        capfd):
     node = harness(fan('abc'), state_timeout=60.0, model_changes=policy)
     heard = node.heard['~/effort_commands']
     node.answer(*fan_state('abc'), topic='~/effort_commands')
@@ -131,7 +131,7 @@ def test_commands_follow_a_load_that_is_set_before_every_state(harness, model, s
     assert relative_error(heard[-1].data, loaded) <= 0.02
 
 
-def test_fault_51_what_is_said_is_about_the_robot_that_is_there(harness):
+def test_fault_51_messages_are_about_the_current_robot(harness):
     node = harness(fan('abc'), state_timeout=60.0)
     node.answer(*fan_state('abc'), topic='~/effort_commands')
     for k, order in ((2, 'ab'), (3, 'abd')):
@@ -161,7 +161,7 @@ def test_fault_55_gravity_beyond_its_limit_is_refused(harness, z):
         assert node.call(SetGravity, 'set_gravity', **gravity(z)).success
 
 
-def test_fault_55_zero_gravity_must_be_said(harness, state, capfd):
+def test_fault_55_zero_gravity_must_be_allowed_explicitly(harness, state, capfd):
     node = harness(state_timeout=60.0)
     node.answer(*state)
     got = node.call(SetGravity, 'set_gravity')
@@ -185,7 +185,7 @@ def test_fault_55_every_change_of_gravity_and_load_is_logged(harness, capfd):
     assert "link 'tool0' now carries 2.5 kg" in capfd.readouterr().err
     assert "link 'tool0' now carries 2.5 kg" in got.message
     node.call(SetPayload, 'set_payload', link='tool0')
-    assert "link 'tool0' no longer carries a load" in capfd.readouterr().err
+    assert "link 'tool0' no longer carries a payload" in capfd.readouterr().err
 
 
 def test_fault_55_refused_gravity_and_loads_are_logged_with_the_callers_numbers(harness, capfd):
@@ -209,7 +209,7 @@ def test_fault_55_refused_gravity_and_loads_are_logged_with_the_callers_numbers(
     assert node.node.robot.model_id == 1
 
 
-def test_fault_55_a_load_that_is_heavier_than_the_robot_is_said(harness, state, capfd):
+def test_fault_55_a_payload_heavier_than_the_robot_is_logged(harness, state, capfd):
     node = harness(state_timeout=60.0)
     got = node.call(SetPayload, 'set_payload', link='tool0', inertia=Inertia(m=200.0))
     assert got.success
@@ -220,7 +220,7 @@ def test_fault_55_a_load_that_is_heavier_than_the_robot_is_said(harness, state, 
     said(node, 'efforts beyond the limits of the URDF, not clamped: ', WARN)
 
 
-def test_changes_that_come_at_once_are_all_made(harness, model):
+def test_simultaneous_changes_are_all_made(harness, model):
     node = harness()
     client = node.peer.create_client(SetPayload, '/dynamics/set_payload')
     node.spin_until(client.service_is_ready)
@@ -231,7 +231,7 @@ def test_changes_that_come_at_once_are_all_made(harness, model):
     assert node.node.robot.model.mass == pytest.approx(model.mass + 7.0)
 
 
-def test_fault_55_zero_gravity_is_not_a_parameter_to_set_by_the_way(harness, state):
+def test_fault_55_the_parameter_cannot_set_zero_gravity(harness, state):
     node = harness(state_timeout=60.0)
     node.answer(*state)
     result, = node.node.set_parameters([Parameter('gravity', value=[0.0, 0.0, 0.0])])
@@ -247,7 +247,7 @@ def test_fault_55_zero_gravity_is_not_a_parameter_to_set_by_the_way(harness, sta
                                               (1e30, 0.0, 'is the unit kg?'),
                                               (1.0, 11.0, 'is the unit m?'),
                                               (1.0, 1e9, 'is the unit m?')])
-def test_fault_55_loads_that_must_be_typing_errors_are_refused(harness, mass, x, message):
+def test_fault_55_implausible_payloads_are_refused(harness, mass, x, message):
     node = harness()
     inertia = Inertia(m=mass)
     inertia.com.x = x
@@ -259,7 +259,7 @@ def test_fault_55_loads_that_must_be_typing_errors_are_refused(harness, mass, x,
 
 # -- Friction. ------------------------------------------------------------------------------------
 
-def test_friction_of_a_robot_that_has_none_is_said(harness, capfd):
+def test_compensation_without_friction_parameters_is_reported(harness, capfd):
     node = harness(fan('abc'), friction=True, state_timeout=60.0)
     node.answer(*fan_state('abc'))
     assert 'neither friction nor damping' in capfd.readouterr().err
@@ -289,7 +289,7 @@ def test_fault_4_commands_go_on_without_friction_where_velocities_end(harness):
 
 # -- Listeners. -----------------------------------------------------------------------------------
 
-def test_a_controller_that_comes_after_another_is_told_from_zero(harness, state):
+def test_commands_for_a_new_controller_start_from_zero(harness, state):
     node = harness(state_timeout=60.0, blend_time=0.3)
     heard = node.heard['~/effort_commands']
     keep_sending(node, state, lambda: heard and np.max(np.abs(heard[-1].data)) > 1.0)

@@ -217,7 +217,7 @@ def test_terms_of_a_given_position_are_of_now_and_those_of_a_measured_one_of_its
         assert (got.dynamics.header.stamp.sec, got.dynamics.header.stamp.nanosec) == stamp
 
 
-def test_fault_40_services_say_what_has_not_arrived_yet():
+def test_fault_40_services_report_missing_descriptions_and_states():
     harness = Harness()
     got = harness.call(DynamicsTerms, 'dynamics_terms')
     assert (got.success, got.message) == (False, 'no robot description has arrived yet')

@@ -61,7 +61,7 @@ def test_fault_56_a_state_of_the_future_is_stale(model):
     assert states.missing(10.4, 0.5) == [model.velocity_names[0]]
 
 
-def test_fault_12_stamps_that_swing_to_and_fro_are_said_now_and_then(harness, state, capfd):
+def test_fault_12_alternating_stamps_are_logged_at_intervals(harness, state, capfd):
     node = harness(state_timeout=0.5)
     for k in range(100):
         node.send(*state, stamp=at(0.45 if k % 2 else -0.45))
@@ -87,14 +87,14 @@ def dog_states(node, base_stamp, stamp):
 
 
 @pytest.mark.parametrize('stamps', ['odometry has none', 'unchecked'])
-def test_fault_12_odometry_without_a_stamp_that_fits_is_taken_by_its_receipt(harness, stamps):
+def test_fault_12_odometry_with_unmatched_stamps_is_used_by_its_receipt(harness, stamps):
     node = harness(DOG.read_text(), floating_base=True, check_stamps=stamps != 'unchecked')
     for _ in range(3):
         dog_states(node, (0, 0) if stamps == 'odometry has none' else (12, 0), at())
     node.spin_until(lambda: node.heard['~/dynamics'])
 
 
-def test_fault_12_odometry_of_another_clock_is_said(harness):
+def test_fault_12_odometry_timed_with_another_clock_is_reported(harness):
     node = harness(DOG.read_text(), floating_base=True, state_timeout=2.0)
     # Each passes the check against the clock, and they are too far apart.
     dog_states(node, at(-1.9), at(1.9))
@@ -104,7 +104,7 @@ def test_fault_12_odometry_of_another_clock_is_said(harness):
     assert 'odometry arrives, but its stamps are 3.8 s from those of the joint states' in text
 
 
-def test_fault_15_a_clock_that_stands_still_while_no_states_come_is_said(harness, state):
+def test_fault_15_a_stopped_clock_without_states_is_reported(harness, state):
     node = harness(use_sim_time=True, state_timeout=0.5)
     clock = SimulatedTime(node)
     clock.be(7.0)

@@ -68,7 +68,7 @@ def test_a_base_that_is_found_elsewhere_is_believed_after_four_messages_and_10_m
     assert not place(one, 0.1 + step * (count + 1), (3.0, 0.0, 0.5))
 
 
-def test_the_twist_in_odometry_of_a_link_is_made_that_of_the_base():
+def test_odometry_of_a_link_is_converted_to_the_base():
     model, one = dog()
     T = rbd_ros.forward_kinematics(model, rbd_ros.neutral(model))
     base, body = (T[model.link_index(name)] for name in ('base', 'imu_link'))
@@ -84,7 +84,7 @@ def test_the_twist_in_odometry_of_a_link_is_made_that_of_the_base():
     assert state.q[4:] == pytest.approx(-T[:3, :3].T @ T[:3, 3])
 
 
-def test_poses_of_a_base_that_disagree_with_each_other_are_never_believed():
+def test_inconsistent_poses_of_a_base_are_never_believed():
     _, one = dog()
     place(one, 0.1)
     for k in range(1, 30):

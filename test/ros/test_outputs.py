@@ -13,10 +13,11 @@ from harness import ros, TOPICS
 import numpy as np
 import pytest
 from rbd_ros import with_gravity, Workspace
-from rbd_ros.ros.messages import serialized_messages as module
+from rbd_ros._internal import cdr
+from rbd_ros._internal.cdr import field, Template
 from rbd_ros.ros.messages.markers import Markers, NAMESPACES
 from rbd_ros.ros.messages.messages import CommandMessages, Outputs
-from rbd_ros.ros.messages.serialized_messages import field, Template
+from rclpy import serialization
 from rclpy.serialization import deserialize_message, serialize_message
 from robots import random_tree
 from rosidl_parser.definition import AbstractSequence, BasicType
@@ -81,20 +82,22 @@ def copy_sequences(monkeypatch):
     assert message.name == ['a']
 
 
-@pytest.fixture(params=['this machine', 'Lyrical', 'the other way round'])
+@pytest.fixture(params=['this machine', 'Lyrical', 'no shortcuts', 'the other way round'])
 def deserialize(request, monkeypatch, caplog):
     """Serialize as this middleware does, or as another would, and return what reads it."""
     if request.param == 'Lyrical':
         copy_sequences(monkeypatch)
+    if request.param == 'no shortcuts':
+        monkeypatch.setattr(cdr, 'SHORTCUTS', False)
     if request.param != 'the other way round':
         yield deserialize_message
         assert not caplog.get_records('call')
         return
-    monkeypatch.setattr(module, 'serialize_message',
+    monkeypatch.setattr(serialization, 'serialize_message',
                         lambda message: bytes(serialize_message(message))[::-1])
-    monkeypatch.setattr(module, 'deserialize_message',
+    monkeypatch.setattr(serialization, 'deserialize_message',
                         lambda raw, kind: deserialize_message(raw[::-1], kind))
-    yield module.deserialize_message
+    yield serialization.deserialize_message
     assert any('one by one' in record.message for record in caplog.get_records('call'))
 
 
@@ -209,7 +212,7 @@ def ends_of(array, space):
                      for marker in array.markers if marker.ns == space])
 
 
-def test_torques_that_are_known_stand_side_by_side_to_one_scale_and_go_when_they_are_not():
+def test_arrows_of_torques_share_a_scale_and_unknown_torques_are_deleted():
     model = random_tree(6, 1)
     names = list(model.velocity_names)
     one_axis = [k for k, joint in enumerate(model.joints, 1) if joint.name in names]
@@ -258,7 +261,7 @@ def test_torques_that_are_known_stand_side_by_side_to_one_scale_and_go_when_they
     # As if they had been left out, or stood elsewhere than they seem to.
     (lambda message, numbers: None, []),
     (lambda message, numbers: setattr(message, 'effort', 2 * numbers), [0.5, 1.5, 2.5] * 2)])
-def test_where_numbers_are_not_found_the_middleware_serializes(write, effort, caplog):
+def test_messages_with_unknown_layout_are_serialized_by_the_middleware(write, effort, caplog):
     message = JointState(name=['joint'])
     template = Template(message, [message.header], {'effort': ((3,), partial(write, message))})
     for sec in (3, 4):
@@ -269,7 +272,7 @@ def test_where_numbers_are_not_found_the_middleware_serializes(write, effort, ca
     assert 'RMW_IMPLEMENTATION' in caplog.text
 
 
-def test_what_is_left_in_memory_is_not_taken_for_the_numbers():
+def test_stale_bytes_are_not_taken_for_the_numbers():
     for _ in range(50):
         message = JointState(name=['joint'])
         template = Template(message, [message.header], {'effort': field(message, 'effort', (1,))})

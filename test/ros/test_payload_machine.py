@@ -119,7 +119,7 @@ class Machine(RuleBasedStateMachine):
             assert header not in self.answers and len(self.timers) == 1
             self.fed = 0
         else:
-            assert 'another load' in self.answers[header].message
+            assert 'another payload' in self.answers[header].message
 
     @rule(count=st.sampled_from([1, 30, 400, 450]))
     def states(self, count):

@@ -43,9 +43,9 @@ def start():
     processes = []
 
     def start(name, *arguments, **environment):
-        process = subprocess.Popen([sys.executable, '-m', f'rbd_ros.ros.{name}', '--ros-args',
-                                    *arguments], stderr=subprocess.PIPE, text=True,
-                                   env={**os.environ, **environment})
+        process = subprocess.Popen(
+            [sys.executable, '-m', f'rbd_ros.ros.nodes.{name}', '--ros-args', *arguments],
+            stderr=subprocess.PIPE, text=True, env={**os.environ, **environment})
         processes.append(process)
         return process
 

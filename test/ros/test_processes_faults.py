@@ -181,7 +181,7 @@ def secured(keystore, strategy, enclave=None):
     ('a', 'error creating node')])
 def test_fault_50_enforced_security_without_keys_refuses_to_start(start, tmp_path, module,
                                                                   enclave, why):
-    node = start('-m', f'rbd_ros.ros.{module}', '--ros-args', '--enclave', '/a',
+    node = start('-m', f'rbd_ros.ros.nodes.{module}', '--ros-args', '--enclave', '/a',
                  env=secured(tmp_path, 'Enforce', enclave))
     _, errors = node.communicate(timeout=START_UP)
     assert node.returncode == 1
@@ -259,7 +259,7 @@ def test_fault_57_a_node_that_is_told_to_end_while_it_starts_ends_with_exit_code
 SIGNALLED = """
 import sys
 sys.argv = ['{name}']
-from rbd_ros.ros import entry_points as run
+from rbd_ros.ros.runtime import entry_points as run
 listen = run.End.__init__
 def init(self):
     listen(self)
@@ -302,7 +302,7 @@ def test_fault_48_a_node_says_in_one_line_that_rclpy_has_no_events_executor(peer
 
 
 def test_nothing_is_imported_before_signals_are_heard():
-    script = ('import sys; from rbd_ros.ros import entry_points; '
+    script = ('import sys; from rbd_ros.ros.runtime import entry_points; '
               'print([x for x in ("numba", "numpy", "rclpy", "lxml") if x in sys.modules])')
     run = subprocess.run([sys.executable, '-c', script], capture_output=True, text=True,
                          check=True)
@@ -311,7 +311,7 @@ def test_nothing_is_imported_before_signals_are_heard():
 
 @pytest.mark.parametrize('name', ['dynamics_node', 'simulated_robot', 'mujoco_robot'])
 def test_help_is_printed_and_nothing_is_started(name):
-    run = subprocess.run([sys.executable, '-m', f'rbd_ros.ros.{name}', '--help'],
+    run = subprocess.run([sys.executable, '-m', f'rbd_ros.ros.nodes.{name}', '--help'],
                          capture_output=True, text=True, check=False)
     assert run.returncode == 0
     assert f'usage: {name} --ros-args' in run.stdout

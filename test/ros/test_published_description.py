@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 from harness import LATCHED, PATIENCE, ros
 import pytest
-from rbd_ros.ros.robot.published_description import published_description
+from rbd_ros.ros.launch.published_description import published_description
 import rclpy
 from std_msgs.msg import String
 

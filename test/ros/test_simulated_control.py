@@ -15,7 +15,7 @@ from rbd_ros.control import Gravity
 from rbd_ros.ros.launch.launch_plan import LaunchError, plan
 from rbd_ros.ros.nodes.mujoco_robot import RobotInMujoco
 from rbd_ros.ros.nodes.simulated_robot import SimulatedRobot
-from rbd_ros.simulation.simulate import Simulator
+from rbd_ros.simulation.simulator import Simulator
 from rclpy.parameter import Parameter
 from robots import example_urdf, load_quietly
 from torque_loop import Loop

@@ -12,7 +12,7 @@ import rbd_ros
 from rbd_ros.ros.demo import gravity
 from rbd_ros.ros.nodes.mujoco_robot import RobotInMujoco
 from rbd_ros.ros.nodes.simulated_robot import rest_position, SimulatedRobot, with_damping
-from rbd_ros.simulation.simulate import Simulator
+from rbd_ros.simulation.simulator import Simulator
 from rclpy.parameter import Parameter
 from std_msgs.msg import Float64MultiArray
 

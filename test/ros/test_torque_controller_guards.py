@@ -432,7 +432,7 @@ def test_a_motion_ends_when_commands_are_disabled_and_its_sender_is_told(start):
 def test_a_reference_that_fails_in_an_unforeseen_way_is_refused_too(start, monkeypatch):
     def fail(*arguments):
         raise np.linalg.LinAlgError('no eigenvalues')
-    monkeypatch.setattr('rbd_ros.ros.control.control_modes.read_trajectory', fail)
+    monkeypatch.setattr('rbd_ros.ros.control.reference_receiver.read_trajectory', fail)
     loop = start(mode='computed_torque')
     loop.run(0.1)
     assert not loop.follow(START, 1.0)

@@ -283,8 +283,9 @@ def test_the_page_follows_a_robot_and_its_dynamics_node(peer):
     q, v, _ = random_state(model, 2)
     q *= 0.5
     zero = np.zeros(model.nv)
-    nodes = [subprocess.Popen([sys.executable, '-m', f'rbd_ros.ros.{name}', '--ros-args', *more],
-                              stderr=subprocess.PIPE, text=True)
+    nodes = [subprocess.Popen(
+        [sys.executable, '-m', f'rbd_ros.ros.nodes.{name}', '--ros-args', *more],
+        stderr=subprocess.PIPE, text=True)
              for name, *more in (
                  ('dynamics_node', '-p', 'payload_link:=tool', '-p', 'payload_mass:=3.0', '-p',
                   'payload_com:=[0.0, 0.0, 0.1]'), ('viewer', '-p', 'port:=0'))]

@@ -5,7 +5,7 @@
 from threading import Event
 
 import pytest
-from rbd_ros.ros.runtime.worker import Busy, MOST_WAITING, Worker
+from rbd_ros.ros.runtime.worker import Busy, MAX_WAITING, Worker
 
 # s, after which a test fails that waits for a thread
 PATIENCE = 60.0
@@ -44,21 +44,21 @@ def test_the_exception_of_a_piece_of_work_is_reported(work):
     assert results == []
 
 
-def test_the_exception_of_what_follows_a_piece_of_work_is_reported(work):
+def test_the_exception_of_a_continuation_is_reported(work):
     assert work(lambda: 7, fail) == ['this piece of work failed']
 
 
-def test_what_follows_gets_the_result_and_nothing_is_reported(work):
+def test_a_continuation_gets_the_result(work):
     results = []
     assert work(lambda: 7, results.append) == []
     assert results == [7]
 
 
-def test_a_full_queue_refuses_what_must_not_wait_and_takes_the_rest():
+def test_a_full_queue_refuses_only_work_that_must_not_wait():
     worker, started, go_on = Worker(Executor, fail), Event(), Event()
     worker.submit(lambda: (started.set(), go_on.wait(PATIENCE)))
     assert started.wait(PATIENCE)
-    for _ in range(MOST_WAITING):
+    for _ in range(MAX_WAITING):
         worker.submit(int, may_wait=False)
     with pytest.raises(Busy):
         worker.submit(int, may_wait=False)

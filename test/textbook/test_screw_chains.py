@@ -85,7 +85,7 @@ def test_tip_wrench_adds_the_transposed_jacobian_times_it(seed):
 def test_screws_of_any_length_are_exact(seed):
     chain, theta, rates, accelerations, wrench, _ = random_chain(
         seed, lambda rng, n: rng.uniform(0.2, 3.0, n))
-    with pytest.raises(rbd_ros.ModelError, match=r'screw \d has the length .* unit_screws'):
+    with pytest.raises(rbd_ros.ModelError, match=r'screw \d has length .* unit_screws'):
         chain.model()
     units, lengths = textbook.unit_screws(chain.screws)
     unit_chain = textbook.ScrewChain(chain.home_poses, units, chain.inertias, chain.gravity,

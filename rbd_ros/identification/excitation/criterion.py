@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""How well a motion excites the parameters of a robot, and how near it comes to limits."""
+"""The criterion of excitation: condition number of the regressor, and distance to limits."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from rbd_ros.errors import StateError
 from rbd_ros.identification.excitation.fourier_series import RestBasis
 from rbd_ros.model.model import Model
 
-# What a drive has, besides the bodies.
-DRIVE = ('viscous', 'coulomb', 'offset', 'rotor')
-# A pivot of QR that is a smaller share of the largest is rounding.
+# Regressor columns of the drives.
+DRIVE_COLUMNS = ('viscous', 'coulomb', 'offset', 'rotor')
+# Smaller pivots of QR, relative to the largest, are rounding errors.
 ROUNDING = 1e-7
-# Random states, for each column of the regressor, that stand for all states of the robot.
-STATES = 3
-# Share of the smallest velocity limit over which Coulomb friction changes its sign, so that the
-# criterion is smooth.
-SMOOTH = 0.05
-# rad or m, per s, per s^2: steps of the differences by which the regressor is differentiated.
-STEP = 1e-8
+# Random states per column of the regressor, as a sample of all states of the robot.
+STATES_PER_COLUMN = 3
+# Speed over which Coulomb friction changes its sign, as a fraction of the smallest velocity limit:
+# it makes the criterion smooth.
+FRICTION_SMOOTHING = 0.05
+# Step of the finite differences of the regressor, rad or m, per s, per s^2.
+DIFFERENCE_STEP = 1e-8
 
 
 class Limits(NamedTuple):
     """
-    What no joint may exceed.
+    Limits of the joints, each of shape (nv,).
 
     Attributes
     ----------
-    lower, upper : ndarray, shape (nv,)
+    lower, upper : ndarray
         Positions, rad or m.
-    velocity, acceleration, effort : ndarray, shape (nv,)
+    velocity, acceleration, effort : ndarray
         rad/s, rad/s^2 and N m, or m/s, m/s^2 and N; efforts may be infinite.
     assumed : tuple of str
-        Which limits the robot lacks, so that defaults stand for them.
+        Limits that the robot lacks, for which defaults are used.
 
     """
 
@@ -49,7 +49,7 @@ class Limits(NamedTuple):
     assumed: tuple[str, ...] = ()
 
     def reduced(self, share: float) -> Limits:
-        """Return a share of the limits, of positions about the middle."""
+        """Return a fraction of the limits; positions shrink about their middle."""
         middle, half = 0.5 * (self.lower + self.upper), 0.5 * (self.upper - self.lower)
         return Limits(middle - share * half, middle + share * half, share * self.velocity,
                       share * self.acceleration, share * self.effort, self.assumed)
@@ -64,39 +64,30 @@ class Criterion:
 
         log(norm(Y) norm(pinv(Y))) - weight * (mean of the logarithms of the distances to limits)
 
-    in Frobenius norms: at least the logarithm of the condition number, and smooth.
-
-    Parameters
-    ----------
-    model : Model
-        The robot, whose joints have one coordinate each.
-    basis : RestBasis
-        Of the motions.
-    limits : Limits
-        What they may not exceed.
-    rng : Generator
-        Of the random states.
+    in Frobenius norms, a smooth upper bound of the logarithm of the condition number. The random
+    states come from ``rng``.
 
     """
 
     def __init__(self, model: Model, basis: RestBasis, limits: Limits,
                  rng: np.random.Generator) -> None:
-        # Imported here: a node need not wait for SciPy when it starts.
+        # Imported lazily: SciPy is slow to import.
         from scipy.linalg import qr
 
         self._model, self._basis, self._limits = model, basis, limits
-        self._smooth = SMOOTH * float(np.min(limits.velocity))
+        self._smooth = FRICTION_SMOOTHING * float(np.min(limits.velocity))
         self._middle = 0.5 * (limits.lower + limits.upper)
         self._half = 0.5 * (limits.upper - limits.lower)
-        # What Coulomb friction and asymmetries take up of an effort limit at most; the rest of
-        # friction follows the velocity without a jump.
+        # Subtract the largest discontinuous friction from the effort limits; the remaining
+        # friction is linear in the velocity.
         self._effort = limits.effort - (
             model.friction + np.abs(model.friction_asymmetry) + model.stribeck_friction
             + np.abs(model.damping_asymmetry) * limits.velocity)
         for name, x in zip(model.velocity_names, self._effort):
             if not x > 0.0:
                 raise StateError(f"the friction of '{name}' exceeds its effort limit: raise it")
-        count = STATES * (10 * len(model.links) + len(DRIVE) * model.nv) // model.nv
+        columns = 10 * len(model.links) + len(DRIVE_COLUMNS) * model.nv
+        count = STATES_PER_COLUMN * columns // model.nv
         q = self._middle + self._half * rng.uniform(-1.0, 1.0, (count, model.nv))
         v, a = (limit * rng.uniform(-1.0, 1.0, (count, model.nv))
                 for limit in (limits.velocity, limits.acceleration))
@@ -116,9 +107,9 @@ class Criterion:
         self._columns = 1.0 / norm[self._kept]
 
     def _regressor(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """Return the scaled base regressors of many states, shape (states, nv, base)."""
+        """Return the scaled base regressors, shape (states, nv, base)."""
         Y = np.concatenate((batch.torque_regressor(self._model, q, v, a), friction_regressor(
-            self._model, v, a, columns=DRIVE, smooth=self._smooth)), axis=2)
+            self._model, v, a, columns=DRIVE_COLUMNS, smooth=self._smooth)), axis=2)
         return Y[:, :, self._kept] * self._columns * self._rows[:, None]
 
     def condition_number(self, x: np.ndarray) -> float:
@@ -129,39 +120,28 @@ class Criterion:
 
     # -- Limits. ----------------------------------------------------------------------------------
 
-    def effort_room(self, tau: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return the distances of torques to the limits, as shares of them, friction included."""
+    def effort_margin(self, tau: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return the distances of torques plus friction to the limits, relative to the limits."""
         model = self._model
         return 1.0 - np.abs(tau + model.damping * v + model.effort_offset) / self._effort
 
-    def room(self, x: np.ndarray) -> float:
-        """Return the least distance to a limit, as a share of it; negative beyond."""
+    def margin(self, x: np.ndarray) -> float:
+        """Return the least relative distance to a limit; negative outside."""
         basis, limits = self._basis, self._limits
         q, v, a = basis.q @ x, basis.v @ x, basis.a @ x
-        room = [1.0 - np.abs(q - self._middle) / self._half, 1.0 - np.abs(v) / limits.velocity,
-                1.0 - np.abs(a) / limits.acceleration]
-        if min(float(np.min(one)) for one in room) > 0.0:
-            room.append(self.effort_room(batch.inverse_dynamics(self._model, q, v, a), v))
-        return min(float(np.min(one)) for one in room)
+        margin = [1.0 - np.abs(q - self._middle) / self._half, 1.0 - np.abs(v) / limits.velocity,
+                  1.0 - np.abs(a) / limits.acceleration]
+        if min(float(np.min(one)) for one in margin) > 0.0:
+            margin.append(self.effort_margin(batch.inverse_dynamics(self._model, q, v, a), v))
+        return min(float(np.min(one)) for one in margin)
 
     # -- Value and gradient. ----------------------------------------------------------------------
 
     def __call__(self, x: np.ndarray, weight: float) -> tuple[float, np.ndarray]:
         """
-        Return value and gradient.
+        Return value and gradient for coefficients x (size * nv,) or (size, nv).
 
-        Parameters
-        ----------
-        x : ndarray, shape (size * nv,) or (size, nv)
-            Coefficients of the motion.
-        weight : float
-            Of the barrier.
-
-        Returns
-        -------
-        value : float
-            Infinite where a limit is passed.
-        gradient : ndarray, of the shape of x
+        The value is infinite outside of the limits; the gradient has the shape of x.
 
         """
         basis, model = self._basis, self._model
@@ -205,30 +185,31 @@ class Criterion:
 
     def _conditioning(self, q: np.ndarray, v: np.ndarray, a: np.ndarray
                       ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
-        """Return the logarithm of the condition number, with its derivatives by the states."""
+        """Return the logarithm of the condition number and its derivatives."""
         Y = self._regressor(q, v, a)
         flat = Y.reshape(-1, Y.shape[2])
-        # Of F = Y^T Y: (log tr F + log tr F^-1) / 2, whose derivative by Y is Y W.
+        # With F = Y^T Y: (log tr F + log tr F^-1) / 2, whose derivative with respect to Y is Y W.
         size, U = np.linalg.eigh(flat.T @ flat)
         if size[0] < ROUNDING ** 2 * size[-1]:
             return np.inf, q, v, a
         trace, trace_inv = float(np.sum(size)), float(np.sum(1.0 / size))
         by_Y = Y @ ((U * (1.0 / trace - 1.0 / (trace_inv * size ** 2))) @ U.T)
-        by_q, by_v, by_a = self._along(by_Y, Y, q, v, a)
+        by_q, by_v, by_a = self._chain_rule(by_Y, Y, q, v, a)
         return 0.5 * float(np.log(trace) + np.log(trace_inv)), by_q, by_v, by_a
 
-    def _along(self, by_Y: np.ndarray, Y: np.ndarray, *states: np.ndarray) -> list[np.ndarray]:
-        """Return derivatives by q, v and a of what has the derivatives by_Y by the regressors."""
+    def _chain_rule(self, by_Y: np.ndarray, Y: np.ndarray, *states: np.ndarray
+                    ) -> list[np.ndarray]:
+        """Return derivatives with respect to q, v and a, given those with respect to Y."""
         nv, samples = self._model.nv, len(Y)
         result = [np.zeros_like(x) for x in states]
         joints = max(1, batch.CHUNK // samples)
         for k, derivative in enumerate(result):
             for j in range(0, nv, joints):
-                steps = STEP * np.eye(nv)[j:j + joints, None]
+                steps = DIFFERENCE_STEP * np.eye(nv)[j:j + joints, None]
                 moved = [np.reshape(x + (one == k) * steps, (-1, nv))
                          for one, x in enumerate(states)]
                 change = self._regressor(*moved).reshape(-1, samples, by_Y[0].size)
                 change -= Y.reshape(samples, -1)
                 derivative[:, j:j + joints] = np.einsum(
-                    'jtk,tk->tj', change, by_Y.reshape(samples, -1)) / STEP
+                    'jtk,tk->tj', change, by_Y.reshape(samples, -1)) / DIFFERENCE_STEP
         return result

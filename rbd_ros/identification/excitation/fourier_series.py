@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Periodic motions of joints that begin and end at rest."""
+"""Periodic joint motions that start and end at rest."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ import numpy.typing as npt
 from rbd_ros.errors import StateError
 from rbd_ros.model.arguments import finite_array, number, whole_number
 
-# Limits of the period of a motion, s, of its harmonics, whose samples and coefficients fill
-# matrices, and of its points.
-DURATION, MOST_HARMONICS, MOST_POINTS = (1e-3, 1e5), 100, 1_000_000
+# Range of the period, s; most harmonics and points (they fill matrices).
+DURATION_RANGE, MAX_HARMONICS, MAX_POINTS = (1e-3, 1e5), 100, 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class FourierSeries:
     """
-    Positions of joints as sums of sines and cosines, whose velocities and accelerations are exact.
+    Joint positions as sums of sines and cosines, with exact derivatives.
 
     Attributes
     ----------
     period : float
         s.
     mean : ndarray, shape (joints,)
-        Of the positions, rad or m.
+        Mean positions, rad or m.
     sines, cosines : ndarray, shape (harmonics, joints)
         q(t) = mean + sum over k of sines[k] sin((k + 1) w t) + cosines[k] cos((k + 1) w t),
         w = 2 pi / period.
@@ -39,20 +38,7 @@ class FourierSeries:
     cosines: np.ndarray
 
     def at(self, t: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """
-        Return positions, velocities and accelerations at some times.
-
-        Parameters
-        ----------
-        t : array_like, shape (times,)
-            s.
-
-        Returns
-        -------
-        q, v, a : ndarray, shape (times, joints)
-            rad or m, per s, per s^2.
-
-        """
+        """Return q, v, a at times t (times,), s; each of shape (times, joints)."""
         t = finite_array('t', t, (None,))
         omega = 2.0 * np.pi / self.period * np.arange(1, len(self.sines) + 1)
         sine, cosine = np.sin(np.outer(t, omega)), np.cos(np.outer(t, omega))
@@ -62,12 +48,7 @@ class FourierSeries:
 
     def times(self, rate: float) -> np.ndarray:
         """
-        Return even times from the beginning to the end, both included.
-
-        Parameters
-        ----------
-        rate : float
-            About how many a second, Hz: the last one is the end.
+        Return equidistant times from start to end, both included, at about the given rate, Hz.
 
         Raises
         ------
@@ -79,46 +60,38 @@ class FourierSeries:
 
 
 def even_times(period: float, rate: float) -> np.ndarray:
-    """Return `FourierSeries.times` of a motion, or refuse its period, s, or the rate, Hz."""
-    points = 1 + max(1, round(number('duration', period, *DURATION)
+    """Return the times of a motion of some period, s, at a rate, Hz; see `FourierSeries.times`."""
+    points = 1 + max(1, round(number('duration', period, *DURATION_RANGE)
                               * number('rate', rate, 1e-3, 1e5)))
-    if points > MOST_POINTS:
-        raise StateError(f'{period:g} s at {rate:g} Hz are {points} points, the most are '
-                         f'{MOST_POINTS}: take a lower rate, or a shorter duration')
+    if points > MAX_POINTS:
+        raise StateError(f'{period:g} s at {rate:g} Hz are {points} points, at most '
+                         f'{MAX_POINTS} are possible: use a lower rate or a shorter duration')
     return np.linspace(0.0, period, points)
 
 
 class RestBasis:
     """
-    All Fourier series of some harmonics whose velocity and acceleration are zero at t = 0.
+    Basis of the Fourier series whose velocity and acceleration are zero at t = 0.
 
-    A coefficient of 1 is a velocity of about 1 rad/s or m/s.
-
-    Parameters
-    ----------
-    period : float
-        s.
-    harmonics : int
-        At least 2: a single sine is nowhere at rest.
-    samples : int
-        Even times in a period at which the series are evaluated.
+    A coefficient of 1 corresponds to a velocity of about 1 rad/s or m/s.
 
     Attributes
     ----------
     q, v, a : ndarray, shape (samples, size)
-        What each of the basis is, at those times. The first is the mean position.
+        The basis functions at equidistant times of a period. The first one is the mean position.
     size : int
-        How many there are.
+        Number of basis functions.
 
     """
 
     def __init__(self, period: float, harmonics: int, samples: int) -> None:
-        self.period = number('duration', period, *DURATION)
-        if whole_number('harmonics', harmonics, most=MOST_HARMONICS) < 2:
-            raise StateError('harmonics must be at least 2: a single sine is nowhere at rest')
+        self.period = number('duration', period, *DURATION_RANGE)
+        if whole_number('harmonics', harmonics, most=MAX_HARMONICS) < 2:
+            raise StateError('harmonics must be at least 2: a single sine is never at rest')
         self._harmonics = harmonics
         omega = 2.0 * np.pi / period * np.arange(1, harmonics + 1)
-        # Columns: sines and cosines of unit velocity. They move at t = 0 as these rows say.
+        # Columns: sines and cosines of unit velocity; rows: their velocity and acceleration at t =
+        # 0.
         at_rest = np.zeros((2, 2 * harmonics))
         at_rest[0, :harmonics] = 1.0
         at_rest[1, harmonics:] = omega
@@ -129,7 +102,7 @@ class RestBasis:
         self.q, self.v, self.a = series.at(np.arange(samples) * (period / samples))
 
     def series(self, x: np.ndarray) -> FourierSeries:
-        """Return the series of some coefficients, shape (size, joints)."""
+        """Return the series with coefficients x, shape (size, joints)."""
         moving = self._null @ x[1:]
         n = self._harmonics
         return FourierSeries(self.period, x[0].copy(), moving[:n] / self._omega[:, None],

@@ -1,11 +1,11 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Motions from whose recordings the parameters of a robot can be identified well.
+Find motions whose recordings determine the parameters of a robot well.
 
-The motion is a Fourier series (Swevers et al. 1997). Its coefficients are optimised so that the
-base regressor, including friction and rotors, is well conditioned, while every joint stays within
-its limits of position, velocity, acceleration and effort. Collisions are not checked.
+The motion is a Fourier series (Swevers et al. 1997). Its coefficients are optimized for a well
+conditioned base regressor, including friction and rotors, while every joint stays within its
+limits of position, velocity, acceleration and effort. Collisions are not checked.
 
 """
 
@@ -23,25 +23,27 @@ from rbd_ros.dynamics import friction_torques
 from rbd_ros.errors import ModelError, StateError
 from rbd_ros.identification.excitation.criterion import Criterion, Limits
 from rbd_ros.identification.excitation.fourier_series import FourierSeries, RestBasis
-from rbd_ros.identification.excitation.quasi_newton import minimize
 from rbd_ros.model.arguments import check_model, number, vector, whole_number
 from rbd_ros.model.model import Model
 
-# Where a joint has no limit: half a turn or half a metre to each side, and these velocities,
-# rad/s and m/s. URDF has no limits of acceleration: the velocity limit is reached in this time, s.
-REACH, SPEED, RUN_UP = (np.pi, 0.5), (1.0, 0.25), 0.5
-# Samples per period of the fastest harmonic. Between them the series exceeds its samples by 2 % at
-# most, 1/cos(pi/16) - 1: the search keeps to this share of the limits.
-SAMPLES, KEPT = 16, 0.97
-# At the end limits are checked at this many times as many samples; a motion that exceeds them is
-# reduced by this factor until it does not.
-FINER, LOSS = 16, 0.98
-# Weights of the barrier at the limits, one after the other.
-BARRIERS = (0.3, 0.1, 0.03, 0.01)
-# Poses that are tried as the mean of the motion, and the least distance of efforts to their limits
-# there, as a share of the limits.
-POSES, ROOM = 200, 0.05
-MOST_STEPS = 100_000
+# Defaults for missing limits: positions to each side of 0, rad and m; velocities, rad/s and m/s;
+# time in which the velocity limit is reached, s (URDF has no acceleration limits).
+DEFAULT_REACH, DEFAULT_SPEED, DEFAULT_ACCELERATION_TIME = (np.pi, 0.5), (1.0, 0.25), 0.5
+# Samples per period of the fastest harmonic. Between samples the series exceeds them by at most 2
+# %, 1/cos(pi/16) - 1: the search keeps to this fraction of the limits.
+SAMPLES, SEARCH_LIMIT_FRACTION = 16, 0.97
+# The result is checked at this many times as many samples, and reduced by this factor until it
+# keeps to the limits.
+CHECK_REFINEMENT, REDUCTION = 16, 0.98
+# Successive weights of the barrier at the limits.
+BARRIER_WEIGHTS = (0.3, 0.1, 0.03, 0.01)
+# Poses tried as the mean of the motion; smallest relative distance of efforts to their limits
+# there.
+POSES, MIN_EFFORT_MARGIN = 200, 0.05
+MAX_STEPS = 100_000
+# Line search: fraction of the predicted decrease that a step must achieve, smallest step length,
+# and length of the first step relative to the gradient.
+ARMIJO, MIN_STEP, FIRST_STEP = 1e-4, 1e-10, 1e-2
 
 
 def excitation_limits(model: Model, *, lower: npt.ArrayLike | None = None,
@@ -50,23 +52,23 @@ def excitation_limits(model: Model, *, lower: npt.ArrayLike | None = None,
                       acceleration: npt.ArrayLike | None = None,
                       effort: npt.ArrayLike | None = None, share: float = 0.9) -> Limits:
     """
-    Return the limits of a robot for `excite`: its own, or those given, times a share.
+    Return limits for `excite`: those of the robot, or those given, times a share.
 
     Parameters
     ----------
     model : Model
-        The robot, all of whose joints turn or slide.
+        The robot; each joint has one coordinate.
     lower, upper : array_like, shape (nv,), optional
-        Positions, rad or m. Without limits: half a turn, or 0.5 m, to each side of 0; with one
-        alone: a turn, or 1 m, from that.
+        Positions, rad or m. Without limits: half a turn, or 0.5 m, to each side of 0; with a
+        single limit: a turn, or 1 m, from it.
     velocity : array_like, shape (nv,), optional
         rad/s or m/s. Without a limit: 1 rad/s, or 0.25 m/s.
     acceleration : array_like, shape (nv,), optional
-        rad/s^2 or m/s^2; default: such that the velocity limit is reached in 0.5 s.
+        rad/s^2 or m/s^2; default: the velocity limit is reached in 0.5 s.
     effort : array_like, shape (nv,), optional
         N m or N; infinite: no limit.
     share : float
-        Share of every limit that may be used; of the range of positions, about its middle.
+        Fraction of every limit to use; positions shrink about their middle.
 
     Returns
     -------
@@ -84,25 +86,26 @@ def excitation_limits(model: Model, *, lower: npt.ArrayLike | None = None,
     check_model(model)
     several = [joint.name for joint, _, _ in model.moving_joints if joint.nv != 1]
     if several or not model.nv:
-        raise ModelError(f"robot '{model.name}': joints that turn or slide are needed, "
+        raise ModelError(f"robot '{model.name}': joints with one coordinate are needed, "
                          + (f'lock the others: {listed(several)}' if several else 'none moves'))
     share = number('share', share, 1e-3, 1.0)
     given = {label: own if x is None else vector(model, label, x) for label, x, own in (
         ('lower', lower, model.lower), ('upper', upper, model.upper),
         ('velocity', velocity, model.velocity_limit), ('effort', effort, model.effort_limit))}
-    reach, speed = (np.where(model.angular, *both) for both in (REACH, SPEED))
+    reach, speed = (np.where(model.angular, *both) for both in (DEFAULT_REACH, DEFAULT_SPEED))
     low, high, fast = given['lower'], given['upper'], given['velocity']
     none_low, none_high, none_fast = ~np.isfinite(low), ~np.isfinite(high), np.isinf(fast)
     new_low = np.where(none_low, np.where(none_high, -reach, high - 2.0 * reach), low)
     new_high = np.where(none_high, np.where(none_low, reach, low + 2.0 * reach), high)
     fast = np.where(none_fast, speed, fast)
-    quick = fast / RUN_UP if acceleration is None else vector(model, 'acceleration', acceleration)
+    acceleration_limit = (fast / DEFAULT_ACCELERATION_TIME if acceleration is None
+                          else vector(model, 'acceleration', acceleration))
     middle, half = 0.5 * (new_low + new_high), 0.5 * share * (new_high - new_low)
     names = np.array(model.velocity_names)
     assumed = tuple(f'{what}: {listed(names[lacking])}' for what, lacking in (
         ('no limits of position', none_low | none_high), ('no limit of velocity', none_fast))
         if np.any(lacking))
-    limits = Limits(middle - half, middle + half, share * fast, share * quick,
+    limits = Limits(middle - half, middle + half, share * fast, share * acceleration_limit,
                     share * given['effort'], assumed)
     for label, size in (('range of positions', half), ('velocity limit', limits.velocity),
                         ('acceleration limit', limits.acceleration),
@@ -117,7 +120,7 @@ def excitation_limits(model: Model, *, lower: npt.ArrayLike | None = None,
 
 class Excitation(NamedTuple):
     """
-    What `excite` finds.
+    Result of `excite`.
 
     Attributes
     ----------
@@ -126,10 +129,9 @@ class Excitation(NamedTuple):
     motion : FourierSeries
         Its method ``at`` returns positions, velocities and accelerations; it lasts ``period``.
     condition_number : float
-        Of the base regressor of the motion, with columns scaled by their root mean square at
-        random states of the robot.
+        Of the base regressor of the motion, with columns scaled by their RMS at random states.
     at_first : float
-        That of the random motion with which the search began.
+        The same for the random initial motion.
 
     """
 
@@ -143,18 +145,18 @@ def excite(model: Model, limits: Limits | None = None, *, duration: float = 20.0
            harmonics: int = 8, seed: int = 0, steps: int = 160,
            progress: Callable[[int, int], object] | None = None) -> Excitation:
     """
-    Return a motion that excites the parameters of a robot well, within limits.
+    Return a motion, within limits, whose recording determines the parameters of a robot well.
 
-    It begins and ends at rest, in the same pose. What is minimised is the logarithm of the
-    condition number of the base regressor in the Frobenius norm, a smooth upper bound of the usual
-    one, by a quasi-Newton method with barriers at the limits, which no motion on the way exceeds.
-    (The alternative, D-optimality, also rewards larger signals of parameters that are well visible
-    anyway; on three arms it left condition numbers about twice as large.)
+    It starts and ends at rest, in the same pose. The logarithm of the condition number of the base
+    regressor in the Frobenius norm, a smooth upper bound of the usual one, is minimized with a
+    quasi-Newton method and barriers at the limits, which no iterate exceeds. (D-optimality, the
+    alternative, also rewards larger signals of parameters that are well visible anyway; on three
+    arms it left condition numbers about twice as large.)
 
     Parameters
     ----------
     model : Model
-        The robot. Its inertial parameters matter for the efforts.
+        The robot. Its inertial parameters affect the efforts.
     limits : Limits, optional
         Default: `excitation_limits` of the robot.
     duration : float
@@ -162,9 +164,9 @@ def excite(model: Model, limits: Limits | None = None, *, duration: float = 20.0
     harmonics : int
         From 2 to 100; the fastest has the frequency harmonics / duration.
     seed : int
-        Of the random initial motion; the same one gives the same result.
+        Seed of the random initial motion; the result is reproducible.
     steps : int
-        Of the search, at most 100,000.
+        Steps of the search, at most 100,000.
     progress : callable, optional
         Called as ``progress(done, steps)``.
 
@@ -178,7 +180,7 @@ def excite(model: Model, limits: Limits | None = None, *, duration: float = 20.0
     ModelError
         If a joint has several coordinates, or none moves.
     StateError
-        If gravity and friction leave no room within the effort limits.
+        If gravity and friction exceed the effort limits.
 
     References
     ----------
@@ -188,58 +190,58 @@ def excite(model: Model, limits: Limits | None = None, *, duration: float = 20.0
     """
     limits = excitation_limits(model) if limits is None else limits
     rng = np.random.default_rng(whole_number('seed', seed, least=0))
-    steps = whole_number('steps', steps, most=MOST_STEPS)
+    steps = whole_number('steps', steps, most=MAX_STEPS)
     basis = RestBasis(duration, harmonics, SAMPLES * harmonics)
-    criterion = Criterion(model, basis, limits.reduced(KEPT), rng)
-    start = _start(model, criterion, basis, limits, rng)
+    criterion = Criterion(model, basis, limits.reduced(SEARCH_LIMIT_FRACTION), rng)
+    start = _initial_motion(model, criterion, basis, limits, rng)
     x, done = start, 0
 
-    def tell() -> None:
+    def count_step() -> None:
         nonlocal done
         done += 1
         if progress is not None:
             progress(done, steps)
 
-    for k, weight in enumerate(BARRIERS):
-        until = steps * (k + 1) // len(BARRIERS)
-        x = minimize(partial(criterion, weight=weight), x.ravel(), until - done, tell).reshape(
-            start.shape)
+    for k, weight in enumerate(BARRIER_WEIGHTS):
+        until = steps * (k + 1) // len(BARRIER_WEIGHTS)
+        x = minimize(partial(criterion, weight=weight), x.ravel(), until - done, count_step)
+        x = x.reshape(start.shape)
         done = until
-    x = _within(model, limits, basis, x)
+    x = _within_limits(model, limits, basis, x)
     return Excitation(model.velocity_names, basis.series(x), criterion.condition_number(x),
                       criterion.condition_number(start))
 
 
-def _start(model: Model, criterion: Criterion, basis: RestBasis, limits: Limits,
-           rng: np.random.Generator) -> np.ndarray:
+def _initial_motion(model: Model, criterion: Criterion, basis: RestBasis, limits: Limits,
+                    rng: np.random.Generator) -> np.ndarray:
     """Return a random motion that keeps clear of all limits."""
     middle = 0.5 * (limits.lower + limits.upper)
     half = 0.5 * (limits.upper - limits.lower)
     poses = middle + half * rng.uniform(-0.5, 0.5, (POSES, model.nv))
-    poses[0] = middle               # the first choice
+    poses[0] = middle               # preferred
     still = np.zeros_like(poses)
-    room = criterion.effort_room(batch.inverse_dynamics(model, poses, still, still), still)
-    enough = np.min(room, axis=1)
-    pose = int(np.argmax(enough > 4.0 * ROOM)) if np.any(enough > 4.0 * ROOM) else int(
-        np.argmax(enough))
-    if enough[pose] < ROOM:
-        worst = model.velocity_names[int(np.argmin(room[pose]))]
+    margin = criterion.effort_margin(batch.inverse_dynamics(model, poses, still, still), still)
+    least_margin = np.min(margin, axis=1)
+    comfortable = least_margin > 4.0 * MIN_EFFORT_MARGIN
+    pose = int(np.argmax(comfortable if np.any(comfortable) else least_margin))
+    if least_margin[pose] < MIN_EFFORT_MARGIN:
+        worst = model.velocity_names[int(np.argmin(margin[pose]))]
         raise StateError(f"gravity and friction exceed the effort limit of '{worst}' in every "
-                         'pose that was tried: raise it, or give other limits of position')
+                         'pose that was tried: raise it, or change the position limits')
     shape = limits.velocity * rng.normal(size=(basis.size, model.nv))
     shape[0] = 0.0
     size = 1.0
     while True:
         x = size * shape
         x[0] = poses[pose]
-        if criterion.room(x) > 0.5 * ROOM:
+        if criterion.margin(x) > 0.5 * MIN_EFFORT_MARGIN:
             return x
         size *= 0.8
 
 
-def _within(model: Model, limits: Limits, basis: RestBasis, x: np.ndarray) -> np.ndarray:
-    """Return a motion that keeps to all limits at many more times than the search looked at."""
-    t = np.arange(0.0, 1.0, 1.0 / (FINER * len(basis.q))) * basis.period
+def _within_limits(model: Model, limits: Limits, basis: RestBasis, x: np.ndarray) -> np.ndarray:
+    """Return the motion, reduced until it keeps to all limits between samples too."""
+    t = np.arange(0.0, 1.0, 1.0 / (CHECK_REFINEMENT * len(basis.q))) * basis.period
     while True:
         q, v, a = basis.series(x).at(t)
         tau = batch.inverse_dynamics(model, q, v, a) + friction_torques(model, v)
@@ -248,4 +250,45 @@ def _within(model: Model, limits: Limits, basis: RestBasis, x: np.ndarray) -> np
                 and np.all(np.abs(a) <= limits.acceleration)
                 and np.all(np.abs(tau) <= limits.effort)):
             return x
-        x = np.concatenate((x[:1], LOSS * x[1:]))
+        x = np.concatenate((x[:1], REDUCTION * x[1:]))
+
+
+def minimize(function: Callable[[np.ndarray], tuple[float, np.ndarray]], x: np.ndarray,
+             steps: int, count_step: Callable[[], None] = lambda: None) -> np.ndarray:
+    """
+    Return a point where a function is smaller than at x, after at most some steps of BFGS.
+
+    The function returns value and gradient; the value is infinite where x is not allowed. SciPy's
+    line searches fail at infinite values; here such a step is halved. ``count_step`` is called
+    after every step.
+
+    References
+    ----------
+    Nocedal and Wright, Numerical Optimization, algorithm 6.1 with (6.20).
+
+    """
+    H = None                        # the inverse Hessian, initially unknown
+    value, gradient = function(x)
+    for _ in range(steps):
+        direction = -FIRST_STEP * gradient if H is None else -H @ gradient
+        slope, share = float(direction @ gradient), 1.0
+        if not slope < 0.0:
+            break
+        while True:
+            new, new_gradient = function(x + share * direction)
+            if new <= value + ARMIJO * share * slope:
+                break
+            share *= 0.5
+            if share < MIN_STEP:
+                return x
+        step, change = share * direction, new_gradient - gradient
+        curvature = float(step @ change)
+        if curvature > 1e-12 * np.linalg.norm(step) * np.linalg.norm(change):
+            if H is None:
+                H = np.eye(len(x)) * (curvature / (change @ change))
+            Hy = H @ change
+            H += (np.outer(step, step) * ((1.0 + change @ Hy / curvature) / curvature)
+                  - (np.outer(step, Hy) + np.outer(Hy, step)) / curvature)
+        x, value, gradient = x + step, new, new_gradient
+        count_step()
+    return x

@@ -1,3 +1,3 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Robots and drives read from files and written to them."""
+"""Readers and writers of robot descriptions and drive parameters."""

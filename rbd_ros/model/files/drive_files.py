@@ -1,7 +1,7 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Drives as a parameter file of ROS 2: all of their coefficients, also those that URDF lacks.
+Drive coefficients, including those that URDF lacks, as a ROS 2 parameter file.
 
 The dynamics node takes the same file::
 
@@ -42,21 +42,14 @@ _MEANINGS = {
 
 def save_drives(model: Model, path: str | PathLike[str]) -> None:
     """
-    Write the drives of a robot to a parameter file, completely or not at all.
-
-    Joints that mimic others have drives of their own there, as in the URDF.
+    Write the drives of a robot, including those of mimics, to a parameter file, atomically.
 
     Parameters
     ----------
     model : Model
         The robot.
     path : str or path-like
-        The file; an existing one is replaced.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written.
+        An existing file is replaced.
 
     """
     check_model(model)
@@ -72,13 +65,13 @@ def save_drives(model: Model, path: str | PathLike[str]) -> None:
 
 
 def _number(x: float) -> str:
-    """Return a number as text that every reader of YAML takes for a float."""
+    """Return a number as text that every YAML reader takes for a float."""
     text = repr(float(x))
     return text if '.' in text else text.replace('e', '.0e')
 
 
 def _coordinates(model: Model) -> dict[str, tuple[str, int]]:
-    """Return joint and index of every velocity by its name, also for joints that mimic others."""
+    """Return the joint and index of each velocity by name, including those of mimics."""
     return {joint.name + suffix: (joint.name, k) for joint in model.joints
             for k, suffix in enumerate(KINDS[joint.kind].velocity_suffixes)}
 
@@ -92,13 +85,8 @@ def load_drives(model: Model, path: str | PathLike[str]) -> Model:
     model : Model
         The robot.
     path : str or path-like
-        The file, as `save_drives` writes it. It may also contain other parameters, and leave out
-        joints and coefficients, which then stay as they are.
-
-    Returns
-    -------
-    Model
-        The same robot otherwise.
+        A file as written by `save_drives`. It may contain other parameters; joints and
+        coefficients that it lacks stay as they are.
 
     Raises
     ------
@@ -122,7 +110,7 @@ def load_drives(model: Model, path: str | PathLike[str]) -> Model:
 
 
 def _nodes(document: Any, name: str = '') -> Iterator[tuple[str, dict[str, Any]]]:
-    """Return the parameters in a document by the names of their nodes, in any namespace."""
+    """Yield the name and the parameters of each node in a document, in any namespace."""
     if isinstance(document, dict):
         for key, value in document.items():
             if key == 'ros__parameters':
@@ -133,7 +121,7 @@ def _nodes(document: Any, name: str = '') -> Iterator[tuple[str, dict[str, Any]]
 
 
 def _drives(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters of drives, whose names are nested or have dots."""
+    """Return the drive parameters, whose names are nested or have dots."""
     drives = parameters.get('drives')
     return {**(drives if isinstance(drives, dict) else {}),
             **{key.removeprefix('drives.'): value for key, value in parameters.items()
@@ -143,27 +131,10 @@ def _drives(parameters: dict[str, Any]) -> dict[str, Any]:
 def with_named_drives(model: Model, joints: Sequence[str],
                       coefficients: Mapping[str, Sequence[float]]) -> Model:
     """
-    Return the robot with other drives for some joints.
+    Return the robot with other drive coefficients, one number per name in ``joints``.
 
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    joints : sequence of str
-        Names of velocities, joints that mimic others among them.
-    coefficients : mapping of str to sequence of float
-        Values for these joints, by the name of the coefficient; others stay.
-
-    Returns
-    -------
-    Model
-        The same robot otherwise.
-
-    Raises
-    ------
-    ModelError
-        If there is no such joint or coefficient, there are not as many numbers as joints, or the
-        robot cannot have such drives.
+    These are names of velocities, including mimics. Raise ModelError if a name is unknown, the
+    numbers of entries differ, or the robot cannot have such drives.
 
     """
     known = _coordinates(model)
@@ -194,7 +165,7 @@ def with_named_drives(model: Model, joints: Sequence[str],
 
 
 def _numbers(label: str, values: Any) -> list[float]:
-    """Return numbers as they are in a file; YAML takes 1e-3 for a string."""
+    """Return the numbers in a list; YAML reads 1e-3 as a string."""
     try:
         if isinstance(values, (list, tuple)) and not any(isinstance(x, bool) for x in values):
             return [float(x) for x in values]

@@ -3,20 +3,18 @@
 """
 Reads models from URDF.
 
-Document types and entities are refused before the document is parsed. Only what dynamics needs is
-read: no mesh is opened, and mistakes in colours, transmissions or elements of Gazebo do no harm.
-(urdf_parser_py reads all of a document or nothing: it takes longer than this module and the model
-together, and refuses five of the 69 robots of example-robot-data.)
+Only what dynamics needs is read: no mesh is opened, and mistakes in colours, transmissions or
+Gazebo elements do not matter. (urdf_parser_py reads a document completely or not at all: it takes
+longer than this module and the model together, and rejects 5 of the 69 robots of
+example-robot-data.)
 
 """
 
-import codecs
 from collections.abc import Iterable
 from dataclasses import replace
 from math import isfinite
 from os import PathLike
 from pathlib import Path
-import re
 from typing import Any
 
 from lxml import etree
@@ -27,19 +25,20 @@ from rbd_ros.errors import ModelError, UrdfError
 from rbd_ros.model.arguments import shown, whole_number
 from rbd_ros.model.description import Link
 from rbd_ros.model.files.xacro_files import expand_xacro, SUFFIX
+from rbd_ros.model.files.xml_elements import decode, Element, LARGEST_TEXT, parse
 from rbd_ros.model.joints import Joint, Mimic
 from rbd_ros.model.model import build_model, Model, STANDARD_GRAVITY
-from rbd_ros.model.modifications import load_name, with_floating_base
+from rbd_ros.model.modifications import payload_name, with_floating_base
 from rbd_ros.model.se3 import pose, rotation_from_rpy
 
-# The longest text that is read, bytes: forty times that of the largest known robot.
-LARGEST_TEXT = 64 * 2 ** 20
-
-# Kinds of joints as they are called in URDF, and here.
+# Kinds of joints in URDF, and their names here.
 URDF_KINDS = {'fixed': 'fixed', 'revolute': 'revolute', 'continuous': 'continuous',
               'prismatic': 'prismatic', 'floating': 'free', 'planar': 'planar'}
-# Kinds whose joints may have limits, dynamics and mimics.
+# Kinds whose joints may have limits, dynamics and a mimic.
 SINGLE = ('revolute', 'continuous', 'prismatic')
+# Larger angles in an origin, rad, are suspicious.
+FULL_TURN = 6.3
+_ZERO = (0.0, 0.0, 0.0)
 _INERTIA = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 
 
@@ -47,7 +46,7 @@ def load_urdf(path: str | PathLike[str], *, floating_base: bool = False,
               gravity: npt.ArrayLike = STANDARD_GRAVITY, strict: bool = False,
               max_joints: int | None = None, xacro_arguments: Iterable[str] = ()) -> Model:
     """
-    Read a robot from a URDF or xacro file.
+    Read a robot from a URDF or xacro file, its joints in document order, depth-first.
 
     Parameters
     ----------
@@ -59,28 +58,23 @@ def load_urdf(path: str | PathLike[str], *, floating_base: bool = False,
         Acceleration of gravity in the root link's frame, or in the world's with a floating base,
         m/s^2.
     strict : bool
-        Refuse what otherwise causes warnings: inertias that no body can have, negative limits,
-        joints that mimic an unknown one, robots without links.
+        Reject what otherwise causes warnings: inertias that no body can have, negative limits,
+        mimics of unknown joints, robots without links.
     max_joints : int, optional
-        Refuse robots with more joints, fixed ones included, before they are built.
+        Reject robots with more joints, including fixed ones, before they are built.
     xacro_arguments : iterable of str
         Arguments of xacro, each ``name:=value``.
-
-    Returns
-    -------
-    Model
-        The robot, its joints in document order, depth-first.
 
     Raises
     ------
     UrdfError
-        If the file cannot be read, xacro is missing or fails, or the description is wrong; the
+        If the file cannot be read, xacro is missing or fails, or the description is invalid; the
         message names the link or joint.
 
     Warns
     -----
     ModelWarning
-        Of what is odd but can be computed.
+        About suspicious values with which the dynamics can be computed.
 
     """
     text = read_file(path, xacro_arguments)
@@ -115,7 +109,7 @@ def load_urdf_string(text: str | bytes, *, floating_base: bool = False,
                      gravity: npt.ArrayLike = STANDARD_GRAVITY, strict: bool = False,
                      max_joints: int | None = None) -> Model:
     """
-    Read a robot from the text of a URDF.
+    Read a robot from the text of a URDF; errors and warnings are those of `load_urdf`.
 
     Parameters
     ----------
@@ -124,30 +118,25 @@ def load_urdf_string(text: str | bytes, *, floating_base: bool = False,
     floating_base, gravity, strict, max_joints
         As for `load_urdf`.
 
-    Returns
-    -------
-    Model
-        The robot, its joints in document order, depth-first.
-
-    Raises
-    ------
-    UrdfError
-        If the text is not a URDF, or is wrong; the message names the link or joint.
-
-    Warns
-    -----
-    ModelWarning
-        Of what is odd but can be computed.
-
     """
-    root = parse(decode(text))
-    _check_count(root, max_joints)
+    return model_of_document(parse(decode(text)), floating_base=floating_base, gravity=gravity,
+                             strict=strict, max_joints=max_joints)
+
+
+def model_of_document(root: etree._Element, *, floating_base: bool = False,
+                      gravity: npt.ArrayLike = STANDARD_GRAVITY, strict: bool = False,
+                      max_joints: int | None = None) -> Model:
+    """Return the robot that a parsed URDF describes; arguments as for `load_urdf`."""
+    count = sum(1 for _ in root.iterchildren('joint'))
+    if max_joints is not None and count > whole_number('max_joints', max_joints, least=0):
+        raise UrdfError(f'the robot has {count} joints, max_joints is {max_joints}: simplify it, '
+                        'or raise max_joints')
     notes: list[str] = []
     links = [_link(element, notes) for element in root.iterchildren('link')]
     joints = [_joint(element, notes) for element in root.iterchildren('joint')]
-    loads = {joint.child for joint in joints
-             if joint.kind == 'fixed' and joint.child == load_name(joint.parent)}
-    links = [replace(link, is_load=True) if link.name in loads else link for link in links]
+    payloads = {joint.child for joint in joints
+                if joint.kind == 'fixed' and joint.child == payload_name(joint.parent)}
+    links = [replace(link, is_load=True) if link.name in payloads else link for link in links]
     try:
         model = build_model(root.get('name') or 'robot', links, joints, gravity=gravity,
                             strict=strict, notes=notes)
@@ -156,179 +145,18 @@ def load_urdf_string(text: str | bytes, *, floating_base: bool = False,
         raise UrdfError(str(error)) from None
 
 
-def decode(text: str | bytes) -> str:
-    """
-    Return a document as text without a declaration, refusing what must not be parsed.
-
-    Parameters
-    ----------
-    text : str or bytes
-        As `load_urdf_string` takes it.
-
-    Raises
-    ------
-    UrdfError
-        If it is neither, is too long, cannot be decoded, is not XML or declares a document type.
-
-    """
-    if not isinstance(text, (str, bytes)):
-        raise UrdfError(f'the text must be str or bytes, got {type(text).__name__}')
-    if len(text) > LARGEST_TEXT:
-        raise UrdfError(f'the text is longer than {LARGEST_TEXT} bytes, the most that is read')
-    is_file = isinstance(text, bytes)
-    if isinstance(text, bytes):
-        encoding = 'utf-8-sig'
-        declared = re.match(rb'\s*<\?xml[^>]*encoding\s*=\s*["\']([A-Za-z0-9._-]+)["\']', text)
-        if text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            encoding = 'utf-16'
-        elif declared and not text.startswith(codecs.BOM_UTF8):
-            encoding = declared.group(1).decode()
-        try:
-            text = text.decode(encoding)
-        except (LookupError, UnicodeError) as error:
-            raise UrdfError(f'the text cannot be decoded as {encoding}: {error}') from None
-    text = text.lstrip('\ufeff \t\r\n')
-    if not text.startswith('<'):
-        hint = '' if is_file else '; pass the text of the description, not its path'
-        raise UrdfError(f'this is not XML: a URDF begins with <robot>, this with {text[:60]!r}'
-                        + hint)
-    if '<!DOCTYPE' in text or '<!ENTITY' in text:
-        raise UrdfError('document types and entities are refused: remove <!DOCTYPE ...>')
-    return re.sub(r'\A<\?xml[^>]*\?>', '', text)
-
-
-def parse(text: str, *, comments: bool = False) -> etree._Element:
-    """Return the outermost element of a text that was decoded, with comments if wanted."""
-    parser = etree.XMLParser(resolve_entities=False, load_dtd=False, no_network=True,
-                             remove_comments=not comments, remove_pis=not comments,
-                             encoding='utf-8')
-    try:
-        root = etree.fromstring(text.encode('utf-8'), parser)
-    except (etree.XMLSyntaxError, UnicodeEncodeError, ValueError) as error:
-        raise UrdfError(f'the text is not well-formed XML: {error}') from None
-    if root.tag != 'robot':
-        hint = ': this is SDF, not URDF' if root.tag == 'sdf' else ''
-        raise UrdfError(f'the outermost element is <{root.tag}>, expected <robot>{hint}')
-    for element in root.iter('{*}*'):
-        if isinstance(element.tag, str) and 'xacro' in element.tag.partition('}')[0]:
-            raise UrdfError(f'<xacro:{element.tag.partition("}")[2]}> on line '
-                            f'{element.sourceline}: run xacro on the file first')
-    return root
-
-
-def _check_count(root: etree._Element, max_joints: int | None) -> None:
-    """Refuse a robot that is too large before it is built."""
-    count = sum(1 for _ in root.iterchildren('joint'))
-    if max_joints is not None and count > whole_number('max_joints', max_joints, least=0):
-        raise UrdfError(f'the robot has {count} joints, max_joints is {max_joints}: simplify it, '
-                        'or raise max_joints')
-
-
-class Element:
-    """
-    An element of the document, with its place for messages.
-
-    Parameters
-    ----------
-    element : lxml.etree._Element
-        The element.
-    where : str
-        The link or joint that it belongs to.
-
-    """
-
-    def __init__(self, element: etree._Element, where: str) -> None:
-        self._element, self.where = element, where
-        self._children: dict[str, list[etree._Element]] = {}
-        for child in element:
-            self._children.setdefault(child.tag, []).append(child)
-
-    def child(self, tag: str) -> 'Element | None':
-        """Return the only child with a tag, or None."""
-        found = self._children.get(tag)
-        if found is None:
-            return None
-        if len(found) > 1:
-            raise UrdfError(f'{self.where} has two <{tag}> elements')
-        return Element(found[0], self.where)
-
-    def children(self, tag: str) -> 'list[Element]':
-        """Return all children with a tag."""
-        return [Element(found, self.where) for found in self._children.get(tag, [])]
-
-    def required_child(self, tag: str) -> 'Element':
-        """Return the one child with a tag, which must be there."""
-        found = self.child(tag)
-        if found is None:
-            raise self._lack(tag)
-        return found
-
-    def _lack(self, what: str) -> UrdfError:
-        return UrdfError(f'{self.where}, line {self._element.sourceline}: '
-                         f'<{self._element.tag}> has no {what}')
-
-    def has(self, name: str) -> bool:
-        """Return whether an attribute exists."""
-        return self._element.get(name) is not None
-
-    def text(self, name: str) -> str:
-        """Return a required attribute."""
-        value = self._element.get(name)
-        if value is None:
-            raise self._lack(name)
-        if '$' in value and ('${' in value or '$(' in value):
-            raise UrdfError(f'{self.where}: {name}="{value}" is left over from xacro: run xacro '
-                            'on the file first')
-        return value
-
-    def number(self, name: str, default: float | None = None) -> float:
-        """Return an attribute as a number; it is required unless there is a default."""
-        value = self._element.get(name)
-        if value is None:
-            if default is None:
-                raise self._lack(name)
-            return default
-        return self._numbers(name, value, 1)[0]
-
-    def vector(self, name: str, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
-        """Return an attribute as three numbers."""
-        value = self._element.get(name)
-        if value is None:
-            if default is None:
-                raise self._lack(name)
-            return default
-        return self._numbers(name, value, 3)
-
-    def _numbers(self, name: str, text: str, count: int) -> tuple[float, ...]:
-        """Return the numbers in an attribute; NaN and infinity are numbers too."""
-        try:
-            found = [float(word) for word in text.split()]
-        except ValueError:
-            found = []
-        # Python also reads 1_000.
-        if len(found) != count or '_' in text:
-            raise UrdfError(f'{self.where}: <{self._element.tag} {name}="{text}"> must hold '
-                            f'{count} number{"s" if count > 1 else ""}')
-        return tuple(found)
-
-
-_NOWHERE = (0.0, 0.0, 0.0)
-# rad; the angles of an origin need not be larger
-FULL_TURN = 6.3
-
-
 def placement(element: Element, notes: list[str]) -> np.ndarray:
     """Return the pose in the <origin> of an element."""
     origin = element.child('origin')
     if origin is None:
         return np.eye(4)
-    rpy = origin.vector('rpy', _NOWHERE)
+    rpy = origin.vector('rpy', _ZERO)
     if not all(map(isfinite, rpy)):
         raise UrdfError(f'{element.where}: the rpy of its <origin> is not finite: {rpy}')
     if max(map(abs, rpy)) > FULL_TURN:
         notes.append(f'{element.where}: rpy="{" ".join(f"{x:g}" for x in rpy)}" is more than a '
                      'full turn; are these degrees? URDF has rad')
-    return pose(rotation_from_rpy(rpy), origin.vector('xyz', _NOWHERE))
+    return pose(rotation_from_rpy(rpy), origin.vector('xyz', _ZERO))
 
 
 def _named(element: etree._Element) -> tuple[Element, str]:
@@ -351,7 +179,7 @@ def _link(element: etree._Element, notes: list[str]) -> Link:
     if moments is not None:
         xx, xy, xz, yy, yz, zz = (moments.number(key) for key in _INERTIA)
         R = T[:3, :3]
-        # Numbers that overflow are refused later, by name, with other impossible ones.
+        # Overflowing numbers are rejected later, with the name of the link.
         with np.errstate(over='ignore', invalid='ignore'):
             inertia = R @ np.array(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))) @ R.T
             inertia = 0.5 * (inertia + inertia.T)

@@ -3,8 +3,8 @@
 """
 Writes models as URDF.
 
-If the text that the model was read from is given, it is edited: only what differs between that
-robot and this one is rewritten; shapes, comments and everything else stay.
+Given the document that the model was read from, only the elements that changed since then are
+rewritten; shapes, comments and everything else stay.
 
 """
 
@@ -22,13 +22,14 @@ from rbd_ros._internal.text import listed
 from rbd_ros.errors import ModelError, ModelWarning
 from rbd_ros.model.arguments import check_model
 from rbd_ros.model.description import Link
-from rbd_ros.model.files.urdf import decode, load_urdf_string, parse, read_file, SINGLE, URDF_KINDS
+from rbd_ros.model.files.urdf import model_of_document, read_file, SINGLE, URDF_KINDS
+from rbd_ros.model.files.xml_elements import decode, parse
 from rbd_ros.model.joints import DRIVE, Joint, KINDS
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import rpy_from_rotation
 
 _TYPES = {kind: name for name, kind in URDF_KINDS.items()}
-# Coefficients of drives that URDF has, for joints with one velocity.
+# Drive coefficients that URDF supports, for joints with one velocity.
 _DYNAMICS = ('damping', 'friction')
 _INDENT = '  '
 
@@ -40,21 +41,21 @@ def save_urdf(model: Model, path: str | PathLike[str], *,
     """
     Write a robot to a URDF file, completely or not at all.
 
-    `load_urdf` reads the same robot from it, except for gravity and most coefficients of drives:
-    URDF has only ``damping`` and ``friction`` of joints with one velocity;
-    `rbd_ros.model.save_drives` writes all of them. A load becomes a link ``<link>/payload`` with a
-    fixed joint, which is read as a load.
+    `load_urdf` reads the same robot from it, except for gravity and most drive coefficients: URDF
+    has only ``damping`` and ``friction`` of joints with one velocity; `rbd_ros.model.save_drives`
+    writes all of them. A payload becomes a link ``<link>/payload`` with a fixed joint, which
+    `load_urdf` recognizes.
 
     Parameters
     ----------
     model : Model
         The robot.
     path : str or path-like
-        The file; an existing one is replaced.
+        An existing file is replaced.
     source : str, bytes or path-like, optional
         The URDF, or the path of the URDF or xacro file, that the robot was read from before it was
-        changed. Everything that dynamics does not need is copied from it, and everything that was
-        not changed stays as it was there. None: the file has only what dynamics needs.
+        changed; its shapes, comments and unchanged elements are kept. Default: write only the
+        elements needed for dynamics.
 
     Raises
     ------
@@ -62,27 +63,25 @@ def save_urdf(model: Model, path: str | PathLike[str], *,
         If URDF cannot express a joint; the message names it.
     UrdfError
         If ``source`` cannot be read.
-    OSError
-        If the file cannot be written.
 
     Warns
     -----
     ModelWarning
-        About coefficients of drives that URDF does not have.
+        If URDF cannot express a drive coefficient that is not zero.
 
     """
     check_model(model)
     text = _text(model, source)
-    unsaid = _unsaid_drives(model)
-    if unsaid:
-        warnings.warn(f'URDF cannot hold {listed(unsaid)}: use save_drives as well', ModelWarning,
+    lost = _unsupported_drives(model)
+    if lost:
+        warnings.warn(f'URDF cannot hold {listed(lost)}: use save_drives as well', ModelWarning,
                       stacklevel=2)
     with whole_files(path) as (draft,):
         draft.write_text(text, encoding='utf-8')
 
 
-def _unsaid_drives(model: Model) -> list[str]:
-    """Return coefficients of drives that URDF does not have, with the joints that have them."""
+def _unsupported_drives(model: Model) -> list[str]:
+    """Return the drive coefficients that URDF cannot express, with their joints."""
     result = []
     for label in DRIVE:
         names = [joint.name for joint in model.joints if any(getattr(joint, label))
@@ -93,45 +92,52 @@ def _unsaid_drives(model: Model) -> list[str]:
 
 
 def _text(model: Model, source: str | bytes | PathLike[str] | None) -> str:
-    """Return the document."""
+    """Return the edited or new document."""
     links: dict[str, Link] = {}
     joints: dict[str, Joint] = {}
     if source is None:
         root = etree.Element('robot')
     else:
-        text = _read(source)
-        root = parse(decode(text), comments=True)
+        root = parse(decode(_read(source)), comments=True)
         with warnings.catch_warnings():
             warnings.simplefilter('ignore', ModelWarning)
-            before = load_urdf_string(text)
+            before = model_of_document(root)
         links = {link.name: link for link in before.links}
         joints = {joint.name: joint for joint in before.joints}
     if root.get('name') != model.name:
         root.set('name', model.name)
-    for tag, kept in (('link', model.link_names), ('joint', model.joint_names)):
-        for element in list(root.iterchildren(tag)):
-            if element.get('name') not in kept:
-                _remove(element)
-    elements = {(one.tag, one.get('name')): one for one in root.iterchildren('link', 'joint')}
+    elements = {}
     try:
+        for tag, names in (('link', model.link_names), ('joint', model.joint_names)):
+            for element in list(root.iterchildren(tag)):
+                if element.get('name') in names:
+                    elements[tag, element.get('name')] = element
+                else:
+                    _remove(element)
+            for name in names:
+                if (tag, name) not in elements:
+                    elements[tag, name] = append_named(root, tag, name)
         for link in model.links:
-            _write_link(_element(root, elements, 'link', link.name), link, links.get(link.name))
+            write_link(elements['link', link.name], link, links.get(link.name))
         for joint in model.joints:
-            _write_joint(_element(root, elements, 'joint', joint.name), joint,
-                         joints.get(joint.name))
+            write_joint(elements['joint', joint.name], joint, joints.get(joint.name))
     except ValueError as error:
         if isinstance(error, ModelError):
             raise
         raise ModelError(f"robot '{model.name}' has a name that XML cannot hold: "
                          f'{error}') from None
-    # Including the comments around the outermost element.
+    return document(root)
+
+
+def document(root: etree._Element) -> str:
+    """Return the text of a document, with the comments around its root element."""
     parts = [*reversed(list(root.itersiblings(preceding=True))), root, *root.itersiblings()]
     return '\n'.join(['<?xml version="1.0" encoding="utf-8"?>', *(
         etree.tostring(part, encoding='unicode', with_tail=False) for part in parts), ''])
 
 
 def _read(source: str | bytes | PathLike[str]) -> str | bytes:
-    """Return a document that is given as text, or by its path."""
+    """Return a document given as text or by its path."""
     if isinstance(source, bytes) or (isinstance(source, str)
                                      and source.lstrip('\ufeff \t\r\n').startswith('<')):
         return source
@@ -140,8 +146,8 @@ def _read(source: str | bytes | PathLike[str]) -> str | bytes:
 
 # -- Links and joints. ----------------------------------------------------------------------------
 
-def _write_link(element: etree._Element, link: Link, before: Link | None) -> None:
-    """Write the inertia of a link to its element, if that has another."""
+def write_link(element: etree._Element, link: Link, before: Link | None = None) -> None:
+    """Write the inertia of a link to its element if it differs from that of ``before``."""
     if before is not None and (link.mass == before.mass and np.array_equal(link.com, before.com)
                                and np.array_equal(link.inertia, before.inertia)):
         return
@@ -150,16 +156,16 @@ def _write_link(element: etree._Element, link: Link, before: Link | None) -> Non
         if old is not None:
             _remove(old)
         return
-    inertial = _append(element, 'inertial') if old is None else old
+    inertial = append(element, 'inertial') if old is None else old
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = link.inertia.tolist()
-    _set(inertial, 'origin', {'xyz': _words(link.com), 'rpy': '0 0 0'})
-    _set(inertial, 'mass', {'value': _words([link.mass])})
-    _set(inertial, 'inertia', {key: _words([value]) for key, value in zip(
+    set_child(inertial, 'origin', {'xyz': _words(link.com), 'rpy': '0 0 0'})
+    set_child(inertial, 'mass', {'value': _words([link.mass])})
+    set_child(inertial, 'inertia', {key: _words([value]) for key, value in zip(
         ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz'), (xx, xy, xz, yy, yz, zz))})
 
 
-def _write_joint(element: etree._Element, joint: Joint, before: Joint | None) -> None:
-    """Write a joint to its element, where that differs."""
+def write_joint(element: etree._Element, joint: Joint, before: Joint | None = None) -> None:
+    """Write to an element the attributes of a joint that differ from those of ``before``."""
     if joint.kind not in _TYPES:
         raise ModelError(f"joint '{joint.name}' is {joint.kind}: URDF has no such joint; its "
                          'types are ' + ', '.join(_TYPES.values()))
@@ -167,7 +173,7 @@ def _write_joint(element: etree._Element, joint: Joint, before: Joint | None) ->
     for tag, (attributes, labels) in _PARTS.items():
         if before is None or any(not np.array_equal(getattr(joint, label), getattr(before, label))
                                  for label in labels):
-            _set(element, tag, attributes(joint))
+            set_child(element, tag, attributes(joint))
 
 
 def _origin(joint: Joint) -> Attributes:
@@ -210,7 +216,7 @@ def _mimic(joint: Joint) -> Attributes:
             'offset': _words([mimic.offset])}
 
 
-# The elements of a joint, and the attributes of the joint that they depend on.
+# How each child element is made, and the fields of a joint that it depends on.
 _PARTS: dict[str, tuple[Callable[[Joint], Attributes], tuple[str, ...]]] = {
     'parent': (lambda joint: {'link': joint.parent}, ('parent',)),
     'child': (lambda joint: {'link': joint.child}, ('child',)),
@@ -222,36 +228,27 @@ _PARTS: dict[str, tuple[Callable[[Joint], Attributes], tuple[str, ...]]] = {
 
 
 def _words(numbers: np.ndarray | tuple[float, ...] | list[float]) -> str:
-    """Return numbers as text that is read as the same numbers."""
+    """Return numbers as text, exact to the last bit."""
     return ' '.join(repr(float(x) + 0.0) for x in numbers)
 
 
 # -- XML. -----------------------------------------------------------------------------------------
 
-def _element(root: etree._Element, elements: dict[tuple[str, str], etree._Element], tag: str,
-             name: str) -> etree._Element:
-    """Return the link or joint of a name, a new one if there is none."""
-    if (tag, name) not in elements:
-        element = elements[tag, name] = _append(root, tag)
-        element.set('name', name)
-    return elements[tag, name]
-
-
-def _set(parent: etree._Element, tag: str, attributes: Attributes) -> None:
-    """Set the attributes of a child; None: remove it."""
+def set_child(parent: etree._Element, tag: str, attributes: Attributes) -> None:
+    """Set the attributes of a child element; None: remove the child."""
     child = parent.find(tag)
     if attributes is None:
         if child is not None:
             _remove(child)
         return
     if child is None:
-        child = _append(parent, tag)
+        child = append(parent, tag)
     for key, value in attributes.items():
         child.set(key, value)
 
 
-def _append(parent: etree._Element, tag: str) -> etree._Element:
-    """Return a new last child of an element, on a line of its own."""
+def append(parent: etree._Element, tag: str) -> etree._Element:
+    """Append a child element on a new line and return it."""
     depth = sum(1 for _ in parent.iterancestors())
     line = '\n' + _INDENT * depth
     child = etree.SubElement(parent, tag)
@@ -264,6 +261,13 @@ def _append(parent: etree._Element, tag: str) -> etree._Element:
     return child
 
 
+def append_named(parent: etree._Element, tag: str, name: str) -> etree._Element:
+    """Append a child element with a name and return it."""
+    child = append(parent, tag)
+    child.set('name', name)
+    return child
+
+
 def _remove(element: etree._Element) -> None:
-    """Remove an element, and the space behind it."""
+    """Remove an element and the whitespace after it."""
     element.getparent().remove(element)

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Expands xacro files to the text of a URDF, with the program xacro."""
+"""Expands xacro files to URDF, with the program xacro."""
 
 from collections.abc import Iterable
 from os import PathLike
@@ -12,20 +12,7 @@ SUFFIX = '.xacro'
 
 
 def xacro_mappings(arguments: Iterable[str]) -> dict[str, str]:
-    """
-    Return the arguments of xacro by name.
-
-    Parameters
-    ----------
-    arguments : iterable of str
-        Each ``name:=value``.
-
-    Raises
-    ------
-    UrdfError
-        If one is anything else.
-
-    """
+    """Return the arguments ``name:=value`` of xacro by name."""
     mappings = {}
     for argument in arguments:
         name, mark, value = argument.partition(':=')
@@ -37,22 +24,7 @@ def xacro_mappings(arguments: Iterable[str]) -> dict[str, str]:
 
 
 def expand_xacro(path: str | PathLike[str], arguments: Iterable[str] = ()) -> str:
-    """
-    Return the URDF that xacro makes of a file; its warnings go wherever it writes them.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file.
-    arguments : iterable of str
-        Each ``name:=value``.
-
-    Raises
-    ------
-    UrdfError
-        If xacro is not installed, an argument is not of that form or xacro fails.
-
-    """
+    """Return the URDF that xacro makes of a file; raise UrdfError if it fails or is missing."""
     mappings = xacro_mappings(arguments)
     try:
         import xacro

@@ -5,32 +5,31 @@ Effort commands that never step, whatever happens to the node or the robot.
 
 The invariant, for any two consecutive commands:
 
-1. Each number is for the joint at the same place in `EffortCommands.joints`.
-2. During a blend, a command lies between the previous command and the computed efforts. The share
-   of the distance that it covers is at most the elapsed time divided by what is left of the blend,
-   and at most a fifth, however far apart states are. A blend starts from the last command after
-   anything that could cause a step: another robot, load, gravity or parameter, a gap in the
-   states, and commands that are enabled or activated again. A guard of the law, which changes
-   commands of joints near or beyond their limits, acts on the blended commands: a blend from a
-   large effort cannot drive a joint beyond its limits either.
-3. With ``effort_rate_limit`` no command differs from the previous one by more than that rate
+1. Each number belongs to the joint at the same place in `EffortCommands.joints`.
+2. During a blend, a command lies between the previous command and the computed efforts. It covers
+   at most the share of this distance that is the elapsed time divided by the remaining time of the
+   blend, and at most a fifth, whatever the time between states. A blend starts from the last
+   command after anything that could cause a step: another robot, payload, gravity or parameter, a
+   gap in the states, and when commands are enabled or activated. A guard of the law, which changes
+   commands of joints near or beyond their limits, acts on the blended commands, so that a blend
+   from a large effort cannot drive a joint beyond its limits.
+3. With ``effort_rate_limit``, no command differs from the previous one by more than that rate
    allows for the time between them.
-4. With ``limit_efforts`` no command exceeds the limits. This is applied last: if a limit is
+4. With ``limit_efforts``, no command exceeds the limits. This is applied last: if a limit is
    lowered below the last command, the next command is at the limit.
 
-Time is that of the robot, simulated or not. If it goes back, commands go on from there after a
-disturbance, and no blend, ramp or rate makes progress by the jump.
+Time is that of the robot, simulated or not. If it jumps back, commands continue after a
+disturbance, and the jump advances no blend, ramp or rate.
 
-What is published are these commands, each number divided by the constant of the joint at its
-place (parameter ``effort_convention.command_constants``). The computed efforts contain nothing
-that the robot adds to commands by itself (``effort_convention.commands``): commands of zero always
-leave the robot to itself, so that blends from zero and ramps to it never take off what the robot
-adds.
+Published are these commands, divided by the constant of each joint (parameter
+``effort_convention.command_constants``). The computed efforts do not contain the torques that the
+robot adds to commands by itself (``effort_convention.commands``): zero commands leave these
+torques unchanged, so blends from zero and ramps to zero never remove them.
 
-The computed efforts have an invariant of their own: friction compensation in them never gives a
+The computed efforts have an invariant of their own: their friction compensation never gives a
 joint more energy than friction takes from it (`rbd_ros.control.friction`). A blend and
-``effort_rate_limit`` delay it like everything else: as long as they last, a joint that has turned
-round may get compensation for the other direction.
+``effort_rate_limit`` delay it like everything else; meanwhile, a joint that has reversed may be
+compensated for its former direction.
 
 """
 
@@ -38,38 +37,47 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from math import inf
 from statistics import median
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
+from rbd_ros._internal.setting import Setting
 
-# s, the shortest blend after anything that could cause a step, and the shortest ramp
-SMOOTH = 0.25
-# s; however late a command is, it goes no further than in this time, unless states always come
-# that slowly
-LONGEST_STEP = 0.02
-# s of a blend that one command may use up even then
-MOST_OF_BLEND = SMOOTH / 5.0
-# A pause between states is a gap if it is longer than this, s, and than so many usual pauses.
-SHORTEST_GAP, MANY = 0.1, 5
-# The usual pause is the median of so many.
+# s: shortest blend after a disturbance, and shortest ramp.
+MIN_BLEND = 0.25
+# s: time for which one command may advance, unless states always come more slowly.
+MAX_STEP = 0.02
+# s: time of a blend by which one command may advance even then.
+MAX_BLEND_STEP = MIN_BLEND / 5.0
+# A pause between states is a gap if it exceeds this time, s, and this multiple of the usual pause.
+MIN_GAP, GAP_RATIO = 0.1, 5
+# Number of pauses whose median is the usual pause.
 PAUSES = 5
-# s without a subscriber, after which the next one is taken for another controller: commands then
-# begin at zero
-FORGOTTEN = 1.0
-# What the node logs, and the bring-up of controllers waits for, when they first are complete.
+# s without a subscriber, after which the next subscriber is another controller, whose commands
+# start at zero.
+SUBSCRIBER_TIMEOUT = 1.0
+# Logged when commands are first complete; the bring-up of controllers waits for it.
 COMPLETE = '~/effort_commands have reached their full size'
 
 
 class CommandSettings(NamedTuple):
     """The parameters that commands depend on."""
 
-    on_stale: str
+    on_stale: Annotated[str, Setting(
+        'stop', 'Behaviour of ~/effort_commands when states stop: end, hold the last command, or '
+        'ramp down to zero.', choices=('stop', 'hold', 'ramp_down'), changeable=True)]
     state_timeout: float
     publish_rate: float
-    ramp_time: float
-    blend_time: float
-    effort_rate_limit: float
-    limit_efforts: bool
+    ramp_time: Annotated[float, Setting(
+        1.0, 'Duration of the ramp to zero, at least 0.25 s.', 's', 0.0, 4.0, changeable=True)]
+    blend_time: Annotated[float, Setting(
+        0.0, 'Time in which the first commands rise from zero to their full size.', 's', 0.0, 60.0,
+        changeable=True)]
+    effort_rate_limit: Annotated[float, Setting(
+        0.0, 'Largest rate of change of ~/effort_commands; 0: no limit.', 'N m/s or N/s', 0.0, 1e9,
+        changeable=True)]
+    limit_efforts: Annotated[bool, Setting(
+        False, 'Clamp ~/effort_commands to the effort limits of the URDF, after everything else.',
+        changeable=True)]
 
 
 class EffortCommands:
@@ -77,85 +85,64 @@ class EffortCommands:
     The commands of one node.
 
     The first command is blended in from zero over ``blend_time``; every later blend takes
-    ``blend_time`` or `SMOOTH`, whichever is longer.
+    ``blend_time`` or `MIN_BLEND`, whichever is longer. When states stop for ``state_timeout``,
+    ``on_stale`` determines the commands:
 
-    When states stop, ``on_stale`` says what is commanded after ``state_timeout``:
-
-    - ``stop``: nothing; a controller then keeps the last command.
-    - ``hold``: the last command, repeated until states come again.
-    - ``ramp_down``: a straight line from the last command to zero in ``ramp_time`` or `SMOOTH`,
-      whichever is longer, or as slowly as ``effort_rate_limit`` demands; then zero until states
-      come again.
+    - ``stop``: none; a controller then keeps the last command.
+    - ``hold``: the last command, repeated until states return.
+    - ``ramp_down``: a straight line from the last command to zero in ``ramp_time`` or `MIN_BLEND`,
+      whichever is longer, or slower to respect ``effort_rate_limit``; then zero until states
+      return.
 
     When commands are disabled, or the node is deactivated or ends, ``stop`` and ``hold`` send
     nothing more, and ``ramp_down`` goes to zero first.
-
-    Parameters
-    ----------
-    settings : CommandSettings
-        The parameters that they depend on.
-
-    Attributes
-    ----------
-    joints : tuple of str
-        The commanded joints in order; empty before there is a robot.
-    enabled : bool
-        Whether commands may be published.
-    mismatch : str
-        Why commands ended by themselves; empty if they did not.
-    complete : bool
-        Whether a command has been what was computed, within the limits, since they began.
 
     """
 
     def __init__(self, settings: CommandSettings) -> None:
         self._settings = settings
+        # Whether commands may be published, and why they ended without a request; empty: they did
+        # not.
         self.enabled, self.mismatch = True, ''
+        # The commanded joints in order; empty before there is a robot.
         self.joints: Sequence[str] = ()
-        # Joints and limits that wait for commands to be enabled.
+        # Joints and limits to adopt when commands are enabled.
         self._waiting: tuple[Sequence[str], Sequence[float]] | None = None
         self._ended = False
         self._limits = self._last = self._blended = np.zeros(0)
         self._beyond = np.zeros(0, bool)
         self._pauses: deque[float] = deque(maxlen=PAUSES)
-        # s, since when there is no subscriber.
-        self._unheard: float | None = None
+        # s, time since which there is no subscriber.
+        self._unsubscribed: float | None = None
         self._now = -inf
-        self._start()
+        self._discard()
 
-    def _start(self) -> None:
-        """Forget what was commanded: the next command is the first."""
-        # s, time of the last command; and of the last one for a state, once there is one.
+    def _discard(self) -> None:
+        """Discard the last command: the next command is the first."""
+        # s: time of the last command, and of the last one that was computed from a state.
         self._commanded: float | None = None
         self._computed = 0.0
-        self._disturbed = False         # whether a blend must begin
-        self._left = 0.0                # s, left of the blend
+        self._disturbed = False         # whether a blend must start
+        self._left = 0.0                # s, remaining time of the blend
+        # Whether a command has equalled the computed efforts, within the limits, since then.
         self.complete = False
-        # s, left of the ramp to zero; None: it has not begun.
+        # s, remaining time of the ramp to zero; None: it has not started.
         self._ramp_left: float | None = None
         self._pauses.clear()
         self._last[:] = 0.0
 
     def configure(self, settings: CommandSettings) -> None:
-        """Use other settings from now on; `disturb` keeps the next command from a step."""
+        """Replace the settings; call `disturb` to avoid a step."""
         self._settings = settings
 
     # -- Joints, beginning and end. --------------------------------------------------------------
 
-    def follow(self, joints: Sequence[str], limits: Sequence[float]) -> None:
+    def set_joints(self, joints: Sequence[str], limits: Sequence[float]) -> None:
         """
-        Follow a change of the robot.
+        Set the joints that can be commanded, and their effort limits, N m or N (may be infinite).
 
-        If the joints are the same, commands keep their order. If they are not, and something was
-        commanded, commands end until they are enabled again: the controller was set up for the
-        joints before the change.
-
-        Parameters
-        ----------
-        joints : sequence of str
-            The joints that can be commanded.
-        limits : sequence of float
-            Their largest efforts, N m or N; infinite without a limit.
+        If the joints are the same, commands keep their order. Otherwise, if a command was sent,
+        commands end until they are enabled again: the controller was set up for other joints.
 
         """
         joints = tuple(joints)
@@ -164,7 +151,7 @@ class EffortCommands:
             self._wait(joints, limits)
             return
         if self.mismatch:
-            # Even if the first robot's joints are back: nobody has enabled commands since.
+            # Commands must be enabled even if the joints are those of the first robot again.
             self._wait(joints, limits)
             return
         self._adopt(joints, limits)
@@ -186,7 +173,7 @@ class EffortCommands:
         self.disturb()
 
     def enable(self) -> None:
-        """Enable commands (again), for the joints of the present robot."""
+        """Enable commands for the joints of the current robot."""
         if self._waiting is not None:
             joints, limits = self._waiting
             self._waiting, self.mismatch = None, ''
@@ -200,7 +187,7 @@ class EffortCommands:
         self.end()
 
     def begin(self) -> None:
-        """Begin commands (again) if they are enabled: the node has become active."""
+        """Start commands if they are enabled: the node has become active."""
         if self.enabled:
             self._ended = False
             self.disturb()
@@ -210,11 +197,11 @@ class EffortCommands:
         self._ended = True
 
     def disturb(self) -> None:
-        """Begin a blend from the last command with the next one."""
+        """Start a blend from the last command with the next one."""
         self._disturbed = True
 
-    def _come_to(self, now: float) -> None:
-        """Note the time, s; if it went back, shift all times that were noted before."""
+    def _set_time(self, now: float) -> None:
+        """Set the time, s; if it jumped back, shift all stored times."""
         back = now - self._now
         self._now = now
         if back >= 0.0:
@@ -223,15 +210,15 @@ class EffortCommands:
         self._computed += back
         if self._commanded is not None:
             self._commanded += back
-        if self._unheard is not None:
-            self._unheard += back
+        if self._unsubscribed is not None:
+            self._unsubscribed += back
 
     # -- Commands. -------------------------------------------------------------------------------
 
     def update(self, efforts: np.ndarray, now: float,
                guard: Callable[[np.ndarray], np.ndarray] | None = None) -> np.ndarray:
         """
-        Return the command for efforts that were just computed.
+        Return the command for computed efforts.
 
         Parameters
         ----------
@@ -240,7 +227,7 @@ class EffortCommands:
         now : float
             Time of the robot, s.
         guard : callable, optional
-            Returns what becomes of commands that joints near their limits must not get.
+            Returns commands that are safe for joints near their limits.
 
         Returns
         -------
@@ -249,15 +236,15 @@ class EffortCommands:
 
         """
         settings = self._settings
-        self._hear(now)
+        self._note_subscriber(now)
         self._beyond |= np.abs(efforts) > self._limits
         step = 0.0
         if self._commanded is None:
             self._left, self._disturbed = settings.blend_time, False
         else:
             step = now - self._commanded
-            if step > LONGEST_STEP:
-                step = min(step, max(LONGEST_STEP, self._usual_pause()))
+            if step > MAX_STEP:
+                step = min(step, max(MAX_STEP, self._usual_pause()))
             self._disturbed |= self._is_gap(now)
             pause = now - self._computed
             if pause <= self._longest_pause():
@@ -266,12 +253,12 @@ class EffortCommands:
             self._blended = self._last.copy()
         if self._disturbed:
             self._disturbed = False
-            # A blend begins with the last command itself, but makes progress if disturbed again.
+            # A blend starts at the last command; repeated disturbances do not stop its progress.
             step = step if self._left > 0.0 else 0.0
-            self._left = max(settings.blend_time, SMOOTH)
+            self._left = max(settings.blend_time, MIN_BLEND)
         self._ramp_left, self._computed = None, now
-        self._approach(efforts, step, self._left, now, guard)
-        self._left = max(self._left - min(step, MOST_OF_BLEND), 0.0)
+        self._move_towards(efforts, step, self._left, now, guard)
+        self._left = max(self._left - min(step, MAX_BLEND_STEP), 0.0)
         if not self.complete:
             self.complete = np.array_equal(
                 self._last, self._limited(guard(efforts) if guard else efforts))
@@ -279,52 +266,47 @@ class EffortCommands:
 
     def repeat(self, now: float, states_come: bool = False) -> np.ndarray | None:
         """
-        Return the command to send while no efforts are computed, or None.
+        Return the command to send at time now, s, without new efforts, or None.
 
-        Parameters
-        ----------
-        now : float
-            Time of the same clock, s.
-        states_come : bool
-            Whether the state of the robot is recent: with a low ``publish_rate`` the next command
-            is then not overdue.
+        `states_come`: the state of the robot is recent, and the next command is not overdue with a
+        low ``publish_rate``.
 
         """
         settings = self._settings
-        self._hear(now)
+        self._note_subscriber(now)
         if self._commanded is None or settings.on_stale == 'stop':
             return None
         patience = settings.state_timeout
         if states_come:
-            patience = max(patience, self._wanted_pause())
+            patience = max(patience, self._requested_pause())
         if not self._ended and now - self._computed <= patience:
             return None
         if self._ended and (settings.on_stale == 'hold' or not self._last.any()):
             return None
-        step = min(now - self._commanded, LONGEST_STEP)
+        step = min(now - self._commanded, MAX_STEP)
         if settings.on_stale == 'hold':
-            self._approach(self._last, step, 0.0, now)
+            self._move_towards(self._last, step, 0.0, now)
             return self._last
         if self._ramp_left is None:
             step = 0.0
-            self._ramp_left = max(settings.ramp_time, SMOOTH)
+            self._ramp_left = max(settings.ramp_time, MIN_BLEND)
             if settings.effort_rate_limit > 0.0:
                 self._ramp_left = max(self._ramp_left,
                                       np.max(np.abs(self._last)) / settings.effort_rate_limit)
-        self._approach(np.zeros(len(self._last)), step, self._ramp_left, now)
+        self._move_towards(np.zeros(len(self._last)), step, self._ramp_left, now)
         self._ramp_left = max(self._ramp_left - step, 0.0)
         return self._last
 
-    def begins_anew(self, now: float) -> bool:
-        """Return whether a command that is computed at this time, s, begins a blend."""
+    def starts_blend(self, now: float) -> bool:
+        """Return whether a command at this time, s, would start a blend."""
         return (self._commanded is None or self._disturbed or now < self._now
-                or self._is_gap(now) or self._is_forgotten(now))
+                or self._is_gap(now) or self._is_new_subscriber(now))
 
-    def _approach(self, goal: np.ndarray, step: float, left: float, now: float,
-                  guard: Callable[[np.ndarray], np.ndarray] | None = None) -> None:
-        """Move the last command towards a goal, by the share of the time left that has passed."""
+    def _move_towards(self, goal: np.ndarray, step: float, left: float, now: float,
+                      guard: Callable[[np.ndarray], np.ndarray] | None = None) -> None:
+        """Move the last command to a goal by the share of step in the remaining time, left."""
         settings = self._settings
-        blend = min(step, MOST_OF_BLEND)
+        blend = min(step, MAX_BLEND_STEP)
         first = self._blended if guard else self._last
         blended = goal if blend >= left else first + blend / left * (goal - first)
         goal = guard(blended) if guard else blended
@@ -333,50 +315,50 @@ class EffortCommands:
             reach = settings.effort_rate_limit * step
             goal = np.clip(goal, self._last - reach, self._last + reach)
         self._last[:] = self._limited(goal)
-        # A blend does not go on from what a guard adds for a moment.
+        # A blend does not continue from the temporary commands of a guard.
         self._blended = np.where(guarded, blended, self._last)
         self._commanded = now
 
     def _limited(self, efforts: np.ndarray) -> np.ndarray:
-        """Return efforts within the limits, if these are to be kept."""
+        """Return efforts, clamped with `limit_efforts`."""
         if not self._settings.limit_efforts:
             return efforts
         return np.clip(efforts, -self._limits, self._limits)
 
-    def nobody_listens(self, now: float) -> None:
-        """Record that the commands have no subscriber at this time, s."""
-        self._come_to(now)
-        if self._unheard is None:
-            self._unheard = now
+    def note_no_subscriber(self, now: float) -> None:
+        """Note that commands have no subscriber at this time, s."""
+        self._set_time(now)
+        if self._unsubscribed is None:
+            self._unsubscribed = now
 
-    def _hear(self, now: float) -> None:
-        """Note that the commands have a subscriber at this time, s."""
-        self._come_to(now)
-        if self._is_forgotten(now):
-            self._start()
-        self._unheard = None
+    def _note_subscriber(self, now: float) -> None:
+        """Note that commands have a subscriber at this time, s."""
+        self._set_time(now)
+        if self._is_new_subscriber(now):
+            self._discard()
+        self._unsubscribed = None
 
-    def _is_forgotten(self, now: float) -> bool:
-        """Return whether whoever listens at this time, s, is another controller."""
-        return self._unheard is not None and now - self._unheard > FORGOTTEN
+    def _is_new_subscriber(self, now: float) -> bool:
+        """Return whether a subscriber at this time, s, is another controller."""
+        return self._unsubscribed is not None and now - self._unsubscribed > SUBSCRIBER_TIMEOUT
 
     def _is_gap(self, now: float) -> bool:
-        """Return whether efforts that are computed at this time, s, come after a gap."""
+        """Return whether efforts computed at this time, s, follow a gap."""
         pause = now - self._computed
         return pause > self._longest_pause() or (
-            pause > SHORTEST_GAP and pause > MANY * self._usual_pause())
+            pause > MIN_GAP and pause > GAP_RATIO * self._usual_pause())
 
     def period(self) -> float:
-        """Return the measured period of the computed efforts, s; 0: not known yet."""
+        """Return the measured period of the computed efforts, s; 0: unknown."""
         return self._usual_pause() if len(self._pauses) == PAUSES else 0.0
 
     def _usual_pause(self) -> float:
-        """Return the usual pause between computed efforts, s; 0: not known."""
+        """Return the usual pause between computed efforts, s; 0: unknown."""
         return median(self._pauses) if self._pauses else 0.0
 
     def _longest_pause(self) -> float:
-        """Return the longest pause between computed efforts that is none of the robot's, s."""
-        return max(self._settings.state_timeout, self._wanted_pause())
+        """Return the longest pause between computed efforts that is no gap, s."""
+        return max(self._settings.state_timeout, self._requested_pause())
 
     def beyond_limits(self) -> list[str]:
         """Return the joints whose efforts have exceeded their limits since the last call."""
@@ -384,7 +366,7 @@ class EffortCommands:
         self._beyond[:] = False
         return names
 
-    def _wanted_pause(self) -> float:
+    def _requested_pause(self) -> float:
         """Return the pause between commands that a low ``publish_rate`` explains, s."""
         rate = self._settings.publish_rate
         return 2.0 / rate if rate > 0.0 else 0.0

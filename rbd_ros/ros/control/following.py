@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the robot follows its reference within tolerances, and the fate of each motion."""
+"""Supervision of motions: tolerances, and how each motion ends."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -12,25 +12,14 @@ from rbd_ros.ros.control.references import Motion, Motions, Part
 
 
 class Tolerances(NamedTuple):
-    """
-    How far the robot may be from its reference.
+    """Largest errors of the robot with respect to its reference; infinite: no limit."""
 
-    Attributes
-    ----------
-    path, goal : ndarray
-        Largest error of each label during a motion, and after it; infinite: no limit.
-    goal_time : float
-        Time after the end of a motion in which the goal must be reached, s; infinite: no limit.
-    labels : sequence of str
-        Names of the errors.
-    units : sequence of str
-        Their units.
-
-    """
-
+    # For each label, during a motion and after it.
     path: np.ndarray
     goal: np.ndarray
+    # s after the end of a motion, in which the goal must be reached.
     goal_time: float
+    # Names and units of the errors.
     labels: Sequence[str]
     units: Sequence[str]
 
@@ -39,22 +28,14 @@ class Following:
     """
     A reference, its motions, and whether the robot follows them.
 
-    Each motion that was added ends in one way: it is reached, replaced by a later one, or aborted.
-
-    Parameters
-    ----------
-    reference : JointReference or PoseReference
-        Where the reference rests at first.
-    tolerances : Tolerances
-        How far the robot may be from it.
-    tell : callable
-        Called with the sender of a motion, a state of `ReferenceStatus` and the reason.
+    Each added motion ends once: reached, replaced or aborted; `publish` is then called with its
+    sender, a state of `ReferenceStatus` and the reason.
 
     """
 
     def __init__(self, reference: JointReference | PoseReference, tolerances: Tolerances,
-                 tell: Callable[[Any, int, str], None]) -> None:
-        self._motions, self._tolerances, self._tell = Motions(reference), tolerances, tell
+                 publish: Callable[[Any, int, str], None]) -> None:
+        self._motions, self._tolerances, self._publish = Motions(reference), tolerances, publish
         self._open: list[Part] = []
         self.at, self.left = self._motions.at, self._motions.left
 
@@ -65,17 +46,7 @@ class Following:
         self._open.append(self._motions.part(begin))
 
     def judge(self, now: float, errors: np.ndarray) -> str:
-        """
-        Return why the present motion must be aborted; empty: it need not.
-
-        Parameters
-        ----------
-        now : float
-            Time, s.
-        errors : ndarray
-            Distance of the robot from the reference, for each label.
-
-        """
+        """Return why errors, one per label, abort the current motion; empty: they do not."""
         part, tolerances = self._motions.part(now), self._tolerances
         for other in [one for one in self._open if one.begin < part.begin]:
             self._conclude(other, ReferenceStatus.REPLACED, 'a later motion has begun')
@@ -100,12 +71,12 @@ class Following:
             for k in np.flatnonzero(errors > most).tolist())
 
     def abort(self, reason: str) -> None:
-        """Conclude all motions that have not ended."""
+        """Abort all motions that have not ended."""
         for part in list(self._open):
             self._conclude(part, ReferenceStatus.ABORTED, reason)
 
     def _conclude(self, part: Part, state: int, reason: str) -> None:
-        """Tell the sender of a motion how it ended."""
+        """Report how a motion ended."""
         if part in self._open:
             self._open.remove(part)
-            self._tell(part.sender, state, reason)
+            self._publish(part.sender, state, reason)

@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-References of the torque controller: from messages to motions, one after the other.
+References of the torque controller: motions from messages, one after the other.
 
-A motion begins where and as fast as the one before it is at that time: references never step, and
-neither do their velocities.
+A motion starts with the position and velocity of the reference at that time, so neither ever
+steps.
 
 """
 
@@ -20,61 +20,49 @@ from rbd_ros.model.joints import quaternion_matrix
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import pose, rotation_vector
 from rbd_ros.ros import convert
-# A motion that needs it must not wait until it is loaded.
+# Loaded at once, so that the first motion is not delayed.
 import scipy.interpolate    # noqa: F401
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage
 
-# rad or m: how far from the reference the point at 0 s of a trajectory may be
-AT_START = 0.05
-# rad/s or m/s: slower joints are at rest
-AT_REST = 1e-3
-# s, in which a motion stops; and the shortest motion of a pose
-STOP, SHORTEST = 0.25, 0.5
-# rad, from which on a rotation counts as reached
-TURNED = 0.05
-# Largest over mean speed of `PoseMotion`.
+# rad or m: largest distance of a point at 0 s from the reference.
+START_TOLERANCE = 0.05
+# rad/s or m/s: slower joints are at rest.
+REST_SPEED = 1e-3
+# s: time in which a motion stops, and shortest motion of a pose.
+STOP_TIME, MIN_DURATION = 0.25, 0.5
+# rad: largest error of a rotation that counts as reached.
+REACHED_ANGLE = 0.05
+# Ratio of the largest to the mean speed of `PoseMotion`.
 PEAK = 1.875
-# How far the norm of a quaternion may be from 1.
-ROUNDED = 1e-3
-# Motions that may wait, and points of one.
-MOST_WAITING, MOST_POINTS = 8, 5000
+# Largest deviation of the norm of a quaternion from 1.
+NORM_TOLERANCE = 1e-3
+# Largest numbers of motions that wait, and of points of one motion.
+MAX_WAITING, MAX_POINTS = 8, 5000
 
 
 class Refused(Exception):
-    """A reference cannot be followed; the message says why."""
+    """A reference is refused; the message states the reason."""
 
 
 class Motion(Protocol):
-    """References by time."""
+    """References as a function of time."""
 
     def at(self, t: float) -> Any:
-        """Return the reference at a time, s, since the motion began."""
+        """Return the reference at a time since the start of the motion, s."""
 
 
 class Rest(NamedTuple):
-    """A reference that stays."""
+    """A constant reference."""
 
     reference: JointReference | PoseReference
 
     def at(self, t: float) -> JointReference | PoseReference:
-        """Return it."""
+        """Return the reference."""
         return self.reference
 
 
 class Part(NamedTuple):
-    """
-    A motion of the reference.
-
-    Attributes
-    ----------
-    begin, end : float
-        s.
-    motion : Motion
-        Its references, by the time since it began.
-    sender : Any
-        The message that asked for it; None: the reference rests where the robot was.
-
-    """
+    """A motion of the reference from `begin` to `end`, s; initial rest has no sender."""
 
     begin: float
     end: float
@@ -83,21 +71,13 @@ class Part(NamedTuple):
 
 
 class Motions:
-    """
-    What the reference is at any time.
-
-    Parameters
-    ----------
-    reference : JointReference or PoseReference
-        Where it rests at first.
-
-    """
+    """The reference at any time; at first at rest."""
 
     def __init__(self, reference: JointReference | PoseReference) -> None:
         self._parts = [Part(-np.inf, -np.inf, Rest(reference), None)]
 
     def part(self, t: float) -> Part:
-        """Return the motion that the reference follows, or has ended with, at a time, s."""
+        """Return the motion at a time, s, which may have ended."""
         return next(part for part in reversed(self._parts) if part.begin <= t)
 
     def at(self, t: float) -> Any:
@@ -108,34 +88,22 @@ class Motions:
     def add(self, now: float, begin: float, duration: float, motion: Motion,
             sender: Any = None) -> list[Part]:
         """
-        Add a motion, in place of all that would begin later; return those.
+        Add a motion that starts at `begin`, s; return the later motions that it replaces.
 
-        Parameters
-        ----------
-        now, begin, duration : float
-            s; the beginning is not before now.
-        motion : Motion
-            It begins where the reference is then.
-        sender : Any
-            The message that asks for it.
-
-        Raises
-        ------
-        Refused
-            If too many motions wait for their time.
+        Raise Refused if too many motions wait.
 
         """
         parts = [part for part in self._parts if part.begin < begin]
         dropped = self._parts[len(parts):]
         while len(parts) > 1 and parts[1].begin <= now:
             parts.pop(0)
-        if len(parts) > MOST_WAITING:
-            raise Refused(f'{MOST_WAITING} motions wait already for their time')
+        if len(parts) > MAX_WAITING:
+            raise Refused(f'{MAX_WAITING} motions wait already for their time')
         self._parts = [*parts, Part(begin, begin + duration, motion, sender)]
         return dropped
 
     def left(self, now: float) -> float:
-        """Return how long it is until the reference rests for good, s; 0: it does."""
+        """Return the time until the reference rests, s."""
         return max(self._parts[-1].end - now, 0.0)
 
 
@@ -147,31 +115,31 @@ def read_trajectory(message: TrajectoryMessage, model: Model, start: JointRefere
     Parameters
     ----------
     message : trajectory_msgs.msg.JointTrajectory
-        Joints that it does not name stay; without points all do.
+        Joints without a column do not move; without points, all joints stop.
     model : Model
         The robot.
     start : JointReference
-        Where and how fast the reference is at its beginning.
+        The reference at the start.
     with_efforts : bool
-        Whether efforts are for free joints; else they are ignored.
+        Whether free joints get the efforts; else these are ignored.
 
     Raises
     ------
     Refused
-        If it is not one for this robot.
+        If the trajectory is not valid for this robot.
 
     """
     if model.nq != model.nv:
         raise Refused(f"'{model.name}' has joints with quaternions, which no trajectory has")
     if not message.points:
-        return (JointTrajectory(model, [0.0, STOP], [start.q, start.q],
+        return (JointTrajectory(model, [0.0, STOP_TIME], [start.q, start.q],
                                 [start.v, np.zeros(model.nv)],
-                                tau=[start.tau, np.zeros(model.nv)]), STOP)
+                                tau=[start.tau, np.zeros(model.nv)]), STOP_TIME)
     columns = _columns(message.joint_names, model)
     times = np.array([point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec
                       for point in message.points])
-    if len(times) > MOST_POINTS:
-        raise Refused(f'it has {len(times)} points, more than {MOST_POINTS}')
+    if len(times) > MAX_POINTS:
+        raise Refused(f'it has {len(times)} points, more than {MAX_POINTS}')
     if times[0] < 0.0 or np.any(np.diff(times) <= 0.0):
         raise Refused('its times do not increase from 0 s on')
     given = {}
@@ -205,13 +173,13 @@ def read_trajectory(message: TrajectoryMessage, model: Model, start: JointRefere
     if len(times) == 1:
         raise Refused('its only point is at 0 s: say when the robot is to be there')
     motion = JointTrajectory(model, times, q, v, a, tau, start.v if v is None else None)
-    # Efforts of joints that follow depend on how the others move.
+    # Efforts of the other joints depend on the motion of free joints, which is unknown.
     motion.check_limits(effort=not with_efforts)
     return motion, float(times[-1])
 
 
 def _columns(names: list[str], model: Model) -> np.ndarray:
-    """Return the places of the joints of a trajectory among the velocities of a robot."""
+    """Return the indices of the joints of a trajectory among the velocities of a robot."""
     places = {name: k for k, name in enumerate(model.velocity_names)}
     unknown = [name for name in names if name not in places]
     if unknown:
@@ -224,7 +192,7 @@ def _columns(names: list[str], model: Model) -> np.ndarray:
 
 def _check_motion(times: np.ndarray, given: dict[str, np.ndarray], model: Model,
                   columns: np.ndarray, start: JointReference) -> None:
-    """Refuse a motion that leaves the limits, steps at its beginning or moves at its end."""
+    """Refuse a motion that exceeds limits, steps at its start or does not end at rest."""
     q, names = given['positions'], [model.velocity_names[k] for k in columns]
 
     def refuse(wrong: np.ndarray, what: str) -> None:
@@ -232,13 +200,13 @@ def _check_motion(times: np.ndarray, given: dict[str, np.ndarray], model: Model,
             point, joint = np.argwhere(wrong)[0]
             raise Refused(f"'{names[joint]}' {what} at point {point + 1}")
 
-    # Joints that begin beyond a limit may be led back.
+    # Joints that start beyond a limit may move back.
     refuse((q < np.minimum(model.lower, start.q)[columns])
            | (q > np.maximum(model.upper, start.q)[columns]),
            'is beyond the limits of its position')
     if times[0] == 0.0:
-        refuse(np.abs(q[:1] - start.q[columns]) > AT_START,
-               f'is more than {AT_START} rad or m from the present reference, at 0 s,')
+        refuse(np.abs(q[:1] - start.q[columns]) > START_TOLERANCE,
+               f'is more than {START_TOLERANCE} rad or m from the present reference, at 0 s,')
         ways, spans = np.diff(q, axis=0), np.diff(times)
     else:
         ways = np.diff(np.vstack((start.q[columns], q)), axis=0)
@@ -249,7 +217,7 @@ def _check_motion(times: np.ndarray, given: dict[str, np.ndarray], model: Model,
     if 'velocities' in given:
         refuse(np.abs(given['velocities']) > fastest,
                'is faster than the limit of its velocity')
-        if np.any(np.abs(given['velocities'][-1]) > AT_REST):
+        if np.any(np.abs(given['velocities'][-1]) > REST_SPEED):
             raise Refused('its last point is not at rest')
 
 
@@ -265,46 +233,38 @@ def read_pose(message: PoseStamped, frame: np.ndarray, start: PoseReference, spe
     frame : ndarray, shape (4, 4)
         Pose of that frame in the root's frame, m.
     start : PoseReference
-        The reference when the motion begins.
+        The reference at the start.
     speed, angular_speed : float
-        Largest speeds of a motion that begins at rest, m/s and rad/s.
+        Largest speeds of a motion from rest, m/s and rad/s.
 
     Raises
     ------
     Refused
-        If it is not a pose.
+        If the message contains no valid pose.
 
     """
     quaternion, position = convert.pose(message.pose)
     norm = np.linalg.norm(quaternion)
-    if not (np.all(np.isfinite(position)) and abs(norm - 1.0) <= ROUNDED):
+    if not (np.all(np.isfinite(position)) and abs(norm - 1.0) <= NORM_TOLERANCE):
         raise Refused('it is not a pose: its position is not finite, or the norm of its '
                       'quaternion is not 1')
     goal = frame @ pose(quaternion_matrix(quaternion / norm), position)
     angle = np.linalg.norm(rotation_vector(goal[:3, :3] @ start.T[:3, :3].T))
     way = np.linalg.norm(goal[:3, 3] - start.T[:3, 3])
-    duration = max(SHORTEST, PEAK * way / speed, PEAK * angle / angular_speed)
+    duration = max(MIN_DURATION, PEAK * way / speed, PEAK * angle / angular_speed)
     return PoseMotion(start.T, goal, duration, twist=start.V), float(duration)
 
 
 def check_reach(motion: PoseMotion, duration: float, model: Model, link: str,
                 q: np.ndarray) -> str:
-    """
-    Return what cannot be reached of the goal of a motion; empty: all can.
-
-    Raises
-    ------
-    Refused
-        If its position is out of reach.
-
-    """
+    """Refuse a goal out of reach; return a warning if only its rotation may be."""
     angle, distance = reach_error(model, link, motion.at(duration).T, q)
     if distance > REACHED:
         raise Refused(f"it is out of reach: '{link}' comes no nearer than {distance:.3g} m")
     return (f"its rotation may be out of reach: '{link}' was not found to come nearer than "
-            f'{angle:.3g} rad' if angle > TURNED else '')
+            f'{angle:.3g} rad' if angle > REACHED_ANGLE else '')
 
 
 def stop_pose(start: PoseReference) -> tuple[Motion, float]:
-    """Return the motion that stops where the reference is, and its duration, s."""
-    return PoseMotion(start.T, start.T, STOP, twist=start.V), STOP
+    """Return the motion that stops at the reference, and its duration, s."""
+    return PoseMotion(start.T, start.T, STOP_TIME, twist=start.V), STOP_TIME

@@ -1,3 +1,3 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""What `make demo` shows: a file for each mode, and what all of them need."""
+"""The demo (`make demo`): one file per mode, and their shared parts."""

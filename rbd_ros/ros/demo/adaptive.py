@@ -1,68 +1,69 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""An adaptive law learns a load that nobody told it."""
+"""Adaptive control identifies a payload that is missing from the URDF."""
 
 from typing import Any
 
 import numpy as np
 from rbd_ros import Model, with_payload
+from rbd_ros.ros.demo.mode import Check, Mode, rms, worst
 from rbd_ros.ros.demo.motions import Motion
 from rbd_ros.ros.demo.robots import heavy_position, tip
-from rbd_ros.ros.demo.stage import Sample, Stage
-from rbd_ros.ros.demo.story import Check, rms, Story, worst
+from rbd_ros.ros.demo.session import Sample, Session
 from rbd_ros.ros.nodes.simulated_control import gains, ROBOT
 
-TIMES = 5.0            # the least by which adaptation must make the error smaller
-SMALL = 0.02           # rad or m
-# kg, but not more than this share of the robot; m, in the frame of the link that carries it.
-LOAD, SHARE, PLACE = 1.0, 0.05, (0.0, 0.0, 0.05)
-# 1/J: how fast parameters change.
-ADAPTATION = 100.0
-# s: without and with adaptation; at the end of each what is compared, before the motion fades.
+MIN_IMPROVEMENT = 5.0    # ratio of the errors without and with adaptation
+SMALL_ERROR = 0.02       # rad or m
+# Payload: kg, but at most this share of the robot's mass; m, in the frame of its link.
+PAYLOAD, MAX_SHARE, PAYLOAD_COM = 1.0, 0.05, (0.0, 0.0, 0.05)
+ADAPTATION = 100.0       # 1/J, adaptation gain
+# s: motions without and with adaptation; compared span, before the fade at the end of each.
 WITHOUT, WITH, COMPARED, FADES = 8.0, 16.0, 4.0, 2.0
 
 
-class AdaptiveStory(Story):
-    """Two phases: the robot moves a load that its model lacks, and then may learn."""
+class AdaptiveMode(Mode):
+    """Two phases: the robot moves an unknown payload, without and with adaptation."""
 
-    title = 'an unknown load, and how it is learnt'
-    words = ('The robot carries a load that its URDF lacks. First the law of Slotine and Li has '
-             'to believe the URDF (slotine_li, adaptation 0), then it may learn from its errors.')
-    needs_mujoco = 'mujoco_robot alone can carry a load that the URDF lacks'
-    bound = SMALL
+    title = 'an unknown payload, identified by adaptive control'
+    introduction = ('The robot carries a payload that is missing from its URDF. The control law '
+                    'of Slotine and Li first trusts the URDF (slotine_li, adaptation 0), then '
+                    'adapts to the payload.')
+    needs_mujoco = 'only mujoco_robot can carry a payload that is missing from the URDF'
+    tolerance = SMALL_ERROR
 
     def __init__(self, model: Model) -> None:
-        self._load: dict[str, Any] = {'link': tip(model), 'mass': min(LOAD, SHARE * model.mass),
-                                      'com': list(PLACE)}
+        self._payload: dict[str, Any] = {
+            'link': tip(model), 'mass': min(PAYLOAD, MAX_SHARE * model.mass),
+            'com': list(PAYLOAD_COM)}
+        self._loaded = with_payload(model, **self._payload)
         super().__init__(model)
-        self.loaded = with_payload(model, **self._load)
 
     def _choose_start(self) -> np.ndarray:
-        """Return where the robot begins: it must be able to hold the load there."""
-        return heavy_position(with_payload(self.model, **self._load))
+        """Return an initial position that the drives can hold with the payload."""
+        return heavy_position(self._loaded)
 
-    def play(self, stage: Stage) -> list[Check]:
+    def run(self, session: Session) -> list[Check]:
         """Let the robot follow the motion without and with adaptation."""
-        stage.note = f"{self._load['mass']:.2g} kg at '{self._load['link']}'"
-        motions = [Motion(self.loaded, stage.start, seconds) for seconds in (WITHOUT, WITH)]
-        stage.play(
+        session.note = f"{self._payload['mass']:.2g} kg at '{self._payload['link']}'"
+        motions = [Motion(self._loaded, session.start, seconds) for seconds in (WITHOUT, WITH)]
+        session.launch(
             'torque_controller',
-            robot={**ROBOT, **{f'payload_{key}': value for key, value in self._load.items()}},
+            robot={**ROBOT, **{f'payload_{key}': value for key, value in self._payload.items()}},
             # Gains may have been tuned with the payload attached; they do not reveal it.
-            parameters={**gains(self.loaded, stage.start), 'mode': 'slotine_li',
-                        'slotine_li.links': [self._load['link']]})
-        without = rms(_late(stage.follow('with the URDF alone', motions[0], good=False)))
-        stage.tune(slotine_li__adaptation=ADAPTATION)
-        learnt = rms(_late(stage.follow('with adaptation', motions[1])))
-        times = np.linalg.norm(without) / np.linalg.norm(learnt)
+            parameters={**gains(self._loaded, session.start), 'mode': 'slotine_li',
+                        'slotine_li.links': [self._payload['link']]})
+        before = rms(_compared(session.follow('no adaptation', motions[0], accurate=False)))
+        session.set_parameters(slotine_li__adaptation=ADAPTATION)
+        after = rms(_compared(session.follow('adaptation', motions[1])))
+        ratio = np.linalg.norm(before) / np.linalg.norm(after)
         return [Check(
-            f'With the URDF alone the RMS error is {worst(self.model, without)}, after '
-            f'{WITH - COMPARED - FADES:.0f} s of learning {worst(self.model, learnt)}: that of '
-            f'all joints is {times:.1f} times less; {TIMES:g} times at least are asked for.',
-            bool(times > TIMES))]
+            f'Largest RMS error with the URDF alone: {worst(self.model, before)}; after '
+            f'{WITH - COMPARED - FADES:.0f} s of adaptation: {worst(self.model, after)}. The '
+            f'error of all joints together is {ratio:.1f} times smaller; required: at least '
+            f'{MIN_IMPROVEMENT:g} times.', bool(ratio > MIN_IMPROVEMENT))]
 
 
-def _late(samples: list[Sample]) -> list[Sample]:
+def _compared(samples: list[Sample]) -> list[Sample]:
     """Return the end of a motion, before it fades."""
     end = samples[-1].t - FADES
     return [sample for sample in samples if end - COMPARED <= sample.t <= end]

@@ -6,95 +6,95 @@ import signal
 
 import numpy as np
 from rbd_ros import gravity_torques, Model
-from rbd_ros.ros.demo.robots import too_weak
-from rbd_ros.ros.demo.stage import NO_LOAD, Stage
-from rbd_ros.ros.demo.story import Check, Story, worst
+from rbd_ros.ros.demo.mode import Check, Mode, worst
+from rbd_ros.ros.demo.robots import too_weak, units
+from rbd_ros.ros.demo.session import MIN_GRAVITY_TORQUE, Session
 from rbd_ros.ros.nodes.simulated_robot import TOLERATED_DELAY
 
-HELD = 1e-3            # rad or m, the most that a joint may drift in the first phase
-NOTHING = 1e-9         # rad or m, the least that is told: no sensor sees less
-FELL = 10.0 * HELD     # rad or m, the least that some joint must move in the second
-COMPENSATED = 10.0     # s, duration of the first phase
-RELEASED = 3.0         # s, duration of the second phase
+MAX_DRIFT = 1e-3             # rad or m, in the first phase
+RESOLUTION = 1e-9            # rad or m, smallest drift that is printed
+MIN_FALL = 10.0 * MAX_DRIFT  # rad or m, of some joint in the second phase
+COMPENSATED = 10.0           # s, duration of the first phase
+RELEASED = 3.0               # s, duration of the second phase
 
 
-class GravityStory(Story):
+class GravityMode(Mode):
     """
-    Two phases: with the gravity torques of the dynamics node, and with none.
+    Two phases: with the gravity torques of the dynamics node, and with zero torques.
 
-    The delay of the torques is measured: if they are too late, even correct ones cannot hold an
-    inverted pose.
+    The latency of the torques is measured: in an inverted pose the robot falls if they are late,
+    even if their values are correct.
 
     """
 
-    title = 'held by gravity torques, and released'
-    words = ('dynamics_node holds the robot still by its gravity torques, without any feedback '
-             'that would pull it back; then the torques are zero, and it falls.')
+    title = 'held by gravity torques, then released'
+    introduction = ('dynamics_node holds the robot by gravity torques alone, without position '
+                    'feedback; then the torques are set to zero, and the robot falls.')
     rotors = False
-    bound = HELD
-    word = 'drift'
+    tolerance = MAX_DRIFT
+    error_name = 'drift'
 
-    def play(self, stage: Stage) -> list[Check]:
+    def run(self, session: Session) -> list[Check]:
         """Hold the robot, and let it fall."""
-        stage.play('dynamics_node', robot={'tolerated_delay': TOLERATED_DELAY})
-        held = stage.watch('held by its gravity torques', COMPENSATED)
-        self._delays = stage.delays
-        stage.release()
-        fell = stage.watch('without', RELEASED, good=False)
-        stage.end(stage.robot, signal.SIGTERM)
+        session.launch('dynamics_node', robot={'tolerated_delay': TOLERATED_DELAY})
+        held = session.watch('held by gravity torques', COMPENSATED)
+        self._delays = session.delays
+        session.release()
+        fell = session.watch('torques are zero', RELEASED, accurate=False)
+        session.stop(session.robot, signal.SIGTERM)
         drift, fall = (np.max(np.abs([sample.error for sample in phase]), axis=0)
                        for phase in (held, fell))
-        usual, late = self._delays
+        usual, largest = self._delays
         return [
-            Check(f'With gravity torques, {1e3 * usual:.1f} ms late ({1e3 * late:.1f} ms at the '
-                  f'worst), no joint moved by more than '
-                  f'{worst(self.model, np.maximum(drift, NOTHING))} in '
-                  f'{COMPENSATED:.0f} s; less than {HELD:g} is asked for.',
-                  bool(max(drift) < HELD)),
-            Check(f'Without, they moved by up to {worst(self.model, fall)}; {FELL:g} at least are '
-                  'asked for.', bool(max(fall) > FELL))]
+            Check(f'With gravity torques (latency: median {1e3 * usual:.1f} ms, largest '
+                  f'{1e3 * largest:.1f} ms): largest drift '
+                  f'{worst(self.model, np.maximum(drift, RESOLUTION))} in {COMPENSATED:.0f} s; '
+                  f'limit {MAX_DRIFT:g}.', bool(max(drift) < MAX_DRIFT)),
+            Check(f'With zero torques: largest motion {worst(self.model, fall)}; required: at '
+                  f'least {MIN_FALL:g}.', bool(max(fall) > MIN_FALL))]
 
-    def poses(self, stage: Stage) -> list[np.ndarray]:
+    def poses(self, session: Session) -> list[np.ndarray]:
         """Return positions of the fall."""
-        samples = stage.samples[stage.phases[-1].first:]
-        return [stage.start, *(samples[k].q for k in np.linspace(
+        samples = session.samples[session.phases[-1].first:]
+        return [session.start, *(samples[k].q for k in np.linspace(
             0, len(samples) - 1, 10).astype(int))]
 
-    def why(self, stage: Stage) -> str:
+    def explain_failure(self, session: Session) -> str:
         """Return why the robot was not held, or did not fall."""
-        held = [np.abs(sample.error).max() for sample in stage.samples[:stage.phases[1].first]]
-        if max(held) < HELD:
-            return f'it did not fall: {why_it_stayed(self.model, stage.start)}'
-        return 'it was not held: ' + why_it_fell(self.model, stage.start, *self._delays)
+        held = [np.abs(one.error).max() for one in session.samples[:session.phases[1].first]]
+        if max(held) < MAX_DRIFT:
+            return f'it did not fall: {why_it_stayed(self.model, session.start)}'
+        return 'it was not held: ' + why_it_fell(self.model, session.start, *self._delays)
 
 
-def why_it_fell(model: Model, start: np.ndarray, usual: float, worst: float) -> str:
-    """Return why a robot was not held although its torques are those of its model."""
+def why_it_fell(model: Model, start: np.ndarray, usual: float, largest: float) -> str:
+    """Return why a robot was not held, given the median and largest latency of torques, s."""
     weak = too_weak(model, start)
     if weak:
-        return f'{weak}. ENGINE=own is a robot whose drives have no limits'
-    if worst > TOLERATED_DELAY:
-        return (f'its torques were up to {1e3 * worst:.0f} ms late (the median is '
-                f'{1e3 * usual:.0f} ms), and the joints are damped for a delay of '
-                f'{1e3 * TOLERATED_DELAY:.0f} ms: in an inverted pose they fall. Try again on a '
-                'machine that is less busy')
-    return (f'its torques were never more than {1e3 * worst:.0f} ms late, so that is not the '
+        return f'{weak}. With ENGINE=own drives have no limits'
+    if largest > TOLERATED_DELAY:
+        return (f'its torques were up to {1e3 * largest:.0f} ms late (the median is '
+                f'{1e3 * usual:.0f} ms), and the damping of the joints is designed for a delay of '
+                f'{1e3 * TOLERATED_DELAY:.0f} ms: inverted poses are unstable. Try again on a '
+                'less busy machine')
+    return (f'its torques were never more than {1e3 * largest:.0f} ms late, so that is not the '
             'reason: please report it')
 
 
 def why_it_stayed(model: Model, start: np.ndarray) -> str:
-    """Return why a robot did not fall although nothing held it."""
+    """Return why a robot did not fall although its torques were zero."""
     load = np.abs(gravity_torques(model, start))
-    if np.max(load) < NO_LOAD:
+    if np.max(load) < MIN_GRAVITY_TORQUE:
         return 'gravity loads none of its joints in any pose'
     left = np.maximum(load - model.friction - model.stribeck_friction, 0.0)
     if not left.any():
-        return 'the friction that the URDF gives its joints holds them all'
+        return 'the dry friction in the URDF holds all joints'
     with np.errstate(divide='ignore', invalid='ignore'):
         speed = np.where(left > 0.0, left / model.damping, 0.0)
     k = int(np.argmax(speed))
-    unit = ('rad', 'N m') if model.angular[k] else ('m', 'N')
-    if speed[k] * RELEASED > FELL:
-        return 'it may have leaned against the stops of its joints'
-    return (f"the URDF damps its joints so much that they creep: '{model.velocity_names[k]}', the "
-            f'fastest, at {speed[k]:.2g} {unit[0]}/s under {load[k]:.2g} {unit[1]}')
+    unit = units(model, k)
+    if speed[k] * RELEASED > MIN_FALL:
+        return 'its joints may have rested against their stops'
+    return ('the damping in the URDF lets its joints only creep: '
+            f"'{model.velocity_names[k]}', the fastest, at {speed[k]:.2g} {unit[0]}/s under "
+            f'{load[k]:.2g} {unit[1]}')

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Motions of the demo: all joints swing, as far as the limits of the robot allow it."""
+"""Motions of the demo: all joints swing, within the limits of the robot."""
 
 import numpy as np
 from rbd_ros import inverse_dynamics, Model
@@ -9,32 +9,19 @@ from rbd_ros.ros.demo.robots import DemoFailed
 from trajectory_msgs.msg import JointTrajectory as TrajectoryMessage, JointTrajectoryPoint
 
 # Hz, and rad or m
-FREQUENCY, SIZE, SIZE_PRISMATIC = 0.5, 0.3, 0.05
-# s: between points; from the beginning of a trajectory to its first point
+FREQUENCY, AMPLITUDE, PRISMATIC_AMPLITUDE = 0.5, 0.3, 0.05
+# s: between points; from the start of a trajectory to its first point
 SPACING, LEAD = 0.02, 1.0
-# Share of the limits that a motion uses at most, and how often it is halved for that.
-SHARE, HALVED = 0.9, 6
+# Largest share of the limits that a motion uses, and attempts at half the amplitude each.
+LIMIT_SHARE, ATTEMPTS = 0.9, 6
 
 
 class Motion:
     """
-    A swing of all joints by a sine, which rises and fades within a period each.
+    A sine motion of all joints for `duration` s (at least two periods), faded in and out.
 
-    Parameters
-    ----------
-    model : Model
-        The robot, with its load: a motion that its limits do not allow is made smaller.
-    q : ndarray
-        Where it begins and ends, at rest.
-    duration : float
-        s, at least two periods.
-    still : sequence of int
-        Joints that are left out.
-
-    Raises
-    ------
-    DemoFailed
-        If the limits leave no room for a motion.
+    It starts and ends at rest at q; `still` joints do not move. The amplitude is halved until the
+    limits of the model, which includes the payload, hold; DemoFailed: they never do.
 
     """
 
@@ -42,11 +29,11 @@ class Motion:
                  still: tuple[int, ...] = ()) -> None:
         self._model, self._still, self.duration = model, still, duration
         self._times = np.arange(round(duration / SPACING) + 1) * SPACING
-        size = np.where(model.angular, SIZE, SIZE_PRISMATIC)
-        size = np.minimum(size, SHARE * np.maximum(np.minimum(model.upper - q, q - model.lower),
-                                                   0.0))
+        size = np.minimum(
+            np.where(model.angular, AMPLITUDE, PRISMATIC_AMPLITUDE),
+            LIMIT_SHARE * np.maximum(np.minimum(model.upper - q, q - model.lower), 0.0))
         size[list(still)] = 0.0
-        for _ in range(HALVED):
+        for _ in range(ATTEMPTS):
             self._q, self._v, self._a = _swing(self._times, q, size)
             if size.any() and self._allowed():
                 break
@@ -59,15 +46,15 @@ class Motion:
         """Return whether velocities and efforts are within a share of their limits."""
         model = self._model
         tau = np.array([inverse_dynamics(model, *x) for x in zip(self._q, self._v, self._a)])
-        return bool(np.all(np.abs(self._v) <= SHARE * model.velocity_limit)
-                    and np.all(np.abs(tau) <= SHARE * model.effort_limit))
+        return bool(np.all(np.abs(self._v) <= LIMIT_SHARE * model.velocity_limit)
+                    and np.all(np.abs(tau) <= LIMIT_SHARE * model.effort_limit))
 
     def at(self, t: float) -> np.ndarray:
-        """Return where the joints are to be at a time, s."""
+        """Return the desired positions at a time, s."""
         return self._curve.at(t).q
 
     def message(self, begin: float) -> TrajectoryMessage:
-        """Return the motion as a message, from a time on, s since the epoch."""
+        """Return the motion as a message that starts at a time, s since the epoch."""
         moving = [k for k in range(self._model.nv) if k not in self._still]
         message = TrajectoryMessage(
             joint_names=[self._model.velocity_names[k] for k in moving])
@@ -85,10 +72,10 @@ class Motion:
 
 def _swing(t: np.ndarray, q: np.ndarray, size: np.ndarray
            ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return positions, velocities and accelerations at some times, one a row."""
+    """Return positions, velocities and accelerations at some times, one per row."""
     w, period = 2.0 * np.pi * FREQUENCY, 1.0 / FREQUENCY
     up, down = _rise(t / period), _rise((t[-1] - t) / period)
-    # The first and the last period are apart: of each product one factor is 1.
+    # Fade-in and fade-out do not overlap: one factor of each product is 1.
     share = up[0] * down[0]
     rate = (up[1] - down[1]) / period
     bend = (up[2] + down[2]) / period ** 2
@@ -99,7 +86,7 @@ def _swing(t: np.ndarray, q: np.ndarray, size: np.ndarray
 
 
 def _rise(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return a function that rises smoothly from 0 at 0 to 1 at 1, and its derivatives."""
+    """Return a smooth step from 0 at 0 to 1 at 1, and its derivatives."""
     x = np.clip(x, 0.0, 1.0)
     return (x ** 3 * (10.0 - 15.0 * x + 6.0 * x * x), 30.0 * x * x * (1.0 - x) ** 2,
             60.0 * x * (1.0 - x) * (1.0 - 2.0 * x))

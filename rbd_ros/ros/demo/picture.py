@@ -1,85 +1,80 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The picture of a demo: the robot, and for each joint its torque and its error over time."""
+"""The picture of a demo: the robot, and torque and error of each joint over time."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from rbd_ros import forward_kinematics, Model
-from rbd_ros.ros.demo.stage import Stage
-from rbd_ros.ros.demo.story import Story, Strip
+from rbd_ros.ros.demo.mode import Mode, Strip
+from rbd_ros.ros.demo.robots import units
+from rbd_ros.ros.demo.session import Session
 from rbd_ros.ros.demo.table import fixed
 
 GOOD, BAD, PLAIN = '#2e8b57', '#c0392b', '#34495e'
-# Smallest and largest error that are drawn, rad or m; others are at the ends of their strip.
+# Range of drawn errors, rad or m.
 SMALLEST, LARGEST = 1e-6, 10.0
-# Share of a row that its strip fills.
+# Height of a strip as a share of its row.
 HEIGHT = 0.8
 # Smaller numbers are rounding errors, and drawn as zero.
-NOTHING = 1e-9
-# Samples of a line at most.
-MOST = 1500
-# Inches: width, and heights of a strip, of all else and of the whole at least.
-WIDTH, STRIP, REST, LEAST = 12.0, 0.3, 1.1, 5.0
+ROUNDING = 1e-9
+# Samples per line.
+MAX_SAMPLES = 1500
+# Inches: width, height of a strip, height of everything else, and smallest total height.
+WIDTH, STRIP, REST, MIN_HEIGHT = 12.0, 0.3, 1.1, 5.0
 
 
-def plot(stage: Stage, story: Story, path: Path) -> None:
-    """Save a picture of what happened."""
-    draw(stage, story).savefig(path, dpi=110)
-
-
-def draw(stage: Stage, story: Story) -> Any:
-    """Return a picture of what happened, as a figure of matplotlib."""
+def draw(session: Session, mode: Mode) -> Any:
+    """Return a picture of the recording, as a figure of matplotlib."""
     import matplotlib
     matplotlib.use('Agg')
     matplotlib.rcParams.update({'axes.titlesize': 9, 'axes.labelsize': 8})
     from matplotlib import pyplot
 
-    strips, model = story.strips(stage), stage.model
+    strips, model = mode.strips(session), session.model
     rows = max(model.nv, len(strips))
-    figure: Any = pyplot.figure(figsize=(WIDTH, max(LEAST, STRIP * rows + REST)),
+    figure: Any = pyplot.figure(figsize=(WIDTH, max(MIN_HEIGHT, STRIP * rows + REST)),
                                 layout='constrained')
-    figure.suptitle(f'{model.name}, {model.nv} joints, {model.mass:.1f} kg: {story.title}')
+    figure.suptitle(f'{model.name}, {model.nv} joints, {model.mass:.1f} kg: {mode.title}')
     robot, left, right = figure.subplots(1, 3)
-    _draw_robot(robot, model, story.poses(stage), stage.phases[-1].good)
-    torques = np.array([sample.tau for sample in stage.samples])
-    _draw_strips(left, stage, 'torque', [
-        Strip(name, stage.unit(k)[1], column)
+    _draw_robot(robot, model, mode.poses(session), session.phases[-1].accurate)
+    torques = np.array([sample.tau for sample in session.samples])
+    _draw_strips(left, session, 'torque', [
+        Strip(name, units(model, k)[1], column)
         for k, (name, column) in enumerate(zip(model.velocity_names, torques.T))])
-    _draw_strips(right, stage, stage.word + (
-        f', log scale, red from {stage.bound:g} on' if np.isfinite(stage.bound)
-        else ', and what is asked for, green'), strips)
+    _draw_strips(right, session, session.error_name + (
+        f' (log scale; red: above {session.tolerance:g})' if np.isfinite(session.tolerance)
+        else ' (green: expected)'), strips)
     pyplot.close(figure)
     return figure
 
 
-def _draw_strips(axes: Any, stage: Stage, what: str, strips: list[Strip]) -> None:
+def _draw_strips(axes: Any, session: Session, title: str, strips: list[Strip]) -> None:
     """Draw quantities below each other, each with its name and its largest value."""
-    time = np.array([sample.t for sample in stage.samples])
-    part = slice(None, None, max(1, len(time) // MOST))
-    ends = [*(time[phase.first] for phase in stage.phases[1:]), time[-1]]
-    for phase, end in zip(stage.phases, ends):
+    time = np.array([sample.t for sample in session.samples])
+    part = slice(None, None, max(1, len(time) // MAX_SAMPLES))
+    ends = [*(time[phase.first] for phase in session.phases[1:]), time[-1]]
+    for phase, end in zip(session.phases, ends):
         axes.axvspan(time[phase.first], end, linewidth=0.0, alpha=0.10,
-                     color=GOOD if phase.good else BAD)
+                     color=GOOD if phase.accurate else BAD)
     largest = []
     for row, strip in enumerate(strips):
-        values = np.where(np.abs(strip.values) > NOTHING, strip.values, 0.0)
-        if strip.bound is not None:
-            _draw_error(axes, row, time[part], values[part], strip.bound)
+        values = np.where(np.abs(strip.values) > ROUNDING, strip.values, 0.0)
+        if strip.tolerance is not None:
+            _draw_error(axes, row, time[part], values[part], strip.tolerance)
         else:
-            drawn = [values] if strip.asked is None else [values, strip.asked]
+            drawn = [values] if strip.desired is None else [values, strip.desired]
             low, high = min(0.0, np.min(drawn)), max(0.0, np.max(drawn))
-            scale = HEIGHT / max(high - low, NOTHING)
+            scale = HEIGHT / max(high - low, ROUNDING)
             places = [row + 0.5 * HEIGHT - scale * (x[part] - low) for x in drawn]
             for y in places[1:]:
                 axes.plot(time[part], y, color=GOOD, linewidth=3.0, alpha=0.5)
             axes.plot(time[part], places[0], color=PLAIN, linewidth=0.9)
         extreme = values[np.argmax(np.abs(values))]
         largest.append(f'{fixed(extreme, ".3g")} {strip.unit}')
-    axes.set(xlim=(time[0], time[-1]), ylim=(len(strips) - 0.5, -0.5), title=what,
-             xlabel='time, s; at the right the largest value')
+    axes.set(xlim=(time[0], time[-1]), ylim=(len(strips) - 0.5, -0.5), title=title,
+             xlabel='time, s (right: largest value)')
     axes.set_yticks(range(len(strips)), [strip.name for strip in strips])
     right = axes.secondary_yaxis('right')
     right.set_yticks(range(len(strips)), largest, color='dimgray')
@@ -89,7 +84,8 @@ def _draw_strips(axes: Any, stage: Stage, what: str, strips: list[Strip]) -> Non
     axes.tick_params(axis='x', labelsize=8)
 
 
-def _draw_error(axes: Any, row: int, time: np.ndarray, values: np.ndarray, bound: float) -> None:
+def _draw_error(axes: Any, row: int, time: np.ndarray, values: np.ndarray,
+                tolerance: float) -> None:
     """Fill below an error on a logarithmic scale, in red where it is not small."""
     def place(size: npt.ArrayLike) -> np.ndarray:
         share = np.log(np.clip(size, SMALLEST, LARGEST) / SMALLEST) / np.log(LARGEST / SMALLEST)
@@ -97,13 +93,13 @@ def _draw_error(axes: Any, row: int, time: np.ndarray, values: np.ndarray, bound
 
     size, floor = np.abs(values), row + 0.5 * HEIGHT
     axes.fill_between(time, floor, place(size), color=GOOD, linewidth=0.0, alpha=0.8)
-    axes.fill_between(time, floor, place(size), where=size >= bound, color=BAD, linewidth=0.0)
+    axes.fill_between(time, floor, place(size), where=size >= tolerance, color=BAD, linewidth=0.0)
     axes.axhline(floor, color='gray', linewidth=0.5)
-    axes.axhline(place(bound), color='black', linewidth=0.6, linestyle=':')
+    axes.axhline(place(tolerance), color='black', linewidth=0.6, linestyle=':')
 
 
-def _draw_robot(axes: Any, model: Model, poses: list[np.ndarray], good: bool) -> None:
-    """Draw a robot as lines from joint to joint, seen from the side from which it is widest."""
+def _draw_robot(axes: Any, model: Model, poses: list[np.ndarray], accurate: bool) -> None:
+    """Draw the robot as lines between joints, seen from its widest side."""
     up = -model.gravity / np.linalg.norm(model.gravity) if model.gravity.any() else np.eye(3)[2]
     places = np.array([[T[:3, 3] for T in forward_kinematics(model, q)] for q in poses])
     flat = (places - places @ up[:, None] * up).reshape(-1, 3)
@@ -113,7 +109,7 @@ def _draw_robot(axes: Any, model: Model, poses: list[np.ndarray], good: bool) ->
     seen = np.stack((places @ side, places @ up), axis=-1)
     index = {name: k for k, name in enumerate(model.link_names)}
     pairs = [(index[joint.parent], index[joint.child]) for joint in model.joints]
-    color = GOOD if good else BAD
+    color = GOOD if accurate else BAD
     for number, points in enumerate(seen):
         first, last = number == 0, number == len(seen) - 1
         look = ({'color': PLAIN, 'linewidth': 4.0} if first else
@@ -126,5 +122,5 @@ def _draw_robot(axes: Any, model: Model, poses: list[np.ndarray], good: bool) ->
     axes.axhline(seen[0, 0, 1], color='dimgray', linewidth=0.8)
     axes.set_aspect('equal', adjustable='datalim')
     axes.tick_params(labelsize=8)
-    axes.set(xlabel='m', title='dark: where it begins; '
-             + ('green: how it moves' if good else 'red: how it falls'))
+    axes.set(xlabel='m', title='dark: initial position; '
+             + ('green: motion' if accurate else 'red: fall'))

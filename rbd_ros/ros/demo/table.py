@@ -1,60 +1,50 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The demo as text: plain lines, or a table that is updated in place."""
+"""The demo as text: plain lines, or a table updated in place."""
 
 from typing import Any
 
 import numpy as np
-from rbd_ros.ros.demo.stage import Show, Stage
+from rbd_ros.ros.demo.robots import units
+from rbd_ros.ros.demo.session import Session, Show
 
-# Lines of the table beside those of joints: title, heading, rule, note, and what is left out; the
-# last one of the terminal stays free for the cursor.
+# Lines of the table other than joints: title, heading, rule, note and count of omitted joints, and
+# the line of the cursor.
 OTHER_LINES = 8
-# Characters of a joint's name beside three numbers, and beside one in half of 80 columns.
+# Characters of a joint's name next to three numbers, and next to one number in half of 80 columns.
 WIDE, NARROW = 34, 25
 
 
 def fixed(value: float, form: str) -> str:
-    """Return a number with its sign in some format; what is rounded to zero is positive."""
+    """Return a number with its sign; values rounded to zero are positive."""
     return f'{float(f"{value:{form}}") + 0.0:+{form}}'
 
 
 def plain_lines() -> Show:
-    """Return a function that shows the demo in lines of text, one a second."""
+    """Return a function that prints the demo once a second."""
     due: dict[int, float] = {}
 
-    def show(stage: Stage) -> None:
-        sample, phase = stage.samples[-1], stage.phases[-1]
-        time = sample.t - stage.samples[phase.first].t
+    def show(session: Session) -> None:
+        sample, phase = session.samples[-1], session.phases[-1]
+        time = sample.t - session.samples[phase.first].t
         if time < due.get(phase.first, 0.0):
             return
         due[phase.first] = time + 1.0
         k, strongest = (int(np.argmax(np.abs(x))) for x in (sample.error, sample.tau))
-        names = stage.model.velocity_names
-        print(f'{phase.name:30s} {time:5.1f} s   largest {stage.word} {abs(sample.error[k]):.2e} '
-              f'{stage.unit(k)[0]} ({names[k]})   largest torque {abs(sample.tau[strongest]):.3g} '
-              f'{stage.unit(strongest)[1]}' + (f'   {stage.note}' if stage.note else ''),
-              flush=True)
+        name = session.model.velocity_names[k]
+        print(f'{phase.name:30s} {time:5.1f} s   largest {session.error_name} '
+              f'{abs(sample.error[k]):.2e} {units(session.model, k)[0]} ({name})   largest torque '
+              f'{abs(sample.tau[strongest]):.3g} {units(session.model, strongest)[1]}'
+              + (f'   {session.note}' if session.note else ''), flush=True)
     return show
 
 
-def table(stage: Stage, lines: int) -> Any:
+def table(session: Session, lines: int) -> Any:
     """
-    Return the present state as a table for a terminal of 80 columns.
+    Lay out the current state in 80 columns and `lines` lines, as a rich.console.Group.
 
-    Parameters
-    ----------
-    stage : Stage
-        What is shown.
-    lines : int
-        Height of the terminal. If not all joints fit, those with the largest errors are shown, and
-        the others are counted. If even those with errors that are not small do not fit, they stand
-        side by side, with their errors alone.
-
-    Returns
-    -------
-    rich.console.Group
-        The table.
+    If not all joints fit, those with the largest errors are shown and the others counted; if not
+    all red joints fit, there are two columns of errors only.
 
     """
     from rich.console import Group
@@ -62,15 +52,15 @@ def table(stage: Stage, lines: int) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    sample, phase, model = stage.samples[-1], stage.phases[-1], stage.model
-    size, room = np.abs(sample.error), max(lines - OTHER_LINES, 1)
-    red = size >= stage.bound
-    beside = red.sum() > room
-    chosen = sorted(np.argsort(-size, kind='stable')[:2 * room if beside else room])
+    sample, phase, model = session.samples[-1], session.phases[-1], session.model
+    size, rows = np.abs(sample.error), max(lines - OTHER_LINES, 1)
+    red = size >= session.tolerance
+    two_columns = red.sum() > rows
+    chosen = sorted(np.argsort(-size, kind='stable')[:2 * rows if two_columns else rows])
 
     def error(k: int) -> str:
         color = 'red' if red[k] else 'green'
-        return f'[{color}]{fixed(sample.error[k], ".1e")} {stage.unit(k)[0]}[/{color}]'
+        return f'[{color}]{fixed(sample.error[k], ".1e")} {units(model, k)[0]}[/{color}]'
 
     def name(k: int, width: int) -> str:
         text = model.velocity_names[k]
@@ -78,27 +68,27 @@ def table(stage: Stage, lines: int) -> Any:
                       f'{text[len(text) - (width - width // 2 - 1):]}')
 
     grid = Table(box=None, pad_edge=False)
-    for heading in ('joint', stage.word) * 2 if beside else (
-            'joint', 'position', 'torque', stage.word):
+    for heading in ('joint', session.error_name) * 2 if two_columns else (
+            'joint', 'position', 'torque', session.error_name):
         grid.add_column(heading, justify='left' if heading == 'joint' else 'right', no_wrap=True)
-    if beside:
+    if two_columns:
         half = (len(chosen) + 1) // 2
         for row in range(half):
             grid.add_row(*(text for k in chosen[row::half]
                            for text in (name(k, NARROW), error(k))))
     else:
         for k in chosen:
-            unit, torque_unit = stage.unit(k)
+            unit, torque_unit = units(model, k)
             grid.add_row(name(k, WIDE), f'{fixed(sample.q[k], ".3f")} {unit}',
                          f'{fixed(sample.tau[k], ".1f")} {torque_unit}', error(k))
     left = model.nv - len(chosen)
-    time = sample.t - stage.samples[phase.first].t
+    time = sample.t - session.samples[phase.first].t
     title = f'{model.name}: {phase.name}, {time:.1f} s'
     parts: list[Any] = [Text(title, style='bold', no_wrap=True, overflow='ellipsis'), grid]
     if left:
         parts.append(Text(f'{left} more joints, {red.sum() - red[chosen].sum()} of them red'))
-    if stage.note:
-        parts.append(Text(stage.note, no_wrap=True, overflow='ellipsis'))
+    if session.note:
+        parts.append(Text(session.note, no_wrap=True, overflow='ellipsis'))
     return Group(*parts)
 
 
@@ -107,4 +97,4 @@ def live_table() -> tuple[Show, Any]:
     from rich.live import Live
 
     live = Live(refresh_per_second=5)
-    return lambda stage: live.update(table(stage, live.console.size.height)), live
+    return lambda session: live.update(table(session, live.console.size.height)), live

@@ -1,3 +1,3 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Launch files: plans as data, and the actions made of them."""
+"""Launch files: plans as data, and the launch actions built from them."""

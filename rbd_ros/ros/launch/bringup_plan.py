@@ -1,11 +1,11 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-What `ros2 launch rbd_ros bringup.launch.py` starts with ros2_control, decided before it starts.
+The plan of `ros2 launch rbd_ros bringup.launch.py`, made before anything starts.
 
-The robot is let go only when the torques that hold it are there: the effort controller is loaded
-first, but inactive; then the node starts, and its commands rise from zero to their full size; then
-the controller is activated.
+The robot's brakes open only when the torques that hold it are commanded: the effort controller is
+loaded first, but inactive; then the node starts, and its commands rise from zero to their full
+size; then the controller is activated.
 
 """
 
@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 from lxml import etree
 from rbd_ros._internal.text import listed
 from rbd_ros.errors import RbdError
-from rbd_ros.model.files.urdf import load_urdf_string, parse
+from rbd_ros.model.files.urdf import load_urdf_string
+from rbd_ros.model.files.xml_elements import parse
 from rbd_ros.model.model import Model
 from rbd_ros.ros.launch import launch_plan
 from rbd_ros.ros.launch.launch_files import (
@@ -34,36 +35,26 @@ ARGUMENTS = {name: launch_plan.ARGUMENTS[name]
               'ros2_control, the hardware is replaced by mock components'),
     'controllers': ('', 'parameter file of controller_manager, joint_state_broadcaster and '
                     'effort_controller; empty: the defaults, with the joints of the robot')}
-# Names of controllers, which the file of controllers has, too.
+# Names of controllers, also in the file of controllers.
 MANAGER, STATES, EFFORTS = 'controller_manager', 'joint_state_broadcaster', 'effort_controller'
 TYPE = 'forward_command_controller/ForwardCommandController'
-# Packages with the controllers, which are plugins.
+# Packages of the controllers, which are plugins.
 PLUGINS = 'joint_state_broadcaster', 'forward_command_controller'
-# s, in which a controller manager must have appeared
+# s within which a controller manager must have appeared
 MANAGER_TIMEOUT = 60
 INTERFACES = 'position', 'velocity', 'effort'
 
 
 class Bringup(NamedTuple):
-    """
-    What is started, in this order.
+    """What is started, in this order."""
 
-    Attributes
-    ----------
-    robot : list of Process
-        Description and controller manager, at once.
-    loading : list of Process
-        Each when the one before has ended with code 0.
-    node : Process
-        Then the dynamics node, or the torque controller.
-    activating : Process
-        When the node says that its commands are complete.
-
-    """
-
+    # Description and controller manager, at once.
     robot: list[Process]
+    # Each when the previous one has ended with code 0.
     loading: list[Process]
+    # Then the dynamics node, or the torque controller.
     node: Process
+    # When the node logs that its commands are complete.
     activating: Process
 
 
@@ -71,25 +62,9 @@ def plan(values: Mapping[str, str], folder: Path, find: Finder | None = None) ->
     """
     Return what is started.
 
-    Parameters
-    ----------
-    values : mapping of str to str
-        Values of `ARGUMENTS`; those that are left out have their defaults.
-    folder : Path
-        Where to write parameters of controllers that follow from the robot.
-    find : callable, optional
-        As in `rbd_ros.ros.launch.launch_plan.plan`.
-
-    Returns
-    -------
-    Bringup
-        What is started.
-
-    Raises
-    ------
-    LaunchError
-        If an argument is wrong, a file cannot be read or does not fit the robot, or a program is
-        missing.
+    `values` are values of `ARGUMENTS`; parameters of controllers that follow from the robot are
+    written to `folder`; `find` looks in the ament index by default. Raise LaunchError if an
+    argument is invalid, a file cannot be read or does not fit the robot, or a program is missing.
 
     """
     values = complete(values, ARGUMENTS)
@@ -126,7 +101,7 @@ def plan(values: Mapping[str, str], folder: Path, find: Finder | None = None) ->
 
 
 def _spawner(controller: str, path: Path, *options: str) -> Process:
-    """Return the program that loads and configures a controller, and activates it."""
+    """Return the program that loads, configures and activates a controller."""
     return Process('controller_manager', 'spawner', None, arguments=(
         controller, '--param-file', str(path), '--controller-manager', MANAGER,
         '--controller-manager-timeout', str(MANAGER_TIMEOUT), *options), once=True)
@@ -135,7 +110,7 @@ def _spawner(controller: str, path: Path, *options: str) -> Process:
 # -- Controllers. ---------------------------------------------------------------------------------
 
 def _parameters(controllers: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the parameters of a node in a file of controllers; empty: it has none."""
+    """Return the parameters of a node in a file of controllers; empty if there are none."""
     for key in (f'/**/{name}', f'/{name}', name):
         section = controllers.get(key)
         if isinstance(section, dict) and isinstance(section.get('ros__parameters'), dict):
@@ -150,26 +125,10 @@ def single_joints(robot: Model) -> list[str]:
 
 def commanded_joints(controllers: Mapping[str, Any], robot: Model, path: Path) -> list[str]:
     """
-    Return the joints of the effort controller, in its order.
+    Return the joints of the effort controller in its order, for ``command_joints`` of the node.
 
-    Parameters
-    ----------
-    controllers : mapping
-        Content of the file of controllers.
-    robot : Model
-        The robot.
-    path : Path
-        The file, for messages.
-
-    Returns
-    -------
-    list of str
-        What the node must have as ``command_joints``.
-
-    Raises
-    ------
-    LaunchError
-        If the controller is another one, or its joints are not those of the robot.
+    `controllers` is the content of the file `path`. Raise LaunchError if the controller has
+    another type, or its joints are not those of the robot.
 
     """
     given = _parameters(controllers, EFFORTS)
@@ -196,21 +155,10 @@ def commanded_joints(controllers: Mapping[str, Any], robot: Model, path: Path) -
 
 def with_mock_hardware(text: str, positions: tuple[float, ...] | None = None) -> str:
     """
-    Return a URDF with mock components in place of hardware, for all joints with one velocity.
+    Return a URDF whose hardware is replaced by mock components for all joints with one velocity.
 
-    They take efforts and report them as measured; positions stay as they are.
-
-    Parameters
-    ----------
-    text : str
-        The URDF.
-    positions : tuple of float, optional
-        Of these joints, rad or m; None: zero, or the middle of limits that exclude it.
-
-    Returns
-    -------
-    str
-        The same robot, with an element ``ros2_control``.
+    They accept efforts and report them as measured; positions do not change. The default of
+    `positions`, rad or m, is zero, or the middle of limits that exclude zero.
 
     """
     robot, root = load_urdf_string(text), parse(text, comments=True)
@@ -232,17 +180,7 @@ def with_mock_hardware(text: str, positions: tuple[float, ...] | None = None) ->
 
 
 def check_interfaces(text: str, joints: list[str]) -> None:
-    """
-    Raise LaunchError if the hardware of a URDF has no effort commands for some joints.
-
-    Parameters
-    ----------
-    text : str
-        The URDF.
-    joints : list of str
-        The joints that are to be commanded.
-
-    """
+    """Raise LaunchError if the hardware of a URDF has no effort commands for one of the joints."""
     try:
         found = {joint.get('name'): joint for joint in parse(text).iterfind('ros2_control/joint')}
     except RbdError as error:

@@ -31,58 +31,31 @@ def declare(arguments: Arguments) -> list[Action]:
 
 def read(context: LaunchContext, arguments: Arguments, file: str) -> dict[str, str]:
     """
-    Return the values of launch arguments, and of those that do not exist.
+    Return the values of launch arguments, and of unknown ones on the command line.
 
-    Parameters
-    ----------
-    context : LaunchContext
-        The context of launch.
-    arguments : mapping
-        The arguments that exist.
-    file : str
-        The launch file. If launch was started with it, the arguments on the command line are all
-        its own; if another launch file includes it, the others are that file's.
-
-    Returns
-    -------
-    dict of str to str
-        Value of each argument.
+    If launch was started with this `file`, all arguments on the command line must be its own; if
+    another launch file includes it, unknown ones belong to that file.
 
     """
     given = dict(one.split(':=', 1) for one in context.argv if ':=' in one)
     unknown = {name: value for name, value in given.items()
                if name not in arguments and name not in OF_LAUNCH}
-    # The event that launch began with, if this is still its first visit of the description.
+    # The event that launch began with, during its first visit of the description.
     root = getattr(getattr(context.locals, 'event', None), 'launch_description', None)
     files = [one.launch_description_source.location for one in getattr(root, 'entities', ())
              if isinstance(one, IncludeLaunchDescription)]
     if not any(Path(path).exists() and os.path.samefile(path, file) for path in files):
         unknown = {}
     values = {name: LaunchConfiguration(name).perform(context) for name in arguments}
-    # That of a group around this file is part of it.
+    # Includes the namespace of a group around this file.
     values['namespace'] = prefix_namespace(
         context.launch_configurations.get('ros_namespace'), values['namespace'])
     return unknown | values
 
 
 def make_node(process: Process, **options: Any) -> Node:
-    """
-    Return the action that starts a node.
-
-    Parameters
-    ----------
-    process : Process
-        The node.
-    **options
-        More options of the action.
-
-    Returns
-    -------
-    launch_ros.actions.Node
-        The action.
-
-    """
-    # A text that looks like YAML stays a text.
+    """Return the action that starts a node, with further options of `launch_ros.actions.Node`."""
+    # Strings that look like YAML must stay strings.
     parameters = [
         {name: ParameterValue(value, value_type=str) if isinstance(value, str) else value
          for name, value in one.items()} if isinstance(one, dict) else one
@@ -98,35 +71,23 @@ def watch(node: Node, process: Process, then: Action | None = None) -> list[Acti
     """
     Return the event handlers of a node, which must be registered before it starts.
 
-    If a required node fails, all others end and launch returns 1.
-
-    Parameters
-    ----------
-    node : launch_ros.actions.Node
-        The action that starts it.
-    process : Process
-        The node.
-    then : launch.Action, optional
-        What follows when a program that is to end has ended well.
-
-    Returns
-    -------
-    list of launch.Action
-        The handlers.
+    If a required node fails, all others end and launch returns 1. The action `then` follows when a
+    program that is supposed to end has succeeded.
 
     """
     def end(event: Any, context: LaunchContext) -> Action | None:
         if context.is_shutdown:
             return None
         if node.return_code != 0:
-            # Of all that a launch file can do, only an exception makes launch return 1.
+            # Only an exception makes launch return 1.
             raise RuntimeError(f'{process.executable} has failed, ' + (
                 'it could not be started' if node.return_code is None else
                 f'exit code {node.return_code}'))
         return then if process.once else Shutdown(reason=f'{process.executable} has ended')
 
     def interrupt(event: Any, context: LaunchContext) -> Action | None:
-        # The terminal's SIGINT came before the process, and launch would wait 5 s for its end.
+        # The terminal's SIGINT came before the process; without another SIGINT, launch would wait
+        # 5 s for its end.
         if not context.is_shutdown:
             return None
         return EmitEvent(event=SignalProcess(signal_number=signal.SIGINT,
@@ -140,10 +101,10 @@ def watch(node: Node, process: Process, then: Action | None = None) -> list[Acti
 
 def leave_interrupts_to_launch(context: LaunchContext) -> Callable[[], bool]:
     """
-    Raise no KeyboardInterrupt while launch runs; return what says whether there was a Ctrl-C.
+    Suppress KeyboardInterrupt while launch runs; return a function that tells of Ctrl-C.
 
-    Launch hears of signals through a file descriptor. Python's KeyboardInterrupt comes on top of
-    that, and in the wrong place launch loses a node that it is just starting.
+    Launch receives signals through a file descriptor. With an additional KeyboardInterrupt at the
+    wrong place, launch loses a node that it is just starting.
 
     """
     pressed, before = [], signal.getsignal(signal.SIGINT)

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Files that launch arguments name: the robot and parameters."""
+"""Files named in launch arguments: the robot and parameters."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,14 +12,15 @@ import warnings
 from rbd_ros._internal.text import listed
 from rbd_ros._internal.yaml_files import read_yaml
 from rbd_ros.errors import ModelWarning, RbdError
-from rbd_ros.model.files.urdf import decode, load_urdf_string
+from rbd_ros.model.files.urdf import load_urdf_string
 from rbd_ros.model.files.xacro_files import expand_xacro, SUFFIX
+from rbd_ros.model.files.xml_elements import decode
 from rbd_ros.model.model import Model
 from rbd_ros.ros.runtime.share_directory import share
 
 
 class LaunchError(Exception):
-    """Nothing is started; the message says why and what to do."""
+    """Nothing is started; the message contains the reason and a remedy."""
 
 
 def existing_file(argument: str, path: str) -> Path:
@@ -49,24 +50,15 @@ def _words(text: str) -> list[str]:
 # -- Parameters. ----------------------------------------------------------------------------------
 
 def check_parameters(path: Path, node: str) -> None:
-    """
-    Raise LaunchError if a parameter file has nothing for a node, which ROS would not mention.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    node : str
-        Full name of the node.
-
-    """
+    """Raise LaunchError if a parameter file has nothing for a node, given by its full name."""
+    # ROS would not report it.
     names = list(nodes_with_parameters(read_parameters(path)))
     if not names:
         raise LaunchError(f'params: {path} has no parameters: they belong below the name of the '
                           f'node, and below that ros__parameters, as in  {node}: '
                           '{ros__parameters: {publish_rate: 100.0}}')
     for name in names:
-        # ** stands for any number of parts of a name, none included; * for one.
+        # ** matches any number of parts of a name, * matches one part.
         pattern = re.escape(name).replace(r'/\*\*', '(/[^/]+)*').replace(r'\*', '[^/]+')
         if re.fullmatch(pattern, node):
             return
@@ -75,7 +67,7 @@ def check_parameters(path: Path, node: str) -> None:
 
 
 def nodes_with_parameters(content: Mapping[str, Any], namespace: str = '') -> Iterator[str]:
-    """Yield the full names of nodes, or patterns of them, in a parameter file."""
+    """Yield the full names of nodes, or their patterns, in a parameter file."""
     for key, section in content.items():
         name = f"{namespace}/{str(key).strip('/')}"
         if isinstance(section, dict):
@@ -99,25 +91,10 @@ def description(model: str, xacro_args: str = '') -> tuple[str, Model]:
     """
     Return the URDF of a robot, and the robot.
 
-    Parameters
-    ----------
-    model : str
-        Path of a URDF or xacro file, which may begin with ``~`` and contain spaces; arguments of
-        xacro may follow it. Empty: the demo arm.
-    xacro_args : str
-        Arguments of xacro, ``name:=value``, quoted as in a shell.
-
-    Returns
-    -------
-    text : str
-        URDF that the library reads.
-    robot : Model
-        What it reads.
-
-    Raises
-    ------
-    LaunchError
-        If there is no such file, xacro fails or the result is not a robot.
+    `model` is the path of a URDF or xacro file, which may begin with ``~`` and contain spaces,
+    optionally followed by arguments of xacro; empty: the demo arm. `xacro_args` are
+    ``name:=value``, quoted as in a shell. Raise LaunchError if the file does not exist, xacro
+    fails or the result is not a robot.
 
     """
     path, more = _split(model) if model else (share('urdf', 'demo_arm.urdf'), [])

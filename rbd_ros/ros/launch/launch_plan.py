@@ -1,7 +1,7 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-The nodes that `ros2 launch rbd_ros dynamics.launch.py` starts, decided before any of them starts.
+The plan of `ros2 launch rbd_ros dynamics.launch.py`, made before any node starts.
 
 A launch that failed halfway would leave nodes behind that command a robot.
 
@@ -16,136 +16,99 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from rbd_ros._internal.text import did_you_mean, listed
+from rbd_ros.control.laws import control_laws
 from rbd_ros.errors import RbdError
 from rbd_ros.model.model import Model
 from rbd_ros.ros.launch.launch_files import (
     check_parameters, description, existing_file, LaunchError)
 from rbd_ros.ros.nodes.simulated_control import ROBOT, write
-from rbd_ros.ros.parameters.parameter_checks import MODES
 from rbd_ros.ros.runtime.share_directory import share
 
-# rad, where the demo arm begins: bent forward, so that there is a load to hold
+# rad, initial positions of the demo arm: bent forward, so that gravity torques are large
 DEMO_POSITIONS = (0.0, 0.6, 0.0, 1.0, 0.0, 0.5, 0.0)
 NONE = 'none'
-# Parameters that follow from a simulated robot. It is removed when launch ends.
+# For parameters that follow from a simulated robot; removed when launch ends.
 FOLDER = TemporaryDirectory(prefix='rbd_ros_')
 # Empty, or the name of a topic or namespace.
 ROS_NAME = r'(~?/?([A-Za-z_]\w*/)*[A-Za-z_]\w*)?'
 
 Arguments: TypeAlias = Mapping[str, tuple[str, str]]
-# Given a package and an executable, or None for the package alone, says whether it is there.
+# Returns whether a package and an executable (None: the package alone) are installed.
 Finder: TypeAlias = Callable[[str, str | None], bool]
-# Given the name of a topic, returns the first node that publishes a description there, and that
-# description; None: none does.
+# Returns the first node that publishes a description on a topic, and that description, or None.
 Hearer: TypeAlias = Callable[[str], tuple[str, str] | None]
 
 BOOLEANS = {**dict.fromkeys(('true', '1', 'yes', 'on'), True),
             **dict.fromkeys(('false', '0', 'no', 'off'), False)}
-# Arguments that every launch file takes.
+# Arguments of every launch file.
 OF_LAUNCH = ('emulate_tty', 'launch-prefix', 'launch-prefix-filter', 'sigkill_timeout',
              'sigterm_timeout')
 # Default and description; booleans are those whose default is true or false, or empty.
 ARGUMENTS = {
-    'model': ('', 'URDF or xacro file of the robot; empty: the demo arm; none: somebody else '
+    'model': ('', 'URDF or xacro file of the robot; empty: the demo arm; none: another node '
               'publishes the description'),
     'xacro_args': ('', 'arguments of a xacro file, as in  xacro_args:="mass:=5 side:=left"'),
     'joint_states': ('joint_states', 'topic of the joint states'),
-    'commands': ('', 'topic of the effort commands, of dynamics node and simulated robot alike; '
+    'commands': ('', 'topic of the effort commands, for dynamics node and simulated robot; '
                  'empty: ~/effort_commands'),
-    'params': ('', 'parameter file of the dynamics node; several with : in between, the last '
-               'counts most; empty: the defaults'),
-    'robot': ('', 'what efforts of the robot mean, a file in config/robots; what params says '
-              'counts more; empty: the defaults'),
-    'mode': ('', 'what the robot does; with one of its modes the torque controller is started in '
-             'place of the dynamics node'),
-    'task_link': ('', 'link whose motion in space is computed or controlled; empty: what params '
-                  'says'),
-    'frame_prefix': ('', 'prefix of the names of links in frame names'),
+    'params': ('', 'parameter file of the dynamics node, or several separated by ":", where later '
+               'ones override earlier ones; empty: the defaults'),
+    'robot': ('', 'effort convention of the robot, a file in config/robots, which params '
+              'overrides; empty: the defaults'),
+    'mode': ('', 'control mode: starts the torque controller in place of the dynamics node; '
+             'empty: none'),
+    'task_link': ('', 'link whose motion in space is computed or controlled; empty: as in '
+                  'params'),
+    'frame_prefix': ('', 'prefix of link names in frame names'),
     'namespace': ('', 'namespace of all nodes'),
     'use_sim_time': ('false', 'whether time comes from /clock, true or false'),
     'sim': ('', 'whether to simulate the robot: true, false, or mujoco for its motion by MuJoCo; '
             'empty: true for the demo arm alone'),
     'robot_state_publisher': ('', 'whether to start robot_state_publisher, which publishes the '
                               'description and the frames that RViz needs, true or false; empty: '
-                              'unless the description is published already'),
+                              'only if no other node publishes the description'),
     'rviz': ('false', 'whether to start RViz, true or false'),
     'view': ('false', 'whether to show the robot in a browser, at http://localhost:8080, true or '
              'false'),
 }
-# Debian names of the packages that may be missing.
-PACKAGES = {'controller_manager': 'controller-manager',
-            'forward_command_controller': 'forward-command-controller',
-            'joint_state_broadcaster': 'joint-state-broadcaster',
-            'robot_state_publisher': 'robot-state-publisher', 'rviz2': 'rviz2'}
+# The packages that may be missing.
+PACKAGES = ('controller_manager', 'forward_command_controller', 'joint_state_broadcaster',
+            'robot_state_publisher', 'rviz2')
 
 
 class Process(NamedTuple):
-    """
-    A node to start.
-
-    Attributes
-    ----------
-    package, executable : str
-        What to run.
-    name : str or None
-        Name of the node; None: its default.
-    parameters : tuple of (dict or str)
-        Values by name, or the path of a file.
-    remappings : tuple of (str, str)
-        Pairs (from, to).
-    arguments : tuple of str
-        Arguments of the command line.
-    required : bool
-        Whether its end also ends the others.
-    once : bool
-        Whether it is to end, with exit code 0, while the others go on.
-
-    """
+    """A node to start."""
 
     package: str
     executable: str
+    # Name of the node; None: its default.
     name: str | None = None
+    # Values by name, or paths of files.
     parameters: tuple[Any, ...] = ()
     remappings: tuple[tuple[str, str], ...] = ()
+    # Of the command line.
     arguments: tuple[str, ...] = ()
+    # Whether its end also ends the others.
     required: bool = True
+    # Whether it is supposed to end, with exit code 0, while the others continue.
     once: bool = False
 
 
 def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | None = None,
          log: Callable[[str], object] = print) -> list[Process]:
     """
-    Return the nodes to start.
+    Return the nodes to start: the dynamics node or the torque controller, then the others.
 
-    Parameters
-    ----------
-    values : mapping of str to str
-        Values of `ARGUMENTS`; those that are left out have their defaults.
-    find : callable, optional
-        Given a package and an executable, returns whether it is there; default: looks in the ament
-        index.
-    hear : callable, optional
-        Given a topic, returns which node publishes a description there and the description, or
-        None; default: nobody does.
-    log : callable, optional
-        Called with what a user should know.
-
-    Returns
-    -------
-    list of Process
-        The dynamics node, or the torque controller in its place, first.
-
-    Raises
-    ------
-    LaunchError
-        If an argument is wrong, a file cannot be read, or a program is missing.
+    `values` are values of `ARGUMENTS`; `find` looks in the ament index by default; without `hear`,
+    no other node publishes a description; `log` receives warnings for the user. Raise LaunchError
+    if an argument is invalid, a file cannot be read, or a program is missing.
 
     """
     values = complete(values, ARGUMENTS)
     if values['model'] == NONE and values['xacro_args']:
         raise LaunchError('xacro_args needs a xacro file: model:=robot.urdf.xacro')
     is_demo = not values['model']
-    text, root = None, None
+    text, root = None, ''
     if values['model'] != NONE:
         text, robot = description(values['model'], values['xacro_args'])
         root = robot.link_names[0]
@@ -179,7 +142,6 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
         own.update(given)
     commands = (('~/effort_commands', values['commands']),) if values['commands'] else ()
     processes = [own_node(values, own, (states, *commands), tuned)]
-    name = processes[0].name
     if publisher:
         processes.append(Process(
             'robot_state_publisher', 'robot_state_publisher', None,
@@ -193,26 +155,37 @@ def plan(values: Mapping[str, str], find: Finder | None = None, hear: Hearer | N
                               'adds none by itself: leave robot out, or sim:=false')
         processes.append(Process(
             'rbd_ros', 'mujoco_robot' if mujoco else 'simulated_robot', None,
-            ({**given, **common, **start},),
-            (states, ('~/commands', values['commands'] or f'{name}/effort_commands'))))
-    if truth(values, 'rviz'):
-        frame = ('-f', values['frame_prefix'] + root) if root else ()
-        markers = (('dynamics/markers', f'{name}/markers'),) if name != 'dynamics' else ()
-        # It may be closed while the robot moves.
-        processes.append(Process('rviz2', 'rviz2', None, (common,), markers, (
-            '-d', str(share('config', 'dynamics.rviz')), *frame), required=False))
-    if truth(values, 'view'):
-        seen = tuple((f'dynamics/{topic}', f'{name}/{topic}') for topic in (
-            'dynamics', 'external_torques', 'external_wrench')) if name != 'dynamics' else ()
-        processes.append(Process('rbd_ros', 'viewer', None, (
-            {**common, **({} if publisher else given), 'frame_prefix': values['frame_prefix']},),
-            (states, *seen), required=False))
+            ({**given, **common, **start},), (states, (
+                '~/commands', values['commands'] or f'{processes[0].name}/effort_commands'))))
+    processes += _displays(values, processes[0], common, {} if publisher else given, root)
     check_installed(processes, find)
     return processes
 
 
+def _displays(values: Mapping[str, str], own: Process, common: dict[str, Any],
+              given: Mapping[str, str], root: str) -> list[Process]:
+    """Return RViz and the viewer of the node `own`, if they are wanted."""
+    def renamed(*topics: str) -> tuple[tuple[str, str], ...]:
+        return tuple((f'dynamics/{topic}', f'{own.name}/{topic}') for topic in topics
+                     if own.name != 'dynamics')
+
+    # Displays may be closed while the robot moves.
+    processes = []
+    if truth(values, 'rviz'):
+        frame = ('-f', values['frame_prefix'] + root) if root else ()
+        processes.append(Process('rviz2', 'rviz2', None, (common,), renamed('markers'), (
+            '-d', str(share('config', 'dynamics.rviz')), *frame), required=False))
+    if truth(values, 'view'):
+        processes.append(Process(
+            'rbd_ros', 'viewer', None,
+            ({**common, **given, 'frame_prefix': values['frame_prefix']},),
+            (('joint_states', values['joint_states']),
+             *renamed('dynamics', 'external_torques', 'external_wrench')), required=False))
+    return processes
+
+
 def complete(values: Mapping[str, str], arguments: Arguments) -> dict[str, str]:
-    """Return the values of all arguments, the defaults for those that are left out."""
+    """Return the values of all arguments, with defaults for the missing ones."""
     unknown = sorted(set(values) - set(arguments))
     if unknown:
         raise LaunchError(f"there is no argument '{unknown[0]}'" + did_you_mean(
@@ -233,12 +206,12 @@ def complete(values: Mapping[str, str], arguments: Arguments) -> dict[str, str]:
 def choices(name: str) -> list[str] | None:
     """Return the values that an argument can have, the empty one first; None: any."""
     if name == 'mode':
-        return ['', *MODES]
+        return ['', *control_laws()]
     return ['', *sorted(presets())] if name == 'robot' else None
 
 
 def presets() -> dict[str, Path]:
-    """Return the files that state what efforts mean, by robot."""
+    """Return the files with the effort conventions of robots, by robot."""
     return {path.stem: path for path in share('config', 'robots').glob('*.yaml')}
 
 
@@ -248,14 +221,14 @@ def full_name(values: Mapping[str, str], name: str) -> str:
 
 
 def check_link(name: str, robot: Model) -> None:
-    """Raise LaunchError if task_link names no link of a robot."""
+    """Raise LaunchError if task_link is not a link of a robot."""
     if name and name not in robot.link_names:
         raise LaunchError(f"task_link: the robot has no link '{name}'" + did_you_mean(
             name, robot.link_names, ', only ' + listed(robot.link_names)))
 
 
 def already_described(publisher: str, published: str, text: str, model: str) -> str:
-    """Say that somebody publishes a description already, and which one is used."""
+    """Return the warning that another node publishes a description, and which one is used."""
     same = f'the same as {model or "that of the demo arm"}'
     which = same if published.strip() == text.strip() else (
         f'not {same}, which is not used; robot_state_publisher:=true publishes both')
@@ -279,7 +252,7 @@ def own_node(values: Mapping[str, str], parameters: Mapping[str, Any],
 
 def truth(values: Mapping[str, str], name: str, empty: bool | None = None,
           other: str = '') -> bool | None:
-    """Return whether an argument is true; `other` is what else it could have been."""
+    """Return whether an argument is true; `other` names further values it could have."""
     text = values[name].strip().lower()
     if text not in BOOLEANS and (text or empty is None):
         raise LaunchError(f"{name} must be true or false{other}, got '{values[name]}'")
@@ -288,7 +261,7 @@ def truth(values: Mapping[str, str], name: str, empty: bool | None = None,
 
 def parameter_files(values: Mapping[str, str], node: str,
                     defaults: tuple[Path, ...]) -> list[str]:
-    """Return the parameter files of a node; the defaults stay whatever `params` is."""
+    """Return the parameter files of a node; `defaults` stay whatever `params` is."""
     if values['params']:
         own = [existing_file('params', path) for path in values['params'].split(os.pathsep)]
         for path in own:
@@ -325,7 +298,7 @@ def _is_installed(package: str, executable: str | None) -> bool:
 
 
 def _missing(process: Process, arguments: Arguments) -> str:
-    """Say what to do about a program that is not there."""
+    """Return what to do about a missing program."""
     text = f"{process.package} is not installed, or has no executable '{process.executable}'"
     if process.package not in PACKAGES:
         return f'{text}: build the workspace with colcon, and source its install/setup.bash'
@@ -336,4 +309,4 @@ def _missing(process: Process, arguments: Arguments) -> str:
 
 def _apt(package: str) -> str:
     """Return the command that installs a package."""
-    return f'sudo apt install ros-$ROS_DISTRO-{PACKAGES[package]}'
+    return f'sudo apt install ros-$ROS_DISTRO-{package.replace("_", "-")}'

@@ -1,3 +1,3 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""ROS messages made of arrays."""
+"""Outgoing messages and markers, filled with arrays."""

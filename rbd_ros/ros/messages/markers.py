@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Centres of mass, torques, inertias and external wrenches as markers for RViz."""
+"""Markers for RViz: centres of mass, torques, inertias and external wrenches."""
 
 from array import array
 from collections.abc import Hashable, Iterator, Mapping
@@ -9,12 +9,12 @@ from time import monotonic
 from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Point
 import numpy as np
+from rbd_ros._internal.cdr import Field, numbers, Stamp, Template
 from rbd_ros.model.configurations import quaternion_of_turn
 from rbd_ros.model.description import Link
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import log, pose
-from rbd_ros.ros.convert import Stamp, time
-from rbd_ros.ros.messages.serialized_messages import Field, numbers, Template
+from rbd_ros.ros.convert import time
 from rbd_ros.view.ellipsoids import inertia_solid
 from rbd_ros.view.layers import (
     COM, CORIOLIS, ELLIPSOIDS, EXTERNAL_TORQUES, GRAVITY, LAYERS, LINK_COMS, MOMENT_COLOR,
@@ -24,11 +24,11 @@ from rclpy.serialization import serialize_message
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
-ARROW = 0.4                         # m, for the largest torque or force so far
+ARROW = 0.4                         # m, length for the largest torque or force so far
 COM_DIAMETER = 0.06                 # m, of the ball for the whole robot ...
-LINK_DIAMETER = 0.025               # ... and of those for the links
-SHOWN = 2                           # s, for which the wrenches of a request are shown
-AGAIN = 1.0                         # s, after which markers that do not change are sent again
+LINK_DIAMETER = 0.025               # ... and of the balls for the links
+WRENCH_LIFETIME = 2                 # s that the wrenches of a request are shown
+RESEND_PERIOD = 1.0                 # s between two messages with unchanged markers
 
 
 def _color(color: tuple[float, float, float], opacity: float = 0.9) -> ColorRGBA:
@@ -39,29 +39,24 @@ def _color(color: tuple[float, float, float], opacity: float = 0.9) -> ColorRGBA
 RED, BLUE = _color(LAYERS[COM].color), _color(LAYERS[LINK_COMS].color, 0.6)
 GREY, GREEN = _color(LAYERS[ELLIPSOIDS].color, 0.3), _color(LAYERS[WRENCHES].color)
 VIOLET = _color(MOMENT_COLOR)
-# What can be switched in RViz, one by one.
+# The groups of markers that can be switched in RViz.
 NAMESPACES = (COM, LINK_COMS, GRAVITY, CORIOLIS, EXTERNAL_TORQUES, ELLIPSOIDS, WRENCHES)
-# Color of the arrows of torques, and how far they stand beside the axes of their joints, m.
-TORQUES = {name: (_color(LAYERS[name].color), beside) for name, beside in (
+# Color of torque arrows, and their distance from the joint axis, m.
+TORQUES = {name: (_color(LAYERS[name].color), distance) for name, distance in (
     (GRAVITY, 0.0), (CORIOLIS, 0.03), (EXTERNAL_TORQUES, -0.03))}
 
 
 class Markers:
     """
-    The marker array of one robot, made once and then only moved.
+    The marker array of one robot, created once and then only moved.
 
-    A red ball is the centre of mass of the robot, blue ones are those of its links. Grey
-    ellipsoids of uniform density have the links' masses and inertias; they are fixed in the frames
-    of their links and sent once a second. Arrows along the axis of each joint are its torques, all
-    to one scale: gravity orange, Coriolis cyan, external torques red. Green and violet arrows are
-    the external forces and moments of a request. Each of `NAMESPACES` can be switched in RViz.
+    A red ball is the centre of mass of the robot, blue balls are those of its links. Grey
+    ellipsoids of uniform density have the masses and inertias of the links. Arrows along joint
+    axes are torques, all on one scale: gravity orange, Coriolis cyan, external torques red. Green
+    and violet arrows are the external forces and moments of a request. Each of `NAMESPACES` can be
+    switched in RViz.
 
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    prefix : str
-        Prefix of the names of links in frame names.
+    `prefix` is the prefix of link names in frame names.
 
     """
 
@@ -76,13 +71,13 @@ class Markers:
         self._axes = np.array([joint.axis for _, joint in shown]).reshape(-1, 3)
         self._columns = np.array([model.velocity_names.index(joint.name) for _, joint in shown],
                                  int)
-        # Perpendicular to them, where arrows stand side by side.
+        # Perpendicular to the axes; arrows of one joint are shifted along these.
         across = np.cross(self._axes, np.eye(3)[np.argmin(np.abs(self._axes), axis=1)])
         self._across = across / np.linalg.norm(across, axis=1, keepdims=True)
         self._largest = 1e-9
         self._frame: str | None = None
         self._shown: tuple[str, ...] = ()
-        # A load has no frame of its own: it is drawn in the frame of its link.
+        # A payload has no frame of its own: it is drawn in the frame of its link.
         self._ellipsoids = serialize_message(MarkerArray(markers=[
             _ellipsoid(k, model.links[k], prefix + (
                 model.joints[k - 1].parent if model.links[k].is_load else model.links[k].name))
@@ -96,7 +91,7 @@ class Markers:
                           if link in self._model.link_names}
 
     def _template(self, frame: str, torques: tuple[str, ...]) -> Template:
-        """Return the markers that every state moves."""
+        """Return the markers that move with every state."""
         com = _marker(COM, 0, Marker.SPHERE, RED, COM_DIAMETER)
         fields: dict[Hashable, Field] = {COM: numbers(com.pose.position, 'x', 'y', 'z')}
         link_coms = _marker(LINK_COMS, 0, Marker.SPHERE_LIST, BLUE, LINK_DIAMETER)
@@ -116,27 +111,21 @@ class Markers:
                coriolis: np.ndarray | None = None,
                external: np.ndarray | None = None) -> Iterator[MarkerArray | bytes]:
         """
-        Move the markers to a state.
+        Yield the arrays that move the markers to a state, as messages or serialized.
+
+        The first one deletes the markers of other robots; a later one deletes all if some quantity
+        is no longer known.
 
         Parameters
         ----------
-        stamp : builtin_interfaces.msg.Time or rbd_ros.ros.convert.Stamp
-            Stamp of the state.
-        frame : str
-            Frame of the poses.
+        stamp, frame : Time or Stamp, and str
+            Stamp of the state, and frame of the poses.
         poses : ndarray, shape (links, 4, 4)
             Poses of all links.
         terms : DynamicsTerms
-            The centre of mass and the gravity torques to show.
+            Its centre of mass and gravity torques are shown.
         coriolis, external : ndarray, shape (nv,), optional
-            Coriolis and external torques, N m or N; None: not known, and not shown.
-
-        Yields
-        ------
-        bytes or visualization_msgs.msg.MarkerArray
-            Arrays to publish, serialized except for the wrenches of a request and those that
-            delete: the very first deletes the markers of other robots, and later ones what is no
-            longer known.
+            Coriolis and external torques, N m or N; not shown if None.
 
         """
         torques = {space: given for space, given in (
@@ -144,7 +133,7 @@ class Markers:
             if given is not None}
         shown = tuple(torques)
         if set(self._shown) - set(shown) or self._frame is None:
-            # Delete those of another robot, or of this one with another load.
+            # Delete the markers of another robot, or of this one with another payload.
             yield MarkerArray(markers=[Marker(action=Marker.DELETEALL)])
             self._ellipsoids_due = 0.0
         if (frame, shown) != (self._frame, self._shown):
@@ -154,7 +143,7 @@ class Markers:
         yield self._moved.fill(stamp, {COM: terms.com, LINK_COMS: centres,
                                        **self._torque_arrows(poses, torques)})
         if monotonic() >= self._ellipsoids_due:
-            self._ellipsoids_due = monotonic() + AGAIN
+            self._ellipsoids_due = monotonic() + RESEND_PERIOD
             yield self._ellipsoids
         arrows = self._wrench_arrows(stamp, frame, poses)
         if arrows:
@@ -187,7 +176,7 @@ class Markers:
                 if size > 0.0:
                     marker = _arrow(WRENCHES, number, color)
                     marker.header.stamp, marker.header.frame_id = time(stamp), frame
-                    marker.lifetime = Duration(sec=SHOWN)
+                    marker.lifetime = Duration(sec=WRENCH_LIFETIME)
                     start = poses[k, :3, 3]
                     marker.points = [Point(), Point()]
                     _place(marker.points[0], start)
@@ -200,7 +189,7 @@ class Markers:
 def _ellipsoid(number: int, link: Link, frame: str) -> Marker:
     axes, diameters = inertia_solid(link)
     marker = _marker(ELLIPSOIDS, number, Marker.SPHERE, GREY, 0.0)
-    # Without a stamp RViz takes the latest transform.
+    # Without a stamp RViz uses the latest transform.
     marker.header.frame_id, marker.frame_locked = frame, True
     _place(marker.scale, diameters)
     _place(marker.pose.position, link.com)

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The messages that the dynamics node publishes, serialized once and then updated in place."""
+"""The messages that the dynamics node publishes: their topics, types and contents."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -11,17 +11,16 @@ from geometry_msgs.msg import (Accel, AccelStamped, PointStamped, Pose, PoseStam
                                WrenchStamped)
 import numpy as np
 from rbd_msgs.msg import ContactStamped, DynamicsStamped, MatrixStamped, TaskDynamicsStamped
+from rbd_ros._internal.cdr import Field, field, numbers, Stamp, Template
 from rbd_ros.model.model import Model
-from rbd_ros.ros.convert import Stamp
-from rbd_ros.ros.messages.serialized_messages import Field, field, numbers, Template
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 COMMANDS = '~/effort_commands'
-# The same in another type.
+# The same commands in another message type.
 EFFORT_TRAJECTORY = '~/effort_trajectory'
-# In the order in which they are published: what a controller waits for first.
+# In the order of publishing: first what a controller waits for.
 TOPICS = {
     COMMANDS: Float64MultiArray,
     '~/gravity_torques': JointState,
@@ -44,25 +43,25 @@ TOPICS = {
     '~/contact': ContactStamped,
 }
 C_RATE = '~/coriolis_matrix_rate'
-# Those of the task link.
+# Topics of the task link.
 TASK_DYNAMICS, TASK_POSE, TASK_JACOBIAN = '~/task_dynamics', '~/task_pose', '~/task_jacobian'
 TASK_BIAS, TASK_INERTIA = '~/task_bias', '~/task_inertia'
 TASK_TOPICS = (TASK_DYNAMICS, TASK_POSE, TASK_JACOBIAN, TASK_BIAS, TASK_INERTIA)
-# Those of the observer of external torques.
+# Topics of the observer of external torques.
 EXTERNAL_TORQUES, EXTERNAL_WRENCH, CONTACT = EXTERNAL_TOPICS = (
     '~/external_torques', '~/external_wrench', '~/contact')
-# Those that need velocities.
+# Topics that need velocities.
 RATE_TOPICS = ('~/mass_matrix_rate', C_RATE, '~/gravity_torques_rate')
 VELOCITY_TOPICS = ('~/coriolis_torques', '~/coriolis_matrix', '~/dynamics', *RATE_TOPICS,
                    TASK_DYNAMICS, TASK_BIAS)
-# Those whose content is in the axes of the task link, which their header names.
+# Topics in the axes of the task link, which their header names.
 LINK_TOPICS = (TASK_JACOBIAN, TASK_BIAS, EXTERNAL_WRENCH)
 # The rows and columns of task-space matrices.
 TWIST = ('wx', 'wy', 'wz', 'vx', 'vy', 'vz')
-# The term in each topic with one number per joint.
+# Topics with one number per joint, and their terms.
 VECTORS = {'~/gravity_torques': 'g', '~/coriolis_torques': 'coriolis_torques',
            '~/gravity_torques_rate': 'g_dot', EXTERNAL_TORQUES: 'external_torques'}
-# The term in each topic with a matrix, and the names of rows and columns that are not joints.
+# Topics with a matrix: the term, and the names of rows and columns if they are not the joints.
 MATRICES = {'~/mass_matrix': ('M', None, None), '~/coriolis_matrix': ('C', None, None),
             '~/com_jacobian': ('com_jacobian', ('x', 'y', 'z'), None),
             '~/mass_matrix_rate': ('M_dot', None, None),
@@ -73,7 +72,6 @@ MATRICES = {'~/mass_matrix': ('M', None, None), '~/coriolis_matrix': ('C', None,
 class CommandMessages:
     """Messages of effort commands, as numbers or as trajectories; the joints may change."""
 
-    # By topic.
     kinds: ClassVar[dict[str, type]] = {COMMANDS: Float64MultiArray,
                                         EFFORT_TRAJECTORY: JointTrajectory}
 
@@ -89,7 +87,7 @@ class CommandMessages:
             message = self.kinds[topic]()
             holder, name = message, 'data'
             if topic == EFFORT_TRAJECTORY:
-                # A stamp of zero: at once.
+                # The stamp stays zero: execute at once.
                 message.joint_names = list(joints)
                 message.points = [JointTrajectoryPoint()]
                 holder, name = message.points[0], 'effort'
@@ -99,30 +97,18 @@ class CommandMessages:
 
 
 def parts(name: str, message: Accel | Pose | Twist | Wrench) -> dict[str, Field]:
-    """Return the parts of a message as fields for `Template`; `convert` has their values."""
+    """Return the parts of a message as fields of a `Template`; `convert` returns their values."""
     return {f'{name}.{part}': numbers(getattr(message, part),
                                       *getattr(message, part).get_fields_and_field_types())
             for part in message.get_fields_and_field_types()}
 
 
 class Outputs:
-    """
-    The messages of one robot, except commands.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    model_id : int
-        Changes whenever the robot does.
-    task_link : str
-        The link of the topics in `TASK_TOPICS`; empty: none.
-    prefix : str
-        Prefix of the names of links in frame names.
-
-    """
+    """The messages of one robot, except commands."""
 
     def __init__(self, model: Model, model_id: int, task_link: str = '', prefix: str = '') -> None:
+        # `model_id` changes whenever the robot does; `task_link` is the link of TASK_TOPICS, if
+        # any; `prefix` is the prefix of link names in frame names.
         self._model, self._model_id = model, model_id
         self._task_link, self._prefix = task_link, prefix
         self._frame: str | None = None
@@ -137,18 +123,11 @@ class Outputs:
         ----------
         topic : str
             One of `TOPICS`, except the commands.
-        stamp : builtin_interfaces.msg.Time or rbd_ros.ros.convert.Stamp
-            Stamp of the state.
-        frame : str
-            The frame of the centre of mass and its Jacobian.
-        values : dict of str to ndarray
+        stamp, frame : Time or Stamp, and str
+            Stamp of the state, and frame of the centre of mass and its Jacobian.
+        values : mapping of str to ndarray
             The terms in the topic: ``q``, ``v``, fields of `DynamicsTerms` and `MatricesDot`, and
-            what `rbd_ros.ros.outputs.task_outputs.task_values` and
-            `rbd_ros.ros.outputs.external_forces.ExternalForces.values` return.
-
-        Returns
-        -------
-        bytes
+            the results of `task_values` and `ExternalForces.values`.
 
         """
         if frame != self._frame:
@@ -159,7 +138,7 @@ class Outputs:
         return self._templates[key].fill(stamp, values)
 
     def _template(self, topic: str, contact: bool) -> Template:
-        """Return the template of a topic: its message, complete but for the numbers."""
+        """Return the template of a topic: its message, complete except for the numbers."""
         names, nq, nv = list(self._model.velocity_names), self._model.nq, self._model.nv
         message = TOPICS[topic]()
         message.header.frame_id = (self._prefix + self._task_link if topic in LINK_TOPICS

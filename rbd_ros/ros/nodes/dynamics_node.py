@@ -13,10 +13,11 @@ if __name__ == '__main__':
 
 from collections.abc import Callable, Sequence      # noqa: I100
 from functools import partial, wraps
-from math import hypot
-from typing import Any, ClassVar, TypeAlias
+from math import hypot, isfinite
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias
 
 from rbd_msgs.srv import FillEfforts, IdentifyPayload
+from rbd_ros._internal.setting import Setting, settings_of
 from rbd_ros.errors import ModelError
 from rbd_ros.ros.commands.effort_commands import CommandSettings, EffortCommands
 from rbd_ros.ros.control.compensation import Compensation, CompensationSettings, Law
@@ -24,17 +25,20 @@ from rbd_ros.ros.messages.messages import COMMANDS
 from rbd_ros.ros.outputs.diagnostics import Health, HealthSettings
 from rbd_ros.ros.outputs.external_forces import ExternalForces, ForceSettings
 from rbd_ros.ros.outputs.publishing import Publishing, PublishingSettings
-from rbd_ros.ros.parameters import parameters
-from rbd_ros.ros.parameters.parameters import TABLE, Table
+from rbd_ros.ros.parameters.parameter_checks import BadParameter
+from rbd_ros.ros.parameters.parameters import (
+    declare, NO_GRAVITY, Parameters, read, unknown_overrides)
 from rbd_ros.ros.robot.current_robot import ChangeSettings, CurrentRobot
 from rbd_ros.ros.robot.effort_check import EffortCheck
-from rbd_ros.ros.robot.robot import check_task_link, Robot, RobotSettings
+from rbd_ros.ros.robot.read_model import check_task_link
+from rbd_ros.ros.robot.robot import Robot
+from rbd_ros.ros.robot.robot_settings import RobotSettings
 from rbd_ros.ros.robot.subscriptions import ListeningSettings, Subscriptions
 from rbd_ros.ros.runtime.callbacks import guarded
 from rbd_ros.ros.runtime.clocks import Clocks
-from rbd_ros.ros.runtime.compat import forget_life_cycle, guard_services
 from rbd_ros.ros.runtime.kernels import Kernels
 from rbd_ros.ros.runtime.log import Log
+from rbd_ros.ros.runtime.rclpy_workarounds import forget_life_cycle, guard_services
 from rbd_ros.ros.runtime.report import Report
 from rbd_ros.ros.runtime.usage import usage
 from rbd_ros.ros.runtime.worker import Worker
@@ -49,14 +53,42 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.parameter import Parameter
 from std_srvs.srv import SetBool, Trigger
 
-# s, after which a computing thread gives up the interpreter
+# s: largest time for which a computing thread keeps the interpreter.
 SWITCH_INTERVAL = 2e-4
 
 Transition: TypeAlias = Callable[[Any, LifecycleState], TransitionCallbackReturn]
 
 
+class NodeSettings(NamedTuple):
+    """The parameters that the node itself uses."""
+
+    robot_description: Annotated[str, Setting(
+        '', 'URDF of the robot; empty: it is read from the topic of this name.')]
+    gravity: tuple[float, ...]
+    gravity_limit: Annotated[float, Setting(
+        29.43, 'Largest gravity that is accepted.', 'm/s^2', NO_GRAVITY, 1000.0,
+        changeable=True)]
+    floating_base: bool
+    executor: Annotated[str, Setting(
+        'single', "rclpy's executor; events is newer and takes half the CPU time.",
+        choices=('single', 'events'))]
+    autostart: Annotated[bool, Setting(
+        True, 'Configure and activate the node when it starts.')]
+
+    def check(self) -> None:
+        """Raise if gravity is rejected."""
+        size, limit = hypot(*self.gravity), self.gravity_limit
+        if len(self.gravity) != 3 or not all(map(isfinite, self.gravity)):
+            raise BadParameter('gravity must be three finite numbers, m/s^2, got '
+                               f'{list(self.gravity)}')
+        if size > limit:
+            raise BadParameter(
+                f'gravity is {size:.4g} m/s^2, more than gravity_limit, {limit:g}: is the unit '
+                'm/s^2? If so, raise gravity_limit')
+
+
 def transition(callback: Transition) -> Transition:
-    """Log and report what a life-cycle transition raises; the node is then unconfigured."""
+    """Log and report exceptions of a life-cycle transition; the node is then unconfigured."""
     @wraps(callback)
     def wrapper(self: Any, state: LifecycleState) -> TransitionCallbackReturn:
         try:
@@ -74,38 +106,27 @@ class DynamicsNode(LifecycleNode):
     """
     Publishes the dynamics of the robot in /robot_description for every joint state.
 
-    The topics, services and parameters are listed in the README.
-
-    Parameters
-    ----------
-    alone : bool
-        Whether the node has the process to itself and may tune the interpreter.
-
-    Attributes
-    ----------
-    parameters : Parameters
-        The present values.
-    commands : EffortCommands
-        The effort commands, from the first time on that the node is configured.
-    report : Report
-        Counts of events and the last error, for /diagnostics.
-    current : CurrentRobot
-        The present robot and its replacement, while the node is configured.
-    kernels : Kernels
-        The kernels, and whether all are ready.
+    doc/interfaces.md lists its topics and services. With `alone`, the node has the process to
+    itself and may tune the interpreter.
 
     """
 
-    parameters: parameters.Parameters
-    commands: EffortCommands
+    # Values of the parameters, robot and its replacement, and the outputs, while configured; the
+    # commands outlive a clean-up.
+    parameters: Parameters
     current: CurrentRobot
     publishing: Publishing
+    commands: EffortCommands
 
-    # Exceptions whose message alone is shown to a user.
+    # Exceptions of which only the message is shown to a user.
     errors: tuple[type[Exception], ...] = ()
-    # Name of the node and of its executable, and its parameters.
+    # Names of the node and of its executable, the settings of its parts, and their parameters.
     title: ClassVar[tuple[str, str]] = 'dynamics', 'dynamics_node'
-    tables: ClassVar[tuple[Table, ...]] = (TABLE,)
+    kinds: ClassVar[tuple[type, ...]] = (
+        NodeSettings, RobotSettings, ChangeSettings, ListeningSettings, CommandSettings,
+        CompensationSettings, PublishingSettings, ForceSettings, ServiceSettings,
+        AnalysisSettings, TrajectorySettings, HealthSettings)
+    settings: ClassVar[dict[str, Setting]] = settings_of(kinds)
     command_topics: ClassVar[tuple[str, ...]] = (COMMANDS,)
 
     def __init__(self, *, alone: bool = False, **options: Any) -> None:
@@ -113,17 +134,14 @@ class DynamicsNode(LifecycleNode):
         super().__init__(self.title[0], **options)
         self._log, self.report = Log(self.get_logger()), Report()
         self._report = self.report
-        self._refused: dict[str, str] = {}
-        for table in self.tables:
-            self._refused |= parameters.declare(self, table)
-        known = {name for table in self.tables for name in table.descriptions}
-        for text in parameters.unknown_overrides(self, known):
+        self._refused = declare(self, self.settings)
+        for text in unknown_overrides(self, self.settings):
             self._log.warning(text)
         self.add_on_set_parameters_callback(self.check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
         self._alone, self.kernels = alone, Kernels(self._log, self._failed, alone)
         if alone:
-            # States must not wait long for a request that is being answered in another thread.
+            # A request that another thread answers must not delay states.
             sys.setswitchinterval(SWITCH_INTERVAL)
         if (self.get_parameter('autostart').value is True
                 and self.trigger_configure() == TransitionCallbackReturn.SUCCESS):
@@ -147,9 +165,8 @@ class DynamicsNode(LifecycleNode):
 
     @classmethod
     def usage(cls) -> str:
-        """Return what the executable prints with --help."""
-        return usage(cls.title[1], sys.modules[cls.__module__].__doc__ or '', {
-            name: one for table in cls.tables for name, one in table.descriptions.items()})
+        """Return the text that the executable prints with --help."""
+        return usage(cls.title[1], sys.modules[cls.__module__].__doc__ or '', cls.settings)
 
     def uses_events(self) -> bool:
         """Return whether the events executor is to spin the node."""
@@ -162,7 +179,7 @@ class DynamicsNode(LifecycleNode):
         """Read the parameters, compile the kernels and create all topics and services."""
         try:
             self._take_parameters()
-        except parameters.BadParameter as error:
+        except BadParameter as error:
             self.report.fail('errors', f'not configured: {error}')
             self._log.error(f'not configured: {error}')
             return TransitionCallbackReturn.FAILURE
@@ -174,36 +191,40 @@ class DynamicsNode(LifecycleNode):
             self.current.describe(self.parameters.robot_description)
         else:
             self._log.info('ready: waiting for a robot description')
-        self.kernels.go_on()
+        self.kernels.never_wait()
         return super().on_configure(state)
 
     def _take_parameters(self) -> bool:
-        """Take over the values of the parameters; return whether any has changed."""
+        """Read the parameters; return whether any has changed."""
         before = getattr(self, 'parameters', None)
-        self.parameters = parameters.read(self, refused=self._refused)
+        self.parameters = self._read()
         return self.parameters != before
 
+    def _read(self, changes: Sequence[Parameter] = ()) -> Parameters:
+        """Return the checked values of the parameters, with changes."""
+        return read(self, self.kinds, self.settings, changes, self._refused)
+
     def _make_law(self) -> Law:
-        """Return what computes the efforts of commands."""
+        """Return the law that computes the efforts of commands."""
         self.compensation = Compensation(self.parameters.select(CompensationSettings),
                                          self.commands)
         return self.compensation
 
     def _configure_law(self) -> None:
-        """Give it the parameters that it uses, after a change."""
+        """Pass changed parameters to the law."""
         self.compensation.configure(self.parameters.select(CompensationSettings))
 
     def _make_parts(self) -> None:
-        """Create the parts of the node, each with just what it needs."""
+        """Create the parts of the node."""
         select, report, log = self.parameters.select, self.report, self._log
         if not hasattr(self, 'commands'):
             self.commands = EffortCommands(select(CommandSettings))
         else:
-            # They outlive a clean-up: commands that were disabled stay disabled.
+            # Commands that were disabled before a clean-up stay disabled.
             self.commands.configure(select(CommandSettings))
         worker = Worker(lambda: self.executor, self._failed)
         self._parts.append(worker.close)
-        # rclpy does not say that the clock of a node is a ROSClock.
+        # rclpy's annotations do not state that the clock of a node is a ROSClock.
         self.clocks = clocks = Clocks(self.get_clock(), self._on_jump)  # type: ignore[arg-type]
         self._parts.append(clocks.close)
         self.current = CurrentRobot(
@@ -249,7 +270,7 @@ class DynamicsNode(LifecycleNode):
         guard_services(self, log, report)
 
     def _configure_parts(self) -> None:
-        """Give each part the parameters that it uses, after a change."""
+        """Pass changed parameters to the parts."""
         select = self.parameters.select
         self.commands.configure(select(CommandSettings))
         self.listening.configure(select(ListeningSettings))
@@ -277,7 +298,7 @@ class DynamicsNode(LifecycleNode):
 
     @transition
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Destroy what on_configure created."""
+        """Destroy the parts that on_configure created."""
         self._take_down()
         return super().on_cleanup(state)
 
@@ -314,21 +335,21 @@ class DynamicsNode(LifecycleNode):
     def check_parameters(self, changes: Sequence[Parameter]) -> SetParametersResult:
         """Return whether parameters may change, with the reason if not."""
         try:
-            new = parameters.read(self, changes, self._refused)
-            if (self.robot is not None and hypot(*new.gravity) < parameters.NO_GRAVITY
+            new = self._read(changes)
+            if (self.robot is not None and hypot(*new.gravity) < NO_GRAVITY
                     <= hypot(*self.robot.model.gravity)):
-                raise parameters.BadParameter(
+                raise BadParameter(
                     'gravity is zero: commands would no longer hold the robot. If that is '
                     'intended, call ~/set_gravity with allow_zero')
             if self.robot is not None and new.task_link != self.parameters.task_link:
                 check_task_link(self.robot.model, new.task_link)
-        except (parameters.BadParameter, ModelError) as error:
+        except (BadParameter, ModelError) as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
     @guarded
     def _apply_parameters(self, changes: Sequence[Parameter]) -> None:
-        """Put changed parameters into effect."""
+        """Apply changed parameters."""
         for change in changes:
             self._refused.pop(change.name, None)
         if not self._parts:
@@ -339,7 +360,7 @@ class DynamicsNode(LifecycleNode):
         self.current.follow_settings()
 
     def _on_jump(self, what: str, kind: str = 'time jumps') -> None:
-        """Forget all states: time jumped, or a joint is elsewhere."""
+        """Discard all states after a jump of time or of a joint."""
         self.report.fail(kind, what)
         self._log.warning(f'{what}: waiting for new states', kind)
         self.commands.disturb()
@@ -365,7 +386,7 @@ class DynamicsNode(LifecycleNode):
 
     def _calibrate_contact(self, request: Trigger.Request,
                            response: Trigger.Response) -> Trigger.Response:
-        """Begin to learn the thresholds of ~/contact."""
+        """Start the calibration of the thresholds of ~/contact."""
         try:
             seconds = self.forces.calibrate(self.robot)
         except BadRequest as error:

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""A node in place of a robot, as simulated_robot is, but MuJoCo computes the motion."""
+"""A simulated robot whose motion MuJoCo computes; otherwise like simulated_robot."""
 
 import sys
 
@@ -11,46 +11,46 @@ if __name__ == '__main__':
     main()
     sys.exit()
 
-from typing import Any, ClassVar    # noqa: I100
+from dataclasses import replace    # noqa: I100
+from typing import Any, ClassVar
 
 from geometry_msgs.msg import Wrench
 import numpy as np
 from rbd_ros import Model, StateError
+from rbd_ros._internal.setting import Setting, settings_of
 from rbd_ros.model.description import inertia_matrix
 from rbd_ros.ros import convert
 from rbd_ros.ros.nodes.simulated_robot import Engine, SimulatedRobot
+from rbd_ros.ros.robot.robot_settings import RobotSettings
 from rbd_ros.simulation.mujoco_robot import Load, MujocoRobot
 
-_PARAMETERS: dict[str, tuple[Any, ...]] = {
-    'delay': (0.0, 'From a command to its effect, s, in whole steps.', 0.0, 1.0),
-    'position_noise': (0.0, 'Standard deviation of the positions in joint states, rad or m.', 0.0,
-                       1.0),
-    'velocity_noise': (0.0, 'Standard deviation of their velocities, rad/s or m/s.', 0.0, 100.0),
-    'effort_noise': (0.0, 'Standard deviation of their efforts, N m or N.', 0.0, 1e4),
-    'seed': (0, 'Of the noise.', 0, 2**31 - 1),
-    'payload_link': ('', 'Link that carries a load which the robot description lacks, so that no '
-                     'controller knows it; empty: none does.'),
-    'payload_mass': (0.0, 'Mass of that load, kg.', 0.0, 1e6),
-    'payload_com': ([0.0, 0.0, 0.0], 'Its centre of mass in the frame of the link, m.'),
-    'payload_inertia': ([0.0] * 6, 'Its inertia about that centre, in the axes of the link: ixx, '
-                        'iyy, izz, ixy, ixz, iyz, kg m^2; zeros: a point mass.'),
-    'push_link': ('', 'Link that the last wrench on ~/push acts on, at its origin, in the axes of '
-                  'the root link; empty: nothing pushes.'),
-}
+_PARAMETERS = {
+    'delay': Setting(0.0, 'Delay from a command to its effect, in whole steps.', 's', 0.0, 1.0),
+    'position_noise': Setting(0.0, 'Standard deviation of measured positions.', 'rad or m', 0.0,
+                              1.0),
+    'velocity_noise': Setting(0.0, 'Standard deviation of measured velocities.', 'rad/s or m/s',
+                              0.0, 100.0),
+    'effort_noise': Setting(0.0, 'Standard deviation of measured efforts.', 'N m or N', 0.0, 1e4),
+    'seed': Setting(0, 'Seed of the noise.', '', 0, 2**31 - 1),
+    **{name: replace(one, meaning=one.meaning.replace(
+        'payload from the start', 'payload that the robot description lacks'))
+       for name, one in settings_of((RobotSettings,)).items() if name.startswith('payload_')},
+    'push_link': Setting('', 'Link on which the last wrench on ~/push acts, at its origin, in the '
+                         'axes of the root link; empty: none.')}
 
 
 class RobotInMujoco(SimulatedRobot):
     """
-    Moves the robot of a URDF as MuJoCo does, with noise, delay and a load that nobody knows.
+    Moves the robot of a URDF with MuJoCo, with noise, delay and an unknown payload.
 
-    Everything else is as for `SimulatedRobot`; efforts in the joint states are those that act,
-    within the limits of the drives. A wrench on ~/push acts until the next one comes.
+    Efforts in the joint states are the applied ones, within the limits of the drives. A wrench on
+    ~/push acts until the next one arrives. Otherwise as `SimulatedRobot`.
 
     """
 
     program: ClassVar[str] = 'mujoco_robot'
     engine: ClassVar[str] = 'MuJoCo'
-    parameters: ClassVar[dict[str, tuple[Any, ...]]] = {**SimulatedRobot.parameters, **_PARAMETERS}
+    parameters: ClassVar[dict[str, Setting]] = {**SimulatedRobot.parameters, **_PARAMETERS}
 
     def _make_engine(self, model: Model, q: np.ndarray, given: dict[str, Any]) -> Engine:
         """Return the robot in MuJoCo."""
@@ -66,12 +66,12 @@ class RobotInMujoco(SimulatedRobot):
             effort_noise=given['effort_noise'], seed=given['seed'])
         if given['push_link']:
             self._push_link = given['push_link']
-            robot.push(self._push_link, np.zeros(6))      # whether it is a link that moves
+            robot.push(self._push_link, np.zeros(6))      # raises if the link does not move
             self.create_subscription(Wrench, '~/push', self._on_push, 10)
         return robot
 
     def _on_push(self, message: Wrench) -> None:
-        """Push the link from now on; ignore what is not finite."""
+        """Push the link until the next wrench; ignore a wrench that is not finite."""
         assert isinstance(self._engine, MujocoRobot)
         try:
             self._engine.push(self._push_link, convert.wrench(message))

@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-How the torque controller moves a simulated robot: one choice, for the demo and launch files.
+Rotors and gains with which the torque controller moves a simulated robot, for demo and launch.
 
-A URDF has neither the rotors of the drives nor gains. The robot and its controller are given the
-same rotors, and gains in proportion to the inertia of each joint.
+A URDF contains neither rotor inertias nor gains. Robot and controller get the same rotors, and
+gains in proportion to the inertia of each joint.
 
 """
 
@@ -19,29 +19,29 @@ from rbd_ros.model import save_drives
 from rbd_ros.ros.nodes.simulated_robot import rest_position, TOLERATED_DELAY, with_damping
 import yaml
 
-# 1/s: how fast errors die out; with springs alone, which bear shorter delays if they are as fast.
+# 1/s: decay rate of errors; lower with springs only, which tolerate less delay at the same rate.
 RATE, SPRING_RATE = 10.0, 5.0
-# Inertia of a rotor, as a share of the largest inertia that a joint moves.
+# Rotor inertia as a share of the largest inertia that a joint moves.
 ROTOR = 0.02
-# Poses that are tried.
-TRIES = 200
-# Parameters of the simulated robot: the damping that lets late gravity torques hold it is in
-# gravity_damping, since the other modes would have to overcome it.
+# Number of poses.
+POSES = 200
+# Parameters of the simulated robot: damping against delayed gravity torques is in gravity_damping
+# instead, since the other modes would have to overcome it.
 ROBOT = {'tolerated_delay': 0.0}
 
 
 def poses(model: Model) -> np.ndarray:
-    """Return positions in the middle of the limits, one a row."""
+    """Return random positions around the middle of the limits, one per row."""
     rng = np.random.default_rng(0)
     middle, half = rest_position(model), np.full(model.nv, 1.5)
     limited = np.isfinite(model.lower) & np.isfinite(model.upper)
     middle[limited] = 0.5 * (model.lower[limited] + model.upper[limited])
     half[limited] = np.minimum(1.5, 0.4 * (model.upper[limited] - model.lower[limited]))
-    return middle + half * rng.uniform(-1.0, 1.0, (TRIES, model.nv))
+    return middle + half * rng.uniform(-1.0, 1.0, (POSES, model.nv))
 
 
 def with_rotors(model: Model) -> Model:
-    """Return the robot with rotors, which every drive has, and which a URDF does not tell."""
+    """Return the robot with rotor inertias, which real drives have."""
     inertia = np.max([np.diag(mass_matrix(model, q)) for q in poses(model)[:10]], axis=0)
     of_kind = [inertia[model.angular == kind].max() for kind in model.angular]
     return with_armature(model, np.maximum(model.armature, ROTOR * np.array(of_kind)))
@@ -49,20 +49,10 @@ def with_rotors(model: Model) -> Model:
 
 def gains(model: Model, q: np.ndarray) -> dict[str, Any]:
     """
-    Return parameters of the torque controller with which each mode moves a robot.
+    Return gains of all modes for a robot with rotors that starts at q (model.nq,), rad or m.
 
-    Parameters
-    ----------
-    model : Model
-        The robot, with its rotors.
-    q : ndarray, shape (model.nq,)
-        Where it begins; rad for revolute, m for prismatic joints.
-
-    Returns
-    -------
-    dict
-        Values by name. Springs without inverse dynamics have to move all that a joint carries; to
-        the other laws a joint is as light as it is while those after it give way.
+    Springs without inverse dynamics move everything that a joint carries; for the other laws, the
+    inertia of a joint is that with all other joints free.
 
     """
     M = mass_matrix(model, q)
@@ -82,26 +72,11 @@ def gains(model: Model, q: np.ndarray) -> dict[str, Any]:
 
 def write(urdf: str, start: list[float] | None, folder: Path) -> tuple[Path, Path]:
     """
-    Write parameter files for a robot: its drives, and the gains of its controller.
+    Write the drives and the gains of a robot to parameter files, and return their paths.
 
-    Parameters
-    ----------
-    urdf : str
-        The URDF, as text.
-    start : list of float, optional
-        Where it begins, rad or m; default: as for the simulated robot.
-    folder : Path
-        Where the files go.
-
-    Returns
-    -------
-    drives, gains : Path
-        The simulated robot takes the first, the torque controller both.
-
-    Raises
-    ------
-    RbdError
-        If the robot cannot be simulated.
+    The simulated robot takes the first, the torque controller both. `urdf` is the text of the
+    URDF, `start` the initial positions, rad or m; default: those of the simulated robot. Raises
+    RbdError if the robot cannot be simulated.
 
     """
     with warnings.catch_warnings():

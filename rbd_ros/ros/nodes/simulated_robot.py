@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""A node in place of a robot: an engine of physics that advances in real time."""
+"""A simulated robot that runs in real time in place of a real one."""
 
 import sys
 
@@ -22,79 +22,79 @@ import numpy as np
 import numpy.typing as npt
 from rbd_ros import (
     load_urdf_string, Model, ModelWarning, random_configuration, RbdError, StateError)
+from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
 from rbd_ros.model.files.drive_files import load_drives
 from rbd_ros.model.model import rebuild
 from rbd_ros.ros.parameters.parameter_checks import BadParameter
-from rbd_ros.ros.parameters.parameters import fixed_values, NAMES, NUMBERS
+from rbd_ros.ros.parameters.parameters import fixed_values
 from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
-from rbd_ros.ros.runtime.compat import guard_services
 from rbd_ros.ros.runtime.log import Log
+from rbd_ros.ros.runtime.rclpy_workarounds import guard_services
 from rbd_ros.ros.runtime.share_directory import share
 from rbd_ros.ros.runtime.usage import usage
 from rbd_ros.simulation.mujoco_robot import Measurement
-from rbd_ros.simulation.simulate import Simulator
+from rbd_ros.simulation.simulator import Simulator
 from rbd_ros.workspace import Workspace
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
-# s of simulated time at once; on a machine that cannot keep up, the robot slows down instead
-LONGEST_CATCH_UP = 0.1
-# s, after which another publisher of the robot description would have been discovered
-PATIENCE = 2.0
-# s, delay of the commands for which joints are damped unless told otherwise
+# s: largest simulated time at once; on a slow machine, the robot slows down instead.
+MAX_CATCH_UP = 0.1
+# s: time to discover another publisher of the robot description.
+DISCOVERY_TIME = 2.0
+# s: default delay of the commands for which joints are damped.
 TOLERATED_DELAY = 0.05
 # Number of poses in which the stiffness of gravity is evaluated.
 POSES = 50
 
-_PARAMETERS: dict[str, tuple[Any, ...]] = {
-    'robot_description': ('', 'URDF of the robot; empty: see urdf.'),
-    'urdf': ('', 'Path of a URDF file; empty: the demo arm.'),
-    'drives': ('', 'Path of a parameter file of drives, as rbd_ros.model.save_drives writes it; '
-               'empty: friction and damping of the URDF.'),
-    'rate': (500.0, 'Rate of the joint states, Hz.', 1.0, 5000.0),
-    'step': (0.001, 'Step of the integration, s.', 1e-6, 0.1),
-    'initial_positions': (NUMBERS, 'Positions of the joints at the start, rad or m, in the order '
-                          'of the model; not set: zero, or the middle of limits that exclude it.'),
-    'command_joints': (NAMES, 'Order of the commands; not set: that of the model.'),
-    'tolerated_delay': (TOLERATED_DELAY, 'Delay of the commands, s, for which the joints get '
-                        'enough viscous damping, where the URDF has less. Gravity torques that '
-                        'are late push on a robot that falls away from its pose, as an inverted '
-                        'pendulum does. 0: the damping of the URDF alone.', 0.0, 1.0),
-}
+_PARAMETERS = {
+    'robot_description': Setting('', 'URDF of the robot; empty: see urdf.'),
+    'urdf': Setting('', 'Path of a URDF file; empty: the demo arm.'),
+    'drives': Setting('', 'Path of a parameter file with drives, as rbd_ros.model.save_drives '
+                      'writes it; empty: friction and damping of the URDF.'),
+    'rate': Setting(500.0, 'Rate of the joint states.', 'Hz', 1.0, 5000.0),
+    'step': Setting(0.001, 'Step of the integration.', 's', 1e-6, 0.1),
+    'initial_positions': Setting((), 'Initial joint positions in the order of the model; empty: '
+                                 'zero, or the middle of limits that exclude zero.', 'rad or m'),
+    'command_joints': Setting((), 'Order of the commands; empty: that of the model.', entry=str),
+    'tolerated_delay': Setting(
+        TOLERATED_DELAY, 'Delay of the commands for which the joints get enough viscous damping, '
+        'where the URDF has less: delayed gravity torques drive a robot away from its pose, like '
+        'an inverted pendulum. 0: the damping of the URDF.', 's', 0.0, 1.0)}
 
 
 class Engine(Protocol):
-    """What computes the motion of a simulated robot; brakes hold it until the first command."""
+    """Physics of a simulated robot; brakes hold it until the first command."""
 
     step: float
 
     def advance(self, tau: npt.ArrayLike, steps: int = 1) -> None:
-        """Let steps pass under a command; raise StateError if the motion is not finite then."""
+        """Advance by steps under a command; raise StateError if the motion becomes non-finite."""
 
     def brake(self) -> None:
-        """Bring all joints to rest at once, and hold them until the next command."""
+        """Stop all joints at once, and hold them until the next command."""
 
     def measure(self) -> Measurement:
-        """Return what sensors say: the state, and the efforts of the drives, 0 under brakes."""
+        """Return the measured state, and the efforts of the drives; 0 under brakes."""
 
 
 class OwnEngine(Simulator):
-    """A `Simulator` with sensors that tell the truth."""
+    """A `Simulator` with ideal sensors."""
 
     def __init__(self, model: Model, q: npt.ArrayLike, *, step: float) -> None:
         super().__init__(model, q, step=step)
         self._tau = np.zeros(model.nv)
 
     def advance(self, tau: npt.ArrayLike, steps: int = 1) -> None:
-        """Let steps pass under a command."""
+        """Advance by steps under a command."""
         super().advance(tau, steps)
         self._tau = np.array(tau, float)
 
     def brake(self) -> None:
-        """Bring all joints to rest at once."""
+        """Stop all joints at once."""
         super().brake()
         self._tau = np.zeros(self.model.nv)
 
@@ -107,22 +107,17 @@ class SimulatedRobot(Node):
     """
     Moves the robot of a URDF under the efforts on ~/commands, and publishes its joint states.
 
-    It keeps its last command for ever, as a forward_command_controller does. Until the first one
-    arrives its brakes are on.
-
-    Parameters
-    ----------
-    alone : bool
-        Whether the node has the process to itself, which makes no difference here.
+    The last command acts until the next one, as with a forward_command_controller. Brakes hold the
+    robot until the first command. `alone` has no effect here.
 
     """
 
-    # Exceptions whose message alone is shown to a user.
+    # Exceptions of which only the message is shown to a user.
     errors = (RbdError, OSError, BadParameter)
-    # Name of the executable, of the engine, and of parameters with default and description.
+    # Names of executable and engine, and the parameters.
     program: ClassVar[str] = 'simulated_robot'
     engine: ClassVar[str] = 'rbd_ros'
-    parameters: ClassVar[dict[str, tuple[Any, ...]]] = _PARAMETERS
+    parameters: ClassVar[dict[str, Setting]] = _PARAMETERS
 
     def __init__(self, *, alone: bool = False, **options: Any) -> None:
         super().__init__(self.program, **options)
@@ -157,7 +152,7 @@ class SimulatedRobot(Node):
         self.create_subscription(Float64MultiArray, '~/commands', self._on_command, 10)
         wall = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(1.0 / given['rate'], self._on_timer, clock=wall)
-        self._patience = self.create_timer(PATIENCE, self._describe, clock=wall)
+        self._discovery = self.create_timer(DISCOVERY_TIME, self._describe, clock=wall)
         damping = (f'{model.damping.min():.3g} to {model.damping.max():.3g} N m s/rad or N s/m'
                    if model.nv else 'none')
         self._log.info(f"simulating '{model.name}' by {self.engine}: {model.nv} joints, "
@@ -165,14 +160,14 @@ class SimulatedRobot(Node):
                        'command')
 
     def _make_engine(self, model: Model, q: np.ndarray, given: dict[str, Any]) -> Engine:
-        """Return what moves a robot that is at q, made with the values of the parameters."""
-        # One step compiles the kernels, and shows whether the robot can be simulated at all.
+        """Return the physics of a robot at q, for the values of the parameters."""
+        # One step compiles the kernels, and raises if the robot cannot be simulated.
         Simulator(model, q, step=given['step']).advance(np.zeros(model.nv))
         return OwnEngine(model, q, step=given['step'])
 
     @classmethod
     def usage(cls) -> str:
-        """Return what `--help` prints."""
+        """Return the text that `--help` prints."""
         return usage(cls.program, str(sys.modules[cls.__module__].__doc__), cls.parameters)
 
     def uses_events(self) -> bool:
@@ -180,11 +175,11 @@ class SimulatedRobot(Node):
         return False
 
     def finish(self) -> None:
-        """Do nothing: there is nothing to end before the node does."""
+        """Do nothing: no output needs an orderly end."""
 
     def _describe(self) -> None:
-        """Publish the robot's description if nobody else does."""
-        self.destroy_timer(self._patience)
+        """Publish the robot description if no other node does."""
+        self.destroy_timer(self._discovery)
         if self.count_publishers('robot_description') == 0:
             self._description_publisher = self.create_publisher(
                 String, 'robot_description', DESCRIPTION_QOS)
@@ -204,10 +199,10 @@ class SimulatedRobot(Node):
         self._tau[self._order] = efforts
 
     def _on_timer(self) -> None:
-        """Simulate up to now and publish the state."""
+        """Simulate up to the present and publish the state."""
         now, engine = monotonic(), self._engine
         if self._tau is not None:
-            self._simulated_until = max(self._simulated_until, now - LONGEST_CATCH_UP)
+            self._simulated_until = max(self._simulated_until, now - MAX_CATCH_UP)
             steps = int((now - self._simulated_until) / engine.step)
             self._simulated_until += steps * engine.step
             try:
@@ -228,7 +223,7 @@ def rest_position(model: Model) -> np.ndarray:
     q = np.zeros(model.nv)
     excluded = (model.lower > 0.0) | (model.upper < 0.0)
     lower, upper = model.lower[excluded], model.upper[excluded]
-    # A joint with one limit only begins there.
+    # A joint with a single limit starts there.
     lower, upper = (np.where(np.isfinite(lower), lower, upper),
                     np.where(np.isfinite(upper), upper, lower))
     q[excluded] = 0.5 * (lower + upper)
@@ -237,23 +232,11 @@ def rest_position(model: Model) -> np.ndarray:
 
 def with_damping(model: Model, delay: float) -> Model:
     """
-    Return the robot with enough viscous damping for commands that arrive late.
+    Return the robot with enough viscous damping for commands that are delayed by T = `delay`, s.
 
-    With K = dg/dq, torques g(q) that are late by T leave an error K (q(t) - q(t - T)), about
-    K T v: where K is negative that is negative damping, which that of the joints must outweigh.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    delay : float
-        T, s.
-
-    Returns
-    -------
-    Model
-        Each joint damped by T times the largest sum of a row of abs(K) in some poses, or as it was
-        where that is more.
+    With K = dg/dq, gravity torques that are late by T have the error K (q(t) - q(t - T)), about K
+    T v: negative damping where K is negative. Each joint is damped by at least T times the largest
+    row sum of abs(K) in some poses.
 
     """
     if not delay:

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The newest state of a robot, of all that is published about it."""
+"""The newest state of a robot from joint states and the topics of the dynamics node."""
 
 from dataclasses import replace
 from time import monotonic
@@ -9,9 +9,9 @@ from typing import Any, cast
 from geometry_msgs.msg import WrenchStamped
 import numpy as np
 from rbd_msgs.msg import DynamicsStamped
+from rbd_ros._internal.cdr import JointStateContent, JointStateReader
 from rbd_ros.model.configurations import neutral
 from rbd_ros.model.model import Model
-from rbd_ros.ros.state.joint_state_reader import Reader, State as JointStates
 from rbd_ros.ros.state.waiting_messages import WaitingMessages
 from rbd_ros.view.state import computed_state, State
 from rclpy.callback_groups import CallbackGroup
@@ -21,62 +21,50 @@ from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 
-# s, after which what the dynamics node said is no longer shown
-FRESH = 0.5
+# s: largest age of results of the dynamics node that are shown.
+MAX_AGE = 0.5
 STATES, DYNAMICS = 'joint_states', 'dynamics/dynamics'
 TORQUES, WRENCH = 'dynamics/external_torques', 'dynamics/external_wrench'
 KINDS = {STATES: JointState, DYNAMICS: DynamicsStamped, TORQUES: JointState,
          WRENCH: WrenchStamped}
-# Joint states may be of several senders. Nobody waits for this node.
+# Several nodes may publish joint states.
 DEPTHS = {STATES: 10, DYNAMICS: 1, TORQUES: 1, WRENCH: 1}
 
 
 class Unattended(CallbackGroup):
-    """Subscriptions that the executor leaves alone: their messages wait until they are taken."""
+    """Subscriptions whose messages wait until they are taken, not executed by the executor."""
 
     def can_execute(self, entity: Any) -> bool:
-        """Refuse."""
+        """Return False."""
         return False
 
     def beginning_execution(self, entity: Any) -> bool:
-        """Refuse."""
+        """Return False."""
         return False
 
     def ending_execution(self, entity: Any) -> None:
-        """Do nothing: nothing was executed."""
+        """Do nothing."""
 
 
 class ViewedRobot:
-    """
-    The newest state of a robot.
-
-    Parameters
-    ----------
-    node : rclpy.node.Node
-        The node that listens.
-    model : Model
-        The robot.
-    prefix : str
-        Prefix of the names of links in frame names.
-
-    """
+    """The newest state of a robot; `prefix` is that of link names in frame names."""
 
     def __init__(self, node: Node, model: Model, prefix: str) -> None:
         self._node, self._model, self._prefix = node, model, prefix
         self._group = Unattended()
         self._waiting = {topic: WaitingMessages(kind) for topic, kind in KINDS.items()}
-        self._reader = Reader()
+        self._reader = JointStateReader()
         self._subscriptions: dict[str, Subscription] = {}
         self._q, self._v = neutral(model), np.zeros(model.nv)
         self._effort = np.full(model.nv, np.nan)
         self._moves, self._known = False, False
         self._entries = {name: k for k, name in enumerate(model.position_names)}
         self._columns = {name: k for k, name in enumerate(model.velocity_names)}
-        # What came last on each topic of the dynamics node, and when.
+        # Time and content of the last message on each topic of the dynamics node.
         self._last: dict[str, tuple[float, Any]] = {}
 
     def listen(self, wanted: bool) -> None:
-        """Listen, or stop listening: topics without subscribers cost their publishers nothing."""
+        """Subscribe or unsubscribe: topics without subscribers cost their publishers nothing."""
         if wanted and not self._subscriptions:
             for topic, kind in KINDS.items():
                 qos = QoSProfile(depth=DEPTHS[topic], reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -104,10 +92,10 @@ class ViewedRobot:
                         effort=_known(self._effort), external=np.full(self._model.nv, np.nan))
         if not self._moves:
             state = replace(state, coriolis=np.full(self._model.nv, np.nan))
-        return self._as_said(state)
+        return self._with_published(state)
 
-    def _merge(self, message: JointStates) -> None:
-        """Take over the joints that a message names; numbers that are not finite are left out."""
+    def _merge(self, message: JointStateContent) -> None:
+        """Copy the finite numbers of a message into the state of the joints that it names."""
         count = len(message.name)
         for k, name in enumerate(message.name):
             column = self._columns.get(name)
@@ -123,12 +111,12 @@ class ViewedRobot:
                 self._effort[column] = message.effort[k]
 
     def _fresh(self, topic: str) -> Any:
-        """Return what the dynamics node said last, or None if that is too long ago."""
+        """Return the last message of a topic, or None if it is too old."""
         came, message = self._last.get(topic, (-np.inf, None))
-        return message if monotonic() - came < FRESH else None
+        return message if monotonic() - came < MAX_AGE else None
 
-    def _as_said(self, state: State) -> State:
-        """Return a state with what the dynamics node says of it."""
+    def _with_published(self, state: State) -> State:
+        """Return a state with the last results of the dynamics node."""
         dynamics, torques, wrench = (cast(Any, self._fresh(topic))
                                      for topic in (DYNAMICS, TORQUES, WRENCH))
         changes: dict[str, Any] = {}
@@ -153,7 +141,7 @@ class ViewedRobot:
         return replace(state, **changes)
 
     def _vector(self, names: list[str], values: Any) -> np.ndarray:
-        """Return numbers by name in the order of the model; NaN for joints that are not named."""
+        """Return numbers by name in the order of the model; NaN for other joints."""
         found = np.full(self._model.nv, np.nan)
         for name, value in zip(names, values):
             if name in self._columns:

@@ -18,20 +18,20 @@ import warnings
 import webbrowser
 
 from rbd_ros import load_urdf_string, Model, ModelError, ModelWarning, RbdError
+from rbd_ros._internal.setting import Setting
 from rbd_ros.ros.nodes.viewed_robot import ViewedRobot
 from rbd_ros.ros.parameters.parameter_checks import BadParameter
 from rbd_ros.ros.parameters.parameters import fixed_values
 from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
 from rbd_ros.ros.runtime.callbacks import guarded
-from rbd_ros.ros.runtime.compat import guard_services
 from rbd_ros.ros.runtime.log import Log
+from rbd_ros.ros.runtime.rclpy_workarounds import guard_services
 from rbd_ros.ros.runtime.report import Report
 from rbd_ros.ros.runtime.usage import usage
 from rbd_ros.view.geometry import load_geometry
 from rbd_ros.view.viewer import HOST, PORT, Viewer
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from rclpy.parameter import Parameter
 from std_msgs.msg import String
 
 # Nodes that control a robot come first when there is too little processor time.
@@ -39,18 +39,16 @@ NICENESS = 10
 # What is measured, and shown beside what is computed.
 EFFORT = 'measured'
 
-_PARAMETERS: dict[str, tuple[Any, ...]] = {
-    'robot_description': ('', 'URDF of the robot; empty: it is read from the topic.'),
-    'host': (HOST, 'Address of the page; localhost: only this machine can open it; 0.0.0.0: '
-             'everybody in its network can.'),
-    'port': (PORT, 'Port of the page; 0: any that is free, which is logged.', 0, 65535),
-    'open': (False, 'Open the page in the browser of this machine.'),
-    'package_path': (Parameter.Type.STRING_ARRAY,
-                     'Folders that have packages inside, for meshes at package://; then come '
-                     'those of AMENT_PREFIX_PATH and ROS_PACKAGE_PATH.'),
-    'rate': (30.0, 'How often the page changes, Hz, at most.', 1.0, 60.0),
-    'frame_prefix': ('', 'Prefix of the names of links in frame names.'),
-}
+_PARAMETERS = {
+    'robot_description': Setting('', 'URDF of the robot; empty: it is read from the topic.'),
+    'host': Setting(HOST, 'Address of the page; localhost: only for this machine; 0.0.0.0: for '
+                    'its whole network.'),
+    'port': Setting(PORT, 'Port of the page; 0: a free one, which is logged.', '', 0, 65535),
+    'open': Setting(False, 'Open the page in the browser of this machine.'),
+    'package_path': Setting((), 'Folders that contain packages, for package:// meshes; searched '
+                            'before AMENT_PREFIX_PATH and ROS_PACKAGE_PATH.', entry=str),
+    'rate': Setting(30.0, 'Largest update rate of the page.', 'Hz', 1.0, 60.0),
+    'frame_prefix': Setting('', 'Prefix of link names in frame names.')}
 
 
 class ViewerNode(Node):
@@ -71,7 +69,7 @@ class ViewerNode(Node):
     errors = (RbdError, OSError, BadParameter)
     program: ClassVar[str] = 'viewer'
     # Parameters with default and description.
-    parameters: ClassVar[dict[str, tuple[Any, ...]]] = _PARAMETERS
+    parameters: ClassVar[dict[str, Setting]] = _PARAMETERS
 
     def __init__(self, *, alone: bool = False, **options: Any) -> None:
         super().__init__(self.program, **options)

@@ -1,3 +1,3 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Publishers and diagnostics."""
+"""Publishing: the dynamics of each state, effort commands, external forces, diagnostics."""

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The health of the dynamics node: once a second, on /diagnostics."""
+"""The health of the dynamics node, published once per second on /diagnostics."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -26,8 +26,8 @@ from rbd_ros.ros.runtime.report import ERROR, OK, Report, STALE, WARN
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
-# How many ages of joint states are reported, the largest first.
-MOST_AGES = 64
+# Number of ages of joint states that are reported, the largest first.
+MAX_AGES = 64
 
 
 class HealthSettings(NamedTuple):
@@ -42,39 +42,7 @@ class HealthSettings(NamedTuple):
 
 
 class Health:
-    """
-    Publishes the health of a dynamics node.
-
-    Parameters
-    ----------
-    node : rclpy.node.Node
-        The node; its view of the graph is checked.
-    settings : HealthSettings
-        The parameters that it uses.
-    clocks : Clocks
-        The node's clocks.
-    current : CurrentRobot
-        The robot, whose state is checked.
-    publishing : Publishing
-        The outputs, whose subscribers are checked.
-    subscriptions : Subscriptions
-        The subscriptions, whose publishers are checked.
-    commands : EffortCommands
-        The commands.
-    law : Law
-        Computes their efforts.
-    forces : ExternalForces
-        The observer of external torques.
-    check : EffortCheck
-        Compares measured efforts with their convention.
-    kernels : Kernels
-        Whether all kernels are ready.
-    report : Report
-        What happened.
-    log : Log
-        The node's log.
-
-    """
+    """Publishes the health of a dynamics node; see doc/faults.md."""
 
     def __init__(self, node: Node, settings: HealthSettings, clocks: Clocks, current: CurrentRobot,
                  publishing: Publishing, subscriptions: Subscriptions, commands: EffortCommands,
@@ -84,9 +52,10 @@ class Health:
         self._node, self._settings, self._clocks = node, settings, clocks
         self._current, self._publishing, self._subscriptions = current, publishing, subscriptions
         self._commands, self._report, self._log = commands, report, log
-        self._deaf: set[str] = set()
+        # Mismatched connections at the last report.
+        self._mismatched: set[str] = set()
         self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
-        # Simulated time may stand still.
+        # A steady clock, because simulated time may stand still.
         self._timer = node.create_timer(1.0, self._publish,
                                         clock=Clock(clock_type=ClockType.STEADY_TIME))
 
@@ -106,8 +75,8 @@ class Health:
 
     def message(self) -> DiagnosticArray:
         """Return a report, and begin the next."""
-        findings = [*self._findings_on_states(), *self._findings_on_commands(),
-                    *self._findings_on_graph()]
+        findings = [*self._findings_on_states(), *self._event_findings(),
+                    *self._findings_on_commands(), *self._findings_on_graph()]
         return self._report.message(
             self._node.get_fully_qualified_name(), self._clocks.stamp(),
             findings or [(OK, 'publishing')], self._facts())
@@ -131,13 +100,13 @@ class Health:
         for link, mass in robot.payloads().items():
             facts[f'load on {link}, kg'] = f'{mass:.6g}'
         ages = sorted(robot.ages(self._clocks.age_time()).items(), key=lambda pair: -pair[1])
-        for name, age in ages[:MOST_AGES]:
+        for name, age in ages[:MAX_AGES]:
             facts[f'age of {name}, s'] = f'{age:.3f}'
         return facts
 
     def _findings_on_states(self) -> Iterator[tuple[bytes, str]]:
-        """Yield what is wrong with the node, its robot and its states."""
-        robot, recent = self._current.robot, self._report.recent
+        """Yield warnings about the node, its robot and its states."""
+        robot, received = self._current.robot, self._report.recent('joint states')
         if not self._publishing.active:
             yield WARN, 'inactive'
         if self._clocks.simulated and not self._clocks.stamp_time():
@@ -150,12 +119,12 @@ class Health:
             ages = robot.ages(now).values()
             if ages and not any(isfinite(age) for age in ages):
                 yield STALE, 'no outputs: no state has arrived yet'
-            if missing and recent('joint states'):
+            if missing and received:
                 yield ERROR, robot.why_missing(missing)
             elif missing and any(isfinite(age) for age in ages):
                 yield ERROR, ('no outputs: joint states have stopped; no recent position of '
                               + listed(missing))
-            if not missing and self._clocks.simulated and not recent('joint states'):
+            if not missing and self._clocks.simulated and not received:
                 yield WARN, ('no joint states arrived since the last report; while /clock stands '
                              'still, the last ones do not age')
             without_velocity = robot.states.missing_velocities()
@@ -168,6 +137,9 @@ class Health:
             yield WARN, f'kernels are being compiled for {listed(awaited)}'
         if self._check.finding:
             yield WARN, self._check.finding
+
+    def _event_findings(self) -> Iterator[tuple[bytes, str]]:
+        """Yield warnings about events since the last report."""
         for what, text in (
                 ('joint states dropped', 'joint states were dropped'),
                 ('implausible samples', 'implausible samples were ignored'),
@@ -180,11 +152,11 @@ class Health:
                 ('task inertia damped', '~/task_inertia is damped: the task link is near a '
                                         'singular pose'),
                 ('time jumps', 'time jumped'), ('errors', 'an error occurred: see last error')):
-            if recent(what):
-                yield WARN, f'{text} ({recent(what)})'
+            if count := self._report.recent(what):
+                yield WARN, f'{text} ({count})'
 
     def _findings_on_commands(self) -> Iterator[tuple[bytes, str]]:
-        """Yield what is odd about the commands."""
+        """Yield warnings about the commands."""
         robot, settings = self._current.robot, self._settings
         if self._commands.mismatch:
             yield ERROR, self._commands.mismatch
@@ -205,7 +177,7 @@ class Health:
             yield WARN, 'gravity is zero'
 
     def _findings_on_graph(self) -> Iterator[tuple[bytes, str]]:
-        """Yield nodes and publishers that should not be there, and connections that fail."""
+        """Yield warnings about duplicate nodes and publishers, and about failing connections."""
         node = self._node
         own = (node.get_name(), node.get_namespace())
         count = Counter(node.get_node_names_and_namespaces())[own]
@@ -217,17 +189,17 @@ class Health:
                 names = [f'{info.node_namespace.rstrip("/")}/{info.node_name}'
                          for info in node.get_publishers_info_by_topic(topic)]
                 yield WARN, f'{len(names)} publishers of {topic}: {listed(sorted(names))}'
-        # Endpoints in the graph that the middleware has not matched. Discovery may be under way:
-        # they are reported the second time.
-        deaf = {topic: f'nothing is received from a publisher of {one.topic_name}'
-                for topic, one in self._subscriptions.all.items()
-                if node.count_publishers(one.topic_name) > one.get_publisher_count()}
-        for topic in deaf:
+        # Endpoints in the graph that the middleware has not matched. They are reported the second
+        # time, because discovery may still be under way the first time.
+        unmatched = {topic: f'nothing is received from a publisher of {one.topic_name}'
+                     for topic, one in self._subscriptions.all.items()
+                     if node.count_publishers(one.topic_name) > one.get_publisher_count()}
+        for topic in unmatched:
             self._subscriptions.listen_to_all(topic)
-        deaf = {*deaf.values(), *(
+        mismatched = {*unmatched.values(), *(
             f'a subscriber of {one.topic_name} receives nothing'
             for one in self._publishing.publishers()
             if node.count_subscribers(one.topic_name) > one.get_subscription_count())}
-        for text in sorted(deaf & self._deaf):
+        for text in sorted(mismatched & self._mismatched):
             yield WARN, f'{text}: its quality of service or type does not match'
-        self._deaf = deaf
+        self._mismatched = mismatched

@@ -3,23 +3,25 @@
 """
 External torques, the wrench that explains them, and contact, from the measured efforts.
 
-The invariant, after any sequence of calls:
+Invariant, after any sequence of calls:
 
-1. What is said is what an observer of the present robot says that was given, since it was last
-   reset, complete states alone, each later than the last one and by at most `LONGEST_GAP`, all
-   with efforts and velocities. States that are late by no more than that are left out.
-2. Nothing is said before it has been given `SETTLED` of its time constants of them.
-3. There is a contact only by thresholds that were given, or found by a calibration that was asked
-   for and has been completed for a robot of the same description.
+1. Estimates come only from an observer of the current robot that, since its last reset, has
+   received complete, strictly increasing states with efforts and velocities, at most
+   `LONGEST_GAP` apart. States that are late by no more than that are ignored.
+2. Estimates are published only after `SETTLED` time constants of such states.
+3. There is a contact only by thresholds that were given, or found by a requested and completed
+   calibration of a robot with the same description.
 
-The observer is fed only while somebody listens, or a calibration is going on.
+The observer receives states only while a topic has subscribers, or during a calibration.
 
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
+from rbd_ros._internal.cdr import Stamp
+from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
 from rbd_ros.control import ContactDetector, EffortConvention, external_wrench, MomentumObserver
 from rbd_ros.ros import convert
@@ -30,56 +32,47 @@ from rbd_ros.ros.runtime.log import Log
 from rbd_ros.ros.services.background_services import BadRequest
 from rbd_ros.ros.state.joint_states import all_within
 
-# s: what happened in a longer pause between states is not known.
+# s; after a longer pause between states, the motion in between is unknown
 LONGEST_GAP = 0.25
-# Time constants, after which 2 % of the error at the beginning are left.
+# Number of time constants after which 2 % of the initial error remain
 SETTLED = 4.0
-# N m or N, the least threshold that a calibration finds
-LEAST = 0.1
-# N m or N: the ground pushes the base of a robot that floats, which is no contact.
-NEVER = 1e12
+# N m or N, smallest threshold that a calibration finds
+MIN_THRESHOLD = 0.1
+# N m or N, threshold of a floating base: support by the ground is no contact
+NO_CONTACT = 1e12
 
-Said: TypeAlias = 'dict[str, Any] | str'
+Values: TypeAlias = 'dict[str, Any] | str'
 
 
 class ForceSettings(NamedTuple):
-    """The parameters of the observer and of contacts."""
+    """The parameters of the observer and of contact detection."""
 
     missing_velocity: str
     friction_dead_band: float
     effort_convention: EffortConvention
     observer_joints: tuple[str, ...]
-    observer_gain: tuple[float, ...]
-    contact_threshold: tuple[float, ...]
-    contact_margin: float
-    contact_release: float
-    contact_calibration_time: float
+    observer_gain: Annotated[tuple[float, ...], Setting(
+        (25.0,), 'Gain of the observer of external torques: the inverse of its time constant.',
+        '1/s', per='observer_joints', condition='positive numbers')]
+    contact_threshold: Annotated[tuple[float, ...], Setting(
+        (), 'External torques beyond which there is contact; also the smallest thresholds that a '
+        'calibration sets. Empty: ~/contact needs ~/calibrate_contact.', 'N m or N',
+        per='observer_joints', condition='positive numbers')]
+    contact_margin: Annotated[float, Setting(
+        2.0, 'Ratio of the calibrated thresholds to the external torques of free motion.', '',
+        1.0, 1000.0)]
+    contact_release: Annotated[float, Setting(
+        0.5, 'Share of the thresholds below which a contact ends.', '', 0.0, 1.0)]
+    contact_calibration_time: Annotated[float, Setting(
+        10.0, 'Duration of ~/calibrate_contact.', 's', 0.1, 600.0)]
 
 
 class ExternalForces:
-    """
-    Observes external torques.
-
-    Parameters
-    ----------
-    settings : ForceSettings
-        The parameters that it uses.
-    clocks : Clocks
-        The node's clocks.
-    log : Log
-        The node's log.
-
-    Attributes
-    ----------
-    wanted : bool
-        Whether somebody listens.
-    why_not : str
-        Why nothing is said; empty: something is.
-
-    """
+    """Observes external torques."""
 
     def __init__(self, settings: ForceSettings, clocks: Clocks, log: Log) -> None:
         self._settings, self._clocks, self._log = settings, clocks, log
+        # Whether a topic has subscribers.
         self.wanted = False
         self._robot: Robot | None = None
         self._detector: ContactDetector | None = None
@@ -88,6 +81,7 @@ class ExternalForces:
         self._origin: int | None = None
         self._time: float | None = None
         self._lacking: tuple[Sequence[str], bytes] | None = None
+        # Why there are no estimates; empty: there are.
         self.why_not = ''
         self._start_again('the observer is settling')
 
@@ -100,12 +94,13 @@ class ExternalForces:
     # -- States. ---------------------------------------------------------------------------------
 
     def reset(self) -> None:
-        """Forget the states so far: time jumped."""
+        """Discard all states: time jumped."""
         self._start_again('the observer begins again after a jump of time')
 
     def _start_again(self, why_not: str) -> None:
+        """Reset the observer, for a reason."""
         if self._time is None and why_not == self.why_not:
-            return          # nothing has been observed since it was said
+            return          # nothing has been observed since then
         self._time = None
         self._observed = 0.0
         self._contact = False
@@ -116,7 +111,7 @@ class ExternalForces:
             self._detector.reset()
 
     def _for_each_joint(self, robot: Robot, numbers: tuple[float, ...], base: float) -> np.ndarray:
-        """Return numbers of a parameter, one for each velocity of the robot."""
+        """Return a parameter's values for each velocity; `base` for those of a floating base."""
         if len(numbers) == 1:
             given = dict.fromkeys(robot.model.velocity_names, numbers[0])
         else:
@@ -127,7 +122,7 @@ class ExternalForces:
         return result
 
     def _take_over(self, robot: Robot) -> None:
-        """Observe another robot; thresholds stay if only its load or gravity has changed."""
+        """Observe another robot; thresholds stay if only its payload or gravity has changed."""
         settings, before = self._settings, self._robot
         self._make_observer(robot)
         if before is None or before.text != robot.text:
@@ -135,11 +130,12 @@ class ExternalForces:
             if settings.contact_threshold:
                 self._detector = ContactDetector(
                     robot.model, release=settings.contact_release, longest_gap=LONGEST_GAP,
-                    threshold=self._for_each_joint(robot, settings.contact_threshold, NEVER))
+                    threshold=self._for_each_joint(robot, settings.contact_threshold, NO_CONTACT))
         self._start_again('the observer begins again with another robot' if before
                           else 'the observer is settling')
 
     def _make_observer(self, robot: Robot) -> None:
+        """Create the observer of a robot."""
         settings = self._settings
         gain = self._for_each_joint(robot, settings.observer_gain, settings.observer_gain[0])
         self._robot, self._slowest = robot, float(np.min(gain))
@@ -169,7 +165,7 @@ class ExternalForces:
         self._observe(self._seconds(robot.stamp), robot.states.q, v, torques)
 
     def _without(self, robot: Robot, torques: np.ndarray) -> str:
-        """Return which joints have no torques, in a sentence that is kept."""
+        """Return a sentence about the joints without torques; it is cached."""
         names, known = robot.model.velocity_names, np.isfinite(torques).tobytes()
         if (names, known) != self._lacking:
             self._lacking = names, known
@@ -177,8 +173,8 @@ class ExternalForces:
                 [name for name, one in zip(names, known) if not one])
         return self._lack
 
-    def _seconds(self, stamp: convert.Stamp) -> float:
-        """Return the time of a state, s, small enough for its nanoseconds to count."""
+    def _seconds(self, stamp: Stamp) -> float:
+        """Return the time of a state, s, from an origin that keeps its nanoseconds significant."""
         if not (stamp.sec or stamp.nanosec):
             return self._clocks.age_time()
         if self._origin is None:
@@ -186,9 +182,10 @@ class ExternalForces:
         return stamp.sec - self._origin + 1e-9 * stamp.nanosec
 
     def _observe(self, t: float, q: np.ndarray, v: np.ndarray, torques: np.ndarray) -> None:
+        """Give the observer, and the contact detector, one state."""
         step = 0.0 if self._time is None else t - self._time
         if self._time is not None and -LONGEST_GAP <= step <= 0.0:
-            return          # of other joints, or late
+            return          # a message with other joints, or a late one
         if abs(step) > LONGEST_GAP:
             self._start_again('the observer begins again after a gap in the states')
             step = 0.0
@@ -199,33 +196,15 @@ class ExternalForces:
             return
         self.why_not = ''
         if self._detector is not None:
-            knew = self._detector.threshold is not None
+            was_calibrated = self._detector.threshold is not None
             self._contact = self._detector.update(t, self._torques)
-            if not knew and self._detector.threshold is not None:
-                self._say_thresholds(self._detector.threshold)
+            if not was_calibrated and self._detector.threshold is not None:
+                self._log_thresholds(self._detector.threshold)
 
     # -- Contacts. -------------------------------------------------------------------------------
 
     def calibrate(self, robot: Robot | None) -> float:
-        """
-        Begin to learn the thresholds of contacts.
-
-        Parameters
-        ----------
-        robot : Robot or None
-            The present robot.
-
-        Returns
-        -------
-        float
-            How long nothing must touch it, s.
-
-        Raises
-        ------
-        BadRequest
-            If there is no robot yet.
-
-        """
+        """Begin to learn the contact thresholds; return how long to touch nothing, s."""
         if robot is None:
             raise BadRequest('no robot description has arrived yet')
         if robot is not self._robot:
@@ -235,14 +214,16 @@ class ExternalForces:
             robot.model, calibration_time=settings.contact_calibration_time,
             margin=settings.contact_margin, release=settings.contact_release,
             longest_gap=LONGEST_GAP,
-            least=self._for_each_joint(robot, settings.contact_threshold or (LEAST,), NEVER))
+            least=self._for_each_joint(robot, settings.contact_threshold or (MIN_THRESHOLD,),
+                                       NO_CONTACT))
         return settings.contact_calibration_time
 
     def calibration_left(self) -> float:
-        """Return how much longer the calibration takes that is going on, s; 0: none is."""
+        """Return the remaining time of the calibration, s; 0 if there is none."""
         return self._detector.calibration_left if self._detector is not None else 0.0
 
-    def _say_thresholds(self, thresholds: np.ndarray) -> None:
+    def _log_thresholds(self, thresholds: np.ndarray) -> None:
+        """Log the thresholds as parameters."""
         robot = self._robot
         assert robot is not None
         first = robot.base_joint.nv if robot.base_joint is not None else 0
@@ -251,22 +232,10 @@ class ExternalForces:
             + ', '.join(robot.model.velocity_names[first:]) + '] and contact_threshold: ['
             + ', '.join(f'{x:.4g}' for x in thresholds[first:]) + ']')
 
-    # -- What is said. ---------------------------------------------------------------------------
+    # -- Outputs. --------------------------------------------------------------------------------
 
-    def values(self, topic: str, robot: Robot, q: np.ndarray) -> Said:
-        """
-        Return the terms of one of the EXTERNAL_TOPICS, or why there are none.
-
-        Parameters
-        ----------
-        topic : str
-            The topic.
-        robot : Robot
-            The present robot.
-        q : ndarray
-            Its position.
-
-        """
+    def values(self, topic: str, robot: Robot, q: np.ndarray) -> Values:
+        """Return the terms of one of the EXTERNAL_TOPICS, or why there are none."""
         if topic == EXTERNAL_WRENCH and not robot.task_link:
             return 'the parameter task_link is not set'
         if topic == CONTACT and self._detector is None:
@@ -287,7 +256,7 @@ class ExternalForces:
     def facts(self) -> dict[str, str]:
         """Return values for /diagnostics."""
         if not (self.wanted or self.calibration_left()):
-            return {'external torques': 'nobody listens'}
+            return {'external torques': 'no subscribers'}
         facts = {'external torques': self.why_not or 'observed'}
         if self._detector is not None and not self.why_not:
             if self._detector.threshold is None:

@@ -5,10 +5,11 @@
 from collections.abc import Sequence
 from functools import partial
 from time import perf_counter, sleep
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from rbd_ros import RbdError, SingularError
+from rbd_ros import RbdError
+from rbd_ros._internal.setting import Setting
 from rbd_ros.control import EffortConvention
 from rbd_ros.kernels.jit.compiled import KernelNotReady
 from rbd_ros.ros.commands.effort_commands import COMPLETE, EffortCommands
@@ -17,6 +18,7 @@ from rbd_ros.ros.messages.messages import (
     C_RATE, CommandMessages, COMMANDS, EXTERNAL_TOPICS, EXTERNAL_TORQUES, EXTERNAL_WRENCH,
     RATE_TOPICS, TASK_TOPICS, TOPICS, VELOCITY_TOPICS)
 from rbd_ros.ros.outputs.external_forces import ExternalForces
+from rbd_ros.ros.outputs.rate_outputs import rate_values
 from rbd_ros.ros.outputs.task_outputs import task_values
 from rbd_ros.ros.robot.current_robot import CurrentRobot
 from rbd_ros.ros.robot.robot import Robot
@@ -24,8 +26,7 @@ from rbd_ros.ros.runtime.callbacks import guarded
 from rbd_ros.ros.runtime.clocks import Clocks
 from rbd_ros.ros.runtime.log import Log
 from rbd_ros.ros.runtime.report import OK, Report
-from rbd_ros.ros.state.joint_states import all_within
-from rbd_ros.workspace.results import DynamicsTerms, Factorization, MatricesDot
+from rbd_ros.workspace.results import DynamicsTerms, Factorization
 from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks
@@ -39,61 +40,37 @@ NO_TASK_LINK = 'the parameter task_link is not set'
 MARKERS = '~/markers'
 NEED_TASK_LINK = {*TASK_TOPICS, EXTERNAL_WRENCH}
 # The default event callbacks of publishers cost the executor a tenth of a core at 1 kHz.
-QUIETLY = PublisherEventCallbacks(use_default_callbacks=False)
-# s, between two commands while no states arrive
+NO_EVENTS = PublisherEventCallbacks(use_default_callbacks=False)
+# s between two commands while no states arrive
 COMMAND_PERIOD = 0.01
-# s, between two looks for subscribers: a look at every state takes 3 % of a core at 1 kHz
+# s between two searches for subscribers; searching at every state takes 3 % of a core at 1 kHz
 LISTENERS_PERIOD = 0.1
-# s, after which the node ends even if commands have not reached zero
-LONGEST_END = 4.5
+# s after which the node ends even if commands have not reached zero
+MAX_END_TIME = 4.5
 
 
 class PublishingSettings(NamedTuple):
     """The parameters that the outputs depend on."""
 
-    publish_rate: float
+    publish_rate: Annotated[float, Setting(
+        0.0, 'Rate of the outputs; 0: once per joint state.', 'Hz', 0.0, 10000.0, 0.01,
+        changeable=True)]
     on_stale: str
     state_timeout: float
     missing_velocity: str
     effort_convention: EffortConvention
-    marker_rate: float
-    condition_limit: float
-    coriolis_factorization: Factorization
+    marker_rate: Annotated[float, Setting(
+        30.0, 'Largest rate of the markers; 0: no markers.', 'Hz', 0.0, 1000.0, changeable=True)]
+    condition_limit: Annotated[float, Setting(
+        2e3, "Condition number of the Jacobian, with lengths in units of the robot's reach, "
+        'beyond which task inertias are damped.', '', 1.0, 1e7, changeable=True)]
+    coriolis_factorization: Annotated[Factorization, Setting(
+        'christoffel', 'Factorization of the Coriolis matrix: Christoffel symbols, or body twists '
+        '(Garofalo et al.). C v is the same.', choices=('christoffel', 'body'), changeable=True)]
 
 
 class Publishing:
-    """
-    The outputs of a dynamics node.
-
-    Parameters
-    ----------
-    node : rclpy.node.Node
-        The node to create publishers and timers on.
-    settings : PublishingSettings
-        The parameters that it uses.
-    clocks : Clocks
-        The node's clocks.
-    current : CurrentRobot
-        The robot whose states are answered.
-    commands : EffortCommands
-        Makes commands of efforts.
-    law : Law
-        Computes these efforts.
-    forces : ExternalForces
-        Observes external torques.
-    report : Report
-        Counts events.
-    log : Log
-        The node's log.
-    command_topics : sequence of str
-        Topics of the commands, of those in `CommandMessages.kinds`.
-
-    Attributes
-    ----------
-    active : bool
-        Whether the node is active, and outputs may be published.
-
-    """
+    """The outputs of a dynamics node; the commands are on `command_topics`."""
 
     def __init__(self, node: Node, settings: PublishingSettings, clocks: Clocks,
                  current: CurrentRobot, commands: EffortCommands, law: Law,
@@ -105,26 +82,29 @@ class Publishing:
         self._report, self._log = report, log
         self._wall = Clock(clock_type=ClockType.STEADY_TIME)
         self._timers: list[Timer] = []
+        # Why topics with subscribers are withheld, and which wait for kernels.
         self._withheld: dict[str, str] = {}
         self._awaited: dict[str, KernelNotReady] = {}
+        # Whether the node is active, and outputs may be published.
         self.active = False
         self._markers_due = self._listeners_due = 0.0
-        self._looked_for: Robot | None = None
-        self._heard: list[str] = []
-        self._commands_heard: list[str] = []
+        # The topics with subscribers, and the robot they were last searched for.
+        self._searched_for: Robot | None = None
+        self._subscribed: list[str] = []
+        self._subscribed_commands: list[str] = []
+        self._markers_subscribed = False
         self._constants_of: tuple[Sequence[str], EffortConvention] | None = None
-        self._markers_heard = False
         self._command_messages = CommandMessages()
         self._prepare = (dict.fromkeys(RATE_TOPICS, self._prepare_rates)
                          | dict.fromkeys(EXTERNAL_TOPICS, self._prepare_forces)
                          | dict.fromkeys(TASK_TOPICS, self._prepare_task))
         self._publishers = {
-            topic: node.create_publisher(kind, topic, 10, event_callbacks=QUIETLY)
+            topic: node.create_publisher(kind, topic, 10, event_callbacks=NO_EVENTS)
             for topic, kind in (TOPICS | {one: CommandMessages.kinds[one]
                                           for one in command_topics}).items()}
         self._command_publishers = {topic: self._publishers[topic] for topic in command_topics}
         self._marker_publisher = node.create_publisher(MarkerArray, MARKERS, 10,
-                                                       event_callbacks=QUIETLY)
+                                                       event_callbacks=NO_EVENTS)
         self._start_timers()
 
     def configure(self, settings: PublishingSettings) -> None:
@@ -134,9 +114,9 @@ class Publishing:
             self._start_timers()
 
     def _start_timers(self) -> None:
-        """Start the timers that the settings ask for, in place of those there are."""
+        """Replace the timers by those that the settings ask for."""
         self._stop_timers()
-        # Commands first: they must go on even if the other timer cannot be created.
+        # Commands first: they must continue even if the other timer cannot be created.
         if self._settings.on_stale != 'stop':
             self._timers.append(self._node.create_timer(
                 COMMAND_PERIOD, self._on_silence, clock=self._wall))
@@ -166,13 +146,13 @@ class Publishing:
 
     def is_commanding(self) -> bool:
         """Return whether commands are being sent to a subscriber."""
-        return self.active and self._commands.enabled and self._look_who_takes_commands()
+        return self.active and self._commands.enabled and self._find_command_subscribers()
 
-    def _look_who_takes_commands(self) -> bool:
-        """Look which topics of commands have subscribers; return whether any has."""
-        self._commands_heard = [topic for topic, publisher in self._command_publishers.items()
+    def _find_command_subscribers(self) -> bool:
+        """Find the command topics with subscribers; return whether there are any."""
+        self._subscribed_commands = [topic for topic, publisher in self._command_publishers.items()
                                 if publisher.get_subscription_count()]
-        return bool(self._commands_heard)
+        return bool(self._subscribed_commands)
 
     @guarded
     def _on_timer(self) -> None:
@@ -185,45 +165,35 @@ class Publishing:
             if (perf_counter() - start) * self._settings.publish_rate > 1.0:
                 self._report.count('overruns')
 
-    def _look_who_listens(self, robot: Robot, now: float, moment: float) -> None:
-        """Look, not too often, which topics have subscribers that this robot can answer."""
-        if moment >= self._listeners_due or robot is not self._looked_for:
-            self._listeners_due, self._looked_for = moment + LISTENERS_PERIOD, robot
-            self._look_who_takes_commands()
-            # All commands are one output.
-            self._heard = [*self._commands_heard[:1], *(
+    def _find_subscribers(self, robot: Robot, now: float, moment: float) -> None:
+        """Find, once per LISTENERS_PERIOD, the topics with subscribers that can be answered."""
+        if moment >= self._listeners_due or robot is not self._searched_for:
+            self._listeners_due, self._searched_for = moment + LISTENERS_PERIOD, robot
+            self._find_command_subscribers()
+            # All command topics are one output.
+            self._subscribed = [*self._subscribed_commands[:1], *(
                 topic for topic, publisher in self._publishers.items()
                 if topic not in self._command_publishers and publisher.get_subscription_count())]
-            self._markers_heard = self._marker_publisher.get_subscription_count() > 0
-            self._forces.wanted = self._markers_heard or any(
-                topic in EXTERNAL_TOPICS for topic in self._heard)
-            if not self._commands_heard:
-                self._commands.nobody_listens(now)
+            self._markers_subscribed = self._marker_publisher.get_subscription_count() > 0
+            self._forces.wanted = self._markers_subscribed or any(
+                topic in EXTERNAL_TOPICS for topic in self._subscribed)
+            if not self._subscribed_commands:
+                self._commands.note_no_subscriber(now)
             if self.active and not robot.task_link:
-                for topic in [topic for topic in self._heard if topic in NEED_TASK_LINK]:
-                    self._heard.remove(topic)
-                    self._tell_withheld(topic, NO_TASK_LINK)
+                for topic in [topic for topic in self._subscribed if topic in NEED_TASK_LINK]:
+                    self._subscribed.remove(topic)
+                    self._log_withheld(topic, NO_TASK_LINK)
 
     def answer(self, robot: Robot, now: float) -> None:
-        """
-        Compute the dynamics of the latest state and publish it on topics with subscribers.
-
-        Parameters
-        ----------
-        robot : Robot
-            The robot, whose state is complete.
-        now : float
-            Time, s.
-
-        """
+        """Publish the dynamics of the latest, complete state on topics with subscribers."""
         settings = self._settings
-        robot.note_answered()
+        robot.state_is_new = False
         moment = self._clocks.steady_time()
         self._now = now
-        self._look_who_listens(robot, now, moment)
-        markers_due = (self._markers_heard and moment >= self._markers_due
+        self._find_subscribers(robot, now, moment)
+        markers_due = (self._markers_subscribed and moment >= self._markers_due
                        and settings.marker_rate > 0.0)
-        if not self.active or not (self._heard or markers_due):
+        if not self.active or not (self._subscribed or markers_due):
             return
         start = perf_counter()
         q, v = robot.states.q, robot.velocity(settings.missing_velocity)
@@ -235,29 +205,34 @@ class Publishing:
                 q, v, factorization=settings.coriolis_factorization)
         self._report.took(perf_counter() - start)
         values = dict(zip(DynamicsTerms._fields, terms), q=q, v=v)
-        # Commands are sent at once, the rest one right after the other: in between, each would
-        # wait for a processor that has forgotten how to send.
+        # Commands are sent at once, the rest in a row: sent between computations, each message
+        # would find the sending code evicted from the processor's caches.
         ready: list[tuple[str, bytes]] = []
-        for topic in self._heard:
+        for topic in self._subscribed:
             why_not = self._make(topic, values, robot, terms, ready)
             if why_not is not None or topic in self._withheld:
-                self._tell_withheld(topic, why_not)
+                self._log_withheld(topic, why_not)
         for topic, message in ready:
             self._send(topic, message)
         self._report.count('outputs')
         if markers_due:
             self._markers_due = moment + 1.0 / settings.marker_rate
-            said = self._forces.values(EXTERNAL_TORQUES, robot, q)
-            try:
-                poses = robot.workspace.forward_kinematics(q)
-            except KernelNotReady as error:
-                self._awaited[MARKERS] = error
-                return
-            for message in robot.markers.update(
-                    robot.stamp, robot.frame, poses, terms,
-                    None if v is None else terms.coriolis_torques,
-                    None if isinstance(said, str) else said['external_torques']):
-                self._marker_publisher.publish(message)
+            self._publish_markers(robot, q, v, terms)
+
+    def _publish_markers(self, robot: Robot, q: np.ndarray, v: np.ndarray | None,
+                         terms: DynamicsTerms) -> None:
+        """Publish the markers of a state."""
+        external = self._forces.values(EXTERNAL_TORQUES, robot, q)
+        try:
+            poses = robot.workspace.forward_kinematics(q)
+        except KernelNotReady as error:
+            self._awaited[MARKERS] = error
+            return
+        for message in robot.markers.update(
+                robot.stamp, robot.frame, poses, terms,
+                None if v is None else terms.coriolis_torques,
+                None if isinstance(external, str) else external['external_torques']):
+            self._marker_publisher.publish(message)
 
     def awaited(self) -> list[str]:
         """Return the topics with subscribers whose kernels are being compiled."""
@@ -265,7 +240,7 @@ class Publishing:
 
     def _make(self, topic: str, values: dict[str, Any], robot: Robot, terms: DynamicsTerms,
               ready: list[tuple[str, bytes]]) -> str | None:
-        """Make the message of a topic, or say why not; an error does not affect other topics."""
+        """Append the message of a topic to `ready`, or return why not, also after an error."""
         if topic in self._awaited and not self._awaited[topic].is_over():
             return str(self._awaited[topic])
         try:
@@ -298,7 +273,7 @@ class Publishing:
         self._report.fail('errors', f'{topic}: {type(error).__name__}: {error}')
         return self._report.last_error
 
-    def _tell_withheld(self, topic: str, why_not: str | None) -> None:
+    def _log_withheld(self, topic: str, why_not: str | None) -> None:
         """Log once why a topic with subscribers is withheld."""
         if why_not == self._withheld.get(topic):
             return
@@ -307,45 +282,29 @@ class Publishing:
         elif self._log.info(f'{topic} is withheld: {why_not}', f'{topic} is withheld'):
             self._withheld[topic] = why_not
 
-    # -- What some topics need beside the terms: each adds it, or returns why it cannot. ----------
+    # -- Further terms of some topics: each method adds them, or returns why it cannot. ----------
 
     def _prepare_rates(self, topic: str, values: dict[str, Any], robot: Robot,
                        terms: DynamicsTerms) -> str | None:
-        """
-        Compute the time derivatives of M, C and g.
-
-        That of C needs the acceleration, which follows from the measured efforts. It is withheld
-        if there are none, if forward dynamics is singular, or if C is not in Christoffel form.
-
-        """
+        """Compute the time derivatives of M, C and g."""
         if 'g_dot' not in values:
-            self._why_no_c_rate = None
-            q, v = values['q'], values['v']
-            effort, a = robot.measured_torques(v), np.zeros_like(v)
-            if self._settings.coriolis_factorization != 'christoffel':
-                self._why_no_c_rate = 'coriolis_factorization is not christoffel'
-            elif not all_within(effort, np.inf):
-                self._why_no_c_rate = 'joint states have no efforts'
-            else:
-                try:
-                    a = robot.workspace.forward_dynamics(q, v, effort)
-                except SingularError as error:
-                    self._why_no_c_rate = str(error)
-            values.update(zip(MatricesDot._fields, robot.workspace.matrices_dot(q, v, a)))
+            rates, self._why_no_c_rate = rate_values(robot, values['q'], values['v'],
+                                                     self._settings.coriolis_factorization)
+            values.update(rates)
         return self._why_no_c_rate if topic == C_RATE else None
 
     def _prepare_forces(self, topic: str, values: dict[str, Any], robot: Robot,
                         terms: DynamicsTerms) -> str | None:
-        """Add what the observer says."""
-        said = self._forces.values(topic, robot, values['q'])
-        if isinstance(said, str):
-            return said
-        values.update(said)
+        """Add the estimates of the observer."""
+        found = self._forces.values(topic, robot, values['q'])
+        if isinstance(found, str):
+            return found
+        values.update(found)
         return None
 
     def _prepare_task(self, topic: str, values: dict[str, Any], robot: Robot,
                       terms: DynamicsTerms) -> str | None:
-        """Compute what belongs to the task link."""
+        """Compute the terms of the task link."""
         if not robot.task_link:
             return NO_TASK_LINK
         limit = self._settings.condition_limit
@@ -358,13 +317,13 @@ class Publishing:
     # -- Commands. -------------------------------------------------------------------------------
 
     def _command(self, robot: Robot, v: np.ndarray | None, terms: DynamicsTerms) -> str | None:
-        """Command the efforts of the law, or return why not."""
+        """Command the efforts of the control law, or return why not."""
         if not self._commands.enabled:
             return 'commands are disabled'
-        anew = self._commands.begins_anew(self._now)
-        if anew and robot.states.judge.unconfirmed:
+        restarts = self._commands.starts_blend(self._now)
+        if restarts and robot.states.judge.unconfirmed:
             return NOT_CONFIRMED
-        efforts = self._law.efforts(robot, v, terms, self._now, anew)
+        efforts = self._law.efforts(robot, v, terms, self._now, restarts)
         if isinstance(efforts, str):
             return efforts
         complete = self._commands.complete
@@ -385,7 +344,7 @@ class Publishing:
             self._constants_of = joints, convention
             self._constants = convention.constants_of_commands(joints)
         efforts = efforts / self._constants
-        for topic in self._commands_heard:
+        for topic in self._subscribed_commands:
             self._publishers[topic].publish(
                 self._command_messages.message(topic, joints, efforts))
 
@@ -395,20 +354,12 @@ class Publishing:
 
     @guarded
     def _repeat_command(self, later: float = 0.0) -> bool:
-        """
-        Send the command that is due while no states arrive; return whether there was one.
-
-        Parameters
-        ----------
-        later : float
-            How much later than the robot's clock says it is, s.
-
-        """
+        """Send the command that is due while no states arrive; return whether there was one."""
         if not self.active:
             return False
         now = self._clocks.age_time()
-        if not self._look_who_takes_commands():
-            self._commands.nobody_listens(now + later)
+        if not self._find_command_subscribers():
+            self._commands.note_no_subscriber(now + later)
             return False
         robot = self._current.robot
         states_come = (robot is not None and self._settings.publish_rate > 0.0
@@ -419,19 +370,19 @@ class Publishing:
         return efforts is not None
 
     def finish(self) -> None:
-        """End the commands, then stop the outputs; this takes `LONGEST_END` at most."""
+        """End the commands, then stop the outputs; this takes at most `MAX_END_TIME`."""
         self._commands.end()
-        said, begin, robot_begin = False, self._clocks.steady_time(), self._clocks.age_time()
+        sent, begin, robot_begin = False, self._clocks.steady_time(), self._clocks.age_time()
         # No /clock is received meanwhile: simulated time stands still.
         while self._repeat_command((self._clocks.steady_time() - begin)
                                    - (self._clocks.age_time() - robot_begin)):
-            said = True
-            if self._clocks.steady_time() - begin > LONGEST_END:
+            sent = True
+            if self._clocks.steady_time() - begin > MAX_END_TIME:
                 self._log.error('commands ended before they reached zero: effort_rate_limit is '
                                 'too low for that')
                 break
             sleep(COMMAND_PERIOD)
-        if said:
+        if sent:
             for publisher in self._command_publishers.values():
                 publisher.wait_for_all_acked(Duration(seconds=0.2))
         self.active = False

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the topics of the task link hold: its pose, motion and equations of motion."""
+"""Contents of the topics of the task link: its pose, motion and equations of motion."""
 
 import numpy as np
 from rbd_ros.ros import convert
@@ -13,26 +13,11 @@ from rbd_ros.workspace.results import DynamicsTerms
 def task_values(topic: str, robot: Robot, q: np.ndarray, v: np.ndarray | None,
                 terms: DynamicsTerms, limit: float) -> dict[str, np.ndarray]:
     """
-    Return the terms in a topic of the task link.
+    Return the terms in one of `TASK_TOPICS`, by the keys of `Outputs`.
 
-    Parameters
-    ----------
-    topic : str
-        One of `rbd_ros.ros.messages.messages.TASK_TOPICS`.
-    robot : Robot
-        The robot, which has a task link.
-    q, v : ndarray
-        The state; v may be None where the topic does not need it.
-    terms : DynamicsTerms
-        Terms of that state.
-    limit : float
-        Condition number of the Jacobian beyond which the task inertia is damped.
-
-    Returns
-    -------
-    dict of str to ndarray
-        By key, as `rbd_ros.ros.messages.messages.Outputs` expects them; among them
-        ``condition`` with the number and its limit where the task inertia is.
+    The robot has a task link; v may be None for topics that do not need it. `limit` is the
+    condition number of the Jacobian beyond which the task inertia is damped; ``condition`` in the
+    result holds the number and its limit.
 
     """
     workspace, link = robot.workspace, robot.task_link

@@ -1,68 +1,45 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The present robot of a dynamics node, and how descriptions and changes replace it."""
+"""The current robot of a dynamics node, and its replacement by descriptions and requests."""
 
 from collections.abc import Callable
 import gc
 from math import hypot
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from rbd_ros import Model, neutral, RbdError, with_gravity
+from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
 from rbd_ros.ros.commands.effort_commands import EffortCommands
 from rbd_ros.ros.parameters.parameters import NO_GRAVITY
-from rbd_ros.ros.robot.robot import gravity_in_root, read_model, Robot, RobotSettings
+from rbd_ros.ros.robot.read_model import gravity_in_root, read_model, RobotSettings
+from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.log import Log
 from rbd_ros.ros.runtime.report import Report
 from rbd_ros.ros.runtime.worker import Worker
 
 
 class ChangeSettings(NamedTuple):
-    """The parameters that say which changes are accepted, and what is warned about."""
+    """The parameters that determine which changes are accepted, and what is warned about."""
 
-    model_changes: str
+    model_changes: Annotated[str, Setting(
+        'while_disabled', 'Whether another description is accepted: always, never, or unless '
+        'commands are enabled and have a subscriber.',
+        choices=('accept', 'while_disabled', 'never'), changeable=True)]
     friction: bool
 
 
 class CurrentRobot:
-    """
-    The present robot of a node, and its replacement.
-
-    The worker builds new robots; the present one stays in use meanwhile.
-
-    Parameters
-    ----------
-    settings : ChangeSettings
-        The parameters that it uses.
-    robot_settings : RobotSettings
-        The parameters that robots are built with.
-    commands : EffortCommands
-        The commands, which follow the robot.
-    worker : Worker
-        Builds robots.
-    report : Report
-        Counts events.
-    log : Log
-        The node's log.
-    is_commanding : callable
-        Returns whether commands are being sent to a subscriber.
-    prepare : callable
-        Called with a new robot, in the thread of the worker, before it is used.
-    alone : bool
-        Whether the node has the process to itself and may tune the garbage collector.
-
-    Attributes
-    ----------
-    robot : Robot or None
-        The robot of the latest valid description.
-
-    """
+    """Holds the current robot; it stays in use while the worker builds the next one."""
 
     def __init__(self, settings: ChangeSettings, robot_settings: RobotSettings,
                  commands: EffortCommands, worker: Worker, report: Report, log: Log,
                  is_commanding: Callable[[], bool], prepare: Callable[[Robot], object],
                  alone: bool) -> None:
+        # `is_commanding`: whether commands are being sent to a subscriber. `prepare` is called
+        # with a new robot in the worker's thread, before it is used. `alone`: whether the node
+        # has the process to itself and may tune the garbage collector.
         self._settings, self._robot_settings = settings, robot_settings
         self._commands, self._worker = commands, worker
         self._report, self._log, self._alone = report, log, alone
@@ -72,21 +49,13 @@ class CurrentRobot:
         self._count = 0
 
     def configure(self, settings: ChangeSettings, robot_settings: RobotSettings) -> None:
-        """Use other settings from now on; `follow_settings` gives them to the robot."""
+        """Use other settings from now on; `follow_settings` applies them to the robot."""
         self._settings, self._robot_settings = settings, robot_settings
 
     # -- Descriptions. ---------------------------------------------------------------------------
 
     def describe(self, text: str) -> None:
-        """
-        Replace the robot, or keep it if the description is invalid or not accepted.
-
-        Parameters
-        ----------
-        text : str
-            URDF.
-
-        """
+        """Replace the robot by that of a URDF; keep it if the URDF is invalid or not accepted."""
         if text == self._newest or (self.robot is not None and text == self.robot.text):
             return
         if self._is_unwanted():
@@ -95,7 +64,7 @@ class CurrentRobot:
         self._worker.submit(lambda: self._make(text), self._take)
 
     def _is_unwanted(self) -> bool:
-        """Return whether another description is not accepted now; report it if so."""
+        """Return whether no other description is accepted now, and report it."""
         policy = self._settings.model_changes
         if self.robot is None or policy == 'accept' or (
                 policy == 'while_disabled' and not self._is_commanding()):
@@ -106,6 +75,7 @@ class CurrentRobot:
         return True
 
     def _refuse(self, text: str) -> None:
+        """Report why a description is refused."""
         self._report.fail('descriptions refused', text)
         if self.robot is None:
             self._log.error(f'{text}; waiting for another description')
@@ -113,14 +83,14 @@ class CurrentRobot:
             self._log.warning(f"{text}; '{self.robot.model.name}' stays in use")
 
     def _make(self, text: str) -> Robot | str | None:
-        """Return the robot of a description, what is wrong with it, or None if it is outdated."""
+        """Return the robot of a description, an error message, or None if it is outdated."""
         if text != self._newest:
             return None
         settings = self._robot_settings
         try:
             model = read_model(text, settings)
             robot = Robot(text, model, settings)
-            # Compile now whatever every state needs.
+            # Compile now what every state needs.
             for workspace in (robot.workspace, robot.service_workspace):
                 workspace.all_terms(neutral(model), np.zeros(model.nv))
                 workspace.configuration_terms(neutral(model))
@@ -141,7 +111,7 @@ class CurrentRobot:
             return
         if self.robot is not None and (
                 lost := self.robot.payloads().keys() - robot.payloads().keys()):
-            self._log.warning('the new description comes without the loads on '
+            self._log.warning('the new description comes without the payloads on '
                               + listed(sorted(lost)))
         if self.robot is not None and self._is_commanding():
             self._log.warning('the robot changes while it is being commanded; model_changes is '
@@ -150,8 +120,8 @@ class CurrentRobot:
         self.change(robot)
         model = robot.model
         if self._alone and first:
-            # Take what exists now out of garbage collection: scanning what the compiler has left
-            # behind stops the node for 50 ms at times. Later robots add little.
+            # Exclude all current objects from garbage collection: scanning those of the compiler
+            # stops the node for up to 50 ms. Later robots add few.
             gc.collect()
             gc.freeze()
         for note in model.warnings:
@@ -166,19 +136,11 @@ class CurrentRobot:
     # -- Changes. --------------------------------------------------------------------------------
 
     def change(self, robot: Robot, before: Robot | None = None) -> None:
-        """
-        Replace the present robot.
-
-        Parameters
-        ----------
-        robot : Robot
-            The new one.
-        before : Robot, optional
-            The present one, if the new one is the same under another load or gravity.
-
-        """
+        """Replace the current robot; `before` is given if only its payload or gravity changes."""
         self._count += 1
-        robot.become(self._count, self._commands, before)
+        robot.start(self._count, before)
+        self._commands.set_joints(robot.possible_commands, robot.command_limits())
+        self._set_command_order(robot)
         self.robot = robot
         if self._commands.mismatch:
             self._report.fail('commands ended', self._commands.mismatch)
@@ -188,17 +150,22 @@ class CurrentRobot:
         """Return a robot with another model under the same description."""
         return Robot(robot.text, model, self._robot_settings)
 
+    def _set_command_order(self, robot: Robot) -> None:
+        """Tell a robot the order of the commanded joints, unless they belong to another robot."""
+        if not self._commands.mismatch:
+            robot.set_command_order(self._commands.joints)
+
     def enable_commands(self, wanted: bool) -> None:
-        """Enable commands (again) for the present robot, or disable them."""
+        """Enable commands (again) for the current robot, or disable them."""
         if not wanted:
             self._commands.disable()
             return
         self._commands.enable()
         if self.robot is not None:
-            self.robot.arrange_commands(self._commands)
+            self._set_command_order(self.robot)
 
     def follow_settings(self) -> None:
-        """Give the robot the gravity and the task link of the settings."""
+        """Apply the gravity and the task link of the settings to the robot."""
         robot, settings = self.robot, self._robot_settings
         gravity = gravity_in_root(settings.gravity, settings.mounting_rpy)
         if robot is None or (tuple(robot.model.gravity) == gravity
@@ -206,16 +173,16 @@ class CurrentRobot:
             return
 
         def take(changed: Robot) -> None:
-            # If another change came first, begin again with the robot that there is now.
+            # If another change came first, start again with the robot that is now in use.
             if self.robot is robot:
                 self.change(changed, robot)
                 if tuple(robot.model.gravity) != gravity:
-                    self.say_gravity()
+                    self.log_gravity()
             self.follow_settings()
         self._worker.submit(
             lambda: self.with_model(robot, with_gravity(robot.model, gravity)), take)
 
-    def say_gravity(self) -> None:
+    def log_gravity(self) -> None:
         """Log the gravity of the robot."""
         if self.robot is None:
             return

@@ -1,200 +1,34 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The robot of a dynamics node: its model, built as the parameters say, and its latest state."""
+"""A robot of the dynamics node: its model, its latest state, and its outgoing messages."""
 
 from array import array
 from collections.abc import Sequence
 from functools import cached_property
 from math import inf, isfinite
-from typing import Any, NamedTuple
-import warnings
+from typing import Any
 
 import numpy as np
 
-from rbd_ros import (
-    load_urdf_string, Model, ModelError, ModelWarning, with_floating_base, with_locked_joints,
-    with_payload, Workspace)
+from rbd_ros import Model, Workspace
 from rbd_ros._internal.text import listed
 from rbd_ros.analysis.task_space import characteristic_length
-from rbd_ros.control import EffortConvention
-from rbd_ros.model import inertial_parameter_names, inertial_parameters, with_free_joints
-from rbd_ros.model.files.drive_files import with_named_drives
+from rbd_ros.model import inertial_parameter_names, inertial_parameters
 from rbd_ros.model.inertial import armature_matrix
-from rbd_ros.model.joints import Joint, KINDS
-from rbd_ros.model.se3 import rotation_from_rpy
-from rbd_ros.ros.commands.effort_commands import EffortCommands
-from rbd_ros.ros.convert import Stamp
 from rbd_ros.ros.messages.markers import Markers
 from rbd_ros.ros.messages.messages import Outputs
+from rbd_ros.ros.robot.read_model import base_joint
+from rbd_ros.ros.robot.robot_settings import RobotSettings
 from rbd_ros.ros.state.joint_states import JointStates
 from rbd_ros.ros.state.odometry import OdometryStates
 
 
-class RobotSettings(NamedTuple):
-    """The parameters that the robot is built with."""
-
-    gravity: tuple[float, ...]
-    joints: tuple[str, ...]
-    locked_joints: tuple[str, ...]
-    locked_positions: tuple[float, ...]
-    drives: dict[str, tuple[Any, ...]]
-    effort_convention: EffortConvention
-    payload_link: str
-    payload_mass: float
-    payload_com: tuple[float, ...]
-    payload_inertia: tuple[float, ...]
-    mounting_rpy: tuple[float, ...]
-    observer_joints: tuple[str, ...]
-    floating_base: bool
-    command_joints: tuple[str, ...]
-    task_link: str
-    frame_prefix: str
-    max_joints: int
-    strict_urdf: bool
-
-
-def gravity_in_root(gravity: Sequence[float], rpy: Sequence[float]) -> tuple[float, ...]:
-    """Return gravity in the axes of a root link that is mounted like that, m/s^2."""
-    return tuple((rotation_from_rpy(rpy).T @ gravity).tolist()) if any(rpy) else tuple(gravity)
-
-
-def gravity_in_world(gravity: Sequence[float], rpy: Sequence[float]) -> tuple[float, ...]:
-    """Return what `gravity_in_root` makes gravity in the root link of, m/s^2."""
-    return tuple((rotation_from_rpy(rpy) @ gravity).tolist()) if any(rpy) else tuple(gravity)
-
-
-def base_joint(model: Model) -> Joint | None:
-    """Return the joint that lets the robot float, or None."""
-    if model.moving_joints:
-        joint = model.moving_joints[0][0]
-        if joint.kind == 'free' and joint.parent == model.link_names[0]:
-            return joint
-    return None
-
-
-def unlimited_efforts(model: Model) -> list[str]:
-    """Return the joints without an effort limit, those of a floating base apart."""
-    base = base_joint(model)
-    first = base.nv if base else 0
-    return [model.velocity_names[k] for k in range(first, model.nv)
-            if model.effort_limit[k] == inf]
-
-
-def read_model(text: str, settings: RobotSettings) -> Model:
-    """
-    Return the robot of a description, with the changes that the parameters ask for.
-
-    Parameters
-    ----------
-    text : str
-        URDF.
-    settings : RobotSettings
-        The parameters.
-
-    Returns
-    -------
-    Model
-        The robot.
-
-    Raises
-    ------
-    ModelError
-        If the description is wrong, or a parameter names a joint that is not there.
-
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore', ModelWarning)
-        model = load_urdf_string(
-            text, gravity=gravity_in_root(settings.gravity, settings.mounting_rpy),
-            strict=settings.strict_urdf, max_joints=settings.max_joints)
-    if settings.floating_base and base_joint(model) is None:
-        model = with_floating_base(model)
-    base = base_joint(model) if settings.floating_base else None
-    coefficients = {**settings.drives}
-    model = with_named_drives(model, coefficients.pop('joints'), coefficients)
-    if settings.locked_joints:
-        model = with_locked_joints(model, _locked_positions(model, settings))
-    if settings.joints:
-        model = with_free_joints(model, (*settings.joints, *([base.name] if base else [])))
-    for joint, _, _ in model.moving_joints:
-        if not KINDS[joint.kind].is_screws and joint is not base_joint(model):
-            raise ModelError(f"joint '{joint.name}' is {joint.kind}: joint states cannot hold its "
-                             'quaternion; only the base of a robot may float here')
-    floating = base_joint(model)
-    if floating and not settings.floating_base:
-        raise ModelError(f"joint '{floating.name}' lets the robot float: set the "
-                         'parameter floating_base, and publish its odometry')
-    check_task_link(model, settings.task_link)
-    for label, names in (('command_joints', settings.command_joints),
-                         ('observer_joints', settings.observer_joints),
-                         ('effort_convention.joints', settings.effort_convention.joints)):
-        for name in names:
-            if name not in model.velocity_names:
-                raise ModelError(f"parameter {label} names '{name}'; the joints of "
-                                 f"'{model.name}' are {listed(model.velocity_names)}")
-    own = model.velocity_names[floating.nv if floating else 0:]
-    if settings.observer_joints and set(settings.observer_joints) != set(own):
-        raise ModelError('parameter observer_joints must name every joint; missing: '
-                         + listed(sorted(set(own) - set(settings.observer_joints))))
-    if settings.payload_link:
-        # ixx, iyy, izz, ixy, ixz, iyz
-        model = with_payload(model, settings.payload_link, settings.payload_mass,
-                             settings.payload_com, settings.payload_inertia)
-    return model
-
-
-def check_task_link(model: Model, link: str) -> None:
-    """Raise ModelError if a link is not there, or no joint moves it; empty: none is needed."""
-    if link and model.tree.link_body[model.link_index(link)] == 0:
-        raise ModelError(f"parameter task_link names '{link}', which no joint moves")
-
-
-def _locked_positions(model: Model, settings: RobotSettings) -> dict[str, Any]:
-    """Return the coordinates of the locked joints by name; zeros if the parameters give none."""
-    counts = {joint.name: joint.nq for joint in model.joints}
-    needed = [counts.get(name, 1) for name in settings.locked_joints]
-    given = settings.locked_positions or (0.0,) * sum(needed)
-    if len(given) != sum(needed):
-        raise ModelError(f'parameter locked_positions has {len(given)} entries, the locked joints '
-                         f'have {sum(needed)} coordinates')
-    ends = np.cumsum(needed)
-    return {name: given[end - count:end]
-            for name, count, end in zip(settings.locked_joints, needed, ends)}
-
-
 class Robot:
-    """
-    A model with its state, workspaces and messages; another model replaces it as a whole.
-
-    Parameters
-    ----------
-    text : str
-        The description that the model was built from.
-    model : Model
-        The model.
-    settings : RobotSettings
-        The parameters.
-
-    Attributes
-    ----------
-    model_id : int
-        Changes whenever the robot does; 0 before it is the present one.
-    stamp : Stamp or None
-        Stamp of the latest complete state.
-    state_is_new : bool
-        Whether that state has not been answered yet.
-    frame : str
-        The frame of the centre of mass and its Jacobian.
-    command_columns : ndarray of int
-        Indices of the commanded joints among the velocities of the model.
-    task_link : str
-        The link of the topics of the task; empty: none.
-    task_length : float
-        Unit of length for the condition number of its Jacobian, m.
-
-    """
+    """A model with its state, workspaces and messages; replaced as a whole by the next robot."""
 
     def __init__(self, text: str, model: Model, settings: RobotSettings) -> None:
+        # The description that the model was built from, and the number of this robot: 0 until it
+        # is in use.
         self.text, self.model, self.model_id = text, model, 0
         self.prefix = settings.frame_prefix
         # One for the stream of states, one for requests, which are answered in another thread.
@@ -203,55 +37,48 @@ class Robot:
         self.states = JointStates(model)
         self.odometry = (OdometryStates(model, self.base_joint, self.prefix)
                          if self.base_joint else None)
-        self._base_came = -inf
+        self._base_received = -inf
         self._base_apart: float | None = None
+        # Frame of the poses, of the centre of mass and of its Jacobian.
         self.frame = self.prefix + model.link_names[0] if model.links else ''
-        self.stamp: Any = None      # a Stamp whenever the state is complete
+        # Stamp of the latest complete state, None if there is none; whether it is unanswered.
+        self.stamp: Any = None
         self.state_is_new = False
         first = self.base_joint.nv if self.base_joint else 0
+        # The joints that can be commanded, and the columns of those that are, in their order.
         self.possible_commands = settings.command_joints or model.velocity_names[first:]
         self.command_columns = np.zeros(0, int)
         self.task_link = settings.task_link
+        # m, unit of length for the condition number of the task Jacobian
         self.task_length = (characteristic_length(model, self.task_link)
                             if self.task_link else 1.0)
         self.markers = Markers(model, self.prefix)
         self.convention = settings.effort_convention
         self._state_constants = self.convention.constants_of_states(model.velocity_names)
 
-    def become(self, model_id: int, commands: EffortCommands,
-               before: 'Robot | None' = None) -> None:
-        """
-        Become the present robot.
-
-        Parameters
-        ----------
-        model_id : int
-            Its number.
-        commands : EffortCommands
-            The commands, which follow this robot from now on.
-        before : Robot, optional
-            The same robot with another load or gravity, whose state is kept.
-
-        """
+    def start(self, model_id: int, before: 'Robot | None' = None) -> None:
+        """Prepare for use; keep the state of `before`, the same robot with another payload."""
         if before is not None:
             self.states, self.odometry = before.states, before.odometry
-            self._base_came, self._base_apart = before._base_came, before._base_apart
+            self._base_received, self._base_apart = before._base_received, before._base_apart
             self.frame, self.stamp, self.state_is_new = (before.frame, before.stamp,
                                                          before.state_is_new)
         self.model_id = model_id
         self.outputs, self.service_outputs = (
             Outputs(self.model, model_id, self.task_link, self.prefix) for _ in range(2))
-        columns = {name: k for k, name in enumerate(self.model.velocity_names)}
-        limits = self.model.effort_limit
-        commands.follow(self.possible_commands,
-                        [limits[columns[name]] for name in self.possible_commands])
-        self.arrange_commands(commands)
 
-    def arrange_commands(self, commands: EffortCommands) -> None:
-        """Look up the indices of the joints that are commanded."""
-        if not commands.mismatch:
-            columns = {name: k for k, name in enumerate(self.model.velocity_names)}
-            self.command_columns = np.array([columns[name] for name in commands.joints], int)
+    def command_limits(self) -> list[float]:
+        """Return the effort limits of `possible_commands`, N m or N; infinite without a limit."""
+        return self.model.effort_limit[self._columns(self.possible_commands)].tolist()
+
+    def set_command_order(self, joints: Sequence[str]) -> None:
+        """Look up the columns of the commanded joints."""
+        self.command_columns = self._columns(joints)
+
+    def _columns(self, joints: Sequence[str]) -> np.ndarray:
+        """Return the indices of joints among the velocities of the model."""
+        columns = {name: k for k, name in enumerate(self.model.velocity_names)}
+        return np.array([columns[name] for name in joints], int)
 
     @cached_property
     def inertial_parameters(self) -> tuple[tuple[str, ...], array, np.ndarray]:
@@ -260,36 +87,21 @@ class Robot:
                 array('d', inertial_parameters(self.model)),
                 np.diag(armature_matrix(self.model)))
 
+    # -- State. ----------------------------------------------------------------------------------
+
     def forget(self) -> None:
-        """Forget all states."""
+        """Discard all states."""
         self.states.forget()
         if self.odometry is not None:
             self.odometry.forget()
-        self._base_came, self.stamp, self.state_is_new = -inf, None, False
-
-    def complete(self, stamp: Stamp) -> None:
-        """Record that the state is complete, and its stamp."""
-        self.stamp, self.state_is_new = stamp, True
-
-    def note_answered(self) -> None:
-        """Record that the latest state has been answered."""
-        self.state_is_new = False
+        self._base_received, self.stamp, self.state_is_new = -inf, None, False
 
     def join_base(self, stamp: float, now: float, timeout: float, any_stamp: bool) -> None:
         """
-        Take over the state of the base that is nearest in time to a joint state.
+        Take the state of the base that is nearest in time to a stamp, s; 0: the latest one.
 
-        Parameters
-        ----------
-        stamp : float
-            Stamp of the joint state, s; 0: take over the latest state of the base.
-        now : float
-            Time, s.
-        timeout : float
-            Largest age of the state of the base, and largest distance of its stamp from the joint
-            state's, s.
-        any_stamp : bool
-            Whether to take over the latest if the stamps of all are too far away.
+        Its age and the distance of its stamp are at most `timeout`, s. With `any_stamp`, the
+        latest state is taken if all stamps are too far away.
 
         """
         if self.odometry is None:
@@ -299,12 +111,12 @@ class Robot:
             state, self._base_apart = self.odometry.nearest(0.0, now, timeout)
         if state is not None:
             self.states.place_base(state.q, state.v)
-            self._base_came, self.frame = state.came, state.frame
+            self._base_received, self.frame = state.received, state.frame
 
     def missing(self, now: float, timeout: float) -> list[str]:
         """Return the joints whose position is unknown, or older than a timeout, s."""
         missing = self.states.missing(now, timeout)
-        if self.base_joint and not 0.0 <= now - self._base_came <= timeout:
+        if self.base_joint and not 0.0 <= now - self._base_received <= timeout:
             missing = [self.base_joint.name, *missing]
         return missing
 
@@ -319,19 +131,11 @@ class Robot:
 
     def ages(self, now: float) -> dict[str, float]:
         """Return the age of the state of the base and of every joint, s, by name."""
-        base = {self.base_joint.name: now - self._base_came} if self.base_joint else {}
+        base = {self.base_joint.name: now - self._base_received} if self.base_joint else {}
         return {**base, **self.states.ages(now)}
 
     def velocity(self, missing_velocity: str) -> np.ndarray | None:
-        """
-        Return the velocity to compute with, or None if it is unknown.
-
-        Parameters
-        ----------
-        missing_velocity : str
-            What to do if it is not measured: the parameter of this name.
-
-        """
+        """Return the velocity, None if unknown; parameter `missing_velocity` fills gaps."""
         if not self.states.missing_velocities():
             return self.states.v
         if missing_velocity == 'zero':
@@ -342,21 +146,7 @@ class Robot:
         return None
 
     def measured_torques(self, v: np.ndarray | None) -> np.ndarray:
-        """
-        Return the torques that the measured efforts stand for, by their convention, N m or N.
-
-        Parameters
-        ----------
-        v : ndarray or None
-            Velocity, rad/s or m/s; None: not known.
-
-        Returns
-        -------
-        ndarray
-            NaN where no effort is measured, and for all joints if a velocity that the convention
-            needs is not known.
-
-        """
+        """Return the joint torques that measured efforts stand for, N m or N; NaN if unknown."""
         torques, states = self._state_constants * self.states.effort, self.states
         if self.convention.states == 'full':
             return torques
@@ -368,13 +158,15 @@ class Robot:
             coriolis = self.workspace.bias_torques(states.q, v) - g
         return torques + self.convention.left_out_of_states(g, coriolis)
 
+    # -- Properties of the model. ----------------------------------------------------------------
+
     def payloads(self) -> dict[str, float]:
-        """Return the masses of the loads, kg, by the link that carries them."""
+        """Return the masses of the payloads, kg, by the link that carries them."""
         return {link.name.removesuffix('/payload'): link.mass for link in self.model.links
                 if link.is_load}
 
     def lacks_friction(self) -> bool:
-        """Return whether the robot's joints have no friction of any kind, and no offset."""
+        """Return whether all joints lack friction, damping and effort offsets."""
         model = self.model
         return not any(x.any() for x in (model.damping, model.friction, model.stribeck_friction,
                                          model.effort_offset))

@@ -5,11 +5,13 @@
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from math import inf
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from builtin_interfaces.msg import Time
 
 from nav_msgs.msg import Odometry
+from rbd_ros._internal.cdr import JointStateContent, JointStateReader, Stamp
+from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
 from rbd_ros.kernels.jit.compiled import KernelNotReady
 from rbd_ros.ros import convert
@@ -19,7 +21,6 @@ from rbd_ros.ros.runtime.callbacks import guarded
 from rbd_ros.ros.runtime.clocks import Clocks
 from rbd_ros.ros.runtime.log import Log
 from rbd_ros.ros.runtime.report import Report
-from rbd_ros.ros.state.joint_state_reader import Reader, State
 from rbd_ros.ros.state.joint_states import Rejected, TimeWentBack
 from rbd_ros.ros.state.waiting_messages import WaitingMessages
 from rclpy.node import Node
@@ -29,7 +30,7 @@ from std_msgs.msg import String
 
 DESCRIPTION_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE,
                              durability=DurabilityPolicy.TRANSIENT_LOCAL)
-# Reliable if the publishers allow it; with a depth of ten no state is lost at 1 kHz.
+# Reliable if all publishers are; with a depth of ten no state is lost at 1 kHz.
 STATE_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_AVAILABLE)
 BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 
@@ -37,77 +38,60 @@ BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 class Load:
     """Detects that joint states arrive faster than they can be answered."""
 
-    # Weight of the latest answer in the running mean, and the share of answers after which the
-    # next state is waiting already that means overload: a backlog of ten states is worked off, a
-    # lasting one is not.
-    WEIGHT, TOO_MANY = 0.02, 0.9
+    # Weight of the latest answer in the running mean, and the share of answers with a waiting
+    # state that counts as overload: more than a backlog of ten states can cause.
+    WEIGHT, OVERLOAD_SHARE = 0.02, 0.9
 
     def __init__(self) -> None:
         self._share = 0.0
 
     def is_too_much(self) -> bool:
         """Return whether the node is overloaded."""
-        return self._share > self.TOO_MANY
+        return self._share > self.OVERLOAD_SHARE
 
     def note(self, waiting: bool) -> None:
-        """Record whether the next state was waiting already after an answer."""
+        """Record whether the next state was already waiting after an answer."""
         self._share += self.WEIGHT * (waiting - self._share)
 
 
 class ListeningSettings(NamedTuple):
-    """The parameters that say what is subscribed to, and what is accepted."""
+    """The parameters of the subscriptions, and of the states that are accepted."""
 
     floating_base: bool
     publish_rate: float
-    state_timeout: float
-    check_stamps: bool
-    missing_velocity: str
-    velocity_filter: float
-    implausible_velocity: float
+    state_timeout: Annotated[float, Setting(
+        0.5, 'Largest age of the state of a joint.', 's', 0.001, 3600.0, changeable=True)]
+    check_stamps: Annotated[bool, Setting(
+        True, 'Drop states whose stamps are older than state_timeout, more than that ahead of the '
+        'clock, or out of order. Zero stamps are not checked.', changeable=True)]
+    missing_velocity: Annotated[str, Setting(
+        'withhold', 'Handling of joint states without velocity: withhold outputs that need it, '
+        'assume zero, or differentiate the positions.',
+        choices=('withhold', 'zero', 'differentiate'), changeable=True)]
+    velocity_filter: Annotated[float, Setting(
+        0.02, 'Time constant of the low-pass filter of differentiated positions.', 's', 0.0, 10.0,
+        changeable=True)]
+    implausible_velocity: Annotated[float, Setting(
+        3.0, 'A sample is ignored if its velocity, or the change of its position, exceeds this '
+        'multiple of the velocity limit (20 rad/s or 5 m/s without a limit); 0: never.',
+        'times the limit', 0.0, 1e12, 1.0, changeable=True)]
 
 
 class Subscriptions:
-    """
-    The subscriptions of a dynamics node.
-
-    Parameters
-    ----------
-    node : rclpy.node.Node
-        The node to create the subscriptions on.
-    settings : ListeningSettings
-        The parameters that it uses.
-    clocks : Clocks
-        The node's clocks.
-    current : CurrentRobot
-        The robot that receives descriptions and states.
-    answer : callable
-        Called with the robot and the time, s, when its state is complete and to be answered.
-    collect : sequence of callable
-        Called with the robot, one after the other, whenever its state is complete.
-    on_jump : callable
-        Called with a short explanation, and what to count it as if it is none of time, when stamps
-        jump back or a joint is found elsewhere.
-    report : Report
-        Counts events.
-    log : Log
-        The node's log.
-
-    Attributes
-    ----------
-    all : dict of str to rclpy.subscription.Subscription
-        The subscriptions by topic.
-
-    """
+    """The subscriptions of a dynamics node."""
 
     def __init__(self, node: Node, settings: ListeningSettings, clocks: Clocks,
                  current: CurrentRobot, answer: Callable[[Robot, float], None],
                  collect: Sequence[Callable[[Robot], None]],
                  on_jump: Callable[..., None], report: Report, log: Log) -> None:
+        # `answer` is called with the robot and the time, s, when its state is complete; before
+        # it, each of `collect` with the robot. `on_jump` is called with an explanation and, if
+        # joints moved instead of time, the event to count, when known states become invalid.
         self._node, self._settings, self._clocks = node, settings, clocks
         self._current, self._answer_state, self._on_jump = current, answer, on_jump
         self._collect = collect
         self._report, self._log = report, log
-        self._load, self._reader, self._named = Load(), Reader(), 0
+        self._load, self._reader, self._named = Load(), JointStateReader(), 0
         self._waiting = WaitingMessages(JointState)
         self._closed = False
         self.all = {'robot_description': node.create_subscription(
@@ -133,13 +117,9 @@ class Subscriptions:
             self._node.destroy_subscription(subscription)
 
     def listen_to_all(self, topic: str) -> None:
-        """
-        Receive from best-effort publishers, too.
-
-        The middleware chose a reliability when the subscription was created, perhaps before there
-        was any publisher.
-
-        """
+        """Receive from best-effort publishers, too."""
+        # The middleware chose a reliability when the subscription was created, perhaps before
+        # there was a publisher.
         if topic != 'robot_description' and self.all[topic].qos_profile is not BEST_EFFORT:
             self._node.destroy_subscription(self.all[topic])
             self._listen(topic, BEST_EFFORT)
@@ -147,21 +127,13 @@ class Subscriptions:
 
     @guarded
     def _on_description(self, message: String) -> None:
-        """Use the robot of a new description, or keep the present one."""
+        """Use the robot of a new description, or keep the current one."""
         self._current.describe(message.data)
 
     # -- States. ---------------------------------------------------------------------------------
 
     def _age(self, stamp: float) -> float:
-        """
-        Return the age of a stamp, s; 0 if there is none, or no clock to compare it with.
-
-        Raises
-        ------
-        Rejected
-            If it is too old, or too far ahead of the clock.
-
-        """
+        """Return the age of a stamp, s (0 if unknown); raise Rejected if it is out of range."""
         now = self._clocks.stamp_time() if stamp else 0.0
         if not now:
             return 0.0
@@ -174,19 +146,19 @@ class Subscriptions:
                            'clocks, and check use_sim_time', 'future stamp')
         return max(age, 0.0)
 
-    def _stamp(self, message_stamp: Time | convert.Stamp) -> float:
-        """Return a stamp, s; 0 if there is none, or if stamps are not checked."""
+    def _stamp(self, message_stamp: Time | Stamp) -> float:
+        """Return a stamp, s; 0 if it is zero, or if stamps are not checked."""
         return convert.seconds(message_stamp) if self._settings.check_stamps else 0.0
 
     def _drop(self, what: str, error: Rejected) -> None:
-        """Count a message that cannot be used, and log why."""
+        """Count a message that cannot be used, and log the reason."""
         self._report.fail(f'{what} dropped', f'{what} dropped: {error}')
         self._report.count(f'{what} dropped: {error.kind}')
         self._log.error(f'{what} dropped: {error}', f'{what} {error.kind}')
 
     @guarded
     def _on_odometry(self, message: Odometry) -> None:
-        """Take over the state of the floating base."""
+        """Take the state of the floating base."""
         self._report.count('odometry')
         robot = self._current.robot
         if robot is None or robot.odometry is None:
@@ -202,10 +174,10 @@ class Subscriptions:
 
     @guarded
     def _on_joint_state(self, raw: bytes) -> None:
-        """Answer this joint state and those that wait, at most a queue of them."""
+        """Answer this joint state and the waiting ones, at most a queue of them."""
         if self._closed:
-            return          # the executor had this one in its queue already
-        # Under overload, services and timers get their turn after each state.
+            return          # this message was already in the executor's queue
+        # Under overload, services and timers are served after each state.
         for _ in range(1 if self._load.is_too_much() else STATE_QOS.depth):
             self._answer(raw)
             raw = self._next()
@@ -221,10 +193,10 @@ class Subscriptions:
 
     @guarded
     def _answer(self, raw: bytes) -> None:
-        """Take over a joint state, and answer it if the state is complete."""
+        """Take a joint state, and answer it if the state is complete."""
         state = self._merge(self._reader.read(raw))
         if self._load.is_too_much():
-            # Of the states that are waiting, answer only the newest.
+            # Of the waiting states, answer only the newest.
             while (raw := self._next()) is not None:
                 self._report.count('overruns')
                 state = self._merge(self._reader.read(raw)) or state
@@ -239,15 +211,15 @@ class Subscriptions:
             self._report.count('joint states incomplete')
             self._log.warning(robot.why_missing(missing), 'missing')
             return
-        robot.complete(state.stamp)
+        robot.stamp, robot.state_is_new = state.stamp, True
         for collect in self._collect:
-            with suppress(KernelNotReady):         # a later state will do
+            with suppress(KernelNotReady):         # later states will be collected
                 collect(robot)
         if self._settings.publish_rate == 0.0:
             self._answer_state(robot, now)
 
-    def _merge(self, state: State) -> State | None:
-        """Take over a joint state; return it if it names joints of the robot, else None."""
+    def _merge(self, state: JointStateContent) -> JointStateContent | None:
+        """Take a joint state; return it if it names joints of the robot, else None."""
         settings, robot = self._settings, self._current.robot
         self._report.count('joint states')
         if robot is None:
@@ -272,7 +244,7 @@ class Subscriptions:
         except Rejected as error:
             self._drop('joint states', error)
             return None
-        self._tell_unknown(robot.states.unknown_names)
+        self._log_unknown(robot.states.unknown_names)
         if not is_ours:
             return None
         judge = robot.states.judge
@@ -286,8 +258,8 @@ class Subscriptions:
             self._on_jump('; '.join(judge.moved), 'moved joints')
         return state
 
-    def _tell_unknown(self, names: Collection[str]) -> None:
-        """Log once, or at most every few seconds, names of joints that the robot does not have."""
+    def _log_unknown(self, names: Collection[str]) -> None:
+        """Log names of joints that the robot does not have, once or at most every few seconds."""
         if len(names) < self._named:
             self._named = 0         # it is another robot
         if len(names) > self._named and self._log.info(

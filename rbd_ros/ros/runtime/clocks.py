@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The time of a node: for ages and for stamps, simulated or not."""
+"""The time of a node for ages and for stamps, simulated or not."""
 
 from collections.abc import Callable
 from time import monotonic, time
@@ -10,37 +10,26 @@ from rclpy.clock import JumpThreshold, ROSClock, TimeJump
 from rclpy.duration import Duration
 
 # s; a longer step of simulated time is a jump
-LONGEST_STEP = 1.0
+MAX_STEP = 1.0
 
 
 class Clocks:
     """
     The clocks of a node that may use simulated time.
 
-    Ages are measured by one clock at a time: by simulated time as soon as /clock is received, else
-    by the machine's monotonic clock. A change of the clock makes times that were taken before
-    meaningless, so ``on_jump`` is called as at a jump.
-
-    Parameters
-    ----------
-    clock : rclpy.clock.ROSClock
-        The node's clock.
-    on_jump : callable
-        Called with a short explanation when time jumps, or the clock changes.
-
-    Attributes
-    ----------
-    simulated : bool
-        Whether use_sim_time is set.
+    Ages are measured with one clock at a time: with /clock if use_sim_time is set and /clock is
+    received, else with the machine's monotonic clock. A change of the clock invalidates earlier
+    times, so ``on_jump`` is called with an explanation, as for a jump of time.
 
     """
 
     def __init__(self, clock: ROSClock, on_jump: Callable[[str], None]) -> None:
         self._clock, self._on_jump = clock, on_jump
+        # Whether use_sim_time is set, and whether ages are measured with /clock.
         self.simulated = clock.ros_time_is_active
         self._by_simulation = False
         self._handle = clock.create_jump_callback(
-            JumpThreshold(min_forward=Duration(seconds=LONGEST_STEP),
+            JumpThreshold(min_forward=Duration(seconds=MAX_STEP),
                           min_backward=Duration(nanoseconds=-1), on_clock_change=True),
             post_callback=self._jumped)
 
@@ -49,6 +38,7 @@ class Clocks:
         self._handle.unregister()
 
     def _jumped(self, jump: TimeJump) -> None:
+        """Report a jump of time, or a change of use_sim_time."""
         switched = self._clock.ros_time_is_active != self.simulated
         self.simulated = self._clock.ros_time_is_active
         if switched:
@@ -59,18 +49,18 @@ class Clocks:
                           's')
 
     def stamp_time(self) -> float:
-        """Return the time to compare stamps with, s; 0 before the first /clock."""
+        """Return the time that stamps are compared with, s; 0 before the first /clock."""
         if not self.simulated:
             return time()
         with self._clock.handle:
             return 1e-9 * self._clock.handle.get_now().nanoseconds
 
     def stamp(self) -> Time:
-        """Return the present time as a stamp of messages."""
+        """Return the current time as a stamp of messages."""
         return self._clock.now().to_msg()
 
     def age_time(self) -> float:
-        """Return the time to compute ages from, s."""
+        """Return the time that ages are computed from, s."""
         now = self.stamp_time() if self.simulated else 0.0
         if (now > 0.0) != self._by_simulation:
             self._by_simulation = now > 0.0
@@ -80,5 +70,5 @@ class Clocks:
 
     @staticmethod
     def steady_time() -> float:
-        """Return the machine's monotonic time, s, which commands are timed by."""
+        """Return the machine's monotonic time, s, which times commands."""
         return monotonic()

@@ -1,15 +1,16 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Start, spin and end of every node of this package.
+The executables: start, spin and end of every node of this package.
 
-Nothing but Python's own modules is imported before signals are handled, so that a node that is
-ended while it is loading exits with code 0, too.
+Only the standard library is imported before signals are handled, so that a node that is stopped
+while it loads exits with code 0, too.
 
 """
 
 from __future__ import annotations
 
+from functools import partial
 import gc
 import importlib
 import os
@@ -18,7 +19,7 @@ import sys
 from threading import Lock, Thread
 from time import sleep
 
-# True to checkers of types; `typing` would be imported before signals are handled.
+# True for type checkers; importing `typing` would delay the handling of signals.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable    # noqa: I300
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from rclpy.node import Node
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-# s that a program which does not spin yet has to end by itself once ROS is shut down
+# s for a program that does not spin yet to end by itself once ROS is shut down
 GRACE = 1.0
 
 
@@ -35,10 +36,9 @@ class End:
     """
     Handles SIGINT and SIGTERM in a thread of its own.
 
-    Python's handlers run only between two steps of the interpreter, and rclpy's shut ROS down at
-    once. This one leaves a node time to send its last commands, whatever it is doing; a program
-    that does not spin yet has none to send, and ends at once. A second signal, which `ros2 launch`
-    sends on Ctrl-C, changes nothing.
+    Python's handlers run only between two bytecodes, and rclpy's shut ROS down at once. This one
+    leaves a node time to send its last commands, whatever it is doing; a program that does not
+    spin yet ends at once. A second signal, which `ros2 launch` sends on Ctrl-C, has no effect.
 
     """
 
@@ -58,6 +58,7 @@ class End:
             self._finish = finish
 
     def _wait(self) -> None:
+        """Wait for a signal, then end the node or the program."""
         os.read(self._pipe, 1)
         with self._lock:
             if self._finish is not None:
@@ -74,14 +75,14 @@ def _leave_ros() -> None:
     try:
         sys.modules['rclpy'].try_shutdown()
     except (AttributeError, KeyError):
-        pass                # it is not imported, or not completely
+        pass                # rclpy is not imported, or not completely
     finally:
         os._exit(0)
 
 
 def _spin(node: Node, events: bool, end: End) -> None:
-    """Spin a node, with rclpy's events executor or its single-threaded one, until the end."""
-    from rbd_ros.ros.runtime.compat import make_executor, spin
+    """Spin a node until the end, with rclpy's events executor or its single-threaded one."""
+    from rbd_ros.ros.runtime.rclpy_workarounds import make_executor, spin
     from rclpy.task import Future
     executor = make_executor(events)
     executor.add_node(node)
@@ -91,7 +92,7 @@ def _spin(node: Node, events: bool, end: End) -> None:
 
 
 def _load(module: str, name: str) -> Any:
-    """Return the class of a node, or end the program with what is missing."""
+    """Return the class of a node, or end the program with the name of the missing module."""
     try:
         return getattr(importlib.import_module(module), name)
     except ImportError as error:
@@ -101,7 +102,7 @@ def _load(module: str, name: str) -> Any:
 
 
 def missing(program: str, error: ImportError) -> SystemExit:
-    """Return the end of a program that does not find ROS, and what to do about it."""
+    """Return the exit of a program that does not find ROS, with advice."""
     reason = str(error).partition('\n')[0]
     return SystemExit(
         f'{program}: {reason}. Nodes need ROS 2 and rbd_msgs: source the setup.bash of the '
@@ -119,21 +120,21 @@ def _start_ros(args: list[str]) -> None:
         raise _refusal(error) from None
 
 
-def _made(kind: Any) -> Any:
+def _create(kind: Any) -> Any:
     """Create a node, or end the program with the reason why ROS refuses it."""
     import rclpy
     from rclpy.impl.implementation_singleton import rclpy_implementation
     try:
         return kind(alone=True)
     except rclpy_implementation.RCLError as error:
-        # The participant of DDS is made with the first node: keys are read here.
+        # DDS creates its participant, and reads security keys, with the first node.
         if rclpy.ok():
             raise _refusal(error) from None
         raise
 
 
 def _refusal(error: Exception) -> SystemExit:
-    """Return the end of a program that ROS does not let start, and what to look at."""
+    """Return the exit of a program that ROS does not let start, with advice."""
     hint = ''
     if os.environ.get('ROS_SECURITY_ENABLE') == 'true':
         hint = ('; ROS_SECURITY_ENABLE is true: is there a keystore with an enclave for this node '
@@ -146,14 +147,10 @@ def run(module: str, name: str, args: list[str] | None = None) -> None:
     """
     Create a node and spin it until SIGINT or SIGTERM, which are a normal end.
 
-    Parameters
-    ----------
-    module, name : str
-        Module and name of the node's class. Its method ``finish`` is called at the end, while it
-        can still publish; ``uses_events`` says whether it wants the events executor; ``errors``
-        are the exceptions whose message alone is shown to a user, after the name ``program``.
-    args : list of str, optional
-        Command line; default ``sys.argv``.
+    The class `name` in `module` has a method ``finish``, called at the end while it can still
+    publish, and ``uses_events``, whether it wants the events executor. Of its exceptions
+    ``errors`` only the message is shown, after the name ``program``. `args` defaults to
+    ``sys.argv``.
 
     """
     end = End()
@@ -168,7 +165,7 @@ def run(module: str, name: str, args: list[str] | None = None) -> None:
     slow = warning()
     _start_ros(args)
     try:
-        node = _made(kind)
+        node = _create(kind)
         if slow:
             node.get_logger().warning(slow)
         _spin(node, node.uses_events(), end)
@@ -179,37 +176,19 @@ def run(module: str, name: str, args: list[str] | None = None) -> None:
     except ExternalShutdownException:
         pass
     except Exception:
-        # If something else in this process has shut ROS down, that is the end, too.
+        # Errors after something else has shut ROS down are part of a normal end.
         if rclpy.ok():
             raise
     finally:
         rclpy.try_shutdown()
         for number in SIGNALS:
             signal.signal(number, signal.SIG_IGN)
-        # Python would search all that numba has made for garbage, which takes seconds under load.
+        # Otherwise Python would search all objects of numba for garbage: seconds under load.
         gc.freeze()
 
 
-def dynamics_node() -> None:
-    """Run the dynamics node until a signal ends it."""
-    run('rbd_ros.ros.nodes.dynamics_node', 'DynamicsNode')
-
-
-def torque_controller() -> None:
-    """Run the torque controller until a signal ends it."""
-    run('rbd_ros.ros.nodes.torque_controller', 'TorqueController')
-
-
-def simulated_robot() -> None:
-    """Run the simulated robot until a signal ends it."""
-    run('rbd_ros.ros.nodes.simulated_robot', 'SimulatedRobot')
-
-
-def mujoco_robot() -> None:
-    """Run the robot in MuJoCo until a signal ends it."""
-    run('rbd_ros.ros.nodes.mujoco_robot', 'RobotInMujoco')
-
-
-def viewer() -> None:
-    """Run the viewer until a signal ends it."""
-    run('rbd_ros.ros.nodes.viewer', 'ViewerNode')
+dynamics_node = partial(run, 'rbd_ros.ros.nodes.dynamics_node', 'DynamicsNode')
+torque_controller = partial(run, 'rbd_ros.ros.nodes.torque_controller', 'TorqueController')
+simulated_robot = partial(run, 'rbd_ros.ros.nodes.simulated_robot', 'SimulatedRobot')
+mujoco_robot = partial(run, 'rbd_ros.ros.nodes.mujoco_robot', 'RobotInMujoco')
+viewer = partial(run, 'rbd_ros.ros.nodes.viewer', 'ViewerNode')

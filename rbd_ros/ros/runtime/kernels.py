@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels of a node: those that every robot needs at once, others while it works."""
+"""The compiled kernels of a node: what every robot needs first, the rest in the background."""
 
 from collections.abc import Callable, Iterable
 from threading import current_thread, main_thread, Thread
@@ -11,33 +11,22 @@ from rbd_ros.kernels.jit.compile_process import CompileProcess
 from rbd_ros.kernels.jit.compiler import COMPILES
 from rbd_ros.ros.runtime.log import Log
 
-# s, between two looks whether something more urgent is being compiled
+# s between two checks whether the foreground is idle
 PAUSE = 0.01
 
 
 class Kernels:
     """
-    Has the kernels compiled, or loaded from the cache.
+    Loads kernels from the cache, or has them compiled.
 
-    Parameters
-    ----------
-    log : Log
-        The node's log.
-    failed : callable
-        Called with an exception that occurs in the background.
-    alone : bool
-        Whether the node has the process to itself. Then another process compiles, and the main
-        thread never waits for it once the node is configured.
-
-    Attributes
-    ----------
-    ready : bool
-        Whether all kernels that nodes need have been compiled.
+    If the node has the process to itself (`alone`), another process compiles, and the main thread
+    never waits for it once the node is configured. `failed` receives exceptions of the background.
 
     """
 
     def __init__(self, log: Log, failed: Callable[[Exception], None], alone: bool) -> None:
         self._log, self._failed = log, failed
+        # Whether all kernels that nodes need are ready; whether the main thread waits for them.
         self.ready, self._waits = False, True
         self._thread: Thread | None = None
         self._compile_process: CompileProcess | None = None
@@ -48,21 +37,9 @@ class Kernels:
 
     def make(self, steps: Iterable[tuple[str, float]], ok: Callable[[], bool]) -> bool:
         """
-        Load the kernels from the cache; compile the first ones that are missing.
+        Load the kernels from the cache; compile missing ones, all but the first in the background.
 
-        The rest is then compiled in the background.
-
-        Parameters
-        ----------
-        steps : iterable
-            As `rbd_ros.workspace.warmup.warm_up` returns it.
-        ok : callable
-            Returns whether to go on.
-
-        Returns
-        -------
-        bool
-            Whether it was always to go on.
+        `steps` is what `rbd_ros.workspace.warmup.warm_up` returns. Return False if `ok()` does.
 
         """
         if self._thread is not None and self._thread.is_alive():
@@ -71,7 +48,7 @@ class Kernels:
         for step in steps:
             if not ok():
                 return False
-            self._say(*step)
+            self._log_compiled(*step)
             if self._compile_process is not None and self._compile_process.is_running():
                 self._log.info('further kernels are compiled in the background; outputs and '
                                'services that need them come as soon as they are ready')
@@ -82,20 +59,21 @@ class Kernels:
         self._end(begin)
         return True
 
-    def go_on(self) -> None:
+    def never_wait(self) -> None:
         """From now on, never wait for a kernel in the main thread."""
         self._waits = False
 
-    def _say(self, name: str, seconds: float) -> None:
+    def _log_compiled(self, name: str, seconds: float) -> None:
+        """Log a compilation that took time."""
         if seconds > 1.0:
             self._log.info(f'compiled {name} in {seconds:.1f} s')
 
     def _make_rest(self, steps: Iterable[tuple[str, float]], begin: float) -> None:
-        """Compile what nobody waits for, and before it what somebody does."""
+        """Compile the remaining kernels; those that somebody waits for first."""
         assert self._compile_process is not None
         try:
             for step in steps:
-                self._say(*step)
+                self._log_compiled(*step)
                 while compiled.foreground_busy():
                     sleep(PAUSE)
             self._end(begin)
@@ -105,6 +83,7 @@ class Kernels:
             self._compile_process.close()
 
     def _end(self, begin: float) -> None:
+        """Record and log that all kernels are ready."""
         self.ready = True
         if COMPILES:
             self._log.info(f'kernels ready after {perf_counter() - begin:.2f} s')

@@ -1,66 +1,57 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The log of a node, whose lines stay whole, short and few, whatever others send."""
+"""The log of a node: printable lines, and few of them, whatever other nodes send."""
 
 from time import monotonic
 from typing import Any
 
 from rbd_ros._internal.text import printable
 
-# s, between two lines of one kind
+# s between two lines of one kind
 QUIET = 5.0
 
 
 class Log:
     """
-    A logger for texts with data from outside.
+    A logger for texts that contain data of other nodes.
 
-    Its methods take a text and, for texts that may recur, a kind: every `QUIET` seconds at most
-    ``most`` lines of a kind are logged, all of them different. They return whether the text was
-    logged.
-
-    Parameters
-    ----------
-    logger : rclpy.impl.rcutils_logger.RcutilsLogger
-        The node's logger.
+    Its methods take a text and, for recurring texts, a kind: at most `most` different lines of a
+    kind are logged within `QUIET` seconds. They return whether the text was logged.
 
     """
 
     def __init__(self, logger: Any) -> None:
         self._logger = logger
-        # The texts of each kind that were logged in the last QUIET seconds, and when.
-        self._said: dict[str, dict[str, float]] = {}
+        # Texts logged in the last QUIET seconds with their times, by kind.
+        self._logged: dict[str, dict[str, float]] = {}
 
-    # rclpy identifies a log call by its line in the source: each severity needs its own.
+    # rclpy identifies a log call by its line in the source: each severity needs its own line.
     def info(self, text: str, kind: str | None = None, most: int = 1) -> bool:
         """Log what is good to know."""
-        if self._may(text, kind, most):
+        if may := self._may(text, kind, most):
             self._logger.info(printable(text))
-            return True
-        return False
+        return may
 
     def warning(self, text: str, kind: str | None = None, most: int = 1) -> bool:
         """Log what an operator should look at."""
-        if self._may(text, kind, most):
+        if may := self._may(text, kind, most):
             self._logger.warning(printable(text))
-            return True
-        return False
+        return may
 
     def error(self, text: str, kind: str | None = None, most: int = 1) -> bool:
-        """Log what keeps the node from its work."""
-        if self._may(text, kind, most):
+        """Log what keeps the node from working."""
+        if may := self._may(text, kind, most):
             self._logger.error(printable(text))
-            return True
-        return False
+        return may
 
     def _may(self, text: str, kind: str | None, most: int) -> bool:
         """Return whether a line of a kind may be logged now."""
         if kind is None:
             return True
         now = monotonic()
-        said = self._said[kind] = {one: when for one, when in self._said.get(kind, {}).items()
-                                   if now - when < QUIET}
-        if text in said or len(said) >= most:
+        logged = self._logged[kind] = {
+            one: when for one, when in self._logged.get(kind, {}).items() if now - when < QUIET}
+        if text in logged or len(logged) >= most:
             return False
-        said[text] = now
+        logged[text] = now
         return True

@@ -1,9 +1,9 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-What happened to the dynamics node, as a message for /diagnostics.
+Counts of events in a node, and the message on /diagnostics that reports them.
 
-diagnostic_updater is not used: one status a second needs nothing that it adds, and it is not on
+diagnostic_updater is not used: it adds nothing that one status per second needs, and it is not on
 PyPI.
 
 """
@@ -22,29 +22,19 @@ OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
 STALE, ERROR = DiagnosticStatus.STALE, DiagnosticStatus.ERROR
 # From good to bad.
 SEVERITY = [OK, WARN, STALE, ERROR]
-
-# Characters of the last error, which is sent once a second.
-LONGEST_ERROR = 500
+# Characters of the last error, which is sent once per second.
+MAX_ERROR_LENGTH = 500
 
 
 class Report:
-    """
-    Counts what happens to a node, since it started and since the last report.
-
-    Attributes
-    ----------
-    counts : Counter of str
-        Number of events by name: states received, answered, dropped for a reason ...
-    compute_times : list of float
-        Durations of the computations since the last report, s.
-    last_error : str
-        Text of the last error.
-
-    """
+    """Counts events of a node, since it started and since the last report."""
 
     def __init__(self) -> None:
+        # Events by name: states received, answered, dropped for a reason, …; and the counts at
+        # the last report.
         self.counts: Counter[str] = Counter()
         self._before: Counter[str] = Counter()
+        # Durations of the computations since the last report, s.
         self.compute_times: list[float] = []
         self.last_error = ''
         self._reported = monotonic()
@@ -52,7 +42,7 @@ class Report:
     def fail(self, what: str, text: str) -> None:
         """Count an error, and keep its text for an operator."""
         self.counts[what] += 1
-        self.last_error = printable(text, LONGEST_ERROR)
+        self.last_error = printable(text, MAX_ERROR_LENGTH)
 
     def count(self, what: str) -> None:
         """Count an event."""
@@ -69,24 +59,10 @@ class Report:
     def message(self, name: str, stamp: Time, findings: Sequence[tuple[bytes, str]],
                 facts: Mapping[str, str]) -> DiagnosticArray:
         """
-        Return a report, and begin the next.
+        Return a report with one status for a node, and begin the next.
 
-        Parameters
-        ----------
-        name : str
-            Name of the node.
-        stamp : builtin_interfaces.msg.Time
-            The present time.
-        findings : list of (bytes, str)
-            Levels of DiagnosticStatus with sentences for an operator; the report begins with the
-            worst.
-        facts : dict of str to str
-            Further values.
-
-        Returns
-        -------
-        diagnostic_msgs.msg.DiagnosticArray
-            With one status.
+        `findings` are levels of DiagnosticStatus with sentences for an operator; the worst come
+        first in the message. `facts` are further values.
 
         """
         now = monotonic()

@@ -3,33 +3,15 @@
 """The help text of the executables."""
 
 from collections.abc import Mapping
-from typing import Any
 
-from rclpy.parameter import Parameter
+from rbd_ros._internal.setting import Setting
 
 
-def usage(program: str, what: str, descriptions: Mapping[str, tuple[Any, ...]]) -> str:
-    """
-    Return what `--help` prints.
-
-    Parameters
-    ----------
-    program : str
-        Name of the executable.
-    what : str
-        What it does.
-    descriptions : dict of str to tuple
-        Default of each parameter, or its type if that is an empty list, and its description.
-
-    Returns
-    -------
-    str
-        Lines.
-
-    """
-    lines = [what.strip(), '', f'usage: {program} --ros-args [-p NAME:=VALUE ...] [--params-file '
-             'FILE] [-r FROM:=TO ...]', '', 'Parameters:']
-    for name, (default, description, *_) in descriptions.items():
-        default = [] if isinstance(default, Parameter.Type) else default
-        lines += [f'  {name} (default {default!r})', f'      {description}']
+def usage(program: str, purpose: str, settings: Mapping[str, Setting]) -> str:
+    """Return the text that an executable prints with `--help`: its purpose and parameters."""
+    lines = [purpose.strip(), '', f'usage: {program} --ros-args [-p NAME:=VALUE ...] '
+             '[--params-file FILE] [-r FROM:=TO ...]', '', 'Parameters:']
+    for name, setting in settings.items():
+        default = list(setting.default) if isinstance(setting.default, tuple) else setting.default
+        lines += [f'  {name} (default {default!r})', f'      {setting.description}']
     return '\n'.join(lines)

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""A background thread for slow work, beside the stream of states."""
+"""A background thread for slow work, so that states are answered meanwhile."""
 
 from collections import deque
 from collections.abc import Callable
@@ -9,27 +9,21 @@ from threading import Condition, Thread
 from typing import Any
 
 from rbd_ros.kernels.jit.compiled import foreground
-from rbd_ros.ros.runtime.compat import hand_over
+from rbd_ros.ros.runtime.rclpy_workarounds import hand_over
 
-# The largest number of waiting requests.
-MOST_WAITING = 8
+MAX_WAITING = 8
 
 
 class Busy(Exception):
-    """Too many requests are waiting already."""
+    """Too many requests are waiting."""
 
 
 class Worker:
     """
-    A thread that does one piece of work after the other.
+    A thread that runs functions one after the other, and has an executor handle their results.
 
-    Parameters
-    ----------
-    executor : callable
-        Returns the executor that spins the node, which handles the results. While it returns None,
-        nothing spins the node, and work is done at once in the calling thread.
-    failed : callable
-        Called with the exception that a piece of work raises.
+    `executor` returns the executor that spins the node; while it returns None, work is done in the
+    calling thread. `failed` is called with exceptions of the work.
 
     """
 
@@ -41,29 +35,12 @@ class Worker:
 
     def submit(self, work: Callable[[], Any], then: Callable[[Any], object] | None = None, *,
                may_wait: bool = True) -> None:
-        """
-        Run a function in the background.
-
-        Parameters
-        ----------
-        work : callable
-            Called without arguments.
-        then : callable, optional
-            Called by the executor with what ``work`` returned.
-        may_wait : bool
-            Whether to queue the work even if much is waiting already.
-
-        Raises
-        ------
-        Busy
-            If the queue is full.
-
-        """
+        """Run `work()` in the background, and let the executor call `then` with its result."""
         if self._executor() is None:
             self._do(work, then, _call)
             return
         with self._changed:
-            if len(self._waiting) >= MOST_WAITING and not may_wait:
+            if len(self._waiting) >= MAX_WAITING and not may_wait:
                 raise Busy
             self._waiting.append((work, then))
             if self._thread is None:
@@ -72,12 +49,13 @@ class Worker:
             self._changed.notify()
 
     def close(self) -> None:
-        """Stop after the present piece of work."""
+        """Stop after the current piece of work."""
         with self._changed:
             self._closed = True
             self._changed.notify()
 
     def _run(self) -> None:
+        """Work off the queue."""
         while True:
             with self._changed:
                 while not self._waiting and not self._closed:
@@ -88,10 +66,11 @@ class Worker:
             executor = self._executor()
             if executor is not None:
                 self._do(work, then, partial(hand_over, executor))
-            del work, then, executor        # now, not when the next piece of work arrives
+            del work, then, executor        # not only when the next piece of work arrives
 
     def _do(self, work: Callable[[], Any], then: Callable[[Any], object] | None,
             hand_over: Callable[..., object]) -> None:
+        """Do one piece of work, and hand over its result."""
         try:
             with foreground():
                 result = work()
@@ -102,6 +81,7 @@ class Worker:
             hand_over(self._finish, then, result)
 
     def _finish(self, then: Callable[[Any], object], result: Any) -> None:
+        """Handle the result of a piece of work."""
         try:
             if not self._closed:
                 then(result)

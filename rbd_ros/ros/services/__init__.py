@@ -1,3 +1,3 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Services, answered in the background."""
+"""The services of the dynamics node, computed in the background."""

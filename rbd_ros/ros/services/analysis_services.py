@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The services of the dynamics node for derivatives, regressors and task space."""
+"""Services of the dynamics node for derivatives, regressors and task space."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -30,19 +30,7 @@ class AnalysisSettings(NamedTuple):
 
 
 class AnalysisServices:
-    """
-    Services for those who analyse or identify a robot.
-
-    The methods work as those of `Services`.
-
-    Parameters
-    ----------
-    services : Services
-        Reads the requests.
-    settings : AnalysisSettings
-        The parameters that it uses.
-
-    """
+    """Services to analyse and identify a robot; the methods work like those of `Services`."""
 
     def __init__(self, services: Services, settings: AnalysisSettings) -> None:
         self._services, self._settings = services, settings
@@ -52,7 +40,7 @@ class AnalysisServices:
         self._settings = settings
 
     def methods(self) -> tuple[tuple[type, str, Method], ...]:
-        """Return the services: type, name and method."""
+        """Return type, name and method of each service."""
         return ((HybridDynamicsDerivatives, '~/hybrid_dynamics_derivatives',
                  self.hybrid_dynamics_derivatives),
                 (TorqueRegressor, '~/torque_regressor', self.torque_regressor),
@@ -60,7 +48,7 @@ class AnalysisServices:
 
     def hybrid_dynamics_derivatives(self, request: HybridDynamicsDerivatives.Request,
                                     response: HybridDynamicsDerivatives.Response) -> Work:
-        """Compute hybrid dynamics and its derivatives by position, velocity and input."""
+        """Compute hybrid dynamics and its derivatives with respect to q, v and the input."""
         robot, order, q, v = self._services.state(request)
 
         def work() -> None:

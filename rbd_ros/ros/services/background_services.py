@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Services that are answered in the background, and the order of the joints in their requests."""
+"""Services answered in the background, and the order of the joints in their requests."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -12,60 +12,39 @@ from rbd_ros import Model, RbdError
 from rbd_ros._internal.text import listed, printable
 from rbd_ros.ros.runtime.log import Log
 from rbd_ros.ros.runtime.report import Report
-from rbd_ros.ros.runtime.worker import Busy, MOST_WAITING, Worker
+from rbd_ros.ros.runtime.worker import Busy, MAX_WAITING, Worker
 from rclpy.exceptions import InvalidHandle
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
 
-# Deep enough for bursts of requests: those that do not fit into the queue are never answered.
+# Deep enough for bursts of requests: requests that do not fit into the queue are never answered.
 SERVICE_QOS = QoSProfile(depth=100)
 
-# Different refusals that are logged in one period.
-MOST_REASONS = 10
+# Number of different reasons for rejections that are logged in one period.
+MAX_REASONS = 10
 
-# What is left to do in the thread of the node once work is done; work that fills in a response;
-# what a service does with a request and a response.
+# The last step of work, in the thread of the node; work in the background that fills in a
+# response; a method that returns the work for a request and a response.
 Finish: TypeAlias = Callable[[], None]
 Work: TypeAlias = Callable[[], Finish | None]
 Method: TypeAlias = Callable[[Any, Any], Work]
 
 
 class BadRequest(Exception):
-    """A request that cannot be answered; the message says why and what to do."""
+    """A request that cannot be answered; the message contains the reason and a remedy."""
 
 
 class Again(Exception):
-    """The robot has changed since the request arrived: it must be processed again."""
+    """The robot has changed since the request arrived: process the request again."""
 
 
 class BackgroundService:
     """
-    A service whose requests the worker answers, while the node goes on answering states.
+    A service whose requests the worker processes, while the node continues to answer states.
 
-    Parameters
-    ----------
-    node : rclpy.node.Node
-        The node to create the service on.
-    kind : type
-        Type of the service.
-    name : str
-        Name of the service.
-    method : callable
-        Answers requests, as the methods of `rbd_ros.ros.services.services.Services` do.
-    worker : Worker
-        Runs what the method returns.
-    report : Report
-        Counts errors.
-    log : Log
-        The node's log.
-    show : callable, optional
-        Returns what a request asks for; with it, requests that are refused are logged.
-
-    Attributes
-    ----------
-    service : rclpy.service.Service
-        The service itself.
+    `method` processes requests like the methods of `rbd_ros.ros.services.services.Services`. With
+    `show`, which returns the content of a request as text, rejected requests are logged.
 
     """
 
@@ -80,28 +59,25 @@ class BackgroundService:
         self.service.send_response = self._begin    # type: ignore[method-assign]
 
     def _take(self, request: Any, response: Any) -> Any:
+        """Keep the request for `_begin`."""
         self._request = request
         return response
 
     def _begin(self, response: Any, header: Any) -> None:
-        """Begin to answer a request."""
+        """Start to answer a request."""
         self.answer(self._request, response, lambda: self._send(response, header))
 
     def _send(self, response: Any, header: Any) -> None:
         # The service may have been destroyed meanwhile.
+        """Send a response."""
         with suppress(InvalidHandle):
             self._respond(response, header)
 
     def answer(self, request: Any, response: Any, send: Callable[[], None]) -> None:
         """
-        Fill in a response, or the reason why that is not possible.
+        Fill in a response, or the reason for rejecting the request; then call `send`.
 
-        Parameters
-        ----------
-        request, response : messages
-            Messages of the service.
-        send : callable
-            Called when the response is complete, from either thread.
+        `send` may be called from the worker's thread.
 
         """
         def work() -> Finish | None:
@@ -135,10 +111,10 @@ class BackgroundService:
             send()
 
     def _refuse(self, request: Any, response: Any, error: Exception) -> None:
-        """Write the reason why there is no answer into a response."""
+        """Write the reason for rejecting a request into its response."""
         text = str(error)
         if isinstance(error, Busy):
-            text = (f'{self.service.srv_name} is busy: {MOST_WAITING} requests are waiting '
+            text = (f'{self.service.srv_name} is busy: {MAX_WAITING} requests are waiting '
                     'already; try again later')
         elif not isinstance(error, (BadRequest, RbdError)):
             text = f'{type(error).__name__}: {error}'
@@ -147,7 +123,7 @@ class BackgroundService:
         if self._show is not None:
             name = self.service.srv_name.rpartition('/')[2]
             self._log.warning(f'~/{name} refused, {self._show(request)}: {text}', name,
-                              MOST_REASONS)
+                              MAX_REASONS)
         response.success, response.message = False, printable(text)
 
 
@@ -155,17 +131,8 @@ class Order:
     """
     Converts between the order of joints in a request and that of the model.
 
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    names : sequence of str
-        All its joints in any order; empty: in the order of the model.
-
-    Raises
-    ------
-    BadRequest
-        If a name is unknown, missing or repeated.
+    `names` must contain every joint once, in any order; empty: the order of the model. Otherwise
+    raise BadRequest.
 
     """
 
@@ -184,7 +151,7 @@ class Order:
         self._target = np.array([index[name] for name in self.names], int)
 
     def read(self, label: str, values: Sequence[float]) -> np.ndarray:
-        """Return the values of a request in the order of the model; zeros if it has none."""
+        """Return values of a request in the order of the model; zeros if the request has none."""
         if len(values) and len(values) != len(self.names):
             raise BadRequest(f'{label} has {len(values)} entries, expected {len(self.names)}: '
                              + listed(self.names))
@@ -194,19 +161,15 @@ class Order:
         return result
 
     def read_prescribed(self, request: Any) -> np.ndarray:
-        """Return for which velocities a request prescribes the acceleration; none by default."""
+        """Return for which velocities a request prescribes the acceleration; default: none."""
         if len(request.acceleration) and not len(request.acceleration_prescribed):
-            raise BadRequest('acceleration is given, but acceleration_prescribed is not: it says '
-                             'for which joints it counts')
+            raise BadRequest('acceleration is given, but acceleration_prescribed is not: it '
+                             'selects the joints whose acceleration is prescribed')
         return self.read('acceleration_prescribed', request.acceleration_prescribed)
 
     def read_position(self, values: Sequence[float]) -> np.ndarray:
-        """
-        Return the position of a request in the order of the model.
-
-        If there are more positions than velocities, they must be in that order already.
-
-        """
+        """Return the position in a request in the order of the model."""
+        # If there are more positions than velocities, they must already be in that order.
         if self._model.nq == self._model.nv:
             return self.read('position', values)
         if len(values) != self._model.nq:

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The service that finds the load on a link from the states of the moving robot."""
+"""The service that identifies the payload on a link from the states of the moving robot."""
 
 from collections.abc import Callable
 from functools import partial
@@ -26,22 +26,14 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.timer import Timer
 
-# Limits of the duration, s: shorter says nothing, longer fills the memory.
-SHORTEST, LONGEST = 1.0, 600.0
-# States at most: 600 s at 2 kHz.
-MOST_STATES = 1_200_000
+# Limits of the duration, s: shorter ones identify nothing, longer ones fill the memory.
+MIN_DURATION, MAX_DURATION = 1.0, 600.0
+# 600 s at 2 kHz
+MAX_STATES = 1_200_000
 
 
 class StateCollection:
-    """
-    The states of a robot over some time.
-
-    Parameters
-    ----------
-    robot : Robot
-        The robot.
-
-    """
+    """The states of a robot over some time."""
 
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
@@ -49,26 +41,18 @@ class StateCollection:
         self._states: list[np.ndarray] = []
 
     def note(self, robot: Robot) -> None:
-        """Add the latest complete state of a robot, if it is this one."""
-        if robot is self.robot and len(self._stamps) < MOST_STATES:
+        """Add the latest complete state, if it is of this robot."""
+        if robot is self.robot and len(self._stamps) < MAX_STATES:
             states = robot.states
             self._stamps.append(convert.seconds(robot.stamp))
             self._states.append(np.concatenate((states.q, states.v,
                                                 robot.measured_torques(states.v))))
 
     def recording(self) -> Recording:
-        """
-        Return the states as a recording.
-
-        Raises
-        ------
-        BadRequest
-            If there are none, or they lack efforts.
-
-        """
+        """Return the states as a recording; raise BadRequest if states or efforts are missing."""
         model = self.robot.model
         time = np.array(self._stamps)
-        # Stamps that do not increase are of messages with other joints, or of none.
+        # Stamps that do not increase belong to messages with other joints, or are zero.
         later = np.diff(np.maximum.accumulate(time), prepend=-np.inf) > 0.0
         if np.sum(later) < 2:
             raise BadRequest('no joint states with increasing stamps arrived: look at '
@@ -86,21 +70,10 @@ class StateCollection:
 
 class PayloadIdentification:
     """
-    Finds loads: collects states in the thread of the node, and computes in that of the worker.
+    Identifies payloads: collects states in the node's thread, and computes in the worker's.
 
-    The invariant: at most one request is between `begin` and `end`, whatever becomes of it, and
-    its states are of the robot that was there when it began.
-
-    Parameters
-    ----------
-    node : rclpy.node.Node
-        The node to create timers on.
-    current : CurrentRobot
-        The robot.
-    report : Report
-        Counts errors.
-    log : Log
-        The node's log.
+    Invariant: at most one request is between `begin` and `end`, whatever happens to it, and its
+    states are of the robot that was in use when it began.
 
     """
 
@@ -124,60 +97,42 @@ class PayloadIdentification:
             self._collecting.note(robot)
 
     def begin(self, request: IdentifyPayload.Request, then: Callable[[], None]) -> None:
-        """
-        Begin to collect states.
-
-        Parameters
-        ----------
-        request : IdentifyPayload.Request
-            For how long, and of which link the load is.
-        then : callable
-            Called once when that time is over.
-
-        Raises
-        ------
-        BadRequest
-            If the request makes no sense, or states are being collected already.
-        ModelError
-            If there is no such link.
-
-        """
+        """Start to collect states; call `then` once when the requested time is over."""
         robot = self._current.robot
         if robot is None:
             raise BadRequest('no robot description has arrived yet')
         if self._collecting is not None or self._collected is not None:
-            raise BadRequest('another load is being identified: try again when it is done')
-        if not SHORTEST <= request.duration <= LONGEST:
-            raise BadRequest(f'duration must lie between {SHORTEST:g} and {LONGEST:g} s, got '
-                             f'{request.duration:g}')
+            raise BadRequest('another payload is being identified: try again when it is done')
+        if not MIN_DURATION <= request.duration <= MAX_DURATION:
+            raise BadRequest(f'duration must lie between {MIN_DURATION:g} and {MAX_DURATION:g} s, '
+                             f'got {request.duration:g}')
         if robot.model.tree.link_body[robot.model.link_index(request.link)] == 0:
-            raise BadRequest(f"no joint moves link '{request.link}': its load does not show in "
+            raise BadRequest(f"no joint moves link '{request.link}': its payload does not affect "
                              'efforts')
         self._collecting = StateCollection(robot)
         self._then = then
-        # Simulated time may stand still.
+        # A steady clock, because simulated time may stand still.
         self._timer = self._node.create_timer(request.duration, self._end,
                                               clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     @guarded
     def _end(self) -> None:
-        """Stop collecting, and begin to compute."""
+        """Stop collecting, and start to compute."""
         self._collected, then = self._collecting, self._then
         self.close()
         if then is not None:
             then()
 
     def end(self) -> None:
-        """Forget the collected states: the request was answered, in either thread."""
+        """Discard the collected states: the request was answered, in either thread."""
         self._collected = None
 
     def identify(self, request: IdentifyPayload.Request, response: IdentifyPayload.Response
                  ) -> Work:
-        """Find the load that explains the collected efforts best."""
+        """Find the payload that explains the collected efforts best."""
         collected, link = self._collected, request.link
         if collected is None or self._current.robot is not collected.robot:
             raise BadRequest('the robot changed meanwhile: begin again')
-
         robot = collected.robot
 
         def work() -> Finish:
@@ -219,14 +174,8 @@ class CollectingService(BackgroundService):
     """
     A service that collects states before its work begins.
 
-    Parameters
-    ----------
-    collect : callable
-        Takes a request, and what to call when enough was collected; or raises why not.
-    release : callable
-        Called once, when the answer to a request whose states were collected is complete.
-    *arguments
-        Of `BackgroundService`.
+    `collect` receives a request and a function to call when enough states were collected, or
+    raises an exception. `release` is called once, when the answer to such a request is complete.
 
     """
 
@@ -236,6 +185,7 @@ class CollectingService(BackgroundService):
         super().__init__(*arguments)
 
     def _begin(self, response: Any, header: Any) -> None:
+        """Start to collect states for a request."""
         request = self._request
         send = partial(self._send, response, header)
 

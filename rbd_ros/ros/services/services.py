@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The services of the dynamics node."""
+"""Services of the dynamics node: dynamics, gravity and payloads."""
 
 from collections.abc import Callable
 from math import hypot
@@ -16,7 +16,8 @@ from rbd_ros.model import without_payload
 from rbd_ros.ros import convert
 from rbd_ros.ros.parameters.parameters import NO_GRAVITY
 from rbd_ros.ros.robot.current_robot import CurrentRobot
-from rbd_ros.ros.robot.robot import gravity_in_root, gravity_in_world, Robot
+from rbd_ros.ros.robot.read_model import gravity_in_root, gravity_in_world
+from rbd_ros.ros.robot.robot import Robot
 from rbd_ros.ros.runtime.clocks import Clocks
 from rbd_ros.ros.runtime.log import Log
 from rbd_ros.ros.services.background_services import Again, BadRequest, Finish, Method, Order, Work
@@ -25,9 +26,10 @@ from rclpy.parameter import Parameter
 from rclpy.serialization import deserialize_message
 
 # External wrenches in one request; reading more would delay the states.
-MOST_WRENCHES = 1000
-# Larger loads are taken for mistakes: multiples of the robot's mass, and m from the link's origin.
-HEAVIEST, FARTHEST = 10, 10.0
+MAX_WRENCHES = 1000
+# Larger payloads are considered mistakes: multiples of the robot's mass, and distance of the
+# centre of mass from the link's origin, m.
+MAX_MASS_RATIO, MAX_COM_DISTANCE = 10, 10.0
 
 
 def _shown_gravity(request: SetGravity.Request) -> str:
@@ -37,12 +39,22 @@ def _shown_gravity(request: SetGravity.Request) -> str:
 
 
 def _shown_payload(request: SetPayload.Request) -> str:
-    """Return the load of a request for a line of the log."""
+    """Return the payload of a request for a line of the log."""
     mass, (x, y, z), _ = convert.inertia(request.inertia)
     return f"{mass:.6g} kg at [{x:.6g}, {y:.6g}, {z:.6g}] m on '{request.link}'"
 
 
-# Services that change the robot, and how the log shows what was refused.
+def _check_payload(link: str, mass: float, com: np.ndarray, own: float) -> None:
+    """Raise BadRequest if a payload is implausible for a robot with a mass, kg, of its own."""
+    if mass > MAX_MASS_RATIO * own:
+        raise BadRequest(f'the load weighs {mass:.6g} kg, more than {MAX_MASS_RATIO} times '
+                         f'the robot itself, {own:.6g} kg: is the unit kg?')
+    if hypot(*com) > MAX_COM_DISTANCE:
+        raise BadRequest(f'the centre of mass of the payload is {hypot(*com):.4g} m from the '
+                         f"origin of '{link}', more than {MAX_COM_DISTANCE:g} m: is the unit m?")
+
+
+# Services that change the robot, and how rejected requests are logged.
 CHANGES = {'~/set_gravity': _shown_gravity, '~/set_payload': _shown_payload}
 
 
@@ -60,21 +72,8 @@ class Services:
     Services that compute the dynamics of the robot, or change it.
 
     Each method is called with a request and its response in the thread that handles states, and
-    returns a function that fills in the response, which the worker runs. That may return another
-    function, which runs in the first thread again.
-
-    Parameters
-    ----------
-    settings : ServiceSettings
-        The parameters that it uses.
-    clocks : Clocks
-        The node's clocks.
-    current : CurrentRobot
-        The robot; requests are about the one there is when they arrive.
-    log : Log
-        The node's log.
-    check_parameters, set_parameters : callable
-        Methods of the node that take a list of `rclpy.parameter.Parameter`.
+    returns a function that fills in the response, which the worker runs. This may return another
+    function, to be run in the first thread again.
 
     """
 
@@ -89,7 +88,7 @@ class Services:
         self._settings = settings
 
     def methods(self) -> tuple[tuple[type, str, Method], ...]:
-        """Return the services: type, name and method."""
+        """Return type, name and method of each service."""
         return ((InverseDynamics, '~/inverse_dynamics', self.inverse_dynamics),
                 (ForwardDynamics, '~/forward_dynamics', self.forward_dynamics),
                 (HybridDynamics, '~/hybrid_dynamics', self.hybrid_dynamics),
@@ -106,18 +105,10 @@ class Services:
         return self._current.robot
 
     def state(self, request: Any) -> tuple[Robot, Order, np.ndarray, np.ndarray]:
-        """
-        Return the robot and the state that a request is about.
-
-        Returns
-        -------
-        Robot, Order, ndarray, ndarray
-            The robot; the order of the joints in the request; position and velocity in the robot's
-            order, as in the request, or copies of the measured ones where it has none.
-
-        """
+        """Return robot, order of joints, q and v of a request, both in the robot's order."""
         robot = self.robot()
         order = Order(robot.model, request.joint_names)
+        # Measured values are copied: the request is answered in another thread.
         q = (order.read_position(request.position) if len(request.position)
              else self._measured_position(robot).copy())
         v = (order.read('velocity', request.velocity) if len(request.velocity)
@@ -125,16 +116,17 @@ class Services:
         return robot, order, q, v
 
     def wrenches(self, robot: Robot, request: Any) -> dict[str, np.ndarray]:
-        """Return the external wrenches of a request, and have the markers show them."""
+        """Return the external wrenches of a request, and let the markers show them."""
         count = len(request.external_wrenches)
-        if count > MOST_WRENCHES:
-            raise BadRequest(f'external_wrenches has {count} entries, at most {MOST_WRENCHES} '
+        if count > MAX_WRENCHES:
+            raise BadRequest(f'external_wrenches has {count} entries, at most {MAX_WRENCHES} '
                              'are accepted')
         wrenches = convert.wrenches(request.external_wrenches, robot.prefix)
         robot.markers.show_wrenches(wrenches)
         return wrenches
 
     def _measured_position(self, robot: Robot) -> np.ndarray:
+        """Return the measured position, or raise BadRequest."""
         missing = robot.missing(self._clocks.age_time(), self._settings.state_timeout)
         if missing:
             raise BadRequest(robot.why_missing(
@@ -142,6 +134,7 @@ class Services:
         return robot.states.q
 
     def _measured_velocity(self, robot: Robot) -> np.ndarray:
+        """Return the measured velocity, or raise BadRequest."""
         v = robot.velocity(self._settings.missing_velocity)
         if v is None:
             raise BadRequest('the request gives no velocity and none was measured of '
@@ -183,7 +176,7 @@ class Services:
             prescribed = order.read_prescribed(request)
             a = order.read('acceleration', request.acceleration)
             tau = order.read('effort', request.effort)
-            # In the request, the quantities to compute may have any value.
+            # In the request, the quantities to be computed may have any value.
             a, tau = robot.service_workspace.check(a=np.where(prescribed, a, 0.0),
                                                    tau=np.where(prescribed, 0.0, tau))
             a, tau = robot.service_workspace.hybrid_dynamics(
@@ -229,7 +222,8 @@ class Services:
                 raise BadRequest(possible.reason)
 
         def work() -> Finish:
-            # As the parameter makes it, to the last digit: it is then not changed once more.
+            # Equal to what the parameter results in, to the last digit: otherwise setting the
+            # parameter would change the robot once more.
             in_root = gravity_in_root(in_world, self._settings.mounting_rpy)
             other = self._current.with_model(robot, with_gravity(robot.model, in_root))
 
@@ -237,13 +231,13 @@ class Services:
                 if self._current.robot is not robot:
                     raise Again
                 self._current.change(other, robot)
-                self._current.say_gravity()
+                self._current.log_gravity()
                 self._set_parameters([changed])
             return finish
         return work
 
     def set_payload(self, request: SetPayload.Request, response: SetPayload.Response) -> Work:
-        """Put a load on a link, or remove it."""
+        """Attach a payload to a link, or remove it."""
         robot = self.robot()
 
         def work() -> Finish:
@@ -251,20 +245,15 @@ class Services:
             if mass == 0.0:
                 robot.model.link_index(request.link)
                 if request.link not in robot.payloads():
-                    raise BadRequest(f"the mass is 0, but link '{request.link}' carries no load "
-                                     'that could be removed: give the mass of a load, kg')
+                    raise BadRequest(f"the mass is 0, but link '{request.link}' carries no "
+                                     'payload that could be removed: give the mass of a payload, '
+                                     'kg')
                 model = without_payload(robot.model, request.link)
-                text = f"link '{request.link}' no longer carries a load"
+                text = f"link '{request.link}' no longer carries a payload"
             else:
                 model = with_payload(robot.model, request.link, mass, com, inertia)
                 own = sum(link.mass for link in robot.model.links if not link.is_load)
-                if mass > HEAVIEST * own:
-                    raise BadRequest(f'the load weighs {mass:.6g} kg, more than {HEAVIEST} times '
-                                     f'the robot itself, {own:.6g} kg: is the unit kg?')
-                if hypot(*com) > FARTHEST:
-                    raise BadRequest(f'the centre of mass of the load is {hypot(*com):.4g} m from '
-                                     f"the origin of '{request.link}', more than {FARTHEST:g} m: "
-                                     'is the unit m?')
+                _check_payload(request.link, mass, com, own)
                 text = (f"link '{request.link}' now carries {mass:.6g} kg, centre of mass at "
                         f'[{com[0]:.4g}, {com[1]:.4g}, {com[2]:.4g}] m')
                 if mass > own:

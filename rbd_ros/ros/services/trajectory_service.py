@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The service that fills in the efforts of a trajectory."""
+"""The service that computes the efforts along a trajectory."""
 
 from collections.abc import Callable
 from functools import partial
@@ -16,8 +16,8 @@ from rbd_ros.ros.services.background_services import BadRequest, Order, Work
 from rbd_ros.ros.services.services import Services
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-# Points at most: 100 s at 1 kHz.
-MOST_POINTS = 100_000
+# 100 s at 1 kHz
+MAX_POINTS = 100_000
 
 
 class TrajectorySettings(NamedTuple):
@@ -28,17 +28,7 @@ class TrajectorySettings(NamedTuple):
 
 
 class TrajectoryService:
-    """
-    Fills in the efforts of trajectories, with a method as those of `Services`.
-
-    Parameters
-    ----------
-    services : Services
-        Knows the robot.
-    settings : TrajectorySettings
-        The parameters that it uses.
-
-    """
+    """Fills in the efforts of trajectories; the method works like those of `Services`."""
 
     def __init__(self, services: Services, settings: TrajectorySettings) -> None:
         self._services, self._settings = services, settings
@@ -53,9 +43,9 @@ class TrajectoryService:
         trajectory = request.trajectory
         if not trajectory.points:
             raise BadRequest('the trajectory has no points')
-        if len(trajectory.points) > MOST_POINTS:
+        if len(trajectory.points) > MAX_POINTS:
             raise BadRequest(f'the trajectory has {len(trajectory.points)} points, at most '
-                             f'{MOST_POINTS} are accepted')
+                             f'{MAX_POINTS} are accepted')
         order = Order(model, trajectory.joint_names)
 
         def work() -> None:
@@ -69,7 +59,7 @@ class TrajectoryService:
             convention, still = settings.effort_convention, np.zeros_like(found.velocity)
             g = batch.inverse_dynamics(model, q, still, still)
             coriolis = batch.inverse_dynamics(model, q, found.velocity, still) - g
-            efforts = (convention.without_own(found.effort, g, coriolis)
+            efforts = (convention.subtract_onboard_compensation(found.effort, g, coriolis)
                        / convention.constants_of_commands(model.velocity_names))
             filled = [JointTrajectoryPoint(
                 positions=point.positions, velocities=order.write(velocity),

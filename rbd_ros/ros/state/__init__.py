@@ -1,3 +1,3 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The state of the robot: joint states and odometry, judged and merged."""
+"""The state of the robot, merged from joint states and odometry without glitches."""

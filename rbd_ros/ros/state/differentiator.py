@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Velocities of joints of which only positions are measured."""
+"""Velocities of joints whose positions alone are measured."""
 
 from collections.abc import Sequence
 
@@ -8,28 +8,16 @@ import numpy as np
 
 
 class Differentiator:
-    """
-    Differences of positions, low-pass filtered.
-
-    Parameters
-    ----------
-    turns : ndarray of bool
-        For each joint, whether its position may jump by full turns.
-
-    Attributes
-    ----------
-    rates : ndarray
-        Velocities, rad/s or m/s; NaN where unknown.
-
-    """
+    """Low-pass filtered differences of positions; `turns`: which may jump by full turns."""
 
     def __init__(self, turns: Sequence[bool]) -> None:
         self._turns = np.asarray(turns, bool)
+        # Velocities, rad/s or m/s; NaN where unknown.
         self.rates = np.empty(len(self._turns))
         self.forget()
 
     def forget(self) -> None:
-        """Forget all positions."""
+        """Discard all positions."""
         self.rates[:] = np.nan
         self._positions = np.full(len(self._turns), np.nan)
         self._times = np.full(len(self._turns), np.nan)
@@ -37,20 +25,11 @@ class Differentiator:
     def update(self, joints: np.ndarray, positions: np.ndarray, time: float, filter_time: float,
                timeout: float) -> None:
         """
-        Take over positions.
+        Take positions, rad or m, of joints with these indices, measured at `time`, s.
 
-        Parameters
-        ----------
-        joints : ndarray of int
-            Indices of the joints.
-        positions : ndarray
-            Their positions, rad or m.
-        time : float
-            Time of measurement, s. Positions that are not newer than the last ones are ignored.
-        filter_time : float
-            Time constant of the first-order filter, s.
-        timeout : float
-            After a pause longer than this, s, differentiation starts again.
+        Positions that are not newer than the last ones are ignored. `filter_time` is the time
+        constant of the first-order filter, s; after a pause longer than `timeout`, s,
+        differentiation starts again.
 
         """
         step = time - self._times[joints]

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The state of a robot, put together by joint name from whatever joint states arrive."""
+"""The state of a robot, merged by joint name from all joint states."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,31 +8,21 @@ from math import isnan
 
 import numpy as np
 
+from rbd_ros._internal.cdr import JointStateContent
 from rbd_ros.model.joints import KINDS
 from rbd_ros.model.model import Model
 from rbd_ros.ros.state.differentiator import Differentiator
-from rbd_ros.ros.state.joint_state_reader import State
 from rbd_ros.ros.state.sample_judge import RECEIPT_JITTER, SampleJudge, STAMP_JITTER
 from sensor_msgs.msg import JointState
 
-# How many names of joints that the robot does not have are kept for the log.
-MOST_UNKNOWN = 100
+# Number of names of unknown joints that are kept for the log.
+MAX_UNKNOWN = 100
 # Larger positions and velocities cannot be measurements, and their squares could overflow.
-LARGEST = 1e12
+MAX_MEASUREMENT = 1e12
 
 
 class Rejected(Exception):
-    """
-    A message that cannot be used.
-
-    Parameters
-    ----------
-    text : str
-        The reason, for an operator.
-    kind : str
-        The reason in two or three words, for counting.
-
-    """
+    """A message that cannot be used: the reason for an operator, and in short for counting."""
 
     def __init__(self, text: str, kind: str) -> None:
         super().__init__(text)
@@ -40,11 +30,11 @@ class Rejected(Exception):
 
 
 class TimeWentBack(Exception):
-    """The stamp of a message is further back than that of a late message could be."""
+    """The stamp of a message is too far back for a message that is merely late."""
 
 
 def places(indices: Sequence[int]) -> slice | np.ndarray:
-    """Return indices for NumPy, which is faster with a slice where they follow one another."""
+    """Return indices as a slice if they are consecutive: NumPy is then faster."""
     first = indices[0] if len(indices) else 0
     if list(indices) == list(range(first, first + len(indices))):
         return slice(first, first + len(indices))
@@ -52,8 +42,8 @@ def places(indices: Sequence[int]) -> slice | np.ndarray:
 
 
 def all_within(x: np.ndarray, bound: float) -> bool:
-    """Return whether all numbers are finite, and smaller than a bound in size."""
-    # The sum of squares tells nearly always, in a fraction of the time.
+    """Return whether all numbers are finite and smaller than a bound in magnitude."""
+    # The sum of squares, which is fast to compute, nearly always suffices.
     squares = x.dot(x)
     return bool(squares < bound * bound
                 or (not isnan(squares) and np.abs(x).max(initial=0.0) < bound))
@@ -61,24 +51,10 @@ def all_within(x: np.ndarray, bound: float) -> bool:
 
 class JointStates:
     """
-    The latest position and velocity of every joint, each with its stamp and time of receipt.
+    The latest position and velocity of every joint, with stamp and time of receipt.
 
-    Parameters
-    ----------
-    model : Model
-        The robot; joint states name its coordinates as `position_names` does. Joint states do not
-        contain the coordinates of joints with a quaternion; `place_base` sets those of a base.
-
-    Attributes
-    ----------
-    q, v, effort : ndarray
-        Position, velocity and effort; NaN where none is known.
-    differentiator : Differentiator
-        Differentiates the positions of joints whose velocities are not measured.
-    unknown_names : set of str
-        Names in messages that are not the robot's, at most `MOST_UNKNOWN`.
-    judge : SampleJudge
-        Tells glitches from samples.
+    Joint states name coordinates as `Model.position_names` does, without those of joints with a
+    quaternion; `place_base` sets the coordinates of a floating base.
 
     """
 
@@ -97,61 +73,90 @@ class JointStates:
         self.differentiator = Differentiator(turns)
         self.judge = SampleJudge(model, self._names, self._v_of, turns)
         self._index = {name: k for k, name in enumerate(self._names)}
-        # Joints that mimic others or are locked may be measured too, but are not needed.
+        # Mimic joints and locked joints may be measured, too, but are not needed.
         self._expected = {joint.name for joint in model.joints} | set(self._names)
+        # Names in messages that the robot does not have, at most MAX_UNKNOWN.
         self.unknown_names: set[str] = set()
         self._layout_of: Sequence[str] | None = None
+        # NaN where unknown.
         self.q, self.v, self.effort = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
         self.forget()
 
     def forget(self) -> None:
-        """Forget the states of all joints."""
+        """Discard the states of all joints."""
         self.q[:] = self.v[:] = self.effort[:] = np.nan
-        self._came = np.full(len(self._names), -np.inf)
+        self._received = np.full(len(self._names), -np.inf)
         self._stamps = np.full(len(self._names), -np.inf)
-        # Bounds of these: mostly they show that no joint is late, or missing.
-        self._first_came = self._last_came = self._last_stamp = -np.inf
+        # Bounds of these, which mostly suffice to see that no joint is late or missing.
+        self._first_received = self._last_received = self._last_stamp = -np.inf
         self.differentiator.forget()
         self.judge.forget()
 
     def place_base(self, q: np.ndarray, v: np.ndarray) -> None:
-        """Take over the coordinates and twist of a floating base, which come first."""
+        """Set the coordinates and the twist of a floating base, which come first."""
         self.q[:len(q)], self.v[:len(v)] = q, v
 
-    def update(self, message: JointState | State, now: float, stamp: float = 0.0,
+    def update(self, message: JointState | JointStateContent, now: float, stamp: float = 0.0,
                timeout: float = np.inf, filter_time: float | None = None,
                fastest: float = np.inf) -> bool:
         """
-        Take over the states in a message, but for glitches.
+        Take the states in a message, except for glitches; return whether it names own joints.
 
         Parameters
         ----------
-        message : sensor_msgs.msg.JointState
-            Names in any order, of some or all joints and perhaps of others.
-        now : float
-            Time of receipt, s.
-        stamp : float
-            Its stamp, s; 0: none that could be compared with others.
-        timeout : float
-            By how much a late message may be late, s.
-        filter_time : float, optional
-            Differentiate the positions, with a filter of this time constant, s.
+        message : sensor_msgs.msg.JointState or JointStateContent
+            Names in any order, of some or all joints and possibly of others.
+        now, stamp : float
+            Time of receipt, and stamp, s; a stamp of 0 cannot be compared with others.
+        timeout, filter_time : float
+            Largest delay of a message, s, and time constant of the filter with which positions are
+            differentiated, s; None: they are not.
         fastest : float
             Fastest speed of the joints, in multiples of their velocity limits.
 
-        Returns
-        -------
-        bool
-            Whether it names any joint of this robot.
-
         Raises
         ------
-        Rejected
-            If the message cannot be used; nothing is taken over then.
-        TimeWentBack
-            If its stamp is further back than that; nothing is taken over then either.
+        Rejected, TimeWentBack
+            If the message is unusable, or its stamp too far back; the state then does not change.
 
         """
+        position, velocity, effort = self._read(message)
+        if not len(self._joints):
+            return False
+        if stamp and stamp < self._last_stamp:
+            self._refuse_late(self._stamps[self._target].max() - stamp, timeout)
+        q, v, target, joints = self._q_target, self._v_target, self._target, self._joints
+        self.judge.allow(fastest)
+        elapsed, jitter = ((stamp - self._stamps[target], STAMP_JITTER) if stamp
+                           else (now - self._received[target], RECEIPT_JITTER))
+        velocity, jumped = self.judge.judge(joints, position, velocity, stamp or now, self.q[q],
+                                            self.v[v], elapsed, jitter)
+        received: float | np.ndarray = now
+        moment: float | np.ndarray = stamp
+        if self.judge.doubtful:
+            # A joint that has jumped keeps its last sample.
+            position, velocity, effort, received, moment = (
+                np.where(jumped, before, x) for before, x in (
+                    (self.q[q], position), (self.v[v], velocity), (self.effort[v], effort),
+                    (self._received[target], now), (self._stamps[target], stamp)))
+        if stamp:
+            self._stamps[target] = moment
+            self._last_stamp = max(stamp, self._last_stamp)
+        if filter_time is not None:
+            self.differentiator.update(joints[~jumped], position[~jumped], stamp or now,
+                                       filter_time, timeout)
+        self.q[q], self.v[v], self.effort[v] = position, velocity, effort
+        self._received[target] = received
+        if len(joints) == len(self._names) and received is now:
+            self._first_received = self._last_received = now
+        else:
+            self._first_received = min(now, self._first_received)
+            self._last_received = max(now, self._last_received)
+        return True
+
+    def _read(self, message: JointState | JointStateContent
+              ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return position, velocity and effort of known joints in a message, or raise Rejected."""
         if message.name != self._layout_of:
             self._lay_out(message.name)
         count = len(message.name)
@@ -160,51 +165,20 @@ class JointStates:
         if len(message.position) != count or len(message.velocity) not in (0, count):
             raise Rejected(f'it has {count} names, {len(message.position)} positions and '
                            f'{len(message.velocity)} velocities', 'lengths differ')
-        if not len(self._joints):
-            return False
         position = np.asarray(message.position)[self._source]
-        if not all_within(position, LARGEST):
-            bad = np.flatnonzero(~(np.abs(position) < LARGEST))[0]
+        if not all_within(position, MAX_MEASUREMENT):
+            bad = np.flatnonzero(~(np.abs(position) < MAX_MEASUREMENT))[0]
             raise Rejected(f"the position of '{self._names[self._joints[bad]]}' is out of range: "
                            f'{position[bad]}', 'out of range')
         velocity = (np.asarray(message.velocity)[self._source]
                     if len(message.velocity) else np.full(len(position), np.nan))
         effort = (np.asarray(message.effort)[self._source]
                   if len(message.effort) == count else np.full(len(position), np.nan))
-        if stamp and stamp < self._last_stamp:
-            self._refuse_late(self._stamps[self._target].max() - stamp, timeout)
-        q, v, target, joints = self._q_target, self._v_target, self._target, self._joints
-        self.judge.allow(fastest)
-        elapsed, jitter = ((stamp - self._stamps[target], STAMP_JITTER) if stamp
-                           else (now - self._came[target], RECEIPT_JITTER))
-        velocity, jumped = self.judge.judge(joints, position, velocity, stamp or now, self.q[q],
-                                            self.v[v], elapsed, jitter)
-        came: float | np.ndarray = now
-        moment: float | np.ndarray = stamp
-        if self.judge.doubtful:
-            # A joint that has jumped keeps its last sample.
-            position, velocity, effort, came, moment = (
-                np.where(jumped, before, x) for before, x in (
-                    (self.q[q], position), (self.v[v], velocity), (self.effort[v], effort),
-                    (self._came[target], now), (self._stamps[target], stamp)))
-        if stamp:
-            self._stamps[target] = moment
-            self._last_stamp = max(stamp, self._last_stamp)
-        if filter_time is not None:
-            self.differentiator.update(joints[~jumped], position[~jumped], stamp or now,
-                                       filter_time, timeout)
-        self.q[q], self.v[v], self.effort[v] = position, velocity, effort
-        self._came[target] = came
-        if len(joints) == len(self._names) and came is now:
-            self._first_came = self._last_came = now
-        else:
-            self._first_came = min(now, self._first_came)
-            self._last_came = max(now, self._last_came)
-        return True
+        return position, velocity, effort
 
     @staticmethod
     def _refuse_late(late: float, timeout: float) -> None:
-        """Refuse a message that is late, s."""
+        """Reject a message that is late, s."""
         if late > timeout:
             raise TimeWentBack(f'stamps jumped back by {late:.6g} s')
         if late > 0.0:
@@ -212,15 +186,15 @@ class JointStates:
                            'out of order')
 
     def _lay_out(self, names: Sequence[str]) -> None:
-        """Look up where the joints are in messages with these names."""
+        """Look up the places of the joints in messages with these names."""
         names = list(names)
         if not names:
             raise Rejected('it has no names', 'empty')
-        twice = [name for name, count in Counter(names).items() if count > 1]
-        if twice:
-            raise Rejected(f"it has the joint '{twice[0]}' twice", 'duplicate names')
+        name, count = Counter(names).most_common(1)[0]
+        if count > 1:
+            raise Rejected(f"it has the joint '{name}' twice", 'duplicate names')
         for name in names:
-            if name not in self._expected and len(self.unknown_names) < MOST_UNKNOWN:
+            if name not in self._expected and len(self.unknown_names) < MAX_UNKNOWN:
                 self.unknown_names.add(name)
         known = [(k, self._index[name]) for k, name in enumerate(names) if name in self._index]
         targets = [k for _, k in known]
@@ -231,51 +205,37 @@ class JointStates:
         self._layout_of = names
 
     def missing(self, now: float, timeout: float) -> list[str]:
-        """
-        Return the joints whose position is unknown, in doubt or too old.
-
-        Parameters
-        ----------
-        now : float
-            Time, s.
-        timeout : float
-            Greatest age, s.
-
-        Returns
-        -------
-        list of str
-            Empty when the state is complete.
-
-        """
+        """Return the joints whose position is unknown, in doubt, or older than a timeout, s."""
         doubtful = list(self.judge.doubtful)
-        if (0.0 <= now - self._last_came and now - self._first_came <= timeout
+        if (0.0 <= now - self._last_received and now - self._first_received <= timeout
                 and not doubtful):
             return []
-        ages = now - self._came
-        # A state from the future was timed by another clock: its age is unknown.
+        ages = now - self._received
+        # A state from the future was timed with another clock: its age is unknown.
         stale = ~((ages >= 0.0) & (ages <= timeout))
         stale[doubtful] = True
         if stale.any():
             return [self._names[k] for k in np.flatnonzero(stale)]
-        self._first_came = self._came.min(initial=np.inf)
+        self._first_received = self._received.min(initial=np.inf)
         return []
 
     def ages(self, now: float) -> dict[str, float]:
         """Return the age of the position of every joint, s, by name; inf: never received."""
-        return dict(zip(self._names, (now - self._came).tolist()))
+        return dict(zip(self._names, (now - self._received).tolist()))
 
     def missing_velocities(self) -> list[str]:
         """Return the joints whose velocity is unknown or out of range."""
-        if all_within(self.v, LARGEST):
+        if all_within(self.v, MAX_MEASUREMENT):
             return []
         return [name for name, k in zip(self._names, self._v_of)
-                if not abs(self.v[k]) < LARGEST]
+                if not abs(self.v[k]) < MAX_MEASUREMENT]
 
     def velocity_or(self, replacement: float | np.ndarray | None) -> np.ndarray:
-        """Return the velocity, and a replacement for each joint without one."""
+        """Return the velocity; `replacement`, or differentiated positions, where it is unknown."""
         if replacement is None:
             rates = self.differentiator.rates
             replacement = np.where(np.abs(rates) <= self.judge.speed, rates, np.nan)
         v = self.v.copy()
-        v[self._v_of] = np.where(np.abs(v[self._v_of]) < LARGEST, v[self._v_of], replacement)
+        measured = v[self._v_of]
+        v[self._v_of] = np.where(np.abs(measured) < MAX_MEASUREMENT, measured, replacement)
         return v

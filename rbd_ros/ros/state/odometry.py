@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Pose and twist of a floating base, from odometry."""
+"""Pose and twist of a floating base from odometry."""
 
 from collections import deque
 from typing import NamedTuple
@@ -13,45 +13,34 @@ from rbd_ros.model.joints import Joint, quaternion_matrix
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import Ad, inverse, log, pose
 from rbd_ros.ros import convert
-from rbd_ros.ros.state.joint_states import LARGEST, Rejected
+from rbd_ros.ros.state.joint_states import MAX_MEASUREMENT, Rejected
 from rbd_ros.ros.state.sample_judge import (
     CONFIRMATION_TIME, CONFIRMED, DEFAULT_VELOCITY_LIMITS, RECEIPT_JITTER, STAMP_JITTER)
 
-# How many messages are kept: a tenth of a second at 500 Hz.
+# Number of messages that are kept: a tenth of a second at 500 Hz.
 HISTORY = 50
-# How far from one the norm of a quaternion may be.
-SLACK = 1e-2
+# Largest deviation of the norm of a quaternion from one.
+NORM_TOLERANCE = 1e-2
 UNITS = 'rad', 'm'
 
 
 class BaseState(NamedTuple):
-    """
-    One state of the base.
+    """One state of the base."""
 
-    Attributes
-    ----------
-    stamp : float
-        Time of the measurement, s.
-    came : float
-        Time of receipt, s.
-    frame : str
-        Frame of the pose.
-    q, v : ndarray, shape (7,) and (6,)
-        Coordinates of the free joint: quaternion (x, y, z, w) and position, twist in the axes of
-        its child.
-
-    """
-
+    # Times of measurement and receipt, s.
     stamp: float
-    came: float
+    received: float
+    # Frame of the pose.
     frame: str
+    # Coordinates of the free joint: quaternion (x, y, z, w) and position; twist in the axes of
+    # its child.
     q: np.ndarray
     v: np.ndarray
 
 
 def _jump(before: BaseState, now: BaseState, fastest: float) -> str:
-    """Return how a base moved from one state to another, if it cannot be that fast."""
-    time, jitter = max(now.came - before.came, 0.0), RECEIPT_JITTER
+    """Return how far a base moved between two states, if it cannot be that fast; else ''."""
+    time, jitter = max(now.received - before.received, 0.0), RECEIPT_JITTER
     if before.stamp and now.stamp:
         time, jitter = max(abs(now.stamp - before.stamp), time), STAMP_JITTER
     way = (2.0 * np.arccos(min(abs(before.q[:4] @ now.q[:4]), 1.0)),
@@ -64,19 +53,7 @@ def _jump(before: BaseState, now: BaseState, fastest: float) -> str:
 
 
 class OdometryStates:
-    """
-    The latest states of a floating base.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    joint : Joint
-        The free joint, from the root link to the base.
-    prefix : str
-        Prefix of the names of links in frame names.
-
-    """
+    """The latest states of a floating base, whose free joint connects it with the root link."""
 
     def __init__(self, model: Model, joint: Joint, prefix: str = '') -> None:
         self._model, self._joint, self._prefix = model, joint, prefix
@@ -85,17 +62,18 @@ class OdometryStates:
         self.forget()
 
     def forget(self) -> None:
-        """Forget all states."""
+        """Discard all states."""
         self._history: deque[BaseState] = deque(maxlen=HISTORY)
-        # Poses that the base cannot have reached, which agree with each other.
+        # Poses that the base cannot have reached, but that agree with each other.
         self._elsewhere: list[BaseState] = []
 
     def update(self, message: Odometry, now: float, fastest: float = np.inf) -> str:
         """
-        Take over a message.
+        Take a message; return how the base was moved if it is found elsewhere, else ''.
 
         A base that cannot have moved that far since the last message is believed to be there after
-        `CONFIRMED` messages or more, in `CONFIRMATION_TIME` or longer, that agree with each other.
+        `CONFIRMED` or more messages, during `CONFIRMATION_TIME` or longer, that agree with each
+        other. Raise Rejected if the message cannot be used.
 
         Parameters
         ----------
@@ -107,16 +85,6 @@ class OdometryStates:
         fastest : float
             Fastest speed of the base, in multiples of `DEFAULT_VELOCITY_LIMITS`.
 
-        Returns
-        -------
-        str
-            How the base was moved, if it is found elsewhere.
-
-        Raises
-        ------
-        Rejected
-            If the message cannot be used.
-
         """
         link = message.child_frame_id.removeprefix(self._prefix)
         if (link not in self._model.link_names
@@ -125,12 +93,12 @@ class OdometryStates:
                            'a link fixed to it', 'child frame')
         quaternion, position = convert.pose(message.pose.pose)
         V = convert.twist(message.twist.twist)
-        if not np.max(np.abs([*quaternion, *position, *V])) < LARGEST:
+        if not np.max(np.abs([*quaternion, *position, *V])) < MAX_MEASUREMENT:
             raise Rejected('its pose or twist is out of range', 'out of range')
-        if abs(np.linalg.norm(quaternion) - 1.0) > SLACK:
+        if abs(np.linalg.norm(quaternion) - 1.0) > NORM_TOLERANCE:
             raise Rejected(f'its quaternion has the norm {np.linalg.norm(quaternion):.3g}, not 1',
                            'quaternion')
-        # The child frame may be fixed to the base: from here on, that of the base itself.
+        # The child frame may be that of another link: convert to the base itself.
         T = self._model.tree.link_pose[self._model.link_index(link)]
         base = self._rest @ pose(quaternion_matrix(quaternion), position) @ inverse(T)
         state = BaseState(
@@ -141,7 +109,7 @@ class OdometryStates:
         return moved
 
     def _judge(self, state: BaseState, fastest: float) -> str:
-        """Return how the base was moved, if it is found elsewhere; raise if it cannot be there."""
+        """Return how the base was moved if it is found elsewhere; raise Rejected for a glitch."""
         for speed, limit, unit in zip(map(np.linalg.norm, (state.v[:3], state.v[3:])),
                                       DEFAULT_VELOCITY_LIMITS, UNITS):
             if speed > fastest * limit:
@@ -154,7 +122,7 @@ class OdometryStates:
                 self._elsewhere.clear()
             self._elsewhere.append(state)
             if (len(self._elsewhere) < CONFIRMED
-                    or state.came - self._elsewhere[0].came < CONFIRMATION_TIME):
+                    or state.received - self._elsewhere[0].received < CONFIRMATION_TIME):
                 raise Rejected(f'{jump}: raise implausible_velocity if it is that fast',
                                'implausible')
         self._elsewhere.clear()
@@ -163,29 +131,16 @@ class OdometryStates:
     def nearest(self, stamp: float, now: float,
                 timeout: float) -> tuple[BaseState | None, float | None]:
         """
-        Return the state that is nearest in time to a stamp.
+        Return the state that is nearest in time to a stamp, s (0: the latest state), or None.
 
-        Parameters
-        ----------
-        stamp : float
-            s; 0: the latest state is returned.
-        now : float
-            Time, s.
-        timeout : float
-            Largest age of the state, and largest distance of its stamp from the given one, s.
-
-        Returns
-        -------
-        BaseState or None
-            The state, or None if there is none.
-        float or None
-            If there is none although recent ones exist: distance of the nearest from the stamp, s.
+        Its age and the distance of its stamp are at most `timeout`, s. If it is None although
+        recent states exist, also return the distance of the nearest stamp, s, else None.
 
         """
-        recent = [state for state in self._history if 0.0 <= now - state.came <= timeout]
+        recent = [state for state in self._history if 0.0 <= now - state.received <= timeout]
         if not recent:
             return None, None
-        # If one of the two has no stamp, the latest state is taken.
+        # If one of the two has no stamp, the latest state counts.
         if stamp == 0.0 or recent[-1].stamp == 0.0:
             return recent[-1], None
         best = min(recent, key=lambda state: abs(state.stamp - stamp))

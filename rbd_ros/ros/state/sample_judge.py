@@ -1,21 +1,22 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Which samples of joints are glitches.
+Recognition of glitches among the samples of joints.
 
 A sample is implausible if its velocity exceeds the fastest speed of the joint, a multiple of its
-velocity limit, or if its position is further from the last one than that speed allows. The
-invariant, for each joint:
+velocity limit, or if its position is further from the last one than that speed allows. Invariant,
+for each joint:
 
-1. An implausible sample that does not continue the motion of the sample before is a glitch. Its
-   velocity does not count, and if its position is implausible, nothing of it does; the joint is
-   then in doubt until its next sample that counts.
-2. An implausible sample counts if it continues the motion of a sample that counted: the joint
-   really is that fast. So does the last of `CONFIRMED` samples or more in `CONFIRMATION_TIME` or
-   longer that continue each other: the joint really is there. A run of samples continues a motion
-   only as long as its positions, from the first to the last, agree with its velocities.
+1. An implausible sample that does not continue the motion of the previous one is a glitch. Its
+   velocity is ignored; if its position is implausible, the whole sample is ignored, and the joint
+   is in doubt until its next accepted sample.
+2. An implausible sample is accepted if it continues the motion of an accepted sample: the joint
+   really is that fast. Also accepted is the last of at least `CONFIRMED` samples, during at least
+   `CONFIRMATION_TIME`, that continue each other: the joint really is there. A run of samples
+   continues a motion only as long as its positions, from the first to the last, agree with its
+   velocities.
 3. A joint that was in doubt and is found elsewhere is reported as moved.
-4. The first sample of a joint cannot be judged: commands do not begin before a second one agrees.
+4. The first sample of a joint cannot be judged: commands start only once a second one agrees.
 
 """
 
@@ -26,42 +27,30 @@ import numpy as np
 from rbd_ros.control.motion_guard import stated_speeds
 from rbd_ros.model.model import Model
 
-# rad/s and m/s: velocity limits of joints whose description has none, or zero.
+# rad/s and m/s: velocity limits of joints whose description has no limit, or zero.
 DEFAULT_VELOCITY_LIMITS = 20.0, 5.0
 # s: error of the time between two samples by their stamps, and by their times of receipt.
 STAMP_JITTER, RECEIPT_JITTER = 0.002, 0.02
-# Number and duration, s, of implausible samples that are believed.
+# Number and duration, s, of a run of implausible samples that is accepted.
 CONFIRMED, CONFIRMATION_TIME = 4, 0.01
-# Samples of one motion: share by which the change of positions may differ from the velocities, and
-# largest change of the velocity in `STAMP_JITTER` or longer, as a share of the fastest speed.
+# Samples of one motion: relative deviation between the change of position and the velocities, and
+# largest change of velocity in `STAMP_JITTER` or longer, relative to the fastest speed.
 SAME_MOTION, SMOOTH = 0.3, 0.5
 
 
 class Run(NamedTuple):
-    """
-    Samples of a joint that continue each other.
+    """Samples of a joint that continue each other."""
 
-    Attributes
-    ----------
-    time, position, velocity : float
-        The last sample: s; rad or m; rad/s or m/s, NaN if it is not known.
-    since, begin : float
-        Time and position of the first sample, s and rad or m.
-    travel : float
-        Integral of the velocities between the two, rad or m.
-    number : int
-        Number of samples.
-    believed : bool
-        Whether the samples count.
-
-    """
-
+    # The last sample: s; rad or m; rad/s or m/s, NaN if unknown.
     time: float
     position: float
     velocity: float
+    # Time and position of the first sample, s and rad or m.
     since: float
     begin: float
+    # Integral of the velocities between the two, rad or m.
     travel: float = 0.0
+    # Number of samples, and whether they are accepted.
     number: int = 1
     believed: bool = False
 
@@ -70,27 +59,8 @@ class SampleJudge:
     """
     Judges the samples of joints.
 
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    names : sequence of str
-        The joints.
-    v_of : ndarray of int
-        Their places in the velocity of the robot.
-    turns : sequence of bool
-        For each joint, whether its position may be counted from another turn.
-
-    Attributes
-    ----------
-    speed : ndarray
-        Fastest speed of each joint, rad/s or m/s.
-    doubtful : set of int
-        The joints in doubt.
-    unconfirmed : bool
-        Whether a joint has no sample yet that agrees with an earlier one.
-    implausible, moved : list of str
-        The glitches in the latest message, and the joints that it shows to be elsewhere.
+    `v_of` are their indices in the velocity of the robot; `turns`: whether a position may be
+    counted from another turn.
 
     """
 
@@ -101,6 +71,7 @@ class SampleJudge:
                          np.where(model.angular, *DEFAULT_VELOCITY_LIMITS))
         self._limit, self._names, self._turns = limit[v_of], names, np.array(turns, bool)
         self._units = np.where(model.angular[v_of], 'rad', 'm')
+        # `speed` is the fastest speed of each joint, rad/s or m/s.
         self.allow(np.inf)
         self.forget()
 
@@ -109,11 +80,13 @@ class SampleJudge:
         self.speed = fastest * self._limit
 
     def forget(self) -> None:
-        """Forget all samples."""
+        """Discard all samples."""
+        # Joints in doubt.
         self.doubtful: set[int] = set()
-        # The implausible samples of joints up to the latest, if that is one.
+        # The current run of implausible samples of each joint.
         self._runs: dict[int, Run] = {}
         self._new = np.ones(len(self._names), bool)
+        # Sentences about the glitches in the latest message, and about joints found elsewhere.
         self.implausible: list[str] = []
         self.moved: list[str] = []
 
@@ -121,29 +94,18 @@ class SampleJudge:
               last_position: np.ndarray, last_velocity: np.ndarray, elapsed: np.ndarray,
               jitter: float) -> tuple[np.ndarray, np.ndarray]:
         """
-        Return the velocities of a message, NaN where they are glitches, and who has jumped.
+        Return the velocities of a message, NaN if glitches, and which whole samples are glitches.
 
         Parameters
         ----------
-        joints : ndarray of int
-            The joints in the message.
-        position, velocity : ndarray
-            Their samples; NaN where there is none.
+        joints, position, velocity : ndarray
+            Indices of the joints in the message, and their samples; NaN where there is none.
         time : float
             Time of the message, s.
-        last_position, last_velocity : ndarray
-            Their last samples that counted; NaN where there is none.
-        elapsed : ndarray
-            Time since then, s.
+        last_position, last_velocity, elapsed : ndarray
+            Their last accepted samples, NaN where there is none, and the time since then, s.
         jitter : float
             Error of that time, s.
-
-        Returns
-        -------
-        velocity : ndarray
-            The velocities.
-        jumped : ndarray of bool
-            The joints whose samples are glitches as a whole.
 
         """
         speed, way = self.speed[joints], self._way(joints, position - last_position)
@@ -190,12 +152,12 @@ class SampleJudge:
 
     def _continued(self, joint: int, run: Run, time: float, position: float,
                    velocity: float) -> Run | None:
-        """Return a run with one more sample, or None if that does not continue its motion."""
+        """Return a run with one more sample, or None if the sample does not continue it."""
         step, speed = time - run.time, 0.5 * (run.velocity + velocity)
         if np.isnan(speed):
             if not np.isnan(velocity):
-                return None         # a velocity that appears does not tell what it was before
-            speed = 0.0             # of positions alone
+                return None         # a first velocity does not show the velocity before it
+            speed = 0.0             # positions alone are measured
         elif abs(velocity - run.velocity) > (SMOOTH * self.speed[joint]
                                              * min(step / STAMP_JITTER, 1.0)):
             return None
@@ -212,7 +174,7 @@ class SampleJudge:
                                     and time - run.since >= CONFIRMATION_TIME))
 
     def _way(self, joints: np.ndarray | int, change: np.ndarray) -> np.ndarray:
-        """Return changes of positions; of continuous joints, without full turns."""
+        """Return changes of positions, without full turns for continuous joints."""
         turns = self._turns[joints]
         if not np.any(turns):
             return change
@@ -220,7 +182,7 @@ class SampleJudge:
 
     def _sentence(self, joint: int, way: float, velocity: float, elapsed: float,
                   jumped: bool) -> str:
-        """Return what is implausible of a sample."""
+        """Return why a sample is implausible."""
         name, unit = self._names[joint], self._units[joint]
         return ((f"'{name}' moved by {way:.4g} {unit} in {max(elapsed, 0.0):.3g} s" if jumped
                  else f"the velocity of '{name}' is {velocity:.4g} {unit}/s")

@@ -1,14 +1,14 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Takes messages that wait in the queue of a subscription, without the executor.
+Takes waiting messages from the queue of a subscription, without the executor.
 
-What it gains: an executor checks everything that a node waits for before it hands out one message.
-If states arrive faster than they are answered, only this finds the newest.
-What guards it: if rclpy has no such call, or another one, the first call shows it; from then on
-every message comes from the executor, in its turn.
-What breaks it: `take_message` is internal to rclpy (7.1 to 9.1 have it). Without it the node takes
-more processor time, and under overload answers states that are up to ten old.
+Why: an executor checks everything that a node waits for before it hands out one message. If states
+arrive faster than they are answered, only this finds the newest.
+Safeguard: if rclpy has no such call, or another one, the first call shows it; then the executor
+delivers all messages.
+Limits: `take_message` is internal to rclpy (7.1 to 9.1 have it). Without it the node takes more
+processor time, and under overload answers states that are up to ten old.
 
 """
 
@@ -21,35 +21,14 @@ _log = logging.getLogger('rbd_ros')
 
 
 class WaitingMessages:
-    """
-    Takes serialized messages of one kind.
-
-    Parameters
-    ----------
-    kind : type
-        The class of the messages.
-
-    """
+    """Takes serialized messages of one type."""
 
     def __init__(self, kind: type) -> None:
         self._kind, self._possible = kind, True
 
     def take(self, subscription: Subscription) -> bytes | None:
-        """
-        Return the serialized message that has waited longest.
-
-        Parameters
-        ----------
-        subscription : rclpy.subscription.Subscription
-            A raw subscription of that kind.
-
-        Returns
-        -------
-        bytes or None
-            None: none waits, the subscription is closed, or this rclpy has no such call.
-
-        """
-        if not self._possible:
+        """Return the serialized message that has waited longest in a raw subscription, or None."""
+        if not self._possible:          # this rclpy has no such call
             return None
         try:
             handle = subscription.handle

@@ -1,0 +1,161 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Cartesian impedance: a link on springs and dampers in all six directions."""
+
+from __future__ import annotations
+
+from math import sqrt, tan
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from rbd_ros.control.controller import (
+    Circumstances, Controller, critical_damping, FRICTION_SPEED, Gain, gain_vector, joint_gain,
+    MAX_STIFFNESS, STIFFNESS)
+from rbd_ros.control.references import JointReference, PoseReference
+from rbd_ros.model.arguments import number
+from rbd_ros.model.model import Model
+from rbd_ros.model.se3 import rotation_vector, skew
+from rbd_ros.workspace import Workspace
+
+# rad: below this angle, 1/x^2 - cot(x/2)/(2 x) is computed from its series.
+SERIES_ANGLE = 1e-2
+
+
+class CartesianImpedance(Controller):
+    """
+    Hold a link by springs and dampers in the axes of the root, at the link's origin.
+
+    The error is e = (phi, p_r - p) in the root's axes, with R_r = exp([phi]) R. The springs store
+    the energy e^T K e / 2 and exert its gradient, the wrench
+
+        F = B(phi)^T K e + D (V_r' - V),   B = diag(1 + [phi]/2 + c [phi]^2, 1)
+
+    with de/dt = B (V_r' - V) and V_r' the reference's twist, rotated from the reference to the
+    link. The motion of the reference is fed forward, and a redundant robot is drawn to a posture
+    by torques that do not move the link:
+
+        tau = M a_r + C v_r + g + J^T F + N^T (K_0 (q_0 - q) - D_0 N v)
+        v_r = J_bar V_r',   a_r = J_bar (dV_r'/dt - (dJ/dt) v_r)
+
+    For a reference at rest and K_0 = 0, only external forces increase v^T M v / 2 + e^T K e / 2:
+    the robot is passive. The projected springs of the posture are not exactly passive.
+
+    Parameters
+    ----------
+    model : Model
+    link : str
+        The link's name.
+    stiffness : array_like, shape () or (6,)
+        Diagonal of K: three rotations, N m/rad, three translations, N/m.
+    posture : array_like, shape (model.nq,)
+        q_0, rad or m.
+    posture_stiffness : array_like, shape () or (model.nv,)
+        Diagonal of K_0, N m/rad or N/m. Where it is zero, motions in the null space are undamped.
+    damping_ratio : float
+        Damping ratio of all modes of K with the inertia Lambda at the link, and of K_0 with M; see
+        `critical_damping`.
+    condition_limit : float
+        Condition number of J beyond which Lambda is damped; see `rbd_ros.task_space_dynamics`.
+    friction_speed : float, optional
+        See `Controller`.
+
+    References
+    ----------
+    Ott, "Cartesian Impedance Control of Redundant and Flexible-Joint Robots", Springer 2008,
+    chapter 4; separate errors of rotation, along the geodesic, and of position: Bullo and Murray,
+    Automatica 35 (1999); N and J_bar: Khatib, IEEE J. Robotics and Automation 3 (1987).
+
+    """
+
+    reference_type: ClassVar[type] = PoseReference
+    purpose = 'springs at `task_link`; a redundant robot keeps its posture'
+    gains: ClassVar = {
+        'stiffness': Gain((30.0, 30.0, 30.0, 300.0, 300.0, 300.0),
+                          'Stiffness K about x, y and z, then along x, y and z of the root: one '
+                          'number, or six.', STIFFNESS, high=MAX_STIFFNESS, sizes=(1, 6)),
+        'damping_ratio': Gain(1.0, 'Damping ratio of all modes.', high=10.0, damps=True),
+        'posture_stiffness': joint_gain((10.0,), 'Stiffness K_0 of motions that do not move '
+                                        'task_link.', STIFFNESS, MAX_STIFFNESS)}
+
+    def __init__(self, model: Model, link: str, stiffness: npt.ArrayLike, *,
+                 posture: npt.ArrayLike, posture_stiffness: npt.ArrayLike = 10.0,
+                 damping_ratio: float = 1.0, condition_limit: float = 100.0,
+                 friction_speed: float | None = FRICTION_SPEED) -> None:
+        super().__init__(model, friction_speed=friction_speed)
+        self._stiffness = gain_vector('stiffness', stiffness, 6)
+        self._posture = JointReference(model, posture)
+        self._posture_stiffness = self._gain('posture_stiffness', posture_stiffness)
+        self._ratio = number('damping_ratio', damping_ratio, 0.0)
+        self._limit = number('condition_limit', condition_limit, 1.0)
+        self._link, self._index = link, model.link_index(link)
+        # A second workspace, whose results do not overwrite those of the first.
+        self._task = Workspace(model)
+        self._task.task_space_dynamics(self._posture.q, np.zeros(model.nv), link)   # may raise
+
+    @classmethod
+    def from_gains(cls, given: Circumstances, **gains: Any) -> CartesianImpedance:
+        """Return the law for its gains."""
+        if len(gains['stiffness']) == 1:
+            gains['stiffness'] = gains['stiffness'][0]
+        return cls(given.model, given.task_link, posture=given.posture,
+                   friction_speed=given.friction_speed, **gains)
+
+    def _torques(self, t: float, q: np.ndarray, v: np.ndarray,
+                 reference: PoseReference) -> np.ndarray:
+        T = self._task.forward_kinematics(q)[self._index].copy()
+        task = self._task.task_space_dynamics(q, v, self._link, frame='world-aligned',
+                                              condition_limit=self._limit)
+        terms = self._workspace.all_terms(q, v)
+        V = task.J @ v
+        e, B, V_r, V_r_dot = pose_error(T, V, reference)
+        D = critical_damping(task.Lambda, self._stiffness, self._ratio)
+        v_r = task.J_bar @ V_r
+        a_r = task.J_bar @ (V_r_dot - task.J_dot @ v_r)
+        F = B.T @ (self._stiffness * e) + D @ (V_r - V)
+        D_0 = critical_damping(terms.M, self._posture_stiffness, self._ratio)
+        N = task.null_projector
+        aside = self._posture_stiffness * self._error(q, self._posture) - D_0 @ (N @ v)
+        return (terms.M @ a_r + terms.C @ v_r + terms.g + task.J.T @ F + N.T @ aside
+                + self._friction(v_r))
+
+
+def pose_error(T: np.ndarray, V: np.ndarray, reference: PoseReference
+               ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """
+    Return the pose error of a link and its kinematics.
+
+    Parameters
+    ----------
+    T, V : ndarray, shape (4, 4) and (6,)
+        Pose of the link in the root's frame, and its twist in the root's axes at its origin.
+    reference : PoseReference
+        Desired pose and motion.
+
+    Returns
+    -------
+    e : ndarray, shape (6,)
+        Rotation vector to the reference, at most pi rad, and translation, m, in the root's axes.
+    B : ndarray, shape (6, 6)
+        With de/dt = B (V_r - V).
+    V_r, V_r_dot : ndarray, shape (6,)
+        Twist of the reference, rotated from the axes of the reference to those of the link, and
+        its derivative with respect to time.
+
+    References
+    ----------
+    The inverse of the right Jacobian of SO(3) is 1 + [phi]/2 + c [phi]^2: Chirikjian, "Stochastic
+    Models, Information Theory, and Lie Groups 2", Birkhaeuser 2012, (10.86).
+
+    """
+    Q = T[:3, :3] @ reference.T[:3, :3].T
+    phi = rotation_vector(Q.T)
+    W, angle = skew(phi), sqrt(phi @ phi)
+    c = (1.0 / 12.0 + angle ** 2 / 720.0 if angle < SERIES_ANGLE
+         else 1.0 / angle ** 2 - 0.5 / (angle * tan(0.5 * angle)))
+    B = np.eye(6)
+    B[:3, :3] += 0.5 * W + c * W @ W
+    V_r, V_r_dot = reference.V.copy(), reference.V_dot.copy()
+    V_r[:3] = Q @ V_r[:3]
+    V_r_dot[:3] = Q @ V_r_dot[:3] + skew(V) @ V_r[:3]
+    return np.concatenate((phi, reference.T[:3, 3] - T[:3, 3])), B, V_r, V_r_dot

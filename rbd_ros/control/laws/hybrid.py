@@ -1,0 +1,135 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Hybrid control: some joints follow a motion, the others are free."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from rbd_ros._internal.text import listed
+from rbd_ros.control.controller import (
+    Circumstances, Controller, FRICTION_SPEED, Gain, joint_gain, MAX_KD, MAX_KP)
+from rbd_ros.control.references import JointReference
+from rbd_ros.errors import ModelError
+from rbd_ros.model.arguments import mask
+from rbd_ros.model.friction import friction
+from rbd_ros.model.model import Model
+from rbd_ros.simulation.dry_friction import resting_impulses
+from rbd_ros.simulation.simulator import DIRECTIONS
+
+# s: friction may bring a free joint to rest within this time.
+REST_WINDOW = 0.01
+
+
+def _check_joints(model: Model, names: Sequence[str]) -> None:
+    for name in names:
+        if name not in model.velocity_names:
+            raise ModelError(f"'{name}' is not one of the joints of '{model.name}', "
+                             f'{listed(model.velocity_names)}')
+
+
+class Hybrid(Controller):
+    """
+    Let some joints follow a motion, while the others have given torques or none.
+
+    Hybrid dynamics returns the torques of the joints that follow, for the accelerations
+
+        a = a_r + kd (v_r - v) + kp (q_r - q)
+
+    and the accelerations of the free joints under their torques tau_r less friction: the motion of
+    the free joints does not disturb the others. A free joint that its friction can bring to rest
+    within `REST_WINDOW`, and hold there, is computed as resting.
+
+    Parameters
+    ----------
+    model : Model
+    prescribed : array_like of bool, shape (model.nv,)
+        True: the joint follows its reference. False: it is free, and its torque is that of the
+        reference.
+    kp : array_like, shape () or (model.nv,)
+        1/s^2.
+    kd : array_like, shape () or (model.nv,), optional
+        1/s; default: 2 sqrt(kp).
+    friction_speed : float, optional
+        See `Controller`, for the joints that follow. None: friction of free joints is omitted,
+        too.
+
+    References
+    ----------
+    Kim (33) and his hybrid dynamics; the corrected acceleration: Lynch and Park (11.35).
+
+    """
+
+    purpose = 'inverse dynamics of some joints; the others are free, or have given efforts'
+    gains: ClassVar = {
+        'kp': joint_gain((100.0,), 'Acceleration per error of position of joints that follow.',
+                         '1/s^2', MAX_KP),
+        'kd': joint_gain((), 'Acceleration per error of velocity; empty: 2 sqrt(kp), critical '
+                         'damping.', '1/s', MAX_KD, damps=True),
+        'free_joints': Gain((), 'Joints that do not follow; their efforts are those of the '
+                            'trajectory, or zero.', low=None, entry=str, check=_check_joints)}
+    takes_torques = True
+
+    def __init__(self, model: Model, prescribed: npt.ArrayLike, kp: npt.ArrayLike,
+                 kd: npt.ArrayLike | None = None, *,
+                 friction_speed: float | None = FRICTION_SPEED) -> None:
+        super().__init__(model, friction_speed=friction_speed)
+        self._prescribed = mask(model, 'prescribed', prescribed)
+        self._kp = self._gain('kp', kp)
+        self._kd = 2.0 * np.sqrt(self._kp) if kd is None else self._gain('kd', kd)
+
+    @classmethod
+    def from_gains(cls, given: Circumstances, **gains: Any) -> Hybrid:
+        """Return the law for its gains."""
+        free = gains.pop('free_joints') or ()
+        return cls(given.model, [name not in free for name in given.model.velocity_names],
+                   friction_speed=given.friction_speed, **gains)
+
+    @property
+    def follows(self) -> np.ndarray:
+        """Return which joints follow their reference."""
+        return self._prescribed
+
+    def solve(self, q: npt.ArrayLike, v: npt.ArrayLike,
+              reference: JointReference) -> tuple[np.ndarray, np.ndarray]:
+        """
+        Return the expected accelerations and the torques of the rigid-body model.
+
+        Parameters
+        ----------
+        q, v, reference
+            As for `update`.
+
+        Returns
+        -------
+        a : ndarray, shape (model.nv,)
+            rad/s^2 or m/s^2: the commanded ones of joints that follow, the resulting ones of free
+            joints.
+        tau : ndarray, shape (model.nv,)
+            N m or N: without the friction of joints that follow; for free joints, less friction.
+
+        """
+        q, v = self._workspace.check(q=q, v=v)
+        a = reference.a + self._kd * (reference.v - v) + self._kp * self._error(q, reference)
+        if self._friction_speed is None:
+            return self._workspace.hybrid_dynamics(q, v, a, reference.tau, self._prescribed)
+        flowing, forward, backward = friction(self.model, v, DIRECTIONS, v)
+        tau = reference.tau - flowing
+        free = np.flatnonzero(~self._prescribed)
+        if len(free):
+            # Dry friction averaged over REST_WINDOW: sliding, or whatever stops the joint.
+            M = self._workspace.mass_matrix(q)[np.ix_(free, free)]
+            sliding, _ = self._workspace.hybrid_dynamics(q, v, a, tau, self._prescribed)
+            impulses, _ = resting_impulses(
+                np.linalg.inv(M), (v + REST_WINDOW * sliding)[free],
+                REST_WINDOW * (flowing - forward)[free], REST_WINDOW * (flowing - backward)[free])
+            tau[free] += impulses / REST_WINDOW
+        return self._workspace.hybrid_dynamics(q, v, a, tau, self._prescribed)
+
+    def _torques(self, t: float, q: np.ndarray, v: np.ndarray,
+                 reference: JointReference) -> np.ndarray:
+        _, tau = self.solve(q, v, reference)
+        return np.where(self._prescribed, tau + self._friction(reference.v), reference.tau)

@@ -1,0 +1,137 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Merge the joint states of several publishers into complete states."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from rbd_ros._internal.text import listed
+
+# Messages belong to one state if their stamps differ by at most this fraction of the median
+# period: slightly more than half, because stamps are not uniform.
+MAX_STAMP_DIFFERENCE = 0.75
+
+
+@dataclass(frozen=True, eq=False)
+class JointSeries:
+    """Joint states with the same joints, in order of arrival."""
+
+    names: tuple[str, ...]
+    time: np.ndarray            # (states,), s
+    position: np.ndarray        # (states, joints), NaN where not measured, as below
+    velocity: np.ndarray
+    effort: np.ndarray
+
+    def select(self, rows: np.ndarray | slice = slice(None),
+               columns: Sequence[int] | None = None) -> 'JointSeries':
+        """Return a series with the given states and joints."""
+        columns = range(len(self.names)) if columns is None else columns
+        return JointSeries(tuple(self.names[k] for k in columns), self.time[rows], *[
+            array[rows][:, columns] for array in (self.position, self.velocity, self.effort)])
+
+    def only(self, names: Collection[str]) -> 'JointSeries':
+        """Return a series without the joints that are not in the given names."""
+        return self.select(columns=[k for k, name in enumerate(self.names) if name in names])
+
+
+def incomplete(series: JointSeries) -> np.ndarray:
+    """Return for each state whether a value is missing or not finite."""
+    bad = ~np.all(np.isfinite(series.position), axis=1) | ~np.isfinite(series.time)
+    for array in (series.velocity, series.effort):
+        measured = np.any(np.isfinite(array), axis=0)
+        bad |= ~np.all(np.isfinite(array[:, measured]), axis=1)
+    return bad
+
+
+def clean(series: JointSeries) -> tuple[JointSeries, list[str]]:
+    """
+    Return the complete states with strictly increasing time, and notes on what was left out.
+
+    A velocity or effort that its joint never reports does not count as missing.
+
+    """
+    notes, bad = [], incomplete(series)
+    if np.any(bad):
+        notes.append(f'{np.sum(bad)} states left out that are incomplete or not finite')
+    time = np.where(bad, -np.inf, series.time)
+    before = np.maximum.accumulate(np.concatenate(([-np.inf], time[:-1])))
+    late = ~bad & (time <= before)
+    same, back = np.sum(late & (time == before)), np.sum(late & (time < before))
+    if same:
+        notes.append(f'{same} states left out that have the stamp of the one before')
+    if back:
+        notes.append(f'{back} states left out whose stamp lies before an earlier one, by '
+                     f'up to {np.max((before - time)[late]):.6g} s')
+    if not np.any(bad | late):
+        return series, notes
+    return series.select(rows=~(bad | late)), notes
+
+
+def merge(series: list[JointSeries]) -> tuple[JointSeries, list[str]]:
+    """
+    Return states of all joints, from series with a subset of the joints each, and notes.
+
+    The joint that was measured least often gives the times; each of its states is joined with the
+    states of every other joint that are nearest in time. States without a sufficiently near
+    partner are left out: nothing is held or interpolated. A joint may occur in several series.
+
+    """
+    if len(series) == 1:
+        return series[0], []
+    notes = []
+    names = tuple(dict.fromkeys(name for one in series for name in one.names))
+    cleaned = []
+    for one in series:
+        one, removed = clean(one)
+        cleaned.append(one)
+        notes += removed
+    # Group the joints by the series that contain them.
+    sources: dict[tuple[int, ...], list[str]] = {}
+    for name in names:
+        where = tuple(k for k, one in enumerate(cleaned) if name in one.names)
+        sources.setdefault(where, []).append(name)
+    groups = [_joined([cleaned[k] for k in where], joints) for where, joints in sources.items()]
+    slowest = min(groups, key=lambda group: len(group.time))
+    complete, picks, apart = np.ones(len(slowest.time), bool), [], 0.0
+    for group in groups:
+        pick, distance = _nearest(group.time, slowest.time)
+        period = np.median(np.diff(group.time)) if len(group.time) > 1 else 0.0
+        complete &= distance <= MAX_STAMP_DIFFERENCE * period
+        picks.append(pick)
+    for group, pick in zip(groups, picks):
+        apart = max(apart, np.max(np.abs(group.time[pick] - slowest.time)[complete], initial=0.0))
+    states = [group.select(rows=pick[complete]) for group, pick in zip(groups, picks)]
+    order = np.argsort([names.index(name) for group in groups for name in group.names])
+    one = JointSeries(
+        names, slowest.time[complete],
+        *[np.hstack(arrays)[:, order] for arrays in (
+            [state.position for state in states], [state.velocity for state in states],
+            [state.effort for state in states])])
+    if len(groups) > 1:
+        notes.append(
+            f'{len(groups)} publishers joined at the {np.sum(complete)} states of '
+            f'{listed(slowest.names)}, stamps up to {1e3 * apart:.3g} ms apart; '
+            f'{np.sum(~complete)} incomplete states left out')
+    return one, notes
+
+
+def _joined(series: list[JointSeries], names: list[str]) -> JointSeries:
+    """Return the states of the given joints, which each of the series contains."""
+    parts = []
+    for one in series:
+        index = {name: k for k, name in enumerate(one.names)}
+        parts.append(one.select(columns=[index[name] for name in names]))
+    time, rows = np.unique(np.concatenate([part.time for part in parts]), return_index=True)
+    return JointSeries(tuple(names), time, *[
+        np.vstack(arrays)[rows] for arrays in (
+            [part.position for part in parts], [part.velocity for part in parts],
+            [part.effort for part in parts])])
+
+
+def _nearest(times: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the indices of the times nearest to the wanted ones, and the distances."""
+    right = np.clip(np.searchsorted(times, wanted), 1 if len(times) > 1 else 0, len(times) - 1)
+    left = np.maximum(right - 1, 0)
+    pick = np.where(wanted - times[left] <= times[right] - wanted, left, right)
+    return pick, np.abs(times[pick] - wanted)

@@ -1,0 +1,50 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Find out whether a robot description is being published already; for launch files."""
+
+from collections.abc import Callable
+import os
+from time import monotonic
+
+# s until a publisher is discovered and its description has arrived
+PATIENCE = 2.0
+# The middleware's name for a node whose name has not arrived yet
+UNKNOWN = '_NODE_NAME_UNKNOWN_'
+
+
+def published_description(topic: str, is_over: Callable[[], bool] = lambda: False,
+                          patience: float = PATIENCE) -> tuple[str, str] | None:
+    """
+    Wait for a description on a topic, until `is_over()` or for `patience` seconds.
+
+    Return the full name of a publishing node and the description, or None if none arrived or ROS
+    does not start. A publisher alone does not count: ROS shows it for a while after it was killed.
+
+    """
+    # Imported lazily: ROS is slow to import, and most launches do not need it here.
+    from rbd_ros.ros.robot.subscriptions import DESCRIPTION_QOS
+    import rclpy
+    from rclpy.executors import SingleThreadedExecutor
+    from rclpy.signals import SignalHandlerOptions
+    from std_msgs.msg import String
+    context, texts = rclpy.Context(), list[str]()
+    try:
+        rclpy.init(args=[], context=context, signal_handler_options=SignalHandlerOptions.NO)
+        node = rclpy.create_node(f'rbd_ros_launch_{os.getpid()}', context=context)
+    except Exception:
+        return None         # for example without security keys; the nodes will report it
+    node.create_subscription(String, topic, lambda message: texts.append(message.data),
+                             DESCRIPTION_QOS)
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    end, publishers = monotonic() + patience, list[str]()
+    # The name may arrive after the description.
+    while not (texts and publishers) and not is_over() and monotonic() < end:
+        executor.spin_once(timeout_sec=0.1)
+        publishers = [f"{one.node_namespace.rstrip('/')}/{one.node_name}"
+                      for one in node.get_publishers_info_by_topic(topic)
+                      if one.node_name != UNKNOWN]
+    executor.shutdown()
+    node.destroy_node()
+    context.try_shutdown()
+    return (publishers[0] if publishers else 'another node', texts[0]) if texts else None

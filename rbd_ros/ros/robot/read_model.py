@@ -1,0 +1,114 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Read the model of a node's robot from its description, with the changes in the parameters."""
+
+from collections.abc import Sequence
+from math import inf
+from typing import Any
+import warnings
+
+import numpy as np
+
+from rbd_ros import (
+    load_urdf_string, Model, ModelError, ModelWarning, with_floating_base, with_locked_joints,
+    with_payload)
+from rbd_ros._internal.text import listed
+from rbd_ros.model import with_free_joints
+from rbd_ros.model.files.drive_files import with_named_drives
+from rbd_ros.model.joints import Joint, KINDS
+from rbd_ros.model.se3 import rotation_from_rpy
+from rbd_ros.ros.robot.robot_settings import RobotSettings
+
+
+def gravity_in_root(gravity: Sequence[float], rpy: Sequence[float]) -> tuple[float, ...]:
+    """Return gravity in the axes of the root link, which is mounted with `rpy`, m/s^2."""
+    return tuple((rotation_from_rpy(rpy).T @ gravity).tolist()) if any(rpy) else tuple(gravity)
+
+
+def gravity_in_world(gravity: Sequence[float], rpy: Sequence[float]) -> tuple[float, ...]:
+    """Return the inverse of `gravity_in_root`, m/s^2."""
+    return tuple((rotation_from_rpy(rpy) @ gravity).tolist()) if any(rpy) else tuple(gravity)
+
+
+def base_joint(model: Model) -> Joint | None:
+    """Return the free joint between root link and base, or None if the base is fixed."""
+    if model.moving_joints:
+        joint = model.moving_joints[0][0]
+        if joint.kind == 'free' and joint.parent == model.link_names[0]:
+            return joint
+    return None
+
+
+def unlimited_efforts(model: Model) -> list[str]:
+    """Return the joints without an effort limit, except those of a floating base."""
+    base = base_joint(model)
+    first = base.nv if base else 0
+    return [model.velocity_names[k] for k in range(first, model.nv)
+            if model.effort_limit[k] == inf]
+
+
+def read_model(text: str, settings: RobotSettings) -> Model:
+    """Return the robot of a URDF, changed as the parameters ask; raise ModelError if invalid."""
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore', ModelWarning)
+        model = load_urdf_string(
+            text, gravity=gravity_in_root(settings.gravity, settings.mounting_rpy),
+            strict=settings.strict_urdf, max_joints=settings.max_joints)
+    if settings.floating_base and base_joint(model) is None:
+        model = with_floating_base(model)
+    base = base_joint(model) if settings.floating_base else None
+    coefficients = {**settings.drives}
+    model = with_named_drives(model, coefficients.pop('joints'), coefficients)
+    if settings.locked_joints:
+        model = with_locked_joints(model, _locked_positions(model, settings))
+    if settings.joints:
+        model = with_free_joints(model, (*settings.joints, *([base.name] if base else [])))
+    for joint, _, _ in model.moving_joints:
+        if not KINDS[joint.kind].is_screws and joint is not base_joint(model):
+            raise ModelError(f"joint '{joint.name}' is {joint.kind}: joint states cannot hold its "
+                             'quaternion; only the base of a robot may float here')
+    floating = base_joint(model)
+    if floating and not settings.floating_base:
+        raise ModelError(f"joint '{floating.name}' lets the robot float: set the "
+                         'parameter floating_base, and publish its odometry')
+    check_task_link(model, settings.task_link)
+    _check_joint_names(model, settings)
+    if settings.payload_link:
+        model = with_payload(model, settings.payload_link, settings.payload_mass,
+                             settings.payload_com, settings.payload_inertia)
+    return model
+
+
+def check_task_link(model: Model, link: str) -> None:
+    """Raise ModelError if a link does not exist or does not move; an empty name is accepted."""
+    if link and model.tree.link_body[model.link_index(link)] == 0:
+        raise ModelError(f"parameter task_link names '{link}', which no joint moves")
+
+
+def _check_joint_names(model: Model, settings: RobotSettings) -> None:
+    """Raise ModelError if parameters name unknown joints, or observer_joints is incomplete."""
+    for label, names in (('command_joints', settings.command_joints),
+                         ('observer_joints', settings.observer_joints),
+                         ('effort_convention.joints', settings.effort_convention.joints)):
+        for name in names:
+            if name not in model.velocity_names:
+                raise ModelError(f"parameter {label} names '{name}'; the joints of "
+                                 f"'{model.name}' are {listed(model.velocity_names)}")
+    base = base_joint(model)
+    own = model.velocity_names[base.nv if base else 0:]
+    if settings.observer_joints and set(settings.observer_joints) != set(own):
+        raise ModelError('parameter observer_joints must name every joint; missing: '
+                         + listed(sorted(set(own) - set(settings.observer_joints))))
+
+
+def _locked_positions(model: Model, settings: RobotSettings) -> dict[str, Any]:
+    """Return the positions of the locked joints by name; default: zeros."""
+    counts = {joint.name: joint.nq for joint in model.joints}
+    needed = [counts.get(name, 1) for name in settings.locked_joints]
+    given = settings.locked_positions or (0.0,) * sum(needed)
+    if len(given) != sum(needed):
+        raise ModelError(f'parameter locked_positions has {len(given)} entries, the locked joints '
+                         f'have {sum(needed)} coordinates')
+    ends = np.cumsum(needed)
+    return {name: given[end - count:end]
+            for name, count, end in zip(settings.locked_joints, needed, ends)}

@@ -1,0 +1,122 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""Workarounds for rclpy, with the versions that need them; Jazzy has 7.1, Kilted 9.1."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from rbd_ros._internal.text import printable
+from rbd_ros.ros.runtime.log import Log
+from rbd_ros.ros.runtime.report import Report
+
+from rcl_interfaces.msg import SetParametersResult
+from rcl_interfaces.srv import SetParameters, SetParametersAtomically
+import rclpy
+from rclpy.exceptions import InvalidHandle
+from rclpy.executors import Executor, SingleThreadedExecutor
+from rclpy.lifecycle import LifecycleNode
+from rclpy.node import Node
+from rclpy.service import Service
+from rclpy.task import Future
+
+# s, for one wait in an endless loop
+LONG_WAIT = 3600.0
+
+
+def make_executor(events: bool) -> Executor:
+    """Return rclpy's events executor, or its single-threaded one."""
+    if not events:
+        return SingleThreadedExecutor()
+    try:
+        # rclpy before 7.1.4 has no events executor.
+        from rclpy.experimental.events_executor import EventsExecutor
+    except ImportError:
+        raise SystemExit("executor is 'events', which this rclpy does not have: Jazzy has it from "
+                         "7.1.4 on, Kilted always. Update ROS, or choose 'single'") from None
+    executor: Executor = EventsExecutor()
+    return executor
+
+
+def spin(executor: Executor, end: 'Future[None]') -> None:
+    """Spin until a future is done, or ROS is shut down."""
+    # Up to 9.1.2 at least, ``spin()`` of the events executor keeps a core busy.
+    while rclpy.ok() and not end.done():
+        executor.spin_until_future_complete(end, LONG_WAIT)
+
+
+def hand_over(executor: Executor, function: Callable[..., object], *arguments: Any) -> None:
+    """Let an executor call a function, unless it has been shut down."""
+    # Executors of rclpy 7.1 have lost their wake-up condition by then.
+    with suppress(AttributeError, InvalidHandle):
+        executor.create_task(function, *arguments)
+
+
+def forget_life_cycle(node: LifecycleNode) -> None:
+    """Release the life cycle of a destroyed node, so that ROS no longer shows the node."""
+    # Up to 9.1.2 at least, rclpy leaves this to the garbage collector.
+    node._state_machine = None      # type: ignore[assignment]  # rclpy's type hints lack None
+
+
+def overrides(node: Node) -> Mapping[str, Any]:
+    """Return the parameters that a node was started with, declared or not."""
+    # Up to 9.1.2 at least, rclpy has no function for this.
+    given: Mapping[str, Any] = getattr(node, '_parameter_overrides', {})
+    return given
+
+
+def guard_services(node: Node, log: Log, report: Report | None = None) -> None:
+    """
+    Make all services of a node, including those of rclpy, answer every request in printable text.
+
+    In rclpy, an exception in a service ends the executor and with it the process. One request is
+    enough: a parameter of an unknown type (all versions up to 9.1.2), or an impossible transition
+    (before 8.0).
+
+    """
+    for service in node.services:
+        if not getattr(service.callback, 'is_guarded', False):
+            service.callback = _answering(service, service.callback, log, report)
+
+
+def _answering(service: Service, callback: Callable[[Any, Any], Any], log: Log,
+               report: Report | None) -> Callable[[Any, Any], Any]:
+    """Return a callback that answers even if the given one raises."""
+    def answer(request: Any, response: Any) -> Any:
+        try:
+            if service.srv_type is SetParameters and len(request.parameters) > 1:
+                # One by one, so that an unreadable parameter does not hide the others' results.
+                response.results = [
+                    answer(SetParameters.Request(parameters=[one]), SetParameters.Response())
+                    .results[0] for one in request.parameters]
+                return response
+            return _printable(callback(request, response))
+        except Exception as error:
+            text = f'{service.service_name}: {type(error).__name__}: {error}'
+            if report is not None:
+                report.fail('errors', text)
+            log.error(text, service.service_name)
+            return _printable(_refusal(service.srv_type, request, str(error)))
+    answer.is_guarded = True    # type: ignore[attr-defined]  # functions declare no attributes
+    return answer
+
+
+def _printable(response: Any) -> Any:
+    """Return a response whose reasons, which quote the request, can be printed."""
+    for part in (response, getattr(response, 'result', None), *getattr(response, 'results', ())):
+        for label in 'message', 'reason':
+            if hasattr(part, label):
+                setattr(part, label, printable(getattr(part, label)))
+    return response
+
+
+def _refusal(kind: Any, request: Any, reason: str) -> Any:
+    """Return a response that reports a failure."""
+    response, no = kind.Response(), SetParametersResult(successful=False, reason=reason)
+    if kind is SetParameters:
+        response.results = [no] * len(request.parameters)
+    elif kind is SetParametersAtomically:
+        response.result = no
+    elif hasattr(response, 'message'):
+        response.message = reason
+    return response

@@ -1,0 +1,875 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+# Written by `make stubs` from declarations of quantities, for checkers of types.
+
+# ruff: noqa: E501
+
+import numpy as np
+from numpy.typing import ArrayLike
+from rbd_ros.model.arguments import Wrenches
+from rbd_ros.model.model import Model
+from rbd_ros.workspace.results import Derivatives
+from rbd_ros.workspace.results import DynamicsTerms
+from rbd_ros.workspace.results import Factorization
+from rbd_ros.workspace.results import Frame
+from rbd_ros.workspace.results import MatricesDot
+from rbd_ros.workspace.results import ParameterDerivatives
+from rbd_ros.workspace.results import TaskSpaceDynamics
+from rbd_ros.workspace.robot_arrays import RobotArrays
+from rbd_ros.workspace.variation import Variation
+from typing import Any
+
+
+class Workspace(RobotArrays):
+    """
+    The buffers of one robot, and the functions of `rbd_ros` and `rbd_ros.analysis` that use them.
+
+    The methods have the names and the units of those functions. Some also return what they compute
+    on the way: the Jacobian of a link comes with the link's pose, its rates with the Jacobian, the
+    rate of the centroidal momentum matrix with the matrix, derivatives of hybrid dynamics with a
+    and tau. `inverse_dynamics_packed` and `configuration_terms` exist only here.
+
+    The next call of any method may overwrite the arrays that a method returned. Contiguous float64
+    arrays are used as they are; anything else is converted, which costs time. A workspace serves
+    one thread.
+
+    Parameters
+    ----------
+    model : Model
+        The robot.
+    """
+
+    def __new__(cls, model: Model, **options: Any) -> Workspace: ...
+
+    def _inverse_derivative(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, variation: Variation,
+            external_wrenches: Wrenches | None) -> np.ndarray:
+        """Return the derivative of tau, with wrenches that are already applied."""
+
+    def _jacobian_and_bias(self, q: ArrayLike, v: ArrayLike, link: str, aligned:
+            bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+        """Return rows with J and Jdot v of a link for `_task_terms`, J, Jdot, the last velocity."""
+
+    def _write_rates(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, factorization: Factorization,
+            rates: np.ndarray) -> None:
+        """Write C and the rates of C and g."""
+
+    def acceleration_parameter_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *,
+            external_wrenches: Wrenches | None=None) -> np.ndarray:
+        """
+        Return the derivatives of the accelerations with respect to the inertial parameters.
+
+        They are -M^-1 Y with the regressor Y of the torques.
+
+        Parameters
+        ----------
+        q, v, tau
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
+        external_wrenches : mapping of str to array_like, optional
+            As for `forward_dynamics`.
+
+        Returns
+        -------
+        ndarray, shape (nv, 10 * bodies)
+            Column k is the derivative by parameter k, in the order of
+            `rbd_ros.model.inertial_parameter_names`.
+
+        Raises
+        ------
+        SingularError
+            If a joint moves no inertia.
+
+        """
+
+    def all_terms(self, q: ArrayLike, v: ArrayLike, factorization:
+            Factorization='christoffel') -> DynamicsTerms:
+        """
+        Return M, C, g, C v, the centre of mass and its Jacobian, in one pass.
+
+        See `rbd_ros.kernels.composite_bodies`.
+
+        Parameters
+        ----------
+        q, v
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
+        factorization : {'christoffel', 'body'}
+            Of C, as for `coriolis_matrix`; the function of `rbd_ros.batch` has the first.
+
+        Returns
+        -------
+        DynamicsTerms
+            With the fields ``M C g coriolis_torques com_jacobian com``.
+
+        """
+
+    def bias_torques(self, q: ArrayLike, v: ArrayLike, external_wrenches: Wrenches |
+            None=None) -> np.ndarray:
+        """
+        Return the torques at zero acceleration, C v + g - sum J^T f.
+
+        Reference: Lynch and Park (9.1), b; recursive Newton-Euler, O(n).
+
+        Parameters
+        ----------
+        q, v
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
+        external_wrenches : mapping of str to array_like, optional
+            Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
+
+        Returns
+        -------
+        ndarray, shape (nv,), N m or N
+
+        """
+
+    def body_jacobian(self, q: ArrayLike, link: str) -> tuple[np.ndarray, np.ndarray]:
+        """
+        Return the Jacobian of a link about its origin, in its own axes, and its pose.
+
+        Parameters
+        ----------
+        q, link
+            configuration (nq,), rad or m; name of the link.
+
+        """
+
+    def center_of_mass(self, q: ArrayLike) -> np.ndarray:
+        """
+        Return the centre of mass of the whole robot, root link included.
+
+        Parameters
+        ----------
+        q
+            configuration (nq,), rad or m.
+
+        Returns
+        -------
+        ndarray, shape (3,)
+            In the root's frame, m; the root's origin for a robot without mass.
+
+        """
+
+    def centroidal_momentum_matrix(self, q: ArrayLike) -> np.ndarray:
+        """
+        Return the matrix that takes v to the robot's momentum about its centre of mass.
+
+        Reference: the sum of Kim (23), (24) over all links; its linear rows are m J_CoM [Garofalo et
+        al. (7)].
+
+        Parameters
+        ----------
+        q
+            configuration (nq,), rad or m.
+
+        Returns
+        -------
+        ndarray, shape (6, nv)
+            Angular first, in the axes of the root: kg m^2/s and kg m/s per rad/s or m/s.
+
+        """
+
+    def centroidal_momentum_matrix_dot(self, q: ArrayLike, v:
+            ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """
+        Return the centroidal momentum matrix and its time derivative.
+
+        Parameters
+        ----------
+        q, v
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
+
+        """
+
+    def com_jacobian(self, q: ArrayLike) -> np.ndarray:
+        """
+        Return the Jacobian of the centre of mass.
+
+        Reference: Garofalo et al. (7), by composite bodies.
+
+        Parameters
+        ----------
+        q
+            configuration (nq,), rad or m.
+
+        Returns
+        -------
+        ndarray, shape (3, nv)
+            J v is the velocity of the centre of mass in the root's frame, m/s.
+
+        """
+
+    def com_jacobian_dot(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+        """
+        Return the time derivative of `com_jacobian`.
+
+        Reference: the derivative of Garofalo et al. (7), 1/m sum P^T (G Jdot - ad_V^T G J).
+
+        Parameters
+        ----------
+        q, v
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
+
+        Returns
+        -------
+        ndarray, shape (3, nv)
+            J a + Jdot v is the acceleration of the centre of mass in the root's frame, m/s^2; zeros
+            for a robot without mass.
+
+        """
+
+    def configuration_terms(self, q: ArrayLike) -> DynamicsTerms:
+        """Compute the `DynamicsTerms` that need no velocity; C and C v are not updated."""
+
+    def coriolis_matrix(self, q: ArrayLike, v: ArrayLike, factorization:
+            Factorization='christoffel') -> np.ndarray:
+        """
+        Return the Coriolis matrix C(q, v), with dM/dt - 2 C skew.
+
+        Reference: Lynch and Park (9.87), Vlasblom (1.16); ``'body'``: Garofalo et al. (6b). By
+        composite bodies.
+
+        Parameters
+        ----------
+        q, v
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
+        factorization : {'christoffel', 'body'}
+            By Christoffel symbols, or by body twists as in Garofalo et al. C v is the same for both,
+            and dM/dt - 2 C is skew for both.
+
+        Returns
+        -------
+        ndarray, shape (nv, nv)
+            C v is in N m or N.
+
+        """
+
+    def coriolis_matrix_derivatives(self, q: ArrayLike, v: ArrayLike, *, factorization:
+            Factorization='christoffel') -> tuple[np.ndarray, np.ndarray]:
+        """
+        Return the derivatives of the Coriolis matrix with respect to coordinates and velocities.
+
+        Reference: Garofalo et al. (24b), (24c), with dS/dq.
+
+        Parameters
+        ----------
+        q, v
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
+        factorization : {'christoffel', 'body'}
+            As for `coriolis_matrix`.
+
+        Returns
+        -------
+        by_q, by_v : ndarray, shape (nv, nv, nv)
+            Entry h of the last axis is the derivative by coordinate h, with v held, or by v_h.
+
+        """
+
+    def energy_regressor(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+        """
+        Return the rows whose products with pi are the kinetic and the potential energy.
+
+        Masses and inertias of the robot are not read. Reference: Lynch and Park (9.41) for the kinetic
+        energy, 1/2 V^T G V, with Garofalo et al. (8).
+
+        Parameters
+        ----------
+        q, v
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
+
+        Returns
+        -------
+        ndarray, shape (2, 10 * bodies)
+            Kinetic energy without that of the rotors, and potential energy of the moving bodies, zero
+            at the origin of the root; both in J. Columns in the order of
+            `rbd_ros.model.inertial_parameter_names`.
+
+        """
+
+    def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external_wrenches:
+            Wrenches | None=None) -> np.ndarray:
+        """
+        Return the accelerations that the torques tau produce.
+
+        Reference: Kim table 3; articulated bodies, O(n). Where joints mimic others: Lynch and Park
+        (9.2).
+
+        Parameters
+        ----------
+        q, v, tau
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
+        external_wrenches : mapping of str to array_like, optional
+            Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
+
+        Returns
+        -------
+        ndarray, shape (nv,), rad/s^2 or m/s^2
+
+        Raises
+        ------
+        SingularError
+            If a joint moves no inertia.
+
+        """
+
+    def forward_dynamics_derivative(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, variation:
+            Variation, *, external_wrenches: Wrenches | None=None) -> np.ndarray:
+        """
+        Return d a / dp, where a are the accelerations that the torques tau produce.
+
+        Reference: Kim table 6 and (64). Where joints mimic others: Kim (33), differentiated.
+
+        Parameters
+        ----------
+        q, v, tau
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
+        variation : Variation
+            The derivatives with respect to p of everything given; ``da`` is not read.
+        external_wrenches : mapping of str to array_like, optional
+            Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
+
+        Returns
+        -------
+        ndarray, shape (nv,), rad/s^2 or m/s^2 per unit of p
+
+        Raises
+        ------
+        SingularError
+            If a joint moves no inertia.
+
+        """
+
+    def forward_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
+            external_wrenches: Wrenches | None=None) -> Derivatives:
+        """
+        Return the derivatives of the accelerations with respect to q, v and tau.
+
+        Reference: Kim table 6, for all directions at once.
+
+        Parameters
+        ----------
+        q, v, tau
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
+        external_wrenches : mapping of str to array_like, optional
+            Moment, N m, and force, N, on links, by name, at the link's origin and in its axes, with
+            which they turn.
+
+        Returns
+        -------
+        Derivatives
+            Of a; ``by_input`` is the inverse of the mass matrix.
+
+        Raises
+        ------
+        SingularError
+            If a joint moves no inertia.
+
+        """
+
+    def forward_kinematics(self, q: ArrayLike) -> np.ndarray:
+        """
+        Return the poses of all links in the root's frame.
+
+        Reference: Kim (34); Lynch and Park (9.51); Vlasblom (2.3).
+
+        Parameters
+        ----------
+        q
+            configuration (nq,), rad or m.
+
+        Returns
+        -------
+        ndarray, shape (len(model.links), 4, 4)
+            In the order of ``model.link_names``; each maps coordinates in the link to the root's.
+
+        """
+
+    def gravity_torques(self, q: ArrayLike) -> np.ndarray:
+        """
+        Return g(q), the torques that hold the robot still.
+
+        Reference: Lynch and Park (9.84); Garofalo et al. (6c); recursive Newton-Euler, O(n).
+
+        Parameters
+        ----------
+        q
+            configuration (nq,), rad or m.
+
+        Returns
+        -------
+        ndarray, shape (nv,), N m or N
+
+        """
+
+    def gravity_torques_derivatives(self, q: ArrayLike) -> np.ndarray:
+        """
+        Return the derivatives of the gravity torques with respect to the coordinates.
+
+        Reference: Garofalo et al. (24d).
+
+        Parameters
+        ----------
+        q
+            configuration (nq,), rad or m.
+
+        Returns
+        -------
+        ndarray, shape (nv, nv)
+            Column h is the derivative by coordinate h, N m or N per rad or m. Symmetric where
+            v = dq/dt.
+
+        """
+
+    def hybrid_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, prescribed:
+            ArrayLike, *, external_wrenches: Wrenches |
+            None=None) -> tuple[np.ndarray, np.ndarray]:
+        """
+        Return all accelerations and torques, given one of the two for every joint.
+
+        Reference: Kim table 4; articulated bodies, O(n). Where joints mimic others: Kim (33).
+
+        Parameters
+        ----------
+        q, v
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
+        a, tau : array_like, shape (nv,)
+            Acceleration where it is prescribed, rad/s^2 or m/s^2, and torque elsewhere, N m or N;
+            other entries are ignored.
+        prescribed : array_like of bool, shape (nv,)
+            True where the acceleration is given, False where the torque is.
+        external_wrenches : mapping of str to array_like, optional
+            Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
+
+        Returns
+        -------
+        a, tau : ndarray, shape (nv,)
+            rad/s^2 or m/s^2, and N m or N.
+
+        Raises
+        ------
+        SingularError
+            If a joint whose torque is given moves no inertia.
+
+        """
+
+    def hybrid_dynamics_derivative(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
+            prescribed: ArrayLike, variation: Variation, *, external_wrenches: Wrenches |
+            None=None) -> tuple[np.ndarray, np.ndarray]:
+        """
+        Return d a / dp and d tau / dp, given one of the two for every joint.
+
+        Reference: Kim table 7 and (64). Where joints mimic others: Kim (33), differentiated.
+
+        Parameters
+        ----------
+        q, v
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
+        a, tau : array_like, shape (nv,)
+            Acceleration where it is prescribed, rad/s^2 or m/s^2, and torque elsewhere, N m or N;
+            other entries are ignored.
+        prescribed : array_like of bool, shape (nv,)
+            True where the acceleration is given, False where the torque is.
+        variation : Variation
+            The derivatives with respect to p of everything given; ``da`` is read where ``prescribed``
+            is True, ``dtau`` elsewhere.
+        external_wrenches : mapping of str to array_like, optional
+            Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
+
+        Returns
+        -------
+        da, dtau : ndarray, shape (nv,)
+            rad/s^2 or m/s^2, and N m or N, per unit of p.
+
+        Raises
+        ------
+        SingularError
+            If a joint moves no inertia.
+
+        """
+
+    def hybrid_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
+            prescribed: ArrayLike, *, external_wrenches: Wrenches |
+            None=None) -> tuple[Derivatives, np.ndarray, np.ndarray]:
+        """
+        Return the `Derivatives` of the unknown torques and accelerations, and a and tau.
+
+        Parameters
+        ----------
+        q, v
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
+        a, tau : array_like, shape (nv,)
+            Accelerations, rad/s^2 or m/s^2, and torques, N m or N; entries not given are ignored.
+        prescribed : array_like of bool, shape (nv,)
+            True where the acceleration is given, False where the torque is.
+        external_wrenches : mapping of str to array_like, optional
+            Moment, N m, and force, N, on links, by name, at the link's origin and in its axes, with
+            which they turn.
+
+        Raises
+        ------
+        SingularError
+            If a joint whose torque is given moves no inertia.
+
+        """
+
+    def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external_wrenches:
+            Wrenches | None=None) -> np.ndarray:
+        """
+        Return the torques that produce the accelerations a.
+
+        Reference: Kim table 2; Lynch and Park (9.53)-(9.57); recursive Newton-Euler, O(n).
+
+        Parameters
+        ----------
+        q, v, a
+            configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
+        external_wrenches : mapping of str to array_like, optional
+            Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
+
+        Returns
+        -------
+        ndarray, shape (nv,), N m or N
+
+        """
+
+    def inverse_dynamics_derivative(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, variation:
+            Variation, *, external_wrenches: Wrenches | None=None) -> np.ndarray:
+        """
+        Return d tau / dp, where the torques tau produce the accelerations a.
+
+        Reference: Kim table 5 and (64).
+
+        Parameters
+        ----------
+        q, v, a
+            configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
+        variation : Variation
+            The derivatives with respect to p of everything given; ``dtau`` is not read.
+        external_wrenches : mapping of str to array_like, optional
+            Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
+
+        Returns
+        -------
+        ndarray, shape (nv,), N m or N per unit of p
+
+        """
+
+    def inverse_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
+            external_wrenches: Wrenches | None=None) -> Derivatives:
+        """
+        Return the derivatives of the torques with respect to q, v and a.
+
+        Reference: Kim table 5, for all directions at once; O(n depth).
+
+        Parameters
+        ----------
+        q, v, a
+            configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
+        external_wrenches : mapping of str to array_like, optional
+            Moment, N m, and force, N, on links, by name, at the link's origin and in its axes, with
+            which they turn.
+
+        Returns
+        -------
+        Derivatives
+            Of tau; ``by_input`` is the mass matrix.
+
+        """
+
+    def inverse_dynamics_packed(self, motion: ArrayLike) -> np.ndarray:
+        """
+        Return the torques (nv,) for q, v and a in one array (nq + 2 nv,), one behind the other.
+
+            Units are those of `inverse_dynamics`. Python passes on one array faster than three; let q, v
+            and a be views of it.
+
+        """
+
+    def jacobian_ddot(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, link:
+            str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """
+        Return the body Jacobian of a link with its first and second rates.
+
+        Parameters
+        ----------
+        q, v, a, link
+            configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2; name of the link.
+
+        """
+
+    def jacobian_derivatives(self, q: ArrayLike, link: str) -> np.ndarray:
+        """
+        Return the derivatives of the body Jacobian of a link with respect to the coordinates.
+
+        Reference: Vlasblom (1.13), (2.21); Garofalo et al. (30), (31), (33).
+
+        Parameters
+        ----------
+        q, link
+            configuration (nq,), rad or m; name of the link.
+
+        Returns
+        -------
+        ndarray, shape (6, nv, nv)
+            ``dJ[:, :, h]`` is that by coordinate h, per rad or m, and also that of Jdot by v_h.
+
+        """
+
+    def jacobian_dot(self, q: ArrayLike, v: ArrayLike, link: str) -> tuple[np.ndarray, np.ndarray]:
+        """
+        Return the Jacobian of a link about its origin, in its own axes, and its rate.
+
+        Parameters
+        ----------
+        q, v, link
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link.
+
+        """
+
+    def jacobian_dot_derivatives(self, q: ArrayLike, v: ArrayLike, link:
+            str) -> tuple[np.ndarray, np.ndarray]:
+        """
+        Return the derivatives of Jdot of a link with respect to coordinates and velocities.
+
+        Reference: Garofalo et al. (30), (32), (33).
+
+        Parameters
+        ----------
+        q, v, link
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link.
+
+        Returns
+        -------
+        by_q, by_v : ndarray, shape (6, nv, nv)
+            Entry h of the last axis is the derivative by coordinate h, with v held, or by v_h.
+
+        """
+
+    def jacobian_dot_v(self, q: ArrayLike, v: ArrayLike, link: str) -> np.ndarray:
+        """Return Jdot v of a link, in its own axes: its acceleration where a is zero."""
+
+    def mass_matrix(self, q: ArrayLike) -> np.ndarray:
+        """
+        Return the joint-space mass matrix M(q).
+
+        Reference: Lynch and Park (9.61); Vlasblom (2.17); computed by composite bodies.
+
+        Parameters
+        ----------
+        q
+            configuration (nq,), rad or m.
+
+        Returns
+        -------
+        ndarray, shape (nv, nv)
+            Symmetric positive definite; kg m^2, kg m or kg by pair of joints.
+
+        """
+
+    def mass_matrix_derivatives(self, q: ArrayLike) -> np.ndarray:
+        """
+        Return the derivatives of the mass matrix with respect to the coordinates.
+
+        Reference: Vlasblom (1.14), (2.22), summed over all bodies; Garofalo et al. (24a).
+
+        Parameters
+        ----------
+        q
+            configuration (nq,), rad or m.
+
+        Returns
+        -------
+        ndarray, shape (nv, nv, nv)
+            ``dM[:, :, h]`` is that of M by coordinate h, per rad or m.
+
+        """
+
+    def matrices_dot(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, factorization:
+            Factorization='christoffel') -> MatricesDot:
+        """
+        Return the time derivatives of M, C and g.
+
+        Reference: Garofalo et al. (25), with Jddot and the rate of Psi where (25b) has lost their
+        dots.
+
+        Parameters
+        ----------
+        q, v, a
+            configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
+        factorization : {'christoffel', 'body'}
+            As for `coriolis_matrix`.
+
+        Returns
+        -------
+        MatricesDot
+            dM/dt, dC/dt and dg/dt.
+
+        """
+
+    def momentum_regressor(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+        """
+        Return Y with Y pi = M v - (armature) v, the generalized momentum.
+
+        Masses and inertias of the robot are not read. Reference: Garofalo et al. (6a) with (8).
+
+        Parameters
+        ----------
+        q, v
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
+
+        Returns
+        -------
+        ndarray, shape (nv, 10 * bodies)
+            Columns in the order of `rbd_ros.model.inertial_parameter_names`.
+
+        """
+
+    def parameter_derivatives(self, q: ArrayLike, v: ArrayLike, *, factorization:
+            Factorization='christoffel') -> ParameterDerivatives:
+        """
+        Return the derivatives of M, C and g with respect to the parameters of the moving bodies.
+
+        M, C and g are linear in the inertial parameters pi: they are the sums of these, each times its
+        parameter, and for M the armature. The last axis is that of the columns of the regressors:
+        ``np.einsum('ijk,j', M, a) + np.einsum('ijk,j', C, v) + g`` is `torque_regressor`.
+
+        Reference: Garofalo et al. (13), with Jdot where (13b) has lost its dot.
+
+        Parameters
+        ----------
+        q, v
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
+        factorization : {'christoffel', 'body'}
+            As for `coriolis_matrix`.
+
+        Returns
+        -------
+        ParameterDerivatives
+            dM/dpi, dC/dpi and dg/dpi.
+
+        """
+
+    def slotine_li_regressor(self, q: ArrayLike, v: ArrayLike, v_r: ArrayLike, a_r: ArrayLike, *,
+            factorization: Factorization='christoffel') -> np.ndarray:
+        """
+        Return Y with Y pi = M a_r + C v_r + g - (armature) a_r, for adaptive control.
+
+        Masses and inertias of the robot are not read. Reference: Garofalo et al. (15), (16); computed
+        by `rbd_ros.kernels.regressors`.
+
+        Parameters
+        ----------
+        q, v
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s, that C depends on.
+        v_r, a_r : array_like, shape (nv,)
+            Reference velocity and acceleration, rad or m per s and s^2.
+        factorization : {'christoffel', 'body'}
+            Which C, as for `rbd_ros.coriolis_matrix`; the two differ where v_r is not v.
+
+        Returns
+        -------
+        ndarray, shape (nv, 10 * bodies)
+            Columns in the order of `rbd_ros.model.inertial_parameter_names`.
+
+        """
+
+    def task_inertia(self, M: np.ndarray, q: ArrayLike, link: str, *, condition_limit: float,
+            length: float) -> tuple[np.ndarray, float]:
+        """
+        Return Lambda of a link in its own axes and the condition number of its Jacobian.
+
+            M is the mass matrix at q, and ``length``, m, the unit in which the Jacobian is judged.
+
+        """
+
+    def task_space_dynamics(self, q: ArrayLike, v: ArrayLike, link: str, *, frame: Frame='body',
+            condition_limit: float=2000.0) -> TaskSpaceDynamics:
+        """
+        Return the equations of motion of a link, F = Lambda Vdot + eta.
+
+        F is the wrench that the joint torques exert at the link, J_bar^T tau, or the external wrench
+        on it where there are no torques. Where J is square and invertible, J_bar is J^-1.
+
+        Lambda is (J M^-1 J^T + D)^-1. Lengths are measured in units of `characteristic_length`, in
+        which rotations and translations compare; J has the singular values sigma_i with the left
+        singular vectors u_i. With sigma_0 the largest of them over ``condition_limit``,
+
+            D = mu sum (sigma_0^2 - sigma_i^2) u_i u_i^T    over all sigma_i < sigma_0
+
+        with mu the largest eigenvalue of J M^-1 J^T over the square of the largest sigma. Away from
+        singular poses D is zero, and near them it grows continuously in q. It gives directions in
+        which the link cannot be moved at all (too few joints, a singular pose) a large finite inertia
+        instead of an infinite one, and does not affect the others.
+
+        Reference: Lynch and Park (9.90)-(9.99), with b for J^-T b in (9.95); Lambda = (J M^-1 J^T)^-1
+        and J_bar = M^-1 J^T Lambda for redundant arms.
+
+        Parameters
+        ----------
+        q, v, link
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link.
+        frame : {'body', 'world-aligned'}
+            Axes of the twist and the wrench: the link's, or the root's; both at the link's origin.
+        condition_limit : float
+            Condition number of J beyond which the inverse is damped; at least 1.
+
+        Returns
+        -------
+        TaskSpaceDynamics
+            With the fields ``Lambda eta J J_dot J_bar null_projector condition damped``.
+
+        Raises
+        ------
+        ModelError
+            If no link has that name, or no joint moves it.
+        SingularError
+            If a joint moves no inertia, so that M has no inverse.
+
+        """
+
+    def torque_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
+        """
+        Return Y(q, v, a) with Y pi = tau - (armature) a.
+
+        Masses and inertias of the robot are not read. Reference: Garofalo et al. (15), (16) with v_r =
+        v and a_r = a; computed by `rbd_ros.kernels.regressors`.
+
+        Parameters
+        ----------
+        q, v, a
+            configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
+
+        Returns
+        -------
+        ndarray, shape (nv, 10 * bodies)
+            Columns in the order of `rbd_ros.model.inertial_parameter_names`.
+
+        """
+
+    def world_jacobian(self, q: ArrayLike, link: str) -> tuple[np.ndarray, np.ndarray]:
+        """
+        Return the Jacobian of a link about its origin, in the root's axes, and its pose.
+
+        Parameters
+        ----------
+        q, link
+            configuration (nq,), rad or m; name of the link.
+
+        """
+
+    def world_jacobian_dot(self, q: ArrayLike, v: ArrayLike, link:
+            str) -> tuple[np.ndarray, np.ndarray]:
+        """
+        Return the Jacobian of a link about its origin, in the root's axes, and its rate.
+
+        Parameters
+        ----------
+        q, v, link
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link.
+
+        """
+
+    def world_jacobian_dot_v(self, q: ArrayLike, v: ArrayLike, link: str) -> np.ndarray:
+        """Return Jdot v of a link, in the root's axes: its acceleration where a is zero."""
+
+class CoupledWorkspace(Workspace): ...
+
+def workspace_of(model: Model) -> Workspace: ...

@@ -1,0 +1,192 @@
+# Copyright 2026 The rbd_ros authors
+# SPDX-License-Identifier: Apache-2.0
+"""
+The acceptance criteria of the demo's modes, in simulated time, with and without faults.
+
+The session here has no nodes: a control law and a robot in MuJoCo take turns. Each fault fails
+exactly the criteria that it should.
+
+"""
+
+import numpy as np
+import pytest
+import rbd_ros
+from rbd_ros._internal.setting import settings_of
+from rbd_ros.control import JointReference, PoseReference
+from rbd_ros.control.controller import Circumstances
+from rbd_ros.ros.control.control_laws import make_controller
+from rbd_ros.ros.control.control_settings import ControlSettings
+from rbd_ros.ros.demo import adaptive, computed_torque, gravity, hybrid
+from rbd_ros.ros.demo.command import prepare
+from rbd_ros.ros.demo.motions import LEAD
+from rbd_ros.ros.demo.session import Phase, Sample, Session
+from rbd_ros.ros.parameters.parameters import assemble
+from rbd_ros.ros.runtime.share_directory import share
+from rbd_ros.simulation.mujoco_robot import Load, MujocoRobot
+
+pytest.importorskip('mujoco')
+
+# s: of the physics, and between commands.
+STEP, PERIOD = 1e-3, 2e-3
+DEFAULTS = {name: one.default for name, one in settings_of((ControlSettings,)).items()}
+
+
+class Lockstep(Session):
+    """A session in simulated time, with a fault if one is given."""
+
+    def __init__(self, model, urdf, mode, *, fault=''):
+        self.model, self.urdf, self.robot = model, urdf, 'mujoco_robot'
+        self.start, self.tolerance, self.note = mode.start, mode.tolerance, ''
+        self.error_name = mode.error_name
+        self.samples, self.phases, self.fault, self.now = [], [], fault, 0.0
+        self._delays, self._show, self._law, self._gravity = [1e-3], lambda _: None, None, True
+        self.stopped, self._processes = [], {}
+
+    def launch(self, controller, *, robot=None, parameters=None):
+        robot, self._parameters = dict(robot or {}), dict(parameters or {})
+        load = (Load(robot['payload_link'], robot['payload_mass'], robot['payload_com'])
+                if 'payload_link' in robot else
+                Load(self.model.link_names[-1], 2.0, (0.1, 0.0, 0.0))
+                if self.fault == 'load' else None)
+        self.physics = MujocoRobot(self.urdf.read_text(), self.model, self.start, step=STEP,
+                                   load=load)
+        self._push_link = robot.get('push_link')
+        if controller == 'torque_controller':
+            self._begin()
+
+    def _begin(self):
+        """Begin with a new law, which holds the robot where it is."""
+        given, q = {**DEFAULTS, **self._parameters}, self.physics.q
+        self._task = given.pop('task_link', '')
+        friction = given.pop('friction', False)
+        if self.fault == 'stiffness' and 'cartesian_impedance.stiffness' in self._parameters:
+            given['cartesian_impedance.stiffness'] = [
+                1.07 * x for x in given['cartesian_impedance.stiffness']]
+        self._law = make_controller(
+            assemble((ControlSettings,), given).select(ControlSettings),
+            Circumstances(self.model, self._task, q, friction, 0.02))
+        self._reference = (
+            PoseReference(rbd_ros.forward_kinematics(self.model, q)[
+                self.model.link_index(self._task)]) if self._task
+            else JointReference(self.model, q))
+
+    def set_parameters(self, **parameters):
+        if self.fault != 'deaf':
+            self._parameters.update({name.replace('__', '.'): x for name, x in parameters.items()})
+        self._begin()
+
+    def watch(self, name, duration, errors=None, *, accurate=True, reference=None):
+        errors = errors or (lambda _, q: q - self.start)
+        first = len(self.samples)
+        self.phases.append(Phase(name, accurate, first))
+        for _ in range(round(duration / PERIOD)):
+            q, v = self.physics.q, self.physics.v
+            if self._law is not None:
+                tau = self._law.update(self.now, q, v, reference(self.now) if reference
+                                       else self._reference)
+                if self.fault == 'driven':
+                    tau[self.free] += 1e-3
+            else:
+                tau = self._gravity * rbd_ros.gravity_torques(self.model, q)
+            if self.fault == 'stuck':
+                self.physics.brake()
+            else:
+                self.physics.advance(tau, round(PERIOD / STEP))
+            self.now += PERIOD
+            self.samples.append(Sample(self.now, q, tau, errors(self.now, q)))
+        return self.samples[first:]
+
+    def _follow(self, name, motion, accurate):
+        self._reference = JointReference(self.model, motion.at(0.0))
+        self.watch('held at the start', LEAD, accurate=accurate)
+        begin = self.now
+        samples = self.watch(name, motion.duration, lambda t, q: motion.at(t - begin) - q,
+                             accurate=accurate, reference=lambda t: motion._curve.at(t - begin))
+        self._reference = JointReference(self.model, motion.at(motion.duration))
+        return samples
+
+    def push(self, force):
+        self.physics.push(self._push_link, [0.0, 0.0, 0.0, *force])
+
+    def release(self):
+        self._gravity = self.fault == 'still held'
+
+    def stop(self, name, number=2):
+        self.stopped.append(name)
+
+
+def run(name, fault=''):
+    """Return mode, session and checks of a mode with the demo arm."""
+    urdf = share('urdf', 'demo_arm.urdf')
+    mode, _, _ = prepare(name, urdf.read_text(), rbd_ros.load_urdf(urdf), '')
+    session = Lockstep(mode.model, urdf, mode, fault=fault)
+    session.free = getattr(mode, 'free', 0)
+    return mode, session, mode.run(session)
+
+
+@pytest.fixture(autouse=True)
+def short_phases(monkeypatch):
+    """Shorten the phases."""
+    for module, name, seconds in ((gravity, 'COMPENSATED', 1.0), (gravity, 'RELEASED', 1.0),
+                                  (computed_torque, 'MOTION', 4.0), (hybrid, 'MOTION', 5.0),
+                                  (adaptive, 'WITHOUT', 5.0), (adaptive, 'WITH', 9.0),
+                                  (adaptive, 'COMPARED', 1.0)):
+        monkeypatch.setattr(module, name, seconds)
+
+
+@pytest.mark.parametrize('name, fault, passed', [
+    ('gravity', '', [True, True]), ('gravity', 'load', [False, True]),
+    ('gravity', 'still held', [True, False]),
+    ('computed_torque', '', [True, True]), ('computed_torque', 'deaf', [False, False]),
+    ('computed_torque', 'load', [False, False]),
+    ('hybrid', '', [True, True, True]), ('hybrid', 'load', [False, True, True]),
+    ('hybrid', 'driven', [True, True, False]), ('hybrid', 'stuck', [False, False, True]),
+    ('impedance', '', [True, True, True]), ('impedance', 'stiffness', [False, False, False]),
+    ('adaptive', '', [True]), ('adaptive', 'deaf', [False])])
+def test_criteria_are_met_unless_there_is_a_fault(name, fault, passed):
+    mode, session, checks = run(name, fault)
+    assert [check.passed for check in checks] == passed, checks
+    # The picture has one value per sample, and poses of this robot.
+    assert all(len(strip.values) == len(session.samples) for strip in mode.strips(session))
+    assert all(q.shape == (mode.model.nq,) for q in mode.poses(session))
+    assert mode.explain_failure(session)
+
+
+def test_the_largest_error_is_printed_with_its_joint():
+    _, session, checks = run('gravity', 'load')
+    samples = session.samples[:session.phases[1].first]
+    held = np.abs([sample.error for sample in samples]).max(axis=0)
+    name = session.model.velocity_names[int(np.argmax(held))]
+    assert f"{held.max():.2g} rad ('{name}')" in checks[0].text
+
+
+def test_no_error_is_printed_as_zero():
+    _, session, checks = run('gravity')
+    held = np.abs([sample.error for sample in session.samples[:session.phases[1].first]])
+    assert held.max() < 1e-9
+    assert 'largest drift 1e-09 rad' in checks[0].text
+
+
+def test_an_action_disturbed_by_a_pause_is_repeated(capsys):
+    _, session, _ = run('gravity')
+    first, pauses = len(session.samples), iter([0.3, 0.12, 0.05, 0.2])
+
+    def action():
+        session._delays.append(next(pauses))
+        return session.watch('again', 0.1)
+
+    samples = session.repeat_after_pause(action)
+    assert session.samples[first:] == samples and len(samples) == 50
+    assert [phase.name for phase in session.phases].count('again') == 1
+    assert next(pauses) == 0.2
+    assert capsys.readouterr().out.count('The machine paused for') == 2
+
+
+def test_pauses_between_states_are_found():
+    _, session, _ = run('gravity')
+    session._delays.clear()
+    assert session.longest_pause(0) == pytest.approx(PERIOD)
+    late = [sample._replace(t=sample.t + 0.4) for sample in session.samples[10:]]
+    session.samples[10:] = late
+    assert session.longest_pause(0) == pytest.approx(PERIOD + 0.4)
+    assert session.longest_pause(10) == pytest.approx(PERIOD)
