@@ -38,7 +38,7 @@ from rbd_ros.identification.report import Comparison, identification_report, Row
 from rbd_ros.identification.report import write_residuals
 from rbd_ros.identification.verdicts import NOT_BELIEVABLE, Verdict, verdict
 from rbd_ros.model.drives import COLUMNS
-from rbd_ros.model.files.drive_files import load_drives, save_drives
+from rbd_ros.model.files.drive_files import save_drives
 from rbd_ros.model.files.urdf_writer import save_urdf
 from rbd_ros.model.inertial import body_names, parameters_of_inertia
 from rbd_ros.model.model import Model
@@ -57,7 +57,7 @@ DEFAULT_FRICTION = 'viscous,coulomb,offset'
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    add_robot(parser, lock=True)
+    add_robot(parser, lock=True, params=True)
     parser.add_argument('recordings', nargs='+', metavar='RECORDING',
                         help='bags (directory, .mcap, .db3) or tables (.csv, .parquet)')
     parser.add_argument('-o', '--output', required=True, metavar='DIR',
@@ -71,8 +71,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                         help='keep the rotor inertias of the model')
     parser.add_argument('--payload', metavar='LINK',
                         help='identify only the payload on this link; the robot is known')
-    parser.add_argument('--params', metavar='FILE',
-                        help='dynamics.param.yaml with the friction and rotors of the robot')
     parser.add_argument('--workers', type=int, metavar='N',
                         help='number of processes (default: one per recording, at most one per '
                              'core)')
@@ -98,8 +96,6 @@ def run(options: argparse.Namespace) -> int:
             raise UsageError(f'--residuals {options.residuals}: the name must end in .parquet')
         check_places(options.residuals)
     model = load_robot(options)
-    if options.params is not None:
-        model = load_drives(model, options.params)
     reading = reading_of(options)
     paths, held_out = _distinct(options.recordings, options.validate)
     processes: dict[str, Any] = {

@@ -15,6 +15,7 @@ from rbd_ros._internal.text import listed, printable
 from rbd_ros.cli.parser import UsageError
 from rbd_ros.model.arguments import finite_vector
 from rbd_ros.model.configurations import neutral
+from rbd_ros.model.files.drive_files import load_drives
 from rbd_ros.model.files.urdf import load_urdf, read_file
 from rbd_ros.model.model import Model
 from rbd_ros.model.modifications import with_locked_joints
@@ -35,8 +36,8 @@ def add_list(parser: argparse.ArgumentParser, *names: str, **more: Any) -> None:
 # -- Robots. --------------------------------------------------------------------------------------
 
 def add_robot(parser: argparse.ArgumentParser, *, floating_base: bool = False,
-              lock: bool = False) -> None:
-    """Add the options of `load_robot`, optionally ``--floating-base`` and ``--lock``."""
+              lock: bool = False, params: bool = False) -> None:
+    """Add the options of `load_robot`, those with a flag on request."""
     parser.add_argument('urdf', help='URDF or xacro file of the robot')
     add_xacro(parser)
     parser.add_argument('--gravity', nargs=3, type=float, metavar=('X', 'Y', 'Z'),
@@ -47,6 +48,9 @@ def add_robot(parser: argparse.ArgumentParser, *, floating_base: bool = False,
     if lock:
         add_list(parser, '--lock', type=joint_number, metavar='JOINT[=POSITION]',
                  help='joints to lock, at a position in rad or m (default: 0)')
+    if params:
+        parser.add_argument('--params', metavar='FILE',
+                            help='dynamics.param.yaml with the friction and rotors of the robot')
 
 
 def add_xacro(parser: argparse.ArgumentParser) -> None:
@@ -60,15 +64,15 @@ def load_robot(options: argparse.Namespace, **more: Any) -> Model:
         more['gravity'] = options.gravity
     model = load_urdf(options.urdf, xacro_arguments=options.xacro_args,
                       floating_base=getattr(options, 'floating_base', False), **more)
-    lock = dict(getattr(options, 'lock', []))
-    if not lock:
-        return model
-    locked = with_locked_joints(model, lock)
-    q = neutral(model)
-    for joint, at, _ in model.moving_joints:
-        q[at] = lock.get(joint.name, q[at])
-    warn_of_range(model, q, lock)
-    return locked
+    if lock := dict(getattr(options, 'lock', [])):
+        q = neutral(model)
+        for joint, at, _ in model.moving_joints:
+            q[at] = lock.get(joint.name, q[at])
+        unlocked, model = model, with_locked_joints(model, lock)
+        warn_of_range(unlocked, q, lock)
+    if getattr(options, 'params', None) is not None:
+        model = load_drives(model, options.params)
+    return model
 
 
 def warn_of_range(model: Model, q: np.ndarray, names: Collection[str] | None = None) -> None:

@@ -21,7 +21,6 @@ from rbd_ros.control.friction import DEAD_BAND
 from rbd_ros.control.momentum_observer import MomentumObserver
 from rbd_ros.identification.pipeline import model_torques, read_samples
 from rbd_ros.identification.report import replay_report
-from rbd_ros.model.files.drive_files import load_drives
 from rbd_ros.model.model import Model
 from rbd_ros.recordings.samples import Samples
 from rbd_ros.recordings.tables import SUFFIXES, write_table
@@ -43,14 +42,12 @@ class Replay(NamedTuple):
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    add_robot(parser, lock=True)
+    add_robot(parser, lock=True, params=True)
     parser.add_argument('recording', metavar='RECORDING',
                         help='bag (directory, .mcap, .db3) or table (.csv, .parquet)')
     parser.add_argument('-o', '--output', required=True, metavar='TABLE',
                         help='table (.csv, .parquet) of position, velocity, effort, model_effort '
                              'and external_effort of each joint')
-    parser.add_argument('--params', metavar='FILE',
-                        help='dynamics.param.yaml with the friction and rotors of the robot')
     add_list(parser, '--terms', metavar='NAME',
              help=f'more columns, separated by spaces or commas: {", ".join(MATRICES + VECTORS)}')
     add_list(parser, '--gain', type=number_of_joint, metavar='[JOINT=]NUMBER',
@@ -83,8 +80,6 @@ def run(options: argparse.Namespace) -> int:
         if path is not None and other is not None and path.resolve() == other.resolve():
             raise UsageError(f'{name} {path}: this is {what}; choose another name')
     model = load_robot(options)
-    if options.params is not None:
-        model = load_drives(model, options.params)
     gain = joint_vector(model, '--gain', options.gain, np.full(model.nv, DEFAULT_GAIN))
     samples = read_samples(model, options.recording, reading_of(options))
     with progress('replay') as update:

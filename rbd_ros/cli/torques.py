@@ -20,7 +20,6 @@ from rbd_ros.cli.trajectory_files import (
     check_suffix, read_trajectory, Trajectory, write_trajectory)
 from rbd_ros.dynamics import friction_torques, inverse_dynamics
 from rbd_ros.errors import RecordingError
-from rbd_ros.model.files.drive_files import load_drives
 from rbd_ros.model.model import Model
 
 # Exit code if the robot cannot follow the trajectory.
@@ -29,7 +28,7 @@ BEYOND_LIMITS = 2
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    add_robot(parser, floating_base=True, lock=True)
+    add_robot(parser, floating_base=True, lock=True, params=True)
     parser.add_argument('trajectory', nargs='?', metavar='TRAJECTORY',
                         help='trajectory_msgs/JointTrajectory (.yaml), or table (.csv, .parquet) '
                              'with time, <joint>/position etc.')
@@ -41,8 +40,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                  help=f'{what}: all, in the order of rbd_ros check, or some by name (others: 0)')
     parser.add_argument('--friction', action='store_true',
                         help='add the torques of damping and friction')
-    parser.add_argument('--params', metavar='FILE',
-                        help='dynamics.param.yaml with the friction and rotors of the robot')
 
 
 def run(options: argparse.Namespace) -> int:
@@ -53,8 +50,6 @@ def run(options: argparse.Namespace) -> int:
     if options.output is not None and options.trajectory is None:
         raise UsageError('-o: requires a trajectory; give a trajectory to write it with efforts')
     model = load_robot(options)
-    if options.params is not None:
-        model = load_drives(model, options.params)
     if options.trajectory is not None:
         return _trajectory(model, options)
     q = state_vector(model, '--q', options.q, positions=True)

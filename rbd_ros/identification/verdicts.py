@@ -107,11 +107,6 @@ def verdict(model: Model, part: Partial, found: Identification | Payload,
         For each held-out recording, the relative errors of its torques (see `torque_errors`) with
         the original and with the identified robot.
 
-    Returns
-    -------
-    Verdict
-        With the fields ``believable reasons figures grade``.
-
     """
     samples = (samples,) if isinstance(samples, Samples) else tuple(samples)
     figures = {'samples': float(part.samples)}
