@@ -108,7 +108,7 @@ class Outputs(NamedTuple):
 class Task(NamedTuple):
     """A quantity of many states, of any robot."""
 
-    # Takes the arrays of the robot, the states, external wrenches if `wrenched`, arguments that are
+    # Takes the arrays of the robot, states, external wrenches if `wrenched`, arguments that are
     # the same in all states, the scratch buffers, and the arrays that it writes results to.
     kernel: Callable[..., Any]
     labels: tuple[str, ...]             # names of the arrays of states
