@@ -75,7 +75,7 @@ def as_written(*arrays: np.ndarray) -> Sequence[np.ndarray]:
 
 
 class Outputs(NamedTuple):
-    """What a kernel writes for each state, in blocks."""
+    """The blocks that a kernel writes for each state, and the results in them."""
 
     shapes: Shapes      # of the blocks, for a robot and a number of velocities
     cut: Callable[..., Sequence[np.ndarray]]    # blocks of many states to results, as views
@@ -108,8 +108,8 @@ class Outputs(NamedTuple):
 class Task(NamedTuple):
     """A quantity of many states, of any robot."""
 
-    # Takes the arrays of the robot, the states, external wrenches if `wrenched`, what is the same
-    # in all states, the scratch buffers, and the arrays that it writes results to.
+    # Takes the arrays of the robot, states, external wrenches if `wrenched`, arguments that are
+    # the same in all states, the scratch buffers, and the arrays that it writes results to.
     kernel: Callable[..., Any]
     labels: tuple[str, ...]             # names of the arrays of states
     outputs: Outputs
