@@ -58,9 +58,9 @@ def differences(a: Model, b: Model, tolerance: float) -> Iterator[str]:
     The tolerance is relative to the largest entry of a field.
 
     """
-    def compare(what: str, x: object, y: object, unit: str = '') -> Iterator[str]:
+    def compare(label: str, x: object, y: object, unit: str = '') -> Iterator[str]:
         if not _equal(x, y, tolerance):
-            yield f'{what}: {_shown(x)} / {_shown(y)}{unit and " " + unit}'
+            yield f'{label}: {_shown(x)} / {_shown(y)}{unit and " " + unit}'
 
     yield from _unmatched('link', a.link_names, b.link_names)
     yield from _unmatched('joint', a.joint_names, b.joint_names)
@@ -70,10 +70,10 @@ def differences(a: Model, b: Model, tolerance: float) -> Iterator[str]:
     links = {link.name: link for link in b.links}
     for one in a.links:
         if other := links.get(one.name):
-            what = f"link '{one.name}': "
-            yield from compare(what + 'mass', one.mass, other.mass, 'kg')
-            yield from compare(what + 'centre of mass', one.com, other.com, 'm')
-            yield from compare(what + 'inertia xx yy zz xy xz yz',
+            label = f"link '{one.name}': "
+            yield from compare(label + 'mass', one.mass, other.mass, 'kg')
+            yield from compare(label + 'centre of mass', one.com, other.com, 'm')
+            yield from compare(label + 'inertia xx yy zz xy xz yz',
                                _six_entries(one.inertia), _six_entries(other.inertia), 'kg m^2')
     joints = {joint.name: joint for joint in b.joints}
     for joint in a.joints:
@@ -100,11 +100,11 @@ def _six_entries(inertia: np.ndarray) -> np.ndarray:
     return inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
 
 
-def _unmatched(what: str, a: tuple[str, ...], b: tuple[str, ...]) -> Iterator[str]:
+def _unmatched(label: str, a: tuple[str, ...], b: tuple[str, ...]) -> Iterator[str]:
     for side, names in (('first', [x for x in a if x not in set(b)]),
                         ('second', [x for x in b if x not in set(a)])):
         if names:
-            yield f'{what}s in the {side} alone: {listed(names)}'
+            yield f'{label}s in the {side} alone: {listed(names)}'
 
 
 def _equal(x: object, y: object, tolerance: float) -> bool:

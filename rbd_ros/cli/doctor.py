@@ -46,7 +46,7 @@ PAUSES, PAUSE = 100, 1e-3
 class Finding(NamedTuple):
     """A checked item, what was found, and how bad it is."""
 
-    what: str
+    name: str
     text: str
     grade: int = OK
 
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     worst = OK
     for found in findings():
         mark = {OK: ' ', MISSING: '!', PROBLEM: '?'}[found.grade]
-        print(f'{mark} {found.what:20s} {printable(found.text)}', flush=True)
+        print(f'{mark} {found.name:20s} {printable(found.text)}', flush=True)
         if found.grade != OK:
             worst = found.grade if worst == OK else min(worst, found.grade)
     print({OK: 'All is well.', MISSING: 'The library does not work: install what is marked with '

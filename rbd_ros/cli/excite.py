@@ -41,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                         help='points per second in the file, Hz (default: 100)')
     parser.add_argument('--share', type=float, default=0.9,
                         help='fraction of every limit to use (default: 0.9)')
-    for name, what in (
+    for name, meaning in (
             ('--lower', 'lower position limit, rad or m'),
             ('--upper', 'upper position limit, rad or m'),
             ('--velocity', 'velocity limit, rad/s or m/s'),
@@ -49,7 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
              'velocity limit is reached in 0.5 s)'),
             ('--effort', 'effort limit, N m or N')):
         add_list(parser, name, type=number_of_joint, metavar='[JOINT=]NUMBER',
-                 help=f'{what}, of one joint or of all')
+                 help=f'{meaning}, of one joint or of all')
 
 
 def run(options: argparse.Namespace) -> int:

@@ -74,11 +74,11 @@ def run(options: argparse.Namespace) -> int:
         if path == Path(options.recording).resolve():
             raise UsageError(f'{path} is the recording and will not be replaced; choose another '
                              'name')
-    for name, path, other, what in (('--plot', plot, table, 'the table'),
+    for name, path, other, role in (('--plot', plot, table, 'the table'),
                                     ('--html', page, table, 'the table'),
                                     ('--html', page, plot, 'the report')):
         if path is not None and other is not None and path.resolve() == other.resolve():
-            raise UsageError(f'{name} {path}: this is {what}; choose another name')
+            raise UsageError(f'{name} {path}: this is {role}; choose another name')
     model = load_robot(options)
     gain = joint_vector(model, '--gain', options.gain, np.full(model.nv, DEFAULT_GAIN))
     samples = read_samples(model, options.recording, reading_of(options))

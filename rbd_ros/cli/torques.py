@@ -34,10 +34,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                              'with time, <joint>/position etc.')
     parser.add_argument('-o', '--output', metavar='FILE',
                         help='write the trajectory with efforts (.yaml, .csv, .parquet)')
-    for name, what in (('--q', 'positions, rad or m'), ('--v', 'velocities, rad/s or m/s'),
-                       ('--a', 'accelerations, rad/s^2 or m/s^2')):
+    for name, meaning in (('--q', 'positions, rad or m'), ('--v', 'velocities, rad/s or m/s'),
+                          ('--a', 'accelerations, rad/s^2 or m/s^2')):
         add_list(parser, name, type=number_of_joint, metavar='[JOINT=]NUMBER',
-                 help=f'{what}: all, in the order of rbd_ros check, or some by name (others: 0)')
+                 help=f'{meaning}: all, in the order of rbd_ros check, or some by name (else 0)')
     parser.add_argument('--friction', action='store_true',
                         help='add the torques of damping and friction')
 
@@ -60,11 +60,11 @@ def run(options: argparse.Namespace) -> int:
     for name, x, angular in zip(model.velocity_names, tau, model.angular):
         print(f'{name:32s} {x:16.9g} {"N m" if angular else "N"}')
     warn_of_range(model, q)
-    for what, values, limits, units in (
+    for quantity, values, limits, units in (
             ('velocity', v, model.velocity_limit, ('rad/s', 'm/s')),
             ('effort', tau, model.effort_limit, ('N m', 'N'))):
         for k in np.flatnonzero(beyond(values, limits)):
-            print(printable(f"warning: '{model.velocity_names[k]}': the {what} is "
+            print(printable(f"warning: '{model.velocity_names[k]}': the {quantity} is "
                             f'{values[k]:.4g} {units[0 if model.angular[k] else 1]}, its limit is '
                             f'{limits[k]:.4g}'), file=sys.stderr)
     return 0

@@ -1,7 +1,7 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Reduce recordings to what they tell about parameters, in constant memory, and merge the results.
+Reduce recordings to their information about parameters, in constant memory, and merge results.
 
 Torques are linear in the parameters, so the R factor of [Y_j, tau_j] for each joint j contains all
 information of a recording; one per joint, so that joints can be weighted afterwards. Each
@@ -47,7 +47,7 @@ class Partial:
     names : tuple of str
         All parameters.
     base : BaseParameters
-        The base parameters, which the factors belong to.
+        The base parameters of the factors.
     columns : tuple of ndarray of int
         For each joint, the base parameters on which its torque depends.
     factors : tuple of ndarray, shape (BLOCKS, columns + 1, columns + 1)

@@ -99,7 +99,7 @@ def test_parts_of_a_split_bag_follow_each_other(tmp_path, rng):
     assert same(read_recording(path), made)
 
 
-def test_blocks_leave_nothing_out(tmp_path, rng, monkeypatch):
+def test_no_message_is_lost_between_blocks(tmp_path, rng, monkeypatch):
     monkeypatch.setattr(bags, 'BLOCK_SIZE', 7)
     made = messages(rng, 23)
     assert same(read_recording(write_bag(tmp_path / 'bag', made)), made)
@@ -261,7 +261,7 @@ def test_metadata_that_cannot_be_read_are_named(tmp_path, rng):
     assert 'metadata' in refused(path)
 
 
-def test_messages_that_wait_in_a_log_are_not_overlooked(tmp_path, rng):
+def test_messages_in_the_write_ahead_log_are_reported(tmp_path, rng):
     path = storage(write_bag(tmp_path / 'bag', messages(rng, 5)))
     connection = sqlite3.connect(path)
     connection.execute('PRAGMA journal_mode=WAL')

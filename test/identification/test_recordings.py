@@ -117,7 +117,7 @@ def test_the_slowest_publisher_gives_the_times(tmp_path):
     assert '2 publishers' in got.notes[0] and '0.3 ms apart' in got.notes[0]
 
 
-def test_nothing_is_held_where_a_publisher_is_silent(tmp_path):
+def test_no_state_is_held_while_a_publisher_is_silent(tmp_path):
     stamps = [10 * MS * k for k in range(1, 101)]
     silent = [stamp for stamp in stamps if not 300 * MS <= stamp < 600 * MS]
     got = read_recording(bag(tmp_path, states(stamps, ['a']), states(silent, ['b', 'c'])))
@@ -227,7 +227,7 @@ def test_arrays_that_do_not_fit_together_are_refused(changes, said):
         Recording(**parts)
 
 
-def test_recordings_do_not_change():
+def test_recordings_are_immutable():
     one = recording(('a', 'b'))
     with pytest.raises(ValueError, match='read-only'):
         one.position[0, 0] = 1.0

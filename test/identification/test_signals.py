@@ -93,7 +93,7 @@ def test_uneven_times_are_made_even(arm, velocity):
         assert largest((x - expected)[inner]) < SPLINES * largest(expected), derivative
 
 
-def test_states_that_crowd_do_no_harm(arm):
+def test_nearly_simultaneous_states_are_dropped(arm):
     rng = np.random.default_rng(8)
     even = times()
     # Some come twice, a microsecond apart, with another noise: a spline through both would leap.
@@ -158,7 +158,7 @@ def test_small_fast_motions_are_kept_if_efforts_show_them(arm):
             x > 0.005 * y)
 
 
-def test_a_cutoff_that_is_given_is_taken(arm):
+def test_a_given_cutoff_is_used(arm):
     one = recorded(arm, motion(), times())
     samples = prepare(arm, one, cutoff=4.0, delay=0.0)
     assert samples.cutoff == 4.0
@@ -167,7 +167,7 @@ def test_a_cutoff_that_is_given_is_taken(arm):
 
 
 @pytest.mark.parametrize('delay', [0.03, 0.8, -0.8])
-def test_a_delay_that_is_given_is_taken_off(arm, delay):
+def test_a_given_delay_is_removed(arm, delay):
     follow, time = motion(), times()
     late, right = (prepare(arm, recorded(arm, follow, time, delay=x), cutoff=5.0, delay=x)
                    for x in (delay, 0.0))
@@ -176,7 +176,7 @@ def test_a_delay_that_is_given_is_taken_off(arm, delay):
     assert largest((late.tau - right.tau)[inner]) < EDGES * largest(right.tau)
 
 
-def test_continuous_joints_do_not_leap(wheel):
+def test_continuous_joints_are_unwrapped(wheel):
     time = times()
     follow = motion(2)
     one = recorded(wheel, follow, time)
@@ -219,7 +219,7 @@ def test_velocities_that_are_noisy_are_kept(arm):
 
 # -- Gaps. ---------------------------------------------------------------------------------------
 
-def test_gaps_are_cut_and_not_bridged(arm):
+def test_gaps_are_not_interpolated(arm):
     follow, time = motion(), times(30.0)
     kept = (time < 10.0) | ((time > 11.5) & (time < 18.0)) | (time > 18.1)
     samples = prepare(arm, recorded(arm, follow, time[kept]), cutoff=5.0)
@@ -250,7 +250,7 @@ def test_states_that_are_lost_here_and_there_are_no_gaps(arm):
     assert len(np.unique(prepare(arm, recorded(arm, motion(), time)).segment)) == 1
 
 
-def test_stretches_shorter_than_the_edges_are_left_out(arm):
+def test_segments_shorter_than_the_filter_edges_are_left_out(arm):
     time = times()
     kept = (time < 10.0) | ((time > 10.5) & (time < 10.8)) | (time > 11.3)
     samples = prepare(arm, recorded(arm, motion(), time[kept]), cutoff=5.0)
@@ -290,7 +290,7 @@ def test_a_robot_that_stands_has_no_usable_samples(arm, noise, velocity):
     assert not np.any(samples.saturated)
 
 
-def test_a_robot_that_creeps_stands(arm):
+def test_creeping_counts_as_standstill(arm):
     time = times()
     creep = 0.3 + 5e-4 * np.sin(time)[:, None] * np.ones(6)
     one = Recording('creeping', arm.velocity_names, time, creep, np.gradient(creep, time, axis=0),
@@ -299,7 +299,7 @@ def test_a_robot_that_creeps_stands(arm):
     assert np.all(samples.threshold >= 1e-3) and not np.any(samples.usable)
 
 
-def test_thresholds_that_are_given_are_taken(arm):
+def test_given_thresholds_are_used(arm):
     one = recorded(arm, motion(), times())
     limits = np.linspace(0.1, 0.6, 6)
     samples = prepare(arm, one, standstill=limits)
@@ -377,7 +377,7 @@ def test_noise_at_the_known_limit_is_saturation_too(wheel):
 
 @pytest.mark.parametrize('step', [0.02, 0.1, 0.5, 2.0])
 @pytest.mark.parametrize('seed', [1, 2])
-def test_efforts_in_steps_are_not_saturated(arm, step, seed):
+def test_quantized_efforts_are_not_saturated(arm, step, seed):
     one = recorded(arm, motion(seed=seed), times())
     rounded = replace(one, effort=step * np.round(one.effort / step))
     assert not np.any(prepare(arm, rounded).saturated)

@@ -148,7 +148,7 @@ def test_a_table_has_no_topics(tmp_path):
 # -- Writing. ------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize('suffix', SUFFIXES)
-def test_columns_stand_beside_each_other(tmp_path, suffix):
+def test_columns_are_concatenated(tmp_path, suffix):
     path = tmp_path / f'table{suffix}'
     names = ['time', 'a/position', 'b/position', 'a/effort']
     write_table(path, names, [0.0, 1.0], np.array([[1.0, 2.0], [3.0, 4.0]]), [np.nan, 6.0])
@@ -168,7 +168,7 @@ def test_columns_that_do_not_fit_are_refused(tmp_path, names, columns):
 
 
 @pytest.mark.parametrize('suffix', SUFFIXES)
-def test_what_fails_halfway_leaves_what_was_there(tmp_path, suffix, monkeypatch):
+def test_a_failed_write_keeps_the_previous_file(tmp_path, suffix, monkeypatch):
     path = tmp_path / f'table{suffix}'
     write_table(path, ['time'], [1.0])
     before = path.read_bytes()

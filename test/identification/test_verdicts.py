@@ -81,7 +81,7 @@ def test_efforts_of_the_wrong_sign_are_named(arm, options):
             assert (name in found.reasons[0]) == (k in wrong)
 
 
-def test_friction_that_drives_a_little_is_no_wrong_sign(arm):
+def test_slightly_negative_friction_is_not_reported_as_wrong_sign(arm):
     model, _ = arm
     t, q, v, a = measured.swing(model, np.random.default_rng(1), 20.0, 200.0)
     tau = measured.efforts(model, q, v, a)
@@ -92,13 +92,13 @@ def test_friction_that_drives_a_little_is_no_wrong_sign(arm):
         assert any('wrong sign' in reason for reason in found.reasons) == wrong
 
 
-def test_degrees_are_named(arm):
+def test_positions_in_degrees_are_reported(arm):
     model, recording = arm
     check_reason(judge(model, replace(recording, position=np.degrees(recording.position),
                                       velocity=np.degrees(recording.velocity))), 'degrees')
 
 
-def test_positions_beyond_the_limits_are_named(arm):
+def test_positions_beyond_the_limits_are_reported(arm):
     model, recording = arm
     # The first turns about the vertical: torques are the same wherever it is.
     position = recording.position + np.where(np.arange(6) == 0, 7.0, 0.0)
@@ -107,7 +107,7 @@ def test_positions_beyond_the_limits_are_named(arm):
 
 
 @pytest.mark.parametrize('pair', [(0, 1), (1, 3), (4, 5)])
-def test_exchanged_joints_are_named(arm, pair):
+def test_exchanged_joints_are_reported(arm, pair):
     model, recording = arm
     order = np.arange(6)
     order[list(pair)] = order[list(pair)[::-1]]
@@ -122,7 +122,7 @@ def test_exchanged_joints_are_named(arm, pair):
 
 
 @pytest.mark.parametrize('order', [[3, 2, 5, 4, 0, 1], [5, 4, 3, 2, 1, 0], [1, 2, 0, 3, 4, 5]])
-def test_joints_in_another_order_are_named(arm, order):
+def test_reordered_joints_are_reported(arm, order):
     model, recording = arm
     names = model.velocity_names
     moved = [k for k in range(6) if order[k] != k]
@@ -139,7 +139,7 @@ def test_joints_in_another_order_are_named(arm, order):
 
 
 @pytest.mark.parametrize('seconds', [1.0, -0.4])
-def test_efforts_of_another_time_are_named(arm, seconds):
+def test_delayed_efforts_are_reported(arm, seconds):
     model, recording = arm
     k = int(abs(seconds) * 200)
     early, late = slice(None, -k), slice(k, None)
@@ -150,7 +150,7 @@ def test_efforts_of_another_time_are_named(arm, seconds):
     check_reason(found, 's later than positions', f'{seconds:.1g}')
 
 
-def test_a_robot_that_stands_still_is_named(arm):
+def test_a_robot_at_rest_is_reported(arm):
     model, recording = arm
     rng = np.random.default_rng(0)
     true = actual(model)
@@ -160,7 +160,7 @@ def test_a_robot_that_stands_still_is_named(arm):
     check_reason(judge(model, still), 'the robot stands still')
 
 
-def test_joints_that_stand_still_are_named(arm):
+def test_joints_at_rest_are_reported(arm):
     model, _ = arm
     true = actual(model)
     t, q, v, a = measured.swing(true, np.random.default_rng(1), 20.0, 200.0)
@@ -175,7 +175,7 @@ def test_joints_that_stand_still_are_named(arm):
     check_reason(found, f'{model.velocity_names[3]} hardly moved')
 
 
-def test_drives_at_their_limits_are_named(arm):
+def test_saturated_drives_are_reported(arm):
     model, recording = arm
     limit = 0.6 * np.max(np.abs(recording.effort[:, 1]))
     effort = recording.effort.copy()
@@ -184,7 +184,7 @@ def test_drives_at_their_limits_are_named(arm):
     check_reason(found, 'at their limits', model.velocity_names[1])
 
 
-def test_too_little_excitation_is_named(arm):
+def test_insufficient_excitation_is_reported(arm):
     model, _ = arm
     # All joints move alike, and little.
     true = actual(model)
@@ -224,7 +224,7 @@ def test_a_short_motion_is_good_for_motions_like_it(arm):
                    for reason in worse.reasons) == said
 
 
-def test_what_is_believed_stays_so_if_other_recordings_are_explained(arm):
+def test_explained_held_out_recordings_keep_the_grade(arm):
     model, recording = arm
     samples = prepare(model, recording)
     part = identification.partial(model, samples)
@@ -235,7 +235,7 @@ def test_what_is_believed_stays_so_if_other_recordings_are_explained(arm):
         assert len(got.reasons) == (not got.believable)
 
 
-def test_states_that_are_not_finite_are_named(arm, tmp_path):
+def test_states_that_are_not_finite_are_reported(arm, tmp_path):
     model, recording = arm
     rng = np.random.default_rng(3)
     one = recording.part(stop=6.0)
@@ -264,7 +264,7 @@ def test_states_that_are_not_finite_are_named(arm, tmp_path):
         check_reason(verdict(model, part, found, replace(samples, left_out=share)), said)
 
 
-def test_efforts_that_nothing_explains_are_named(arm):
+def test_unexplained_efforts_are_reported(arm):
     model, recording = arm
     rng = np.random.default_rng(0)
     noise = measured.coloured(rng, *recording.effort.shape, 100)
@@ -277,7 +277,7 @@ def test_efforts_that_nothing_explains_are_named(arm):
     check_reason(found, f'the efforts of {model.velocity_names[5]} are left unexplained')
 
 
-def test_parameters_at_their_bounds_are_named(arm):
+def test_inconsistent_parameters_are_reported(arm):
     model, _ = arm
     # Drives that push: the damping of all joints is negative, less than what friction takes.
     true = actual(model)
@@ -295,7 +295,7 @@ def pendulum(length):
             .joint('swing', 'revolute', 'base', 'rod', axis=(0, 1, 0)).build())
 
 
-def test_centres_of_mass_that_are_further_away_than_any_link_are_named():
+def test_implausibly_distant_centres_of_mass_are_reported():
     long = pendulum(1.0)
     for true in (pendulum(1.1), pendulum(0.9)):
         assert judge(long, measured.recording(true, 1)).reasons == ()
@@ -308,7 +308,7 @@ def test_centres_of_mass_that_are_further_away_than_any_link_are_named():
                  'the centre of mass of rod is further away than a link reaches')
 
 
-def test_shares_of_saturation_are_of_the_time_that_joints_move(arm):
+def test_saturation_is_relative_to_the_time_in_motion(arm):
     model, recording = arm
     samples = prepare(model, recording)
     part = identification.partial(model, samples)
@@ -317,7 +317,7 @@ def test_shares_of_saturation_are_of_the_time_that_joints_move(arm):
     check_reason(verdict(model, part, found, samples), 'drives were at their limits', '(10 %)')
 
 
-def test_efforts_that_are_all_zero_are_named(arm):
+def test_zero_efforts_are_reported(arm):
     model, recording = arm
     found = judge(model, replace(recording, effort=0.0 * recording.effort))
     check_reason(found, 'all efforts are zero')
@@ -332,7 +332,7 @@ def loads(model, recording, link):
     return load, verdict(model, part, load, samples)
 
 
-def test_loads_are_believed_unless_they_are_far_or_uncertain(arm):
+def test_payloads_are_believable_unless_distant_or_uncertain(arm):
     model, _ = arm
     true = actual(model)
     for com, far in (((0.0, 0.02, 0.1), False), ((0.0, 0.0, 4.0), True)):
