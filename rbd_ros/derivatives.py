@@ -11,6 +11,7 @@ direction are in `rbd_ros.analysis.directional_derivatives`. Errors are those of
 
 import numpy as np
 from numpy.typing import ArrayLike
+import rbd_ros.dynamics     # noqa: F401, declares methods that are called here
 from rbd_ros.kernels import batch, newton_euler_derivatives
 from rbd_ros.model.arguments import Wrenches
 from rbd_ros.model.model import Model

@@ -11,6 +11,7 @@ of `rbd_ros.dynamics`.
 
 import numpy as np
 from numpy.typing import ArrayLike
+import rbd_ros.dynamics     # noqa: F401, declares methods that are called here
 from rbd_ros.kernels import directional_derivatives as kernels
 from rbd_ros.model.arguments import Wrenches
 from rbd_ros.model.model import Model

@@ -1,9 +1,9 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Integration and difference of many configurations.
+Integration and difference of many configurations, by NumPy.
 
-By NumPy, without kernels. Errors are those of `rbd_ros.batch`; zero quaternions raise one, too.
+Errors are those of `rbd_ros.batch`; a zero quaternion also raises StateError.
 
 """
 
@@ -33,11 +33,8 @@ def integrate(model: Model, Q: ArrayLike, V: ArrayLike, dt: float, *,
 
     Parameters
     ----------
-    model : Model
-    Q, V : array_like, shape (states, nq) and (states, nv)
-        Configurations and velocities; rad or m, per s. See `rbd_ros.integrate`.
-    dt : float
-        s.
+    model, Q, V, dt
+        Robot; configurations (states, nq), rad or m; velocities (states, nv), rad/s or m/s; s.
     out, threads, progress
         See `rbd_ros.batch`.
 
@@ -63,9 +60,8 @@ def difference(model: Model, Q_0: ArrayLike, Q_1: ArrayLike, *,
 
     Parameters
     ----------
-    model : Model
-    Q_0, Q_1 : array_like, shape (states, nq)
-        Configurations; rad or m.
+    model, Q_0, Q_1
+        Robot; configurations (states, nq), rad or m.
     out, threads, progress
         See `rbd_ros.batch`.
 

@@ -44,14 +44,13 @@ def normal_equations(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike,
     """
     Return the sums of Y^T W Y, of Y^T W tau and of tau^T W tau over many states.
 
-    Their rounding depends on which thread takes which states.
+    Their rounding depends on which thread takes which states. Masses and inertias of the robot are
+    not read.
 
     Parameters
     ----------
-    model : Model
-        Its masses and inertias are not read.
-    Q, V, A, Tau : array_like, shape (states, nq), then (states, nv)
-        Configurations, velocities, accelerations and torques; rad or m, N m or N. The torques are
+    model, Q, V, A, Tau
+        Robot; states in rows, (states, nq), then (states, nv); rad or m, N m or N. The torques are
         those of the bodies: without rotors, friction and external wrenches.
     weights : array_like, shape (nv,) or (states, nv), optional
         The diagonal of W, not negative; default: 1.
@@ -61,8 +60,8 @@ def normal_equations(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike,
     Returns
     -------
     NormalEquations
-        Parameters are in the order of `rbd_ros.model.inertial_parameter_names`. For parameters
-        that are hard to tell apart `regressor_factor` has twice as many digits.
+        Parameters are in the order of `rbd_ros.model.inertial_parameter_names`. If they are almost
+        linearly dependent, `regressor_factor` has twice as many digits.
 
     """
     total = _reduce(model, (Q, V, A), Tau, weights, add_products, threads, progress)

@@ -47,10 +47,9 @@ def torque_regressor_product(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayL
 
     Parameters
     ----------
-    model : Model
-        Its masses and inertias are not read.
-    Q, V, A : array_like, shape (states, nq), (states, nv) and (states, nv)
-        Configurations, velocities and accelerations; rad or m, per s, per s^2.
+    model, Q, V, A
+        Robot, whose masses and inertias are not read; states in rows, (states, nq), (states, nv),
+        (states, nv); rad or m, per s, per s^2.
     pi : array_like, shape (parameters,)
         In the order of `rbd_ros.model.inertial_parameter_names`; such bodies need not exist.
     out, threads, progress
@@ -89,10 +88,9 @@ def torque_regressor_transposed_product(
 
     Parameters
     ----------
-    model : Model
-        Its masses and inertias are not read.
-    Q, V, A : array_like, shape (states, nq), (states, nv) and (states, nv)
-        Configurations, velocities and accelerations; rad or m, per s, per s^2.
+    model, Q, V, A
+        Robot, whose masses and inertias are not read; states in rows, (states, nq), (states, nv),
+        (states, nv); rad or m, per s, per s^2.
     X : array_like, shape (states, nv)
         Factors of the rows of Y, such as errors of torques.
     out, threads, progress

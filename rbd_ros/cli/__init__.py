@@ -4,6 +4,6 @@
 
 import os
 
-# The matrices of a robot are small: several threads of BLAS take more than twice the CPU time for
-# them, and processes of `identify` get into each other's way. Read when NumPy is imported.
+# A robot's matrices are small: BLAS threads more than double the CPU time for them, and slow down
+# the worker processes of `identify`. NumPy reads this variable when it is imported.
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')

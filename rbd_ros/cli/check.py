@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""``rbd_ros check``: what is in a robot description, for people or as JSON."""
+"""``rbd_ros check``: print the content of a robot description, as text or JSON."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add_robot(parser, floating_base=True)
     parser.add_argument('--strict', action='store_true',
-                        help='refuse what otherwise causes warnings')
+                        help='treat warnings about the URDF as errors')
     parser.add_argument('--json', action='store_true',
-                        help='print JSON, with everything that dynamics uses; infinite numbers '
-                             'are null')
+                        help='print everything that dynamics uses as JSON; infinite numbers are '
+                             'null')
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the report on a robot."""
     with warnings.catch_warnings():
-        warnings.simplefilter('ignore', ModelWarning)       # they are part of the report
+        warnings.simplefilter('ignore', ModelWarning)       # part of the report
         model = load_robot(options, strict=options.strict)
     if options.json:
         print(json.dumps(content(model), indent=2, ensure_ascii=False, allow_nan=False))
@@ -38,20 +38,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def describe(model: Model) -> Iterator[str]:
-    """
-    Return a report on a robot.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-
-    Yields
-    ------
-    str
-        Lines of text: size, order of the coordinates, tree, and what is odd.
-
-    """
+    """Yield the lines of a report on a robot: size, order of coordinates, tree, warnings."""
     yield (f'{model.name}: {len(model.links)} links, {len(model.joints)} joints, '
            f'{model.nv} degrees of freedom, {model.mass:.6g} kg')
     yield ''
@@ -88,20 +75,7 @@ def describe(model: Model) -> Iterator[str]:
 
 
 def content(model: Model) -> dict[str, object]:
-    """
-    Return the content of a robot as values that JSON can hold.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-
-    Returns
-    -------
-    dict
-        With ``name mass gravity position_names coordinates joints links warnings``.
-
-    """
+    """Return the content of a robot as values that JSON can represent."""
     return {
         'name': model.name,
         'mass': model.mass,

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""``rbd_ros compare``: the differences between two robot descriptions."""
+"""``rbd_ros compare``: print the differences between two robot descriptions."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from rbd_ros.model.files.xacro_files import SUFFIX
 from rbd_ros.model.joints import Joint
 from rbd_ros.model.model import Model
 
-# Numbers in SI units are compared as if they were at least this large, so that what rounding
-# leaves of a zero does not count as 100 %.
-LEAST = 1e-6
-# All are held in memory.
-MOST_CONFIGURATIONS = 100_000
+# Smallest scale of a comparison, in SI units: keeps rounding errors of zeros from counting as 100
+# %.
+MIN_SCALE = 1e-6
+# Limit of memory.
+MAX_CONFIGURATIONS = 100_000
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -31,18 +31,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('second', metavar='B', help='URDF or xacro file')
     add_xacro(parser)
     parser.add_argument('--tolerance', type=float, default=1e-6,
-                        help='numbers are equal if they differ by no more than this share of the '
-                             'largest entry of the field, such as an inertia (default: 1e-6)')
+                        help='largest difference of equal numbers, relative to the largest entry '
+                             'of the field, such as an inertia (default: 1e-6)')
     parser.add_argument('--configurations', type=int, default=200,
-                        help='random configurations at which gravity torques are compared '
-                             '(default: 200)')
+                        help='number of random configurations in which to compare gravity '
+                             'torques (default: 200)')
     parser.add_argument('--seed', type=int, default=0, help='seed of the configurations')
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the differences; return 2 if there are any."""
+    """Print the differences; return 2 if column_of are any."""
     tolerance = number('--tolerance', options.tolerance, 0.0)
-    count = whole_number('--configurations', options.configurations, most=MOST_CONFIGURATIONS)
+    count = whole_number('--configurations', options.configurations, most=MAX_CONFIGURATIONS)
     rng = np.random.default_rng(whole_number('--seed', options.seed, least=0))
     a, b = (load_urdf(path, xacro_arguments=options.xacro_args if path.endswith(SUFFIX) else ())
             for path in (options.first, options.second))
@@ -53,27 +53,17 @@ def run(options: argparse.Namespace) -> int:
 
 def differences(a: Model, b: Model, tolerance: float) -> Iterator[str]:
     """
-    Return the differences between the descriptions of two robots.
+    Yield a line for each difference between the descriptions of two robots.
 
-    Parameters
-    ----------
-    a, b : Model
-        The robots.
-    tolerance : float
-        As a share of the largest entry of a field.
-
-    Yields
-    ------
-    str
-        A line for each difference.
+    The tolerance is relative to the largest entry of a field.
 
     """
     def compare(what: str, x: object, y: object, unit: str = '') -> Iterator[str]:
         if not _equal(x, y, tolerance):
             yield f'{what}: {_shown(x)} / {_shown(y)}{unit and " " + unit}'
 
-    yield from _only('link', a.link_names, b.link_names)
-    yield from _only('joint', a.joint_names, b.joint_names)
+    yield from _unmatched('link', a.link_names, b.link_names)
+    yield from _unmatched('joint', a.joint_names, b.joint_names)
     yield from compare('mass of the robot', a.mass, b.mass, 'kg')
     if set(a.velocity_names) == set(b.velocity_names):
         yield from compare('order of the coordinates', a.velocity_names, b.velocity_names)
@@ -84,20 +74,20 @@ def differences(a: Model, b: Model, tolerance: float) -> Iterator[str]:
             yield from compare(what + 'mass', one.mass, other.mass, 'kg')
             yield from compare(what + 'centre of mass', one.com, other.com, 'm')
             yield from compare(what + 'inertia xx yy zz xy xz yz',
-                               _six(one.inertia), _six(other.inertia), 'kg m^2')
+                               _six_entries(one.inertia), _six_entries(other.inertia), 'kg m^2')
     joints = {joint.name: joint for joint in b.joints}
     for joint in a.joints:
         if other := joints.get(joint.name):
-            for label, x, y in zip(_FIELDS, _fields(joint), _fields(other)):
+            for label, x, y in zip(JOINT_FIELDS, _joint_fields(joint), _joint_fields(other)):
                 yield from compare(f"joint '{joint.name}': {label}", x, y)
 
 
-_FIELDS = ('kind', 'parent', 'child', 'mimics', 'multiplier and offset',
-           'position in the parent, m', 'orientation in the parent', 'axis', 'lower limit',
-           'upper limit', 'velocity limit', 'effort limit', 'damping', 'friction', 'armature')
+JOINT_FIELDS = ('kind', 'parent', 'child', 'mimics', 'multiplier and offset',
+                'position in the parent, m', 'orientation in the parent', 'axis', 'lower limit',
+                'upper limit', 'velocity limit', 'effort limit', 'damping', 'friction', 'armature')
 
 
-def _fields(joint: Joint) -> tuple[object, ...]:
+def _joint_fields(joint: Joint) -> tuple[object, ...]:
     mimic = joint.mimic
     return (joint.kind, joint.parent, joint.child, mimic.joint if mimic else 'none',
             (mimic.multiplier, mimic.offset) if mimic else (), joint.placement[:3, 3],
@@ -106,11 +96,11 @@ def _fields(joint: Joint) -> tuple[object, ...]:
             joint.armature)
 
 
-def _six(inertia: np.ndarray) -> np.ndarray:
+def _six_entries(inertia: np.ndarray) -> np.ndarray:
     return inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
 
 
-def _only(what: str, a: tuple[str, ...], b: tuple[str, ...]) -> Iterator[str]:
+def _unmatched(what: str, a: tuple[str, ...], b: tuple[str, ...]) -> Iterator[str]:
     for side, names in (('first', [x for x in a if x not in set(b)]),
                         ('second', [x for x in b if x not in set(a)])):
         if names:
@@ -121,7 +111,7 @@ def _equal(x: object, y: object, tolerance: float) -> bool:
     x, y = np.asarray(x), np.asarray(y)
     if x.shape != y.shape or 'U' in (x.dtype.kind, y.dtype.kind):
         return np.array_equal(x, y)             # names
-    size = max(np.max(np.abs(z), initial=LEAST, where=np.isfinite(z)) for z in (x, y))
+    size = max(np.max(np.abs(z), initial=MIN_SCALE, where=np.isfinite(z)) for z in (x, y))
     with np.errstate(invalid='ignore'):         # where both are infinite
         return bool(np.all((x == y) | (np.abs(x - y) <= tolerance * size)))
 
@@ -137,38 +127,25 @@ def _shown(value: object) -> str:
 def gravity_differences(a: Model, b: Model, tolerance: float, count: int,
                         rng: np.random.Generator) -> Iterator[str]:
     """
-    Return by how much the gravity torques of two robots differ, for the joints that both have.
+    Yield a line for each common joint whose gravity torques differ by more than the tolerance.
 
-    Parameters
-    ----------
-    a, b : Model
-        The robots. Joints that only the second has are at their neutral positions.
-    tolerance : float
-        As a share of the largest torque.
-    count : int
-        Number of random configurations within the limits of the first robot.
-    rng : Generator
-        Generates them.
-
-    Yields
-    ------
-    str
-        A line for each joint.
+    The tolerance is relative to the largest torque. ``count`` random configurations are within the
+    limits of the first robot; joints of the second only are at their neutral positions.
 
     """
     Q = np.array([random_configuration(a, rng) for _ in range(count)])
-    there = {name: k for k, name in enumerate(b.position_names)}
-    shared = [(k, there[name]) for k, name in enumerate(a.position_names) if name in there]
+    column_of = {name: k for k, name in enumerate(b.position_names)}
+    shared = [(k, column_of[name]) for k, name in enumerate(a.position_names) if name in column_of]
     Q_b = np.tile(neutral(b), (count, 1))
     for k, k_b in shared:
         Q_b[:, k_b] = Q[:, k]
     G, G_b = (inverse_dynamics(model, q, still, still) for model, q, still in (
         (a, Q, np.zeros((count, a.nv))), (b, Q_b, np.zeros((count, b.nv)))))
-    largest = max(np.max(np.abs(G), initial=0.0), np.max(np.abs(G_b), initial=0.0), LEAST)
-    there = {name: k for k, name in enumerate(b.velocity_names)}
+    largest = max(np.max(np.abs(G), initial=0.0), np.max(np.abs(G_b), initial=0.0), MIN_SCALE)
+    column_of = {name: k for k, name in enumerate(b.velocity_names)}
     for k, name in enumerate(a.velocity_names):
-        if name in there:
-            error = np.abs(G[:, k] - G_b[:, there[name]])
+        if name in column_of:
+            error = np.abs(G[:, k] - G_b[:, column_of[name]])
             if np.max(error) > tolerance * largest:
                 yield (f"gravity torque of '{name}': differs by up to {np.max(error):.4g} "
                        f'{"N m" if a.angular[k] else "N"}, RMS {np.sqrt(np.mean(error ** 2)):.4g} '

@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-``rbd_ros doctor``: what is installed, and what is missing.
+``rbd_ros doctor``: check the installation.
 
-Exit codes: 0, all is well (ROS, and what only some commands need, may be missing); 1, something
-that the library needs is missing; 2, it works, but not as it should.
+Exit codes: 0, all is well (ROS and dependencies of single commands may be missing); 1, a
+dependency of the library is missing; 2, it works, but with a problem.
 
 """
 
@@ -27,28 +27,28 @@ from rbd_ros._internal.text import listed, printable
 from rbd_ros.kernels.jit.compiler import COMPILES, OBSTACLE, REQUIREMENT
 
 NEEDED = ('numpy', 'scipy', 'lxml')
-# What some commands need in addition, and for what.
+# Optional dependencies and their purpose.
 OPTIONAL = {
     'xacro': 'reads xacro files',
     'rich': 'shows progress, and the live table of the demo',
     'matplotlib': 'draws the plots of reports and of the demo',
 }
-# Packages of messages that the nodes import.
+# Message packages that the nodes import.
 MESSAGES = ('builtin_interfaces', 'diagnostic_msgs', 'geometry_msgs', 'nav_msgs', 'rcl_interfaces',
             'sensor_msgs', 'std_msgs', 'std_srvs', 'visualization_msgs')
-FINE, MISSING, DOUBTFUL = 0, 1, 2
+OK, MISSING, PROBLEM = 0, 1, 2
 # Prints which RMW is loaded.
 RMW = 'import rclpy.utilities as u; print(u.get_rmw_implementation_identifier())'
-# How often the doctor pauses, and for how long, s.
+# Number and length, s, of the sleeps by which timing is tested.
 PAUSES, PAUSE = 100, 1e-3
 
 
 class Finding(NamedTuple):
-    """One thing that was checked: its name, what was found, and how bad that is."""
+    """A checked item, what was found, and how bad it is."""
 
     what: str
     text: str
-    grade: int = FINE
+    grade: int = OK
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -56,35 +56,35 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print all findings, and how bad the worst is."""
-    worst = FINE
+    """Print all findings, and return the exit code."""
+    worst = OK
     for found in findings():
-        mark = {FINE: ' ', MISSING: '!', DOUBTFUL: '?'}[found.grade]
+        mark = {OK: ' ', MISSING: '!', PROBLEM: '?'}[found.grade]
         print(f'{mark} {found.what:20s} {printable(found.text)}', flush=True)
-        if found.grade != FINE:
-            worst = found.grade if worst == FINE else min(worst, found.grade)
-    print({FINE: 'All is well.', MISSING: 'The library does not work: install what is marked with '
-           '!.', DOUBTFUL: 'It works, but not as it should: see what is marked with ?.'}[worst])
+        if found.grade != OK:
+            worst = found.grade if worst == OK else min(worst, found.grade)
+    print({OK: 'All is well.', MISSING: 'The library does not work: install what is marked with '
+           '!.', PROBLEM: 'It works, with problems: see what is marked with ?.'}[worst])
     return worst
 
 
 def findings() -> Iterator[Finding]:
-    """Check everything, and yield what is found."""
+    """Check everything, and yield the findings."""
     yield Finding('rbd_ros', f'{rbd_ros.__version__} in {Path(rbd_ros.__file__).parent}')
     yield Finding('python', f'{platform.python_version()} on {platform.platform()}, '
                             f'{os.cpu_count()} processors')
     for name in NEEDED:
         version, error = _load(name)
         yield Finding(name, version or f'{error}: pip install {name}',
-                      FINE if version else MISSING)
+                      OK if version else MISSING)
     yield from _compiler()
     for name, purpose in OPTIONAL.items():
         version, error = _load(name)
-        absent = f'not there; it {purpose}: pip install {name}'
+        absent = f'not installed; it {purpose}: pip install {name}'
         if version or not _is_installed(name):
             yield Finding(name, version or absent)
         else:
-            yield Finding(name, error, DOUBTFUL)
+            yield Finding(name, error, PROBLEM)
     yield _kernels()
     yield from _ros()
     yield _clock()
@@ -98,10 +98,10 @@ def _is_installed(name: str) -> bool:
 
 
 def _load(name: str) -> tuple[str, str]:
-    """Return the version of a module that can be imported, or what went wrong."""
+    """Return the version of a module, or an error message if it cannot be imported."""
     try:
         module = import_module(name)
-    except Exception as error:          # of any kind: libraries load others
+    except Exception as error:          # imports of shared libraries raise anything
         return '', f'cannot be loaded: {type(error).__name__}: {error}'
     return _version(name) or str(getattr(module, '__version__', 'of unknown version')), ''
 
@@ -114,86 +114,86 @@ def _version(name: str) -> str:
 
 
 def _compiler() -> Iterator[Finding]:
-    """Look for numba, without which the library is slow."""
+    """Check numba, without which the library is slow."""
     if OBSTACLE:
-        yield Finding('numba', f'{OBSTACLE}: dynamics are right, but more than a thousand '
-                      f'times slower: pip install "{REQUIREMENT}"', DOUBTFUL)
+        yield Finding('numba', f'{OBSTACLE}: results are correct, but more than a thousand '
+                      f'times slower: pip install "{REQUIREMENT}"', PROBLEM)
     else:
         yield from (Finding(name, _version(name)) for name in ('numba', 'llvmlite'))
 
 
 def _kernels() -> Finding:
-    """Look at the directory of the compiled kernels."""
+    """Check the cache of compiled kernels."""
     if not COMPILES:
-        return Finding('kernels', 'interpreted, not compiled', DOUBTFUL if OBSTACLE else FINE)
+        return Finding('kernels', 'interpreted, not compiled', PROBLEM if OBSTACLE else OK)
     from rbd_ros.kernels.jit.kernel_cache import cache_directory, not_ours
     path = cache_directory()
     if path is None:
-        return Finding('kernels', 'compiled in every process anew: there is no home directory; '
-                       'set XDG_CACHE_HOME', DOUBTFUL)
+        return Finding('kernels', 'compiled in every process, not cached: there is no home '
+                       'directory; set XDG_CACHE_HOME', PROBLEM)
     if theirs := not_ours(path):
-        return Finding('kernels', f'compiled in every process anew: others own {theirs} or can '
-                       'write it; remove it, or chmod go-w', DOUBTFUL)
+        return Finding('kernels', f'compiled in every process, not cached: others own {theirs} '
+                       'or can write to it; remove it, or chmod go-w', PROBLEM)
     if not path.exists():
         above = next(parent for parent in path.parents if parent.exists())
         if not os.access(above, os.W_OK):
-            return Finding('kernels', f'compiled in every process anew: {above} cannot be '
-                           'written; set XDG_CACHE_HOME', DOUBTFUL)
-        return Finding('kernels', f'not yet compiled, will be kept in {path}: rbd_ros warmup')
+            return Finding('kernels', f'compiled in every process, not cached: {above} cannot be '
+                           'written; set XDG_CACHE_HOME', PROBLEM)
+        return Finding('kernels', f'not yet compiled, will be cached in {path}: rbd_ros warmup')
     sizes = [file.stat().st_size for file in path.glob('*.kernel')]
     kept = f'{len(sizes)} in {path}, {sum(sizes) / 2 ** 20:.1f} MiB'
     if not os.access(path, os.W_OK):
-        # As in an image, where all were compiled when it was built.
-        return Finding('kernels', f'{kept}; others cannot be kept: it cannot be written',
-                       FINE if sizes else DOUBTFUL)
+        # As in a container image, which was built with all kernels.
+        return Finding('kernels', f'{kept}; no more can be cached: it cannot be written',
+                       OK if sizes else PROBLEM)
     return Finding('kernels', kept)
 
 
 def _ros() -> Iterator[Finding]:
-    """Look for what the nodes need."""
+    """Check what the nodes need."""
     if not _is_installed('rclpy'):
-        yield Finding('ROS 2', 'not there; library and command work without, nodes do not: source '
-                      "its setup.bash, or 'make setup'")
+        yield Finding('ROS 2', 'not found; only the nodes need it: source its setup.bash, or '
+                      "'make setup'")
         return
-    # In a process of its own: an RMW that cannot be loaded ends the process.
+    # In a separate process: an RMW that cannot be loaded terminates it.
     tried = subprocess.run([sys.executable, '-c', RMW], capture_output=True, text=True,
                            check=False)
     name = tried.stdout.strip()
-    complaint = (tried.stderr.strip().splitlines() or ['no word of why'])[-1]
+    complaint = (tried.stderr.strip().splitlines() or ['no message'])[-1]
     if name:
         yield Finding('rclpy', _version('rclpy') or 'of unknown version')
         yield Finding('RMW', name)
     else:
-        yield Finding('rclpy', f'cannot be loaded: {complaint}', DOUBTFUL)
+        yield Finding('rclpy', f'cannot be loaded: {complaint}', PROBLEM)
     yield Finding('environment', ', '.join(
         f'{name}={os.environ[name]}' for name in (
             'ROS_DISTRO', 'ROS_DOMAIN_ID', 'RMW_IMPLEMENTATION', 'ROS_AUTOMATIC_DISCOVERY_RANGE',
             'ROS_LOCALHOST_ONLY', 'ROS_SECURITY_ENABLE') if name in os.environ)
-        or 'nothing of ROS is set: domain 0, without security')
+        or 'no ROS variables set: domain 0, without security')
     if absent := [name for name in MESSAGES if not _is_installed(name)]:
-        yield Finding('messages', f'not there: {listed(absent)}; nodes need them', DOUBTFUL)
+        yield Finding('messages', f'not found: {listed(absent)}; the nodes need them', PROBLEM)
     version, error = _load('rbd_msgs')
     if not version:
-        yield Finding('rbd_msgs', f'{error}; nodes need it: build the workspace with colcon, or '
-                      "'make setup'", DOUBTFUL)
+        yield Finding('rbd_msgs', f'{error}; the nodes need it: build the workspace with colcon, '
+                      "or 'make setup'", PROBLEM)
     elif version[0].isdigit() and version != rbd_ros.__version__:
         yield Finding('rbd_msgs', f'{version}, but rbd_ros is {rbd_ros.__version__}: build both '
-                      'from one version', DOUBTFUL)
+                      'from the same version', PROBLEM)
     else:
         yield Finding('rbd_msgs', version)
 
 
 def _clock() -> Finding:
-    """Look at the time, and at how long a pause takes."""
+    """Check the system time, and how late sleeps end."""
     now = time.time()
     late = 0.0
     for _ in range(PAUSES):
         start = time.perf_counter()
         time.sleep(PAUSE)
         late = max(late, time.perf_counter() - start - PAUSE)
-    text = (f'{datetime.fromtimestamp(now, timezone.utc):%Y-%m-%d %H:%M:%S} UTC; a pause of '
-            f'{1e3 * PAUSE:g} ms lasts up to {1e3 * late:.2f} ms longer')
+    text = (f'{datetime.fromtimestamp(now, timezone.utc):%Y-%m-%d %H:%M:%S} UTC; a sleep of '
+            f'{1e3 * PAUSE:g} ms ends up to {1e3 * late:.2f} ms late')
     if now < Path(__file__).stat().st_mtime:
-        return Finding('clock', f'{text}; it is before the time at which this program was '
-                       'installed: set it', DOUBTFUL)
+        return Finding('clock', f'{text}; it is earlier than the installation of this '
+                       'program: set it', PROBLEM)
     return Finding('clock', text)

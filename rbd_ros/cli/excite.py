@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""``rbd_ros excite``: a motion to record for identification."""
+"""``rbd_ros excite``: plan a motion for identification."""
 
 from __future__ import annotations
 
@@ -21,42 +21,46 @@ from rbd_ros.identification.excitation.optimize import (
     Excitation, excitation_limits, excite, Limits)
 from rbd_ros.model.model import Model
 
-# With a greater condition number some parameters are hardly excited at all.
-DOUBTFUL = 100.0
+# Above this condition number some parameters are hardly excited.
+MAX_CONDITION_NUMBER = 100.0
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add_robot(parser, lock=True)
     add_list(parser, '-o', '--output', required=True, metavar='FILE',
-             help='.csv or .parquet: a table; .yaml: a trajectory_msgs/JointTrajectory')
-    parser.add_argument('--duration', type=float, default=20.0, help='s (default: 20)')
+             help='table (.csv, .parquet) or trajectory_msgs/JointTrajectory (.yaml)')
+    parser.add_argument('--duration', type=float, default=20.0,
+                        help='duration of the motion, s (default: 20)')
     parser.add_argument('--harmonics', type=int, default=8,
-                        help='sines in a joint, of 1/duration (default: 8)')
-    parser.add_argument('--seed', type=int, default=0, help='another one gives another motion')
-    parser.add_argument('--steps', type=int, default=160, help='of the search (default: 160)')
+                        help='sines per joint, multiples of 1/duration (default: 8)')
+    parser.add_argument('--seed', type=int, default=0, help='seed of the random initial motion')
+    parser.add_argument('--steps', type=int, default=160,
+                        help='steps of the search (default: 160)')
     parser.add_argument('--rate', type=float, default=100.0,
-                        help='points a second in the file, Hz (default: 100)')
+                        help='points per second in the file, Hz (default: 100)')
     parser.add_argument('--share', type=float, default=0.9,
-                        help='part of every limit that is used (default: 0.9)')
+                        help='fraction of every limit to use (default: 0.9)')
     for name, what in (
-            ('--lower', 'lower limit of position, rad or m'), ('--upper', 'upper limit'),
-            ('--velocity', 'limit, per s'),
-            ('--acceleration', 'limit, per s^2; default: the velocity limit within 0.5 s'),
-            ('--effort', 'limit, N m or N')):
+            ('--lower', 'lower position limit, rad or m'),
+            ('--upper', 'upper position limit, rad or m'),
+            ('--velocity', 'velocity limit, rad/s or m/s'),
+            ('--acceleration', 'acceleration limit, rad/s^2 or m/s^2 (default: such that the '
+             'velocity limit is reached in 0.5 s)'),
+            ('--effort', 'effort limit, N m or N')):
         add_list(parser, name, type=number_of_joint, metavar='[JOINT=]NUMBER',
-                 help=f'{what}; of one joint or of all')
+                 help=f'{what}, of one joint or of all')
 
 
 def run(options: argparse.Namespace) -> int:
-    """Search for a motion and write it; return 2 if it excites the parameters badly."""
+    """Plan a motion and write it; return 2 if it excites some parameters too little."""
     paths = [Path(path) for path in options.output]
     for path in paths:
         check_suffix(path)
     model = load_robot(options)
     limits = _limits(model, options)
     for assumed in limits.assumed:
-        print(f'{assumed}; defaults are used, see --lower, --upper and --velocity')
+        print(f'{assumed}; using defaults, see --lower, --upper and --velocity')
     times = even_times(options.duration, options.rate)
     with whole_files(*paths) as drafts:
         with progress('excite') as update:
@@ -66,15 +70,16 @@ def run(options: argparse.Namespace) -> int:
             write_trajectory(draft, Trajectory(tuple(found.joint_names), times,
                                                *found.motion.at(times)))
     print('\n'.join(_report(model, found, times)))
-    if found.condition_number < DOUBTFUL:
+    if found.condition_number < MAX_CONDITION_NUMBER:
         return 0
-    print(f'doubtful: with a condition number above {DOUBTFUL:g} some parameters can hardly be '
-          'identified; give more --steps or --harmonics, or wider limits', file=sys.stderr)
+    print(f'doubtful: with a condition number above {MAX_CONDITION_NUMBER:g} some parameters can '
+          'hardly be identified; use more --steps or --harmonics, or wider limits',
+          file=sys.stderr)
     return 2
 
 
 def _limits(model: Model, options: argparse.Namespace) -> Limits:
-    """Return the limits of the robot, with those of the options in their places."""
+    """Return the limits of the robot, overridden by those of the options."""
     own = {'lower': model.lower, 'upper': model.upper, 'velocity': model.velocity_limit,
            'effort': model.effort_limit}
     given = {name: joint_vector(model, f'--{name}', getattr(options, name), limit)
@@ -88,14 +93,14 @@ def _limits(model: Model, options: argparse.Namespace) -> Limits:
 
 
 def _report(model: Model, found: Excitation, times: np.ndarray) -> Iterator[str]:
-    """Yield how good the motion is, and the greatest values of each joint."""
+    """Yield the condition number of the motion, and the extreme values of each joint."""
     q, v, a = found.motion.at(times)
     tau = inverse_dynamics(model, q, v, a) + friction_torques(model, v)
     peaks = [np.max(np.abs(x), axis=0) for x in (v, a, tau)]
     yield (f'{found.motion.period:g} s, {len(times)} points; condition number of the base '
            f'regressor: {found.condition_number:.3g}; of the random initial motion: '
            f'{found.at_first:.3g}')
-    yield 'Positions, and greatest velocities, accelerations and efforts:'
+    yield 'Range of positions, and peak velocities, accelerations and efforts:'
     for k, joint in enumerate(found.joint_names):
         unit, effort = ('rad', 'N m') if model.angular[k] else ('m', 'N')
         yield (f'{joint:32s} {np.min(q[:, k]):8.3f} ... {np.max(q[:, k]):<7.3f} {unit:3s} '

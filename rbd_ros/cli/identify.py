@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-``rbd_ros identify``: from recordings to a robot, and how far to believe it.
+``rbd_ros identify``: identify a robot or a payload from recordings, and judge the result.
 
-Writes ``robot.urdf``, ``dynamics.param.yaml`` (what URDF cannot say; the node takes it),
-``identification.json`` and ``report.html`` into a directory, all of them or none.
+Writes ``robot.urdf``, ``dynamics.param.yaml`` (parameters for the node that URDF cannot
+represent), ``identification.json`` and ``report.html`` into a directory, all of them or none.
 
 """
 
@@ -38,7 +38,7 @@ from rbd_ros.identification.report import Comparison, identification_report, Row
 from rbd_ros.identification.report import write_residuals
 from rbd_ros.identification.verdicts import NOT_BELIEVABLE, Verdict, verdict
 from rbd_ros.model.drives import COLUMNS
-from rbd_ros.model.files.drive_files import load_drives, save_drives
+from rbd_ros.model.files.drive_files import save_drives
 from rbd_ros.model.files.urdf_writer import save_urdf
 from rbd_ros.model.inertial import body_names, parameters_of_inertia
 from rbd_ros.model.model import Model
@@ -48,48 +48,47 @@ from rbd_ros.recordings.samples import Samples
 
 FILES = ('robot.urdf', 'dynamics.param.yaml', 'identification.json', 'report.html')
 EXIT_NOT_BELIEVABLE = 2
-# Of the ten parameters of a body, and of the drives of joints that turn and that slide.
+# Units of the ten parameters of a body, and of the drives of rotary and linear joints.
 BODY_UNITS = ('kg', *['kg m'] * 3, *['kg m^2'] * 6)
 DRIVE_UNITS = {'armature': ('kg m^2', 'kg'), 'damping': ('N m s/rad', 'N s/m'),
                'damping_asymmetry': ('N m s/rad', 'N s/m')}
-# What is looked for of friction
-FRICTION = 'viscous,coulomb,offset'
+DEFAULT_FRICTION = 'viscous,coulomb,offset'
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    add_robot(parser, lock=True)
+    add_robot(parser, lock=True, params=True)
     parser.add_argument('recordings', nargs='+', metavar='RECORDING',
                         help='bags (directory, .mcap, .db3) or tables (.csv, .parquet)')
     parser.add_argument('-o', '--output', required=True, metavar='DIR',
-                        help=f'where {", ".join(FILES)} go')
+                        help=f'directory for {", ".join(FILES)}')
     add_list(parser, '--validate', metavar='RECORDING',
-             help='recordings that are kept back, to see how the result does on them')
+             help='held-out recordings to validate the result with')
     parser.add_argument('--friction', metavar='NAMES',
-                        help='what to look for of friction, with commas between, or none '
-                             f'(default: {FRICTION})')
+                        help='friction terms to identify, separated by commas, or none '
+                             f'(default: {DEFAULT_FRICTION})')
     parser.add_argument('--no-rotors', action='store_true',
-                        help='take the inertias of rotors as they are')
+                        help='keep the rotor inertias of the model')
     parser.add_argument('--payload', metavar='LINK',
-                        help='find the load on this link alone; the rest of the robot is known')
-    parser.add_argument('--params', metavar='FILE',
-                        help='dynamics.param.yaml of the robot: its friction and rotors')
+                        help='identify only the payload on this link; the robot is known')
     parser.add_argument('--workers', type=int, metavar='N',
-                        help='processes (default: one a recording, none beyond the cores)')
-    parser.add_argument('--scheduler', metavar='ADDRESS', help='of a Dask cluster to do the work')
+                        help='number of processes (default: one per recording, at most one per '
+                             'core)')
+    parser.add_argument('--scheduler', metavar='ADDRESS',
+                        help='address of a Dask scheduler whose cluster does the work')
     parser.add_argument('--residuals', metavar='FILE',
                         help='also write all residuals as a table (.parquet)')
     add_reading(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Identify the robot, write the files and print the verdict."""
+    """Identify the robot, write the files, print the verdict, and return the exit code."""
     if options.payload is not None and options.params is None:
-        raise UsageError('--payload: give --params too, with the friction and rotors of the '
-                         'robot; without them the load would be blamed for both')
+        raise UsageError('--payload: --params is required, with the friction and rotors of the '
+                         'robot; otherwise they would be attributed to the payload')
     if options.payload is not None and (options.friction is not None or options.no_rotors):
-        raise UsageError('--payload: it finds the load alone: leave --friction and '
-                         '--no-rotors out')
+        raise UsageError('--payload: only the payload is identified; remove --friction and '
+                         '--no-rotors')
     reduce = _reduction(options)
     check_places(*(Path(options.output, name) for name in FILES))
     if options.residuals is not None:
@@ -97,80 +96,79 @@ def run(options: argparse.Namespace) -> int:
             raise UsageError(f'--residuals {options.residuals}: the name must end in .parquet')
         check_places(options.residuals)
     model = load_robot(options)
-    if options.params is not None:
-        model = load_drives(model, options.params)
     reading = reading_of(options)
-    paths, kept = _different(options.recordings, options.validate)
-    spread: dict[str, Any] = {
-        'workers': default_workers(paths + kept) if options.workers is None
+    paths, held_out = _distinct(options.recordings, options.validate)
+    processes: dict[str, Any] = {
+        'workers': default_workers(paths + held_out) if options.workers is None
         else check_workers(options.workers), 'scheduler': options.scheduler}
 
     with progress('reading recordings') as update:
         parts = dict(map_recordings(bound(reduce_recording, model=model, reading=reading,
-                                          reduce=reduce), paths, progress=update, **spread))
+                                          reduce=reduce), paths, progress=update, **processes))
     reduced = [parts[k] for k in range(len(paths))]
     excerpts = [excerpt for _, excerpt in reduced]
     notes = {path: list(one.notes) for path, one in zip(paths, excerpts)}
-    for path, told in notes.items():
-        for note in told:
+    for path, lines in notes.items():
+        for note in lines:
             print(printable(f'note: {path}: {note}'), file=sys.stderr)
-    answer = _answer(options, model, merge(*(part for part, _ in reduced)), excerpts)
-    compare = bound(compare_recording, urdf=model, fit=answer.model)
+    outcome = _fit(options, model, merge(*(part for part, _ in reduced)), excerpts)
+    compare = bound(compare_recording, urdf=model, fit=outcome.model)
     with progress('comparing') as update:
         compared = dict(map_recordings(bound(compare, reading=reading), paths, progress=update,
-                                       **spread))
-    if kept:
-        # Nothing is fitted to these, the delay neither.
-        same = reading._replace(delay=float(np.median([one.delay_removed for one in excerpts])))
+                                       **processes))
+    if held_out:
+        # Held-out recordings are not fitted; not even their delay.
+        reading = reading._replace(delay=float(np.median([one.delay_removed for one in excerpts])))
         with progress('validating') as update:
-            for k, (error, comparison) in map_recordings(bound(compare, reading=same), kept,
-                                                         progress=update, **spread):
+            for k, (error, comparison) in map_recordings(bound(compare, reading=reading), held_out,
+                                                         progress=update, **processes):
                 compared[len(paths) + k] = error, comparison._replace(
                     name=f'{comparison.name} (validation)')
     errors, comparisons = zip(*(one for _, one in sorted(compared.items(), key=itemgetter(0))))
-    judged = answer.judge(held_out={path: (one.relative(one.urdf), one.relative(one.fit))
-                                    for path, one in zip(kept, errors[len(paths):])})
-    result = {**_result(model, answer, judged, paths, kept, errors, comparisons), 'notes': notes}
+    judgement = outcome.judge(held_out={path: (one.relative(one.urdf), one.relative(one.fit))
+                                        for path, one in zip(held_out, errors[len(paths):])})
+    result = {**_json_content(model, outcome, judgement, paths, held_out, errors, comparisons),
+              'notes': notes}
     with whole_files(*(Path(options.output, name) for name in FILES)) as drafts:
         with warnings.catch_warnings():
-            # What URDF cannot say is in the second file.
+            # The second file contains what URDF cannot represent.
             warnings.simplefilter('ignore', ModelWarning)
-            save_urdf(answer.model, drafts[0], source=options.urdf)
-        save_drives(answer.model, drafts[1])
+            save_urdf(outcome.model, drafts[0], source=options.urdf)
+        save_drives(outcome.model, drafts[1])
         drafts[2].write_text(json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False)
                              + '\n', encoding='utf-8')
         drafts[3].write_text(identification_report(
             f'{model.name}: identified from '
             + (paths[0] if len(paths) == 1 else f'{len(paths)} recordings'), model.velocity_names,
-            ['N m' if angular else 'N' for angular in model.angular], comparisons, answer.rows,
-            judged.grade, judged.reasons), encoding='utf-8')
+            ['N m' if angular else 'N' for angular in model.angular], comparisons, outcome.rows,
+            judgement.grade, judgement.reasons), encoding='utf-8')
     if options.residuals is not None:
         with whole_files(options.residuals) as drafts:
             write_residuals(drafts[0], model.name, model.velocity_names, comparisons)
-    return _tell(result, options.output)
+    return _print_summary(result, options.output)
 
 
-def _different(recordings: Sequence[str], validate: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the recordings, each once: twice the same would look twice as certain."""
-    kept = list(dict.fromkeys(validate))
+def _distinct(recordings: Sequence[str], validate: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the recordings without repetitions, which would seem to halve the variance."""
+    held_out = list(dict.fromkeys(validate))
     by_place: dict[Path, str] = {}
     for path in recordings:
         place = Path(path).resolve()
         if place in by_place:
             _warn(f'{path} is named twice, and counts once')
         by_place.setdefault(place, path)
-    for path in kept:
+    for path in held_out:
         if Path(path).resolve() in by_place:
-            _warn(f'{path} is validated by itself, which says little: keep another one back')
-    return list(by_place.values()), kept
+            _warn(f'{path} is used for the fit and for --validate: hold out another one')
+    return list(by_place.values()), held_out
 
 
 def _warn(text: str) -> None:
     print(printable(f'warning: {text}'), file=sys.stderr)
 
 
-class _Answer(NamedTuple):
-    """The robot that was found, the table of its parameters, and what judges them."""
+class _Outcome(NamedTuple):
+    """The identified model, the table of its parameters, its judge, and more JSON entries."""
 
     model: Model
     rows: list[Row]
@@ -179,10 +177,10 @@ class _Answer(NamedTuple):
 
 
 def _reduction(options: argparse.Namespace) -> Callable[..., Partial]:
-    """Return what is done with the samples of each recording."""
+    """Return the function that reduces the samples of each recording."""
     if options.payload is not None:
         return bound(payload_partial, link=options.payload)
-    friction = FRICTION if options.friction is None else options.friction
+    friction = DEFAULT_FRICTION if options.friction is None else options.friction
     return bound(partial, friction=_friction(friction), rotors=not options.no_rotors)
 
 
@@ -195,16 +193,16 @@ def _friction(text: str) -> tuple[str, ...]:
     for name in names:
         if name not in known:
             raise UsageError(f"--friction: there is no '{printable(name, 100)}', only "
-                             f'{listed(known)}; or none alone')
+                             f'{listed(known)}; or none')
     return tuple(dict.fromkeys(names))
 
 
-def _answer(options: argparse.Namespace, model: Model, part: Partial, excerpts: list[Samples]
-            ) -> _Answer:
-    """Return the best parameters of what was asked for."""
+def _fit(options: argparse.Namespace, model: Model, part: Partial, excerpts: list[Samples]
+         ) -> _Outcome:
+    """Fit what the options ask for."""
     if options.payload is None:
         found = fit(model, part)
-        return _Answer(found.model, [
+        return _Outcome(found.model, [
             Row(*row) for row in zip(found.names, _units(model, found), found.parameters.values,
                                      found.values, found.deviation)],
             bound(verdict, model, part, found, excerpts),
@@ -214,7 +212,7 @@ def _answer(options: argparse.Namespace, model: Model, part: Partial, excerpts: 
     load = fit_payload(model, part)
     names = LoadParameters(model, options.payload).names
     pi = parameters_of_inertia(inertia_matrix(load.mass, load.com, load.inertia))
-    return _Answer(
+    return _Outcome(
         with_payload(model, options.payload, load.mass, load.com, load.inertia),
         [Row(name, unit, 0.0, value, deviation) for name, unit, value, deviation in
          zip(names, BODY_UNITS, pi, load.deviation)], bound(verdict, model, part, load, excerpts),
@@ -223,42 +221,43 @@ def _answer(options: argparse.Namespace, model: Model, part: Partial, excerpts: 
                      'mass_deviation': float(load.deviation[0])}})
 
 
-def _result(model: Model, answer: _Answer, judged: Verdict, paths: Sequence[str],
-            kept: Sequence[str], errors: Sequence[Errors], comparisons: Sequence[Comparison]
-            ) -> dict[str, Any]:
-    """Return what stands in ``identification.json``."""
+def _json_content(model: Model, outcome: _Outcome, judgement: Verdict, paths: Sequence[str],
+                  held_out: Sequence[str], errors: Sequence[Errors],
+                  comparisons: Sequence[Comparison]
+                  ) -> dict[str, Any]:
+    """Return the content of ``identification.json``."""
     together = Errors(*(np.sum(column, axis=0) for column in zip(*errors[:len(paths)])))
     per_joint = {}
     for k, name in enumerate(model.velocity_names):
         per_joint[name] = {
             'unit': 'N m' if model.angular[k] else 'N',
             'samples': int(together.counts[k]),
-            **{label: _plain(together.rms(getattr(together, label))[k])
+            **{label: _json_number(together.rms(getattr(together, label))[k])
                for label in ('torque', 'urdf', 'fit')},
-            'validation': {path: _plain(one.rms(one.fit)[k])
-                           for path, one in zip(kept, errors[len(paths):])}}
+            'validation': {path: _json_number(one.rms(one.fit)[k])
+                           for path, one in zip(held_out, errors[len(paths):])}}
     return {
         'robot': model.name,
         'recordings': list(paths),
         'standstill': {path: dict(zip(model.velocity_names, one.standstill.tolist()))
-                       for path, one in zip([*paths, *kept], comparisons)},
+                       for path, one in zip([*paths, *held_out], comparisons)},
         'relative_error': {
-            'urdf': _plain(together.relative(together.urdf)),
-            'fit': _plain(together.relative(together.fit)),
-            'validation': {path: _plain(one.relative(one.fit))
-                           for path, one in zip(kept, errors[len(paths):])}},
+            'urdf': _json_number(together.relative(together.urdf)),
+            'fit': _json_number(together.relative(together.fit)),
+            'validation': {path: _json_number(one.relative(one.fit))
+                           for path, one in zip(held_out, errors[len(paths):])}},
         'per_joint': per_joint,
-        'verdict': judged.grade,
-        'reasons': list(judged.reasons),
-        'figures': {name: _plain(x) for name, x in judged.figures.items()},
-        'parameters': [{'name': row.name, 'unit': row.unit, 'urdf': _plain(row.urdf),
-                        'value': _plain(row.fit), 'deviation': _plain(row.deviation)}
-                       for row in answer.rows],
-        **answer.more}
+        'verdict': judgement.grade,
+        'reasons': list(judgement.reasons),
+        'figures': {name: _json_number(x) for name, x in judgement.figures.items()},
+        'parameters': [{'name': row.name, 'unit': row.unit, 'urdf': _json_number(row.urdf),
+                        'value': _json_number(row.fit), 'deviation': _json_number(row.deviation)}
+                       for row in outcome.rows],
+        **outcome.more}
 
 
-def _plain(x: float) -> float | None:
-    """Return a number that JSON has: null stands for what is not finite."""
+def _json_number(x: float) -> float | None:
+    """Return a JSON number; null stands for numbers that are not finite."""
     return float(x) if isfinite(x) else None
 
 
@@ -273,8 +272,8 @@ def _units(model: Model, found: Identification) -> list[str]:
     return units
 
 
-def _tell(result: dict[str, Any], output: str) -> int:
-    """Print what was found, a line each, and return the exit code."""
+def _print_summary(result: dict[str, Any], output: str) -> int:
+    """Print the results, one per line, and return the exit code."""
     error = result['relative_error']
     print(f'relative error of the torques: {_percent(error["urdf"])} with the URDF, '
           f'{_percent(error["fit"])} identified')

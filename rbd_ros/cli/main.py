@@ -1,9 +1,9 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-The command ``rbd_ros``: look at robots, plan and replay recordings, and prepare the machine.
+The command ``rbd_ros``: inspect robots, plan and replay recordings, prepare the machine.
 
-Every message is one line on standard error, and no file is left half written.
+Every message is one line on standard error, and no file is left incomplete.
 
 """
 
@@ -20,18 +20,18 @@ from rbd_ros._internal.text import printable
 from rbd_ros.cli.parser import Parser, UsageError
 from rbd_ros.errors import RbdError
 
-# Each is a file beside this one, with ``add_options(parser)`` and ``run(options)``, which returns
-# the exit code.
+# Each command is a module of this package with ``add_options(parser)`` and ``run(options)``, which
+# returns the exit code.
 COMMANDS = {
-    'check': 'print the content of a URDF; exit code 1 if it is refused',
-    'torques': 'print the torques of a state, or those along a trajectory',
+    'check': 'check a URDF and print its content; exit code 1 if it is rejected',
+    'torques': 'compute the torques of a state or along a trajectory',
     'compare': 'print the differences between two robots; exit code 2 if there are any',
-    'excite': 'find a motion that excites the parameters of a robot well, to record',
-    'identify': 'find masses, friction and rotors from recordings; exit code 2 if not believable',
-    'replay': 'compute the efforts of a model, and external ones, for a recording',
+    'excite': 'plan a motion for identification, within the limits of the robot',
+    'identify': 'identify masses, friction and rotors from recordings; exit code 2 if in doubt',
+    'replay': 'compute model efforts and external efforts for a recording',
     'view': 'show a robot and its dynamics in a browser, with sliders',
-    'warmup': 'compile the kernels, so that nodes and programs start at once',
-    'doctor': 'print what is installed, and what is missing',
+    'warmup': 'compile the kernels in advance, so that nodes and programs start quickly',
+    'doctor': 'check the installation',
 }
 # Shown by --help; tests run them.
 EXAMPLES = {
@@ -50,30 +50,17 @@ EXAMPLES = {
 }
 EXIT_CODES = """exit codes:
   0    success
-  1    the input was refused, or the command was used wrongly
-  2    the command ran, but with a negative result
-  70   the command failed because of a mistake in rbd_ros
+  1    invalid input or wrong usage
+  2    the command ran, but the result is negative
+  70   internal error: a bug in rbd_ros
   130  interrupted by Ctrl-C"""
-FAILED, INTERRUPTED = 70, 130
-# If this variable is set, mistakes of the program are shown with their traceback.
-TRACEBACK = 'RBD_ROS_TRACEBACK'
+INTERNAL_ERROR, INTERRUPTED = 70, 130
+# Environment variable: print the traceback of internal errors.
+TRACEBACK_VARIABLE = 'RBD_ROS_TRACEBACK'
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """
-    Run the command.
-
-    Parameters
-    ----------
-    arguments : list of str, optional
-        Default ``sys.argv``.
-
-    Returns
-    -------
-    int
-        Exit code.
-
-    """
+    """Run the command with arguments (default: ``sys.argv``), and return the exit code."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
         with warnings.catch_warnings():
@@ -83,28 +70,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
         return code
     except KeyboardInterrupt:
-        return _say('interrupted; no file was changed', INTERRUPTED)
+        return _print_error('interrupted; no file was changed', INTERRUPTED)
     except RbdError as error:
-        return _say(f'refused: {error}')
+        return _print_error(f'refused: {error}')
     except BrokenPipeError:
-        # The reader of the output is gone; Python must not flush it again at exit.
+        # The reader of the output has exited; Python must not flush again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
         named = f'{error.filename}: ' if error.filename else ''
-        return _say(f'refused: {named}{error.strerror or error}')
+        return _print_error(f'refused: {named}{error.strerror or error}')
     except MemoryError as error:
-        return _say(f'refused: there is not enough memory: {error}')
+        return _print_error(f'refused: there is not enough memory: {error}')
     except Exception as error:
-        if os.environ.get(TRACEBACK):
+        if os.environ.get(TRACEBACK_VARIABLE):
             raise
-        return _say(f'failed: {printable(f"{type(error).__name__}: {error}", 500)}; this is a '
-                    f'mistake in rbd_ros: set {TRACEBACK}=1, run the command again, and report '
-                    'what it prints', FAILED)
+        reason = printable(f'{type(error).__name__}: {error}', 500)
+        return _print_error(f'failed: {reason}; this is a bug in rbd_ros: set '
+                            f'{TRACEBACK_VARIABLE}=1, run the command again, and report the '
+                            'output', INTERNAL_ERROR)
 
 
 def _run(arguments: Sequence[str]) -> int:
-    """Run the command that the arguments name; only its own file is imported."""
+    """Run the command that the arguments name; other commands are not imported."""
     parser = Parser(prog='rbd_ros', description='Robot dynamics on the command line.',
                     epilog=f'{_examples(COMMANDS)}\n\n{EXIT_CODES}')
     parser.add_argument('--version', action='version', version=rbd_ros.__version__)
@@ -128,19 +116,19 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _examples(names: Collection[str]) -> str:
-    """Return examples of commands, the first of each if there are several commands."""
+    """Return the examples of a command, or the first one of several commands."""
     lines = [f'  rbd_ros {name} {words}'.rstrip() for name in names for words in
              EXAMPLES[name][:1 if len(names) > 1 else None]]
     return '\n'.join(['examples:', *lines])
 
 
-def _say(text: str, code: int = 1) -> int:
+def _print_error(text: str, code: int = 1) -> int:
     print(printable(text), file=sys.stderr)
     return code
 
 
 def _show_warning(message: Warning | str, *rest: object, **more: object) -> None:
-    _say(f'warning: {message}')
+    _print_error(f'warning: {message}')
 
 
 if __name__ == '__main__':

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Options that several commands share, and how they are read."""
+"""Options shared by several commands, and functions that evaluate them."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rbd_ros._internal.text import listed, printable
 from rbd_ros.cli.parser import UsageError
 from rbd_ros.model.arguments import finite_vector
 from rbd_ros.model.configurations import neutral
+from rbd_ros.model.files.drive_files import load_drives
 from rbd_ros.model.files.urdf import load_urdf, read_file
 from rbd_ros.model.model import Model
 from rbd_ros.model.modifications import with_locked_joints
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from rbd_ros.identification.pipeline import Reading
     from rbd_ros.view.geometry import Geometry
 
-# rad or m: positions in files are rounded.
+# Tolerance for rounded positions in files, rad or m.
 ROUNDING = 1e-6
 
 
@@ -35,74 +36,50 @@ def add_list(parser: argparse.ArgumentParser, *names: str, **more: Any) -> None:
 # -- Robots. --------------------------------------------------------------------------------------
 
 def add_robot(parser: argparse.ArgumentParser, *, floating_base: bool = False,
-              lock: bool = False) -> None:
-    """
-    Add the options that `load_robot` reads.
-
-    Parameters
-    ----------
-    parser : ArgumentParser
-        The parser of the command.
-    floating_base, lock : bool
-        Whether to add ``--floating-base``, and ``--lock``.
-
-    """
+              lock: bool = False, params: bool = False) -> None:
+    """Add the options of `load_robot`, those with a flag on request."""
     parser.add_argument('urdf', help='URDF or xacro file of the robot')
     add_xacro(parser)
     parser.add_argument('--gravity', nargs=3, type=float, metavar=('X', 'Y', 'Z'),
-                        help="acceleration of gravity in the root link's frame, m/s^2; "
-                             'default: 0 0 -9.81')
+                        help="gravity in the root link's frame, m/s^2 (default: 0 0 -9.81)")
     if floating_base:
-        parser.add_argument('--floating-base', action='store_true', help='let the root float')
+        parser.add_argument('--floating-base', action='store_true',
+                            help='let the root link move freely')
     if lock:
         add_list(parser, '--lock', type=joint_number, metavar='JOINT[=POSITION]',
-                 help='joints to lock, at a position in rad or m; default: 0')
+                 help='joints to lock, at a position in rad or m (default: 0)')
+    if params:
+        parser.add_argument('--params', metavar='FILE',
+                            help='dynamics.param.yaml with the friction and rotors of the robot')
 
 
 def add_xacro(parser: argparse.ArgumentParser) -> None:
-    """Add the option for arguments of xacro."""
+    """Add the option for xacro arguments."""
     add_list(parser, '--xacro-args', metavar='NAME:=VALUE', help='arguments for a xacro file')
 
 
 def load_robot(options: argparse.Namespace, **more: Any) -> Model:
-    """
-    Return the robot that the options of `add_robot` name.
-
-    Parameters
-    ----------
-    options : Namespace
-        The options of the command.
-    **more
-        Further arguments of `load_urdf`.
-
-    """
+    """Load the robot that the options of `add_robot` name; more: arguments of `load_urdf`."""
     if options.gravity is not None:
         more['gravity'] = options.gravity
     model = load_urdf(options.urdf, xacro_arguments=options.xacro_args,
                       floating_base=getattr(options, 'floating_base', False), **more)
-    lock = dict(getattr(options, 'lock', []))
-    if not lock:
-        return model
-    locked = with_locked_joints(model, lock)
-    q = neutral(model)
-    for joint, at, _ in model.moving_joints:
-        q[at] = lock.get(joint.name, q[at])
-    warn_of_range(model, q, lock)
-    return locked
+    if lock := dict(getattr(options, 'lock', [])):
+        q = neutral(model)
+        for joint, at, _ in model.moving_joints:
+            q[at] = lock.get(joint.name, q[at])
+        unlocked, model = model, with_locked_joints(model, lock)
+        warn_of_range(unlocked, q, lock)
+    if getattr(options, 'params', None) is not None:
+        model = load_drives(model, options.params)
+    return model
 
 
 def warn_of_range(model: Model, q: np.ndarray, names: Collection[str] | None = None) -> None:
     """
-    Print a warning for each joint that leaves its range of positions.
+    Print a warning for each joint whose position is out of range.
 
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    q : ndarray, shape (nq,) or (points, nq)
-        Positions, rad or m.
-    names : collection of str, optional
-        Joints that are looked at; default: all.
+    ``q``, rad or m, has the shape (nq,) or (points, nq); ``names`` restricts the joints checked.
 
     """
     for joint, at, where in model.moving_joints:
@@ -118,18 +95,18 @@ def warn_of_range(model: Model, q: np.ndarray, names: Collection[str] | None = N
 
 
 def add_package_path(parser: argparse.ArgumentParser) -> None:
-    """Add the option that `shapes_of` reads."""
+    """Add the option that `shapes_of` evaluates."""
     add_list(parser, '--package-path', metavar='FOLDER',
-             help='folders that have packages inside, for meshes at package://')
+             help='folders that contain ROS packages, to resolve meshes at package://')
 
 
 def shapes_of(options: argparse.Namespace, model: Model) -> Geometry:
-    """Return the shapes of the robot that the options name, and tell which are missing."""
-    # Imported here: most commands need no shapes.
+    """Return the shapes of the robot, and print a note for each missing one."""
+    # Imported lazily: most commands need no shapes.
     from rbd_ros.view.geometry import load_geometry
     for folder in options.package_path:
         if not Path(folder).is_dir():
-            raise UsageError(f'--package-path {printable(folder, 300)}: there is no such folder')
+            raise UsageError(f'--package-path {printable(folder, 300)}: no such folder')
     geometry = load_geometry(model, read_file(options.urdf, options.xacro_args),
                              Path(options.urdf).parent, options.package_path)
     for note in geometry.notes:
@@ -140,23 +117,23 @@ def shapes_of(options: argparse.Namespace, model: Model) -> Geometry:
 # -- Recordings. ----------------------------------------------------------------------------------
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
-    """Add the options that `reading_of` reads."""
+    """Add the options that `reading_of` evaluates."""
     add_list(parser, '--rename', type=two_names, metavar='OLD=NEW',
-             help='joints that have other names in the recordings')
+             help='rename joints of the recordings')
     add_list(parser, '--scale', type=factor_of_joint, metavar='JOINT=FACTOR',
-             help='what efforts are multiplied by, such as the gain of a drive')
+             help='factors of the efforts, such as drive gains')
     parser.add_argument('--from', dest='start', type=float, metavar='T',
-                        help='s from the beginning of each recording; what is before is left out')
+                        help='ignore states before this time, s from the beginning')
     parser.add_argument('--to', dest='stop', type=float, metavar='T',
-                        help='s from the beginning of each recording; what is after is left out')
-    parser.add_argument('--topic', help='of bags (default: the only one with joint states)')
+                        help='ignore states from this time on, s from the beginning')
+    parser.add_argument('--topic', help='topic in bags (default: the only one with joint states)')
     parser.add_argument('--cutoff', type=float, metavar='HZ',
-                        help='of the filter (default: found from the motion and the efforts)')
+                        help='cut-off of the filter (default: chosen from motion and efforts)')
 
 
 def reading_of(options: argparse.Namespace) -> Reading:
     """Return how recordings are read, from the options of `add_reading`."""
-    # Imported here: most commands need no recordings, and start sooner without.
+    # Imported lazily: most commands need no recordings.
     from rbd_ros.identification.pipeline import Reading
 
     return Reading(rename=dict(options.rename), scale=dict(options.scale), start=options.start,
@@ -166,13 +143,13 @@ def reading_of(options: argparse.Namespace) -> Reading:
 # -- Numbers and names. ---------------------------------------------------------------------------
 
 def joint_number(text: str) -> tuple[str, float]:
-    """Return joint and number of ``JOINT=NUMBER``, or of ``JOINT``, which means 0."""
+    """Parse ``JOINT=NUMBER``, or ``JOINT``, which means 0."""
     name, mark, number = text.rpartition('=')
     return (name, _number(text, number)) if mark else (number, 0.0)
 
 
 def factor_of_joint(text: str) -> tuple[str, float]:
-    """Return joint and number of ``JOINT=NUMBER``."""
+    """Parse ``JOINT=NUMBER``."""
     name, mark, number = text.rpartition('=')
     if not name or not mark:
         raise argparse.ArgumentTypeError(f"'{printable(text, 120)}' is not JOINT=FACTOR")
@@ -180,7 +157,7 @@ def factor_of_joint(text: str) -> tuple[str, float]:
 
 
 def number_of_joint(text: str) -> tuple[str | None, float]:
-    """Return joint and number of ``JOINT=NUMBER``, or None and that of ``NUMBER``."""
+    """Parse ``JOINT=NUMBER``, or ``NUMBER``, whose joint is None."""
     name, mark, number = text.rpartition('=')
     return name if mark else None, _number(text, number)
 
@@ -204,18 +181,9 @@ def two_names(text: str) -> tuple[str, str]:
 def state_vector(model: Model, label: str, given: Iterable[tuple[str | None, float]], *,
                  positions: bool = False) -> np.ndarray:
     """
-    Return q, v or a from numbers in the order of the model, or by the names of coordinates.
+    Return q (if ``positions``), v or a from parsed values, in model order or by coordinate name.
 
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    label : str
-        The option, for errors.
-    given : iterable of (str or None, float)
-        From `number_of_joint`. Coordinates that are not named are 0, or neutral.
-    positions : bool
-        Whether it is q.
+    Coordinates that are not named are 0, or neutral. ``label`` is the option, for errors.
 
     """
     given = list(given)
@@ -225,7 +193,7 @@ def state_vector(model: Model, label: str, given: Iterable[tuple[str | None, flo
     vector = neutral(model) if positions else np.zeros(model.nv)
     for name, x in given:
         if name is None:
-            raise UsageError(f'{label}: write either all numbers in the order of the model, or '
+            raise UsageError(f'{label}: give either all numbers in the order of the model, or '
                              f'NAME={x:g} for each')
         vector[_index(label, name, names)] = x
     return finite_vector(model, label, vector, positions=positions)
@@ -234,18 +202,9 @@ def state_vector(model: Model, label: str, given: Iterable[tuple[str | None, flo
 def joint_vector(model: Model, label: str, given: Iterable[tuple[str | None, float]],
                  default: np.ndarray) -> np.ndarray:
     """
-    Return one number for each velocity: those that were given, else the default.
+    Return one number for each velocity: those given, else the default.
 
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    label : str
-        The option, for errors.
-    given : iterable of (str or None, float)
-        From `number_of_joint`; a number without a name is for all. Later ones replace earlier.
-    default : ndarray, shape (nv,)
-        For velocities that nothing was given for.
+    A number without a name applies to all joints; later numbers override earlier ones.
 
     """
     vector = np.array(default, float)

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Parses the arguments of the command, and reports wrong ones."""
+"""The argument parser of the command line, and its error."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from rbd_ros.errors import RbdError
 
 
 class UsageError(RbdError, ValueError):
-    """The command is used wrongly; the message names the option."""
+    """Wrong usage of a command; the message names the option."""
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line and exit code 1, and that reads numbers like -1e-3."""
+    """A parser with one-line errors, exit code 1, and numbers like -1e-3 as arguments."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_abbrev=False, **options,
                          formatter_class=argparse.RawDescriptionHelpFormatter)
-        # argparse takes -1e-3 for an option, and has no public way to change that.
+        # argparse takes -1e-3 for an option; no public setting changes that.
         self._negative_number_matcher = re.compile(r'^-(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$')
 
     def error(self, message: str) -> NoReturn:
-        """End the program."""
+        """Print the error and exit with code 1."""
         self.exit(1, f'{self.prog}: {printable(message)}; see {self.prog} --help\n')

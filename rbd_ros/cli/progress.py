@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The progress of long work, for users at a terminal."""
+"""Progress of long work, for users at a terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import sys
 from time import monotonic
 
-# s, between two updates of the line
+# Time between two updates of the line, s.
 PERIOD = 0.1
 Update = Callable[[float, float], None]
 
@@ -19,15 +19,7 @@ def progress(label: str) -> Iterator[Update]:
     """
     Show the progress of long work on standard error, if that is a terminal.
 
-    Parameters
-    ----------
-    label : str
-        What is being done.
-
-    Yields
-    ------
-    callable
-        Takes the amount that is done and the total; threads may call it.
+    Yields a function of the amount done and the total, which threads may call.
 
     """
     if not sys.stderr.isatty():
@@ -47,7 +39,7 @@ def progress(label: str) -> Iterator[Update]:
 
 @contextmanager
 def _plain_line(label: str) -> Iterator[Update]:
-    """Print a percentage, update it in place, and clear it at the end."""
+    """Print a percentage, update it in place, and erase it at the end."""
     last = -PERIOD
 
     def update(done: float, total: float) -> None:

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""``rbd_ros replay``: what a model makes of a recording, sample by sample."""
+"""``rbd_ros replay``: compute model and external efforts for every sample of a recording."""
 
 from __future__ import annotations
 
@@ -21,20 +21,19 @@ from rbd_ros.control.friction import DEAD_BAND
 from rbd_ros.control.momentum_observer import MomentumObserver
 from rbd_ros.identification.pipeline import model_torques, read_samples
 from rbd_ros.identification.report import replay_report
-from rbd_ros.model.files.drive_files import load_drives
 from rbd_ros.model.model import Model
 from rbd_ros.recordings.samples import Samples
 from rbd_ros.recordings.tables import SUFFIXES, write_table
 
-# 1/s
-GAIN = 25.0
+# Gain of the momentum observer, 1/s.
+DEFAULT_GAIN = 25.0
 MATRICES, VECTORS = ('M', 'C'), ('g', 'Cv', 'friction')
-# Samples between two signs of life.
-PERIOD = 500
+# Samples between two updates of the progress.
+PROGRESS_PERIOD = 500
 
 
 class Replay(NamedTuple):
-    """Efforts of a model for the samples of a recording, each of the shape (samples, nv)."""
+    """Efforts of a model for the samples of a recording, each of shape (samples, nv)."""
 
     model: np.ndarray
     friction: np.ndarray
@@ -43,29 +42,27 @@ class Replay(NamedTuple):
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    add_robot(parser, lock=True)
+    add_robot(parser, lock=True, params=True)
     parser.add_argument('recording', metavar='RECORDING',
                         help='bag (directory, .mcap, .db3) or table (.csv, .parquet)')
     parser.add_argument('-o', '--output', required=True, metavar='TABLE',
-                        help='.csv or .parquet: for each joint, position, velocity, effort, '
-                             'model_effort and external_effort')
-    parser.add_argument('--params', metavar='FILE',
-                        help='dynamics.param.yaml of the robot: its friction and rotors')
+                        help='table (.csv, .parquet) of position, velocity, effort, model_effort '
+                             'and external_effort of each joint')
     add_list(parser, '--terms', metavar='NAME',
-             help=f'further columns, also with commas between: {", ".join(MATRICES + VECTORS)}')
+             help=f'more columns, separated by spaces or commas: {", ".join(MATRICES + VECTORS)}')
     add_list(parser, '--gain', type=number_of_joint, metavar='[JOINT=]NUMBER',
-             help='of the momentum observer that finds external efforts, 1/s (default: 25)')
+             help='gain of the observer of external efforts, 1/s (default: 25)')
     parser.add_argument('--plot', nargs='?', const='', metavar='FILE',
-                        help='also write a report with plots (default: the table, as .html)')
+                        help='also write a report with plots (default: name of the table, .html)')
     parser.add_argument('--html', metavar='FILE',
-                        help='also write a page that plays the recording, with the robot beside '
-                             'its efforts, and needs no other file')
+                        help='also write a self-contained page that plays the recording and '
+                             'shows the efforts')
     add_package_path(parser)
     add_reading(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compute and write the table; return 2 if the model does not explain the recording at all."""
+    """Write the table; return 2 if the model explains nothing of the efforts."""
     terms = _terms(options.terms)
     table = Path(options.output)
     if table.suffix not in SUFFIXES:
@@ -83,9 +80,7 @@ def run(options: argparse.Namespace) -> int:
         if path is not None and other is not None and path.resolve() == other.resolve():
             raise UsageError(f'{name} {path}: this is {what}; choose another name')
     model = load_robot(options)
-    if options.params is not None:
-        model = load_drives(model, options.params)
-    gain = joint_vector(model, '--gain', options.gain, np.full(model.nv, GAIN))
+    gain = joint_vector(model, '--gain', options.gain, np.full(model.nv, DEFAULT_GAIN))
     samples = read_samples(model, options.recording, reading_of(options))
     with progress('replay') as update:
         replay = _replay(model, samples, gain, update)
@@ -103,12 +98,12 @@ def run(options: argparse.Namespace) -> int:
     if page is not None:
         with whole_files(page) as (draft,):
             draft.write_text(_page(options, model, samples, replay), encoding='utf-8')
-    return _tell(model, samples, replay, units)
+    return _print_summary(model, samples, replay, units)
 
 
 def _page(options: argparse.Namespace, model: Model, samples: Samples, replay: Replay) -> str:
     """Return the page that plays the recording."""
-    # Imported here: it needs packages that the table does not.
+    # Imported lazily: requires optional packages.
     from rbd_ros.view.recording import recording_page
     geometry = shapes_of(options, model)
     with progress('page') as update:
@@ -119,7 +114,7 @@ def _page(options: argparse.Namespace, model: Model, samples: Samples, replay: R
 
 
 def _terms(given: list[str]) -> list[str]:
-    """Return the names of terms, which may have commas between them."""
+    """Return the names in the option --terms."""
     terms = [term for words in given for term in words.split(',') if term]
     unknown = [term for term in terms if term not in MATRICES + VECTORS]
     if unknown:
@@ -129,23 +124,23 @@ def _terms(given: list[str]) -> list[str]:
 
 
 def _replay(model: Model, samples: Samples, gain: np.ndarray, update: Update) -> Replay:
-    """Return the efforts of the model, and those that something outside exerts."""
-    # At standstill there is no dry friction, as in the observer of the node.
+    """Return the efforts of the model, and those exerted from outside."""
+    # No Coulomb friction at standstill, as in the node's observer.
     efforts, friction = model_torques(model, samples, DEAD_BAND)
-    # Friction has passed the filter of the efforts; that of the observer's model has not.
+    # Subtract the filtered friction: the observer's own would not match filtered efforts.
     observer = MomentumObserver(model, gain, friction=False, longest_gap=1.5 / samples.rate)
     external = np.zeros_like(samples.tau)
     rigid = samples.tau - friction
     for k in range(len(samples)):
         external[k] = observer.update(samples.time[k], samples.q[k], samples.v[k], rigid[k])
-        if k % PERIOD == 0:
+        if k % PROGRESS_PERIOD == 0:
             update(k, len(samples))
     return Replay(efforts, friction, external)
 
 
 def _table(model: Model, samples: Samples, replay: Replay, terms: list[str]
            ) -> tuple[list[str], list[np.ndarray]]:
-    """Return the names of all columns, and the columns."""
+    """Return the names and values of all columns."""
     names, columns = ['time'], [samples.time]
     for label, values in (('position', samples.q), ('velocity', samples.v),
                           ('effort', samples.tau), ('model_effort', replay.model),
@@ -164,7 +159,7 @@ def _table(model: Model, samples: Samples, replay: Replay, terms: list[str]
     return names, columns
 
 
-def _tell(model: Model, samples: Samples, replay: Replay, units: list[str]) -> int:
+def _print_summary(model: Model, samples: Samples, replay: Replay, units: list[str]) -> int:
     """Print the errors by joint, and return the exit code."""
     error, use = samples.tau - replay.model, samples.usable
     for k, (name, unit) in enumerate(zip(model.velocity_names, units)):
@@ -181,6 +176,6 @@ def _tell(model: Model, samples: Samples, replay: Replay, units: list[str]) -> i
     print(f'relative error while joints move: {known}')
     if relative < 1.0:
         return 0
-    print('doubtful: the model explains nothing of the efforts; look at their sign and unit, the '
-          'names of the joints and gravity', file=sys.stderr)
+    print('doubtful: the model explains nothing of the efforts; check their sign and unit, the '
+          'joint names and gravity', file=sys.stderr)
     return 2

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""``rbd_ros torques``: the torques of one state, or along a trajectory, by joint."""
+"""``rbd_ros torques``: compute the torques of a state or along a trajectory."""
 
 from __future__ import annotations
 
@@ -20,45 +20,38 @@ from rbd_ros.cli.trajectory_files import (
     check_suffix, read_trajectory, Trajectory, write_trajectory)
 from rbd_ros.dynamics import friction_torques, inverse_dynamics
 from rbd_ros.errors import RecordingError
-from rbd_ros.model.files.drive_files import load_drives
 from rbd_ros.model.model import Model
 
-# Done, but the robot cannot follow.
+# Exit code if the robot cannot follow the trajectory.
 BEYOND_LIMITS = 2
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    add_robot(parser, floating_base=True, lock=True)
+    add_robot(parser, floating_base=True, lock=True, params=True)
     parser.add_argument('trajectory', nargs='?', metavar='TRAJECTORY',
-                        help='.yaml: a trajectory_msgs/JointTrajectory; .csv or .parquet: a table '
-                             'with time, <joint>/position and so on')
+                        help='trajectory_msgs/JointTrajectory (.yaml), or table (.csv, .parquet) '
+                             'with time, <joint>/position etc.')
     parser.add_argument('-o', '--output', metavar='FILE',
-                        help='where to write the trajectory with its efforts (.yaml, .csv or '
-                             '.parquet)')
-    for name, what in (('--q', 'positions, rad or m'), ('--v', 'velocities, per s'),
-                       ('--a', 'accelerations, per s^2')):
+                        help='write the trajectory with efforts (.yaml, .csv, .parquet)')
+    for name, what in (('--q', 'positions, rad or m'), ('--v', 'velocities, rad/s or m/s'),
+                       ('--a', 'accelerations, rad/s^2 or m/s^2')):
         add_list(parser, name, type=number_of_joint, metavar='[JOINT=]NUMBER',
-                 help=f'{what}: all, in the order that rbd_ros check prints, or some by name; the '
-                      'others are 0')
+                 help=f'{what}: all, in the order of rbd_ros check, or some by name (others: 0)')
     parser.add_argument('--friction', action='store_true',
                         help='add the torques of damping and friction')
-    parser.add_argument('--params', metavar='FILE',
-                        help='dynamics.param.yaml of the robot: its friction and rotors')
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print M a + C v + g; return 2 if a trajectory is beyond the limits of the robot."""
+    """Print M a + C v + g; return 2 if a trajectory exceeds the limits of the robot."""
     states = [name for name in ('q', 'v', 'a') if getattr(options, name)]
     if options.trajectory is not None and states:
         raise UsageError(f'--{states[0]}: give a trajectory or a state, not both')
     if options.output is not None and options.trajectory is None:
-        raise UsageError('-o: one state has no file; give a trajectory to write it with efforts')
+        raise UsageError('-o: requires a trajectory; give a trajectory to write it with efforts')
     model = load_robot(options)
-    if options.params is not None:
-        model = load_drives(model, options.params)
     if options.trajectory is not None:
-        return _along(model, options)
+        return _trajectory(model, options)
     q = state_vector(model, '--q', options.q, positions=True)
     v = state_vector(model, '--v', options.v)
     tau = inverse_dynamics(model, q, v, state_vector(model, '--a', options.a))
@@ -77,8 +70,8 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _along(model: Model, options: argparse.Namespace) -> int:
-    """Print what a trajectory takes, and write it with its efforts."""
+def _trajectory(model: Model, options: argparse.Namespace) -> int:
+    """Print the velocities and efforts along a trajectory, and write it with its efforts."""
     if options.output is not None:
         check_suffix(Path(options.output))
         check_places(options.output)
@@ -102,28 +95,28 @@ def _along(model: Model, options: argparse.Namespace) -> int:
 
 
 def _order(model: Model, path: str, trajectory: Trajectory) -> list[int]:
-    """Return where the joints of the robot are in a trajectory."""
+    """Return the indices of the robot's joints in a trajectory."""
     if model.nq != model.nv:
-        raise UsageError(f'{path}: trajectories have one position for each joint; load the robot '
-                         'without --floating-base, or lock what has several')
-    place = {name: k for k, name in enumerate(trajectory.joint_names)}
-    missing = [name for name in model.velocity_names if name not in place]
+        raise UsageError(f'{path}: trajectories have one position per joint; load the robot '
+                         'without --floating-base, or lock joints with several coordinates')
+    index_of = {name: k for k, name in enumerate(trajectory.joint_names)}
+    missing = [name for name in model.velocity_names if name not in index_of]
     if missing:
         raise RecordingError(f'{path}: the trajectory lacks {listed(missing)}: give the position '
                              'with --lock JOINT=POSITION')
-    # Joints that are locked, or mimic others, may be in it.
+    # Locked and mimic joints are allowed.
     known = {joint.name for joint in model.joints}
-    unknown = [name for name in place if name not in known]
+    unknown = [name for name in index_of if name not in known]
     if unknown:
-        raise RecordingError(f"{path}: robot '{model.name}' has no joint {listed(unknown)}; take "
-                             'it out of the trajectory')
-    return [place[name] for name in model.velocity_names]
+        raise RecordingError(f"{path}: robot '{model.name}' has no joint {listed(unknown)}; "
+                             'remove it from the trajectory')
+    return [index_of[name] for name in model.velocity_names]
 
 
 def _report(model: Model, time: np.ndarray, found: TrajectoryEfforts) -> Iterator[str]:
-    """Yield the greatest velocity and effort of each joint, and their limits."""
-    yield (f'{len(time)} points in {time[-1] - time[0]:g} s; greatest velocities and efforts, '
-           'and their limits:')
+    """Yield the peak velocity and effort of each joint, and their limits."""
+    yield (f'{len(time)} points in {time[-1] - time[0]:g} s; peak velocities and efforts, and '
+           'their limits:')
     for k, name in enumerate(model.velocity_names):
         unit, force = ('rad/s', 'N m') if model.angular[k] else ('m/s', 'N')
         row = f'{name:32s}'
@@ -139,6 +132,6 @@ def _report(model: Model, time: np.ndarray, found: TrajectoryEfforts) -> Iterato
 def _slower(found: TrajectoryEfforts) -> str:
     if not np.isfinite(found.time_scale):
         return ('beyond the limits of the robot, even at standstill: choose other positions, or '
-                'take load off')
-    return (f'beyond the limits of the robot: multiply all times by {found.time_scale:.4g}, and '
-            'it is within')
+                'reduce the payload')
+    return (f'beyond the limits of the robot: multiply all times by {found.time_scale:.4g}, '
+            'then it keeps to them')

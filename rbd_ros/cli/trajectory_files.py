@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Trajectories as files: trajectory_msgs/JointTrajectory in YAML, and tables."""
+"""Trajectory files: trajectory_msgs/JointTrajectory as YAML, and tables."""
 
 from __future__ import annotations
 
@@ -17,66 +17,46 @@ from rbd_ros.errors import RecordingError
 from rbd_ros.model.arguments import real_array
 from rbd_ros.recordings.tables import read_table, SUFFIXES, write_table
 
-MESSAGES = ('.yaml', '.yml')
-# Fields of a point in messages, and columns of a joint in tables.
+YAML_SUFFIXES = ('.yaml', '.yml')
+# Fields of a message's point, and the corresponding table columns of a joint.
 FIELDS = {'positions': 'position', 'velocities': 'velocity', 'accelerations': 'acceleration',
           'effort': 'effort'}
 
 
 class Trajectory(NamedTuple):
-    """
-    A trajectory of joints.
-
-    Attributes
-    ----------
-    joint_names : tuple of str
-        Order of the columns.
-    time : ndarray, shape (points,)
-        From the start, s.
-    positions, velocities, accelerations, effort : ndarray, shape (points, joints), or None
-        rad or m, and so on; None where they are not known.
-
-    """
+    """A joint trajectory; fields are None where unknown."""
 
     joint_names: tuple[str, ...]
-    time: np.ndarray
-    positions: np.ndarray
+    time: np.ndarray            # (points,), s from the start
+    positions: np.ndarray       # (points, joints), rad or m; velocities per s and so on
     velocities: np.ndarray | None = None
     accelerations: np.ndarray | None = None
     effort: np.ndarray | None = None
 
 
 def check_suffix(path: Path) -> None:
-    """Raise unless a name ends as trajectories do."""
-    if path.suffix not in SUFFIXES + MESSAGES:
+    """Raise unless a file name has the suffix of a trajectory."""
+    if path.suffix not in SUFFIXES + YAML_SUFFIXES:
         raise UsageError(f'{printable(str(path))}: the name must end in .csv, .parquet or .yaml')
 
 
 def read_trajectory(path: Path) -> Trajectory:
     """
-    Return the trajectory in a file.
+    Return the trajectory in a file; raise RecordingError, naming the place, if there is none.
 
-    Parameters
-    ----------
-    path : Path
-        ``.yaml``: a trajectory_msgs/JointTrajectory, or a message or goal with one as its field
-        ``trajectory``; ``.csv`` or ``.parquet``: columns ``time``, ``<joint>/position`` and, if
-        they are known, ``<joint>/velocity``, ``<joint>/acceleration`` and ``<joint>/effort``.
-
-    Raises
-    ------
-    RecordingError
-        If it holds no trajectory; the message says where.
+    ``.yaml``: a trajectory_msgs/JointTrajectory, or a message or goal whose field ``trajectory``
+    is one; ``.csv`` or ``.parquet``: columns ``time``, ``<joint>/position`` and optionally
+    ``<joint>/velocity``, ``<joint>/acceleration`` and ``<joint>/effort``.
 
     """
     check_suffix(path)
-    return _of_message(path) if path.suffix in MESSAGES else _of_table(path)
+    return _of_message(path) if path.suffix in YAML_SUFFIXES else _of_table(path)
 
 
 def write_trajectory(path: Path, trajectory: Trajectory) -> None:
-    """Write a trajectory to a file of the kind that its name says, with all that is known."""
+    """Write all known fields of a trajectory, in the format that the suffix selects."""
     check_suffix(path)
-    if path.suffix in MESSAGES:
+    if path.suffix in YAML_SUFFIXES:
         path.write_text('\n'.join(_message(trajectory)) + '\n', encoding='utf-8')
         return
     names, columns = ['time'], [trajectory.time]
@@ -102,7 +82,7 @@ def _message(trajectory: Trajectory) -> Iterator[str]:
 
 
 def _of_message(path: Path) -> Trajectory:
-    # `ros2 topic echo` writes one document a message.
+    # `ros2 topic echo` writes one document per message.
     message = read_yaml(path, RecordingError, first=True)
     if isinstance(message, dict) and isinstance(message.get('trajectory'), dict):
         message = message['trajectory']
@@ -114,7 +94,7 @@ def _of_message(path: Path) -> Trajectory:
         reason = (f'it lacks {error}' if isinstance(error, KeyError) else
                   'it needs joint_names and points, with time_from_start: {sec: 0, nanosec: 0}')
         raise RecordingError(
-            f'{path}: the file is no trajectory_msgs/JointTrajectory: {reason}') from None
+            f'{path}: the file is not a trajectory_msgs/JointTrajectory: {reason}') from None
     if (not isinstance(names, list) or not all(isinstance(name, str) for name in names)
             or len(set(names)) < len(names)):
         raise RecordingError(f'{path}: joint_names must be a list of different names')
@@ -126,15 +106,15 @@ def _of_message(path: Path) -> Trajectory:
 
 def _field(path: Path, label: str, points: list[dict[str, Any]], width: int
            ) -> np.ndarray | None:
-    """Return one field of all points, or None if it is empty in all of them."""
+    """Return a field of all points, or None if it is empty in all of them."""
     given = [point.get(label) or [] for point in points]
     if not any(given):
         return None
     for k, one in enumerate(given):
         array = real_array(one)
         if array is None or array.shape != (width,):
-            raise RecordingError(f'{path}: {label} of point {k} must be {width} numbers, one for '
-                                 'each joint')
+            raise RecordingError(f'{path}: {label} of point {k} must be {width} numbers, one per '
+                                 'joint')
     return np.array(given, float)
 
 

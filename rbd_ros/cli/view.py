@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""``rbd_ros view``: a robot and its dynamics in a browser, moved by sliders."""
+"""``rbd_ros view``: show a robot and its dynamics in a browser, moved by sliders."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rbd_ros.view.sliders import Setting, Sliders
 from rbd_ros.view.state import computed_state, State
 from rbd_ros.view.viewer import HOST, PORT, Viewer
 
-# s, between two looks at the sliders
+# Time between two readings of the sliders, s.
 PERIOD = 0.05
 
 
@@ -25,10 +25,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_robot(parser, lock=True)
     add_package_path(parser)
     parser.add_argument('--port', type=int, default=PORT,
-                        help=f'of the page; 0: any that is free; default: {PORT}')
+                        help=f'port of the page; 0: any free port (default: {PORT})')
     parser.add_argument('--host', default=HOST,
-                        help='address of the page; default: localhost, which only this machine '
-                             'can open; 0.0.0.0: everybody in its network can')
+                        help='address of the page (default: localhost, visible on this machine '
+                             'only; 0.0.0.0: visible in the whole network)')
 
 
 def run(options: argparse.Namespace) -> int:
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _show(model: Model, viewer: Viewer) -> None:
-    """Show what the sliders are set to, until Ctrl-C."""
+    """Show the state of the sliders until Ctrl-C."""
     sliders = Sliders(viewer.server.gui, model)
     print(f'{model.name}: {viewer.url}\nOpen this page in a browser on '
           + ('this machine' if viewer.is_local else 'any machine that can reach it')
@@ -57,7 +57,7 @@ def _show(model: Model, viewer: Viewer) -> None:
 
 
 def _state(model: Model, setting: Setting, link: str) -> State:
-    """Return the state that the sliders are set to, with the force on a link."""
+    """Return the state of the sliders, with the force on a link."""
     wrenches = {}
     if np.any(setting.force):
         turn = forward_kinematics(model, setting.q)[model.link_index(link), :3, :3]

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""``rbd_ros warmup``: compile all kernels."""
+"""``rbd_ros warmup``: compile all kernels in advance."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from rbd_ros.workspace.warmup import warm_up
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add no option: there is nothing to choose."""
+    """Add no option."""
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compile all kernels, or load them from the cache, and print how long that takes."""
+    """Compile all kernels, or load them from the cache, and print the times."""
     if not COMPILES:
         print(f'There is nothing to compile: {OBSTACLE or "NUMBA_DISABLE_JIT is set"}')
         return 1
-    for floating_base, robots in ((False, 'screws alone'), (True, 'ball and free joints')):
+    for floating_base, robots in ((False, 'screws only'), (True, 'ball and free joints')):
         for name, seconds in warm_up(floating_base=floating_base):
             print(f'{seconds:6.2f} s  {name}, joints: {robots}', flush=True)
-    print(f'The kernels are in {cache_directory() or "memory alone: there is no home directory"}')
+    print(f'The kernels are in {cache_directory() or "memory only: there is no home directory"}')
     return 0

@@ -72,21 +72,17 @@ class GainParameters:
 
     @property
     def model(self) -> Model:
-        """Return the robot."""
         return self.robot.model
 
     @property
     def kind(self) -> tuple[str, ...]:
-        """Return what is identified."""
         return ('gains', *self.load.kind, *self.robot.kind)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of the parameters."""
         return (*self.robot.names, *(f'{name}.inverse_gain' for name in self.model.velocity_names))
 
     def regressor(self, states: States, threads: int | None = None) -> np.ndarray:
-        """Return Y, shape (states, nv, parameters)."""
         torque = self.robot.known(states, threads)
         if self.loaded:
             torque = torque + self.load.regressor(states, threads) @ self.pi
@@ -94,7 +90,6 @@ class GainParameters:
                                torque[:, :, None] * np.eye(self.model.nv)), axis=2)
 
     def known(self, states: States, threads: int | None = None) -> np.ndarray:
-        """Return zeros: no effort is known."""
         return np.zeros_like(states.v)
 
 
@@ -117,11 +112,6 @@ def identify_drive_gains(model: Model, link: str, mass: float, com: ArrayLike, i
         Recordings without and with the payload, with similar motions.
     friction, rotors
         As for `rbd_ros.identification.partial`.
-
-    Returns
-    -------
-    DriveGains
-        With the fields ``gains deviation residual``.
 
     Raises
     ------

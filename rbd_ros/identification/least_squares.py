@@ -272,10 +272,6 @@ def identify(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayL
     ModelError
         If no joint of the robot moves.
 
-    References
-    ----------
-    Garofalo et al. (15), (16) for the regressor.
-
     """
     samples = samples_of(model, q, v, a, tau, time, usable)
     return fit(model, partial(model, samples, friction=friction, rotors=rotors),

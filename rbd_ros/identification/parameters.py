@@ -46,6 +46,28 @@ class States(NamedTuple):
     s: np.ndarray   # (states, nv), directions of the velocities for Coulomb friction, -1 ... 1
 
 
+class Parameters(Protocol):
+    """What `reduce_samples` needs of the parameters of a robot, a payload or drive gains."""
+
+    @property
+    def model(self) -> Model:
+        """Return the robot."""
+
+    @property
+    def kind(self) -> tuple[str, ...]:
+        """Return what is identified; only results of the same kind can be merged."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the parameters."""
+
+    def regressor(self, states: States, threads: int | None = None) -> np.ndarray:
+        """Return Y, shape (states, nv, parameters)."""
+
+    def known(self, states: States, threads: int | None = None) -> np.ndarray:
+        """Return the torques that do not depend on the parameters, shape (states, nv)."""
+
+
 @dataclass(frozen=True)
 class RobotParameters:
     """Parameters of the bodies and drives of a robot."""
@@ -57,7 +79,6 @@ class RobotParameters:
 
     @property
     def kind(self) -> tuple[str, ...]:
-        """Return what is identified, see `Parameters`."""
         return ('robot', *self.columns)
 
     @property
@@ -67,7 +88,6 @@ class RobotParameters:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of the parameters."""
         return (inertial_parameter_names(self.model)
                 + drive_parameter_names(self.model, columns=self.columns))
 
@@ -78,7 +98,6 @@ class RobotParameters:
                                drive_parameters(self.model, columns=self.columns)))
 
     def regressor(self, states: States, threads: int | None = None) -> np.ndarray:
-        """Return Y, shape (states, nv, parameters)."""
         nv, count, terms = self.model.nv, len(self.columns), self._drive_terms(states)
         drives, joint = np.zeros((*states.v.shape, nv, count)), np.arange(nv)
         for k, column in enumerate(self.columns):
@@ -87,7 +106,6 @@ class RobotParameters:
                                drives.reshape(*states.v.shape, nv * count)), axis=2)
 
     def known(self, states: States, threads: int | None = None) -> np.ndarray:
-        """Return the torques of everything that is not identified, shape (states, nv)."""
         columns = [COLUMNS[column] for column in self.columns]
         return sum((getattr(self.model, label) * term
                     for label, term in self._drive_terms(states).items() if label not in columns),
@@ -113,12 +131,10 @@ class LoadParameters:
 
     @property
     def kind(self) -> tuple[str, ...]:
-        """Return what is identified, see `Parameters`."""
         return ('load', self.link)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of the parameters."""
         return tuple(f'{self.link}/{parameter}' for parameter in PARAMETERS)
 
     @property
@@ -140,37 +156,13 @@ class LoadParameters:
         raise ModelError(f"link '{self.link}' is part of the root: no joint moves it")
 
     def regressor(self, states: States, threads: int | None = None) -> np.ndarray:
-        """Return Y, shape (states, nv, 10)."""
         columns, to_body = self._columns_and_map
         return batch.torque_regressor(self.model, *states[:3],
                                       threads=threads)[:, :, columns] @ to_body
 
     def known(self, states: States, threads: int | None = None) -> np.ndarray:
-        """Return the torques of the robot without the payload, shape (states, nv)."""
         return (batch.inverse_dynamics(self.model, *states[:3], threads=threads)
                 + friction(self.model, states.v, states.s, states.v))
-
-
-class Parameters(Protocol):
-    """Common interface of the parameters of robots and payloads."""
-
-    @property
-    def model(self) -> Model:
-        """Return the robot."""
-
-    @property
-    def kind(self) -> tuple[str, ...]:
-        """Return what is identified; only results of the same kind can be merged."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Return the names of the parameters."""
-
-    def regressor(self, states: States, threads: int | None = None) -> np.ndarray:
-        """Return Y, shape (states, nv, parameters)."""
-
-    def known(self, states: States, threads: int | None = None) -> np.ndarray:
-        """Return the torques that do not depend on the parameters, shape (states, nv)."""
 
 
 class BaseParameters(NamedTuple):
@@ -208,11 +200,6 @@ def base_parameters(model: Model, *, friction: Sequence[str] = (), rotors: bool 
         Whether to include rotor inertias.
     seed : int
         Seed of the random states.
-
-    Returns
-    -------
-    BaseParameters
-        With the fields ``independent names combination``.
 
     References
     ----------

@@ -68,10 +68,6 @@ def payload_partial(model: Model, link: str, samples: Samples, *, threads: int |
     threads, progress
         As in `rbd_ros.batch`.
 
-    Returns
-    -------
-    Partial
-
     Raises
     ------
     ModelError
@@ -86,17 +82,8 @@ def fit_payload(model: Model, part: Partial) -> Payload:
     """
     Return the physically consistent payload that explains recorded torques best.
 
-    Parameters
-    ----------
-    model : Model
-        The robot without the payload.
-    part : Partial
-        Its reduced recordings, see `payload_partial`.
-
-    Returns
-    -------
-    Payload
-        `rbd_ros.with_payload` takes its mass, com and inertia.
+    ``part`` is the result of `payload_partial` for the same model. `rbd_ros.with_payload` takes
+    mass, com and inertia of the result.
 
     Raises
     ------
@@ -125,14 +112,13 @@ def identify_payload(model: Model, link: str, q: ArrayLike, v: ArrayLike, a: Arr
     Return the physically consistent payload on a link that explains recorded torques best.
 
     What the torques do not determine (the inertia, if the robot stood still) is almost zero.
-    Without a payload so is the mass, and the centre of mass is meaningless.
+    Without a payload so is the mass, and the centre of mass is meaningless. `rbd_ros.with_payload`
+    takes mass, com and inertia of the result.
 
     Parameters
     ----------
-    model : Model
-        The robot without the payload, with its friction and rotors.
-    link : str
-        Link that carries the payload; it may be fixed.
+    model, link
+        As for `payload_partial`.
     q : array_like, shape (samples, model.nq)
         Configurations, rad and m.
     v, a, tau : array_like, shape (samples, model.nv)
@@ -140,21 +126,12 @@ def identify_payload(model: Model, link: str, q: ArrayLike, v: ArrayLike, a: Arr
     time, usable
         As for `rbd_ros.identify`.
 
-    Returns
-    -------
-    Payload
-        `rbd_ros.with_payload` takes its mass, com and inertia.
-
     Raises
     ------
     StateError
         If an array has a wrong shape or holds a non-finite number.
     ModelError
         If no link has that name, or no joint moves it.
-
-    References
-    ----------
-    Garofalo et al. (15), (16) for the regressor, of a single body.
 
     """
     samples = samples_of(model, q, v, a, tau, time, usable)

@@ -103,10 +103,6 @@ def partial(model: Model, samples: Samples, *, friction: Sequence[str] = USUAL,
     threads, progress
         As in `rbd_ros.batch`.
 
-    Returns
-    -------
-    Partial
-
     Raises
     ------
     StateError

@@ -107,11 +107,6 @@ def verdict(model: Model, part: Partial, found: Identification | Payload,
         For each held-out recording, the relative errors of its torques (see `torque_errors`) with
         the original and with the identified robot.
 
-    Returns
-    -------
-    Verdict
-        With the fields ``believable reasons figures grade``.
-
     """
     samples = (samples,) if isinstance(samples, Samples) else tuple(samples)
     figures = {'samples': float(part.samples)}
@@ -153,9 +148,9 @@ def verdict(model: Model, part: Partial, found: Identification | Payload,
 
 def _check_held_out(held_out: Mapping[str, tuple[float, float]]) -> list[str]:
     """Check that held-out recordings are explained, and not worse than by the original robot."""
-    return [f'{name} is not explained: {100.0 * after:.3g} % of its torques are left unexplained by '
-            f'the identified robot, {100.0 * before:.3g} % by the URDF; check the sign and unit '
-            'of its efforts, and that robot and payload were the same'
+    return [f'{name} is not explained: {100.0 * after:.3g} % of its torques are left unexplained '
+            f'by the identified robot, {100.0 * before:.3g} % by the URDF; check the sign and '
+            'unit of its efforts, and that robot and payload were the same'
             for name, (before, after) in held_out.items()
             if after > MAX_UNEXPLAINED or after ** 2 > before ** 2 + MAX_CONSISTENCY_COST ** 2]
 

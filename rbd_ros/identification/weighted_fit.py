@@ -64,19 +64,9 @@ class TorqueErrors(NamedTuple):
 
 def torque_errors(part: Partial, values: np.ndarray) -> TorqueErrors:
     """
-    Return the torques that parameters leave unexplained, over the usable samples.
+    Return the torques that parameters leave unexplained in reduced recordings.
 
-    Parameters
-    ----------
-    part : Partial
-        Reduced recordings, fitted or not.
-    values : ndarray, shape (parameters,)
-        The parameters, in the order of ``part.names``.
-
-    Returns
-    -------
-    TorqueErrors
-        With the fields ``rms relative``.
+    Only usable samples count. The values (parameters,) are in the order of ``part.names``.
 
     """
     beta = part.base.combination @ values

@@ -55,11 +55,6 @@ def estimate_delay(model: Model, samples: Samples) -> Delay:
     samples : Samples
         Result of `prepare`; a delay already removed is not included.
 
-    Returns
-    -------
-    Delay
-        With the fields ``seconds deviation explains``.
-
     """
     search, unknown = _Search(model, samples), Delay(0.0, np.inf, 0.0)
     if not search.joints:

@@ -113,11 +113,6 @@ def motion_cutoff(position: np.ndarray, velocity: np.ndarray | None, rate: float
     rate : float
         Sampling rate, Hz.
 
-    Returns
-    -------
-    MotionCutoff
-        With the fields ``cutoff band noise``.
-
     References
     ----------
     Wiener (1949) for the rule; Khalil and Dombre, ch. 12, for ten times the band; spectra by

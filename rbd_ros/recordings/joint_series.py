@@ -23,12 +23,17 @@ class JointSeries:
     velocity: np.ndarray
     effort: np.ndarray
 
+    @property
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return positions, velocities and efforts."""
+        return self.position, self.velocity, self.effort
+
     def select(self, rows: np.ndarray | slice = slice(None),
                columns: Sequence[int] | None = None) -> 'JointSeries':
         """Return a series with the given states and joints."""
         columns = range(len(self.names)) if columns is None else columns
         return JointSeries(tuple(self.names[k] for k in columns), self.time[rows], *[
-            array[rows][:, columns] for array in (self.position, self.velocity, self.effort)])
+            array[rows][:, columns] for array in self.arrays])
 
     def only(self, names: Collection[str]) -> 'JointSeries':
         """Return a series without the joints that are not in the given names."""
@@ -103,11 +108,8 @@ def merge(series: list[JointSeries]) -> tuple[JointSeries, list[str]]:
         apart = max(apart, np.max(np.abs(group.time[pick] - slowest.time)[complete], initial=0.0))
     states = [group.select(rows=pick[complete]) for group, pick in zip(groups, picks)]
     order = np.argsort([names.index(name) for group in groups for name in group.names])
-    one = JointSeries(
-        names, slowest.time[complete],
-        *[np.hstack(arrays)[:, order] for arrays in (
-            [state.position for state in states], [state.velocity for state in states],
-            [state.effort for state in states])])
+    one = JointSeries(names, slowest.time[complete], *[
+        np.hstack(arrays)[:, order] for arrays in zip(*(state.arrays for state in states))])
     if len(groups) > 1:
         notes.append(
             f'{len(groups)} publishers joined at the {np.sum(complete)} states of '
@@ -124,9 +126,7 @@ def _joined(series: list[JointSeries], names: list[str]) -> JointSeries:
         parts.append(one.select(columns=[index[name] for name in names]))
     time, rows = np.unique(np.concatenate([part.time for part in parts]), return_index=True)
     return JointSeries(tuple(names), time, *[
-        np.vstack(arrays)[rows] for arrays in (
-            [part.position for part in parts], [part.velocity for part in parts],
-            [part.effort for part in parts])])
+        np.vstack(arrays)[rows] for arrays in zip(*(part.arrays for part in parts))])
 
 
 def _nearest(times: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -68,10 +68,6 @@ def prepare(model: Model, recording: Recording, *, cutoff: float | None = None,
         Speeds below which joints count as standing, rad/s or m/s; default: 3 % of the largest, but
         at least four standard deviations of the noise.
 
-    Returns
-    -------
-    Samples
-
     Raises
     ------
     RecordingError

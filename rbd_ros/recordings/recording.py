@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rbd_ros._internal.text import first_twice, listed
@@ -124,10 +125,13 @@ class Recording:
                 f"{'its beginning' if start is None else f'{start:g} s'} and "
                 f"{'its end' if stop is None else f'{stop:g} s'}; it lasts "
                 f'{since[-1] if len(self) else 0.0:.3f} s')
-        return replace(
-            self, time=self.time[keep], position=self.position[keep],
-            velocity=None if self.velocity is None else self.velocity[keep],
-            effort=None if self.effort is None else self.effort[keep])
+        return replace(self, time=self.time[keep], **self._arrays(keep))
+
+    def _arrays(self, rows: np.ndarray | slice, columns: list[int] | slice = slice(None)
+                ) -> dict[str, Any]:
+        """Return position, velocity and effort of some states and joints."""
+        arrays = {'position': self.position, 'velocity': self.velocity, 'effort': self.effort}
+        return {label: None if x is None else x[rows][:, columns] for label, x in arrays.items()}
 
     def for_robot(self, model: Model) -> 'Recording':
         """
@@ -153,11 +157,8 @@ class Recording:
         if extra:
             notes += (f"left out, not in robot '{model.name}': {listed(extra)}",)
         columns = [index[name] for name in model.velocity_names]
-        one = replace(
-            self, joint_names=model.velocity_names, notes=notes,
-            position=self.position[:, columns],
-            velocity=None if self.velocity is None else self.velocity[:, columns],
-            effort=None if self.effort is None else self.effort[:, columns])
+        one = replace(self, joint_names=model.velocity_names, notes=notes,
+                      **self._arrays(slice(None), columns))
         if one.velocity is None or not np.any(np.isnan(one.velocity)):
             return one
         without = [name for name, x in zip(one.joint_names, one.velocity[0]) if np.isnan(x)]
@@ -216,10 +217,6 @@ def read_recording(path: str | os.PathLike[str], *, topic: str | None = None,
     joints : iterable of str, optional
         Joints to read, by new names, for example those of a robot: the others need not be
         complete; default: all.
-
-    Returns
-    -------
-    Recording
 
     Raises
     ------

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 Function = TypeVar('Function', bound=Callable[..., Any])
 
-# What batch functions call the vectors of many states.
+# The names of vectors of many states in batch functions.
 ROWS = {'q': 'Q', 'v': 'V', 'a': 'A', 'tau': 'Tau'}
 SHARED = {'prescribed', 'external_wrenches'}
 OPTIONS = 'out, threads, progress\n    See `rbd_ros.batch`.'

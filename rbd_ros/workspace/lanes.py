@@ -4,9 +4,9 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from inspect import signature
 from math import prod
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,10 +58,13 @@ def lanes_of(shapes: Shapes) -> Make:
 
 def shape(*sizes: int) -> Shapes:
     """Return the shapes of one block, in which -1 stands for the number of velocities."""
-    @lru_cache
-    def shapes(n: int) -> Sequence[tuple[int, ...]]:
-        return [tuple(n if size < 0 else size for size in sizes)]
-    return lambda model, n: shapes(n)
+    known: dict[int, Sequence[tuple[int, ...]]] = {}
+
+    def shapes(model: Model, n: int) -> Sequence[tuple[int, ...]]:
+        if n not in known:
+            known[n] = [tuple(n if size < 0 else size for size in sizes)]
+        return known[n]
+    return shapes
 
 
 # -- Results. -------------------------------------------------------------------------------------
@@ -72,7 +75,7 @@ def as_written(*arrays: np.ndarray) -> Sequence[np.ndarray]:
 
 
 class Outputs(NamedTuple):
-    """What a kernel writes for each state, in blocks."""
+    """The blocks that a kernel writes for each state, and the results in them."""
 
     shapes: Shapes      # of the blocks, for a robot and a number of velocities
     cut: Callable[..., Sequence[np.ndarray]]    # blocks of many states to results, as views
@@ -105,8 +108,8 @@ class Outputs(NamedTuple):
 class Task(NamedTuple):
     """A quantity of many states, of any robot."""
 
-    # Takes the arrays of the robot, the states, external wrenches if `wrenched`, what is the same
-    # in all states, the scratch buffers, and the arrays that it writes results to.
+    # Takes the arrays of the robot, states, external wrenches if `wrenched`, arguments that are
+    # the same in all states, the scratch buffers, and the arrays that it writes results to.
     kernel: Callable[..., Any]
     labels: tuple[str, ...]             # names of the arrays of states
     outputs: Outputs
@@ -114,7 +117,7 @@ class Task(NamedTuple):
     one: Callable[..., Sequence[np.ndarray]]    # the results of one state, by a workspace
     wrenched: bool = False
     of_link: Callable[[Workspace, str], tuple[Any, ...]] | None = None
-    result: Callable[[Sequence[np.ndarray]], Any] = lambda arrays: arrays[0]
+    result: Callable[[Sequence[np.ndarray]], Any] = itemgetter(0)
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,7 @@ class States:
     shapes: Shapes
     scratch: Sequence[Make] = ()        # in addition to the table and the lanes of the states
     cut: Callable[..., Sequence[np.ndarray]] = as_written
-    result: Callable[[Sequence[np.ndarray]], Any] = lambda arrays: arrays[0]
+    result: Callable[[Sequence[np.ndarray]], Any] = itemgetter(0)
     of_link: Callable[[Workspace, str], tuple[Any, ...]] | None = None      # kernel arguments
 
     def task(self, method: Callable[..., Any], outputs: Outputs,

@@ -18,7 +18,7 @@ Map: TypeAlias = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def same(G: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Return what does not depend on coordinates: poses, points, energies."""
+    """Return a result that does not depend on coordinates: poses, points, energies."""
     return x
 
 

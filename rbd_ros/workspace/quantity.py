@@ -43,8 +43,8 @@ def quantity(method: Callable[..., Any], *maps: Map, part: int | None = None,
     Parameters
     ----------
     method : callable
-        The method of `Workspace`, for trees. A docstring of its own tells what it returns where
-        that differs from the plain function.
+        The method of `Workspace`, for trees. It has a docstring if it returns more than the plain
+        function.
     *maps : Map
         One for each result of the method; none if it is composed of other methods.
     part : int, optional

@@ -16,7 +16,7 @@ from rbd_ros.workspace import Workspace
 from rbd_ros.workspace.quantity import QUANTITIES
 from rbd_ros.workspace.variation import Variation
 
-# What topics and control laws call comes first, then what services do.
+# Methods for topics and control laws come first, then those for services.
 NEEDED_BY_NODES = (
     'all_terms', 'configuration_terms', 'inverse_dynamics', 'gravity_torques', 'hybrid_dynamics',
     'matrices_dot', 'slotine_li_regressor', 'forward_kinematics', 'world_jacobian',

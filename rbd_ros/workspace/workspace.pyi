@@ -24,8 +24,8 @@ class Workspace(RobotArrays):
     """
     The buffers of one robot, and the functions of `rbd_ros` and `rbd_ros.analysis` that use them.
 
-    The methods have the names and the units of those functions. Some also return what they compute
-    on the way: the Jacobian of a link comes with the link's pose, its rates with the Jacobian, the
+    The methods have the names and the units of those functions. Some also return intermediate
+    results: the Jacobian of a link comes with the link's pose, its rates with the Jacobian, the
     rate of the centroidal momentum matrix with the matrix, derivatives of hybrid dynamics with a
     and tau. `inverse_dynamics_packed` and `configuration_terms` exist only here.
 

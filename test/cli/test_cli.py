@@ -54,7 +54,7 @@ def test_wrong_usage_is_one_line_that_leads_to_help_and_exit_code_1(capsys, argu
     (['excite', ARM, '-o', 'a.csv', '--harmonics', '100000'], 'harmonics must be .* to 100,'),
     (['excite', ARM, '-o', 'a.csv', '--duration', '1e12'], 'duration must lie between'),
     (['excite', ARM, '-o', 'a.csv', '--duration', '1e5', '--rate', '11', '--steps', '1'],
-     '100000 s at 11 Hz are 1100001 points, the most are 1000000: take a lower rate'),
+     '100000 s at 11 Hz are 1100001 points, at most 1000000 are possible: use a lower rate'),
     (['excite', ARM, '-o', 'a.csv', '--duration', 'nan'], 'duration must be finite'),
     (['excite', ARM, '-o', 'a.csv', '--rate', '1e12'], 'rate must lie between'),
     (['excite', ARM, '-o', 'a.csv', '--rate', '-1'], 'rate must lie between'),

@@ -249,7 +249,7 @@ def test_a_recording_counts_once_and_notes_are_told(tmp_path, capsys):
                    '--workers', '1') == 0
     lines = capsys.readouterr().err.splitlines()
     assert {f'warning: {gap} is named twice, and counts once',
-            f'warning: {gap} is validated by itself, which says little: keep another one back'
+            f'warning: {gap} is used for the fit and for --validate: hold out another one'
             } <= set(lines)
     result = content(tmp_path / 'a')
     assert result['recordings'] == [gap]

@@ -275,7 +275,7 @@ def test_goals_and_what_echo_prints_are_read_too(tmp_path, capsys):
     ('joint_names: [a, a]\npoints: []', 'joint_names must be a list of different names'),
     ('joint_names: [elbow]\npoints: []', 'the trajectory has no points'),
     ('points: []', "lacks 'joint_names'"),
-    ('- 1', 'is no trajectory_msgs/JointTrajectory'),
+    ('- 1', 'is not a trajectory_msgs/JointTrajectory'),
     ('joint_names: [elbow]\npoints: [{positions: [1], time_from_start: 0.5}]',
      'time_from_start: {sec: 0, nanosec: 0}'),
     ('{', 'this is not YAML'),

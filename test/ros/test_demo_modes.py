@@ -164,7 +164,7 @@ def test_no_error_is_printed_as_zero():
     _, session, checks = run('gravity')
     held = np.abs([sample.error for sample in session.samples[:session.phases[1].first]])
     assert held.max() < 1e-9
-    assert 'largest drift 1e-09 rad' in checks[0].text
+    assert 'drift at most 1e-09 rad' in checks[0].text
 
 
 def test_an_action_disturbed_by_a_pause_is_repeated(capsys):

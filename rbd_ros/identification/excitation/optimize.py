@@ -70,11 +70,6 @@ def excitation_limits(model: Model, *, lower: npt.ArrayLike | None = None,
     share : float
         Fraction of every limit to use; positions shrink about their middle.
 
-    Returns
-    -------
-    Limits
-        With the fields ``lower upper velocity acceleration effort assumed``.
-
     Raises
     ------
     ModelError
@@ -169,11 +164,6 @@ def excite(model: Model, limits: Limits | None = None, *, duration: float = 20.0
         Steps of the search, at most 100,000.
     progress : callable, optional
         Called as ``progress(done, steps)``.
-
-    Returns
-    -------
-    Excitation
-        With the fields ``joint_names motion condition_number at_first``.
 
     Raises
     ------

@@ -47,7 +47,7 @@ class GravityMode(Mode):
         usual, largest = self._delays
         return [
             Check(f'With gravity torques (latency: median {1e3 * usual:.1f} ms, largest '
-                  f'{1e3 * largest:.1f} ms): largest drift '
+                  f'{1e3 * largest:.1f} ms): drift at most '
                   f'{worst(self.model, np.maximum(drift, RESOLUTION))} in {COMPENSATED:.0f} s; '
                   f'limit {MAX_DRIFT:g}.', bool(max(drift) < MAX_DRIFT)),
             Check(f'With zero torques: largest motion {worst(self.model, fall)}; required: at '

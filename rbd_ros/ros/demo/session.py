@@ -190,8 +190,7 @@ class Session:
             # At the first start, kernels of some modes are still being compiled.
             if BEING_COMPILED not in reasons[0] or monotonic() > end:
                 raise DemoFailed(reasons[0])
-            retry = monotonic() + RETRY_PERIOD
-            self._wait('its kernels', lambda: monotonic() > retry)    # noqa: B023
+            self._wait_until(monotonic() + RETRY_PERIOD, 'its kernels')
 
     # -- Recording and commands. -----------------------------------------------------------------
 
@@ -215,6 +214,9 @@ class Session:
                     raise DemoFailed(f'{name} ended unexpectedly, exit code {process.returncode}')
             if monotonic() > end:
                 raise DemoFailed(f'timeout after {START_TIMEOUT:.0f} s: {what}')
+
+    def _wait_until(self, end: float, what: str) -> None:
+        self._wait(what, lambda: monotonic() > end)
 
     def watch(self, name: str, duration: float, errors: Errors | None = None, *,
               accurate: bool = True) -> list[Sample]:

@@ -151,7 +151,7 @@ class Publishing:
     def _find_command_subscribers(self) -> bool:
         """Find the command topics with subscribers; return whether there are any."""
         self._subscribed_commands = [topic for topic, publisher in self._command_publishers.items()
-                                if publisher.get_subscription_count()]
+                                     if publisher.get_subscription_count()]
         return bool(self._subscribed_commands)
 
     @guarded

@@ -11,7 +11,7 @@ from rbd_ros.kernels.jit.compile_process import CompileProcess
 from rbd_ros.kernels.jit.compiler import COMPILES
 from rbd_ros.ros.runtime.log import Log
 
-# s between two checks whether an urgent kernel is being compiled
+# s between two checks whether the foreground is idle
 PAUSE = 0.01
 
 
