@@ -45,8 +45,8 @@ def adapting_bodies(model: Model, links: Sequence[str] | None) -> list[int]:
     for link in links:
         index = model.link_index(link)
         if index not in of_link:
-            raise ModelError(f"link '{link}' is part of the root: no joint moves it, so nothing "
-                             'can be learnt of it')
+            raise ModelError(f"link '{link}' is part of the root: no joint moves it, so its "
+                             'parameters cannot adapt')
         found.add(of_link[index])
     return sorted(found)
 

@@ -158,7 +158,7 @@ def read_trajectory(message: TrajectoryMessage, model: Model, start: JointRefere
     if times[0] > 0.0:
         times = np.concatenate(([0.0], times))
     if len(times) == 1:
-        raise Refused('its only point is at 0 s: say when the robot is to be there')
+        raise Refused('its only point is at 0 s: give the time at which the robot reaches it')
     motion = JointTrajectory(model, times, q, v, a, tau, start.v if v is None else None)
     # Efforts of the other joints depend on the motion of free joints, which is unknown.
     motion.check_limits(effort=not with_efforts)

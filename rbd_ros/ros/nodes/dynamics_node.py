@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The node that turns a robot's description and joint states into its dynamics."""
+"""The node that publishes the dynamics of a robot from its description and joint states."""
 
 import sys
 
@@ -150,7 +150,7 @@ class DynamicsNode(LifecycleNode):
 
     @property
     def robot(self) -> Robot | None:
-        """Return the present robot, or None."""
+        """Return the current robot, or None."""
         return self.current.robot if self.configured else None
 
     @property
