@@ -93,19 +93,9 @@ class ContactDetector:
         """
         Process a sample and return whether there is contact; False during the calibration.
 
-        A sample that is not later than the last one adds no time.
-
-        Parameters
-        ----------
-        t : float
-            Time of the sample, s.
-        tau_ext : array_like, shape (model.nv,)
-            External torques as from `MomentumObserver`, N m or N.
-
-        Raises
-        ------
-        StateError
-            If an argument has the wrong shape or is not finite; the detector is unchanged.
+        ``t`` is its time, s, and ``tau_ext`` (model.nv,) the external torques as from
+        `MomentumObserver`, N m or N. A sample that is not later than the last one adds no time.
+        After a StateError, which reports invalid arguments, the detector is unchanged.
 
         """
         t, size = number('t', t), np.abs(finite_vector(self._model, 'tau_ext', tau_ext))

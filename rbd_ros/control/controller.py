@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base class of the control laws, and what a law declares to become a control mode."""
+"""Base class of the control laws, and the declarations that make a law a control mode."""
 
 from __future__ import annotations
 
@@ -96,9 +96,8 @@ class Controller(ABC):
 
     reference_type: ClassVar[type] = JointReference
 
-    # What a control mode knows of its law. A subclass states its purpose and gains by name; see
-    # `from_gains`. Others: whether the torques contain C v, whether the root link may float, and
-    # whether the reference has torques.
+    # Declarations of a control mode: purpose, gains by name (see `from_gains`), and whether the
+    # torques contain C v, the root link may float, and references have torques.
     purpose: ClassVar[str] = ''
     gains: ClassVar[Mapping[str, Gain]] = {}
     contains_coriolis: ClassVar[bool] = True

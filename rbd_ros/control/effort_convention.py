@@ -117,10 +117,10 @@ def convention_mismatch(convention: EffortConvention, names: Sequence[str],
     worst = int(np.argmax(np.abs(torques - g if is_full else torques)))
     example = (f"'{names[worst]}' measures {torques[worst]:.3g} where gravity takes "
                f'{g[worst]:.3g} N m or N')
-    said = f'efforts at rest are not as effort_convention.states, {convention.states}, says'
+    text = f'efforts at rest are not as effort_convention.states, {convention.states}, requires'
     if others[better] < 0.5 * error:
-        return f'{said}: {example}; {better} fits better'
+        return f'{text}: {example}; {better} fits better'
     if error > MISMATCH_RATIO * size:
-        return (f'{said}, and nothing else fits: {example}; check payload, mounting_rpy and '
+        return (f'{text}, and nothing else fits: {example}; check payload, mounting_rpy and '
                 'effort_convention.state_constants (currents?)')
     return ''

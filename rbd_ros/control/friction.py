@@ -45,11 +45,6 @@ def friction_compensation(model: Model, v: npt.ArrayLike, *,
         N m or N: viscous friction at the smallest possible speed of the joint, Stribeck friction
         at the largest.
 
-    Raises
-    ------
-    StateError
-        If ``v`` has another shape or a non-finite entry, or ``dead_band`` is negative.
-
     """
     v, dead_band = one_or_rows(model, 'v', v), number('dead_band', dead_band, 0.0)
     least = np.sign(v) * np.maximum(np.abs(v) - dead_band, 0.0)

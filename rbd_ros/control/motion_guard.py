@@ -60,11 +60,6 @@ class MotionGuard:
     stopping, braking : ndarray of bool, shape (model.nv,)
         The joints in their zones, or too fast, at the last `limit`.
 
-    Raises
-    ------
-    StateError
-        If ``zone`` or ``velocity`` is negative or not finite.
-
     """
 
     def __init__(self, model: Model, *, zone: float = 0.1, velocity: float = 1.0) -> None:
@@ -103,11 +98,6 @@ class MotionGuard:
         -------
         ndarray, shape (model.nv,)
             N m or N: ``tau`` itself if no joint is near a limit.
-
-        Raises
-        ------
-        StateError
-            If a vector has the wrong shape or a non-finite entry.
 
         """
         q, v = self._workspace.check(q=q, v=v)

@@ -24,32 +24,14 @@ MAX_DAMPING = 1e6
 
 def reach_error(model: Model, link: str, T: np.ndarray, q: np.ndarray) -> tuple[float, float]:
     """
-    Return the smallest pose error of a link that a search finds within the joint limits.
+    Return the smallest pose error of a link within the joint limits that a search finds.
 
-    Damped least squares start at q with the rotation. If the position is not reached, they start
+    Damped least squares (Levenberg-Marquardt: Nocedal and Wright, "Numerical Optimization",
+    Springer 2006, 10.3) start at q with the rotation. If the position is not reached, they start
     without the rotation at q and at `STARTS` other configurations, the same at every call; joints
-    at a limit are held there.
-
-    Parameters
-    ----------
-    model : Model
-        The robot, without quaternions.
-    link : str
-        The link's name.
-    T : ndarray, shape (4, 4)
-        The pose in the root's frame, m.
-    q : ndarray, shape (model.nq,)
-        Start of the search, rad or m.
-
-    Returns
-    -------
-    angle, distance : float
-        Remaining rotation, rad, if the position is reached with it, and remaining distance, m, for
-        any rotation.
-
-    References
-    ----------
-    Levenberg-Marquardt: Nocedal and Wright, "Numerical Optimization", Springer 2006, 10.3.
+    at a limit are held there. The model must have no quaternions; T is in the root's frame.
+    Returned are the remaining rotation, rad, if the position is reached with it, and the remaining
+    distance, m, for any rotation.
 
     """
     angle, distance = _search(model, link, T, q, slice(0, 6))

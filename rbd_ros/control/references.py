@@ -17,7 +17,7 @@ ROUNDED = 1e-5
 
 class JointReference:
     """
-    Desired motion of the joints at one time.
+    Desired motion of the joints at one time; the attributes are the parameters.
 
     Parameters
     ----------
@@ -28,16 +28,6 @@ class JointReference:
         Velocity, rad/s or m/s, and acceleration, rad/s^2 or m/s^2; default: at rest.
     tau : array_like, shape (model.nv,), optional
         Torques of free joints, N m or N, for `Hybrid`; default: zero.
-
-    Attributes
-    ----------
-    q, v, a, tau : ndarray
-        The parameters.
-
-    Raises
-    ------
-    StateError
-        If a vector has the wrong shape or a non-finite entry.
 
     """
 
@@ -53,7 +43,7 @@ class JointReference:
 
 class PoseReference:
     """
-    Desired motion of a link at one time.
+    Desired motion of a link at one time; the attributes are the parameters.
 
     Parameters
     ----------
@@ -62,16 +52,6 @@ class PoseReference:
     V, V_dot : array_like, shape (6,), optional
         Angular velocity, rad/s, and velocity of the link's origin, m/s, in the root's axes, and
         its derivative with respect to time; default: at rest.
-
-    Attributes
-    ----------
-    T, V, V_dot : ndarray
-        The parameters.
-
-    Raises
-    ------
-    StateError
-        If an array has the wrong shape or a non-finite entry, or T is not a pose.
 
     """
 

@@ -266,11 +266,6 @@ class PoseMotion:
         m/s, in the root's axes; default: at rest. It fades with t (1 - t/h)^3 within h =
         `FADE_TIME`, or the duration if that is shorter.
 
-    Raises
-    ------
-    StateError
-        If a pose is invalid, or the duration is not positive.
-
     References
     ----------
     Flash and Hogan, J. Neuroscience 5 (1985); Lynch and Park (9.11), (9.14)-(9.15), decoupled.

@@ -3,11 +3,13 @@
 """Parameters, their checks and their files are those that laws and parts of the node declare."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from harness import ros
 import numpy as np
 from parameter_files import files
 import pytest
+from rbd_ros import load_urdf, neutral
 from rbd_ros._internal.setting import Setting, settings_of
 from rbd_ros.control.controller import Circumstances
 from rbd_ros.control.laws import control_laws
@@ -24,6 +26,7 @@ SETTINGS = TorqueController.settings
 GAINS = {parameter_name(mode, gain): (mode, gain) for mode, law in LAWS.items()
          for gain in law.gains}
 WITH_RANGE = [name for name, one in SETTINGS.items() if one.high is not None]
+ARM = Path(__file__).parents[2] / 'urdf' / 'demo_arm.urdf'
 MODEL = random_tree(1, 3, kinds=('revolute',))
 # N m in some hundreds.
 AGREEMENT = 1e-9
@@ -138,6 +141,20 @@ def test_gains_of_each_joint_are_in_the_order_of_control_joints(mode):
     assert all(np.array_equal(first[name], second[name]) for name in first)
     for x in values.values():
         assert any(np.array_equal(one, x) for one in first.values())
+
+
+@pytest.mark.parametrize('mode, accepted', [
+    ('gravity', True), ('pd_gravity', True), ('computed_torque', False),
+    ('joint_impedance', False), ('cartesian_impedance', False), ('slotine_li', False),
+    ('hybrid', False)])
+def test_only_modes_without_inverse_dynamics_are_for_floating_bases(mode, accepted):
+    model = load_urdf(ARM, floating_base=True)
+    given = Circumstances(model, 'tool', neutral(model), False, 0.02)
+    if accepted:
+        assert make_controller(control_settings(mode=mode), given).model is model
+        return
+    with pytest.raises(BadParameter, match=f'mode {mode} is for robots that are fixed'):
+        make_controller(control_settings(mode=mode), given)
 
 
 def test_lists_have_one_number_or_one_for_each_joint():

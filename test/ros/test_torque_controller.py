@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from rbd_msgs.srv import SetMode
 import rbd_ros
-from rbd_ros.control import CartesianImpedance, ComputedTorque, JointReference, PoseReference
+from rbd_ros.control import (
+    CartesianImpedance, ComputedTorque, JointReference, PdGravity, PoseReference)
 from rbd_ros.ros.nodes.torque_controller import TorqueController
 from rclpy.parameter import Parameter
 from scipy.spatial.transform import Rotation
@@ -97,7 +98,7 @@ def test_errors_are_answered_by_the_law_with_the_gains_of_the_parameters(control
 
 
 @pytest.mark.parametrize('convention', ['without_gravity', 'without_gravity_and_coriolis'])
-@pytest.mark.parametrize('mode', ['gravity', 'computed_torque'])
+@pytest.mark.parametrize('mode', ['gravity', 'pd_gravity', 'computed_torque'])
 def test_what_the_robot_adds_is_taken_off_once(controller, model, rest, mode, convention):
     names, q, v = rest
     full, node = (controller(mode=mode, **{'effort_convention.commands': one})
@@ -107,7 +108,8 @@ def test_what_the_robot_adds_is_taken_off_once(controller, model, rest, mode, co
     full.close()
     full.close = lambda: None
     terms = rbd_ros.all_terms(model, q, moving)
-    law = ComputedTorque(model, 100.0, friction_speed=None)
+    law = (PdGravity(model, 50.0, 5.0, friction_speed=None) if mode == 'pd_gravity'
+           else ComputedTorque(model, 100.0, friction_speed=None))
     whole = (terms.g if mode == 'gravity'
              else law.update(0.0, q, moving, JointReference(model, q)))
     own = terms.g + (terms.coriolis_torques if mode == 'computed_torque'

@@ -123,29 +123,12 @@ class CartesianImpedance(Controller):
 def pose_error(T: np.ndarray, V: np.ndarray, reference: PoseReference
                ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """
-    Return the pose error of a link and its kinematics.
+    Return e, B, V_r and dV_r/dt of a link with the pose T and the twist V in the root's axes.
 
-    Parameters
-    ----------
-    T, V : ndarray, shape (4, 4) and (6,)
-        Pose of the link in the root's frame, and its twist in the root's axes at its origin.
-    reference : PoseReference
-        Desired pose and motion.
-
-    Returns
-    -------
-    e : ndarray, shape (6,)
-        Rotation vector to the reference, at most pi rad, and translation, m, in the root's axes.
-    B : ndarray, shape (6, 6)
-        With de/dt = B (V_r - V).
-    V_r, V_r_dot : ndarray, shape (6,)
-        Twist of the reference, rotated from the axes of the reference to those of the link, and
-        its derivative with respect to time.
-
-    References
-    ----------
-    The inverse of the right Jacobian of SO(3) is 1 + [phi]/2 + c [phi]^2: Chirikjian, "Stochastic
-    Models, Information Theory, and Lie Groups 2", Birkhaeuser 2012, (10.86).
+    e is the rotation vector to the reference, at most pi rad, and the translation, m, and de/dt =
+    B (V_r - V). V_r is the twist of the reference, rotated to the link. The inverse of the right
+    Jacobian of SO(3) is 1 + [phi]/2 + c [phi]^2: Chirikjian, "Stochastic Models, Information
+    Theory, and Lie Groups 2", Birkhaeuser 2012, (10.86).
 
     """
     Q = T[:3, :3] @ reference.T[:3, :3].T

@@ -33,7 +33,7 @@ def _check_joints(model: Model, names: Sequence[str]) -> None:
 
 class Hybrid(Controller):
     """
-    Let some joints follow a motion, while the others have given torques or none.
+    Let some joints follow a motion; the others have given torques, or zero.
 
     Hybrid dynamics returns the torques of the joints that follow, for the accelerations
 

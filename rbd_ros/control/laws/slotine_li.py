@@ -32,19 +32,9 @@ ROUNDING = 1e-13
 
 def adapting_bodies(model: Model, links: Sequence[str] | None) -> list[int]:
     """
-    Return the moving bodies that contain links, each once, in the order of the parameters.
+    Return the moving bodies that contain links (None: all), in the order of the parameters.
 
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    links : sequence of str or None
-        Names of links; None: all that move.
-
-    Raises
-    ------
-    ModelError
-        If no link has one of the names, or a link does not move.
+    Raise ModelError if no link has one of the names, or a link does not move.
 
     """
     of_link = {part: k for k, parts in enumerate(moving_bodies(model).values())
@@ -55,8 +45,8 @@ def adapting_bodies(model: Model, links: Sequence[str] | None) -> list[int]:
     for link in links:
         index = model.link_index(link)
         if index not in of_link:
-            raise ModelError(f"link '{link}' is part of the root: no joint moves it, so nothing "
-                             'can be learnt of it')
+            raise ModelError(f"link '{link}' is part of the root: no joint moves it, so its "
+                             'parameters cannot adapt')
         found.add(of_link[index])
     return sorted(found)
 

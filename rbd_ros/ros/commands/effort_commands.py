@@ -218,21 +218,10 @@ class EffortCommands:
     def update(self, efforts: np.ndarray, now: float,
                guard: Callable[[np.ndarray], np.ndarray] | None = None) -> np.ndarray:
         """
-        Return the command for computed efforts.
+        Return the command for efforts in the order of `joints`, N m or N, at the robot's time, s.
 
-        Parameters
-        ----------
-        efforts : ndarray
-            In the order of `joints`, N m or N.
-        now : float
-            Time of the robot, s.
-        guard : callable, optional
-            Returns commands that are safe for joints near their limits.
-
-        Returns
-        -------
-        ndarray
-            The command; the same array at every call.
+        `guard` returns commands that are safe for joints near their limits. The same array is
+        returned at every call.
 
         """
         settings = self._settings

@@ -23,25 +23,11 @@ class Law(Protocol):
     def efforts(self, robot: Robot, v: np.ndarray | None, terms: DynamicsTerms, now: float,
                 reset: bool) -> np.ndarray | str:
         """
-        Return the efforts for a state, less those that the robot adds by itself.
+        Return the efforts for a state, less those that the robot adds; or why there are none.
 
-        Parameters
-        ----------
-        robot : Robot
-            The current robot with its complete state.
-        v : ndarray or None
-            Its velocity as outputs use it, rad/s or m/s; None: unknown.
-        terms : DynamicsTerms
-            Its dynamics.
-        now : float
-            Time of ages, s.
-        reset : bool
-            Whether commands start a blend, so that the law must discard its state.
-
-        Returns
-        -------
-        ndarray or str
-            One effort per velocity of the model, N m or N; or why there are none.
+        There is one effort per velocity of the model, N m or N. The state of `robot` is complete;
+        `v`, rad/s or m/s, is its velocity as outputs use it, or None if unknown. `now` is the time
+        of ages, s. With `reset`, commands start a blend, and the law discards its state.
 
         """
 

@@ -70,24 +70,12 @@ def tolerances(settings: ControlSettings, law: Controller, task_link: str) -> To
 def damping_warning(law: Controller, settings: ControlSettings, q: np.ndarray, reference: Any,
                     period: float) -> str:
     """
-    Return a warning if damping makes a law diverge at the rate of its states.
+    Return a warning if damping makes a law diverge at states with the period T, s.
 
-    Torques -D v that are held for a period T change velocities to (1 - T M^-1 D) v, which grow if
-    this matrix has an eigenvalue below -1. A single joint with the inertia m and the damping d
-    diverges from d T / m = 2 on.
-
-    Parameters
-    ----------
-    law : Controller
-        A new law of the current mode, without friction compensation.
-    settings : ControlSettings
-        Mode and gains of the law.
-    q : ndarray, shape (model.nq,)
-        Configuration, rad or m.
-    reference : JointReference, PoseReference or None
-        A reference for the law.
-    period : float
-        T, s.
+    Torques -D v that are held for T change velocities to (1 - T M^-1 D) v, which grow if this
+    matrix has an eigenvalue below -1. A single joint with the inertia m and the damping d diverges
+    from d T / m = 2 on. The law must be new, and without friction compensation; `reference` is one
+    for it.
 
     """
     model, mode = law.model, settings.mode

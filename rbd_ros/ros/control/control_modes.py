@@ -58,25 +58,10 @@ LOST = ('the robot is held where it is: states are missing, commands are off, or
 
 class ControlModes(ReferenceReceiver):
     """
-    The `Law` of the torque controller.
+    The `Law` of the torque controller, with its mode, gains and tolerances in `control`.
 
-    Parameters
-    ----------
-    settings, control : LawSettings and ControlSettings
-        Parameters of the dynamics node; mode, gains and tolerances.
-    clocks : Clocks
-        The node's clocks; references use the clock of ages.
-    commands : EffortCommands
-        The commands that are computed from the efforts.
-    report, log : Report and Log
-        Counter of events, and the node's log.
-    publish : callable
-        Publishes a `ReferenceStatus`.
-
-    Attributes
-    ----------
-    why_not : str
-        Why there is no law; empty: there is one, or it is not needed yet.
+    References use the clock of ages. `publish` is called with each `ReferenceStatus`. `why_not`
+    states why there is no law; empty: there is one, or it is not needed yet.
 
     """
 

@@ -108,7 +108,7 @@ class ReferenceReceiver:
                 raise Refused(f'mode {self._control.mode} follows nothing: set another mode')
             if (robot is None or following is None or not self._commands.enabled
                     or self._commands.starts_blend(now)):
-                raise Refused('nothing is commanded now, and no reference outlives that; '
+                raise Refused('nothing is commanded now, so references are discarded; '
                               'commands need joint states, a subscriber and ~/enable_commands')
             begin = now + (self._delay(convert.seconds(stamp)) if stamp else 0.0)
             motion, duration, note = read(robot, following.at(begin))

@@ -110,23 +110,10 @@ class Motions:
 def read_trajectory(message: TrajectoryMessage, model: Model, start: JointReference,
                     with_efforts: bool) -> tuple[Motion, float]:
     """
-    Return the motion of a trajectory, and its duration, s.
+    Return the motion of a trajectory from a reference, and its duration, s; raise Refused.
 
-    Parameters
-    ----------
-    message : trajectory_msgs.msg.JointTrajectory
-        Joints without a column do not move; without points, all joints stop.
-    model : Model
-        The robot.
-    start : JointReference
-        The reference at the start.
-    with_efforts : bool
-        Whether free joints get the efforts; else these are ignored.
-
-    Raises
-    ------
-    Refused
-        If the trajectory is not valid for this robot.
+    Joints without a column do not move; without points, all joints stop. With `with_efforts`, free
+    joints get the efforts; else these are ignored.
 
     """
     if model.nq != model.nv:
@@ -171,7 +158,7 @@ def read_trajectory(message: TrajectoryMessage, model: Model, start: JointRefere
     if times[0] > 0.0:
         times = np.concatenate(([0.0], times))
     if len(times) == 1:
-        raise Refused('its only point is at 0 s: say when the robot is to be there')
+        raise Refused('its only point is at 0 s: give the time at which the robot reaches it')
     motion = JointTrajectory(model, times, q, v, a, tau, start.v if v is None else None)
     # Efforts of the other joints depend on the motion of free joints, which is unknown.
     motion.check_limits(effort=not with_efforts)
@@ -224,23 +211,10 @@ def _check_motion(times: np.ndarray, given: dict[str, np.ndarray], model: Model,
 def read_pose(message: PoseStamped, frame: np.ndarray, start: PoseReference, speed: float,
               angular_speed: float) -> tuple[PoseMotion, float]:
     """
-    Return the motion to the pose of a message, and its duration, s.
+    Return the motion from `start` to the pose of a message, and its duration, s.
 
-    Parameters
-    ----------
-    message : geometry_msgs.msg.PoseStamped
-        The pose, in the frame of its header.
-    frame : ndarray, shape (4, 4)
-        Pose of that frame in the root's frame, m.
-    start : PoseReference
-        The reference at the start.
-    speed, angular_speed : float
-        Largest speeds of a motion from rest, m/s and rad/s.
-
-    Raises
-    ------
-    Refused
-        If the message contains no valid pose.
+    `frame` is the pose of the header's frame in the root's frame; `speed` and `angular_speed` are
+    the largest speeds of a motion from rest, m/s and rad/s. Raise Refused for an invalid pose.
 
     """
     quaternion, position = convert.pose(message.pose)

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The node that turns a robot's description and joint states into its dynamics."""
+"""The node that publishes the dynamics of a robot from its description and joint states."""
 
 import sys
 
@@ -150,7 +150,7 @@ class DynamicsNode(LifecycleNode):
 
     @property
     def robot(self) -> Robot | None:
-        """Return the present robot, or None."""
+        """Return the current robot, or None."""
         return self.current.robot if self.configured else None
 
     @property
@@ -259,27 +259,29 @@ class DynamicsNode(LifecycleNode):
             loads.begin, loads.end, self, IdentifyPayload, '~/identify_payload', loads.identify,
             worker, report, log)
         self._parts.append(partial(self.destroy_service, identifying.service))
-        calibrate = self.create_service(Trigger, '~/calibrate_contact', self._calibrate_contact)
-        self._parts.append(partial(self.destroy_service, calibrate))
-        enable = self.create_service(SetBool, '~/enable_commands', self._enable_commands)
-        self._parts.append(partial(self.destroy_service, enable))
+        self._serve(Trigger, '~/calibrate_contact', self._calibrate_contact)
+        self._serve(SetBool, '~/enable_commands', self._enable_commands)
         self.health = Health(self, select(HealthSettings), clocks, self.current, self.publishing,
                              self.listening, self.commands, law, self.forces,
                              self.effort_check, self.kernels, report, log)
         self._parts.append(self.health.close)
         guard_services(self, log, report)
 
+    def _serve(self, kind: Any, name: str, callback: Callable[[Any, Any], Any]) -> None:
+        """Create a service that is answered at once."""
+        service = self.create_service(kind, name, callback)
+        self._parts.append(partial(self.destroy_service, service))
+
     def _configure_parts(self) -> None:
         """Pass changed parameters to the parts."""
         select = self.parameters.select
-        self.commands.configure(select(CommandSettings))
-        self.listening.configure(select(ListeningSettings))
-        self.answering.configure(select(ServiceSettings))
-        self.analysing.configure(select(AnalysisSettings))
-        self.filling.configure(select(TrajectorySettings))
-        self.health.configure(select(HealthSettings))
-        self.publishing.configure(select(PublishingSettings))
-        self.forces.configure(select(ForceSettings))
+        parts: tuple[tuple[Any, Any], ...] = (
+            (self.commands, CommandSettings), (self.listening, ListeningSettings),
+            (self.answering, ServiceSettings), (self.analysing, AnalysisSettings),
+            (self.filling, TrajectorySettings), (self.health, HealthSettings),
+            (self.publishing, PublishingSettings), (self.forces, ForceSettings))
+        for part, kind in parts:
+            part.configure(select(kind))
         self._configure_law()
         self.current.configure(select(ChangeSettings), select(RobotSettings))
 
@@ -329,8 +331,6 @@ class DynamicsNode(LifecycleNode):
         self._take_down()
         super().destroy_node()
         forget_life_cycle(self)
-
-    # -- Events. ---------------------------------------------------------------------------------
 
     def check_parameters(self, changes: Sequence[Parameter]) -> SetParametersResult:
         """Return whether parameters may change, with the reason if not."""

@@ -74,8 +74,7 @@ class TorqueController(DynamicsNode):
                 (PoseStamped, '~/pose_target', self.modes.on_pose_target)):
             self._parts.append(partial(self.destroy_subscription,
                                        self.create_subscription(kind, topic, callback, 10)))
-        mode = self.create_service(SetMode, '~/set_mode', self._set_mode)
-        self._parts.append(partial(self.destroy_service, mode))
+        self._serve(SetMode, '~/set_mode', self._set_mode)
         guard_services(self, self._log, self.report)
 
     def check_parameters(self, changes: Sequence[Parameter]) -> SetParametersResult:

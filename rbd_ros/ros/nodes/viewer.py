@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""A running robot in a browser: its joint states, and what the dynamics node says of them."""
+"""A running robot in a browser: its joint states and the outputs of the dynamics node."""
 
 import sys
 
@@ -34,9 +34,9 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from std_msgs.msg import String
 
-# Nodes that control a robot come first when there is too little processor time.
+# Lower priority than nodes that control a robot.
 NICENESS = 10
-# What is measured, and shown beside what is computed.
+# Label of measured efforts, which are shown next to computed ones.
 EFFORT = 'measured'
 
 _PARAMETERS = {
@@ -55,20 +55,15 @@ class ViewerNode(Node):
     """
     Shows a running robot in a browser.
 
-    It looks at the newest states at its own rate, however fast they come, and listens to them only
-    while a page is open. Without a dynamics node it computes the torques itself.
-
-    Parameters
-    ----------
-    alone : bool
-        Whether the node has the process to itself; it then lets others go first.
+    The page shows the newest state at its own rate; states are subscribed to only while a page is
+    open. Without a dynamics node the torques are computed here. `alone`: the node has the process
+    to itself, and lowers its priority.
 
     """
 
-    # Exceptions whose message alone is shown to a user.
+    # Exceptions of which only the message is shown to a user.
     errors = (RbdError, OSError, BadParameter)
     program: ClassVar[str] = 'viewer'
-    # Parameters with default and description.
     parameters: ClassVar[dict[str, Setting]] = _PARAMETERS
 
     def __init__(self, *, alone: bool = False, **options: Any) -> None:
@@ -93,7 +88,7 @@ class ViewerNode(Node):
 
     @classmethod
     def usage(cls) -> str:
-        """Return what `--help` prints."""
+        """Return the text that `--help` prints."""
         return usage(cls.program, str(sys.modules[cls.__module__].__doc__), cls.parameters)
 
     def uses_events(self) -> bool:
@@ -106,11 +101,11 @@ class ViewerNode(Node):
             self.viewer.close()
 
     def _on_description(self, message: String) -> None:
-        """Show another robot, unless the description is wrong."""
+        """Show another robot; report an invalid description."""
         try:
             self._describe(message.data)
         except RbdError as error:
-            # Without a page there is nothing to do: a port is taken, or a package is missing.
+            # Without a page the node is useless: the port is taken, or a package is missing.
             if self.viewer is None and not isinstance(error, ModelError):
                 raise
             self._log.error(f'robot description refused: {error}')
@@ -127,7 +122,7 @@ class ViewerNode(Node):
         if self.viewer is None:
             self.viewer = Viewer(model, geometry, host=self._given['host'],
                                  port=self._given['port'], effort=EFFORT)
-            # Without a screen, a browser in text would take the terminal.
+            # Without a screen, a text browser would occupy the terminal.
             if self._given['open'] and {'DISPLAY', 'WAYLAND_DISPLAY'} & set(os.environ):
                 webbrowser.open(self.viewer.url)
         else:
@@ -147,7 +142,7 @@ class ViewerNode(Node):
 
     @guarded
     def _on_timer(self) -> None:
-        """Show the newest state, if somebody looks."""
+        """Show the newest state if a page is open."""
         if self._robot is None or self.viewer is None:
             return
         self._robot.listen(bool(self.viewer.server.get_clients()))

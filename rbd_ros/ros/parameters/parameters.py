@@ -53,13 +53,9 @@ def _parameters_type(kinds: tuple[type, ...]) -> type[Parameters]:
 
 def declare(node: Node, settings: Mapping[str, Setting]) -> dict[str, str]:
     """
-    Declare parameters on a node.
+    Declare parameters on a node; return by name why an override is rejected.
 
-    Returns
-    -------
-    dict of str to str
-        By name of the parameter, why its override is rejected. The parameter then has its default,
-        and `read` raises the reason.
+    Such a parameter has its default, and `read` raises the reason.
 
     """
     refused = {}
@@ -118,25 +114,10 @@ def read(node: Node, kinds: tuple[type, ...], settings: Mapping[str, Setting],
          changes: Sequence[Parameter] = (), refused: Mapping[str, str] | None = None
          ) -> Parameters:
     """
-    Return the checked values of the parameters of a node.
+    Return the checked values of the parameters that `declare` declared, with changes.
 
-    Parameters
-    ----------
-    node : rclpy.node.Node
-        The node that declared them.
-    kinds : tuple of type
-        The settings of its parts.
-    settings : dict of str to Setting
-        The settings that they declare.
-    changes : sequence of rclpy.parameter.Parameter
-        Values that replace the current ones.
-    refused : dict of str to str, optional
-        The result of `declare`.
-
-    Raises
-    ------
-    BadParameter
-        If a value is rejected.
+    `kinds` are the settings of the parts of the node, `settings` their declarations, and `refused`
+    is the result of `declare`. Raise BadParameter if a value is rejected.
 
     """
     result = assemble(kinds, _values(node, settings, changes, refused or {}))

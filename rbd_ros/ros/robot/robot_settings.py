@@ -96,4 +96,4 @@ class RobotSettings(NamedTuple):
                                f'{self.payload_mass:g} kg')
         if self.floating_base and any(self.mounting_rpy):
             raise BadParameter('mounting_rpy is for robots that are fixed: the odometry of a '
-                               'floating base says how it is turned')
+                               'floating base contains its orientation')
