@@ -58,6 +58,8 @@ class CoupledMethods(WorkspaceBase):
                    maps: Sequence[Map]) -> None:
         """Add a method that maps the results of a method of the tree."""
         arguments = signature(method)
+        # Torques have accelerations only in the coordinates of the robot.
+        assert 'tau' not in arguments.parameters, f'{name} must be written out'
         labels = [label for label in arguments.parameters if label in VECTORS]
         count = len(labels)
 

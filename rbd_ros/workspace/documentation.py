@@ -49,7 +49,7 @@ def states_doc(plain: str, labels: tuple[str, ...]) -> str:
     found = sections(plain)
     found[''] = re.sub(r'\.(\n|$)', r', for each of many states.\1', found[''], count=1)
     shapes = [f"(states, n{'q' if label == 'Q' else 'v'})" for label in labels]
-    (first, _), *others = parameters(found['Parameters'])
+    (first, _), *others = parameters(found.get('Parameters', ''))
     link = 'link' in first
     entries = [f"model, {', '.join(labels)}{', link' * link}\n"
                f"    Robot; states in rows, {', '.join(shapes)}, units as of one state"
