@@ -16,7 +16,7 @@ lanes; lower-case arguments are lanes for one group of states.
 import numpy as np
 from rbd_ros.kernels import newton_euler
 from rbd_ros.kernels.articulated_bodies import articulated_bodies
-from rbd_ros.kernels.composite_bodies import composite_bodies
+from rbd_ros.kernels.composite_bodies import composite_recursion
 from rbd_ros.kernels.coordinates import dense_hybrid_status
 from rbd_ros.kernels.jit.compiled import helper, states_kernel
 from rbd_ros.kernels.lanes.lanes import gather, scatter, WIDTH, work_of
@@ -123,7 +123,7 @@ def dense_hybrid_dynamics_states(M, b, A, Tau, prescribed, L, all_A, all_Tau):
 @states_kernel
 def all_terms_states(robot, screws, Q, V, work, q, v, terms, Terms):
     """Write M, C, g, C v, J_CoM and the CoM of every state."""
-    return run(composite_bodies, (robot, work), screws, (Q, V), (q, v), (q, v, terms),
+    return run(composite_recursion, (robot, work), screws, (Q, V), (q, v), (q, v, terms),
                terms, Terms)
 
 

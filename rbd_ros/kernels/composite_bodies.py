@@ -129,8 +129,8 @@ def write_pairs(robot, screws, terms, v, j, F2):
     return coriolis
 
 
-@kernel
-def composite_bodies(robot, screws, q, v, terms):
+@helper
+def composite_recursion(robot, screws, q, v, terms):
     """
     Write M, C, g, C v, J_CoM and the CoM to `terms`; C and C v are left out if ``v`` is None.
 
@@ -181,8 +181,14 @@ def composite_bodies(robot, screws, q, v, terms):
 
 @kernel
 def composite_bodies_at_rest(robot, screws, q, terms):
-    """Do `composite_bodies` without C and C v."""
-    return composite_bodies(robot, screws, q, None, terms)
+    """Do the `composite_recursion` without C and C v."""
+    return composite_recursion(robot, screws, q, None, terms)
+
+
+@kernel
+def composite_bodies(robot, screws, q, v, terms):
+    """Do the `composite_recursion`."""
+    return composite_recursion(robot, screws, q, v, terms)
 
 
 @kernel
