@@ -186,11 +186,8 @@ class JointStateLayout:
 class JointStateReader:
     """Reads serialized joint states; only those with a new layout go through the middleware."""
 
-    def __init__(self) -> None:
-        # Imported lazily: bags are read without ROS.
-        from rclpy.serialization import deserialize_message
-        from sensor_msgs.msg import JointState
-        self._convert: Callable[[bytes], Any] = lambda raw: deserialize_message(raw, JointState)
+    def __init__(self, deserialize: Callable[[bytes], Any]) -> None:
+        self._deserialize = deserialize
         # By length of the message.
         self._layouts: dict[int, JointStateLayout] = {}
         self._learning_due = 0.0
@@ -201,7 +198,7 @@ class JointStateReader:
         if layout is not None and (found := layout.read(raw)) is not None:
             seconds, nanoseconds, *numbers = found
             return JointStateContent(Stamp(seconds, nanoseconds), layout.names, *numbers)
-        message = self._convert(raw)
+        message = self._deserialize(raw)
         stamp = message.header.stamp
         content = JointStateContent(Stamp(stamp.sec, stamp.nanosec), message.name,
                                     message.position, message.velocity, message.effort)
@@ -237,13 +234,15 @@ class Template:
     fields : mapping
         The changing numbers by key: contiguous arrays of doubles, each with its shape and a
         function that writes it, as a flat `array.array`, to the message.
+    serialize, deserialize : callable
+        Those of the middleware.
 
     """
 
-    def __init__(self, message: Any, headers: list[Any], fields: Mapping[Any, Field]) -> None:
-        # Imported lazily: bags are read without ROS.
-        from rclpy.serialization import deserialize_message, serialize_message
-        self._serialize, self._deserialize = serialize_message, deserialize_message
+    def __init__(self, message: Any, headers: list[Any], fields: Mapping[Any, Field],
+                 serialize: Callable[[Any], bytes],
+                 deserialize: Callable[[bytes, type], Any]) -> None:
+        self._serialize, self._deserialize = serialize, deserialize
         self._message, self._headers, self._fields = message, headers, fields
         self._data: bytearray | None = None
         if not SHORTCUTS:

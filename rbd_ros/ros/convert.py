@@ -8,14 +8,28 @@ This is the only place where linear-first becomes angular-first.
 
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Inertia, Point, Pose, Twist, Vector3, Wrench, WrenchStamped
 
 import numpy as np
-from rbd_ros._internal.cdr import Stamp
+from rbd_ros._internal.cdr import Field, JointStateReader, Stamp, Template
 from rbd_ros.model.configurations import quaternion_of_matrix
+from rclpy import serialization
+from sensor_msgs.msg import JointState
+
+
+def joint_state_reader() -> JointStateReader:
+    """Return a reader of serialized sensor_msgs/JointState messages."""
+    return JointStateReader(lambda raw: serialization.deserialize_message(raw, JointState))
+
+
+def template(message: Any, headers: list[Any], fields: Mapping[Any, Field]) -> Template:
+    """Return a serialized message whose stamps and numbers can be replaced."""
+    return Template(message, headers, fields, serialization.serialize_message,
+                    serialization.deserialize_message)
 
 
 def vector(message: Vector3 | Point) -> np.ndarray:

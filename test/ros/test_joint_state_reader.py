@@ -86,7 +86,7 @@ def rng():
 def reader(monkeypatch):
     """Return a reader that looks at every message."""
     monkeypatch.setattr(cdr, 'LEARNING_PERIOD', 0.0)
-    return cdr.JointStateReader()
+    return convert.joint_state_reader()
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def conversions(reader, monkeypatch):
         seen.append(raw)
         return deserialize_message(raw, JointState)
 
-    monkeypatch.setattr(reader, '_convert', count)
+    monkeypatch.setattr(reader, '_deserialize', count)
     return seen
 
 
@@ -217,7 +217,7 @@ def test_two_layouts_of_one_text_do_not_hide_a_third(rng, reader):
 
 
 def test_layouts_are_learned_once_per_period(rng):
-    reader = cdr.JointStateReader()
+    reader = convert.joint_state_reader()
     for k in range(10):
         reader.read(message(rng, names=[f'joint{j}' for j in range(k)]))
     assert len(reader._layouts) == 1

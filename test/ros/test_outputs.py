@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from rbd_ros import with_gravity, Workspace
 from rbd_ros._internal import cdr
-from rbd_ros._internal.cdr import field, Template
+from rbd_ros._internal.cdr import field
+from rbd_ros.ros import convert
 from rbd_ros.ros.messages.markers import Markers, NAMESPACES
 from rbd_ros.ros.messages.messages import CommandMessages, Outputs
 from rclpy import serialization
@@ -263,7 +264,8 @@ def test_arrows_of_torques_share_a_scale_and_unknown_torques_are_deleted():
     (lambda message, numbers: setattr(message, 'effort', 2 * numbers), [0.5, 1.5, 2.5] * 2)])
 def test_messages_with_unknown_layout_are_serialized_by_the_middleware(write, effort, caplog):
     message = JointState(name=['joint'])
-    template = Template(message, [message.header], {'effort': ((3,), partial(write, message))})
+    template = convert.template(
+        message, [message.header], {'effort': ((3,), partial(write, message))})
     for sec in (3, 4):
         filled = template.fill(Time(sec=sec), {'effort': np.array([0.5, 1.5, 2.5])})
         assert deserialize_message(filled, JointState) == JointState(
@@ -275,7 +277,8 @@ def test_messages_with_unknown_layout_are_serialized_by_the_middleware(write, ef
 def test_stale_bytes_are_not_taken_for_the_numbers():
     for _ in range(50):
         message = JointState(name=['joint'])
-        template = Template(message, [message.header], {'effort': field(message, 'effort', (1,))})
+        template = convert.template(
+            message, [message.header], {'effort': field(message, 'effort', (1,))})
         filled = template.fill(Time(sec=3), {'effort': [0.5]})
         assert deserialize_message(filled, JointState) == JointState(
             header=Header(stamp=Time(sec=3)), name=['joint'], effort=[0.5])

@@ -14,7 +14,7 @@ from rbd_ros.model.configurations import quaternion_of_turn
 from rbd_ros.model.description import Link
 from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import log, pose
-from rbd_ros.ros.convert import time
+from rbd_ros.ros.convert import template, time
 from rbd_ros.view.ellipsoids import inertia_solid
 from rbd_ros.view.layers import (
     COM, CORIOLIS, ELLIPSOIDS, EXTERNAL_TORQUES, GRAVITY, LAYERS, LINK_COMS, MOMENT_COLOR,
@@ -104,7 +104,7 @@ class Markers:
                 markers.append(arrow)
         for marker in markers:
             marker.header.frame_id = frame
-        return Template(MarkerArray(markers=markers), [marker.header for marker in markers],
+        return template(MarkerArray(markers=markers), [marker.header for marker in markers],
                         fields)
 
     def update(self, stamp: Time | Stamp, frame: str, poses: np.ndarray, terms: DynamicsTerms,

@@ -13,6 +13,7 @@ import numpy as np
 from rbd_msgs.msg import ContactStamped, DynamicsStamped, MatrixStamped, TaskDynamicsStamped
 from rbd_ros._internal.cdr import Field, field, numbers, Stamp, Template
 from rbd_ros.model.model import Model
+from rbd_ros.ros.convert import template
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -91,7 +92,7 @@ class CommandMessages:
                 message.joint_names = list(joints)
                 message.points = [JointTrajectoryPoint()]
                 holder, name = message.points[0], 'effort'
-            self._templates[topic] = Template(
+            self._templates[topic] = template(
                 message, [], {'commands': field(holder, name, (len(joints),))})
         return self._templates[topic].fill(None, {'commands': efforts})
 
@@ -177,4 +178,4 @@ class Outputs:
                       'com_jacobian': ('com_jacobian', (3, nv))}
             fields = {term: field(message, *shape) for term, shape in shapes.items()}
             fields['com'] = numbers(message.com, 'x', 'y', 'z')
-        return Template(message, [message.header], fields)
+        return template(message, [message.header], fields)

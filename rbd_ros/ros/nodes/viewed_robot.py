@@ -9,9 +9,10 @@ from typing import Any, cast
 from geometry_msgs.msg import WrenchStamped
 import numpy as np
 from rbd_msgs.msg import DynamicsStamped
-from rbd_ros._internal.cdr import JointStateContent, JointStateReader
+from rbd_ros._internal.cdr import JointStateContent
 from rbd_ros.model.configurations import neutral
 from rbd_ros.model.model import Model
+from rbd_ros.ros.convert import joint_state_reader
 from rbd_ros.ros.state.waiting_messages import WaitingMessages
 from rbd_ros.view.state import computed_state, State
 from rclpy.callback_groups import CallbackGroup
@@ -53,7 +54,7 @@ class ViewedRobot:
         self._node, self._model, self._prefix = node, model, prefix
         self._group = Unattended()
         self._waiting = {topic: WaitingMessages(kind) for topic, kind in KINDS.items()}
-        self._reader = JointStateReader()
+        self._reader = joint_state_reader()
         self._subscriptions: dict[str, Subscription] = {}
         self._q, self._v = neutral(model), np.zeros(model.nv)
         self._effort = np.full(model.nv, np.nan)

@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 from builtin_interfaces.msg import Time
 
 from nav_msgs.msg import Odometry
-from rbd_ros._internal.cdr import JointStateContent, JointStateReader, Stamp
+from rbd_ros._internal.cdr import JointStateContent, Stamp
 from rbd_ros._internal.setting import Setting
 from rbd_ros._internal.text import listed
 from rbd_ros.kernels.jit.compiled import KernelNotReady
@@ -91,7 +91,7 @@ class Subscriptions:
         self._current, self._answer_state, self._on_jump = current, answer, on_jump
         self._collect = collect
         self._report, self._log = report, log
-        self._backlog, self._reader, self._named = Backlog(), JointStateReader(), 0
+        self._backlog, self._reader, self._named = Backlog(), convert.joint_state_reader(), 0
         self._waiting = WaitingMessages(JointState)
         self._closed = False
         self.all = {'robot_description': node.create_subscription(
