@@ -29,7 +29,7 @@ from rbd_ros.model.model import Model
 from rbd_ros.workspace import scratch
 from rbd_ros.workspace.base import WorkspaceBase
 from rbd_ros.workspace.body_changes import check_direction
-from rbd_ros.workspace.maps import Map, rows
+from rbd_ros.workspace.maps import Map, rows, same
 from rbd_ros.workspace.results import Derivatives, DynamicsTerms, Factorization, MatricesDot
 from rbd_ros.workspace.variation import Variation
 
@@ -62,27 +62,41 @@ class CoupledMethods(WorkspaceBase):
         assert 'tau' not in arguments.parameters, f'{name} must be written out'
         labels = [label for label in arguments.parameters if label in VECTORS]
         count = len(labels)
+        first, second = maps[0], maps[-1]
+        # One result or a pair of them: written out, because the loop below takes longer.
+        single, simple = len(maps) == 1, len(maps) <= 2 and rows not in maps
 
         @wraps(method)
         def mapped(self: CoupledMethods, *given: Any, **options: Any) -> Any:
             if len(given) < count:
                 bound = arguments.bind(self, *given, **options)
                 given, options = bound.args[1:], bound.kwargs
-            found = self._of_tree(getattr(self._tree, name), dict(zip(labels, given)),
-                                  *given[count:], **options)
-            if not isinstance(found, tuple):
-                return self._mapped(maps[0], found)
+            zeros, tree = self._zeros, self._tree
+            if not expand(*self._map, *(*given[:count], zeros, zeros, zeros)[:4], self._expanded):
+                self.check(**dict(zip(labels, given)))
+            try:
+                found = getattr(tree, name)(*self._parts[:count], *given[count:], **options)
+            except StateError:
+                self._explain(**dict(zip(labels, given)))
+            if simple and not self._fresh:
+                if single:
+                    return first(self._G, found)
+                x, y = found
+                return first(self._G, x), second(self._G, y)
+            if single:
+                return self._mapped(first, found)
             results = [self._mapped(one, x) for one, x in zip(maps, found)]
             return tuple(results) if type(found) is tuple else type(found)(*results)
         setattr(cls, name, mapped)
 
     def _mapped(self, to_robot: Map, x: np.ndarray) -> np.ndarray:
+        if to_robot is same:
+            return x.copy() if self._fresh else x
         if to_robot is rows:
             result = self._result(scratch.regressor)
             fold_rows(self._entries, x, result)
             return result
-        result = to_robot(self._G, x)
-        return x.copy() if result is x and self._fresh else result
+        return to_robot(self._G, x)
 
     # -- From and to the coordinates of the tree. ------------------------------------------------
 

@@ -231,8 +231,8 @@ def test_arguments_with_few_values_show_them(run, file):
     *declared, _ = run(file).generate_launch_description().arguments[0]
     shown = {one.arguments[0]: one.options['choices'] for one in declared}
     assert {name for name, values in shown.items() if values} == {'mode', 'robot'}
-    assert shown['mode'] == ['', 'gravity', 'pd_gravity', 'computed_torque', 'joint_impedance',
-                             'cartesian_impedance', 'slotine_li', 'hybrid']
+    assert shown['mode'] == ['', 'gravity', 'pd_gravity', 'cartesian_impedance', 'computed_torque',
+                             'hybrid', 'joint_impedance', 'slotine_li']
     assert shown['robot'] == ['', 'franka', 'generic', 'kinova', 'kuka_fri', 'ur']
 
 

@@ -175,7 +175,7 @@ def test_a_port_that_is_taken_is_refused(capsys, arm):
 @pytest.mark.parametrize('option, value, reason', [
     ('--port', '99999', '--port must be a whole number, from 0 to 65535'),
     ('--host', '192.0.2.1', 'of 192.0.2.1 cannot be used: Cannot assign requested address; '),
-    ('--package-path', '/no/such/folder', '--package-path /no/such/folder: there is no such '),
+    ('--package-path', '/no/such/folder', '--package-path /no/such/folder: no such folder'),
 ])
 def test_invalid_options_are_refused(capsys, option, value, reason):
     assert code_of('view', ARM, option, value) == 1
