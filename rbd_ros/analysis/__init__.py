@@ -25,6 +25,6 @@ __getattr__, __dir__, __all__ = export(__name__, {
         'energy_regressor', 'momentum_regressor', 'slotine_li_regressor', 'torque_regressor'],
     'rbd_ros.simulation.simulator': ['Motion', 'simulate', 'Simulator'],
     'task_space': ['task_space_dynamics', 'TaskSpaceDynamics'],
-    'trajectories': ['trajectory_efforts', 'TrajectoryEfforts'],
+    'rbd_ros.batch.trajectory_efforts': ['trajectory_efforts', 'TrajectoryEfforts'],
     'rbd_ros.workspace.variation': ['Variation'],
 })

@@ -39,6 +39,10 @@ from rbd_ros.analysis.matrix_derivatives import (
     parameter_derivatives as parameter_derivatives,
     ParameterDerivatives as ParameterDerivatives,
 )
+from rbd_ros.batch.trajectory_efforts import (
+    trajectory_efforts as trajectory_efforts,
+    TrajectoryEfforts as TrajectoryEfforts,
+)
 from rbd_ros.simulation.integrators import (
     explicit_euler as explicit_euler,
     runge_kutta_4 as runge_kutta_4,
@@ -59,8 +63,4 @@ from rbd_ros.analysis.regressors import (
 from rbd_ros.analysis.task_space import (
     task_space_dynamics as task_space_dynamics,
     TaskSpaceDynamics as TaskSpaceDynamics,
-)
-from rbd_ros.analysis.trajectories import (
-    trajectory_efforts as trajectory_efforts,
-    TrajectoryEfforts as TrajectoryEfforts,
 )

@@ -12,7 +12,7 @@ import sys
 import numpy as np
 from rbd_ros._internal.atomic_write import check_places, whole_files
 from rbd_ros._internal.text import listed, printable
-from rbd_ros.analysis.trajectories import beyond, trajectory_efforts, TrajectoryEfforts
+from rbd_ros.batch.trajectory_efforts import beyond, trajectory_efforts, TrajectoryEfforts
 from rbd_ros.cli.options import (add_list, add_robot, load_robot, number_of_joint, state_vector,
                                  warn_of_range)
 from rbd_ros.cli.parser import UsageError

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from rbd_msgs.srv import FillEfforts
 from rbd_ros import batch
-from rbd_ros.analysis.trajectories import beyond, trajectory_efforts
+from rbd_ros.batch.trajectory_efforts import beyond, trajectory_efforts
 from rbd_ros.control import EffortConvention
 from rbd_ros.ros import convert
 from rbd_ros.ros.services.background_services import BadRequest, Order, Work
