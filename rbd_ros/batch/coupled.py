@@ -18,10 +18,10 @@ def solve_dense(problem: Problem, bias: Problem, terms: Problem,
     """
     Solve the equations of motion in the coordinates of the robot [K (33)].
 
-    ``problem`` is forward or hybrid dynamics, for states that cannot be solved; ``bias`` and
-    ``terms`` are inverse dynamics without accelerations, and all terms, of the same states;
-    ``given`` has the accelerations and torques, and which of the accelerations are given. The
-    accelerations, or accelerations and torques, are written to ``arrays``.
+    ``problem`` is forward or hybrid dynamics, used for errors; ``bias`` and ``terms`` are inverse
+    dynamics without accelerations, and all terms, of the same states; ``given`` has the
+    accelerations, the torques and the mask. ``arrays`` receive the accelerations, or accelerations
+    and torques.
 
     """
     model, (a, tau, prescribed) = problem.model, given

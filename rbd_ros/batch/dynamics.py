@@ -25,7 +25,7 @@ from rbd_ros.workspace.workspace import Workspace
 
 
 def _path(workspace: Workspace) -> np.ndarray:
-    """Return a buffer for the numbers of the joints on the way to the root."""
+    """Return a buffer for the indices of the joints on the path to the root."""
     return np.zeros(workspace._nv, np.int64)
 
 
@@ -48,9 +48,8 @@ DERIVATIVES = Task(
 
 @documented_for_states(dynamics.forward_dynamics)
 def forward_dynamics(model: Model, Q: ArrayLike, V: ArrayLike, Tau: ArrayLike, *,
-                     external_wrenches: Wrenches | None = None,
-                     out: np.ndarray | None = None, threads: int | None = None,
-                     progress: Progress | None = None) -> np.ndarray:
+                     external_wrenches: Wrenches | None = None, out: np.ndarray | None = None,
+                     threads: int | None = None, progress: Progress | None = None) -> np.ndarray:
     """Return the accelerations that the torques Tau produce, for each of many states."""
     check_model(model)
     if model.coordinates.is_identity:
@@ -65,11 +64,10 @@ def forward_dynamics(model: Model, Q: ArrayLike, V: ArrayLike, Tau: ArrayLike, *
 
 
 @documented_for_states(dynamics.hybrid_dynamics)
-def hybrid_dynamics(
-        model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike, Tau: ArrayLike,
-        prescribed: ArrayLike, *, external_wrenches: Wrenches | None = None,
-        out: tuple[np.ndarray, np.ndarray] | None = None, threads: int | None = None,
-        progress: Progress | None = None) -> tuple[np.ndarray, np.ndarray]:
+def hybrid_dynamics(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike, Tau: ArrayLike,
+                    prescribed: ArrayLike, *, external_wrenches: Wrenches | None = None,
+                    out: tuple[np.ndarray, np.ndarray] | None = None, threads: int | None = None,
+                    progress: Progress | None = None) -> tuple[np.ndarray, np.ndarray]:
     """
     Return all accelerations and torques of many states, given one of the two for every joint.
 
@@ -118,7 +116,6 @@ def _solve_hybrid(problem: Problem, prescribed: np.ndarray, arrays: Sequence[np.
 def _solve_dense(problem: Problem, states: Sequence[np.ndarray], prescribed: np.ndarray,
                  arrays: Sequence[np.ndarray], threads: int | None,
                  progress: Progress | None) -> None:
-    """Solve the equations of motion in coupled coordinates."""
     q, v, a, tau = states
     still = np.zeros_like(v)
     bias = problem._replace(task=task_of('inverse_dynamics'), states=[q, v, still], given=Given())

@@ -44,7 +44,7 @@ class ScrewChain:
     A serial chain as a product of exponentials.
 
     Methods take and return arrays (n,) in rad and m (N m and N) for screws of unit length, and
-    raise StateError if an argument has the wrong shape or a non-finite entry.
+    raise StateError if an argument is invalid; the class raises ModelError for an invalid chain.
 
     Parameters
     ----------
@@ -59,11 +59,6 @@ class ScrewChain:
         Acceleration of gravity in the base frame, m/s^2.
     tip : array_like, shape (4, 4)
         Pose of the end effector's frame in the frame of the last link.
-
-    Raises
-    ------
-    ModelError
-        If the lists have different lengths, or an entry is invalid.
 
     """
 
@@ -98,8 +93,7 @@ class ScrewChain:
 
     def body_screws(self) -> np.ndarray:
         """Return A_i = Ad(M_i)^-1 S_i (n, 6), the screws in their link frames [L (9.40)]."""
-        return np.array([Ad(inverse(M)) @ S
-                         for M, S in zip(self.home_poses, self.screws)])
+        return np.array([Ad(inverse(M)) @ S for M, S in zip(self.home_poses, self.screws)])
 
     def poses(self, theta: npt.ArrayLike) -> np.ndarray:
         """
@@ -133,10 +127,9 @@ class ScrewChain:
         ----------
         theta, rates, accelerations : array_like, shape (n,)
             Coordinates and their derivatives.
-        tip_wrench : array_like, shape (6,), optional
-            F_tip in the frame of the end effector, moment first, exerted by the robot.
-        base_twist : array_like, shape (6,), optional
-            V_0 of the base in its own axes, with constant components.
+        tip_wrench, base_twist : array_like, shape (6,), optional
+            F_tip in the frame of the end effector, moment first, exerted by the robot; V_0 of the
+            base in its own axes, with constant components.
 
         """
         theta, rates, accelerations = self._check(theta=theta, rates=rates,
@@ -176,10 +169,8 @@ class ScrewChain:
 
         Parameters
         ----------
-        theta, rates, tau : array_like, shape (n,)
-            Coordinates, their rates, and torques.
-        tip_wrench : array_like, shape (6,), optional
-            F_tip as in `inverse_dynamics`.
+        theta, rates, tau, tip_wrench
+            Coordinates, their rates, torques (n,); F_tip as in `inverse_dynamics`.
 
         """
         tau, = self._check(tau=tau)
@@ -193,14 +184,10 @@ class ScrewChain:
         Return the chain as a `Model` [L (9.35)-(9.41)].
 
         Its joints are joint_1 to joint_n, revolute, prismatic or helical like the screws. Its
-        links are base, link_1 to link_n with the frames of the chain, axis_1 to axis_n on the axes
-        of the joints and without mass, and tip.
-
-        Raises
-        ------
-        ModelError
-            If a screw is not of unit length (see `unit_screws`), because the joints of a `Model`
-            move in rad and m, or if an inertia is not that of a rigid body.
+        links are base, link_1 to link_n with the frames of the chain, massless axis_1 to axis_n on
+        the axes of the joints, and tip. ModelError is raised if a screw is not of unit length (see
+        `unit_screws`), because the joints of a `Model` move in rad and m, or if an inertia is not
+        that of a rigid body.
 
         """
         _, lengths = unit_screws(self.screws)

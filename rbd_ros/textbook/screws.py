@@ -7,13 +7,12 @@ import numpy.typing as npt
 from rbd_ros.errors import ModelError
 from rbd_ros.model.arguments import real_array
 
-# Smaller rotations and pitches, relative to 1 m, are treated as zero.
-ROUNDING = 1e-12
+ROUNDING = 1e-12    # smaller rotations and pitches, relative to 1 m, are treated as zero
 
 
 def unit_screws(screws: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """
-    Normalize screws of any length [L 9.3].
+    Normalize screws of any length [L 9.3]; raise ModelError if one is zero or not finite.
 
     exp([S] theta) = exp([S / length] (length theta)): with unit screws, coordinates, velocities
     and accelerations are multiplied by ``length``, and torques are divided by it.
@@ -27,11 +26,6 @@ def unit_screws(screws: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     -------
     units, lengths : ndarray, shapes (n, 6) and (n,)
         Screws with omega of unit length, or v where omega is zero, and the divisors.
-
-    Raises
-    ------
-    ModelError
-        If a screw is zero or not finite.
 
     """
     screws = _screws(screws)

@@ -28,9 +28,9 @@ def each_joint(model: Model, q: np.ndarray, v: np.ndarray) -> Iterator[
     """
     Yield (joint, q_i, parent, T, columns, S, S_rate) of every joint, from the root to the leaves.
 
-    T (4, 4) is the pose of the child link in the frame of the link with index `parent`
-    [K: T_{lambda(i),i}]; `columns` are the joint's entries of v; S and its own rate of change
-    (6, joint.nv) are in the axes of the child link. q and v are those of `tree_coordinates`.
+    T (4, 4) is the pose of the child link in the frame of the link with index `parent` [K:
+    T_{lambda(i),i}]; `columns` are the joint's entries of v; S and its own rate (6, joint.nv) are
+    in the axes of the child link. q and v are those of `tree_coordinates`.
 
     """
     i = j = 0

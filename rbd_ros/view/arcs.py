@@ -5,8 +5,7 @@
 import numpy as np
 from rbd_ros.model.model import Model
 
-# Line segments of an arc.
-PIECES = 24
+PIECES = 24     # line segments of an arc
 # rad: arc of the largest torque, and of the smallest one that is drawn.
 LARGEST_TURN, LEAST_TURN = 1.75 * np.pi, 0.02
 

@@ -59,5 +59,4 @@ class MeshFinder:
 
 
 def _folders(variable: str) -> list[str]:
-    """Return the folders listed in an environment variable."""
     return [folder for folder in os.environ.get(variable, '').split(os.pathsep) if folder]

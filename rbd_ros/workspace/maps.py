@@ -1,10 +1,9 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Maps of results from the coordinates of the tree, which kernels know, to those of the robot.
+Maps of results from the coordinates of the tree to those of the robot, with v_tree = G v.
 
-With v_tree = G v. This is the only place for them, for one state and for many: further axes may
-stand in front.
+They apply to one state and to many, which have further axes in front.
 
 """
 
@@ -23,7 +22,6 @@ def same(G: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def torques(G: np.ndarray, tau: np.ndarray) -> np.ndarray:
-    """Return G^T tau."""
     return tau @ G
 
 
