@@ -30,8 +30,6 @@ from rbd_ros.workspace.robot_arrays import RobotArrays
 from rbd_ros.workspace.workspace import Workspace, workspace_of
 
 
-# -- Inverse dynamics. ----------------------------------------------------------------------------
-
 def _inverse_dynamics(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                       external_wrenches: Wrenches | None = None) -> np.ndarray:
     if external_wrenches is not None:
@@ -130,8 +128,6 @@ def gravity_torques(model: Model, q: ArrayLike) -> np.ndarray:
     return workspace_of(model).gravity_torques(q).copy()
 
 
-# -- Forward and hybrid dynamics. -----------------------------------------------------------------
-
 def _forward_dynamics(w: RobotArrays, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
                       external_wrenches: Wrenches | None = None) -> np.ndarray:
     if external_wrenches is not None:
@@ -214,8 +210,6 @@ def hybrid_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike,
     return workspace_of(model).hybrid_dynamics(q, v, a, tau, prescribed,
                                                external_wrenches=external_wrenches)
 
-
-# -- Matrices. ------------------------------------------------------------------------------------
 
 def _mass_matrix(w: RobotArrays, q: ArrayLike) -> np.ndarray:
     M = w._result(scratch.square)
@@ -328,8 +322,6 @@ def _configuration_terms(w: RobotArrays, q: ArrayLike) -> DynamicsTerms:
 
 add_method('configuration_terms', _configuration_terms)
 
-
-# -- Friction. ------------------------------------------------------------------------------------
 
 def friction_torques(model: Model, v: ArrayLike, *, smooth: float = 0.0) -> np.ndarray:
     """

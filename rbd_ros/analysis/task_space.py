@@ -52,13 +52,7 @@ def _lengths_of_links(w: WorkspaceBase) -> dict[str, float]:
 def _task_terms(w: WorkspaceBase, q: ArrayLike, M: np.ndarray, b: np.ndarray, rows: np.ndarray,
                 link: str, last: int, length: float,
                 limit: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """
-    Return (Lambda, eta, condition number), J_bar and the null-space projector.
-
-    ``rows`` are J and Jdot v in the kernel's layout; ``last`` is the last velocity that moves
-    ``link``.
-
-    """
+    """Return (Lambda, eta, condition number), J_bar and the null-space projector."""
     results = w._kept(scratch.task_results)
     status = task_space(np.ascontiguousarray(M), rows, b, w._kept(w._carriers), last, length,
                         limit, *w._kept(scratch.task_work), *results)

@@ -52,7 +52,7 @@ class Circumstances(NamedTuple):
 
     model: Model
     task_link: str  # link of the pose reference
-    posture: np.ndarray     # Configuration, rad or m, at which a redundant robot is held
+    posture: np.ndarray     # configuration, rad or m, at which a redundant robot is held
     # Whether to compensate friction, and the largest error of measured velocities, rad/s or m/s.
     friction: bool
     dead_band: float
@@ -121,6 +121,9 @@ class Controller(ABC):
         """
         Return the torques for a sample.
 
+        After a StateError (an invalid array, a reference of another type or robot) the controller
+        is unchanged.
+
         Parameters
         ----------
         t, q, v
@@ -133,12 +136,6 @@ class Controller(ABC):
         -------
         ndarray, shape (model.nv,), N m or N
             A new array, not clamped to effort limits.
-
-        Raises
-        ------
-        StateError
-            If an array is invalid, or the reference has another type or belongs to another robot;
-            the controller is unchanged.
 
         """
         t = number('t', t)

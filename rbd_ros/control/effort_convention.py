@@ -99,8 +99,8 @@ def convention_mismatch(convention: EffortConvention, names: Sequence[str],
     """
     Return why measured efforts at rest do not fit a convention, or '' if they do.
 
-    `torques` are efforts times their constants, and `g` the gravity torques, N m or N; if these
-    are too small, nothing is compared.
+    `torques` are efforts times their constants; without sufficient gravity torques nothing is
+    checked.
 
     """
     size = np.linalg.norm(g)

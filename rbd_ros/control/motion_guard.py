@@ -46,10 +46,9 @@ class MotionGuard:
     ----------
     model : Model
         Joints with quaternions have no zones.
-    zone : float
-        Width of the zones, rad or m, at most a tenth of the range of the joint; 0: no zones.
-    velocity : float
-        v_l as a multiple of the velocity limits; 0: no braking.
+    zone, velocity : float
+        Width of the zones, rad or m, at most a tenth of the range of the joint, and v_l as a
+        multiple of the velocity limits; 0: no zones, no braking.
 
     Attributes
     ----------

@@ -207,11 +207,10 @@ def on_lines(t: float, times: np.ndarray, x: np.ndarray) -> np.ndarray:
 def bernstein(h: np.ndarray, q: np.ndarray, v: np.ndarray,
               a: np.ndarray | None = None) -> np.ndarray:
     """
-    Return the Bernstein coefficients (4 or 6, points - 1, n) of the polynomials between points.
+    Return the Bernstein coefficients (4 or 6, points - 1, n) of polynomials between points.
 
-    ``h`` (points - 1, 1) are durations, s; ``q``, ``v`` and ``a`` (points, n) values and
-    derivatives; without ``a`` the polynomials are cubic. See Farin, "Curves and Surfaces for
-    CAGD", 5th edition, 5.3 and 7.5.
+    ``h`` (points - 1, 1) are durations, s. See Farin, "Curves and Surfaces for CAGD", 5th edition,
+    5.3 and 7.5.
 
     """
     if a is None:

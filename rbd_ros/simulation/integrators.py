@@ -85,16 +85,11 @@ def _checked(model: Model, q: ArrayLike, v: ArrayLike,
 
 
 def coordinate_rate(model: Model, xi: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """
-    Return dexp^-1_xi v, the rate of the coordinates xi of ``integrate(model, q, xi, 1.0)``.
-
-    For ball and free joints v + [xi, v] / 2 + [xi, [xi, v]] / 12, with an error of order xi^4,
-    which is enough for a method of order 4.
-
-    """
+    """Return dexp^-1_xi v, the rate of the coordinates xi of ``integrate(model, q, xi, 1.0)``."""
     rate = np.array(v)
     for joint, _, k in model.moving_joints:
         if not KINDS[joint.kind].is_screws:
+            # v + [xi, v] / 2 + [xi, [xi, v]] / 12: the error, of order xi^4, suits order 4.
             along = np.zeros(6)
             along[:joint.nv] = xi[k]
             bracket = ad(along)[:joint.nv, :joint.nv]

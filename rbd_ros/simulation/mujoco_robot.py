@@ -176,8 +176,7 @@ class MujocoRobot:
         """
         Apply a constant wrench to a link from now on; raise ModelError if no joint moves it.
 
-        ``wrench`` (6,) is moment, N m, and force, N, at the link's origin and in the root's axes;
-        zeros end it.
+        It is moment, N m, and force, N, at the link's origin and in the root's axes; zeros end it.
 
         """
         self.model.link_index(link)

@@ -131,6 +131,7 @@ def simulate(model: Model, q0: ArrayLike, v0: ArrayLike, torque: Torque, t: Arra
 
     Joint limits are ignored, and so is friction unless ``friction_speed`` is given. A `Simulator`
     has both, with joints that come to rest for good, but its steps are of first order.
+    StateError is raised if the motion becomes infinite.
 
     Parameters
     ----------
@@ -149,11 +150,6 @@ def simulate(model: Model, q0: ArrayLike, v0: ArrayLike, torque: Torque, t: Arra
         Include friction, with this ``smooth`` of `rbd_ros.friction_torques`, rad/s or m/s. For a
         joint slower than that, friction is a damping of friction / friction_speed, which needs
         short steps. None: no friction.
-
-    Raises
-    ------
-    StateError
-        If an argument is invalid, or the motion becomes infinite.
 
     """
     workspace = Workspace(model)

@@ -54,12 +54,7 @@ class VariedBody(NamedTuple):
 
 def vary_bodies(model: Model, q: np.ndarray, v: np.ndarray, dq: np.ndarray, dv: np.ndarray,
                 external_wrenches: Wrenches | None, variation: Variation) -> list[VariedBody]:
-    """
-    Return the links except the root, parents first, with their derivatives [K (64)].
-
-    q, v, dq and dv are those of `tree_coordinates`. Entry k - 1 of the result is link k.
-
-    """
+    """Return all links but the root, parents first, with their derivatives [K (64)]."""
     f = wrenches(model, external_wrenches)
     df = wrenches(model, variation.dwrenches, 'dwrenches')
     dG = {k: x if x.ndim == 2 else inertia_of_parameters(x)

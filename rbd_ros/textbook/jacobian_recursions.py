@@ -49,12 +49,7 @@ def body_jacobian_second_rates(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,
 
 
 def body_jacobian_derivatives(model: Model, q: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return J and its derivatives with respect to the coordinates [V (2.21), G (31)].
-
-    d_h J_i = A d_h J_p - ad_{Xi^h} A J_p + d_h Xi.
-
-    """
+    """Return J and d_h J_i = A d_h J_p - ad_{Xi^h} A J_p + d_h Xi [V (2.21), G (31)]."""
     J, _, dJ, _ = body_jacobian_rate_derivatives(model, q, np.zeros(model.nv))
     return J, dJ
 

@@ -13,16 +13,53 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.errors import ModelError
-from rbd_ros.model.arguments import finite_array
+from rbd_ros.model.arguments import finite_array, real_array
 from rbd_ros.model.description import Link, numbers
 from rbd_ros.model.joints import Joint
 from rbd_ros.model.model import build_model, Model, STANDARD_GRAVITY
 from rbd_ros.model.se3 import Ad, ad, exp, inverse, pose, skew
-from rbd_ros.textbook.screws import ROUNDING, unit_screws
 
 # Largest deviation of a screw from unit length, and of a matrix from a pose or a rigid body's
 # inertia: printed numbers have about this many digits.
 TOLERANCE = 1e-6
+ROUNDING = 1e-12    # smaller rotations and pitches, relative to 1 m, are treated as zero
+
+
+def unit_screws(screws: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Normalize screws of any length [L 9.3]; raise ModelError if one is zero or not finite.
+
+    exp([S] theta) = exp([S / length] (length theta)): with unit screws, coordinates, velocities
+    and accelerations are multiplied by ``length``, and torques are divided by it.
+
+    Parameters
+    ----------
+    screws : array_like, shape (n, 6)
+        (omega, v), angular first.
+
+    Returns
+    -------
+    units, lengths : ndarray, shapes (n, 6) and (n,)
+        Screws with omega of unit length, or v where omega is zero, and the divisors.
+
+    """
+    screws = _screws(screws)
+    turns, slides = np.linalg.norm(screws[:, :3], axis=1), np.linalg.norm(screws[:, 3:], axis=1)
+    lengths = np.where(turns > ROUNDING * slides, turns, slides)
+    for k, length in enumerate(lengths, 1):
+        if not 0.0 < length < np.inf:
+            raise ModelError(f'screw {k} must be finite and not zero, got {screws[k - 1]}')
+    return screws / lengths[:, None], lengths
+
+
+def _screws(screws: npt.ArrayLike) -> np.ndarray:
+    """Return screws (n, 6), checked."""
+    if np.size(screws) == 0:
+        return np.zeros((0, 6))
+    screws = real_array(screws)
+    if screws is None or screws.ndim != 2 or screws.shape[1] != 6:
+        raise ModelError('screws must be real numbers of shape (n, 6)')
+    return screws
 
 
 def _checked(label: str, value: npt.ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
@@ -96,12 +133,7 @@ class ScrewChain:
         return np.array([Ad(inverse(M)) @ S for M, S in zip(self.home_poses, self.screws)])
 
     def poses(self, theta: npt.ArrayLike) -> np.ndarray:
-        """
-        Return the poses of the link frames in the base frame (n, 4, 4) [L (9.36), (9.37), (9.49)].
-
-        T_0i = exp([S_1] theta_1) ... exp([S_i] theta_i) M_i.
-
-        """
+        """Return exp([S_1] theta_1) ... exp([S_i] theta_i) M_i [L (9.36), (9.37), (9.49)]."""
         theta, = self._check(theta=theta)
         moved, T = np.eye(4), []
         for S, x, M in zip(self.screws, theta, self.home_poses):

@@ -94,13 +94,8 @@ class Guard:
         return serve_page(connection, request)
 
     def _is_own(self, host: str) -> bool:
-        """
-        Return whether a Host header names this server.
-
-        The owner of any other name can resolve it to this machine (DNS rebinding), so that pages
-        of that site share the origin of this server. IP addresses cannot be redirected.
-
-        """
+        # The owner of any other name can resolve it to this machine (DNS rebinding), so that pages
+        # of that site share the origin of this server. IP addresses cannot be redirected.
         try:
             name = urlsplit(f'//{host}').hostname or ''
             return name in self._names or bool(ip_address(name))

@@ -19,9 +19,9 @@ class MeshFinder:
     """
     Finds mesh files.
 
-    Meshes at package:// are searched in the given folders of packages, then in AMENT_PREFIX_PATH
-    and ROS_PACKAGE_PATH, then in the folders above the URDF; other names are relative to `folder`,
-    the folder of the URDF (None: it was not read from a file).
+    Meshes at package:// are searched in the given folders of packages, in AMENT_PREFIX_PATH and
+    ROS_PACKAGE_PATH, then in the folders above the URDF; other names are relative to `folder`,
+    that of the URDF (None: it was not read from a file).
 
     """
 

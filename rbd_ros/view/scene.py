@@ -164,12 +164,7 @@ class RobotScene:
 
 
 def full_efforts(model: Model) -> np.ndarray:
-    """
-    Return the efforts (nv,) of the largest arcs: one scale for all joints of a kind.
-
-    The largest gravity torque (N m) or force (N) of any such joint in random configurations.
-
-    """
+    """Return the largest gravity torque, N m, or force, N, in random poses per kind of joint."""
     rng = np.random.default_rng(0)
     largest = np.max([np.abs(gravity_torques(model, random_configuration(model, rng)))
                       for _ in range(POSES)], axis=0, initial=LEAST_EFFORT)

@@ -34,11 +34,9 @@ class Viewer:
     ----------
     model, geometry
         The robot and its shapes.
-    host : str
+    host, port : str, int
         Address that browsers connect to; ``0.0.0.0``: all addresses of this machine, so that
-        everybody in its network can open the page.
-    port : int
-        0: any free port.
+        everybody in its network can open the page. 0: any free port.
     effort : str
         Label of the efforts of the states.
 

@@ -24,12 +24,7 @@ Buffer = TypeVar('Buffer')
 
 
 class WorkspaceBase:
-    """
-    The robot, its buffers, and the errors of wrong arguments.
-
-    A ``fresh`` workspace returns new arrays for results that are large or have several arrays.
-
-    """
+    """The robot, its buffers, and errors of arguments; if ``fresh``, large results are new."""
 
     # Returns which entries of M may be nonzero.
     _carriers: Callable[..., np.ndarray]

@@ -81,8 +81,6 @@ class CoupledMethods(WorkspaceBase):
         result = to_robot(self._G, x)
         return x.copy() if result is x and self._fresh else result
 
-    # -- From and to the coordinates of the tree. ------------------------------------------------
-
     def _expand(self, vectors: dict[str, ArrayLike]) -> Sequence[np.ndarray]:
         """Return q and up to three velocities or accelerations of the tree."""
         zeros = self._zeros
@@ -107,8 +105,6 @@ class CoupledMethods(WorkspaceBase):
         """Return G^T tau, in a buffer that is kept."""
         fold_vector(self._entries, tau, self._tau)
         return self._tau
-
-    # -- Dynamics. -------------------------------------------------------------------------------
 
     def all_terms(self, q: ArrayLike, v: ArrayLike,
                   factorization: Factorization = 'christoffel') -> DynamicsTerms:
@@ -167,8 +163,6 @@ class CoupledMethods(WorkspaceBase):
             if column:
                 self._explain(q=q, v=v, a=a, tau=tau)
         return found
-
-    # -- Derivatives. ----------------------------------------------------------------------------
 
     def inverse_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                                      external_wrenches: Wrenches | None = None) -> Derivatives:

@@ -21,8 +21,8 @@ class RobotArrays(WorkspaceBase):
     """
     The arrays of one robot.
 
-    Kernels take float64 vectors and convert anything else. They return False if a result is not
-    finite or an argument is wrong; only then does `_explain` check the arguments.
+    Kernels convert anything but float64 vectors. They return False if a result is not finite or an
+    argument is wrong; only then does `_explain` check the arguments.
 
     """
 

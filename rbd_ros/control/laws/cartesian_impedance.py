@@ -46,8 +46,8 @@ class CartesianImpedance(Controller):
 
     Parameters
     ----------
-    model, link, posture
-        Robot; name of the link; q_0 (model.nq,), rad or m.
+    model, friction_speed, link, posture
+        As for `Controller`; name of the link; q_0 (model.nq,), rad or m.
     stiffness : array_like, shape () or (6,)
         Diagonal of K: three rotations, N m/rad, three translations, N/m.
     posture_stiffness : array_like, shape () or (model.nv,)
@@ -57,8 +57,6 @@ class CartesianImpedance(Controller):
         `critical_damping`.
     condition_limit : float
         Condition number of J beyond which Lambda is damped; see `rbd_ros.task_space_dynamics`.
-    friction_speed : float, optional
-        See `Controller`.
 
     """
 
@@ -115,17 +113,12 @@ class CartesianImpedance(Controller):
 
 def pose_error(T: np.ndarray, V: np.ndarray, reference: PoseReference
                ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """
-    Return e, B, V_r and dV_r/dt of a link with the pose T and the twist V in the root's axes.
-
-    The inverse of the right Jacobian of SO(3) in B is 1 + [phi]/2 + c [phi]^2: Chirikjian,
-    "Stochastic Models, Information Theory, and Lie Groups 2", Birkhaeuser 2012, (10.86). |phi| is
-    at most pi.
-
-    """
+    """Return e, B, V_r and dV_r/dt of a link with pose T and twist V in the root's axes."""
     Q = T[:3, :3] @ reference.T[:3, :3].T
     phi = rotation_vector(Q.T)
     W, angle = skew(phi), sqrt(phi @ phi)
+    # The inverse of the right Jacobian of SO(3) is 1 + [phi]/2 + c [phi]^2: Chirikjian,
+    # "Stochastic Models, Information Theory, and Lie Groups 2", Birkhaeuser 2012, (10.86).
     c = (1.0 / 12.0 + angle ** 2 / 720.0 if angle < SERIES_ANGLE
          else 1.0 / angle ** 2 - 0.5 / (angle * tan(0.5 * angle)))
     B = np.eye(6)

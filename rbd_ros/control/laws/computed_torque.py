@@ -25,11 +25,10 @@ class ComputedTorque(Controller):
 
     Parameters
     ----------
-    model : Model
+    model, friction_speed
+        As for `Controller`.
     kp, kd : array_like, shape () or (model.nv,)
         1/s^2, and 1/s; default of kd: 2 sqrt(kp).
-    friction_speed : float, optional
-        See `Controller`.
 
     """
 

@@ -31,13 +31,12 @@ class JointImpedance(Controller):
 
     Parameters
     ----------
-    model : Model
+    model, friction_speed
+        As for `Controller`.
     stiffness : array_like, shape () or (model.nv,)
         K, N m/rad or N/m. Joints without stiffness are undamped, too.
     damping_ratio : float
         Of all modes; it determines D, see `critical_damping`.
-    friction_speed : float, optional
-        See `Controller`.
 
     """
 

@@ -25,11 +25,10 @@ class PdGravity(Controller):
 
     Parameters
     ----------
-    model : Model
+    model, friction_speed
+        As for `Controller`.
     stiffness, damping : array_like, shape () or (model.nv,)
         K, N m/rad or N/m, and D, N m s/rad or N s/m.
-    friction_speed : float, optional
-        See `Controller`.
 
     """
 
