@@ -132,7 +132,7 @@ def hybrid_dynamics_derivatives(model: Model, q: ArrayLike, v: ArrayLike, a: Arr
     Parameters
     ----------
     model, q, v, a, tau, prescribed
-        Robot; further arguments as for `hybrid_dynamics`.
+        Robot; arguments as for `hybrid_dynamics`.
     external_wrenches : mapping of str to array_like, optional
         As for `inverse_dynamics`; they turn with their links.
 

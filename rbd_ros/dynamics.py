@@ -91,7 +91,7 @@ def bias_torques(model: Model, q: ArrayLike, v: ArrayLike, *,
     Parameters
     ----------
     model, q, v, external_wrenches
-        Robot; further arguments as for `inverse_dynamics`.
+        Robot; arguments as for `inverse_dynamics`.
 
     Returns
     -------

@@ -72,7 +72,7 @@ def inverse_dynamics_derivative(model: Model, q: ArrayLike, v: ArrayLike, a: Arr
     Parameters
     ----------
     model, q, v, a, external_wrenches
-        Robot; further arguments as for `inverse_dynamics`.
+        Robot; arguments as for `inverse_dynamics`.
     variation : Variation
         Derivatives of all arguments with respect to p; ``dtau`` is not used.
 
@@ -106,7 +106,7 @@ def forward_dynamics_derivative(model: Model, q: ArrayLike, v: ArrayLike, tau: A
     Parameters
     ----------
     model, q, v, tau, external_wrenches
-        Robot; further arguments as for `forward_dynamics`.
+        Robot; arguments as for `forward_dynamics`.
     variation : Variation
         Derivatives of all arguments with respect to p; ``da`` is not used.
 
@@ -155,7 +155,7 @@ def hybrid_dynamics_derivative(
     Parameters
     ----------
     model, q, v, a, tau, prescribed, external_wrenches
-        Robot; further arguments as for `hybrid_dynamics`.
+        Robot; arguments as for `hybrid_dynamics`.
     variation : Variation
         Derivatives of all arguments with respect to p; ``da`` is used where ``prescribed`` is
         True, ``dtau`` elsewhere.

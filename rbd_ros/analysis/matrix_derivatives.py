@@ -82,7 +82,7 @@ def coriolis_matrix_derivatives(
     Parameters
     ----------
     model, q, v, factorization
-        Robot; further arguments as for `coriolis_matrix`.
+        Robot; arguments as for `coriolis_matrix`.
 
     Returns
     -------
@@ -189,7 +189,7 @@ def parameter_derivatives(model: Model, q: ArrayLike, v: ArrayLike, *,
     Parameters
     ----------
     model, q, v, factorization
-        Robot; further arguments as for `coriolis_matrix`.
+        Robot; arguments as for `coriolis_matrix`.
 
     Returns
     -------
@@ -218,7 +218,7 @@ def acceleration_parameter_derivatives(model: Model, q: ArrayLike, v: ArrayLike,
     Parameters
     ----------
     model, q, v, tau, external_wrenches
-        Robot; further arguments as for `forward_dynamics`.
+        Robot; arguments as for `forward_dynamics`.
 
     Returns
     -------

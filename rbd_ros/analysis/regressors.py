@@ -5,10 +5,9 @@ Torques, momentum and energy as matrices times the inertial parameters pi of the
 
     Y(q, v, a) pi = tau - (armature) a
 
-with pi, and the columns of all regressors, in the order of
-`rbd_ros.model.inertial_parameter_names`. Masses and inertias of the robot are not used. Rotor
-inertias are not among the parameters, so their torques are subtracted first; so are those of
-external wrenches and friction. Errors are those of `rbd_ros.dynamics`.
+with pi in the order of `rbd_ros.model.inertial_parameter_names`. Rotor inertias are not among the
+parameters, so their torques are subtracted first; so are those of external wrenches and friction.
+Errors are those of `rbd_ros.dynamics`.
 
 """
 
@@ -81,7 +80,8 @@ def torque_regressor(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> 
     """
     Return Y(q, v, a) with Y pi = tau - (armature) a.
 
-    Reference: Garofalo et al. (15), (16) with v_r = v and a_r = a.
+    Masses and inertias of the robot are not used. Reference: Garofalo et al. (15), (16) with v_r =
+    v and a_r = a.
 
     Parameters
     ----------
@@ -91,6 +91,7 @@ def torque_regressor(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> 
     Returns
     -------
     ndarray, shape (nv, 10 * bodies)
+        Columns in the order of `rbd_ros.model.inertial_parameter_names`.
 
     """
     return workspace_of(model).torque_regressor(q, v, a)
@@ -126,6 +127,7 @@ def slotine_li_regressor(model: Model, q: ArrayLike, v: ArrayLike, v_r: ArrayLik
     Returns
     -------
     ndarray, shape (nv, 10 * bodies)
+        Columns as for `torque_regressor`.
 
     """
     return workspace_of(model).slotine_li_regressor(q, v, v_r, a_r, factorization=factorization)
@@ -153,6 +155,7 @@ def momentum_regressor(model: Model, q: ArrayLike, v: ArrayLike) -> np.ndarray:
     Returns
     -------
     ndarray, shape (nv, 10 * bodies)
+        Columns as for `torque_regressor`.
 
     """
     return workspace_of(model).momentum_regressor(q, v)
@@ -180,7 +183,8 @@ def energy_regressor(model: Model, q: ArrayLike, v: ArrayLike) -> np.ndarray:
     Returns
     -------
     ndarray, shape (2, 10 * bodies)
-        Kinetic energy without the rotors; potential energy, zero at the root's origin.
+        Kinetic energy without the rotors; potential energy, zero at the root's origin. Columns as
+        for `torque_regressor`.
 
     """
     return workspace_of(model).energy_regressor(q, v)

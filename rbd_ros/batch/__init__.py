@@ -16,7 +16,7 @@ Every function takes
 
 Each of ``external_wrenches`` is one moment and force (6,) for all states, or one per state
 (states, 6). `all_terms` has the Christoffel form of C. All functions raise StateError for an
-array, also ``out``, of the wrong shape, and for a state with a non-finite entry, by its number.
+array, also ``out``, of the wrong shape; errors of a single state name its number.
 
 """
 

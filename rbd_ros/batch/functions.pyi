@@ -275,7 +275,8 @@ def torque_regressor(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike, *, 
     """
     Return Y(q, v, a) with Y pi = tau - (armature) a, for each of many states.
 
-    Reference: Garofalo et al. (15), (16) with v_r = v and a_r = a.
+    Masses and inertias of the robot are not used. Reference: Garofalo et al. (15), (16) with v_r =
+    v and a_r = a.
 
     Parameters
     ----------
@@ -287,6 +288,7 @@ def torque_regressor(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike, *, 
     Returns
     -------
     ndarray, shape (states, nv, 10 * bodies)
+        Columns in the order of `rbd_ros.model.inertial_parameter_names`.
 
     """
 

@@ -64,7 +64,8 @@ class MujocoRobot:
     ----------
     urdf, model
         The URDF, as text, and the robot that `rbd_ros.load_urdf_string` reads from it, with
-        drives. Joints must not have quaternions or mimic others (ModelError).
+        drives. ModelError is raised if MuJoCo is not installed or rejects the robot, or if joints
+        have quaternions or mimic others.
     q : array_like, shape (model.nq,), optional
         Initial configuration, at rest; default: zeros.
     step, delay : float

@@ -62,7 +62,7 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q, v, tau, external_wrenches
-            further arguments as for `forward_dynamics`.
+            arguments as for `forward_dynamics`.
 
         Returns
         -------
@@ -100,7 +100,7 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q, v, external_wrenches
-            further arguments as for `inverse_dynamics`.
+            arguments as for `inverse_dynamics`.
 
         Returns
         -------
@@ -237,7 +237,7 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q, v, factorization
-            further arguments as for `coriolis_matrix`.
+            arguments as for `coriolis_matrix`.
 
         Returns
         -------
@@ -260,7 +260,8 @@ class Workspace(RobotArrays):
         Returns
         -------
         ndarray, shape (2, 10 * bodies)
-            Kinetic energy without the rotors; potential energy, zero at the root's origin.
+            Kinetic energy without the rotors; potential energy, zero at the root's origin. Columns as
+            for `torque_regressor`.
 
         """
 
@@ -295,7 +296,7 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q, v, tau, external_wrenches
-            further arguments as for `forward_dynamics`.
+            arguments as for `forward_dynamics`.
         variation : Variation
             Derivatives of all arguments with respect to p; ``da`` is not used.
 
@@ -423,7 +424,7 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q, v, a, tau, prescribed, external_wrenches
-            further arguments as for `hybrid_dynamics`.
+            arguments as for `hybrid_dynamics`.
         variation : Variation
             Derivatives of all arguments with respect to p; ``da`` is used where ``prescribed`` is
             True, ``dtau`` elsewhere.
@@ -443,7 +444,7 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q, v, a, tau, prescribed
-            further arguments as for `hybrid_dynamics`.
+            arguments as for `hybrid_dynamics`.
         external_wrenches : mapping of str to array_like, optional
             As for `inverse_dynamics`; they turn with their links.
 
@@ -479,7 +480,7 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q, v, a, external_wrenches
-            further arguments as for `inverse_dynamics`.
+            arguments as for `inverse_dynamics`.
         variation : Variation
             Derivatives of all arguments with respect to p; ``dtau`` is not used.
 
@@ -647,6 +648,7 @@ class Workspace(RobotArrays):
         Returns
         -------
         ndarray, shape (nv, 10 * bodies)
+            Columns as for `torque_regressor`.
 
         """
 
@@ -664,7 +666,7 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q, v, factorization
-            further arguments as for `coriolis_matrix`.
+            arguments as for `coriolis_matrix`.
 
         Returns
         -------
@@ -691,6 +693,7 @@ class Workspace(RobotArrays):
         Returns
         -------
         ndarray, shape (nv, 10 * bodies)
+            Columns as for `torque_regressor`.
 
         """
 
@@ -741,7 +744,8 @@ class Workspace(RobotArrays):
         """
         Return Y(q, v, a) with Y pi = tau - (armature) a.
 
-        Reference: Garofalo et al. (15), (16) with v_r = v and a_r = a.
+        Masses and inertias of the robot are not used. Reference: Garofalo et al. (15), (16) with v_r =
+        v and a_r = a.
 
         Parameters
         ----------
@@ -751,6 +755,7 @@ class Workspace(RobotArrays):
         Returns
         -------
         ndarray, shape (nv, 10 * bodies)
+            Columns in the order of `rbd_ros.model.inertial_parameter_names`.
 
         """
 
