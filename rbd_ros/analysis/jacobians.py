@@ -240,7 +240,7 @@ def link_com_world_jacobian(model: Model, q: ArrayLike, link: str) -> np.ndarray
 
 def analytic_jacobian(model: Model, q: ArrayLike, link: str) -> np.ndarray:
     """
-    Return d(position of a link's centre of mass)/dq, shape (3, nv), in the root's frame.
+    Return the Jacobian (3, nv) of the position of a link's centre of mass, in the root's frame.
 
     These are the last rows of `link_com_world_jacobian`: Vlasblom's J^a, (2.10), (2.15), (2.16).
 

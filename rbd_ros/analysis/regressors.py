@@ -43,8 +43,8 @@ def link_regressor(J: np.ndarray, J_rate: np.ndarray, gravity: np.ndarray, v: np
     Return the columns of the Slotine-Li regressor for a body that moves with a link.
 
     J^T (A(alpha) - ad_V^T A(J v_r)), alpha = J a_r + ad_V J v_r + Jdot v_r + (0, -gravity), for
-    ``'body'`` [G (15), (16)]. For ``'christoffel'`` the terms with ad_V are halved and -1/2 ad_{J
-    v_r}^T A(V) is added. J is the body Jacobian (6, nv), ``gravity`` in the link's axes.
+    ``'body'`` [G (15), (16)]. For ``'christoffel'`` the terms with ad_V are halved and
+    -1/2 ad_{J v_r}^T A(V) is added. J is the body Jacobian, ``gravity`` in the link's axes.
 
     """
     V, V_r = J @ v, J @ v_r

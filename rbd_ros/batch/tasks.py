@@ -99,7 +99,7 @@ class Problem(NamedTuple):
             raise type(error)(f'state {number}: {error}') from None
 
     def _expanded(self, start: int, stop: int) -> list[np.ndarray]:
-        """Return states by the coordinates of the tree."""
+        """Return states in the coordinates of the tree."""
         coordinates, states = self.model.coordinates, self.states
         if stop - start < len(states[0]):
             states = [x[start:stop] for x in states]

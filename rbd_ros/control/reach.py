@@ -22,10 +22,9 @@ def reach_error(model: Model, link: str, T: np.ndarray, q: np.ndarray) -> tuple[
     Return the smallest pose error of a link, rad and m, that a search within joint limits finds.
 
     Damped least squares (Levenberg-Marquardt: Nocedal and Wright, "Numerical Optimization",
-    Springer 2006, 10.3) start at q with the rotation. If the position is not reached, they start
-    without the rotation at q and at `STARTS` other configurations, the same at every call; joints
-    at a limit are held there. The distance is then that for any rotation. The model must have no
-    quaternions; T is in the root's frame.
+    Springer 2006, 10.3) start at q with the rotation. If the position is not reached, the rotation
+    is dropped, and they start at q and at `STARTS` other configurations, the same at every call.
+    Joints at a limit are held there. The model must have no quaternions; T is in the root's frame.
 
     """
     angle, distance = _search(model, link, T, q, slice(0, 6))

@@ -32,8 +32,7 @@ def explicit_euler(model: Model, acceleration: Rates, t: float, q: np.ndarray, v
     """
     Return q and v after a step with the velocity and acceleration at its beginning.
 
-    The error is of order dt [Lynch and Park, section 9.5]. Arguments:
-    `rbd_ros.simulation.integrators`.
+    The error is of order dt [Lynch and Park, section 9.5]. The module describes the arguments.
 
     """
     q, v, dt = _checked(model, q, v, dt)

@@ -204,7 +204,7 @@ class MujocoRobot:
     def _apply_wrench(self, link: str, wrench: np.ndarray) -> None:
         """Add the joint torques of a wrench on a link to the applied torques."""
         body, T = self._links[link]
-        point = (self._data.xpos[body] + self._data.xmat[body].reshape(3, 3) @ T[:3, 3])
+        point = self._data.xpos[body] + self._data.xmat[body].reshape(3, 3) @ T[:3, 3]
         self._mujoco.mj_applyFT(self._robot, self._data, wrench[3:], wrench[:3], point, body,
                                 self._data.qfrc_applied)
 

@@ -24,7 +24,7 @@ Buffer = TypeVar('Buffer')
 
 
 class WorkspaceBase:
-    """The robot, its buffers, and errors of arguments; if ``fresh``, large results are new."""
+    """The robot, its buffers and checks of arguments; if ``fresh``, large results are new."""
 
     # Returns which entries of M may be nonzero.
     _carriers: Callable[..., np.ndarray]

@@ -41,7 +41,7 @@ def rows(G: np.ndarray, Y: np.ndarray) -> np.ndarray:
 
 
 def matrix_by_parameters(G: np.ndarray, D: np.ndarray) -> np.ndarray:
-    """Return the derivatives G^T D[:, :, k] G of a matrix by parameters k, on the last axis."""
+    """Return G^T D[:, :, k] G for each k: the derivatives of a matrix with respect to parameters."""
     D = G.T @ D
     n, parameters = D.shape[-2:]
     folded = G.T @ D.reshape(*D.shape[:-2], n * parameters)
@@ -49,5 +49,5 @@ def matrix_by_parameters(G: np.ndarray, D: np.ndarray) -> np.ndarray:
 
 
 def matrix_by_coordinates(G: np.ndarray, D: np.ndarray) -> np.ndarray:
-    """Return the derivatives of a matrix by the coordinates, on the last axis."""
+    """Return the derivatives of a matrix with respect to coordinates, on the last axis."""
     return matrix_by_parameters(G, D @ G)

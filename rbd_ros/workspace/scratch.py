@@ -72,7 +72,7 @@ def table_of_a_chain(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray]:
 
 
 def cube(w: WorkspaceBase) -> np.ndarray:
-    """Return a buffer for the derivatives of M by the coordinates."""
+    """Return a buffer for the derivatives of M."""
     return np.zeros(3 * (w._nv,))
 
 

@@ -655,7 +655,7 @@ class Workspace(RobotArrays):
     def parameter_derivatives(self, q: ArrayLike, v: ArrayLike, *, factorization:
             Factorization='christoffel') -> ParameterDerivatives:
         """
-        Return the derivatives of M, C and g by the inertial parameters pi of the moving bodies.
+        Return the derivatives of M, C and g with respect to the inertial parameters pi.
 
         C and g, and M without the armature, are linear in pi: each is the sum of its derivatives times
         the parameters. The last axis is that of the columns of the regressors:

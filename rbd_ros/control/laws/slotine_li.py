@@ -79,7 +79,7 @@ class SlotineLi(Controller):
         Adaptation gain, 1/J; 0: no adaptation.
     links : sequence of str, optional
         Links whose bodies adapt, such as the one with an unknown payload; default: all that move.
-        They must be physically consistent (ModelError).
+        The bodies must be physically consistent (ModelError).
     friction_speed : float, optional
         See `Controller`; friction is that of v_ref.
     longest_gap : float
