@@ -26,20 +26,17 @@ class ContactDetector:
     model : Model
     threshold : array_like, shape () or (model.nv,), optional
         N m or N; None: calibrated.
-    calibration_time : float
-        s, of samples; pauses longer than ``longest_gap`` do not count.
-    margin, release : float
-        At least 1, and between 0 and 1.
     least : array_like, shape () or (model.nv,)
         Smallest threshold that a calibration sets, N m or N.
-    hold, longest_gap : float
-        s.
+    margin, release : float
+        At least 1, and between 0 and 1.
+    calibration_time, hold, longest_gap : float
+        s; pauses longer than ``longest_gap`` do not count.
 
     Attributes
     ----------
-    contact : bool
-    threshold : ndarray, shape (model.nv,), or None
-        N m or N; None: not calibrated yet.
+    contact, threshold
+        Whether there is contact; N m or N, None: not calibrated yet.
 
     """
 

@@ -41,7 +41,7 @@ def rows(G: np.ndarray, Y: np.ndarray) -> np.ndarray:
 
 
 def matrix_by_parameters(G: np.ndarray, D: np.ndarray) -> np.ndarray:
-    """Return G^T D[:, :, k] G for each k: the derivatives of a matrix with respect to parameters."""
+    """Return G^T D[:, :, k] G for each k: derivatives of a matrix, parameters on the last axis."""
     D = G.T @ D
     n, parameters = D.shape[-2:]
     folded = G.T @ D.reshape(*D.shape[:-2], n * parameters)
