@@ -3,9 +3,8 @@
 """
 Derivatives of inverse, forward and hybrid dynamics with respect to position, velocity and input.
 
-Derivatives with respect to any other scalar (a mass, a placement, a wrench ...) and in a single
-direction are in `rbd_ros.analysis.directional_derivatives`. Errors are those of
-`rbd_ros.dynamics`.
+Errors are those of `rbd_ros.dynamics`. `rbd_ros.analysis.directional_derivatives` has derivatives
+in a single direction and with respect to any scalar (a mass, a placement, a wrench ...).
 
 """
 
@@ -37,7 +36,6 @@ def _inverse_dynamics_derivatives(w: RobotArrays, q: ArrayLike, v: ArrayLike, a:
 
 
 def shape_of_derivatives(model: Model, n: int) -> list[tuple[int, ...]]:
-    """Return the shape of the derivatives side by side."""
     return [derivative_layout(n).shape]
 
 
@@ -56,8 +54,7 @@ def inverse_dynamics_derivatives(model: Model, q: ArrayLike, v: ArrayLike, a: Ar
     model, q, v, a
         Robot; configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
     external_wrenches : mapping of str to array_like, optional
-        Moment, N m, and force, N, on links, by name, at the link's origin and in its axes, with
-        which they turn.
+        As for `inverse_dynamics`; they turn with their links.
 
     Returns
     -------
@@ -94,18 +91,12 @@ def forward_dynamics_derivatives(model: Model, q: ArrayLike, v: ArrayLike, tau: 
     model, q, v, tau
         Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
     external_wrenches : mapping of str to array_like, optional
-        Moment, N m, and force, N, on links, by name, at the link's origin and in its axes, with
-        which they turn.
+        As for `inverse_dynamics`; they turn with their links.
 
     Returns
     -------
     Derivatives
         Of a; ``by_input`` is the inverse of the mass matrix.
-
-    Raises
-    ------
-    SingularError
-        If a joint moves no inertia.
 
     """
     return workspace_of(model).forward_dynamics_derivatives(q, v, tau, external_wrenches)
@@ -135,32 +126,21 @@ def hybrid_dynamics_derivatives(model: Model, q: ArrayLike, v: ArrayLike, a: Arr
     """
     Return the derivatives of the unknown torques and accelerations.
 
-    With respect to q, v and, for each joint, its given torque or acceleration.
-
+    They are taken with respect to q, v and the given torque or acceleration of each joint.
     Reference: Kim (33) and table 7, for all directions at once.
 
     Parameters
     ----------
-    model, q, v
-        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
-    a, tau : array_like, shape (nv,)
-        Accelerations, rad/s^2 or m/s^2, and torques, N m or N; entries not given are ignored.
-    prescribed : array_like of bool, shape (nv,)
-        True where the acceleration is given, False where the torque is.
+    model, q, v, a, tau, prescribed
+        Robot; arguments as for `hybrid_dynamics`.
     external_wrenches : mapping of str to array_like, optional
-        Moment, N m, and force, N, on links, by name, at the link's origin and in its axes, with
-        which they turn.
+        As for `inverse_dynamics`; they turn with their links.
 
     Returns
     -------
     Derivatives
-        Row k is of ``tau[k]`` where ``prescribed[k]``, of ``a[k]`` elsewhere; column k of
-        ``by_input`` is by the other of the two.
-
-    Raises
-    ------
-    SingularError
-        If a joint whose torque is given moves no inertia.
+        Row k is that of ``tau[k]`` where ``prescribed[k]``, of ``a[k]`` elsewhere; column k of
+        ``by_input`` is taken with respect to the other of the two.
 
     """
     return workspace_of(model).hybrid_dynamics_derivatives(

@@ -6,10 +6,9 @@ Inverse, forward and hybrid dynamics, and the matrices of the equations of motio
     tau = M(q) a + C(q, v) v + g(q) - sum_i J_i^T f_i
 
 where f_i is the external force on link i. Each function is declared with the method of `Workspace`
-that calls its kernel and, where there is one, the kernel for many states.
-
-All raise StateError for an argument of the wrong shape or with a non-finite entry, and ModelError
-for a link that does not exist.
+that calls its kernel and, if there is one, the kernel for many states. All raise StateError for an
+argument of the wrong shape or with a non-finite entry, ModelError for a link that does not exist,
+and SingularError if an unknown acceleration is that of a joint that moves no inertia.
 
 """
 
@@ -30,8 +29,6 @@ from rbd_ros.workspace.results import (CHRISTOFFEL, cut_terms, DynamicsTerms, Fa
 from rbd_ros.workspace.robot_arrays import RobotArrays
 from rbd_ros.workspace.workspace import Workspace, workspace_of
 
-
-# -- Inverse dynamics. ----------------------------------------------------------------------------
 
 def _inverse_dynamics(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                       external_wrenches: Wrenches | None = None) -> np.ndarray:
@@ -68,13 +65,7 @@ def inverse_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
 
 
 def _inverse_dynamics_packed(w: RobotArrays, motion: ArrayLike) -> np.ndarray:
-    """
-    Return the torques (nv,) for q, v and a in one array (nq + 2 nv,), one behind the other.
-
-    Units are those of `inverse_dynamics`. Python passes on one array faster than three; let q, v
-    and a be views of it.
-
-    """
+    """Return the torques for q, v and a in one array (nq + 2 nv,), which is faster to pass."""
     if not newton_euler.newton_euler_packed(w.robot, w._screws, motion):
         q, v, a = split_motion(w.model, motion)
         w._explain(q=q, v=v, a=a)
@@ -99,10 +90,8 @@ def bias_torques(model: Model, q: ArrayLike, v: ArrayLike, *,
 
     Parameters
     ----------
-    model, q, v
-        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
-    external_wrenches : mapping of str to array_like, optional
-        Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
+    model, q, v, external_wrenches
+        Robot; arguments as for `inverse_dynamics`.
 
     Returns
     -------
@@ -139,8 +128,6 @@ def gravity_torques(model: Model, q: ArrayLike) -> np.ndarray:
     return workspace_of(model).gravity_torques(q).copy()
 
 
-# -- Forward and hybrid dynamics. -----------------------------------------------------------------
-
 def _forward_dynamics(w: RobotArrays, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
                       external_wrenches: Wrenches | None = None) -> np.ndarray:
     if external_wrenches is not None:
@@ -171,19 +158,13 @@ def forward_dynamics(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *
     -------
     ndarray, shape (nv,), rad/s^2 or m/s^2
 
-    Raises
-    ------
-    SingularError
-        If a joint moves no inertia.
-
     """
     return workspace_of(model).forward_dynamics(q, v, tau, external_wrenches).copy()
 
 
-def _hybrid_dynamics(
-        w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
-        prescribed: ArrayLike, *,
-        external_wrenches: Wrenches | None = None) -> tuple[np.ndarray, np.ndarray]:
+def _hybrid_dynamics(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike,
+                     prescribed: ArrayLike, *,
+                     external_wrenches: Wrenches | None = None) -> tuple[np.ndarray, np.ndarray]:
     if external_wrenches is not None:
         with w._wrenches(external_wrenches):
             return _hybrid_dynamics(w, q, v, a, tau, prescribed)
@@ -230,8 +211,6 @@ def hybrid_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                                                external_wrenches=external_wrenches)
 
 
-# -- Matrices. ------------------------------------------------------------------------------------
-
 def _mass_matrix(w: RobotArrays, q: ArrayLike) -> np.ndarray:
     M = w._result(scratch.square)
     if not composite_bodies.mass_matrix(w.robot, w._screws, q, M):
@@ -242,9 +221,9 @@ def _mass_matrix(w: RobotArrays, q: ArrayLike) -> np.ndarray:
 @quantity(_mass_matrix, matrix)
 def mass_matrix(model: Model, q: ArrayLike) -> np.ndarray:
     """
-    Return the joint-space mass matrix M(q).
+    Return the joint-space mass matrix M(q), symmetric positive definite.
 
-    Reference: Lynch and Park (9.61); Vlasblom (2.17); computed by composite bodies.
+    Reference: Lynch and Park (9.61); Vlasblom (2.17); composite bodies.
 
     Parameters
     ----------
@@ -253,8 +232,7 @@ def mass_matrix(model: Model, q: ArrayLike) -> np.ndarray:
 
     Returns
     -------
-    ndarray, shape (nv, nv)
-        Symmetric positive definite; kg m^2, kg m or kg by pair of joints.
+    ndarray, shape (nv, nv), kg m^2, kg m or kg by pair of joints
 
     """
     return workspace_of(model).mass_matrix(q)
@@ -281,21 +259,19 @@ def coriolis_matrix(model: Model, q: ArrayLike, v: ArrayLike, *,
     """
     Return the Coriolis matrix C(q, v), with dM/dt - 2 C skew.
 
-    Reference: Lynch and Park (9.87), Vlasblom (1.16); ``'body'``: Garofalo et al. (6b). By
-    composite bodies.
+    Reference: Lynch and Park (9.87), Vlasblom (1.16); ``'body'``: Garofalo et al. (6b). Composite
+    bodies.
 
     Parameters
     ----------
     model, q, v
         Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
     factorization : {'christoffel', 'body'}
-        By Christoffel symbols, or by body twists as in Garofalo et al. C v is the same for both,
-        and dM/dt - 2 C is skew for both.
+        By Christoffel symbols, or by body twists as in Garofalo et al.; C v is the same for both.
 
     Returns
     -------
-    ndarray, shape (nv, nv)
-        C v is in N m or N.
+    ndarray, shape (nv, nv), with C v in N m or N
 
     """
     return workspace_of(model).coriolis_matrix(q, v, factorization).copy()
@@ -318,9 +294,7 @@ def _shapes_of_terms(model: Model, n: int) -> Sequence[tuple[int, ...]]:
 def all_terms(model: Model, q: ArrayLike, v: ArrayLike, *,
               factorization: Factorization = 'christoffel') -> DynamicsTerms:
     """
-    Return M, C, g, C v, the centre of mass and its Jacobian, in one pass.
-
-    See `rbd_ros.kernels.composite_bodies`.
+    Return M, C, g, C v, the centre of mass and its Jacobian, all in one pass of composite bodies.
 
     Parameters
     ----------
@@ -349,19 +323,14 @@ def _configuration_terms(w: RobotArrays, q: ArrayLike) -> DynamicsTerms:
 add_method('configuration_terms', _configuration_terms)
 
 
-# -- Friction. ------------------------------------------------------------------------------------
-
 def friction_torques(model: Model, v: ArrayLike, *, smooth: float = 0.0) -> np.ndarray:
     """
-    Return the torques of friction in the joints, which motors must exert in addition.
+    Return the friction torques of the joints, which motors must exert in addition.
 
     Parameters
     ----------
-    model : Model
-        With its ``damping``, ``damping_asymmetry``, ``friction``, ``friction_asymmetry``,
-        ``stribeck_friction``, ``stribeck_velocity`` and ``effort_offset``.
-    v : array_like, shape (nv,) or (states, nv)
-        Velocity, rad/s or m/s, of one state or of several.
+    model, v
+        Robot; velocity (nv,) or (states, nv), rad/s or m/s.
     smooth : float
         Speed at which Coulomb friction has risen to three quarters, rad/s or m/s: s is
         tanh(v / smooth). 0: s is sign(v).
@@ -370,7 +339,8 @@ def friction_torques(model: Model, v: ArrayLike, *, smooth: float = 0.0) -> np.n
     -------
     ndarray, of the shape of v
         damping v + damping_asymmetry abs(v) + (friction + stribeck_friction
-        exp(-(v / stribeck_velocity)^2)) s + friction_asymmetry abs(s) + effort_offset, N m or N.
+        exp(-(v / stribeck_velocity)^2)) s + friction_asymmetry abs(s) + effort_offset, N m or N,
+        with the attributes of the model of these names.
 
     """
     v, smooth = one_or_rows(model, 'v', v), number('smooth', smooth, 0.0)

@@ -1,12 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""
-Poses and Jacobians of links, and the centre of mass.
-
-All functions raise StateError for an argument of the wrong shape or with a non-finite entry, and
-ModelError for a link that does not exist.
-
-"""
+"""Poses and Jacobians of links, and the centre of mass; errors are those of `rbd_ros.dynamics`."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,8 +14,6 @@ from rbd_ros.workspace.robot_arrays import RobotArrays
 from rbd_ros.workspace.workspace import Workspace, workspace_of
 
 
-# -- Poses. ---------------------------------------------------------------------------------------
-
 def _forward_kinematics(w: RobotArrays, q: ArrayLike) -> np.ndarray:
     T = w._result(scratch.link_matrices)
     if not link_poses.link_poses(w.robot, w._screws, q, w._kept(scratch.link_table), T):
@@ -30,7 +22,6 @@ def _forward_kinematics(w: RobotArrays, q: ArrayLike) -> np.ndarray:
 
 
 def shape_of_poses(model: Model, n: int) -> list[tuple[int, ...]]:
-    """Return the shape of the poses of all links."""
     return [(len(model.links), 4, 4)]
 
 
@@ -56,8 +47,6 @@ def forward_kinematics(model: Model, q: ArrayLike) -> np.ndarray:
     """
     return workspace_of(model).forward_kinematics(q)
 
-
-# -- Jacobians of a link. -------------------------------------------------------------------------
 
 def _world_jacobian(w: RobotArrays, q: ArrayLike, link: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the Jacobian of a link about its origin, in the root's axes, and its pose."""
@@ -130,8 +119,6 @@ def body_jacobian(model: Model, q: ArrayLike, link: str) -> np.ndarray:
     """
     return workspace_of(model).body_jacobian(q, link)[0].copy()
 
-
-# -- The centre of mass. --------------------------------------------------------------------------
 
 def _com_and_jacobian(w: RobotArrays, q: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     J, com = w._kept(scratch.com_rows)

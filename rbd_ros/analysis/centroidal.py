@@ -26,9 +26,9 @@ def _centroidal_momentum_matrix(w: RobotArrays, q: ArrayLike) -> np.ndarray:
     batch_kinematics.momentum_states, JACOBIANS, [lanes_of(JACOBIANS)]))
 def centroidal_momentum_matrix(model: Model, q: ArrayLike) -> np.ndarray:
     """
-    Return the matrix that takes v to the robot's momentum about its centre of mass.
+    Return the matrix A that maps v to the robot's momentum about its centre of mass.
 
-    Reference: the sum of Kim (23), (24) over all links; its linear rows are m J_CoM [Garofalo et
+    Reference: the sum of Kim (23), (24) over all links; the linear rows are m J_CoM [Garofalo et
     al. (7)].
 
     Parameters
@@ -70,8 +70,8 @@ def centroidal_momentum_matrix_dot(model: Model, q: ArrayLike, v: ArrayLike) -> 
     Returns
     -------
     ndarray, shape (6, nv)
-        A a + Adot v is the moment about the centre of mass and the force that all of the robot's
-        surroundings exert on it, the ground included, N m and N.
+        A a + Adot v is the external moment about the centre of mass, N m, and the external force,
+        N, weight and ground reactions included.
 
     """
     return workspace_of(model).centroidal_momentum_matrix_dot(q, v)[1].copy()

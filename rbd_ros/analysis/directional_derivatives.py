@@ -3,9 +3,9 @@
 """
 Derivatives of inverse, forward and hybrid dynamics with respect to any scalar p, in O(n).
 
-`rbd_ros.kernels.directional_derivatives` explains the recursions;
-`rbd_ros.textbook.directional_tables` has the tables of Kim as they are printed. Errors are those
-of `rbd_ros.dynamics`.
+`rbd_ros.kernels.directional_derivatives` explains the recursions, and
+`rbd_ros.textbook.directional_tables` has Kim's tables as printed. Errors are those of
+`rbd_ros.dynamics`.
 
 """
 
@@ -23,8 +23,6 @@ from rbd_ros.workspace.variation import check_variation, Variation
 from rbd_ros.workspace.workspace import Workspace, workspace_of
 
 
-# -- Directions. ----------------------------------------------------------------------------------
-
 def _directions(w: RobotArrays, variation: Variation) -> tuple[ArrayLike, ...]:
     """Return the derivatives of q, v, a and tau, zeros where none is given."""
     dq, dv, da, dtau = variation.dq, variation.dv, variation.da, variation.dtau
@@ -37,8 +35,6 @@ def _check_directions(w: RobotArrays, variation: Variation, *labels: str) -> Non
     for label in labels:
         check_direction(w.model, label, getattr(variation, label))
 
-
-# -- Inverse dynamics. ----------------------------------------------------------------------------
 
 def _inverse_dynamics_derivative(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                                  variation: Variation, *,
@@ -75,12 +71,10 @@ def inverse_dynamics_derivative(model: Model, q: ArrayLike, v: ArrayLike, a: Arr
 
     Parameters
     ----------
-    model, q, v, a
-        Robot; configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
+    model, q, v, a, external_wrenches
+        Robot; arguments as for `inverse_dynamics`.
     variation : Variation
-        The derivatives with respect to p of everything given; ``dtau`` is not read.
-    external_wrenches : mapping of str to array_like, optional
-        Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
+        Derivatives of all arguments with respect to p; ``dtau`` is not used.
 
     Returns
     -------
@@ -91,8 +85,6 @@ def inverse_dynamics_derivative(model: Model, q: ArrayLike, v: ArrayLike, a: Arr
     return workspace_of(model).inverse_dynamics_derivative(
         q, v, a, variation, external_wrenches=external_wrenches).copy()
 
-
-# -- Forward and hybrid dynamics. -----------------------------------------------------------------
 
 def _forward_dynamics_derivative(w: Workspace, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
                                  variation: Variation, *,
@@ -113,21 +105,14 @@ def forward_dynamics_derivative(model: Model, q: ArrayLike, v: ArrayLike, tau: A
 
     Parameters
     ----------
-    model, q, v, tau
-        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
+    model, q, v, tau, external_wrenches
+        Robot; arguments as for `forward_dynamics`.
     variation : Variation
-        The derivatives with respect to p of everything given; ``da`` is not read.
-    external_wrenches : mapping of str to array_like, optional
-        Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
+        Derivatives of all arguments with respect to p; ``da`` is not used.
 
     Returns
     -------
     ndarray, shape (nv,), rad/s^2 or m/s^2 per unit of p
-
-    Raises
-    ------
-    SingularError
-        If a joint moves no inertia.
 
     """
     check_variation(variation)
@@ -169,28 +154,15 @@ def hybrid_dynamics_derivative(
 
     Parameters
     ----------
-    model, q, v
-        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
-    a, tau : array_like, shape (nv,)
-        Acceleration where it is prescribed, rad/s^2 or m/s^2, and torque elsewhere, N m or N;
-        other entries are ignored.
-    prescribed : array_like of bool, shape (nv,)
-        True where the acceleration is given, False where the torque is.
+    model, q, v, a, tau, prescribed, external_wrenches
+        Robot; arguments as for `hybrid_dynamics`.
     variation : Variation
-        The derivatives with respect to p of everything given; ``da`` is read where ``prescribed``
-        is True, ``dtau`` elsewhere.
-    external_wrenches : mapping of str to array_like, optional
-        Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
+        Derivatives of all arguments with respect to p; ``da`` is used where ``prescribed`` is
+        True, ``dtau`` elsewhere.
 
     Returns
     -------
-    da, dtau : ndarray, shape (nv,)
-        rad/s^2 or m/s^2, and N m or N, per unit of p.
-
-    Raises
-    ------
-    SingularError
-        If a joint moves no inertia.
+    da, dtau : ndarray, shape (nv,), rad/s^2 or m/s^2, and N m or N, per unit of p
 
     """
     check_variation(variation)

@@ -21,7 +21,7 @@ class Energy(NamedTuple):
 
 def kinetic_energy(model: Model, q: ArrayLike, v: ArrayLike) -> float:
     """
-    Return the kinetic energy of the robot, its rotors included.
+    Return the kinetic energy 1/2 v^T M v, rotors included.
 
     Reference: Lynch and Park (9.10), (9.59), (9.60).
 
@@ -32,8 +32,7 @@ def kinetic_energy(model: Model, q: ArrayLike, v: ArrayLike) -> float:
 
     Returns
     -------
-    float
-        1/2 v^T M v, J.
+    float, J
 
     """
     v = finite_vector(model, 'v', v)
@@ -42,7 +41,7 @@ def kinetic_energy(model: Model, q: ArrayLike, v: ArrayLike) -> float:
 
 def potential_energy(model: Model, q: ArrayLike) -> float:
     """
-    Return the potential energy of the robot's weight.
+    Return the potential energy of gravity, zero with the centre of mass at the root's origin.
 
     Reference: Lynch and Park (9.9).
 
@@ -53,8 +52,7 @@ def potential_energy(model: Model, q: ArrayLike) -> float:
 
     Returns
     -------
-    float
-        J; zero with the centre of mass at the root's origin.
+    float, J
 
     """
     com = center_of_mass(model, q)
@@ -63,20 +61,9 @@ def potential_energy(model: Model, q: ArrayLike) -> float:
 
 def energy(model: Model, q: ArrayLike, v: ArrayLike) -> Energy:
     """
-    Return the kinetic and the potential energy.
+    Return the kinetic and the potential energy; arguments as for `kinetic_energy`.
 
-    Reference: Lynch and Park (9.3), (9.41); its rate of change is v^T tau (proposition 9.1 and
-    before).
-
-    Parameters
-    ----------
-    model, q, v
-        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
-
-    Returns
-    -------
-    Energy
-        With the fields ``kinetic potential``.
+    Reference: Lynch and Park (9.3), (9.41); the rate of their sum is v^T tau (proposition 9.1).
 
     """
     return Energy(kinetic_energy(model, q, v), potential_energy(model, q))

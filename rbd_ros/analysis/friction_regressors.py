@@ -16,10 +16,10 @@ from rbd_ros.model.model import Model
 def friction_regressor(model: Model, v: ArrayLike, a: ArrayLike | None = None, *,
                        columns: Sequence[str] = USUAL, smooth: float = 0.0) -> np.ndarray:
     """
-    Return Y(v, a) whose product with the parameters of the drives is their torque.
+    Return Y(v, a) whose product with the drive parameters is the torque of the drives.
 
-    With every column but ``'rotor'``, that is `rbd_ros.friction_torques`. Of the drives of the
-    robot, only the Stribeck velocities are used.
+    Without the column ``'rotor'``, that torque is `rbd_ros.friction_torques`. Of the robot's own
+    drive parameters, only the Stribeck velocities are used.
 
     Parameters
     ----------
@@ -36,12 +36,6 @@ def friction_regressor(model: Model, v: ArrayLike, a: ArrayLike | None = None, *
     -------
     ndarray, shape (nv, nv * columns) or (states, nv, nv * columns)
         Columns in the order of `rbd_ros.model.drive_parameter_names`.
-
-    Raises
-    ------
-    StateError
-        If ``v`` or ``a`` has the wrong shape or a non-finite entry, ``smooth`` is negative, a
-        column is unknown, or ``a`` is missing for ``'rotor'``.
 
     """
     v, smooth = one_or_rows(model, 'v', v), number('smooth', smooth, 0.0)

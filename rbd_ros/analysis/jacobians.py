@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Jacobians of links in further frames, and rates and derivatives of the Jacobians of a link.
+Jacobians of links in further frames, and rates and derivatives of Jacobians.
 
-The index of the coordinate by which something is differentiated is the last; for ball and free
-joints the derivative is taken along the direction of v. Errors are those of `rbd_ros.kinematics`.
+The last index is that of the coordinate of differentiation; for ball and free joints the
+derivative is taken along the direction of v. Errors are those of `rbd_ros.dynamics`.
 
 """
 
@@ -29,8 +29,6 @@ def check_state(model: Model, q: ArrayLike, **velocities: ArrayLike) -> list[np.
     return [normalize(model, q),
             *(finite_vector(model, label, x) for label, x in velocities.items())]
 
-
-# -- Time derivatives. ----------------------------------------------------------------------------
 
 def jacobian_and_rate(w: RobotArrays, q: ArrayLike, v: ArrayLike, link: str,
                       aligned: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -65,8 +63,7 @@ def jacobian_dot(model: Model, q: ArrayLike, v: ArrayLike, link: str) -> np.ndar
     Returns
     -------
     ndarray, shape (6, nv)
-        Angular first, in the link's axes: J a + Jdot v is the derivative of the twist's
-        components.
+        Angular first, in the link's axes: J a + Jdot v is the rate of the twist's components.
 
     """
     return workspace_of(model).jacobian_dot(q, v, link)[1].copy()
@@ -83,9 +80,7 @@ def _world_jacobian_dot(w: RobotArrays, q: ArrayLike, v: ArrayLike,
     of_link=lambda w, link: (w._link_row(link), True)))
 def world_jacobian_dot(model: Model, q: ArrayLike, v: ArrayLike, link: str) -> np.ndarray:
     """
-    Return the time derivative of `world_jacobian`.
-
-    It is Ad_R (Jdot + blockdiag([omega], [omega]) J).
+    Return the time derivative of `world_jacobian`, Ad_R (Jdot + blockdiag([omega], [omega]) J).
 
     Parameters
     ----------
@@ -134,8 +129,7 @@ def _jacobian_ddot(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
 
 
 @quantity(_jacobian_ddot, columns, columns, columns, part=2)
-def jacobian_ddot(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike,
-                  link: str) -> np.ndarray:
+def jacobian_ddot(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, link: str) -> np.ndarray:
     """
     Return the second time derivative of the body Jacobian of a link.
 
@@ -149,14 +143,11 @@ def jacobian_ddot(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike,
 
     Returns
     -------
-    ndarray, shape (6, nv)
-        Angular first, in the link's axes.
+    ndarray, shape (6, nv), angular first, in the link's axes
 
     """
     return workspace_of(model).jacobian_ddot(q, v, a, link)[2].copy()
 
-
-# -- Derivatives with respect to state. -----------------------------------------------------------
 
 def _jacobian_derivatives(w: RobotArrays, q: ArrayLike, link: str) -> np.ndarray:
     of_J = w._result(scratch.jacobian_change)
@@ -181,7 +172,8 @@ def jacobian_derivatives(model: Model, q: ArrayLike, link: str) -> np.ndarray:
     Returns
     -------
     ndarray, shape (6, nv, nv)
-        ``dJ[:, :, h]`` is that by coordinate h, per rad or m, and also that of Jdot by v_h.
+        ``dJ[:, :, h]``, with respect to coordinate h, per rad or m, is also that of Jdot with
+        respect to v_h.
 
     """
     return workspace_of(model).jacobian_derivatives(q, link)
@@ -212,13 +204,11 @@ def jacobian_dot_derivatives(model: Model, q: ArrayLike, v: ArrayLike,
     Returns
     -------
     by_q, by_v : ndarray, shape (6, nv, nv)
-        Entry h of the last axis is the derivative by coordinate h, with v held, or by v_h.
+        Entry h of the last axis: with respect to coordinate h, with v held, or to v_h.
 
     """
     return workspace_of(model).jacobian_dot_derivatives(q, v, link)
 
-
-# -- About the centre of mass of a link. ----------------------------------------------------------
 
 def link_com_jacobian(model: Model, q: ArrayLike, link: str) -> np.ndarray:
     """
@@ -242,16 +232,7 @@ def link_com_jacobian(model: Model, q: ArrayLike, link: str) -> np.ndarray:
 
 
 def link_com_world_jacobian(model: Model, q: ArrayLike, link: str) -> np.ndarray:
-    """
-    Return the Jacobian of a link about its own centre of mass, in the axes of the root.
-
-    Parameters and result are those of `link_com_jacobian`, but for the axes.
-
-    References
-    ----------
-    Vlasblom's J^g, (2.13), (2.14).
-
-    """
+    """Return `link_com_jacobian` in the axes of the root: Vlasblom's J^g, (2.13), (2.14)."""
     J, T = workspace_of(model).world_jacobian(q, link)
     com = T[:3, :3] @ model.links[model.link_index(link)].com
     return np.vstack((J[:3], J[3:] - skew(com) @ J[:3]))
@@ -259,14 +240,9 @@ def link_com_world_jacobian(model: Model, q: ArrayLike, link: str) -> np.ndarray
 
 def analytic_jacobian(model: Model, q: ArrayLike, link: str) -> np.ndarray:
     """
-    Return the derivatives, shape (3, nv), of the position of a link's centre of mass.
+    Return the Jacobian (3, nv) of the position of a link's centre of mass, in the root's frame.
 
-    With respect to the coordinates, in the root's frame, m/rad and m/m; the last rows of
-    `link_com_world_jacobian`.
-
-    References
-    ----------
-    Vlasblom's J^a, (2.10), (2.15), (2.16).
+    These are the last rows of `link_com_world_jacobian`: Vlasblom's J^a, (2.10), (2.15), (2.16).
 
     """
     return link_com_world_jacobian(model, q, link)[3:]

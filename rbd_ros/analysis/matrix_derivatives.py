@@ -3,10 +3,10 @@
 """
 The matrices M, C and g differentiated with respect to state, time and inertial parameters.
 
-Garofalo et al., propositions 2, 5 and 6, for both factorizations of C. The index of the
-coordinate or parameter is the last; for ball and free joints the derivative by a coordinate is
-taken along the direction of its velocity. Where joints mimic others, coordinates are those of the
-robot. Errors are those of `rbd_ros.dynamics`.
+Garofalo et al., propositions 2, 5 and 6, for both factorizations of C. The last index is that of
+the coordinate or parameter; coordinates are those of the robot also where joints mimic others,
+and for ball and free joints the derivative is taken along the direction of the velocity. Errors
+are those of `rbd_ros.dynamics`.
 
 """
 
@@ -31,8 +31,6 @@ __all__ = ['acceleration_parameter_derivatives', 'coriolis_matrix_derivatives',
            'parameter_derivatives', 'ParameterDerivatives']
 
 
-# -- With respect to state. -----------------------------------------------------------------------
-
 def _mass_matrix_derivatives(w: RobotArrays, q: ArrayLike) -> np.ndarray:
     D = w._result(scratch.cube)
     if not matrix_derivatives.mass_matrix_derivatives(w.robot, w._screws, q, D):
@@ -55,7 +53,7 @@ def mass_matrix_derivatives(model: Model, q: ArrayLike) -> np.ndarray:
     Returns
     -------
     ndarray, shape (nv, nv, nv)
-        ``dM[:, :, h]`` is that of M by coordinate h, per rad or m.
+        ``dM[:, :, h]`` is taken with respect to coordinate h, per rad or m.
 
     """
     return workspace_of(model).mass_matrix_derivatives(q)
@@ -83,15 +81,13 @@ def coriolis_matrix_derivatives(
 
     Parameters
     ----------
-    model, q, v
-        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
-    factorization : {'christoffel', 'body'}
-        As for `coriolis_matrix`.
+    model, q, v, factorization
+        Robot; arguments as for `coriolis_matrix`.
 
     Returns
     -------
     by_q, by_v : ndarray, shape (nv, nv, nv)
-        Entry h of the last axis is the derivative by coordinate h, with v held, or by v_h.
+        Entry h of the last axis: with respect to coordinate h, with v held, or to v_h.
 
     """
     return workspace_of(model).coriolis_matrix_derivatives(q, v, factorization=factorization)
@@ -117,14 +113,12 @@ def gravity_torques_derivatives(model: Model, q: ArrayLike) -> np.ndarray:
     Returns
     -------
     ndarray, shape (nv, nv)
-        Column h is the derivative by coordinate h, N m or N per rad or m. Symmetric where
+        Column h is taken with respect to coordinate h, N m or N per rad or m. Symmetric where
         v = dq/dt.
 
     """
     return workspace_of(model).gravity_torques_derivatives(q)
 
-
-# -- With respect to time. ------------------------------------------------------------------------
 
 def _write_rates(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                  factorization: Factorization, rates: np.ndarray) -> None:
@@ -151,10 +145,9 @@ def _matrices_dot(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
 def matrices_dot(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
                  factorization: Factorization = 'christoffel') -> MatricesDot:
     """
-    Return the time derivatives of M, C and g.
+    Return the time derivatives dM/dt, dC/dt and dg/dt.
 
-    Reference: Garofalo et al. (25), with Jddot and the rate of Psi where (25b) has lost their
-    dots.
+    Reference: Garofalo et al. (25), with Jddot and the rate of Psi, whose dots (25b) lacks.
 
     Parameters
     ----------
@@ -166,17 +159,13 @@ def matrices_dot(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *,
     Returns
     -------
     MatricesDot
-        dM/dt, dC/dt and dg/dt.
 
     """
     return workspace_of(model).matrices_dot(q, v, a, factorization=factorization)
 
 
-# -- With respect to inertial parameters. ---------------------------------------------------------
-
-def _parameter_derivatives(
-        w: RobotArrays, q: ArrayLike, v: ArrayLike, *,
-        factorization: Factorization = 'christoffel') -> ParameterDerivatives:
+def _parameter_derivatives(w: RobotArrays, q: ArrayLike, v: ArrayLike, *,
+                           factorization: Factorization = 'christoffel') -> ParameterDerivatives:
     M, C, g = w._result(scratch.matrices_by_parameters)
     h = christoffel_share(factorization)
     if not parameter_matrices.parameter_matrices(w.robot, w._screws, q, v,
@@ -189,25 +178,22 @@ def _parameter_derivatives(
 def parameter_derivatives(model: Model, q: ArrayLike, v: ArrayLike, *,
                           factorization: Factorization = 'christoffel') -> ParameterDerivatives:
     """
-    Return the derivatives of M, C and g with respect to the parameters of the moving bodies.
+    Return the derivatives of M, C and g with respect to the inertial parameters pi.
 
-    M, C and g are linear in the inertial parameters pi: they are the sums of these, each times its
-    parameter, and for M the armature. The last axis is that of the columns of the regressors:
+    C and g, and M without the armature, are linear in pi: each is the sum of its derivatives times
+    the parameters. The last axis is that of the columns of the regressors:
     ``np.einsum('ijk,j', M, a) + np.einsum('ijk,j', C, v) + g`` is `torque_regressor`.
 
-    Reference: Garofalo et al. (13), with Jdot where (13b) has lost its dot.
+    Reference: Garofalo et al. (13), with Jdot, whose dot (13b) lacks.
 
     Parameters
     ----------
-    model, q, v
-        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
-    factorization : {'christoffel', 'body'}
-        As for `coriolis_matrix`.
+    model, q, v, factorization
+        Robot; arguments as for `coriolis_matrix`.
 
     Returns
     -------
     ParameterDerivatives
-        dM/dpi, dC/dpi and dg/dpi.
 
     """
     return workspace_of(model).parameter_derivatives(q, v, factorization=factorization)
@@ -225,27 +211,19 @@ def _acceleration_parameter_derivatives(
 def acceleration_parameter_derivatives(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *,
                                        external_wrenches: Wrenches | None = None) -> np.ndarray:
     """
-    Return the derivatives of the accelerations with respect to the inertial parameters.
+    Return the derivatives of the accelerations with respect to the inertial parameters, -M^-1 Y.
 
-    They are -M^-1 Y with the regressor Y of the torques.
+    Y is the `torque_regressor`.
 
     Parameters
     ----------
-    model, q, v, tau
-        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
-    external_wrenches : mapping of str to array_like, optional
-        As for `forward_dynamics`.
+    model, q, v, tau, external_wrenches
+        Robot; arguments as for `forward_dynamics`.
 
     Returns
     -------
     ndarray, shape (nv, 10 * bodies)
-        Column k is the derivative by parameter k, in the order of
-        `rbd_ros.model.inertial_parameter_names`.
-
-    Raises
-    ------
-    SingularError
-        If a joint moves no inertia.
+        Columns in the order of `rbd_ros.model.inertial_parameter_names`.
 
     """
     return workspace_of(model).acceleration_parameter_derivatives(

@@ -25,15 +25,8 @@ from rbd_ros.workspace.robot_arrays import RobotArrays
 from rbd_ros.workspace.workspace import workspace_of
 
 
-# -- Of one body. ---------------------------------------------------------------------------------
-
 def twist_regressor(V: np.ndarray) -> np.ndarray:
-    """
-    Return A(V), shape (6, 10), with A(V) pi = G V [Garofalo et al. (8)-(12)].
-
-    A(V) is [0, -[v], bar(omega); v, [omega], 0], for a twist or an acceleration V, angular first.
-
-    """
+    """Return A(V) = [0, -[v], bar(omega); v, [omega], 0], with A(V) pi = G V [G (8)-(12)]."""
     (x, y, z), v = V[:3], V[3:]
     A = np.zeros((6, 10))
     A[:3, 1:4] = -skew(v)
@@ -51,8 +44,7 @@ def link_regressor(J: np.ndarray, J_rate: np.ndarray, gravity: np.ndarray, v: np
 
     J^T (A(alpha) - ad_V^T A(J v_r)), alpha = J a_r + ad_V J v_r + Jdot v_r + (0, -gravity), for
     ``'body'`` [G (15), (16)]. For ``'christoffel'`` the terms with ad_V are halved and
-    -1/2 ad_{J v_r}^T A(V) is added. J is the body Jacobian (6, nv), ``gravity`` its acceleration
-    in the link's axes, m/s^2.
+    -1/2 ad_{J v_r}^T A(V) is added. J is the body Jacobian, ``gravity`` in the link's axes.
 
     """
     V, V_r = J @ v, J @ v_r
@@ -63,8 +55,6 @@ def link_regressor(J: np.ndarray, J_rate: np.ndarray, gravity: np.ndarray, v: np
     return J.T @ (twist_regressor(alpha + 0.5 * ad(V) @ V_r)
                   - 0.5 * ad(V).T @ twist_regressor(V_r) - 0.5 * ad(V_r).T @ twist_regressor(V))
 
-
-# -- Of the robot. --------------------------------------------------------------------------------
 
 def _torque_regressor(w: RobotArrays, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
     Y = w._result(scratch.regressor)
@@ -80,7 +70,6 @@ def number_of_parameters(model: Model) -> int:
 
 
 def shape_of_regressor(model: Model, n: int) -> list[tuple[int, ...]]:
-    """Return the shape of a regressor."""
     return [(n, number_of_parameters(model))]
 
 
@@ -91,8 +80,8 @@ def torque_regressor(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> 
     """
     Return Y(q, v, a) with Y pi = tau - (armature) a.
 
-    Masses and inertias of the robot are not read. Reference: Garofalo et al. (15), (16) with v_r =
-    v and a_r = a; computed by `rbd_ros.kernels.regressors`.
+    Masses and inertias of the robot are not used. Reference: Garofalo et al. (15), (16) with v_r =
+    v and a_r = a.
 
     Parameters
     ----------
@@ -124,8 +113,7 @@ def slotine_li_regressor(model: Model, q: ArrayLike, v: ArrayLike, v_r: ArrayLik
     """
     Return Y with Y pi = M a_r + C v_r + g - (armature) a_r, for adaptive control.
 
-    Masses and inertias of the robot are not read. Reference: Garofalo et al. (15), (16); computed
-    by `rbd_ros.kernels.regressors`.
+    Reference: Garofalo et al. (15), (16).
 
     Parameters
     ----------
@@ -134,12 +122,12 @@ def slotine_li_regressor(model: Model, q: ArrayLike, v: ArrayLike, v_r: ArrayLik
     v_r, a_r : array_like, shape (nv,)
         Reference velocity and acceleration, rad or m per s and s^2.
     factorization : {'christoffel', 'body'}
-        Which C, as for `rbd_ros.coriolis_matrix`; the two differ where v_r is not v.
+        Of C, as for `rbd_ros.coriolis_matrix`; the two differ where v_r is not v.
 
     Returns
     -------
     ndarray, shape (nv, 10 * bodies)
-        Columns in the order of `rbd_ros.model.inertial_parameter_names`.
+        Columns as for `torque_regressor`.
 
     """
     return workspace_of(model).slotine_li_regressor(q, v, v_r, a_r, factorization=factorization)
@@ -157,7 +145,7 @@ def momentum_regressor(model: Model, q: ArrayLike, v: ArrayLike) -> np.ndarray:
     """
     Return Y with Y pi = M v - (armature) v, the generalized momentum.
 
-    Masses and inertias of the robot are not read. Reference: Garofalo et al. (6a) with (8).
+    Reference: Garofalo et al. (6a) with (8).
 
     Parameters
     ----------
@@ -167,7 +155,7 @@ def momentum_regressor(model: Model, q: ArrayLike, v: ArrayLike) -> np.ndarray:
     Returns
     -------
     ndarray, shape (nv, 10 * bodies)
-        Columns in the order of `rbd_ros.model.inertial_parameter_names`.
+        Columns as for `torque_regressor`.
 
     """
     return workspace_of(model).momentum_regressor(q, v)
@@ -183,10 +171,9 @@ def _energy_regressor(w: RobotArrays, q: ArrayLike, v: ArrayLike) -> np.ndarray:
 @quantity(_energy_regressor, same)
 def energy_regressor(model: Model, q: ArrayLike, v: ArrayLike) -> np.ndarray:
     """
-    Return the rows whose products with pi are the kinetic and the potential energy.
+    Return the rows whose products with pi are the kinetic and the potential energy, J.
 
-    Masses and inertias of the robot are not read. Reference: Lynch and Park (9.41) for the kinetic
-    energy, 1/2 V^T G V, with Garofalo et al. (8).
+    Reference: Lynch and Park (9.41), 1/2 V^T G V, with Garofalo et al. (8).
 
     Parameters
     ----------
@@ -196,9 +183,8 @@ def energy_regressor(model: Model, q: ArrayLike, v: ArrayLike) -> np.ndarray:
     Returns
     -------
     ndarray, shape (2, 10 * bodies)
-        Kinetic energy without that of the rotors, and potential energy of the moving bodies, zero
-        at the origin of the root; both in J. Columns in the order of
-        `rbd_ros.model.inertial_parameter_names`.
+        Kinetic energy without the rotors; potential energy, zero at the root's origin. Columns as
+        for `torque_regressor`.
 
     """
     return workspace_of(model).energy_regressor(q, v)

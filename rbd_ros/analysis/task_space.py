@@ -32,10 +32,10 @@ LENGTH_SHARE = 0.2
 
 def characteristic_length(model: Model, link: str) -> float:
     """
-    Return the unit of length, m, in which rotations and translations of a link compare.
+    Return the unit of length, m, in which rotations and translations of a link are comparable.
 
-    A fifth of the way from the root to the link along the joints: about the lever of a joint in
-    the middle, and where condition numbers of arms are smallest. 1 m where that way has no length.
+    A fifth of the distance from the root to the link along the joints: about the lever arm of a
+    joint in the middle, which minimizes condition numbers of arms. 1 m if the distance is zero.
 
     """
     way, up = 0.0, {joint.child: joint for joint in model.joints}
@@ -52,13 +52,7 @@ def _lengths_of_links(w: WorkspaceBase) -> dict[str, float]:
 def _task_terms(w: WorkspaceBase, q: ArrayLike, M: np.ndarray, b: np.ndarray, rows: np.ndarray,
                 link: str, last: int, length: float,
                 limit: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """
-    Return Lambda, eta and the condition number; J_bar; and the null-space projector.
-
-    ``rows`` has J and Jdot v of the link, as the kernel takes them, and ``last`` is the last
-    velocity that moves it.
-
-    """
+    """Return (Lambda, eta, condition number), J_bar and the null-space projector."""
     results = w._kept(scratch.task_results)
     status = task_space(np.ascontiguousarray(M), rows, b, w._kept(w._carriers), last, length,
                         limit, *w._kept(scratch.task_work), *results)
@@ -80,8 +74,7 @@ add_method('_jacobian_and_bias', _jacobian_and_bias)
 
 
 def _task_space_dynamics(w: Workspace, q: ArrayLike, v: ArrayLike, link: str, *,
-                         frame: Frame = 'body',
-                         condition_limit: float = 2e3) -> TaskSpaceDynamics:
+                         frame: Frame = 'body', condition_limit: float = 2e3) -> TaskSpaceDynamics:
     if type(condition_limit) is not float or not 1.0 <= condition_limit < np.inf:
         condition_limit = number('condition_limit', condition_limit, 1.0)
     aligned = choice('frame', frame, FRAMES) == 'world-aligned'
@@ -104,9 +97,9 @@ def task_space_dynamics(model: Model, q: ArrayLike, v: ArrayLike, link: str, *,
     F is the wrench that the joint torques exert at the link, J_bar^T tau, or the external wrench
     on it where there are no torques. Where J is square and invertible, J_bar is J^-1.
 
-    Lambda is (J M^-1 J^T + D)^-1. Lengths are measured in units of `characteristic_length`, in
-    which rotations and translations compare; J has the singular values sigma_i with the left
-    singular vectors u_i. With sigma_0 the largest of them over ``condition_limit``,
+    Lambda is (J M^-1 J^T + D)^-1. With lengths in units of `characteristic_length`, J has the
+    singular values sigma_i and the left singular vectors u_i. With sigma_0 the largest of them
+    over ``condition_limit``,
 
         D = mu sum (sigma_0^2 - sigma_i^2) u_i u_i^T    over all sigma_i < sigma_0
 
@@ -121,7 +114,8 @@ def task_space_dynamics(model: Model, q: ArrayLike, v: ArrayLike, link: str, *,
     Parameters
     ----------
     model, q, v, link
-        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link.
+        Robot; configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link, which
+        a joint must move (ModelError).
     frame : {'body', 'world-aligned'}
         Axes of the twist and the wrench: the link's, or the root's; both at the link's origin.
     condition_limit : float
@@ -132,13 +126,6 @@ def task_space_dynamics(model: Model, q: ArrayLike, v: ArrayLike, link: str, *,
     TaskSpaceDynamics
         With the fields ``Lambda eta J J_dot J_bar null_projector condition damped``.
 
-    Raises
-    ------
-    ModelError
-        If no link has that name, or no joint moves it.
-    SingularError
-        If a joint moves no inertia, so that M has no inverse.
-
     """
     result = workspace_of(model).task_space_dynamics(q, v, link, frame=frame,
                                                      condition_limit=condition_limit)
@@ -148,12 +135,7 @@ def task_space_dynamics(model: Model, q: ArrayLike, v: ArrayLike, link: str, *,
 
 def _task_inertia(w: Workspace, M: np.ndarray, q: ArrayLike, link: str, *, condition_limit: float,
                   length: float) -> tuple[np.ndarray, float]:
-    """
-    Return Lambda of a link in its own axes and the condition number of its Jacobian.
-
-    M is the mass matrix at q, and ``length``, m, the unit in which the Jacobian is judged.
-
-    """
+    """Return Lambda of a link in its own axes, and the condition number in units of ``length``."""
     rows, _, _, last = w._jacobian_and_bias(q, w._zeros, link, False)
     out, _, _ = _task_terms(w, q, M, w._zeros, rows, link, last, length, condition_limit)
     return out[:6], float(out[7, 0])

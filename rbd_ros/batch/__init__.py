@@ -4,21 +4,19 @@
 The functions of `rbd_ros` for many states at once, on all cores.
 
 They have the names of those in `rbd_ros` and `rbd_ros.analysis`, and their arguments and results
-have one state per row. Several states are computed side by side in the registers of the processor,
-and threads take them in chunks. The memory needed in addition to arguments and results does not
-grow with the number of states.
+have one state per row. States are vectorized, and threads take them in chunks. The additional
+memory does not grow with the number of states.
 
 Every function takes
 
 - ``threads``: the number of threads; default: one per core;
 - ``progress``: called as ``progress(done, states)`` after every chunk;
-- ``out``: arrays that results are written to, and which are returned, instead of new ones: those
-  that an earlier call returned, or others of the same shapes, float64 or float32. After an error
-  their content is undefined.
+- ``out``: arrays for the results, which are returned: those of an earlier call, or others of the
+  same shapes, float64 or float32. After an error their content is undefined.
 
 Each of ``external_wrenches`` is one moment and force (6,) for all states, or one per state
 (states, 6). `all_terms` has the Christoffel form of C. All functions raise StateError for an
-array, also ``out``, of the wrong shape, and for a state with a non-finite entry, by its number.
+array, also ``out``, of the wrong shape; errors of a single state name its number.
 
 """
 

@@ -1,11 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""
-Integration and difference of many configurations, by NumPy.
-
-Errors are those of `rbd_ros.batch`; a zero quaternion also raises StateError.
-
-"""
+"""Integration and difference of many configurations; a zero quaternion raises StateError, too."""
 
 from collections.abc import Callable
 
@@ -40,8 +35,7 @@ def integrate(model: Model, Q: ArrayLike, V: ArrayLike, dt: float, *,
 
     Returns
     -------
-    ndarray, shape (states, nq)
-        With unit quaternions.
+    ndarray, shape (states, nq), with unit quaternions
 
     """
     Q = rows(model, 'Q', Q, positions=True, finite=False)
@@ -52,9 +46,8 @@ def integrate(model: Model, Q: ArrayLike, V: ArrayLike, dt: float, *,
         lambda q, v: configurations.integrate(model, q, v, dt), out, threads, progress)
 
 
-def difference(model: Model, Q_0: ArrayLike, Q_1: ArrayLike, *,
-               out: np.ndarray | None = None, threads: int | None = None,
-               progress: Progress | None = None) -> np.ndarray:
+def difference(model: Model, Q_0: ArrayLike, Q_1: ArrayLike, *, out: np.ndarray | None = None,
+               threads: int | None = None, progress: Progress | None = None) -> np.ndarray:
     """
     Return the velocities that lead from configurations to others in unit time.
 

@@ -7,25 +7,25 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros import derivatives, dynamics
-from rbd_ros.batch.coupled import solve_dense
 from rbd_ros.batch.results import results_of
-from rbd_ros.batch.tasks import Given, Problem, problem_of, solve
+from rbd_ros.batch.tasks import Given, Problem, problem_of, run_kernel, solve
 from rbd_ros.batch.threads import compute, Progress
 from rbd_ros.derivatives import shape_of_derivatives
-from rbd_ros.kernels.batch import (forward_derivatives_states, forward_dynamics_states,
-                                   hybrid_dynamics_states)
+from rbd_ros.kernels.batch import (dense_hybrid_dynamics_states, forward_derivatives_states,
+                                   forward_dynamics_states, hybrid_dynamics_states)
 from rbd_ros.model.arguments import check_model, masks, Wrenches
 from rbd_ros.model.model import Model
 from rbd_ros.workspace.documentation import documented_for_states
-from rbd_ros.workspace.lanes import as_written, lanes_of, Outputs, scratch_buffers, shape, Task
+from rbd_ros.workspace.lanes import (
+    as_written, lanes_of, Outputs, Scratch, scratch_buffers, shape, Task)
 from rbd_ros.workspace.maps import matrix, torques
 from rbd_ros.workspace.quantity import task_of
 from rbd_ros.workspace.results import cut_derivatives, Derivatives
-from rbd_ros.workspace.workspace import Workspace
+from rbd_ros.workspace.workspace import Workspace, workspace_of
 
 
 def _path(workspace: Workspace) -> np.ndarray:
-    """Return a buffer for the numbers of the joints on the way to the root."""
+    """Return a buffer for the indices of the joints on the path to the root."""
     return np.zeros(workspace._nv, np.int64)
 
 
@@ -48,9 +48,8 @@ DERIVATIVES = Task(
 
 @documented_for_states(dynamics.forward_dynamics)
 def forward_dynamics(model: Model, Q: ArrayLike, V: ArrayLike, Tau: ArrayLike, *,
-                     external_wrenches: Wrenches | None = None,
-                     out: np.ndarray | None = None, threads: int | None = None,
-                     progress: Progress | None = None) -> np.ndarray:
+                     external_wrenches: Wrenches | None = None, out: np.ndarray | None = None,
+                     threads: int | None = None, progress: Progress | None = None) -> np.ndarray:
     """Return the accelerations that the torques Tau produce, for each of many states."""
     check_model(model)
     if model.coordinates.is_identity:
@@ -65,11 +64,10 @@ def forward_dynamics(model: Model, Q: ArrayLike, V: ArrayLike, Tau: ArrayLike, *
 
 
 @documented_for_states(dynamics.hybrid_dynamics)
-def hybrid_dynamics(
-        model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike, Tau: ArrayLike,
-        prescribed: ArrayLike, *, external_wrenches: Wrenches | None = None,
-        out: tuple[np.ndarray, np.ndarray] | None = None, threads: int | None = None,
-        progress: Progress | None = None) -> tuple[np.ndarray, np.ndarray]:
+def hybrid_dynamics(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike, Tau: ArrayLike,
+                    prescribed: ArrayLike, *, external_wrenches: Wrenches | None = None,
+                    out: tuple[np.ndarray, np.ndarray] | None = None, threads: int | None = None,
+                    progress: Progress | None = None) -> tuple[np.ndarray, np.ndarray]:
     """
     Return all accelerations and torques of many states, given one of the two for every joint.
 
@@ -118,12 +116,37 @@ def _solve_hybrid(problem: Problem, prescribed: np.ndarray, arrays: Sequence[np.
 def _solve_dense(problem: Problem, states: Sequence[np.ndarray], prescribed: np.ndarray,
                  arrays: Sequence[np.ndarray], threads: int | None,
                  progress: Progress | None) -> None:
-    """Solve the equations of motion in coupled coordinates."""
-    q, v, a, tau = states
+    """Solve the equations of motion in the coordinates of the robot [K (33)]."""
+    model, (q, v, a, tau) = problem.model, states
     still = np.zeros_like(v)
     bias = problem._replace(task=task_of('inverse_dynamics'), states=[q, v, still], given=Given())
-    terms = Problem(problem.model, task_of('all_terms'), [q, still], numbers=problem.numbers)
-    solve_dense(problem, bias, terms, (a, tau, prescribed), arrays, threads, progress)
+    terms = Problem(model, task_of('all_terms'), [q, still], numbers=problem.numbers)
+    step = min(bias.states_in_piece(), terms.states_in_piece())
+
+    def work(start: int, stop: int) -> None:
+        workspace = workspace_of(model)     # not of the tree: its buffers are smaller
+        for first in range(start, max(stop, start + 1), step):
+            last = min(first + step, stop)
+            b, M = bias.piece(first, last)[0], np.ascontiguousarray(terms.piece(first, last)[0])
+            found, k = np.empty((2, last - first, model.nv)), 0
+            while True:
+                bad = run_kernel(
+                    dense_hybrid_dynamics_states, M[k:], b[k:], a[first + k:last],
+                    tau[first + k:last], prescribed,
+                    workspace._kept(Scratch('factor', (model.nv, model.nv))), *found[:, k:])
+                if bad < 0:
+                    break
+                k += bad
+                values = problem.alone(first + k)
+                for x, value in zip(found, values):
+                    x[k] = value
+                k += 1
+                if k == len(b):
+                    break
+            for array, x in zip(arrays, found):
+                array[first:last] = x
+
+    compute(len(a), work, threads, progress)
 
 
 @documented_for_states(derivatives.forward_dynamics_derivatives)

@@ -1,11 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-The functions of quantities that are declared with a kernel for many states.
+The functions that `quantity` declares with a kernel for many states.
 
-A name of this module is made at its first use, from the declaration of the quantity. Functions
-that do more than call their kernel are written out in the other modules. ``functions.pyi``, which
-`make stubs` writes, has the types.
+Each is created at its first use. Functions that do more than call their kernel are in the other
+modules. ``functions.pyi``, which `make stubs` writes, has the types.
 
 """
 
@@ -24,8 +23,6 @@ from rbd_ros.workspace.quantity import task_of
 
 Function = Callable[..., Any]
 
-
-# -- One function for each combination of arguments. ----------------------------------------------
 
 def _of_q(task: Task) -> Function:
     def function(model: Model, Q: ArrayLike, *, out: Any = None, threads: int | None = None,
@@ -85,13 +82,10 @@ MAKERS = {
 
 
 def _given_link(model: Model, task: Task, link: str) -> Given:
-    """Return the arguments of kernel and method for a link."""
     check_model(model)
     assert task.of_link is not None
     return Given(task.of_link(tree_workspace(model), link), {'link': link})
 
-
-# -- Names of this module. ------------------------------------------------------------------------
 
 def _make(name: str) -> Function:
     task, plain = task_of(name), QUANTITIES[name].function

@@ -16,9 +16,7 @@ from rbd_ros.workspace.results import DynamicsTerms
 def all_terms(model: Model, Q: ArrayLike, V: ArrayLike, *, out: DynamicsTerms | None = None,
         threads: int | None = None, progress: Progress | None = None) -> DynamicsTerms:
     """
-    Return M, C, g, C v, the centre of mass and its Jacobian, in one pass, for each of many states.
-
-    See `rbd_ros.kernels.composite_bodies`.
+    Return M, C, g, C v, the centre of mass and its Jacobian, all in one pass of composite bodies, for each of many states.
 
     Parameters
     ----------
@@ -77,9 +75,9 @@ def center_of_mass(model: Model, Q: ArrayLike, *, out: np.ndarray | None = None,
 def centroidal_momentum_matrix(model: Model, Q: ArrayLike, *, out: np.ndarray | None = None,
         threads: int | None = None, progress: Progress | None = None) -> np.ndarray:
     """
-    Return the matrix that takes v to the robot's momentum about its centre of mass, for each of many states.
+    Return the matrix A that maps v to the robot's momentum about its centre of mass, for each of many states.
 
-    Reference: the sum of Kim (23), (24) over all links; its linear rows are m J_CoM [Garofalo et
+    Reference: the sum of Kim (23), (24) over all links; the linear rows are m J_CoM [Garofalo et
     al. (7)].
 
     Parameters
@@ -114,8 +112,8 @@ def centroidal_momentum_matrix_dot(model: Model, Q: ArrayLike, V: ArrayLike, *, 
     Returns
     -------
     ndarray, shape (states, 6, nv)
-        A a + Adot v is the moment about the centre of mass and the force that all of the robot's
-        surroundings exert on it, the ground included, N m and N.
+        A a + Adot v is the external moment about the centre of mass, N m, and the external force,
+        N, weight and ground reactions included.
 
     """
 
@@ -239,8 +237,7 @@ def inverse_dynamics_derivatives(model: Model, Q: ArrayLike, V: ArrayLike, A: Ar
     model, Q, V, A
         Robot; states in rows, (states, nq), (states, nv), (states, nv), units as of one state.
     external_wrenches : mapping of str to array_like, optional
-        Moment, N m, and force, N, on links, by name, at the link's origin and in its axes, with
-        which they turn.
+        As for `inverse_dynamics`; they turn with their links.
     out, threads, progress
         See `rbd_ros.batch`.
 
@@ -268,8 +265,7 @@ def jacobian_dot(model: Model, Q: ArrayLike, V: ArrayLike, link: str, *, out: np
     Returns
     -------
     ndarray, shape (states, 6, nv)
-        Angular first, in the link's axes: J a + Jdot v is the derivative of the twist's
-        components.
+        Angular first, in the link's axes: J a + Jdot v is the rate of the twist's components.
 
     """
 
@@ -279,8 +275,8 @@ def torque_regressor(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike, *, 
     """
     Return Y(q, v, a) with Y pi = tau - (armature) a, for each of many states.
 
-    Masses and inertias of the robot are not read. Reference: Garofalo et al. (15), (16) with v_r =
-    v and a_r = a; computed by `rbd_ros.kernels.regressors`.
+    Masses and inertias of the robot are not used. Reference: Garofalo et al. (15), (16) with v_r =
+    v and a_r = a.
 
     Parameters
     ----------
@@ -321,9 +317,7 @@ def world_jacobian_dot(model: Model, Q: ArrayLike, V: ArrayLike, link: str, *, o
         | None = None, threads: int | None = None, progress: Progress | None =
         None) -> np.ndarray:
     """
-    Return the time derivative of `world_jacobian`, for each of many states.
-
-    It is Ad_R (Jdot + blockdiag([omega], [omega]) J).
+    Return the time derivative of `world_jacobian`, Ad_R (Jdot + blockdiag([omega], [omega]) J), for each of many states.
 
     Parameters
     ----------

@@ -37,21 +37,20 @@ class NormalEquations(NamedTuple):
     square: float           # sum of tau^T W tau
 
 
-def normal_equations(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike,
-                     Tau: ArrayLike, *, weights: ArrayLike | None = None,
-                     threads: int | None = None,
+def normal_equations(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike, Tau: ArrayLike, *,
+                     weights: ArrayLike | None = None, threads: int | None = None,
                      progress: Progress | None = None) -> NormalEquations:
     """
     Return the sums of Y^T W Y, of Y^T W tau and of tau^T W tau over many states.
 
-    Their rounding depends on which thread takes which states. Masses and inertias of the robot are
-    not read.
+    Rounding depends on which thread takes which states. Masses and inertias of the robot are not
+    used.
 
     Parameters
     ----------
     model, Q, V, A, Tau
-        Robot; states in rows, (states, nq), then (states, nv); rad or m, N m or N. The torques are
-        those of the bodies: without rotors, friction and external wrenches.
+        Robot; states in rows, (states, nq), then (states, nv); rad or m, N m or N. The torques
+        exclude rotors, friction and external wrenches.
     weights : array_like, shape (nv,) or (states, nv), optional
         The diagonal of W, not negative; default: 1.
     threads, progress
@@ -72,10 +71,9 @@ def regressor_factor(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike,
                      Tau: ArrayLike, *, weights: ArrayLike | None = None,
                      threads: int | None = None, progress: Progress | None = None) -> np.ndarray:
     """
-    Return the R factor of W^(1/2) [Y, tau] of many states, one below the other.
+    Return the R factor of W^(1/2) [Y, tau] of many states, stacked; arguments: `normal_equations`.
 
-    Its signs, and its rounding, depend on which thread takes which states. The parameters are
-    those of `normal_equations`.
+    Its signs and rounding depend on which thread takes which states.
 
     Returns
     -------
@@ -88,7 +86,7 @@ def regressor_factor(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike,
 
 
 def triangle(*blocks: np.ndarray) -> np.ndarray:
-    """Return the square R factor of matrices that stand above each other."""
+    """Return the square R factor of stacked matrices."""
     stacked = np.concatenate(blocks)
     width = stacked.shape[1]
     R = np.zeros((width, width))
@@ -98,14 +96,13 @@ def triangle(*blocks: np.ndarray) -> np.ndarray:
 
 
 def add_products(total: np.ndarray, block: np.ndarray) -> np.ndarray:
-    """Return a sum of products X^T X with that of one more block."""
+    """Return a sum of products X^T X, increased by that of another block."""
     return total + block.T @ block
 
 
-def _reduce(model: Model, states: tuple[ArrayLike, ArrayLike, ArrayLike],
-            Tau: ArrayLike, weights: ArrayLike | None,
-            add: Callable[[np.ndarray, np.ndarray], np.ndarray], threads: int | None,
-            progress: Progress | None) -> np.ndarray:
+def _reduce(model: Model, states: tuple[ArrayLike, ArrayLike, ArrayLike], Tau: ArrayLike,
+            weights: ArrayLike | None, add: Callable[[np.ndarray, np.ndarray], np.ndarray],
+            threads: int | None, progress: Progress | None) -> np.ndarray:
     """Return the rows [Y, tau] of all states reduced by ``add``, first for each thread."""
     problem = problem_of(model, task_of('torque_regressor'), states)
     count = len(problem.states[0])

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Products of the regressors of many states with vectors, for which no regressor is stored."""
+"""Products of the regressors of many states with vectors, without storing the regressors."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +19,6 @@ from rbd_ros.workspace.workspace import Workspace
 
 
 def _entries_of_links(workspace: Workspace) -> np.ndarray:
-    """Return lanes for ten numbers of each link."""
     return Scratch('entries', (len(workspace._kept(body_table)), 10, WIDTH))(workspace)
 
 
@@ -36,29 +35,26 @@ TRANSPOSED_PRODUCT = Task(
 ENTRIES = (0, 1, 2, 0, 0, 1, 0, 1, 2, 3), (0, 1, 2, 1, 2, 2, 3, 3, 3, 3)
 
 
-def torque_regressor_product(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike,
-                             pi: ArrayLike, *, out: np.ndarray | None = None,
-                             threads: int | None = None,
+def torque_regressor_product(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayLike, pi: ArrayLike,
+                             *, out: np.ndarray | None = None, threads: int | None = None,
                              progress: Progress | None = None) -> np.ndarray:
     """
     Return Y pi of many states, the torques of parameters, with `torque_regressor` Y.
 
-    It takes as long as inverse dynamics, and no regressor is stored.
-
     Parameters
     ----------
     model, Q, V, A
-        Robot, whose masses and inertias are not read; states in rows, (states, nq), (states, nv),
+        Robot, whose masses and inertias are not used; states in rows, (states, nq), (states, nv),
         (states, nv); rad or m, per s, per s^2.
     pi : array_like, shape (parameters,)
-        In the order of `rbd_ros.model.inertial_parameter_names`; such bodies need not exist.
+        In the order of `rbd_ros.model.inertial_parameter_names`; need not be physically
+        consistent.
     out, threads, progress
         See `rbd_ros.batch`.
 
     Returns
     -------
-    ndarray, shape (states, nv)
-        Without the torques of rotors, N m or N.
+    ndarray, shape (states, nv), without the torques of rotors, N m or N
 
     """
     pi = check_parameters(model, pi)
@@ -70,8 +66,7 @@ def torque_regressor_product(model: Model, Q: ArrayLike, V: ArrayLike, A: ArrayL
     robot = workspace.robot.copy()
     robot[workspace._columns(INERTIA, 10)] = 0.0
     robot[workspace._columns(ARMATURE, 1)] = 0.0
-    robot[workspace._columns(INERTIA, 10)[bodies[:, 0].astype(int)]] = P[:, ENTRIES[0],
-                                                                         ENTRIES[1]]
+    robot[workspace._columns(INERTIA, 10)[bodies[:, 0].astype(int)]] = P[:, ENTRIES[0], ENTRIES[1]]
     return solve(model, PRODUCT, (Q, V, A), out, threads, progress,
                  given=Given((), {'pi': pi}, robot=robot))[0]
 
@@ -81,20 +76,14 @@ def torque_regressor_transposed_product(
         out: np.ndarray | None = None, threads: int | None = None,
         progress: Progress | None = None) -> np.ndarray:
     """
-    Return Y^T x of many states, with `torque_regressor` Y.
-
-    The time is proportional to the number of joints, as for inverse dynamics; no regressor is
-    stored.
+    Return Y^T x of many states, in O(n), with `torque_regressor` Y.
 
     Parameters
     ----------
-    model, Q, V, A
-        Robot, whose masses and inertias are not read; states in rows, (states, nq), (states, nv),
-        (states, nv); rad or m, per s, per s^2.
+    model, Q, V, A, out, threads, progress
+        As for `torque_regressor_product`.
     X : array_like, shape (states, nv)
         Factors of the rows of Y, such as errors of torques.
-    out, threads, progress
-        See `rbd_ros.batch`.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The arrays for the results of many states: new ones, or those of the user."""
+"""Arrays for the results of many states: new ones, or those of the user."""
 
 from collections.abc import Mapping, Sequence
 from math import prod
@@ -17,8 +17,7 @@ from rbd_ros.workspace.lanes import as_written, Outputs
 def new_array(shape: tuple[int, ...]) -> np.ndarray:
     """Return an array for a kernel, which may write past the caches if the array is large."""
     size = 8 * prod(shape)
-    return (np.empty(shape) if size < STREAMED
-            else on_lines(np.empty(size + LINE, np.uint8), shape))
+    return np.empty(shape) if size < STREAMED else on_lines(np.empty(size + LINE, np.uint8), shape)
 
 
 class Results(NamedTuple):
@@ -57,7 +56,7 @@ def results_of(model: Model, outputs: Outputs, states: Mapping[str, np.ndarray],
 
 def ready_made(out: object, count: int, outputs: Outputs, shapes: Sequence[tuple[int, ...]],
                states: Sequence[object]) -> Sequence[np.ndarray] | None:
-    """Return arrays of the user as kernels take them; None if they need a closer look."""
+    """Return arrays of the user as kernels take them; None if they need further checks."""
     raw: Any = None
     if isinstance(out, tuple) and outputs.cut is not as_written:
         raw = _raw_of(list(out), count, outputs, shapes)
@@ -67,7 +66,6 @@ def ready_made(out: object, count: int, outputs: Outputs, shapes: Sequence[tuple
 
 
 def apart(array: np.ndarray, other: Any) -> bool:
-    """Return whether two arrays share no memory."""
     # The quick case: both own their memory.
     if array is not other and array.base is None and other.base is None:
         return True

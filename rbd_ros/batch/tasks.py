@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-How many states reach the kernels, and how their results come back: in pieces, and with errors.
+Run kernels for many states in pieces, and report errors.
 
-Kernels compute several states side by side. If one of these cannot be computed, they are computed
-one by one with methods of `Workspace`, whose errors name the cause.
+Kernels vectorize over states. If one of these cannot be computed, they are computed one by one
+with methods of `Workspace`, whose errors name the cause.
 
 """
 
@@ -30,8 +30,7 @@ from rbd_ros.workspace.workspace import Workspace, workspace_of
 # Numbers of results that are computed at once where the kernels do not write them in place: they
 # are still in the processor's cache when they are copied.
 PIECE = 2 ** 16
-# The arguments of kernels if there are no wrenches.
-UNWRENCHED = NO_WRENCHES[:2]
+UNWRENCHED = NO_WRENCHES[:2]    # the arguments of kernels if there are no wrenches
 # Only these are passed to kernels without conversion; kernels would also take masked arrays.
 ARRAYS = {np.ndarray}
 
@@ -60,13 +59,7 @@ class Problem(NamedTuple):
 
     def run(self, start: int, stop: int, raw: Sequence[np.ndarray]
             ) -> list[tuple[int, list[np.ndarray]]]:
-        """
-        Compute some states, and let the kernel write their results to ``raw``.
-
-        Returns the numbers and results of states that were computed one by one, which are not
-        in ``raw``.
-
-        """
+        """Compute states into ``raw``; return the numbers and results of those done one by one."""
         workspace, task, given = tree_workspace(self.model), self.task, self.given
         buffers, apart, first = workspace._kept(task.scratch), [], start
         robot = workspace.robot if given.robot is None else given.robot
@@ -106,7 +99,7 @@ class Problem(NamedTuple):
             raise type(error)(f'state {number}: {error}') from None
 
     def _expanded(self, start: int, stop: int) -> list[np.ndarray]:
-        """Return states by the coordinates of the tree."""
+        """Return states in the coordinates of the tree."""
         coordinates, states = self.model.coordinates, self.states
         if stop - start < len(states[0]):
             states = [x[start:stop] for x in states]
@@ -153,14 +146,12 @@ class Problem(NamedTuple):
 
     def solve(self, out: object, threads: int | None,
               progress: Progress | None) -> Sequence[np.ndarray]:
-        """Return the results of all states."""
         count = len(self.states[0])
         arrays, raw = results_of(self.model, self.task.outputs, self.named_states(), count, out)
         compute(count, lambda start, stop: self.fill(arrays, raw, start, stop), threads, progress)
         return arrays
 
     def named_states(self) -> dict[str, np.ndarray]:
-        """Return the arrays of states by their names."""
         return dict(zip(self.task.labels, self.states))
 
 
@@ -186,7 +177,6 @@ def states_of(model: Model, task: Task, values: Sequence[npt.ArrayLike]) -> list
 
 def problem_of(model: Model, task: Task, values: Sequence[npt.ArrayLike],
                external_wrenches: Wrenches | None = None, given: Given = NOTHING) -> Problem:
-    """Return a user's problem, checked."""
     states = states_of(model, task, values)
     return Problem(model, task, states, batch_wrenches(model, external_wrenches, len(states[0]))
                    if task.wrenched else NO_WRENCHES, given)

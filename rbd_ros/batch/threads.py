@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that take many states in chunks, and are kept."""
+"""Persistent threads that process many states in chunks."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -11,8 +11,7 @@ from rbd_ros.model.arguments import whole_number
 
 Progress = Callable[[int, int], object]
 
-# States in a chunk: enough to make the cost of a call from Python negligible.
-CHUNK = 1024
+CHUNK = 1024    # states in a chunk: enough to make the cost of a call from Python negligible
 # Process, number and pool of the threads that are kept.
 _pool: tuple[int, int, ThreadPoolExecutor] | None = None
 
@@ -59,7 +58,7 @@ def compute(count: int, work: Callable[[int, int], object], threads: int | None,
 
 
 def _helpers(count: int) -> ThreadPoolExecutor:
-    """Return threads, at least so many, which are kept, and their workspaces with them."""
+    """Return at least `count` persistent threads, which keep their workspaces."""
     global _pool
     if _pool is None or _pool[0] != os.getpid() or _pool[1] < count:
         # Threads do not survive a fork.

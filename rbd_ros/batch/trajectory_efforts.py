@@ -1,16 +1,13 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Efforts along a trajectory, and how much slower it must be for the limits of the robot.
+Efforts along a trajectory, and the time scaling that keeps it within the limits of the robot.
 
-If all durations are multiplied by c, the path stays, velocities are divided by c and accelerations
-by c^2:
+If all durations are multiplied by c, the path is unchanged, and
 
     tau(c) = g(q) + (M a + C v) / c^2 + tau_f(v / c)
 
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -24,10 +21,8 @@ from rbd_ros.errors import ModelError, StateError
 from rbd_ros.model.arguments import check_model, finite_array, rows
 from rbd_ros.model.model import Model
 
-# Largest time scale; beyond, the robot counts as standing still.
-LARGEST_TIME_SCALE = 1e6
-# Numbers may exceed limits by this share: rounding of files and messages.
-TOLERANCE = 1e-6
+LARGEST_TIME_SCALE = 1e6    # largest time scale; beyond, the robot counts as standing still
+TOLERANCE = 1e-6    # numbers may exceed limits by this share: rounding of files and messages
 
 
 class TrajectoryEfforts(NamedTuple):
@@ -46,9 +41,9 @@ def trajectory_efforts(model: Model, time: ArrayLike, q: ArrayLike, v: ArrayLike
     """
     Return the efforts that a robot needs at the points of a trajectory.
 
-    Missing velocities are those of a cubic spline through the positions that begins and ends at
-    rest; missing accelerations are the rates of that spline, or of one through the velocities if
-    these are given.
+    Missing velocities are those of a cubic spline through the positions that starts and ends at
+    rest; missing accelerations are the rates of that spline, or of one through given velocities.
+    ModelError is raised if rates are missing and a joint has several coordinates.
 
     Parameters
     ----------
@@ -58,13 +53,6 @@ def trajectory_efforts(model: Model, time: ArrayLike, q: ArrayLike, v: ArrayLike
         Velocities, rad/s or m/s, and accelerations, rad/s^2 or m/s^2.
     friction : bool
         Whether the efforts include damping and friction.
-
-    Raises
-    ------
-    StateError
-        If an array has the wrong shape or a non-finite entry, or times do not increase.
-    ModelError
-        If velocities or accelerations are missing and a joint has several coordinates.
 
     """
     check_model(model)

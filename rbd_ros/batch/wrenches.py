@@ -34,7 +34,6 @@ class BatchWrenches(NamedTuple):
                              {link: take(wrench) for link, wrench in self.of_links.items()})
 
     def of_state(self, k: int) -> Wrenches | None:
-        """Return the wrenches in one state."""
         return {link: wrench[min(k, len(wrench) - 1)]
                 for link, wrench in self.of_links.items()} or None
 

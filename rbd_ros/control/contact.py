@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contact detection: external torques beyond those of free motion."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.errors import StateError
@@ -13,45 +11,38 @@ from rbd_ros.model.model import Model
 
 class ContactDetector:
     """
-    Detect contact by thresholds on external torques, which are calibrated in free motion.
+    Detect contact by thresholds on external torques, calibrated in free motion.
 
     Without given thresholds, the detector calibrates first: the robot moves freely, as in later
     use, for ``calibration_time``. The threshold of each joint is ``margin`` times the largest
-    external torque that model and sensor errors cause meanwhile. With thresholds, and only then,
+    external torque that model and sensor errors cause in that time. Afterwards
 
-        contact:  some joint exceeded its threshold, and since then the torques of all joints were
-                  never below release times their thresholds for as long as hold;
-        free:     since the end of the last contact, or a reset, no joint exceeded its threshold.
+        contact:  a joint has exceeded its threshold, and since then the torques of all joints have
+                  never been below release times their thresholds for as long as hold;
+        free:     no joint has exceeded its threshold since the last contact ended, or a reset.
 
     Parameters
     ----------
     model : Model
     threshold : array_like, shape () or (model.nv,), optional
         N m or N; None: calibrated.
-    calibration_time : float
-        s, of samples; pauses longer than ``longest_gap`` do not count.
-    margin : float
-        At least 1.
     least : array_like, shape () or (model.nv,)
         Smallest threshold that a calibration sets, N m or N.
-    release : float
-        Between 0 and 1.
-    hold, longest_gap : float
-        s.
+    margin, release : float
+        At least 1, and between 0 and 1.
+    calibration_time, hold, longest_gap : float
+        s; pauses longer than ``longest_gap`` do not count.
 
     Attributes
     ----------
-    contact : bool
-        Whether there is contact.
-    threshold : ndarray, shape (model.nv,), or None
-        N m or N; None: not calibrated yet.
+    contact, threshold
+        Whether there is contact; N m or N, None: not calibrated yet.
 
     """
 
     def __init__(self, model: Model, *, threshold: npt.ArrayLike | None = None,
-                 calibration_time: float = 10.0, margin: float = 2.0,
-                 least: npt.ArrayLike = 0.0, release: float = 0.5, hold: float = 0.05,
-                 longest_gap: float = 0.1) -> None:
+                 calibration_time: float = 10.0, margin: float = 2.0, least: npt.ArrayLike = 0.0,
+                 release: float = 0.5, hold: float = 0.05, longest_gap: float = 0.1) -> None:
         self.threshold: np.ndarray | None
         self._model = model
         self._calibration_time = number('calibration_time', calibration_time, 0.0)
@@ -65,7 +56,6 @@ class ContactDetector:
             self.threshold = self._sizes('threshold', threshold)
 
     def _sizes(self, label: str, values: npt.ArrayLike) -> np.ndarray:
-        """Return one non-negative number per velocity."""
         sizes = finite_vector(self._model, label, np.broadcast_to(values, (self._model.nv,))
                               if np.ndim(values) == 0 else values)
         if np.any(sizes < 0.0):
@@ -73,7 +63,7 @@ class ContactDetector:
         return sizes
 
     def calibrate(self) -> None:
-        """Start a calibration: from now on the robot moves freely."""
+        """Start a calibration, during which the robot moves freely."""
         self.threshold = None
         self._largest, self._calibrated = np.zeros(self._model.nv), 0.0
         self.reset()
@@ -95,7 +85,7 @@ class ContactDetector:
 
         ``t`` is its time, s, and ``tau_ext`` (model.nv,) the external torques as from
         `MomentumObserver`, N m or N. A sample that is not later than the last one adds no time.
-        After a StateError, which reports invalid arguments, the detector is unchanged.
+        After a StateError the detector is unchanged.
 
         """
         t, size = number('t', t), np.abs(finite_vector(self._model, 'tau_ext', tau_ext))

@@ -20,8 +20,7 @@ from rbd_ros.model.friction import direction, friction
 from rbd_ros.model.model import Model
 from rbd_ros.workspace import Workspace
 
-# rad/s or m/s: width of the sign change of compensated Coulomb friction.
-FRICTION_SPEED = 0.01
+FRICTION_SPEED = 0.01   # rad/s or m/s: width of the sign change of compensated Coulomb friction
 # Largest stiffness, N m/rad or N/m, damping, N m s/rad or N s/m, and accelerations per error of
 # position, 1/s^2, and of velocity, 1/s, that a control mode accepts.
 MAX_STIFFNESS, MAX_DAMPING, MAX_KP, MAX_KD = 1e5, 1e4, 1e5, 1e3
@@ -45,7 +44,6 @@ class Gain(Setting):
 
 def joint_gain(default: tuple[float, ...], meaning: str, unit: str, high: float,
                **options: Any) -> Gain:
-    """Declare a gain of each joint."""
     return Gain(default, meaning, unit, high=high, per='control_joints', **options)
 
 
@@ -53,17 +51,14 @@ class Circumstances(NamedTuple):
     """The values other than gains from which a control mode makes its law."""
 
     model: Model
-    # Link of the pose reference.
-    task_link: str
-    # Configuration, rad or m, at which a redundant robot is held.
-    posture: np.ndarray
+    task_link: str  # link of the pose reference
+    posture: np.ndarray     # configuration, rad or m, at which a redundant robot is held
     # Whether to compensate friction, and the largest error of measured velocities, rad/s or m/s.
     friction: bool
     dead_band: float
 
     @property
     def friction_speed(self) -> float | None:
-        """Return this argument of a `Controller`."""
         return FRICTION_SPEED if self.friction else None
 
 
@@ -71,13 +66,12 @@ class Controller(ABC):
     """
     A control law: torques for a measured state and a reference.
 
-    Friction is compensated for the velocity of the reference v_r, not for the measured one: noise
-    does not reach the torques, and no energy is fed to the error. If friction tau_f(v) does not
-    fall with the speed,
+    Friction is compensated for the reference velocity v_r, not the measured one, so that noise
+    does not reach the torques. If friction tau_f(v) does not fall with the speed,
 
         (v_r - v) (tau_f(v_r) - tau_f(v)) >= 0,
 
-    so this compensation only damps the error.
+    so this compensation only damps the error and never feeds energy to it.
 
     Parameters
     ----------
@@ -88,7 +82,6 @@ class Controller(ABC):
 
     Attributes
     ----------
-    model : Model
     reference_type : type
         Type of the reference that `update` takes, or NoneType.
 
@@ -128,27 +121,21 @@ class Controller(ABC):
         """
         Return the torques for a sample.
 
+        After a StateError (an invalid array, a reference of another type or robot) the controller
+        is unchanged.
+
         Parameters
         ----------
-        t : float
-            Time of the sample, s.
-        q, v : array_like
-            Measured configuration (model.nq,), rad or m, and velocity (model.nv,), rad/s or m/s.
+        t, q, v
+            Time, s; measured configuration (model.nq,), rad or m, and velocity (model.nv,), rad/s
+            or m/s.
         reference : JointReference, PoseReference or None
             The desired motion at this time, of type ``reference_type``.
 
         Returns
         -------
-        ndarray, shape (model.nv,)
-            N m or N; a new array, not clamped to effort limits.
-
-        Raises
-        ------
-        StateError
-            If a vector has the wrong shape or a non-finite entry, or the reference has another
-            type or belongs to another robot; the controller is unchanged.
-        SingularError
-            If the law needs an acceleration, and a joint moves no inertia.
+        ndarray, shape (model.nv,), N m or N
+            A new array, not clamped to effort limits.
 
         """
         t = number('t', t)
@@ -179,7 +166,6 @@ class Controller(ABC):
         return friction(self.model, v, direction(v, self._friction_speed), v)
 
     def _gain(self, label: str, value: npt.ArrayLike) -> np.ndarray:
-        """Return one non-negative gain per velocity."""
         return gain_vector(label, value, self.model.nv)
 
 
@@ -195,8 +181,9 @@ def critical_damping(inertia: np.ndarray, stiffness: np.ndarray, ratio: float) -
     """
     Return the damping matrix with which all modes have the same damping ratio.
 
-    With the inertia L L^T and springs K, D = 2 ratio L (L^-1 K L^-T)^(1/2) L^T: in the coordinates
-    in which the inertia is 1 and K is diagonal, so is D.
+    With the inertia L L^T and springs K, D = 2 ratio L (L^-1 K L^-T)^(1/2) L^T: D is diagonal in
+    the coordinates in which the inertia is 1 and K is diagonal. Reference: double diagonalization
+    by Albu-Schaeffer, Ott, Frese and Hirzinger, ICRA 2003.
 
     Parameters
     ----------
@@ -209,12 +196,7 @@ def critical_damping(inertia: np.ndarray, stiffness: np.ndarray, ratio: float) -
 
     Returns
     -------
-    ndarray, shape (n, n)
-        Symmetric positive semidefinite.
-
-    References
-    ----------
-    Albu-Schaeffer, Ott, Frese and Hirzinger, ICRA 2003: double diagonalization.
+    ndarray, shape (n, n), symmetric positive semidefinite
 
     """
     L = np.linalg.cholesky(inertia)

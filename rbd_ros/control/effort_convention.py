@@ -4,13 +4,13 @@
 Effort conventions: how efforts in joint states and in commands relate to joint torques.
 
 Drivers report or take currents, reverse signs, or omit the torques that the robot compensates by
-itself. With the constant k of a joint, N m or N per unit of effort, and kappa = 0 for `full`, g
-for `without_gravity` and g + C v for `without_gravity_and_coriolis`, the torques of the equation
-of motion, tau = M a + C v + g + tau_f, are
+itself. The torques of the equation of motion, tau = M a + C v + g + tau_f, are
 
     tau = k effort + kappa
 
-in states and in commands, each with its own k and kappa.
+with the constant k of a joint, N m or N per unit of effort, and kappa = 0 for `full`, g for
+`without_gravity` and g + C v for `without_gravity_and_coriolis`; states and commands each have
+their own k and kappa.
 
 """
 
@@ -25,8 +25,7 @@ CONVENTIONS = ('full', 'without_gravity', 'without_gravity_and_coriolis')
 # Mismatch of efforts at rest, as a share of the gravity torques, that friction and model errors do
 # not explain.
 MISMATCH_RATIO = 0.7
-# N m or N: smaller gravity torques are not compared.
-MIN_GRAVITY_TORQUE = 1.0
+MIN_GRAVITY_TORQUE = 1.0    # N m or N: smaller gravity torques are not compared
 
 
 @dataclass(frozen=True)
@@ -78,8 +77,8 @@ class EffortConvention:
         """
         Subtract from torques those that the robot adds to commands by itself.
 
-        `g` and `coriolis` are the shares of g and C v that tau already contains. A term that tau
-        does not contain is not subtracted: the robot still compensates it.
+        `g` and `coriolis` are the shares of g and C v already included in tau; terms that are not
+        included are not subtracted.
 
         """
         return (tau.copy() if self.commands == 'full'
@@ -98,10 +97,10 @@ def _left_out(convention: str, g: np.ndarray, coriolis: np.ndarray) -> np.ndarra
 def convention_mismatch(convention: EffortConvention, names: Sequence[str],
                         torques: np.ndarray, g: np.ndarray) -> str:
     """
-    Return why measured efforts at rest do not fit a convention; empty: they fit.
+    Return why measured efforts at rest do not fit a convention, or '' if they do.
 
-    `torques` are efforts times their constants, and `g` the gravity torques, N m or N. Without
-    sufficient gravity torques nothing is compared.
+    `torques` are efforts times their constants; without sufficient gravity torques nothing is
+    checked.
 
     """
     size = np.linalg.norm(g)

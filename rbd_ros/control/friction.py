@@ -3,14 +3,14 @@
 """
 Friction compensation that never drives a joint.
 
-The velocity that a controller knows is wrong because of noise, delay of filters, and its change
+The velocity available to a controller is wrong because of noise, filter delay, and its change
 until the torque acts. As long as its error is at most the dead band, each joint satisfies
 
     0 <= (tau - effort_offset) v <= (tau_f(v) - effort_offset) v
 
-with the true velocity v and its friction tau_f(v). At any time, for any sequence of velocities,
-the compensation gives a joint at most the energy that friction takes from it: it cannot keep a
-joint moving, and a joint at rest gets only its offset. The torques are continuous in the velocity.
+with the true velocity v and its friction tau_f(v). For any sequence of velocities, the
+compensation gives a joint at most the energy that friction takes from it: it cannot keep a joint
+moving, and a joint at rest gets only its offset. The torques are continuous in the velocity.
 
 """
 
@@ -20,8 +20,7 @@ from rbd_ros.model.arguments import number, one_or_rows
 from rbd_ros.model.friction import friction
 from rbd_ros.model.model import Model
 
-# rad/s or m/s: several times the velocity noise of common encoders.
-DEAD_BAND = 0.02
+DEAD_BAND = 0.02    # rad/s or m/s: several times the velocity noise of common encoders
 
 
 def friction_compensation(model: Model, v: npt.ArrayLike, *,
@@ -31,19 +30,17 @@ def friction_compensation(model: Model, v: npt.ArrayLike, *,
 
     Parameters
     ----------
-    model : Model
-        The robot, with its friction; see `rbd_ros.friction_torques`.
-    v : array_like, shape (model.nv,) or (states, model.nv)
-        Measured velocity, rad/s or m/s, of one state or of several.
+    model, v
+        Robot; measured velocity (model.nv,) or (states, model.nv), rad/s or m/s.
     dead_band : float
         Largest error of the velocity, rad/s or m/s; 0: exact. Up to this speed the result is
         ``effort_offset``; from twice this speed Coulomb friction is fully compensated.
 
     Returns
     -------
-    ndarray, of the shape of v
-        N m or N: viscous friction at the smallest possible speed of the joint, Stribeck friction
-        at the largest.
+    ndarray, of the shape of v, N m or N
+        Viscous friction at the smallest possible speed of the joint, Stribeck friction at the
+        largest.
 
     """
     v, dead_band = one_or_rows(model, 'v', v), number('dead_band', dead_band, 0.0)

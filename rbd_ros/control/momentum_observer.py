@@ -14,8 +14,6 @@ differentiated accelerations:
 
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 from rbd_ros.control.friction import DEAD_BAND
@@ -38,24 +36,21 @@ class MomentumObserver:
     which is stable for every gain and step h. The mean is that of both samples, since efforts are
     measured together with positions.
 
+    Reference: De Luca and Mattone, ICRA 2005, the observer of generalised momentum; dM/dt = C +
+    C^T: Lynch and Park, prop. 8.1 (dM/dt - 2 C is skew).
+
     Parameters
     ----------
     model : Model
-        The robot, with its friction.
     gain : array_like, shape () or (model.nv,)
         K, 1/s; the time constant is 1/K. Larger gains are faster, but pass more noise.
     smooth : float
-        See `friction_torques`: speed over which Coulomb friction changes its sign, rad/s or m/s,
-        so that velocity noise does not switch the friction of resting joints.
+        As for `friction_torques`, rad/s or m/s, so that velocity noise does not switch the
+        friction of resting joints.
     friction : bool
         Whether to subtract the friction of the model; if not, the given torques must exclude it.
     longest_gap : float
         s. Over longer pauses between samples r is kept.
-
-    References
-    ----------
-    De Luca and Mattone, ICRA 2005, the observer of generalised momentum; dM/dt = C + C^T:
-    Lynch and Park, prop. 8.1 (dM/dt - 2 C is skew).
 
     """
 
@@ -72,7 +67,7 @@ class MomentumObserver:
         self.reset()
 
     def reset(self) -> None:
-        """Discard all samples: r is zero, and starts with the second sample."""
+        """Discard all samples: r is zero until the second sample."""
         self._time: float | None = None
         self._r = np.zeros(self._model.nv)
         self._momentum = self._rate = self._r
@@ -81,27 +76,20 @@ class MomentumObserver:
         """
         Process a sample and return the external torques.
 
-        A sample of the same time as the last one is ignored. One of an earlier time resets the
-        observer.
+        A sample with the time of the last one is ignored; one with an earlier time resets the
+        observer. After a StateError the observer is unchanged.
 
         Parameters
         ----------
-        t : float
-            Time of the sample, s.
-        q, v : array_like
-            Configuration (model.nq,), rad or m, and velocity (model.nv,), rad/s or m/s.
+        t, q, v
+            Time, s; configuration (model.nq,), rad or m, and velocity (model.nv,), rad/s or m/s.
         tau : array_like, shape (model.nv,)
             Motor torques, N m or N.
 
         Returns
         -------
-        ndarray, shape (model.nv,)
-            Torques J^T f of external wrenches, N m or N.
-
-        Raises
-        ------
-        StateError
-            If a vector has the wrong shape or a non-finite entry; the observer is unchanged.
+        ndarray, shape (model.nv,), N m or N
+            Torques J^T f of external wrenches.
 
         """
         t, tau = number('t', t), finite_vector(self._model, 'tau', tau)

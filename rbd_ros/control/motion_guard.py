@@ -2,18 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Soft stops before position limits, and braking beyond velocity limits."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.model.arguments import number
 from rbd_ros.model.model import Model
 from rbd_ros.workspace import Workspace
 
-# Largest width of a zone, as a share of the range of the joint.
-RANGE_SHARE = 0.1
-# 1/s: rates of the springs and of the brakes.
-STOP_RATE, BRAKE_RATE = 20.0, 20.0
+RANGE_SHARE = 0.1   # largest width of a zone, as a share of the range of the joint
+STOP_RATE, BRAKE_RATE = 20.0, 20.0  # 1/s: rates of the springs and of the brakes
 # Share of the velocity limit over which accelerating torques fade. With a smaller one, large
 # torques on small inertias would oscillate from sample to sample.
 OVERSPEED = 0.5
@@ -49,11 +45,10 @@ class MotionGuard:
     Parameters
     ----------
     model : Model
-        The robot. Joints with quaternions have no zones.
-    zone : float
-        Width of the zones, rad or m, at most a tenth of the range of the joint; 0: no zones.
-    velocity : float
-        v_l as a multiple of the velocity limits; 0: no braking.
+        Joints with quaternions have no zones.
+    zone, velocity : float
+        Width of the zones, rad or m, at most a tenth of the range of the joint, and v_l as a
+        multiple of the velocity limits; 0: no zones, no braking.
 
     Attributes
     ----------
@@ -89,15 +84,14 @@ class MotionGuard:
         ----------
         tau : ndarray, shape (model.nv,)
             Torques of the control law, N m or N.
-        q, v : array_like
-            Measured configuration (model.nq,), rad or m, and velocity (model.nv,), rad/s or m/s.
-        q_r : array_like, shape (model.nq,), optional
-            Reference configuration; default: none.
+        q, v, q_r : array_like
+            Measured configuration (model.nq,), rad or m, and velocity (model.nv,), rad/s or m/s;
+            reference configuration (model.nq,), if there is one.
 
         Returns
         -------
-        ndarray, shape (model.nv,)
-            N m or N: ``tau`` itself if no joint is near a limit.
+        ndarray, shape (model.nv,), N m or N
+            ``tau`` itself if no joint is near a limit.
 
         """
         q, v = self._workspace.check(q=q, v=v)
@@ -119,8 +113,7 @@ class MotionGuard:
         near = self.stopping | self.braking
         tau = np.where(near, np.clip(tau, -self._strongest, self._strongest), tau)
         depth, pushed = np.abs(depth), tau - g
-        share = np.where(outwards * pushed > 0.0, np.maximum(1.0 - 2.0 * depth / width, 0.0),
-                         1.0)
+        share = np.where(outwards * pushed > 0.0, np.maximum(1.0 - 2.0 * depth / width, 0.0), 1.0)
         share *= np.where(v * pushed > 0.0, np.maximum(1.0 - excess / (OVERSPEED * self._fastest),
                                                        0.0), 1.0)
         spring = np.maximum(STOP_RATE ** 2 * depth + 2.0 * STOP_RATE

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Distance of a link from a pose that the robot may be unable to reach."""
 
-from __future__ import annotations
-
 from math import sqrt
 
 import numpy as np
@@ -11,27 +9,22 @@ from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import rotation_vector
 from rbd_ros.workspace import Workspace
 
-# m: largest error of a position that counts as reached.
-REACHED = 0.01
-# Additional searches from random configurations within the limits.
-STARTS = 6
+REACHED = 0.01  # m: largest error of a position that counts as reached
+STARTS = 6  # additional searches from random configurations within the limits
 # Steps of one search, its initial and smallest damping, and the factors after a better and a worse
 # step.
 MAX_STEPS, DAMPING, MIN_DAMPING, BETTER, WORSE = 60, 1e-2, 1e-8, 0.3, 5.0
-# Damping at which a search ends: no step improves.
-MAX_DAMPING = 1e6
+MAX_DAMPING = 1e6   # damping at which a search ends: no step improves
 
 
 def reach_error(model: Model, link: str, T: np.ndarray, q: np.ndarray) -> tuple[float, float]:
     """
-    Return the smallest pose error of a link within the joint limits that a search finds.
+    Return the smallest pose error of a link, rad and m, that a search within joint limits finds.
 
     Damped least squares (Levenberg-Marquardt: Nocedal and Wright, "Numerical Optimization",
-    Springer 2006, 10.3) start at q with the rotation. If the position is not reached, they start
-    without the rotation at q and at `STARTS` other configurations, the same at every call; joints
-    at a limit are held there. The model must have no quaternions; T is in the root's frame.
-    Returned are the remaining rotation, rad, if the position is reached with it, and the remaining
-    distance, m, for any rotation.
+    Springer 2006, 10.3) start at q with the rotation. If the position is not reached, the rotation
+    is dropped, and they start at q and at `STARTS` other configurations, the same at every call.
+    Joints at a limit are held there. The model must have no quaternions; T is in the root's frame.
 
     """
     angle, distance = _search(model, link, T, q, slice(0, 6))

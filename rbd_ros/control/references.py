@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """References of control laws: positions of the joints, or the pose of a link."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.errors import StateError
@@ -11,8 +9,7 @@ from rbd_ros.model.arguments import finite_array, finite_vector
 from rbd_ros.model.configurations import normalize
 from rbd_ros.model.model import Model
 
-# Largest deviation of R^T R from the unit matrix: poses in text have six digits.
-ROUNDED = 1e-5
+ROUNDED = 1e-5  # largest deviation of R^T R from the unit matrix: poses in text have six digits
 
 
 class JointReference:
@@ -21,13 +18,11 @@ class JointReference:
 
     Parameters
     ----------
-    model : Model
-    q : array_like, shape (model.nq,)
-        Configuration; rad for revolute, m for prismatic joints.
-    v, a : array_like, shape (model.nv,), optional
-        Velocity, rad/s or m/s, and acceleration, rad/s^2 or m/s^2; default: at rest.
-    tau : array_like, shape (model.nv,), optional
-        Torques of free joints, N m or N, for `Hybrid`; default: zero.
+    model, q
+        Robot; configuration (model.nq,), rad or m.
+    v, a, tau : array_like, shape (model.nv,), optional
+        Velocity, rad/s or m/s, acceleration, rad/s^2 or m/s^2, and for `Hybrid` the torques of
+        free joints, N m or N; default: zero.
 
     """
 

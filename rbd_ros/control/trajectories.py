@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trajectories through points of the joints, and motions of a link between two poses."""
 
-from __future__ import annotations
-
 from math import comb
 from typing import Any
 
@@ -18,10 +16,8 @@ from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import pose, rotation, rotation_vector, skew
 from rbd_ros.workspace import Workspace
 
-# s: time in which the twist of the previous motion fades.
-FADE_TIME = 0.5
-# Tolerance of limits for rounding, as a share of the limit, or of 1 rad or m.
-LIMIT_SLACK = 1e-6
+FADE_TIME = 0.5     # s: time in which the twist of the previous motion fades
+LIMIT_SLACK = 1e-6  # tolerance of limits for rounding, as a share of the limit, or of 1 rad or m
 # Efforts are checked at MIN_STATES to MAX_STATES states of each polynomial, about TOTAL_STATES in
 # all. Intervals that may exceed a limit are divided at REFINED_STATES, up to ROUNDS times, as long
 # as there are at most TOTAL_REFINED states.
@@ -38,37 +34,27 @@ class JointTrajectory:
     points, and the motion starts and ends at rest. Before the first and after the last point the
     robot rests.
 
+    Reference: velocities for positions only: Fritsch and Carlson, SIAM J. Numer. Anal. 17 (1980),
+    by SciPy.
+
     Parameters
     ----------
-    model : Model
-        The robot, without joints that have quaternions.
-    times : array_like, shape (points,)
-        s, increasing.
-    q : array_like, shape (points, model.nq)
-        Positions, rad or m.
-    v, a : array_like, shape (points, model.nv), optional
-        Velocities, rad/s or m/s, and accelerations, rad/s^2 or m/s^2, which need velocities.
+    model, times
+        Robot without quaternions; increasing times, s, (points,).
+    q, v, a : array_like, shape (points, model.nq)
+        Positions, rad or m; optional velocities, rad/s or m/s, and accelerations, rad/s^2 or
+        m/s^2, which need velocities.
     tau : array_like, shape (points, model.nv), optional
         Torques of free joints, N m or N; linear between points.
     first_v : array_like, shape (model.nv,), optional
         Velocity at the first point if only positions are given, rad/s or m/s; default: at rest.
         Joints that move there may overshoot their second point.
 
-    Raises
-    ------
-    StateError
-        If the points do not belong together, times do not increase, or the robot has quaternions.
-
-    References
-    ----------
-    Velocities of positions only: Fritsch and Carlson, SIAM J. Numer. Anal. 17 (1980), by SciPy.
-
     """
 
     def __init__(self, model: Model, times: npt.ArrayLike, q: npt.ArrayLike,
                  v: npt.ArrayLike | None = None, a: npt.ArrayLike | None = None,
-                 tau: npt.ArrayLike | None = None,
-                 first_v: npt.ArrayLike | None = None) -> None:
+                 tau: npt.ArrayLike | None = None, first_v: npt.ArrayLike | None = None) -> None:
         # Imported lazily: SciPy is slow to import.
         from scipy.interpolate import BPoly, PchipInterpolator
 
@@ -113,9 +99,8 @@ class JointTrajectory:
         Positions and velocities are checked at all their extrema; a joint that starts beyond a
         position limit must not move further out. With ``effort``, efforts of inverse dynamics with
         friction are checked at states of every polynomial, and at more states where second
-        differences do not exclude that a limit is exceeded in between. If this remains undecided
-        (mostly less than 1e-5 of a limit below it), the motion is refused. The message names the
-        joint, the value and the time.
+        differences do not rule out a violation in between. If this remains undecided (mostly less
+        than 1e-5 of a limit below it), the motion is rejected.
 
         """
         if len(self.times) < 2:
@@ -131,7 +116,6 @@ class JointTrajectory:
 
     def _check_extrema(self, curve: Any, lower: np.ndarray, upper: np.ndarray, verb: str,
                        per: str) -> None:
-        """Raise if a BPoly exceeds limits of its joints."""
         from scipy.interpolate import BPoly, PPoly
 
         slack = LIMIT_SLACK * np.maximum(np.where(np.isfinite(upper), np.abs(upper), 0.0), 1.0)
@@ -155,7 +139,6 @@ class JointTrajectory:
                     f'{times[worst]:.4g} s, its limit is {limit:.4g} {unit}')
 
     def _check_efforts(self) -> None:
-        """Raise if the motion needs more effort than the limits allow."""
         spans, most = np.diff(self.times), self._model.effort_limit * (1.0 + LIMIT_SLACK)
         pieces = np.arange(len(spans))
         # Shares of the piece where each interval begins and ends.
@@ -224,11 +207,10 @@ def on_lines(t: float, times: np.ndarray, x: np.ndarray) -> np.ndarray:
 def bernstein(h: np.ndarray, q: np.ndarray, v: np.ndarray,
               a: np.ndarray | None = None) -> np.ndarray:
     """
-    Return the Bernstein coefficients of the polynomials between points.
+    Return the Bernstein coefficients (4 or 6, points - 1, n) of polynomials between points.
 
-    ``h`` (points - 1, 1) are durations, s; ``q``, ``v`` and ``a`` (points, n) values and
-    derivatives at the points; without ``a`` the polynomials are cubic. The result has the shape (4
-    or 6, points - 1, n). See Farin, "Curves and Surfaces for CAGD", 5th edition, 5.3 and 7.5.
+    ``h`` (points - 1, 1) are durations, s. See Farin, "Curves and Surfaces for CAGD", 5th edition,
+    5.3 and 7.5.
 
     """
     if a is None:
@@ -253,22 +235,19 @@ class PoseMotion:
     x^4 + 6 x^5 for the share x of the time: the motion with least jerk among those with zero speed
     and acceleration at both ends.
 
+    Reference: Flash and Hogan, J. Neuroscience 5 (1985); Lynch and Park (9.11), (9.14)-(9.15),
+    decoupled.
+
     Parameters
     ----------
     start, goal : array_like, shape (4, 4)
         Poses in the root's frame, m.
-    duration : float
-        s, positive.
-    begin : float
-        Start time, s.
+    duration, begin : float
+        Positive duration and start time, s.
     twist : array_like, shape (6,), optional
         Initial twist from a previous motion: angular velocity, rad/s, and velocity of the origin,
         m/s, in the root's axes; default: at rest. It fades with t (1 - t/h)^3 within h =
         `FADE_TIME`, or the duration if that is shorter.
-
-    References
-    ----------
-    Flash and Hogan, J. Neuroscience 5 (1985); Lynch and Park (9.11), (9.14)-(9.15), decoupled.
 
     """
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wrench at a link that explains external torques."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.analysis.task_space import characteristic_length
@@ -26,12 +24,14 @@ def external_wrench(model: Model, q: npt.ArrayLike, tau_ext: npt.ArrayLike, link
     the pseudo-inverse of J^T, except that f fades in directions in which the link can hardly move,
     for which the torques contain almost no information.
 
+    Reference: Haddadin, De Luca and Albu-Schaeffer, IEEE T-RO 33 (2017), section VI; the damping:
+    Nakamura and Hanafusa, J. Dyn. Sys. Meas. Control 108 (1986), here for small singular values
+    only.
+
     Parameters
     ----------
-    model : Model
-        The robot.
-    q, tau_ext : array_like
-        Configuration (model.nq,), rad or m, and external torques (model.nv,) as from
+    model, q, tau_ext
+        Robot; configuration (model.nq,), rad or m; external torques (model.nv,) as from
         `MomentumObserver`, N m or N.
     link : str
         The link in contact; torques do not reveal the location of a contact.
@@ -43,20 +43,7 @@ def external_wrench(model: Model, q: npt.ArrayLike, tau_ext: npt.ArrayLike, link
 
     Returns
     -------
-    ndarray, shape (6,)
-        Moment, N m, and force, N, on the link.
-
-    Raises
-    ------
-    StateError
-        If a vector has the wrong shape or a non-finite entry, or an option is out of range.
-    ModelError
-        If no link has that name.
-
-    References
-    ----------
-    Haddadin, De Luca and Albu-Schaeffer, IEEE T-RO 33 (2017), section VI; the damping: Nakamura
-    and Hanafusa, J. Dyn. Sys. Meas. Control 108 (1986), here for small singular values only.
+    ndarray, shape (6,), moment, N m, and force, N, on the link
 
     """
     tau_ext = finite_vector(model, 'tau_ext', tau_ext)

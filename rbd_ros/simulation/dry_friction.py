@@ -4,10 +4,8 @@
 
 import numpy as np
 
-# Rounding of a velocity, as a share of the terms that it is the sum of.
-ROUNDING = 1e-12
-# A bound that is never reached on how often the set of free joints changes.
-MAX_CHANGES = 1000
+ROUNDING = 1e-12    # rounding of a velocity, as a share of the terms that it is the sum of
+MAX_CHANGES = 1000  # bound, never reached, on how often the set of free joints changes
 
 
 def resting_impulses(A: np.ndarray, v: np.ndarray, lower: np.ndarray,
@@ -16,11 +14,9 @@ def resting_impulses(A: np.ndarray, v: np.ndarray, lower: np.ndarray,
     Return the impulses that bring joints to rest as far as they can, and which joints rest.
 
     Impulses p result in the velocities v + A p, where A is the inverse of a mass matrix or a block
-    of it. Each joint comes to rest, or its impulse is at the bound that opposes its velocity: p
-    minimizes 1/2 p^T A p + p^T v within the bounds, and is unique. Lower bounds are negative or
-    zero, upper ones positive or zero; they may be infinite.
-
-    By Nocedal and Wright, *Numerical Optimization* (2006), algorithm 16.3, active sets, releasing
+    of it. Each joint comes to rest, or its impulse is at the bound that opposes its velocity: p is
+    the unique minimum of 1/2 p^T A p + p^T v within bounds that contain 0 and may be infinite.
+    Active sets: Nocedal and Wright, *Numerical Optimization* (2006), algorithm 16.3, releasing
     several bounds at a time.
 
     """

@@ -3,11 +3,11 @@
 """
 Steps of the equations of motion on the configuration manifold, of orders 1, 1 and 4.
 
-All have the same arguments, so that they can be exchanged: the robot, a function
-``acceleration(t, q, v)``, rad/s^2 or m/s^2, the time t, s, the state q (nq,), rad and m, and v
-(nv,) or longer, rad/s or m/s, and the length dt of the step, s. All return q and v at its end, and
-raise StateError if one of them is not finite or a vector is too short. Entries of v and of the
-acceleration beyond ``model.nv`` (for example work and power) are integrated, too.
+All have the same arguments: the robot, a function ``acceleration(t, q, v)``, rad/s^2 or m/s^2, the
+time t, s, the state q (nq,), rad and m, and v (nv,) or longer, rad/s or m/s, and the step dt, s.
+All return q and v at the end of the step, and raise StateError if one of them is not finite or a
+vector is too short. Entries of v and of the acceleration beyond ``model.nv`` (for example work and
+power) are integrated, too.
 
 """
 
@@ -32,12 +32,7 @@ def explicit_euler(model: Model, acceleration: Rates, t: float, q: np.ndarray, v
     """
     Return q and v after a step with the velocity and acceleration at its beginning.
 
-    The error is of order dt [Lynch and Park, section 9.5].
-
-    Parameters
-    ----------
-    model, acceleration, t, q, v, dt
-        See `rbd_ros.simulation.integrators`.
+    The error is of order dt [Lynch and Park, section 9.5]. The module describes the arguments.
 
     """
     q, v, dt = _checked(model, q, v, dt)
@@ -49,7 +44,7 @@ def semi_implicit_euler(model: Model, acceleration: Rates, t: float, q: np.ndarr
     """
     Return q and v after a step with the acceleration at its beginning and the velocity at its end.
 
-    The error is of order dt. The energy of a robot without torques oscillates, while it grows with
+    The error is of order dt, but without torques the energy oscillates, while it grows with
     `explicit_euler`, whose arguments it has.
 
     """
@@ -61,11 +56,10 @@ def semi_implicit_euler(model: Model, acceleration: Rates, t: float, q: np.ndarr
 def runge_kutta_4(model: Model, acceleration: Rates, t: float, q: np.ndarray, v: np.ndarray,
                   dt: float) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return q and v after a step of the classical method of Runge and Kutta.
+    Return q and v after a step of the classical method of Runge and Kutta, by Munthe-Kaas.
 
-    On the manifold it is that of Munthe-Kaas: q has exponential coordinates xi about its value at
-    the beginning of the step, with d xi / dt = dexp^-1_xi v. The error is of order dt^4; arguments
-    are those of `explicit_euler`.
+    q has exponential coordinates xi about its value at the beginning of the step, with d xi / dt =
+    dexp^-1_xi v. The error is of order dt^4; arguments are those of `explicit_euler`.
 
     """
     q, v, dt = _checked(model, q, v, dt)
@@ -82,7 +76,6 @@ def runge_kutta_4(model: Model, acceleration: Rates, t: float, q: np.ndarray, v:
 
 def _checked(model: Model, q: ArrayLike, v: ArrayLike,
              dt: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return the arguments of a step as arrays and a number, checked."""
     q, v, dt = normalize(model, q), finite_array('v', v, (None,)), number('dt', dt)
     if len(v) < model.nv:
         raise StateError(f"v must have {model.nv} real numbers or more for robot '{model.name}', "
@@ -91,16 +84,11 @@ def _checked(model: Model, q: ArrayLike, v: ArrayLike,
 
 
 def coordinate_rate(model: Model, xi: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """
-    Return dexp^-1_xi v, the rate of the coordinates xi of ``integrate(model, q, xi, 1.0)``.
-
-    For ball and free joints v + [xi, v] / 2 + [xi, [xi, v]] / 12, with an error of order xi^4,
-    which is enough for a method of order 4; for the others v itself.
-
-    """
+    """Return dexp^-1_xi v, the rate of the coordinates xi of ``integrate(model, q, xi, 1.0)``."""
     rate = np.array(v)
     for joint, _, k in model.moving_joints:
         if not KINDS[joint.kind].is_screws:
+            # v + [xi, v] / 2 + [xi, [xi, v]] / 12: the error, of order xi^4, suits order 4.
             along = np.zeros(6)
             along[:joint.nv] = xi[k]
             bracket = ad(along)[:joint.nv, :joint.nv]
@@ -109,12 +97,7 @@ def coordinate_rate(model: Model, xi: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def configuration_rate(model: Model, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """
-    Return dq/dt (nq,), rad/s and m/s: v itself, except for ball and free joints.
-
-    The rate of a quaternion (x, y, z, w) is half its product with (omega, 0).
-
-    """
+    """Return dq/dt; that of a quaternion (x, y, z, w) is half its product with (omega, 0)."""
     rate = np.zeros(model.nq)
     for joint, i, k in model.moving_joints:
         if KINDS[joint.kind].is_screws:

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A robot simulated by MuJoCo from the same URDF."""
 
-from __future__ import annotations
-
 from collections import deque
 from typing import Any, NamedTuple
 
@@ -26,18 +24,15 @@ from rbd_ros.model.model import Model
 FRICTION_IMPEDANCE, FRICTION_TIME_CONSTANT = 0.9999, 2.0
 # MuJoCo's default log file, which it creates in the current directory.
 DEFAULT_LOG = 'MUJOCO_LOG.TXT'
-# Name of the link and of the fixed joint that are added for a payload.
-PAYLOAD = 'rbd_ros_load'
+PAYLOAD = 'rbd_ros_load'    # name of the link and of the fixed joint that are added for a payload
 
 
 class Load(NamedTuple):
     """A payload that is fixed to a link."""
 
     link: str
-    # kg.
-    mass: float
-    # Centre of mass in the link's frame, m.
-    com: npt.ArrayLike = (0.0, 0.0, 0.0)
+    mass: float     # kg
+    com: npt.ArrayLike = (0.0, 0.0, 0.0)    # centre of mass in the link's frame, m
     # About the centre of mass, in the link's axes, kg m^2.
     inertia: npt.ArrayLike = ((1e-6, 0.0, 0.0), (0.0, 1e-6, 0.0), (0.0, 0.0, 1e-6))
 
@@ -56,28 +51,25 @@ class MujocoRobot:
     """
     A robot in MuJoCo with torque inputs, command delay, sensor noise and a hidden payload.
 
-    MuJoCo reads inertias, axes and limits from the URDF itself; shapes are left out, and nothing
+    MuJoCo reads inertias, axes and limits from the URDF itself, without shapes, so nothing
     collides. Rotor inertias, damping, Coulomb friction, effort offsets, gravity and the order of
     the joints are those of the model, so they may come from an identification. Joints that the
-    model does not move are fixed at the position that they have in the model. MuJoCo supports
-    neither Stribeck nor asymmetric friction: these are left out.
+    model does not move are fixed at their position in the model. MuJoCo supports neither Stribeck
+    nor asymmetric friction: these are left out.
 
-    A command acts ``delay`` after it was given and until another one acts; brakes hold the robot
-    until the first one acts. At any time the effort is
-
-        the last command that is at least as old as the delay, within the effort limits.
+    The effort is the last command that is at least as old as the delay, within the effort limits;
+    brakes hold the robot until the first command acts.
 
     Parameters
     ----------
-    urdf : str
-        The URDF, as text.
-    model : Model
-        The robot, as `rbd_ros.load_urdf_string` reads it from the same text, with drives.
+    urdf, model
+        The URDF, as text, and the robot that `rbd_ros.load_urdf_string` reads from it, with
+        drives. ModelError is raised if MuJoCo is not installed or rejects the robot, or if joints
+        have quaternions or mimic others.
     q : array_like, shape (model.nq,), optional
         Initial configuration, at rest; default: zeros.
     step, delay : float
-        Integration step and delay from a command to its effect, s. The delay is rounded to whole
-        steps.
+        Integration step, and delay of commands, rounded to whole steps, s.
     load : Load, optional
         A payload that the model does not have.
     position_noise, velocity_noise, effort_noise : array_like, shape () or (model.nv,)
@@ -87,16 +79,8 @@ class MujocoRobot:
 
     Attributes
     ----------
-    time : float
-        Time since the beginning, s.
-    q, v : ndarray
-        True configuration and velocity.
-
-    Raises
-    ------
-    ModelError
-        If MuJoCo is not installed or rejects the robot, or joints have quaternions or mimic
-        others.
+    time, q, v : float, ndarray, ndarray
+        Time since the beginning, s; true configuration and velocity.
 
     """
 
@@ -133,35 +117,21 @@ class MujocoRobot:
 
     @property
     def q(self) -> np.ndarray:
-        """Return the true configuration."""
         return self._data.qpos[self._q_of]
 
     @property
     def v(self) -> np.ndarray:
-        """Return the true velocity."""
         return self._data.qvel[self._v_of]
 
     @property
     def time(self) -> float:
-        """Return the time since the beginning, s."""
         return self._steps * self.step
 
     def advance(self, tau: npt.ArrayLike, steps: int = 1) -> None:
         """
-        Give a command and simulate some steps.
+        Give a command (model.nv,), N m or N, and simulate some steps.
 
-        Parameters
-        ----------
-        tau : array_like, shape (model.nv,)
-            N m or N.
-        steps : int
-            How many.
-
-        Raises
-        ------
-        StateError
-            If ``tau`` has the wrong shape or is not finite, or the motion diverges: the robot is
-            then where it was before these steps.
+        After a StateError (invalid ``tau``, or a motion that diverges) the robot is where it was.
 
         """
         tau = finite_vector(self.model, 'tau', tau)
@@ -207,12 +177,7 @@ class MujocoRobot:
         """
         Apply a constant wrench to a link from now on; raise ModelError if no joint moves it.
 
-        Parameters
-        ----------
-        link : str
-            Its name.
-        wrench : array_like, shape (6,)
-            Moment, N m, and force, N, at the link's origin and in the root's axes; zeros end it.
+        It is moment, N m, and force, N, at the link's origin and in the root's axes; zeros end it.
 
         """
         self.model.link_index(link)
@@ -223,22 +188,8 @@ class MujocoRobot:
         if wrench.any():
             self._wrenches[link] = wrench
 
-    def inverse_dynamics(self, q: npt.ArrayLike, v: npt.ArrayLike,
-                         a: npt.ArrayLike) -> np.ndarray:
-        """
-        Return MuJoCo's inverse dynamics, with rotors and the payload, without friction.
-
-        Parameters
-        ----------
-        q, v, a : array_like, shape (model.nv,)
-            As for `rbd_ros.inverse_dynamics`.
-
-        Returns
-        -------
-        ndarray, shape (model.nv,)
-            N m or N.
-
-        """
+    def inverse_dynamics(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike) -> np.ndarray:
+        """Return MuJoCo's torques (model.nv,), N m or N, with rotors and payload, no friction."""
         model, scratch = self.model, self._scratch
         scratch.qpos[self._q_of] = finite_vector(model, 'q', q, positions=True)
         scratch.qvel[self._v_of] = finite_vector(model, 'v', v)
@@ -253,13 +204,11 @@ class MujocoRobot:
     def _apply_wrench(self, link: str, wrench: np.ndarray) -> None:
         """Add the joint torques of a wrench on a link to the applied torques."""
         body, T = self._links[link]
-        point = (self._data.xpos[body]
-                 + self._data.xmat[body].reshape(3, 3) @ T[:3, 3])
+        point = self._data.xpos[body] + self._data.xmat[body].reshape(3, 3) @ T[:3, 3]
         self._mujoco.mj_applyFT(self._robot, self._data, wrench[3:], wrench[:3], point, body,
                                 self._data.qfrc_applied)
 
     def _compile(self, urdf: str, load: Load | None) -> Any:
-        """Return the robot as a MjModel."""
         text = mujoco_urdf(urdf, self.model, load)
         try:
             robot = self._mujoco.MjModel.from_xml_string(text)
@@ -270,7 +219,6 @@ class MujocoRobot:
         return robot
 
     def _set_drives(self) -> None:
-        """Set friction and rotor inertias of MuJoCo's joints to those of the model."""
         robot, model, there = self._robot, self.model, self._v_of
         robot.dof_damping[there] = model.damping
         robot.dof_frictionloss[there] = model.friction
@@ -281,12 +229,7 @@ class MujocoRobot:
 
 
 def mujoco_urdf(urdf: str, model: Model, load: Load | None = None) -> str:
-    """
-    Return a URDF for MuJoCo: without shapes, with a payload, joints fixed as in the model.
-
-    Raise ModelError if the text is not a URDF or lacks joints of the model.
-
-    """
+    """Return a URDF for MuJoCo: without shapes, with a payload, joints fixed as in the model."""
     try:
         root = parse(decode(urdf))
     except UrdfError as error:
@@ -315,7 +258,6 @@ def mujoco_urdf(urdf: str, model: Model, load: Load | None = None) -> str:
 
 
 def _import_mujoco() -> Any:
-    """Return the module mujoco; imported lazily, as it is optional."""
     try:
         import mujoco
     except ImportError:

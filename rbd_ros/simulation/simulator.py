@@ -30,22 +30,22 @@ class Simulator:
     A robot under torques, with the friction of its joints and their limits as stops.
 
     Semi-implicit Euler steps: v from forward dynamics, then q from the new v. Damping is taken at
-    the end of the step, M a = tau - b - D (v + dt a): added to the armature, dt D makes that the
-    same recursion, stable for any D. So are Coulomb friction and stops, for any step: a joint
-    comes to rest, and stays at rest, if friction or its stop can hold it; otherwise all of its
-    friction opposes the velocity after the step. Stribeck friction is that of the velocity before
-    the step.
+    the end of the step, M a = tau - b - D (v + dt a): with dt D added to the armature this is the
+    same recursion, stable for any D. Coulomb friction and stops are stable for any step, too: a
+    joint comes to rest, and stays at rest, if friction or its stop can hold it; otherwise all of
+    its friction opposes the velocity after the step. Stribeck friction is that of the velocity
+    before the step.
 
     Parameters
     ----------
     model, q, step
-        Robot, with its friction (see `rbd_ros.friction_torques`); configuration (nq,) at the
-        beginning, at rest; step of the integration, s.
+        Robot, with its friction (see `rbd_ros.friction_torques`); initial configuration (nq,), at
+        rest; integration step, s.
 
     Attributes
     ----------
     q, v, time : ndarray, ndarray, float
-        The present state, and the time since the beginning, s.
+        The current state, and the time since the beginning, s.
 
     """
 
@@ -66,17 +66,7 @@ class Simulator:
         self._lower, self._upper = model.lower[self._v_of], model.upper[self._v_of]
 
     def advance(self, tau: ArrayLike, steps: int = 1) -> None:
-        """
-        Advance under constant torques (nv,), N m or N.
-
-        Raises
-        ------
-        StateError
-            If ``tau`` has the wrong shape or is not finite, or the motion is no longer finite.
-        SingularError
-            If a joint moves no inertia.
-
-        """
+        """Advance under constant torques (nv,), N m or N; StateError if the motion diverges."""
         tau = finite_vector(self.model, 'tau', tau)
         for _ in range(steps):
             self.v = self._next_velocity(tau)
@@ -89,7 +79,6 @@ class Simulator:
         self.v = np.zeros(self.model.nv)
 
     def _next_velocity(self, tau: np.ndarray) -> np.ndarray:
-        """Return the velocity after a step."""
         v, dt = self.v, self.step
         flowing, forward, backward = friction(self.model, v, DIRECTIONS, v)
         next_v = v + dt * self._workspace.forward_dynamics(self.q, v, tau - flowing)
@@ -128,8 +117,7 @@ class Motion(NamedTuple):
     energy_drift: np.ndarray
 
 
-Method: TypeAlias = Literal[
-    'runge_kutta_4', 'semi_implicit_euler', 'explicit_euler', 'solve_ivp']
+Method: TypeAlias = Literal['runge_kutta_4', 'semi_implicit_euler', 'explicit_euler', 'solve_ivp']
 Torque: TypeAlias = Callable[[float, np.ndarray, np.ndarray], ArrayLike] | ArrayLike
 METHODS = {step.__name__: step for step in (explicit_euler, semi_implicit_euler, runge_kutta_4)}
 # Tolerances of solve_ivp, far below what the other methods reach in a reasonable time.
@@ -139,16 +127,16 @@ RELATIVE_TOLERANCE, ABSOLUTE_TOLERANCE = 1e-9, 1e-11
 def simulate(model: Model, q0: ArrayLike, v0: ArrayLike, torque: Torque, t: ArrayLike,
              *, method: Method = 'runge_kutta_4', friction_speed: float | None = None) -> Motion:
     """
-    Return the motion of a robot under given torques.
+    Return the motion of a robot under given torques [Lynch and Park, section 9.5].
 
-    The limits of joints are left out, and so is friction, unless ``friction_speed`` is given. A
-    `Simulator` has both, with joints that come to rest for good, but its steps are of first order.
-    [Lynch and Park, section 9.5.]
+    Joint limits are ignored, and so is friction unless ``friction_speed`` is given. A `Simulator`
+    has both, with joints that come to rest for good, but its steps are of first order.
+    StateError is raised if the motion becomes infinite.
 
     Parameters
     ----------
     model, q0, v0
-        Robot; configuration (nq,), rad and m, and velocity (nv,), rad/s or m/s, at the beginning.
+        Robot; initial configuration (nq,), rad and m, and velocity (nv,), rad/s or m/s.
     torque : callable or array_like
         A function of (t, q, v) that returns the torques (nv,), N m or N; or constant torques
         (nv,); or torques at the times t, (times, nv), interpolated linearly.
@@ -156,20 +144,12 @@ def simulate(model: Model, q0: ArrayLike, v0: ArrayLike, torque: Torque, t: Arra
         Times of the result, s, two or more and increasing; the motion begins at the first. All
         methods but ``'solve_ivp'`` make one step from each time to the next.
     method : {'runge_kutta_4', 'semi_implicit_euler', 'explicit_euler', 'solve_ivp'}
-        The steps of `integrators`, or those of `scipy.integrate.solve_ivp` (DOP853), as
-        long as a relative error of 1e-9 allows.
+        One of `integrators`, or `scipy.integrate.solve_ivp` (DOP853) with a relative tolerance of
+        1e-9.
     friction_speed : float, optional
         Include friction, with this ``smooth`` of `rbd_ros.friction_torques`, rad/s or m/s. For a
         joint slower than that, friction is a damping of friction / friction_speed, which needs
         short steps. None: no friction.
-
-    Raises
-    ------
-    StateError
-        If a vector has the wrong shape or a non-finite entry, the motion becomes infinite, or the
-        method is unknown.
-    SingularError
-        If a joint moves no inertia.
 
     """
     workspace = Workspace(model)
@@ -209,7 +189,6 @@ def simulate(model: Model, q0: ArrayLike, v0: ArrayLike, torque: Torque, t: Arra
 
 def _solve(model: Model, rates: Rates, t: np.ndarray, q0: np.ndarray,
            x0: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return q and x at the times t, by SciPy."""
     # Imported lazily: SciPy is slow to import.
     from scipy.integrate import solve_ivp
 
@@ -227,7 +206,6 @@ def _solve(model: Model, rates: Rates, t: np.ndarray, q0: np.ndarray,
 
 def _torque_function(model: Model, torque: Torque, t: np.ndarray
                      ) -> Callable[[float, np.ndarray, np.ndarray], ArrayLike]:
-    """Return the torques as a function of (t, q, v)."""
     if callable(torque):
         return torque
     torque = finite_array('torque', torque, (model.nv,), (len(t), model.nv))

@@ -14,8 +14,7 @@ __getattr__, __dir__, __all__ = export(__name__, {
     'lagrange': [
         'christoffel_coriolis_matrix', 'christoffel_symbols', 'com_frame_gravity_torques',
         'com_frame_mass_matrix'],
-    'screw_chains': ['ScrewChain'],
-    'screws': ['unit_screws'],
+    'screw_chains': ['ScrewChain', 'unit_screws'],
     'stacked_form': [
         'stacked_inverse_dynamics', 'stacked_matrices', 'stacked_terms', 'StackedDynamics',
         'StackedMatrices', 'StackedTerms'],

@@ -8,8 +8,10 @@ from rbd_ros.textbook.lagrange import (
     com_frame_gravity_torques as com_frame_gravity_torques,
     com_frame_mass_matrix as com_frame_mass_matrix,
 )
-from rbd_ros.textbook.screw_chains import ScrewChain as ScrewChain
-from rbd_ros.textbook.screws import unit_screws as unit_screws
+from rbd_ros.textbook.screw_chains import (
+    ScrewChain as ScrewChain,
+    unit_screws as unit_screws,
+)
 from rbd_ros.textbook.stacked_form import (
     stacked_inverse_dynamics as stacked_inverse_dynamics,
     stacked_matrices as stacked_matrices,

@@ -3,11 +3,10 @@
 """
 Kim's tables 5, 6 and 7 as printed: derivatives of the dynamics with respect to any scalar p.
 
-For readers, and to test `inverse_dynamics_derivative` and its siblings, which are a thousand
-times as fast. The tables contain the corrections of `doc/equations.md`. dx is the derivative of x
-with respect to p. A joint with several velocities may have prescribed accelerations in some of
-them: S_a has the columns with prescribed acceleration, S_p those with known torque, so table 6 is
-table 7 without S_a.
+For readers, and to test `inverse_dynamics_derivative` and its siblings, which are a thousand times
+as fast. The tables contain the corrections of `doc/equations.md`. dx is the derivative of x with
+respect to p. S_a has the columns with prescribed acceleration, S_p those with known torque (a
+joint with several velocities may have both), so table 6 is table 7 without S_a.
 
 """
 
@@ -50,19 +49,12 @@ class VariedBody(NamedTuple):
     # (6,): external wrench, in the link's axes.
     f: np.ndarray
     df: np.ndarray
-    # (joint.nv,): inertia of the rotors.
-    armature: np.ndarray
+    armature: np.ndarray    # (joint.nv,): inertia of the rotors
 
 
 def vary_bodies(model: Model, q: np.ndarray, v: np.ndarray, dq: np.ndarray, dv: np.ndarray,
                 external_wrenches: Wrenches | None, variation: Variation) -> list[VariedBody]:
-    """
-    Return the links except the root, parents first, with their derivatives [K (64)].
-
-    q, v, dq and dv are those of `tree_coordinates`; the fields of `variation` for q, v, a and tau
-    are not used. Entry k - 1 of the result is link k.
-
-    """
+    """Return all links but the root, parents first, with their derivatives [K (64)]."""
     f = wrenches(model, external_wrenches)
     df = wrenches(model, variation.dwrenches, 'dwrenches')
     dG = {k: x if x.ndim == 2 else inertia_of_parameters(x)

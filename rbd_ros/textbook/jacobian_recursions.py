@@ -3,11 +3,10 @@
 """
 Derivatives of the body Jacobians of all links, from the root to the leaves [G (28)-(33)].
 
-For joints with any S(q), with the terms that vanish for the constant Xi of Garofalo et al.
-Symbols as in `sums_over_links`; p is the parent of link i, and xi = Xi v. The derivative with
-respect to coordinate h is the ordinary one where v = dq/dt; for ball and free joints it is taken
-along the body direction S_h. Jacobians are (links, 6, nv), their derivatives
-``dJ[i, h]`` (links, nv, 6, nv).
+For joints with any S(q), with the terms that vanish for the constant Xi of Garofalo et al. Symbols
+as in `sums_over_links`; p is the parent of link i, and xi = Xi v. The derivative with respect to
+coordinate h is the ordinary one where v = dq/dt; for ball and free joints it is taken along the
+body direction S_h. Jacobians are (links, 6, nv), derivatives ``dJ[i, h]`` (links, nv, 6, nv).
 
 """
 
@@ -50,12 +49,7 @@ def body_jacobian_second_rates(model: Model, q: npt.ArrayLike, v: npt.ArrayLike,
 
 
 def body_jacobian_derivatives(model: Model, q: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return J and its derivatives with respect to the coordinates [V (2.21), G (31)].
-
-    d_h J_i = A d_h J_p - ad_{Xi^h} A J_p + d_h Xi.
-
-    """
+    """Return J and d_h J_i = A d_h J_p - ad_{Xi^h} A J_p + d_h Xi [V (2.21), G (31)]."""
     J, _, dJ, _ = body_jacobian_rate_derivatives(model, q, np.zeros(model.nv))
     return J, dJ
 

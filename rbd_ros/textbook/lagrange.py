@@ -4,8 +4,9 @@
 Lagrange's equations of motion: Christoffel symbols, and Vlasblom's sums over links.
 
 For readers and tests: `rbd_ros.mass_matrix`, `coriolis_matrix` and `gravity_torques` compute the
-same in one pass. All functions raise StateError if q or v has the wrong shape or a non-finite
-entry.
+same in one pass. All functions raise StateError if q or v is invalid. Those with Christoffel
+symbols need v = dq/dt and raise ModelError for joints with quaternions: the directions of their v
+do not commute, so these are not the symbols of the equations of motion.
 
 """
 
@@ -26,21 +27,13 @@ def christoffel_symbols(model: Model, q: npt.ArrayLike) -> np.ndarray:
 
     Parameters
     ----------
-    model : Model
-        All joints must have v = dq/dt.
-    q : array_like
-        Configuration (nq,), rad and m.
+    model, q
+        Robot with v = dq/dt; configuration (nq,), rad and m.
 
     Returns
     -------
     ndarray, shape (nv, nv, nv)
         ``Gamma[i, j, k]`` = 1/2 (d_k M_ij + d_j M_ik - d_i M_jk).
-
-    Raises
-    ------
-    ModelError
-        If a joint has a quaternion: the directions of its v do not commute, so these are not the
-        symbols of its equations of motion.
 
     """
     q, = check_state(model, q)
@@ -60,20 +53,12 @@ def christoffel_coriolis_matrix(model: Model, q: npt.ArrayLike, v: npt.ArrayLike
 
     Parameters
     ----------
-    model : Model
-        All joints must have v = dq/dt.
-    q, v : array_like
-        Configuration (nq,) and velocity (nv,).
+    model, q, v
+        Robot with v = dq/dt; configuration (nq,), rad and m; velocity (nv,), rad/s and m/s.
 
     Returns
     -------
-    ndarray, shape (nv, nv)
-        Equal to ``rbd_ros.coriolis_matrix(model, q, v)``.
-
-    Raises
-    ------
-    ModelError
-        If a joint has a quaternion.
+    ndarray, shape (nv, nv), equal to ``rbd_ros.coriolis_matrix(model, q, v)``
 
     """
     q, v = check_state(model, q, v=v)
@@ -84,18 +69,16 @@ def com_frame_mass_matrix(model: Model, q: npt.ArrayLike) -> np.ndarray:
     """
     Return M as a sum over links in the frames of their centres of mass [V (1.12), (2.17)].
 
+    V (2.19) is taken in the axes of the link instead of its principal axes.
+
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like
-        Configuration (nq,), rad and m.
+    model, q
+        Robot; configuration (nq,), rad and m.
 
     Returns
     -------
-    ndarray, shape (nv, nv)
-        Equal to ``rbd_ros.mass_matrix(model, q)``. V (2.19) is taken in the axes of the link
-        instead of its principal axes.
+    ndarray, shape (nv, nv), equal to ``rbd_ros.mass_matrix(model, q)``
 
     """
     q, = check_state(model, q)
@@ -112,15 +95,12 @@ def com_frame_gravity_torques(model: Model, q: npt.ArrayLike) -> np.ndarray:
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like
-        Configuration (nq,), rad and m.
+    model, q
+        Robot; configuration (nq,), rad and m.
 
     Returns
     -------
-    ndarray, shape (nv,)
-        Equal to ``rbd_ros.gravity_torques(model, q)``: torques that hold the robot still.
+    ndarray, shape (nv,), equal to ``rbd_ros.gravity_torques(model, q)``
 
     """
     q, = check_state(model, q)

@@ -13,16 +13,53 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 from rbd_ros.errors import ModelError
-from rbd_ros.model.arguments import finite_array
+from rbd_ros.model.arguments import finite_array, real_array
 from rbd_ros.model.description import Link, numbers
 from rbd_ros.model.joints import Joint
 from rbd_ros.model.model import build_model, Model, STANDARD_GRAVITY
 from rbd_ros.model.se3 import Ad, ad, exp, inverse, pose, skew
-from rbd_ros.textbook.screws import ROUNDING, unit_screws
 
 # Largest deviation of a screw from unit length, and of a matrix from a pose or a rigid body's
 # inertia: printed numbers have about this many digits.
 TOLERANCE = 1e-6
+ROUNDING = 1e-12    # smaller rotations and pitches, relative to 1 m, are treated as zero
+
+
+def unit_screws(screws: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Normalize screws of any length [L 9.3]; raise ModelError if one is zero or not finite.
+
+    exp([S] theta) = exp([S / length] (length theta)): with unit screws, coordinates, velocities
+    and accelerations are multiplied by ``length``, and torques are divided by it.
+
+    Parameters
+    ----------
+    screws : array_like, shape (n, 6)
+        (omega, v), angular first.
+
+    Returns
+    -------
+    units, lengths : ndarray, shapes (n, 6) and (n,)
+        Screws with omega of unit length, or v where omega is zero, and the divisors.
+
+    """
+    screws = _screws(screws)
+    turns, slides = np.linalg.norm(screws[:, :3], axis=1), np.linalg.norm(screws[:, 3:], axis=1)
+    lengths = np.where(turns > ROUNDING * slides, turns, slides)
+    for k, length in enumerate(lengths, 1):
+        if not 0.0 < length < np.inf:
+            raise ModelError(f'screw {k} must be finite and not zero, got {screws[k - 1]}')
+    return screws / lengths[:, None], lengths
+
+
+def _screws(screws: npt.ArrayLike) -> np.ndarray:
+    """Return screws (n, 6), checked."""
+    if np.size(screws) == 0:
+        return np.zeros((0, 6))
+    screws = real_array(screws)
+    if screws is None or screws.ndim != 2 or screws.shape[1] != 6:
+        raise ModelError('screws must be real numbers of shape (n, 6)')
+    return screws
 
 
 def _checked(label: str, value: npt.ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
@@ -44,7 +81,7 @@ class ScrewChain:
     A serial chain as a product of exponentials.
 
     Methods take and return arrays (n,) in rad and m (N m and N) for screws of unit length, and
-    raise StateError if an argument has the wrong shape or a non-finite entry.
+    raise StateError if an argument is invalid; the class raises ModelError for an invalid chain.
 
     Parameters
     ----------
@@ -59,11 +96,6 @@ class ScrewChain:
         Acceleration of gravity in the base frame, m/s^2.
     tip : array_like, shape (4, 4)
         Pose of the end effector's frame in the frame of the last link.
-
-    Raises
-    ------
-    ModelError
-        If the lists have different lengths, or an entry is invalid.
 
     """
 
@@ -98,16 +130,10 @@ class ScrewChain:
 
     def body_screws(self) -> np.ndarray:
         """Return A_i = Ad(M_i)^-1 S_i (n, 6), the screws in their link frames [L (9.40)]."""
-        return np.array([Ad(inverse(M)) @ S
-                         for M, S in zip(self.home_poses, self.screws)])
+        return np.array([Ad(inverse(M)) @ S for M, S in zip(self.home_poses, self.screws)])
 
     def poses(self, theta: npt.ArrayLike) -> np.ndarray:
-        """
-        Return the poses of the link frames in the base frame (n, 4, 4) [L (9.36), (9.37), (9.49)].
-
-        T_0i = exp([S_1] theta_1) ... exp([S_i] theta_i) M_i.
-
-        """
+        """Return exp([S_1] theta_1) ... exp([S_i] theta_i) M_i [L (9.36), (9.37), (9.49)]."""
         theta, = self._check(theta=theta)
         moved, T = np.eye(4), []
         for S, x, M in zip(self.screws, theta, self.home_poses):
@@ -133,10 +159,9 @@ class ScrewChain:
         ----------
         theta, rates, accelerations : array_like, shape (n,)
             Coordinates and their derivatives.
-        tip_wrench : array_like, shape (6,), optional
-            F_tip in the frame of the end effector, moment first, exerted by the robot.
-        base_twist : array_like, shape (6,), optional
-            V_0 of the base in its own axes, with constant components.
+        tip_wrench, base_twist : array_like, shape (6,), optional
+            F_tip in the frame of the end effector, moment first, exerted by the robot; V_0 of the
+            base in its own axes, with constant components.
 
         """
         theta, rates, accelerations = self._check(theta=theta, rates=rates,
@@ -176,10 +201,8 @@ class ScrewChain:
 
         Parameters
         ----------
-        theta, rates, tau : array_like, shape (n,)
-            Coordinates, their rates, and torques.
-        tip_wrench : array_like, shape (6,), optional
-            F_tip as in `inverse_dynamics`.
+        theta, rates, tau, tip_wrench
+            Coordinates, their rates, torques (n,); F_tip as in `inverse_dynamics`.
 
         """
         tau, = self._check(tau=tau)
@@ -193,14 +216,10 @@ class ScrewChain:
         Return the chain as a `Model` [L (9.35)-(9.41)].
 
         Its joints are joint_1 to joint_n, revolute, prismatic or helical like the screws. Its
-        links are base, link_1 to link_n with the frames of the chain, axis_1 to axis_n on the axes
-        of the joints and without mass, and tip.
-
-        Raises
-        ------
-        ModelError
-            If a screw is not of unit length (see `unit_screws`), because the joints of a `Model`
-            move in rad and m, or if an inertia is not that of a rigid body.
+        links are base, link_1 to link_n with the frames of the chain, massless axis_1 to axis_n on
+        the axes of the joints, and tip. ModelError is raised if a screw is not of unit length (see
+        `unit_screws`), because the joints of a `Model` move in rad and m, or if an inertia is not
+        that of a rigid body.
 
         """
         _, lengths = unit_screws(self.screws)

@@ -5,9 +5,8 @@ The equations of all links stacked into matrices [L (9.62)-(9.84)], for trees an
 
 Body i = 1..N is link i of the model; the root is Lynch and Park's {0}. Gamma has A_i in block
 (i, parent of i), L = (1 - Gamma)^-1; A has S_i, and G the inertias G_i, on the diagonal.
-Corrected: the sign of ad in (9.73), (9.78) and (9.83), the base in (9.83), and dS/dt, which is
-not zero where S depends on q. All functions raise StateError if an argument has the wrong shape
-or a non-finite entry.
+Corrected: the sign of ad in (9.73), (9.78) and (9.83), the base in (9.83), and dS/dt, which is not
+zero where S depends on q. All functions raise StateError if an argument is invalid.
 
 """
 
@@ -28,17 +27,14 @@ from rbd_ros.textbook.sums_over_links import each_joint
 class StackedMatrices(NamedTuple):
     """The matrices of the stacked equations, see `stacked_matrices`."""
 
-    # (6 N, 6 N): Ad(T)^-1 of link i in block (i, parent of i) [L (9.68)].
-    Gamma: np.ndarray
+    Gamma: np.ndarray   # (6 N, 6 N): Ad(T)^-1 of link i in block (i, parent of i) [L (9.68)]
     # (6 N, 6 N): (1 - Gamma)^-1; block (i, j) maps twists of link j to link i below it [L (9.76)].
     L: np.ndarray
     # (6 N, nv): motion subspaces of the joints, and their rates [L (9.64)].
     A: np.ndarray
     A_rate: np.ndarray
-    # (6 N, 6 N): inertias of the links [L (9.65)].
-    G: np.ndarray
-    # (6 N, 6): maps twists of the root to its child links [L (9.69), (9.70)].
-    base: np.ndarray
+    G: np.ndarray   # (6 N, 6 N): inertias of the links [L (9.65)]
+    base: np.ndarray    # (6 N, 6): maps twists of the root to its child links [L (9.69), (9.70)]
 
 
 class StackedDynamics(NamedTuple):
@@ -48,10 +44,8 @@ class StackedDynamics(NamedTuple):
     # minus gravity in the linear part.
     V: np.ndarray
     V_rate: np.ndarray
-    # (N, 6): wrenches transmitted by the joints to the links, moment first.
-    F: np.ndarray
-    # (nv,)
-    tau: np.ndarray
+    F: np.ndarray   # (N, 6): wrenches transmitted by the joints to the links, moment first
+    tau: np.ndarray     # (nv,)
 
 
 class StackedTerms(NamedTuple):
@@ -60,8 +54,7 @@ class StackedTerms(NamedTuple):
     # (nv, nv): C is the matrix in (9.83): C v is the Coriolis torque, but dM/dt - 2 C is not skew.
     M: np.ndarray
     C: np.ndarray
-    # (nv,): torques that hold the robot still.
-    g: np.ndarray
+    g: np.ndarray   # (nv,): torques that hold the robot still
 
 
 def stacked_matrices(model: Model, q: npt.ArrayLike,
@@ -71,15 +64,13 @@ def stacked_matrices(model: Model, q: npt.ArrayLike,
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    q, v : array_like
-        Configuration (nq,) and velocity (nv,), on which A_rate depends; default: at rest.
+    model, q, v
+        Robot with N links besides the root; configuration (nq,), rad and m; velocity (nv,), rad/s
+        and m/s, on which A_rate depends; default: at rest.
 
     Returns
     -------
     StackedMatrices
-        N is the number of links without the root.
 
     """
     q, = check_state(model, q)
@@ -108,16 +99,15 @@ def stacked_inverse_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a
     """
     Return twists, accelerations, transmitted wrenches and torques by the stacked equations.
 
+    Reference: Lynch and Park (9.62), (9.63), (9.66), (9.67), (9.69)-(9.75), (9.77)-(9.80).
+
     Parameters
     ----------
-    model : Model
-        The robot.
-    q, v, a : array_like
-        Configuration (nq,), velocity and acceleration (nv,).
-    base_twist : array_like, shape (6,), optional
-        V_0 of the root link in its own axes, rad/s and m/s; default: at rest.
-    base_acceleration : array_like, shape (6,), optional
-        Derivative of the components of V_0. Gravity, in the current axes of the root, is added.
+    model, q, v, a
+        Robot; configuration (nq,), rad and m; velocity and acceleration (nv,), per s and s^2.
+    base_twist, base_acceleration : array_like, shape (6,), optional
+        V_0 of the root link in its own axes, rad/s and m/s, and the derivative of its components;
+        default: at rest. Gravity, in the current axes of the root, is added.
     external_wrenches : dict of str to array_like of shape (6,), optional
         Wrenches on links, at their origins and in their axes, moment first, N m and N. Lynch and
         Park's F_tip is exerted by the robot: minus the wrench on the last link.
@@ -126,15 +116,6 @@ def stacked_inverse_dynamics(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a
     -------
     StackedDynamics
         tau includes the torques of the armature.
-
-    Raises
-    ------
-    ModelError
-        If a wrench names an unknown link.
-
-    References
-    ----------
-    Lynch and Park (9.62), (9.63), (9.66), (9.67), (9.69)-(9.75), (9.77)-(9.80).
 
     """
     q, v, a = check_state(model, q, v=v, a=a)
@@ -160,10 +141,8 @@ def stacked_terms(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> StackedTe
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    q, v : array_like
-        Configuration (nq,) and velocity (nv,).
+    model, q, v
+        Robot; configuration (nq,), rad and m; velocity (nv,), rad/s and m/s.
 
     Returns
     -------
@@ -187,7 +166,6 @@ def _stacked_ad(V: np.ndarray) -> np.ndarray:
 
 
 def _block_diagonal(blocks: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
-    """Return a matrix with 6 x 6 blocks on its diagonal."""
     matrix = np.zeros((6 * len(blocks), 6 * len(blocks)))
     for k, block in enumerate(blocks):
         matrix[6 * k:6 * k + 6, 6 * k:6 * k + 6] = block

@@ -28,9 +28,9 @@ def each_joint(model: Model, q: np.ndarray, v: np.ndarray) -> Iterator[
     """
     Yield (joint, q_i, parent, T, columns, S, S_rate) of every joint, from the root to the leaves.
 
-    T (4, 4) is the pose of the child link in the frame of the link with index `parent`
-    [K: T_{lambda(i),i}]; `columns` are the joint's entries of v; S and its own rate of change
-    (6, joint.nv) are in the axes of the child link. q and v are those of `tree_coordinates`.
+    T (4, 4) is the pose of the child link in the frame of the link with index `parent` [K:
+    T_{lambda(i),i}]; `columns` are the joint's entries of v; S and its own rate (6, joint.nv) are
+    in the axes of the child link. q and v are those of `tree_coordinates`.
 
     """
     i = j = 0
@@ -58,12 +58,7 @@ def body_jacobians(model: Model, q: npt.ArrayLike) -> np.ndarray:
 
 def body_jacobian_rates(model: Model, q: npt.ArrayLike,
                         v: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return body Jacobians and their time derivatives, each (links, 6, nv) [G (28), for any S(q)].
-
-    Jdot_i = A_i Jdot_parent - ad_{S v} A_i J_parent + Xidot_i.
-
-    """
+    """Return body Jacobians and Jdot_i = A_i Jdot_p - ad_{S v} A_i J_p + Xidot_i [G (28)]."""
     q, v = tree_coordinates(model, q, v)
     J, J_rate = [np.zeros((6, len(v)))], [np.zeros((6, len(v)))]
     for _, _, parent, T, columns, S, S_rate in each_joint(model, q, v):
@@ -93,9 +88,8 @@ def coriolis_factor(G: np.ndarray, V: np.ndarray, factorization: Factorization) 
     """
     Return the skew matrix B (6, 6), linear in G and V, of C = sum J^T (B J + G Jdot).
 
-    G and V are the inertia and the twist of one link. With Psi = G ad_V - ad_V^T G [G (3)], B is
-    Psi for the factorization 'body' [G (6b)], and 1/2 (Psi + N(G V)) for 'christoffel'; B V is the
-    same for both.
+    With Psi = G ad_V - ad_V^T G [G (3)] of one link, B is Psi for the factorization 'body'
+    [G (6b)], and 1/2 (Psi + N(G V)) for 'christoffel'; B V is the same for both.
 
     """
     Psi = G @ ad(V) - ad(V).T @ G

@@ -5,8 +5,7 @@
 import numpy as np
 from rbd_ros.model.model import Model
 
-# Line segments of an arc.
-PIECES = 24
+PIECES = 24     # line segments of an arc
 # rad: arc of the largest torque, and of the smallest one that is drawn.
 LARGEST_TURN, LEAST_TURN = 1.75 * np.pi, 0.02
 
@@ -31,10 +30,9 @@ class JointArcs:
         """
         Return a polyline (PIECES + 2, 3) per arrow: the joint, then the arc from zero to its tip.
 
-        `poses` are those of all links (links, 4, 4). `efforts` (nv,) are drawn relative to `full`
-        (nv,), the efforts of the largest arrow, to which larger ones are clipped; small and
-        unknown efforts are left out. `radius`, m, is that of the arcs; the largest straight arrow
-        is twice as long.
+        `poses` (links, 4, 4) are those of all links. `efforts` (nv,) are drawn relative to `full`
+        (nv,) and clipped to it; small and unknown ones are left out. `radius`, m, is that of the
+        arcs; the largest straight arrow is twice as long.
 
         """
         share = np.clip(efforts[self._columns] / full[self._columns], -1.0, 1.0)

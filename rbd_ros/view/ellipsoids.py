@@ -7,13 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from rbd_ros.model.description import Link
 
-# m: smallest diameter or side of a drawn ellipsoid or box.
-THINNEST = 1e-3
+THINNEST = 1e-3     # m: smallest diameter or side of a drawn ellipsoid or box
 # The second moment along an axis is m a^2 / 5 for an ellipsoid with semi-axis a, and m a^2 / 3
 # for a box with side 2 a.
 ELLIPSOID, BOX = 5.0, 3.0
-# Smallest semi-axis near singularities, as a share of the largest.
-LEAST_SHARE = 1e-3
+LEAST_SHARE = 1e-3  # smallest semi-axis near singularities, as a share of the largest
 # kg m^2 or kg, added to the diagonal of M, which is singular if a joint moves no mass.
 LEAST_INERTIA = 1e-12
 
@@ -21,27 +19,16 @@ LEAST_INERTIA = 1e-12
 class Ellipsoid(NamedTuple):
     """An ellipsoid about the origin of a frame."""
 
-    # (3, 3): rotation whose columns are the principal axes.
-    axes: np.ndarray
-    # (3,): in the unit of the displayed quantity.
-    semi_axes: np.ndarray
+    axes: np.ndarray    # (3, 3): rotation whose columns are the principal axes
+    semi_axes: np.ndarray   # (3,): in the unit of the displayed quantity
 
 
 def inertia_solid(link: Link, share: float = ELLIPSOID) -> tuple[np.ndarray, np.ndarray]:
     """
     Return the solid of uniform density with the mass and inertia of a link (with mass > 0).
 
-    Parameters
-    ----------
-    link : Link
-        The link.
-    share : float
-        `ELLIPSOID` or `BOX`.
-
-    Returns
-    -------
-    axes, size : ndarray, shapes (3, 3) and (3,)
-        Rotation whose columns are the principal axes, in the link's axes; diameters or sides, m.
+    `share` is `ELLIPSOID` or `BOX`. The result is a rotation (3, 3) whose columns are the
+    principal axes, in the link's axes, and the diameters or sides (3,), m.
 
     """
     second = 0.5 * np.trace(link.inertia) * np.eye(3) - link.inertia

@@ -24,17 +24,14 @@ if TYPE_CHECKING:
 
 Color = tuple[float, ...]
 GREY: Color = (0.72, 0.72, 0.75, 1.0)
-# Boxes of inertia, to tell them from shapes of the URDF.
-BLUE: Color = (0.35, 0.5, 0.75, 1.0)
+BLUE: Color = (0.35, 0.5, 0.75, 1.0)    # boxes of inertia, to tell them from shapes of the URDF
 
 
 class Geometry(NamedTuple):
     """The shapes of a robot."""
 
-    # Binary glTF by link index, in the link's frame.
-    shapes: dict[int, bytes]
-    # Meshes that could not be read, with the reasons.
-    notes: tuple[str, ...]
+    shapes: dict[int, bytes]    # Binary glTF by link index, in the link's frame
+    notes: tuple[str, ...]  # meshes that could not be read, with the reasons
 
 
 def load_geometry(model: Model, text: str | bytes, folder: Path | None = None,
@@ -42,25 +39,19 @@ def load_geometry(model: Model, text: str | bytes, folder: Path | None = None,
     """
     Return the shapes of all links of a robot.
 
-    A link is drawn by its <visual> elements; if a mesh of these cannot be read, also by the
+    A link is drawn by its <visual> elements; if one of their meshes cannot be read, also by the
     primitives of its <collision> elements; without any shape, by the box of uniform density with
-    its mass and inertia.
+    its mass and inertia. RbdError is raised if trimesh is not installed, UrdfError for invalid
+    text.
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    text : str or bytes
-        Its URDF.
+    model, text
+        The robot and its URDF.
     folder : Path, optional
         Folder of the URDF file, for relative file names of meshes.
     package_path : sequence of path-like
         Folders that contain packages, for meshes at package://.
-
-    Raises
-    ------
-    RbdError
-        If trimesh is not installed, or (UrdfError) if the text is not a URDF.
 
     """
     trimesh = _trimesh()
@@ -81,7 +72,6 @@ def load_geometry(model: Model, text: str | bytes, folder: Path | None = None,
 
 
 def _trimesh() -> Any:
-    """Import trimesh, or explain how to install it."""
     try:
         import trimesh
     except ImportError as error:
@@ -96,15 +86,13 @@ class _Reader:
         self._finder = finder
         self._materials = {element.get('name'): Element(element, 'a <material>')
                            for element in root.iterchildren('material')}
-        # Names of unreadable meshes, by reason.
-        self._unread: dict[str, list[str]] = {}
+        self._unread: dict[str, list[str]] = {}     # names of unreadable meshes, by reason
 
     def notes(self) -> tuple[str, ...]:
         return tuple(printable(f'not drawn: {listed(list(dict.fromkeys(names)))}: {reason}')
                      for reason, names in self._unread.items())
 
     def add_link(self, scene: Scene, link: Element) -> None:
-        """Add the shapes of a link to a scene."""
         readable = [self._add_shape(scene, visual) for visual in link.children('visual')]
         if not all(readable):
             for collision in link.children('collision'):

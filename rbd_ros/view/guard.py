@@ -40,8 +40,7 @@ class Guard:
     """
     Accepts connections only from the server's own pages, and only valid values of their inputs.
 
-    `names` are host names of the server in addition to localhost; its IP addresses are always
-    accepted.
+    `names` are host names of the server in addition to localhost and its IP addresses.
 
     """
 
@@ -52,12 +51,7 @@ class Guard:
 
     @contextmanager
     def starting(self) -> Iterator[None]:
-        """
-        Guard the server that viser starts in this context.
-
-        Raises RbdError if viser does not start its server in the way that is intercepted here.
-
-        """
+        """Guard the server that viser starts in this context; raise RbdError if that fails."""
         serve, guarded = websockets_server.serve, []
 
         def serve_guarded(*args: Any, process_request: Any, **options: Any) -> Any:
@@ -100,13 +94,8 @@ class Guard:
         return serve_page(connection, request)
 
     def _is_own(self, host: str) -> bool:
-        """
-        Return whether a Host header names this server.
-
-        The owner of any other name can resolve it to this machine (DNS rebinding), so that pages
-        of that site share the origin of this server. IP addresses cannot be redirected.
-
-        """
+        # The owner of any other name can resolve it to this machine (DNS rebinding), so that pages
+        # of that site share the origin of this server. IP addresses cannot be redirected.
         try:
             name = urlsplit(f'//{host}').hostname or ''
             return name in self._names or bool(ip_address(name))
@@ -128,12 +117,7 @@ class Guard:
 
 
 def valid(handle: Any, value: Any) -> Any:
-    """
-    Return a value of an input (slider, checkbox, dropdown, button), or raise ValueError.
-
-    Pages round to the steps of a slider: a value within one step beyond a limit becomes the limit.
-
-    """
+    """Return a value of an input (slider, checkbox, dropdown, button), or raise ValueError."""
     if hasattr(handle, 'step'):
         if type(value) in (int, float) and (
                 handle.min - handle.step <= value <= handle.max + handle.step):
@@ -151,7 +135,6 @@ class _Connection(ServerConnection):
         self._guard = guard
 
     def connection_made(self, transport: BaseTransport) -> None:
-        """Close the connection if there are too many."""
         super().connection_made(transport)
         if len(self.server.handlers) > MOST_CONNECTIONS:
             cast('Transport', transport).abort()

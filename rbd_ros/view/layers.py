@@ -14,10 +14,8 @@ def rgb(color: tuple[float, float, float]) -> tuple[int, int, int]:
 class Layer(NamedTuple):
     """A group of drawings with one switch."""
 
-    # Label of the switch.
-    title: str
-    # Red, green and blue, 0 to 1.
-    color: tuple[float, float, float]
+    title: str  # label of the switch
+    color: tuple[float, float, float]   # red, green and blue, 0 to 1
 
 
 COM, LINK_COMS, ELLIPSOIDS, WRENCHES = 'com', 'link_coms', 'ellipsoids', 'wrenches'

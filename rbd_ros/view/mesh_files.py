@@ -19,9 +19,9 @@ class MeshFinder:
     """
     Finds mesh files.
 
-    Meshes at package:// are searched in the given folders of packages, then in AMENT_PREFIX_PATH
-    and ROS_PACKAGE_PATH, then in the folders above the URDF; other names are relative to `folder`,
-    the folder of the URDF (None: it was not read from a file).
+    Meshes at package:// are searched in the given folders of packages, in AMENT_PREFIX_PATH and
+    ROS_PACKAGE_PATH, then in the folders above the URDF; other names are relative to `folder`,
+    that of the URDF (None: it was not read from a file).
 
     """
 
@@ -59,5 +59,4 @@ class MeshFinder:
 
 
 def _folders(variable: str) -> list[str]:
-    """Return the folders listed in an environment variable."""
     return [folder for folder in os.environ.get(variable, '').split(os.pathsep) if folder]

@@ -27,12 +27,7 @@ UNITS = {MANIPULABILITY: 'm/s', FORCES: 'N', MASSES: 'kg'}
 
 
 class Panels:
-    """
-    Torques, matrices and switches of one robot, whose layers `scene` draws.
-
-    `effort` is the label of the efforts of the states, such as 'measured'.
-
-    """
+    """Torques, matrices and switches of a robot; `effort` labels its efforts ('measured')."""
 
     def __init__(self, gui: GuiApi, model: Model, scene: RobotScene, effort: str) -> None:
         self._model, self._scene, self._effort = model, scene, effort
@@ -99,7 +94,6 @@ class Panels:
         self._draw()
 
     def _draw(self) -> None:
-        """Draw the torques of the selected joint over time."""
         if self._joint.value not in self._model.velocity_names or not self._past:
             return
         k = self._model.velocity_names.index(self._joint.value)

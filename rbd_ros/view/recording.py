@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A recording as one self-contained page: the moving robot next to its efforts over time."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -19,10 +17,8 @@ from rbd_ros.view.geometry import Geometry
 from rbd_ros.view.state import computed_state
 from rbd_ros.view.viewer import Viewer
 
-# Poses per second, and in all: longer recordings have fewer per second.
-RATE, POSES = 30.0, 3000
-# Points of a curve: a screen does not resolve more.
-POINTS = 2000
+RATE, POSES = 30.0, 3000    # poses per second, and in all: longer recordings have fewer per second
+POINTS = 2000   # points of a curve: a screen does not resolve more
 # Size of a plot, inches; left, bottom, width and height of its axes as shares of it.
 SIZE, AXES = (6.0, 1.9), (0.12, 0.2, 0.85, 0.65)
 COLORS = ('#888', '#0055aa', '#a51d1d', '#176d2c')
@@ -60,27 +56,20 @@ def recording_page(title: str, model: Model, geometry: Geometry, time: np.ndarra
     """
     Return a page (HTML) that plays a recording without other files or a network.
 
+    RbdError is raised if viser, trimesh or matplotlib is not installed.
+
     Parameters
     ----------
-    title : str
-        Heading.
-    model, geometry : Model and Geometry
-        The robot and its shapes.
-    time : ndarray, shape (samples,)
-        s.
-    q, v : ndarray, shapes (samples, nq) and (samples, nv)
-        Positions and velocities.
+    title, model, geometry
+        Heading; the robot and its shapes.
+    time, q, v : ndarray, shapes (samples,), (samples, nq) and (samples, nv)
+        s; positions and velocities.
     efforts : mapping of str to ndarray, shape (samples, nv)
         Curves to plot by name, N m or N; ``'external'`` is also drawn at the joints.
     progress : callable
         Called with the number of finished poses and of all poses.
     segment : ndarray of int, shape (samples,), optional
         Number of gaps before each sample; default: no gaps.
-
-    Raises
-    ------
-    RbdError
-        If viser, trimesh or matplotlib is not installed.
 
     """
     try:

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from viser import SceneApi
 
 ROBOT = 'robot'
-# Layers that are visible at first.
-SHOWN = (ROBOT, COM, GRAVITY, EXTERNAL_TORQUES, WRENCHES)
+SHOWN = (ROBOT, COM, GRAVITY, EXTERNAL_TORQUES, WRENCHES)   # layers that are visible at first
 # Radii of the arcs around one axis, as shares of the first.
 RADII = {GRAVITY: 1.0, CORIOLIS: 0.8, EXTERNAL_TORQUES: 1.2}
 # Sizes as shares of the robot's extent, and its smallest value, m.
@@ -63,7 +62,6 @@ class RobotScene:
             for name in (MANIPULABILITY, FORCES, MASSES)}
 
     def _add_inertias(self) -> None:
-        """Add spheres at centres of mass, and inertia ellipsoids."""
         scene, model, ball = self._scene, self._model, BALL * self.extent
         self._com = scene.add_icosphere(f'/{COM}/ball', ball, LAYERS[COM].color)
         self._heavy = np.array([k for k, link in enumerate(model.links) if link.mass > 0.0], int)
@@ -100,11 +98,9 @@ class RobotScene:
         return lines, self._add_arrow(f'/{name}/heads', color)
 
     def set_visible(self, layer: str, visible: bool) -> None:
-        """Show or hide a layer."""
         self._layers[layer].visible = visible
 
     def update(self, state: State) -> None:
-        """Move everything to a state."""
         poses = forward_kinematics(self._model, state.q)
         for shape, position, quaternion in zip(
                 self._shapes, poses[self._links, :3, 3], _quaternions(poses[self._links, :3, :3])):
@@ -168,12 +164,7 @@ class RobotScene:
 
 
 def full_efforts(model: Model) -> np.ndarray:
-    """
-    Return the efforts (nv,) of the largest arcs: one scale for all joints of a kind.
-
-    The largest gravity torque (N m) or force (N) of any such joint in random configurations.
-
-    """
+    """Return the largest gravity torque, N m, or force, N, in random poses per kind of joint."""
     rng = np.random.default_rng(0)
     largest = np.max([np.abs(gravity_torques(model, random_configuration(model, rng)))
                       for _ in range(POSES)], axis=0, initial=LEAST_EFFORT)

@@ -15,10 +15,8 @@ if TYPE_CHECKING:
 
 # Largest values without limits, for revolute and prismatic joints: rad or m, rad/s or m/s.
 POSITIONS, VELOCITIES = (np.pi, 1.0), (3.0, 1.0)
-# N
-LARGEST_FORCE = 200.0
-# Resolution of positions and velocities.
-STEP = 0.001
+LARGEST_FORCE = 200.0   # N
+STEP = 0.001    # resolution of positions and velocities
 
 
 class Setting(NamedTuple):
@@ -27,8 +25,7 @@ class Setting(NamedTuple):
     # (nq,) and (nv,)
     q: np.ndarray
     v: np.ndarray
-    # (3,): N, in the axes of the root.
-    force: np.ndarray
+    force: np.ndarray   # (3,): N, in the axes of the root
 
 
 class Sliders:
@@ -62,7 +59,6 @@ class Sliders:
             slider.value = min(max(0.0, slider.min), slider.max)
 
     def read(self) -> Setting:
-        """Return the values of the sliders."""
         q = self._start.copy()
         for i, slider in self._q.items():
             q[i] = slider.value

@@ -26,27 +26,14 @@ class State:
     coriolis: np.ndarray
     external: np.ndarray
     effort: np.ndarray
-    # Centre of mass in the root frame (3,), m.
-    com: np.ndarray
+    com: np.ndarray     # centre of mass in the root frame (3,), m
     # Wrenches (moment, force) on links, at their origins and in their axes, N m and N.
     wrenches: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 def computed_state(model: Model, q: np.ndarray, v: np.ndarray,
                    wrenches: Mapping[str, np.ndarray]) -> State:
-    """
-    Return the dynamics of a state, and the efforts that would keep its velocity constant.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    q, v : ndarray
-        Configuration (nq,) and velocity (nv,).
-    wrenches : mapping of str to ndarray
-        Wrenches (moment, force) on links, at their origins and in their axes, N m and N.
-
-    """
+    """Return the dynamics of a state, with the efforts that would keep its velocity constant."""
     terms = all_terms(model, q, v)
     external = np.zeros(model.nv)
     for link, wrench in wrenches.items():

@@ -13,8 +13,7 @@ from rbd_ros.view.state import State
 
 # Largest matrices with numbers in the cells, and with joint names along the edges.
 MOST_NUMBERS, MOST_NAMES = 8, 40
-# Characters of a name along an edge.
-LONGEST_NAME = 18
+LONGEST_NAME = 18   # characters of a name along an edge
 # Efforts beyond this share of their limit are red.
 NEAR = 0.9
 UNKNOWN = '?'
@@ -69,13 +68,7 @@ def coordinates(model: Model, q: np.ndarray) -> np.ndarray:
 
 
 def heat_map(title: str, names: Sequence[str], matrix: np.ndarray) -> str:
-    """
-    Return a square matrix as an image: red for positive entries, blue for negative ones.
-
-    `names` are those of rows and columns; entries that are not finite are unknown. Hovering over a
-    cell shows its joints and its value.
-
-    """
+    """Return a matrix as an image: red positive, blue negative, with values on hovering."""
     n = len(names)
     if not n:
         return f'<div class="rbd"><b>{escape(title)}</b>: no joints</div>'
@@ -107,14 +100,12 @@ def heat_map(title: str, names: Sequence[str], matrix: np.ndarray) -> str:
 
 
 def _short(name: str) -> str:
-    """Return a name, without its middle if it is too long."""
     if len(name) <= LONGEST_NAME:
         return name
     return f'{name[:LONGEST_NAME // 2 - 1]}…{name[-LONGEST_NAME // 2:]}'
 
 
 def _shade(share: float) -> str:
-    """Return white for 0, red for 1, and blue for -1."""
     full = RED if share > 0.0 else BLUE
     return 'rgb({},{},{})'.format(*(round(255 + abs(share) * (x - 255)) for x in full))
 

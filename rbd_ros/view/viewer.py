@@ -21,32 +21,24 @@ if TYPE_CHECKING:
     from viser import ViserServer
 
 HOST, PORT = 'localhost', 8080
-# Hosts that mean all addresses of this machine.
-EVERYWHERE = ('0.0.0.0', '::')
+EVERYWHERE = ('0.0.0.0', '::')  # hosts that mean all addresses of this machine
 # Initial camera position relative to the middle of the robot, as shares of its extent.
 VIEWPOINT = (0.6, -1.2, 0.4)
 
 
 class Viewer:
     """
-    A page that shows one robot.
+    A page that shows one robot; raises RbdError if viser is missing or the port is in use.
 
     Parameters
     ----------
-    model, geometry : Model and Geometry
+    model, geometry
         The robot and its shapes.
-    host : str
+    host, port : str, int
         Address that browsers connect to; ``0.0.0.0``: all addresses of this machine, so that
-        everybody in its network can open the page.
-    port : int
-        0: any free port.
+        everybody in its network can open the page. 0: any free port.
     effort : str
         Label of the efforts of the states.
-
-    Raises
-    ------
-    RbdError
-        If viser is not installed, or the port is in use.
 
     """
 
@@ -96,7 +88,6 @@ class Viewer:
             self.panels.update(time, state)
 
     def close(self) -> None:
-        """Stop the server."""
         with redirect_stdout(StringIO()):
             self.server.stop()
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""Workspaces: the arrays that kernels read and write, and how quantities are declared."""
+"""Workspaces: the arrays that kernels read and write, and the declaration of quantities."""
 
 from rbd_ros._internal.lazy_exports import export
 

@@ -24,12 +24,7 @@ Buffer = TypeVar('Buffer')
 
 
 class WorkspaceBase:
-    """
-    The robot, its buffers, and the errors of wrong arguments.
-
-    A ``fresh`` workspace returns new arrays where a result has several of them, or is large.
-
-    """
+    """The robot, its buffers and checks of arguments; if ``fresh``, large results are new."""
 
     # Returns which entries of M may be nonzero.
     _carriers: Callable[..., np.ndarray]
@@ -45,7 +40,6 @@ class WorkspaceBase:
 
     @property
     def model(self) -> Model:
-        """Return the robot."""
         return self._model_of()
 
     def __reduce__(self) -> tuple[type, tuple[Model]]:
@@ -53,7 +47,7 @@ class WorkspaceBase:
         return type(self), (self.model,)
 
     def _kept(self, make: Callable[..., Buffer]) -> Buffer:
-        """Return the buffer that ``make`` returns, a function of `scratch`; it is made once."""
+        """Return the buffer that ``make``, a function of `scratch`, creates at the first call."""
         buffer = self._scratch.get(make)
         if buffer is None:
             buffer = self._scratch[make] = make(self)
@@ -72,7 +66,6 @@ class WorkspaceBase:
                 for label, x in vectors.items()]
 
     def _mask(self, prescribed: ArrayLike) -> np.ndarray:
-        """Return a mask as kernels take it."""
         if type(prescribed) is np.ndarray and prescribed.dtype is BOOL:
             return prescribed
         return mask(self.model, 'prescribed', prescribed)

@@ -3,9 +3,9 @@
 """
 The effect of a `rbd_ros.analysis.Variation` on the bodies of the kernels' table.
 
-Links that are fixed to each other are one body there. Its frame moves with the joint that leads to
-it, so if p moves a fixed joint, all links beyond it move inside the body, by a motion D in its
-axes: the body's inertia and wrench change, and so do the placements of the joints on these links.
+Links that are fixed to each other are one body there, in the frame of the joint that leads to it.
+If p moves a fixed joint, all links beyond it move inside the body, by a motion D in its axes: the
+body's inertia and wrench change, and so do the placements of the joints on these links.
 
 """
 
@@ -36,11 +36,10 @@ def body_changes(model: Model, variation: Variation,
     Return the changes of the bodies, as `rbd_ros.kernels.directional_derivatives` reads them.
 
     A row of the first array (bodies that change, CHANGE) has the number of the body; the motion of
-    its joint's placement, in the parent's frame (6); and the changes of its inertia (Sigma (6),
-    h (3), m) and of its wrench (6), in its frame. A row of the second (links, TURNING) is of a
+    its joint's placement, in the parent's frame (6); and the changes of its inertia (Sigma (6), h
+    (3), m) and of its wrench (6), in its frame. A row of the second (links, TURNING) is of a
     wrench that does not turn with its link: the number of the body; moment, force and position (3
-    each) in its axes; and the rotation of the link inside the body (3). The fields of the
-    variation for q, v, a and tau are not read.
+    each) in its axes; and the rotation of the link inside the body (3).
 
     """
     if (variation.dwrenches == {} and variation.dinertia == {} and variation.dplacement == {}

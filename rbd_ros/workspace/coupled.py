@@ -4,12 +4,10 @@
 Workspaces of robots whose coordinates are not those of their tree, v_tree = G v.
 
 Arguments are mapped to the tree's coordinates here, and in `rbd_ros.batch.tasks` for many states;
-`rbd_ros.workspace.quantity` has the maps of results. The methods that are written out here use
-kernels for these maps, or solve the equations of motion in the coordinates of the robot.
+`rbd_ros.workspace.quantity` has the maps of results. The methods that are not derived from those
+of the tree use kernels for these maps, or solve the equations of motion in coupled coordinates.
 
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -38,7 +36,7 @@ VECTORS = ('q', 'v', 'a', 'v_r', 'a_r')
 
 
 class CoupledMethods(WorkspaceBase):
-    """The methods of `rbd_ros.Workspace` for such robots; each runs that of ``tree``."""
+    """The methods of `rbd_ros.Workspace` for coupled coordinates; each runs that of ``tree``."""
 
     _carriers = staticmethod(scratch.all_before)
 
@@ -54,8 +52,7 @@ class CoupledMethods(WorkspaceBase):
         self._tau = np.zeros(model.nv)
 
     @classmethod
-    def add_mapped(cls, name: str, method: Callable[..., Any],
-                   maps: Sequence[Map]) -> None:
+    def add_mapped(cls, name: str, method: Callable[..., Any], maps: Sequence[Map]) -> None:
         """Add a method that maps the results of a method of the tree."""
         arguments = signature(method)
         # Torques have accelerations only in the coordinates of the robot.
@@ -98,8 +95,6 @@ class CoupledMethods(WorkspaceBase):
             return result
         return to_robot(self._G, x)
 
-    # -- From and to the coordinates of the tree. ------------------------------------------------
-
     def _expand(self, vectors: dict[str, ArrayLike]) -> Sequence[np.ndarray]:
         """Return q and up to three velocities or accelerations of the tree."""
         zeros = self._zeros
@@ -125,8 +120,6 @@ class CoupledMethods(WorkspaceBase):
         fold_vector(self._entries, tau, self._tau)
         return self._tau
 
-    # -- Dynamics. -------------------------------------------------------------------------------
-
     def all_terms(self, q: ArrayLike, v: ArrayLike,
                   factorization: Factorization = 'christoffel') -> DynamicsTerms:
         self._of_tree(self._tree.all_terms, {'q': q, 'v': v}, factorization)
@@ -137,7 +130,6 @@ class CoupledMethods(WorkspaceBase):
         return self._fold_terms(*self._kept(scratch.terms))
 
     def _fold_terms(self, rows: np.ndarray, terms: DynamicsTerms) -> DynamicsTerms:
-        """Return the terms from those that the tree computed last."""
         tree_rows, tree = self._tree._kept(scratch.terms)
         # M and C; g, C v and the Jacobian of the centre of mass.
         fold_stacked(self._entries, self._nv, 2, 5, tree_rows, rows)
@@ -186,8 +178,6 @@ class CoupledMethods(WorkspaceBase):
                 self._explain(q=q, v=v, a=a, tau=tau)
         return found
 
-    # -- Derivatives. ----------------------------------------------------------------------------
-
     def inverse_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
                                      external_wrenches: Wrenches | None = None) -> Derivatives:
         rows, derivatives = self._result(scratch.torque_derivatives)
@@ -196,7 +186,6 @@ class CoupledMethods(WorkspaceBase):
         return derivatives
 
     def _differentiate(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, rows: np.ndarray) -> None:
-        """Write the derivatives of tau."""
         self._of_tree(self._tree.inverse_dynamics_derivatives, {'q': q, 'v': v, 'a': a})
         fold_side_by_side(self._entries, self._nv,
                           self._tree._kept(scratch.torque_derivatives)[0], rows)

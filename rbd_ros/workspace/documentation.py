@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The docstrings of methods of `Workspace` and of batch functions, from those of functions."""
+"""Docstrings of `Workspace` methods and batch functions, derived from those of plain functions."""
 
 from collections.abc import Callable
 from inspect import cleandoc, signature
@@ -28,7 +28,7 @@ def parameters(section: str) -> list[tuple[list[str], str]]:
 
 
 def join(found: dict[str, str]) -> str:
-    """Return the docstring of which these are the sections."""
+    """Return the docstring with these sections."""
     return '\n\n'.join(f"{title}\n{'-' * len(title)}\n{text}" if title else text
                        for title, text in found.items() if text) + '\n'
 
@@ -36,8 +36,7 @@ def join(found: dict[str, str]) -> str:
 def method_doc(plain: str, own: str | None) -> str:
     """Return the docstring of a method: that of the function, without the robot."""
     found = sections(plain)
-    found['Parameters'] = re.sub(r'^model, (.*\n +)Robot; ', r'\1',
-                                 found.get('Parameters', ''))
+    found['Parameters'] = re.sub(r'^model, (.*\n +)Robot; ', r'\1', found.get('Parameters', ''))
     if own is not None:
         found[''] = own.strip()
         found.pop('Returns', None)
@@ -62,10 +61,9 @@ def states_doc(plain: str, labels: tuple[str, ...]) -> str:
 
 
 def documented_for_states(plain: Callable[..., Any]) -> Callable[[Function], Function]:
-    """Give a function for many states the docstring of the plain one, behind its own."""
+    """Document a function for many states by its own summary and the plain function's sections."""
     def document(function: Function) -> Function:
-        labels = tuple(name for name in signature(function).parameters
-                       if name in ROWS.values())
+        labels = tuple(name for name in signature(function).parameters if name in ROWS.values())
         found = sections(states_doc(plain.__doc__ or '', labels))
         found[''] = sections(function.__doc__ or '')['']
         function.__doc__ = join(found)

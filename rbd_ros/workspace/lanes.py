@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""How kernels for many states are declared: their arguments, scratch buffers and results."""
+"""Declarations of kernels for many states: arguments, scratch buffers and results."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,8 +20,6 @@ Shapes = Callable[[Model, int], Sequence[tuple[int, ...]]]
 Make = Callable[[Workspace], np.ndarray]
 
 
-# -- Scratch buffers. -----------------------------------------------------------------------------
-
 @dataclass(frozen=True)
 class Scratch:
     """Makes a buffer of zeros for a workspace, which keeps it under this key."""
@@ -30,7 +28,6 @@ class Scratch:
     shape: tuple[int, ...]
 
     def __call__(self, workspace: Workspace) -> np.ndarray:
-        """Return the buffer."""
         return zeros_for_lanes(self.shape)
 
 
@@ -67,10 +64,8 @@ def shape(*sizes: int) -> Shapes:
     return shapes
 
 
-# -- Results. -------------------------------------------------------------------------------------
-
 def as_written(*arrays: np.ndarray) -> Sequence[np.ndarray]:
-    """Return the arrays that a kernel writes, where these are the results."""
+    """Return the arrays that a kernel writes, if these are the results."""
     return arrays
 
 
@@ -99,11 +94,8 @@ class Outputs(NamedTuple):
         return self.cut(*self.blocks(shapes, raw))
 
     def mapped(self, G: np.ndarray, blocks: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-        """Return the results for the coordinates of the robot."""
         return [to_robot(G, x) for to_robot, x in zip(self.maps, self.cut(*blocks))]
 
-
-# -- Declarations. --------------------------------------------------------------------------------
 
 class Task(NamedTuple):
     """A quantity of many states, of any robot."""

@@ -1,10 +1,9 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Maps of results from the coordinates of the tree, which kernels know, to those of the robot.
+Maps of results from the coordinates of the tree to those of the robot, with v_tree = G v.
 
-With v_tree = G v. This is the only place for them, for one state and for many: further axes may
-stand in front.
+They apply to one state and to many, which have further axes in front.
 
 """
 
@@ -23,7 +22,6 @@ def same(G: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def torques(G: np.ndarray, tau: np.ndarray) -> np.ndarray:
-    """Return G^T tau."""
     return tau @ G
 
 
@@ -43,7 +41,7 @@ def rows(G: np.ndarray, Y: np.ndarray) -> np.ndarray:
 
 
 def matrix_by_parameters(G: np.ndarray, D: np.ndarray) -> np.ndarray:
-    """Return the derivatives G^T D[:, :, k] G of a matrix by parameters k, on the last axis."""
+    """Return G^T D[:, :, k] G for each k: derivatives of a matrix, parameters on the last axis."""
     D = G.T @ D
     n, parameters = D.shape[-2:]
     folded = G.T @ D.reshape(*D.shape[:-2], n * parameters)
@@ -51,5 +49,5 @@ def matrix_by_parameters(G: np.ndarray, D: np.ndarray) -> np.ndarray:
 
 
 def matrix_by_coordinates(G: np.ndarray, D: np.ndarray) -> np.ndarray:
-    """Return the derivatives of a matrix by the coordinates, on the last axis."""
+    """Return the derivatives of a matrix with respect to coordinates, on the last axis."""
     return matrix_by_parameters(G, D @ G)

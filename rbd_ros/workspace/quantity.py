@@ -3,10 +3,10 @@
 """
 One declaration for each quantity, from which its other forms derive.
 
-A plain function of a robot has the documentation. `quantity` adds to it the method of `Workspace`
-that calls the kernel, the maps of its results between coordinates, and the kernel for many states.
-From these come the methods for trees and for coupled coordinates, with their help, and the
-function of `rbd_ros.batch`. Nothing is added to the call of a function or of a method.
+A plain function of a robot is documented and decorated with `quantity`, which adds the method of
+`Workspace` that calls the kernel, the maps of its results between coordinates, and the kernel for
+many states. The methods for trees and for coupled coordinates and the function of `rbd_ros.batch`
+derive from these, without overhead in calls.
 
 """
 
@@ -24,7 +24,7 @@ Plain = TypeVar('Plain', bound=Callable[..., Any])
 
 
 class Quantity(NamedTuple):
-    """A quantity that is declared."""
+    """A declared quantity."""
 
     function: Callable[..., Any]    # of a robot
     method: Callable[..., Any]      # of `Workspace`, for trees
@@ -38,19 +38,11 @@ QUANTITIES: dict[str, Quantity] = {}
 def quantity(method: Callable[..., Any], *maps: Map, part: int | None = None,
              states: States | None = None) -> Callable[[Plain], Plain]:
     """
-    Declare a quantity: decorator of its plain function, which is returned as it is.
+    Declare a quantity by decorating its plain function, which is returned unchanged.
 
-    Parameters
-    ----------
-    method : callable
-        The method of `Workspace`, for trees. It has a docstring if it returns more than the plain
-        function.
-    *maps : Map
-        One for each result of the method; none if it is composed of other methods.
-    part : int, optional
-        Which result of the method the function returns; default: all.
-    states : States, optional
-        The kernel for many states.
+    `method` is that of `Workspace`, for trees; it has a docstring if it returns more than the
+    plain function, of which `part` is the plain result. There is one map for each result of the
+    method, or none if it is composed of other methods. `states` has the kernel for many states.
 
     """
     def declare(function: Plain) -> Plain:
@@ -83,7 +75,6 @@ def parts(results: Any, part: int | None) -> Sequence[np.ndarray]:
 
 
 def add_method(name: str, method: Callable[..., Any], *maps: Map, doc: str | None = None) -> None:
-    """Add a method to the classes of workspaces."""
     method.__name__, method.__qualname__ = name, f'Workspace.{name}'
     method.__doc__ = doc or method.__doc__
     setattr(Workspace, name, method)

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The results of `Workspace` that have named parts, and the choices of its methods."""
+"""Named results of `Workspace`, and the options of its methods."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -18,7 +18,7 @@ CHRISTOFFEL = FACTORIZATIONS[0]
 
 
 def is_body_form(factorization: Factorization) -> bool:
-    """Return whether C is that of Garofalo et al., rather than that of Christoffel."""
+    """Return whether C is the factorization of Garofalo et al., not that of Christoffel."""
     return choice('factorization', factorization, FACTORIZATIONS) != CHRISTOFFEL
 
 
@@ -77,13 +77,7 @@ class MatricesDot(NamedTuple):
 
 
 class ParameterDerivatives(NamedTuple):
-    """
-    Result of `parameter_derivatives`.
-
-    The last axis is that of the inertial parameters of the moving bodies, in the order of
-    `rbd_ros.model.inertial_parameter_names`.
-
-    """
+    """Result of `parameter_derivatives`; the last axis as in `inertial_parameter_names`."""
 
     M: np.ndarray       # (nv, nv, 10 * bodies)
     C: np.ndarray       # (nv, nv, 10 * bodies)
@@ -101,7 +95,6 @@ class Layout(NamedTuple):
 
 
 def layout_of(shape: tuple[int, int], places: Sequence[tuple[slice | int, ...]]) -> Layout:
-    """Return the layout with parts at these indices."""
     return Layout(shape, itemgetter(*places), itemgetter(*((slice(None), *at) for at in places)))
 
 

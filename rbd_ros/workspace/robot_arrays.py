@@ -21,8 +21,8 @@ class RobotArrays(WorkspaceBase):
     """
     The arrays of one robot.
 
-    Kernels take float64 vectors and convert anything else. They return False if a result is not
-    finite or an argument is wrong; only then does `_explain` check the arguments.
+    Kernels convert anything but float64 vectors. They return False if a result is not finite or an
+    argument is wrong; only then does `_explain` check the arguments.
 
     """
 
@@ -58,7 +58,6 @@ class RobotArrays(WorkspaceBase):
         return self._places[body, None] + LANES * np.arange(first, first + number)
 
     def _add_link(self, link: str) -> None:
-        """Make the rows of a link."""
         k, tree = self.model.link_index(link), self.model.tree
         pose = tree.link_pose[k]
         here = [tree.link_body[k], *pose[:3, :3].T.ravel(), *pose[:3, 3]]

@@ -17,8 +17,6 @@ from rbd_ros.workspace.results import derivative_layout, Derivatives, DynamicsTe
 Arrays = tuple[np.ndarray, ...]
 
 
-# -- Dynamics. ------------------------------------------------------------------------------------
-
 def terms(w: WorkspaceBase) -> tuple[np.ndarray, DynamicsTerms]:
     """Return a buffer for the `DynamicsTerms`, and these as views of it."""
     layout = term_layout(w._nv)
@@ -41,8 +39,6 @@ def none_prescribed(w: WorkspaceBase) -> np.ndarray:
     return np.zeros(w._nv, bool)
 
 
-# -- Derivatives. ---------------------------------------------------------------------------------
-
 def torque_derivatives(w: WorkspaceBase) -> tuple[np.ndarray, Derivatives]:
     """Return a buffer for the derivatives of tau, and its parts."""
     layout = derivative_layout(w._nv)
@@ -63,13 +59,8 @@ def derivatives_and_factor(w: WorkspaceBase) -> Arrays:
 
 
 def table_of_a_chain(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return a table of bodies, one per velocity, each of which carries all that follow.
-
-    With it the kernel of the derivatives treats the mass matrix as a full one, as coupled
-    coordinates make it. Also returns the indices of the marks for prescribed accelerations.
-
-    """
+    """Return a table of bodies for which M is full, and the indices of its prescribed marks."""
+    # One body per velocity, each of which carries all that follow: for coupled coordinates.
     n = w._nv + 1
     places = np.arange(n) // LANES * BLOCK + np.arange(n) % LANES
     table = np.zeros(-(-n // LANES) * BLOCK)
@@ -81,7 +72,7 @@ def table_of_a_chain(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray]:
 
 
 def cube(w: WorkspaceBase) -> np.ndarray:
-    """Return a buffer for the derivatives of M by the coordinates."""
+    """Return a buffer for the derivatives of M."""
     return np.zeros(3 * (w._nv,))
 
 
@@ -100,8 +91,6 @@ def directions_found(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray, np.ndarr
     rows = np.zeros((4, w._nv))
     return rows, rows[2], rows[3]
 
-
-# -- Kinematics. ----------------------------------------------------------------------------------
 
 def link_table(w: WorkspaceBase) -> np.ndarray:
     """Return for each link its body and its pose there, rotation and position."""
@@ -147,8 +136,6 @@ def momentum_rows(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     return rows, rows[:6], rows[6:]
 
 
-# -- Regressors. ----------------------------------------------------------------------------------
-
 def body_table(w: WorkspaceBase) -> np.ndarray:
     """Return the body of each link that a joint moves, and its rotation relative to the body."""
     tree, links = w.model.tree, [k for k, joint in enumerate(w.model.joints, 1) if joint.nv]
@@ -171,8 +158,6 @@ def matrices_by_parameters(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray, np
     n, parameters = w._nv, 10 * len(w._kept(body_table))
     return np.zeros((n, n, parameters)), np.zeros((n, n, parameters)), np.zeros((n, parameters))
 
-
-# -- Task space. ----------------------------------------------------------------------------------
 
 def task_work(w: WorkspaceBase) -> tuple[np.ndarray, np.ndarray]:
     """Return scratch buffers for the kernel of task space."""

@@ -23,17 +23,16 @@ class Variation:
     dv, da, dtau : array_like, shape (nv,), optional
         Derivatives of velocity, acceleration and torque.
     dwrenches : mapping of str to array_like of shape (6,)
-        By link, the derivatives of the components of its external wrench, in its own axes.
+        Derivatives of the components of external wrenches, by link, in its own axes.
     world_fixed : collection of str
         Links whose external wrench keeps its moment and force in the axes of the root while the
         link turns (a weight that hangs on it), rather than in the link's own axes.
     dinertia : mapping of str to array_like of shape (10,) or (6, 6)
-        By link, the derivatives of its inertia about the origin of its frame: of the parameters
-        m, mcx, mcy, mcz, Ixx, Iyy, Izz, Ixy, Ixz, Iyz, or of the matrix, in the form of a rigid
-        body's.
+        Derivatives of inertias about the origins of the links, by link: of the parameters m, mcx,
+        mcy, mcz, Ixx, Iyy, Izz, Ixy, Ixz, Iyz, or of the matrix, in the form of a rigid body's.
     dplacement : mapping of str to array_like of shape (6,)
-        By joint, the derivative of its placement P on its parent: the twist vee(P^-1 dP/dp) in the
-        joint's frame, angular first.
+        Derivatives of the placements P of joints on their parents, by joint: the twist
+        vee(P^-1 dP/dp) in the joint's frame, angular first.
 
     """
 

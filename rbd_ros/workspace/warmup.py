@@ -29,10 +29,10 @@ WITH_MIMICS = ('inverse_dynamics', 'forward_dynamics_derivatives', 'matrices_dot
 
 def warm_up(*, floating_base: bool = False, analysis: bool = True) -> Iterator[tuple[str, float]]:
     """
-    Run every kernel once, on a robot with one joint; yield methods and how long they took, s.
+    Run every kernel once, on a robot with one joint; yield methods and their times, s.
 
-    With ``floating_base`` for robots with ball or free joints, rather than for robots without;
-    with ``analysis`` also the kernels that no node needs, such as derivatives of Jacobians.
+    ``floating_base`` selects robots with ball or free joints; ``analysis`` includes the kernels
+    that no node needs, such as derivatives of Jacobians.
 
     """
     kind = 'free' if floating_base else 'revolute'

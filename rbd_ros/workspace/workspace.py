@@ -29,12 +29,10 @@ class Workspace(RobotArrays):
     Parameters
     ----------
     model : Model
-        The robot.
 
     """
 
     def __new__(cls, model: Model, **options: Any) -> Workspace:
-        """Return a workspace for the coordinates of the robot."""
         check_model(model)
         return object.__new__(cls if model.coordinates.is_identity else CoupledWorkspace)
 
@@ -50,8 +48,8 @@ def workspace_of(model: Model) -> Workspace:
     """
     Return the workspace that plain functions of a robot use in this thread.
 
-    It is made at the first call and lives as long as the robot and the thread. Where methods
-    return arrays that the workspace keeps, plain functions return copies.
+    It is created at the first call and lives as long as the robot and the thread. Plain functions
+    return copies of arrays that the workspace keeps.
 
     """
     try:

@@ -36,7 +36,6 @@ class Workspace(RobotArrays):
     Parameters
     ----------
     model : Model
-        The robot.
     """
 
     def __new__(cls, model: Model, **options: Any) -> Workspace: ...
@@ -56,36 +55,26 @@ class Workspace(RobotArrays):
     def acceleration_parameter_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *,
             external_wrenches: Wrenches | None=None) -> np.ndarray:
         """
-        Return the derivatives of the accelerations with respect to the inertial parameters.
+        Return the derivatives of the accelerations with respect to the inertial parameters, -M^-1 Y.
 
-        They are -M^-1 Y with the regressor Y of the torques.
+        Y is the `torque_regressor`.
 
         Parameters
         ----------
-        q, v, tau
-            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
-        external_wrenches : mapping of str to array_like, optional
-            As for `forward_dynamics`.
+        q, v, tau, external_wrenches
+            arguments as for `forward_dynamics`.
 
         Returns
         -------
         ndarray, shape (nv, 10 * bodies)
-            Column k is the derivative by parameter k, in the order of
-            `rbd_ros.model.inertial_parameter_names`.
-
-        Raises
-        ------
-        SingularError
-            If a joint moves no inertia.
+            Columns in the order of `rbd_ros.model.inertial_parameter_names`.
 
         """
 
     def all_terms(self, q: ArrayLike, v: ArrayLike, factorization:
             Factorization='christoffel') -> DynamicsTerms:
         """
-        Return M, C, g, C v, the centre of mass and its Jacobian, in one pass.
-
-        See `rbd_ros.kernels.composite_bodies`.
+        Return M, C, g, C v, the centre of mass and its Jacobian, all in one pass of composite bodies.
 
         Parameters
         ----------
@@ -110,10 +99,8 @@ class Workspace(RobotArrays):
 
         Parameters
         ----------
-        q, v
-            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
-        external_wrenches : mapping of str to array_like, optional
-            Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
+        q, v, external_wrenches
+            arguments as for `inverse_dynamics`.
 
         Returns
         -------
@@ -150,9 +137,9 @@ class Workspace(RobotArrays):
 
     def centroidal_momentum_matrix(self, q: ArrayLike) -> np.ndarray:
         """
-        Return the matrix that takes v to the robot's momentum about its centre of mass.
+        Return the matrix A that maps v to the robot's momentum about its centre of mass.
 
-        Reference: the sum of Kim (23), (24) over all links; its linear rows are m J_CoM [Garofalo et
+        Reference: the sum of Kim (23), (24) over all links; the linear rows are m J_CoM [Garofalo et
         al. (7)].
 
         Parameters
@@ -224,21 +211,19 @@ class Workspace(RobotArrays):
         """
         Return the Coriolis matrix C(q, v), with dM/dt - 2 C skew.
 
-        Reference: Lynch and Park (9.87), Vlasblom (1.16); ``'body'``: Garofalo et al. (6b). By
-        composite bodies.
+        Reference: Lynch and Park (9.87), Vlasblom (1.16); ``'body'``: Garofalo et al. (6b). Composite
+        bodies.
 
         Parameters
         ----------
         q, v
             configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
         factorization : {'christoffel', 'body'}
-            By Christoffel symbols, or by body twists as in Garofalo et al. C v is the same for both,
-            and dM/dt - 2 C is skew for both.
+            By Christoffel symbols, or by body twists as in Garofalo et al.; C v is the same for both.
 
         Returns
         -------
-        ndarray, shape (nv, nv)
-            C v is in N m or N.
+        ndarray, shape (nv, nv), with C v in N m or N
 
         """
 
@@ -251,24 +236,21 @@ class Workspace(RobotArrays):
 
         Parameters
         ----------
-        q, v
-            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
-        factorization : {'christoffel', 'body'}
-            As for `coriolis_matrix`.
+        q, v, factorization
+            arguments as for `coriolis_matrix`.
 
         Returns
         -------
         by_q, by_v : ndarray, shape (nv, nv, nv)
-            Entry h of the last axis is the derivative by coordinate h, with v held, or by v_h.
+            Entry h of the last axis: with respect to coordinate h, with v held, or to v_h.
 
         """
 
     def energy_regressor(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """
-        Return the rows whose products with pi are the kinetic and the potential energy.
+        Return the rows whose products with pi are the kinetic and the potential energy, J.
 
-        Masses and inertias of the robot are not read. Reference: Lynch and Park (9.41) for the kinetic
-        energy, 1/2 V^T G V, with Garofalo et al. (8).
+        Reference: Lynch and Park (9.41), 1/2 V^T G V, with Garofalo et al. (8).
 
         Parameters
         ----------
@@ -278,9 +260,8 @@ class Workspace(RobotArrays):
         Returns
         -------
         ndarray, shape (2, 10 * bodies)
-            Kinetic energy without that of the rotors, and potential energy of the moving bodies, zero
-            at the origin of the root; both in J. Columns in the order of
-            `rbd_ros.model.inertial_parameter_names`.
+            Kinetic energy without the rotors; potential energy, zero at the root's origin. Columns as
+            for `torque_regressor`.
 
         """
 
@@ -303,11 +284,6 @@ class Workspace(RobotArrays):
         -------
         ndarray, shape (nv,), rad/s^2 or m/s^2
 
-        Raises
-        ------
-        SingularError
-            If a joint moves no inertia.
-
         """
 
     def forward_dynamics_derivative(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, variation:
@@ -319,21 +295,14 @@ class Workspace(RobotArrays):
 
         Parameters
         ----------
-        q, v, tau
-            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
+        q, v, tau, external_wrenches
+            arguments as for `forward_dynamics`.
         variation : Variation
-            The derivatives with respect to p of everything given; ``da`` is not read.
-        external_wrenches : mapping of str to array_like, optional
-            Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
+            Derivatives of all arguments with respect to p; ``da`` is not used.
 
         Returns
         -------
         ndarray, shape (nv,), rad/s^2 or m/s^2 per unit of p
-
-        Raises
-        ------
-        SingularError
-            If a joint moves no inertia.
 
         """
 
@@ -349,18 +318,12 @@ class Workspace(RobotArrays):
         q, v, tau
             configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; torque (nv,), N m or N.
         external_wrenches : mapping of str to array_like, optional
-            Moment, N m, and force, N, on links, by name, at the link's origin and in its axes, with
-            which they turn.
+            As for `inverse_dynamics`; they turn with their links.
 
         Returns
         -------
         Derivatives
             Of a; ``by_input`` is the inverse of the mass matrix.
-
-        Raises
-        ------
-        SingularError
-            If a joint moves no inertia.
 
         """
 
@@ -413,7 +376,7 @@ class Workspace(RobotArrays):
         Returns
         -------
         ndarray, shape (nv, nv)
-            Column h is the derivative by coordinate h, N m or N per rad or m. Symmetric where
+            Column h is taken with respect to coordinate h, N m or N per rad or m. Symmetric where
             v = dq/dt.
 
         """
@@ -460,28 +423,15 @@ class Workspace(RobotArrays):
 
         Parameters
         ----------
-        q, v
-            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
-        a, tau : array_like, shape (nv,)
-            Acceleration where it is prescribed, rad/s^2 or m/s^2, and torque elsewhere, N m or N;
-            other entries are ignored.
-        prescribed : array_like of bool, shape (nv,)
-            True where the acceleration is given, False where the torque is.
+        q, v, a, tau, prescribed, external_wrenches
+            arguments as for `hybrid_dynamics`.
         variation : Variation
-            The derivatives with respect to p of everything given; ``da`` is read where ``prescribed``
-            is True, ``dtau`` elsewhere.
-        external_wrenches : mapping of str to array_like, optional
-            Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
+            Derivatives of all arguments with respect to p; ``da`` is used where ``prescribed`` is
+            True, ``dtau`` elsewhere.
 
         Returns
         -------
-        da, dtau : ndarray, shape (nv,)
-            rad/s^2 or m/s^2, and N m or N, per unit of p.
-
-        Raises
-        ------
-        SingularError
-            If a joint moves no inertia.
+        da, dtau : ndarray, shape (nv,), rad/s^2 or m/s^2, and N m or N, per unit of p
 
         """
 
@@ -493,20 +443,10 @@ class Workspace(RobotArrays):
 
         Parameters
         ----------
-        q, v
-            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
-        a, tau : array_like, shape (nv,)
-            Accelerations, rad/s^2 or m/s^2, and torques, N m or N; entries not given are ignored.
-        prescribed : array_like of bool, shape (nv,)
-            True where the acceleration is given, False where the torque is.
+        q, v, a, tau, prescribed
+            arguments as for `hybrid_dynamics`.
         external_wrenches : mapping of str to array_like, optional
-            Moment, N m, and force, N, on links, by name, at the link's origin and in its axes, with
-            which they turn.
-
-        Raises
-        ------
-        SingularError
-            If a joint whose torque is given moves no inertia.
+            As for `inverse_dynamics`; they turn with their links.
 
         """
 
@@ -539,12 +479,10 @@ class Workspace(RobotArrays):
 
         Parameters
         ----------
-        q, v, a
-            configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
+        q, v, a, external_wrenches
+            arguments as for `inverse_dynamics`.
         variation : Variation
-            The derivatives with respect to p of everything given; ``dtau`` is not read.
-        external_wrenches : mapping of str to array_like, optional
-            Moment, N m, and force, N, on links, by name, at the link's origin and in its axes.
+            Derivatives of all arguments with respect to p; ``dtau`` is not used.
 
         Returns
         -------
@@ -564,8 +502,7 @@ class Workspace(RobotArrays):
         q, v, a
             configuration (nq,), rad or m; velocity and acceleration (nv,), per s and s^2.
         external_wrenches : mapping of str to array_like, optional
-            Moment, N m, and force, N, on links, by name, at the link's origin and in its axes, with
-            which they turn.
+            As for `inverse_dynamics`; they turn with their links.
 
         Returns
         -------
@@ -575,13 +512,7 @@ class Workspace(RobotArrays):
         """
 
     def inverse_dynamics_packed(self, motion: ArrayLike) -> np.ndarray:
-        """
-        Return the torques (nv,) for q, v and a in one array (nq + 2 nv,), one behind the other.
-
-            Units are those of `inverse_dynamics`. Python passes on one array faster than three; let q, v
-            and a be views of it.
-
-        """
+        """Return the torques for q, v and a in one array (nq + 2 nv,), which is faster to pass."""
 
     def jacobian_ddot(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, link:
             str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -610,7 +541,8 @@ class Workspace(RobotArrays):
         Returns
         -------
         ndarray, shape (6, nv, nv)
-            ``dJ[:, :, h]`` is that by coordinate h, per rad or m, and also that of Jdot by v_h.
+            ``dJ[:, :, h]``, with respect to coordinate h, per rad or m, is also that of Jdot with
+            respect to v_h.
 
         """
 
@@ -640,7 +572,7 @@ class Workspace(RobotArrays):
         Returns
         -------
         by_q, by_v : ndarray, shape (6, nv, nv)
-            Entry h of the last axis is the derivative by coordinate h, with v held, or by v_h.
+            Entry h of the last axis: with respect to coordinate h, with v held, or to v_h.
 
         """
 
@@ -649,9 +581,9 @@ class Workspace(RobotArrays):
 
     def mass_matrix(self, q: ArrayLike) -> np.ndarray:
         """
-        Return the joint-space mass matrix M(q).
+        Return the joint-space mass matrix M(q), symmetric positive definite.
 
-        Reference: Lynch and Park (9.61); Vlasblom (2.17); computed by composite bodies.
+        Reference: Lynch and Park (9.61); Vlasblom (2.17); composite bodies.
 
         Parameters
         ----------
@@ -660,8 +592,7 @@ class Workspace(RobotArrays):
 
         Returns
         -------
-        ndarray, shape (nv, nv)
-            Symmetric positive definite; kg m^2, kg m or kg by pair of joints.
+        ndarray, shape (nv, nv), kg m^2, kg m or kg by pair of joints
 
         """
 
@@ -679,17 +610,16 @@ class Workspace(RobotArrays):
         Returns
         -------
         ndarray, shape (nv, nv, nv)
-            ``dM[:, :, h]`` is that of M by coordinate h, per rad or m.
+            ``dM[:, :, h]`` is taken with respect to coordinate h, per rad or m.
 
         """
 
     def matrices_dot(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, factorization:
             Factorization='christoffel') -> MatricesDot:
         """
-        Return the time derivatives of M, C and g.
+        Return the time derivatives dM/dt, dC/dt and dg/dt.
 
-        Reference: Garofalo et al. (25), with Jddot and the rate of Psi where (25b) has lost their
-        dots.
+        Reference: Garofalo et al. (25), with Jddot and the rate of Psi, whose dots (25b) lacks.
 
         Parameters
         ----------
@@ -701,7 +631,6 @@ class Workspace(RobotArrays):
         Returns
         -------
         MatricesDot
-            dM/dt, dC/dt and dg/dt.
 
         """
 
@@ -709,7 +638,7 @@ class Workspace(RobotArrays):
         """
         Return Y with Y pi = M v - (armature) v, the generalized momentum.
 
-        Masses and inertias of the robot are not read. Reference: Garofalo et al. (6a) with (8).
+        Reference: Garofalo et al. (6a) with (8).
 
         Parameters
         ----------
@@ -719,32 +648,29 @@ class Workspace(RobotArrays):
         Returns
         -------
         ndarray, shape (nv, 10 * bodies)
-            Columns in the order of `rbd_ros.model.inertial_parameter_names`.
+            Columns as for `torque_regressor`.
 
         """
 
     def parameter_derivatives(self, q: ArrayLike, v: ArrayLike, *, factorization:
             Factorization='christoffel') -> ParameterDerivatives:
         """
-        Return the derivatives of M, C and g with respect to the parameters of the moving bodies.
+        Return the derivatives of M, C and g with respect to the inertial parameters pi.
 
-        M, C and g are linear in the inertial parameters pi: they are the sums of these, each times its
-        parameter, and for M the armature. The last axis is that of the columns of the regressors:
+        C and g, and M without the armature, are linear in pi: each is the sum of its derivatives times
+        the parameters. The last axis is that of the columns of the regressors:
         ``np.einsum('ijk,j', M, a) + np.einsum('ijk,j', C, v) + g`` is `torque_regressor`.
 
-        Reference: Garofalo et al. (13), with Jdot where (13b) has lost its dot.
+        Reference: Garofalo et al. (13), with Jdot, whose dot (13b) lacks.
 
         Parameters
         ----------
-        q, v
-            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s.
-        factorization : {'christoffel', 'body'}
-            As for `coriolis_matrix`.
+        q, v, factorization
+            arguments as for `coriolis_matrix`.
 
         Returns
         -------
         ParameterDerivatives
-            dM/dpi, dC/dpi and dg/dpi.
 
         """
 
@@ -753,8 +679,7 @@ class Workspace(RobotArrays):
         """
         Return Y with Y pi = M a_r + C v_r + g - (armature) a_r, for adaptive control.
 
-        Masses and inertias of the robot are not read. Reference: Garofalo et al. (15), (16); computed
-        by `rbd_ros.kernels.regressors`.
+        Reference: Garofalo et al. (15), (16).
 
         Parameters
         ----------
@@ -763,23 +688,18 @@ class Workspace(RobotArrays):
         v_r, a_r : array_like, shape (nv,)
             Reference velocity and acceleration, rad or m per s and s^2.
         factorization : {'christoffel', 'body'}
-            Which C, as for `rbd_ros.coriolis_matrix`; the two differ where v_r is not v.
+            Of C, as for `rbd_ros.coriolis_matrix`; the two differ where v_r is not v.
 
         Returns
         -------
         ndarray, shape (nv, 10 * bodies)
-            Columns in the order of `rbd_ros.model.inertial_parameter_names`.
+            Columns as for `torque_regressor`.
 
         """
 
     def task_inertia(self, M: np.ndarray, q: ArrayLike, link: str, *, condition_limit: float,
             length: float) -> tuple[np.ndarray, float]:
-        """
-        Return Lambda of a link in its own axes and the condition number of its Jacobian.
-
-            M is the mass matrix at q, and ``length``, m, the unit in which the Jacobian is judged.
-
-        """
+        """Return Lambda of a link in its own axes, and the condition number in units of ``length``."""
 
     def task_space_dynamics(self, q: ArrayLike, v: ArrayLike, link: str, *, frame: Frame='body',
             condition_limit: float=2000.0) -> TaskSpaceDynamics:
@@ -789,9 +709,9 @@ class Workspace(RobotArrays):
         F is the wrench that the joint torques exert at the link, J_bar^T tau, or the external wrench
         on it where there are no torques. Where J is square and invertible, J_bar is J^-1.
 
-        Lambda is (J M^-1 J^T + D)^-1. Lengths are measured in units of `characteristic_length`, in
-        which rotations and translations compare; J has the singular values sigma_i with the left
-        singular vectors u_i. With sigma_0 the largest of them over ``condition_limit``,
+        Lambda is (J M^-1 J^T + D)^-1. With lengths in units of `characteristic_length`, J has the
+        singular values sigma_i and the left singular vectors u_i. With sigma_0 the largest of them
+        over ``condition_limit``,
 
             D = mu sum (sigma_0^2 - sigma_i^2) u_i u_i^T    over all sigma_i < sigma_0
 
@@ -806,7 +726,8 @@ class Workspace(RobotArrays):
         Parameters
         ----------
         q, v, link
-            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link.
+            configuration (nq,), rad or m; velocity (nv,), rad/s or m/s; name of the link, which
+            a joint must move (ModelError).
         frame : {'body', 'world-aligned'}
             Axes of the twist and the wrench: the link's, or the root's; both at the link's origin.
         condition_limit : float
@@ -817,21 +738,14 @@ class Workspace(RobotArrays):
         TaskSpaceDynamics
             With the fields ``Lambda eta J J_dot J_bar null_projector condition damped``.
 
-        Raises
-        ------
-        ModelError
-            If no link has that name, or no joint moves it.
-        SingularError
-            If a joint moves no inertia, so that M has no inverse.
-
         """
 
     def torque_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
         """
         Return Y(q, v, a) with Y pi = tau - (armature) a.
 
-        Masses and inertias of the robot are not read. Reference: Garofalo et al. (15), (16) with v_r =
-        v and a_r = a; computed by `rbd_ros.kernels.regressors`.
+        Masses and inertias of the robot are not used. Reference: Garofalo et al. (15), (16) with v_r =
+        v and a_r = a.
 
         Parameters
         ----------

@@ -1,6 +1,6 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
-"""The control laws: each module of this folder has one, and is named like its control mode."""
+"""The control laws: each module of this folder has one and is named after its control mode."""
 
 from __future__ import annotations
 

@@ -18,8 +18,7 @@ from rbd_ros.model.model import Model
 from rbd_ros.model.se3 import rotation_vector, skew
 from rbd_ros.workspace import Workspace
 
-# rad: below this angle, 1/x^2 - cot(x/2)/(2 x) is computed from its series.
-SERIES_ANGLE = 1e-2
+SERIES_ANGLE = 1e-2     # rad: below this angle, 1/x^2 - cot(x/2)/(2 x) is computed from its series
 
 
 class CartesianImpedance(Controller):
@@ -41,30 +40,23 @@ class CartesianImpedance(Controller):
     For a reference at rest and K_0 = 0, only external forces increase v^T M v / 2 + e^T K e / 2:
     the robot is passive. The projected springs of the posture are not exactly passive.
 
+    Reference: Ott, "Cartesian Impedance Control of Redundant and Flexible-Joint Robots", Springer
+    2008, chapter 4; separate errors of rotation, along the geodesic, and of position: Bullo and
+    Murray, Automatica 35 (1999); N and J_bar: Khatib, IEEE J. Robotics and Automation 3 (1987).
+
     Parameters
     ----------
-    model : Model
-    link : str
-        The link's name.
+    model, friction_speed, link, posture
+        As for `Controller`; name of the link; q_0 (model.nq,), rad or m.
     stiffness : array_like, shape () or (6,)
         Diagonal of K: three rotations, N m/rad, three translations, N/m.
-    posture : array_like, shape (model.nq,)
-        q_0, rad or m.
     posture_stiffness : array_like, shape () or (model.nv,)
         Diagonal of K_0, N m/rad or N/m. Where it is zero, motions in the null space are undamped.
     damping_ratio : float
-        Damping ratio of all modes of K with the inertia Lambda at the link, and of K_0 with M; see
+        Of all modes of K with the inertia Lambda at the link, and of K_0 with M; see
         `critical_damping`.
     condition_limit : float
         Condition number of J beyond which Lambda is damped; see `rbd_ros.task_space_dynamics`.
-    friction_speed : float, optional
-        See `Controller`.
-
-    References
-    ----------
-    Ott, "Cartesian Impedance Control of Redundant and Flexible-Joint Robots", Springer 2008,
-    chapter 4; separate errors of rotation, along the geodesic, and of position: Bullo and Murray,
-    Automatica 35 (1999); N and J_bar: Khatib, IEEE J. Robotics and Automation 3 (1987).
 
     """
 
@@ -95,7 +87,6 @@ class CartesianImpedance(Controller):
 
     @classmethod
     def from_gains(cls, given: Circumstances, **gains: Any) -> CartesianImpedance:
-        """Return the law for its gains."""
         if len(gains['stiffness']) == 1:
             gains['stiffness'] = gains['stiffness'][0]
         return cls(given.model, given.task_link, posture=given.posture,
@@ -122,18 +113,12 @@ class CartesianImpedance(Controller):
 
 def pose_error(T: np.ndarray, V: np.ndarray, reference: PoseReference
                ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """
-    Return e, B, V_r and dV_r/dt of a link with the pose T and the twist V in the root's axes.
-
-    e is the rotation vector to the reference, at most pi rad, and the translation, m, and de/dt =
-    B (V_r - V). V_r is the twist of the reference, rotated to the link. The inverse of the right
-    Jacobian of SO(3) is 1 + [phi]/2 + c [phi]^2: Chirikjian, "Stochastic Models, Information
-    Theory, and Lie Groups 2", Birkhaeuser 2012, (10.86).
-
-    """
+    """Return e, B, V_r and dV_r/dt of a link with pose T and twist V in the root's axes."""
     Q = T[:3, :3] @ reference.T[:3, :3].T
     phi = rotation_vector(Q.T)
     W, angle = skew(phi), sqrt(phi @ phi)
+    # The inverse of the right Jacobian of SO(3) is 1 + [phi]/2 + c [phi]^2: Chirikjian,
+    # "Stochastic Models, Information Theory, and Lie Groups 2", Birkhaeuser 2012, (10.86).
     c = (1.0 / 12.0 + angle ** 2 / 720.0 if angle < SERIES_ANGLE
          else 1.0 / angle ** 2 - 0.5 / (angle * tan(0.5 * angle)))
     B = np.eye(6)

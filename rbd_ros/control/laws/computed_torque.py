@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Computed torque: the error of every joint obeys the same linear equation."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np
@@ -19,23 +17,18 @@ class ComputedTorque(Controller):
 
         tau = M(q) (a_r + kd (v_r - v) + kp (q_r - q)) + C(q, v) v + g(q)
 
-    With an exact model the error e = q_r - q obeys, joint by joint, e'' + kd e' + kp e = 0; for
+    With an exact model the error e = q_r - q of each joint obeys e'' + kd e' + kp e = 0; for
     critical damping with the rate w, rad/s, choose kp = w^2 and kd = 2 w. Joints with light links
-    get small torques, so friction that the model lacks moves them far from their reference.
+    get small torques, so unmodelled friction moves them far from their reference.
+
+    Reference: Lynch and Park (11.35)-(11.37), without the integral.
 
     Parameters
     ----------
-    model : Model
-    kp : array_like, shape () or (model.nv,)
-        1/s^2.
-    kd : array_like, shape () or (model.nv,), optional
-        1/s; default: 2 sqrt(kp).
-    friction_speed : float, optional
-        See `Controller`.
-
-    References
-    ----------
-    Lynch and Park (11.35)-(11.37), without the integral.
+    model, friction_speed
+        As for `Controller`.
+    kp, kd : array_like, shape () or (model.nv,)
+        1/s^2, and 1/s; default of kd: 2 sqrt(kp).
 
     """
 
@@ -53,6 +46,5 @@ class ComputedTorque(Controller):
 
     def _torques(self, t: float, q: np.ndarray, v: np.ndarray,
                  reference: JointReference) -> np.ndarray:
-        a = (reference.a + self._kd * (reference.v - v)
-             + self._kp * self._error(q, reference))
+        a = reference.a + self._kd * (reference.v - v) + self._kp * self._error(q, reference)
         return self._workspace.inverse_dynamics(q, v, a) + self._friction(reference.v)

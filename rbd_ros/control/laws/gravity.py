@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from rbd_ros.control.controller import (
-    Circumstances, Controller, DAMPING, joint_gain, MAX_DAMPING)
+from rbd_ros.control.controller import Circumstances, Controller, DAMPING, joint_gain, MAX_DAMPING
 from rbd_ros.control.friction import DEAD_BAND, friction_compensation
 from rbd_ros.model.model import Model
 
@@ -21,19 +20,17 @@ class Gravity(Controller):
 
         tau = g(q) - D v
 
+    Reference: Lynch and Park (8.101) for g; Takegaki and Arimoto, J. Dyn. Sys. Meas. Control 103
+    (1981).
+
     Parameters
     ----------
     model : Model
     damping : array_like, shape () or (model.nv,)
         D, N m s/rad or N s/m.
-    friction : bool
-        Whether to compensate friction by `friction_compensation`, for the measured velocity.
-    dead_band : float
-        Largest error of the measured velocity, rad/s or m/s.
-
-    References
-    ----------
-    Lynch and Park (8.101) for g; Takegaki and Arimoto, J. Dyn. Sys. Meas. Control 103 (1981).
+    friction, dead_band : bool, float
+        Whether to compensate friction at the measured velocity, and the largest error of that
+        velocity, rad/s or m/s; see `friction_compensation`.
 
     """
 
@@ -54,7 +51,6 @@ class Gravity(Controller):
 
     @classmethod
     def from_gains(cls, given: Circumstances, **gains: Any) -> Gravity:
-        """Return the law for its gains."""
         return cls(given.model, friction=given.friction, dead_band=given.dead_band, **gains)
 
     def _torques(self, t: float, q: np.ndarray, v: np.ndarray, reference: None) -> np.ndarray:

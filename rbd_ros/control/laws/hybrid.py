@@ -20,8 +20,7 @@ from rbd_ros.model.model import Model
 from rbd_ros.simulation.dry_friction import resting_impulses
 from rbd_ros.simulation.simulator import DIRECTIONS
 
-# s: friction may bring a free joint to rest within this time.
-REST_WINDOW = 0.01
+REST_WINDOW = 0.01  # s: friction may bring a free joint to rest within this time
 
 
 def _check_joints(model: Model, names: Sequence[str]) -> None:
@@ -43,23 +42,19 @@ class Hybrid(Controller):
     the free joints does not disturb the others. A free joint that its friction can bring to rest
     within `REST_WINDOW`, and hold there, is computed as resting.
 
+    Reference: Kim (33) and his hybrid dynamics; the corrected acceleration: Lynch and Park
+    (11.35).
+
     Parameters
     ----------
     model : Model
     prescribed : array_like of bool, shape (model.nv,)
-        True: the joint follows its reference. False: it is free, and its torque is that of the
-        reference.
-    kp : array_like, shape () or (model.nv,)
-        1/s^2.
-    kd : array_like, shape () or (model.nv,), optional
-        1/s; default: 2 sqrt(kp).
+        True: the joint follows its reference. False: it is free, with the torque of the reference.
+    kp, kd : array_like, shape () or (model.nv,)
+        1/s^2, and 1/s; default of kd: 2 sqrt(kp).
     friction_speed : float, optional
         See `Controller`, for the joints that follow. None: friction of free joints is omitted,
         too.
-
-    References
-    ----------
-    Kim (33) and his hybrid dynamics; the corrected acceleration: Lynch and Park (11.35).
 
     """
 
@@ -83,33 +78,25 @@ class Hybrid(Controller):
 
     @classmethod
     def from_gains(cls, given: Circumstances, **gains: Any) -> Hybrid:
-        """Return the law for its gains."""
         free = gains.pop('free_joints') or ()
         return cls(given.model, [name not in free for name in given.model.velocity_names],
                    friction_speed=given.friction_speed, **gains)
 
     @property
     def follows(self) -> np.ndarray:
-        """Return which joints follow their reference."""
         return self._prescribed
 
     def solve(self, q: npt.ArrayLike, v: npt.ArrayLike,
               reference: JointReference) -> tuple[np.ndarray, np.ndarray]:
         """
-        Return the expected accelerations and the torques of the rigid-body model.
-
-        Parameters
-        ----------
-        q, v, reference
-            As for `update`.
+        Return the expected accelerations and the torques of the rigid-body model, as for `update`.
 
         Returns
         -------
-        a : ndarray, shape (model.nv,)
-            rad/s^2 or m/s^2: the commanded ones of joints that follow, the resulting ones of free
-            joints.
-        tau : ndarray, shape (model.nv,)
-            N m or N: without the friction of joints that follow; for free joints, less friction.
+        a : ndarray, shape (model.nv,), rad/s^2 or m/s^2
+            Commanded for joints that follow, resulting for free joints.
+        tau : ndarray, shape (model.nv,), N m or N
+            Without friction for joints that follow; less friction for free joints.
 
         """
         q, v = self._workspace.check(q=q, v=v)

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joint impedance: a passive law with springs and dampers at the joints."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np
@@ -28,19 +26,17 @@ class JointImpedance(Controller):
     so only external torques increase the energy e'^T M e' / 2 + e^T K e / 2: the robot is passive
     with respect to its environment.
 
+    Reference: Paden and Panja, Int. J. Control 47 (1988), "PD+"; D: Albu-Schaeffer et al., ICRA
+    2003.
+
     Parameters
     ----------
-    model : Model
+    model, friction_speed
+        As for `Controller`.
     stiffness : array_like, shape () or (model.nv,)
         K, N m/rad or N/m. Joints without stiffness are undamped, too.
     damping_ratio : float
-        Damping ratio of all modes, which determines D; see `critical_damping`.
-    friction_speed : float, optional
-        See `Controller`.
-
-    References
-    ----------
-    Paden and Panja, Int. J. Control 47 (1988), "PD+"; D: Albu-Schaeffer et al., ICRA 2003.
+        Of all modes; it determines D, see `critical_damping`.
 
     """
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """PD control with gravity compensation."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np
@@ -23,17 +21,14 @@ class PdGravity(Controller):
     Any pose is held, stably for all gains, and only the gravity model is needed; moving joints lag
     behind their reference because of D and inertia.
 
+    Reference: Takegaki and Arimoto, J. Dyn. Sys. Meas. Control 103 (1981); Lynch and Park (11.38).
+
     Parameters
     ----------
-    model : Model
+    model, friction_speed
+        As for `Controller`.
     stiffness, damping : array_like, shape () or (model.nv,)
         K, N m/rad or N/m, and D, N m s/rad or N s/m.
-    friction_speed : float, optional
-        See `Controller`.
-
-    References
-    ----------
-    Takegaki and Arimoto, J. Dyn. Sys. Meas. Control 103 (1981); Lynch and Park (11.38).
 
     """
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adaptive control by Slotine and Li: inertial parameters adapt while the robot moves."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -22,21 +20,14 @@ from rbd_ros.model.model import Model
 # tr(L_i dP/dpi_k) = 1 for i = k, and 0 otherwise.
 BASIS = pseudo_inertia_of_parameters(np.eye(10)).reshape(10, 16)
 DUAL = np.linalg.solve(BASIS @ BASIS.T, BASIS).reshape(10, 4, 4)
-# Largest factor by which a pseudo-inertia may grow or shrink in any direction.
-RANGE = 1e5
-# 1/s: largest rate of growth of a pseudo-inertia.
-MAX_GROWTH = 10.0
+RANGE = 1e5     # largest factor by which a pseudo-inertia may grow or shrink in any direction
+MAX_GROWTH = 10.0   # 1/s: largest rate of growth of a pseudo-inertia
 # Smallest eigenvalue of a pseudo-inertia, as a share of the largest, that counts as positive.
 ROUNDING = 1e-13
 
 
 def adapting_bodies(model: Model, links: Sequence[str] | None) -> list[int]:
-    """
-    Return the moving bodies that contain links (None: all), in the order of the parameters.
-
-    Raise ModelError if no link has one of the names, or a link does not move.
-
-    """
+    """Return the moving bodies of links (None: all), in parameter order, or raise ModelError."""
     of_link = {part: k for k, parts in enumerate(moving_bodies(model).values())
                for part, _ in parts}
     if links is None:
@@ -69,23 +60,26 @@ class SlotineLi(Controller):
 
         V = s^T M s / 2 + sum D(P | P^) / adaptation,   dV/dt = -s^T K s:
 
-    the tracking errors vanish, and those of the parameters as far as the motion excites them. From
-    one sample to the next, P^ follows its geodesic and stays positive definite for steps of any
-    length. Its speed is limited because samples cannot follow faster ones: in any direction, P^
-    changes by at most a factor of e in 0.1 s, and of 1e5 in total.
+    the tracking errors vanish, and those of the parameters as far as the motion excites them.
+    Between samples, P^ follows its geodesic and stays positive definite for steps of any length.
+    Its speed is limited to what samples can follow: in any direction, P^ changes by at most a
+    factor of e in 0.1 s, and of 1e5 in total.
+
+    Reference: Slotine and Li, Int. J. Robotics Research 6 (1987); the natural adaptation: Lee,
+    Kwon and Park, IROS 2018; Y: Garofalo et al. (15), (16).
 
     Parameters
     ----------
     model : Model
         The robot with the initial estimates. Armature and friction do not adapt.
-    rate : array_like, shape () or (model.nv,)
-        L, 1/s: decay rate of position errors.
-    damping : array_like, shape () or (model.nv,)
-        K, N m s/rad or N s/m. The stiffness of a joint is K L.
+    rate, damping : array_like, shape () or (model.nv,)
+        L, the decay rate of position errors, 1/s, and K, N m s/rad or N s/m. The stiffness of a
+        joint is K L.
     adaptation : float
         Adaptation gain, 1/J; 0: no adaptation.
     links : sequence of str, optional
         Links whose bodies adapt, such as the one with an unknown payload; default: all that move.
+        The bodies must be physically consistent (ModelError).
     friction_speed : float, optional
         See `Controller`; friction is that of v_ref.
     longest_gap : float
@@ -95,17 +89,6 @@ class SlotineLi(Controller):
     ----------
     parameters : ndarray, shape (10 * bodies,)
         pi^, in the order of `rbd_ros.model.inertial_parameter_names`.
-
-    Raises
-    ------
-    ModelError
-        If there is no link of a name, or an adapting body does not move or is not physically
-        consistent.
-
-    References
-    ----------
-    Slotine and Li, Int. J. Robotics Research 6 (1987); the natural adaptation: Lee, Kwon and Park,
-    IROS 2018; Y: Garofalo et al. (15), (16).
 
     """
 
@@ -121,8 +104,7 @@ class SlotineLi(Controller):
 
     def __init__(self, model: Model, rate: npt.ArrayLike, damping: npt.ArrayLike,
                  adaptation: float, *, links: Sequence[str] | None = None,
-                 friction_speed: float | None = FRICTION_SPEED,
-                 longest_gap: float = 0.1) -> None:
+                 friction_speed: float | None = FRICTION_SPEED, longest_gap: float = 0.1) -> None:
         super().__init__(model, friction_speed=friction_speed)
         self._rate = self._gain('rate', rate)
         self._damping = self._gain('damping', damping)
