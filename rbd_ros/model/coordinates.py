@@ -52,10 +52,9 @@ class Coordinates:
 def couple(joints: Sequence[Joint], mimics: dict[str, tuple[str, float, float]],
            moving: Sequence[tuple[Joint, slice, slice]]) -> Coordinates:
     """
-    Return the coordinates of a robot.
+    Return the coordinates of a robot, given leader, multiplier and offset of each mimic.
 
-    ``mimics`` has leader, multiplier and offset of each mimic, ``moving`` the other moving joints
-    with their slices of q and v.
+    ``moving`` has the other moving joints with their slices of q and v.
 
     """
     first = {joint.name: (q.start, v.start) for joint, q, v in moving}
@@ -78,10 +77,9 @@ def couple(joints: Sequence[Joint], mimics: dict[str, tuple[str, float, float]],
 
 def map_drives(joints: tuple[Joint, ...], G: np.ndarray | None) -> dict[str, np.ndarray]:
     """
-    Return all `DRIVE` coefficients with respect to the coordinates of a robot.
+    Return all `DRIVE` coefficients with respect to the coordinates of a robot, v_joints = G v.
 
-    A mimic that turns m times as fast as its leader has m times the power per torque: tau = m
-    tau_mimic(m v). G maps the robot's velocities to those of all joints; None: the identity. Raise
+    A mimic with the multiplier m contributes tau = m tau_mimic(m v). G None is the identity. Raise
     ModelError if the Stribeck velocities of coupled joints do not give a single curve.
 
     """
