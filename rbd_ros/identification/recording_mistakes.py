@@ -22,8 +22,8 @@ from rbd_ros.recordings.samples import Samples
 
 # Rows per parameter, and smallest number of states used.
 ROWS_PER_PARAMETER, MIN_STATES = 30, 300
-# Unexplained fraction of the squared torques up to which no find_mistake is suspected; ratio to
-# which undoing a find_mistake must reduce it; smallest reduction by one step of the search.
+# Unexplained fraction of the squared torques up to which no mistake is suspected; ratio to which
+# undoing a mistake must reduce it; smallest reduction by one step of the search.
 NEGLIGIBLE_ERROR, MAX_ERROR_RATIO, MIN_GAIN = 1e-3, 0.3, 0.01
 # Angles beyond this suggest degrees, rad.
 FULL_TURN = 2.0 * np.pi

@@ -20,20 +20,17 @@ from rbd_ros.model.model import Model
 from rbd_ros.recordings.preparation import MIN_DELAY_EXPLAINS
 from rbd_ros.recordings.samples import Samples
 
-# A joint has moved if it did so for this time, s, and in this many samples for each parameter that
-# its torque depends on.
+# Time, s, and samples per parameter of its torque that a joint must move.
 MIN_MOVING_TIME, MIN_SAMPLES_PER_PARAMETER = 2.0, 3
 # Largest fraction of the samples in which a drive may be at its limit.
 MAX_SATURATED = 0.05
-# Largest fraction of the samples in which positions may exceed the limits by more than a fraction
-# of the range.
+# Largest fraction of the samples out of range by more than a fraction of the range.
 MAX_OUT_OF_RANGE, RANGE_MARGIN = 0.1, 0.05
 # Smallest delay of efforts that is reported, s.
 MIN_REPORTED_DELAY = 0.1
 # Number of standard deviations at which a finding is significant.
 SIGNIFICANCE = 3.0
-# Largest RMS of the torques that may remain unexplained, as a fraction of the RMS of the torques:
-# of all joints together, of one joint.
+# Largest unexplained RMS, as a fraction of that of the torques: of all joints, of one joint.
 MAX_UNEXPLAINED, MAX_UNEXPLAINED_JOINT = 0.3, 0.7
 # Smallest power of driving (negative) friction that is reported, as a fraction of the torques.
 MIN_DRIVING_FRICTION = 0.03
@@ -65,10 +62,8 @@ class Verdict(NamedTuple):
 
     Attributes
     ----------
-    believable : bool
-        Whether nothing speaks against the result.
-    reasons : tuple of str
-        What speaks against it: sentences that say what to do.
+    believable, reasons : bool, tuple of str
+        Whether there is no objection; the objections, as sentences with advice.
     figures : dict of str to float
         The numbers behind the verdict: ``samples``; ``relative_error`` of the torques; ``rank``,
         how many of the ``base_parameters`` the torques determine better than the model, and their
@@ -94,15 +89,12 @@ def verdict(model: Model, part: Partial, found: Identification | Payload,
 
     Parameters
     ----------
-    model : Model
-        The robot before the identification.
-    part : Partial
-        The reduced recordings.
+    model, part : Model, Partial
+        The robot before the identification, and the reduced recordings.
     found : Identification or Payload
         Result of `fit` or `fit_payload` for that part.
     samples : Samples or sequence of Samples
-        The recordings themselves, if available: they are then searched for common mistakes, such
-        as exchanged joints, by undoing them.
+        The recordings, if available: they are then searched for mistakes such as exchanged joints.
     held_out : mapping of str to (float, float), optional
         For each held-out recording, the relative errors of its torques (see `torque_errors`) with
         the original and with the identified robot.
