@@ -27,8 +27,7 @@ def export(package: str, names: Mapping[str, Sequence[str]]) -> Exports:
     """
     Return ``__getattr__``, ``__dir__`` and ``__all__`` for a package that exports names lazily.
 
-    ``names`` lists the names to export from each module, which is given relative to the package or
-    in full; an empty list exports the module itself.
+    ``names`` lists them by module, relative to the package or in full; no name: the module itself.
 
     """
     module_of = {}

@@ -11,10 +11,9 @@ MOST_NAMES, MOST_CHARACTERS, VALUE_CHARACTERS = 40, 2000, 120
 
 def printable(text: str, most: int = MOST_CHARACTERS) -> str:
     r"""
-    Return a text on one line, shortened and without control characters.
+    Return a text on one line, shortened, with escapes such as ``\n`` for control characters.
 
-    Escapes such as ``\n`` and ``\x1b`` replace what cannot be printed: a name must neither forge a
-    line of a log nor colour a terminal.
+    A name must neither forge a line of a log nor colour a terminal.
 
     """
     if len(text) > most:

@@ -54,7 +54,6 @@ def add_robot(parser: argparse.ArgumentParser, *, floating_base: bool = False,
 
 
 def add_xacro(parser: argparse.ArgumentParser) -> None:
-    """Add the option for xacro arguments."""
     add_list(parser, '--xacro-args', metavar='NAME:=VALUE', help='arguments for a xacro file')
 
 
@@ -76,12 +75,7 @@ def load_robot(options: argparse.Namespace, **more: Any) -> Model:
 
 
 def warn_of_range(model: Model, q: np.ndarray, names: Collection[str] | None = None) -> None:
-    """
-    Print a warning for each joint whose position is out of range.
-
-    ``q``, rad or m, has the shape (nq,) or (points, nq); ``names`` restricts the joints checked.
-
-    """
+    """Print a warning for each joint out of range; q, rad or m: (nq,) or (points, nq)."""
     for joint, at, where in model.moving_joints:
         if joint.nq != joint.nv or (names is not None and joint.name not in names):
             continue
@@ -95,7 +89,6 @@ def warn_of_range(model: Model, q: np.ndarray, names: Collection[str] | None = N
 
 
 def add_package_path(parser: argparse.ArgumentParser) -> None:
-    """Add the option that `shapes_of` evaluates."""
     add_list(parser, '--package-path', metavar='FOLDER',
              help='folders that contain ROS packages, to resolve meshes at package://')
 
@@ -117,7 +110,6 @@ def shapes_of(options: argparse.Namespace, model: Model) -> Geometry:
 # -- Recordings. ----------------------------------------------------------------------------------
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
-    """Add the options that `reading_of` evaluates."""
     add_list(parser, '--rename', type=two_names, metavar='OLD=NEW',
              help='rename joints of the recordings')
     add_list(parser, '--scale', type=factor_of_joint, metavar='JOINT=FACTOR',
@@ -149,7 +141,6 @@ def joint_number(text: str) -> tuple[str, float]:
 
 
 def factor_of_joint(text: str) -> tuple[str, float]:
-    """Parse ``JOINT=NUMBER``."""
     name, mark, number = text.rpartition('=')
     if not name or not mark:
         raise argparse.ArgumentTypeError(f"'{printable(text, 120)}' is not JOINT=FACTOR")
@@ -183,7 +174,7 @@ def state_vector(model: Model, label: str, given: Iterable[tuple[str | None, flo
     """
     Return q (if ``positions``), v or a from parsed values, in model order or by coordinate name.
 
-    Coordinates that are not named are 0, or neutral. ``label`` is the option, for errors.
+    Coordinates that are not named are 0, or neutral; errors name the option, ``label``.
 
     """
     given = list(given)
@@ -201,12 +192,7 @@ def state_vector(model: Model, label: str, given: Iterable[tuple[str | None, flo
 
 def joint_vector(model: Model, label: str, given: Iterable[tuple[str | None, float]],
                  default: np.ndarray) -> np.ndarray:
-    """
-    Return one number for each velocity: those given, else the default.
-
-    A number without a name applies to all joints; later numbers override earlier ones.
-
-    """
+    """Return a number per velocity: those given, else the default; one without name is for all."""
     vector = np.array(default, float)
     for name, x in given:
         vector[... if name is None else _index(label, name, model.velocity_names)] = x

@@ -41,7 +41,6 @@ class Replay(NamedTuple):
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     add_robot(parser, lock=True, params=True)
     parser.add_argument('recording', metavar='RECORDING',
                         help='bag (directory, .mcap, .db3) or table (.csv, .parquet)')
@@ -114,7 +113,6 @@ def _page(options: argparse.Namespace, model: Model, samples: Samples, replay: R
 
 
 def _terms(given: list[str]) -> list[str]:
-    """Return the names in the option --terms."""
     terms = [term for words in given for term in words.split(',') if term]
     unknown = [term for term in terms if term not in MATRICES + VECTORS]
     if unknown:
