@@ -61,7 +61,6 @@ class JointStateContent(NamedTuple):
 
 
 # -- Reading joint states. ------------------------------------------------------------------------
-
 class JointStateLayout:
     """
     The places of all fields in the serialized joint states of one sender.
@@ -177,7 +176,6 @@ class JointStateReader:
 
 
 # -- Writing messages. ----------------------------------------------------------------------------
-
 class _NotFound(Exception):
     """The numbers of a message were not found in its serialized form."""
 
@@ -248,7 +246,6 @@ class Template:
             raise _NotFound
 
     def _serialized(self, stamp: Any, values: Mapping[Any, np.ndarray]) -> bytes:
-        """Return the message as the middleware serializes it."""
         for name, (_, write) in self._fields.items():
             write(array('d', np.asarray(values[name], float).tobytes()))
         for header in self._headers:

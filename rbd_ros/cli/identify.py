@@ -222,7 +222,6 @@ def _json_content(model: Model, outcome: _Outcome, judgement: Verdict, paths: Se
                   held_out: Sequence[str], errors: Sequence[Errors],
                   comparisons: Sequence[Comparison]
                   ) -> dict[str, Any]:
-    """Return the content of ``identification.json``."""
     together = Errors(*(np.sum(column, axis=0) for column in zip(*errors[:len(paths)])))
     per_joint = {}
     for k, name in enumerate(model.velocity_names):

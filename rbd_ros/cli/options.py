@@ -34,7 +34,6 @@ def add_list(parser: argparse.ArgumentParser, *names: str, **more: Any) -> None:
 
 
 # -- Robots. --------------------------------------------------------------------------------------
-
 def add_robot(parser: argparse.ArgumentParser, *, floating_base: bool = False,
               lock: bool = False, params: bool = False) -> None:
     """Add the options of `load_robot`, those with a flag on request."""
@@ -108,7 +107,6 @@ def shapes_of(options: argparse.Namespace, model: Model) -> Geometry:
 
 
 # -- Recordings. ----------------------------------------------------------------------------------
-
 def add_reading(parser: argparse.ArgumentParser) -> None:
     add_list(parser, '--rename', type=two_names, metavar='OLD=NEW',
              help='rename joints of the recordings')
@@ -133,7 +131,6 @@ def reading_of(options: argparse.Namespace) -> Reading:
 
 
 # -- Numbers and names. ---------------------------------------------------------------------------
-
 def joint_number(text: str) -> tuple[str, float]:
     """Parse ``JOINT=NUMBER``, or ``JOINT``, which means 0."""
     name, mark, number = text.rpartition('=')
@@ -171,12 +168,7 @@ def two_names(text: str) -> tuple[str, str]:
 
 def state_vector(model: Model, label: str, given: Iterable[tuple[str | None, float]], *,
                  positions: bool = False) -> np.ndarray:
-    """
-    Return q (if ``positions``), v or a from parsed values, in model order or by coordinate name.
-
-    Coordinates that are not named are 0, or neutral; errors name the option, ``label``.
-
-    """
+    """Return q (``positions``), v or a, given in model order or by name; others are neutral."""
     given = list(given)
     if given and all(name is None for name, _ in given):
         return finite_vector(model, label, [x for _, x in given], positions=positions)

@@ -101,7 +101,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _page(options: argparse.Namespace, model: Model, samples: Samples, replay: Replay) -> str:
-    """Return the page that plays the recording."""
     # Imported lazily: requires optional packages.
     from rbd_ros.view.recording import recording_page
     geometry = shapes_of(options, model)
@@ -138,7 +137,6 @@ def _replay(model: Model, samples: Samples, gain: np.ndarray, update: Update) ->
 
 def _table(model: Model, samples: Samples, replay: Replay, terms: list[str]
            ) -> tuple[list[str], list[np.ndarray]]:
-    """Return the names and values of all columns."""
     names, columns = ['time'], [samples.time]
     for label, values in (('position', samples.q), ('velocity', samples.v),
                           ('effort', samples.tau), ('model_effort', replay.model),

@@ -199,12 +199,7 @@ def check_workers(workers: int) -> int:
 
 def reduce_recording(path: str, *, model: Model, reading: Reading,
                      reduce: Callable[..., Partial]) -> tuple[Partial, Samples]:
-    """
-    Reduce a recording with `partial` or `payload_partial`, for other processes and machines.
-
-    Also returns an excerpt from its middle, at most `EXCERPT` samples, for `verdict`.
-
-    """
+    """Reduce a recording; also return an excerpt from its middle, for `verdict`."""
     samples = read_samples(model, path, reading)
     first = max(0, (len(samples) - EXCERPT) // 2)
     rows = slice(first, first + EXCERPT)

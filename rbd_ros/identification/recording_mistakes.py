@@ -135,7 +135,6 @@ class _RecordingTest:
         return energy / np.where(norm > 0.0, norm, 1.0)
 
     def _try_degrees(self) -> Iterator[tuple[float, str]]:
-        """Convert angles from degrees."""
         angular = self._model.angular
         if self._model.nq != self._model.nv:
             return

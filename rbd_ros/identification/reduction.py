@@ -138,12 +138,7 @@ def reduce_samples(parameters: Parameters, samples: Samples, threads: int | None
 
 
 def merge(*parts: Partial) -> Partial:
-    """
-    Merge reduced recordings of the same robot and parameters; the order matters only for rounding.
-
-    Raises StateError if there are none, or their parameters differ.
-
-    """
+    """Merge reduced recordings; raise StateError if there are none or their parameters differ."""
     if not parts:
         raise StateError('merge needs at least one part')
     first = parts[0]

@@ -111,7 +111,9 @@ def verdict(model: Model, part: Partial, found: Identification | Payload,
         return Verdict(False, ('all efforts are zero: record motor torques or currents',), figures,
                        NOT_BELIEVABLE)
     uncertain: list[str] = []
-    figures['relative_error'] = error = _relative_error(part, found)
+    counts = part.counts.sum(axis=0)
+    error = float(np.sqrt(np.sum(found.residual ** 2 * counts) / np.sum(part.squares)))
+    figures['relative_error'] = error
     if isinstance(found, Payload):
         reasons = _check_delay(samples) or _check_payload(model, found)
     else:
@@ -156,12 +158,6 @@ def _check_finite(samples: tuple[Samples, ...]) -> list[str]:
             'not finite: check the publisher of the joint states, and record again']
 
 
-def _relative_error(part: Partial, found: Identification | Payload) -> float:
-    """Return the RMS of the unexplained torques as a fraction of that of the torques."""
-    counts = part.counts.sum(axis=0)
-    return float(np.sqrt(np.sum(found.residual ** 2 * counts) / np.sum(part.squares)))
-
-
 def _figures(found: Identification, uncertainty: np.ndarray) -> dict[str, float]:
     """Return how well the motion determines the parameters."""
     determined = found.sigma[found.sigma > 1.0]
@@ -196,7 +192,6 @@ def _check_delay(samples: tuple[Samples, ...]) -> list[str]:
 
 
 def _check_limits(model: Model, samples: tuple[Samples, ...]) -> list[str]:
-    """Check that recorded positions are within the limits of the joints."""
     # Ignore empty ranges.
     limited = np.isfinite(model.lower) & np.isfinite(model.upper) & (model.upper > model.lower)
     if model.nq != model.nv or not samples:
@@ -212,7 +207,6 @@ def _check_limits(model: Model, samples: tuple[Samples, ...]) -> list[str]:
 
 
 def _check_mistakes(parameters: RobotParameters, samples: tuple[Samples, ...]) -> list[str]:
-    """Check for common mistakes by undoing them."""
     found = [find_mistake(parameters, one) for one in samples if np.any(one.usable)]
     return list(dict.fromkeys(sentence for sentence in found if sentence))
 
@@ -254,7 +248,6 @@ def _standing_joints(model: Model, part: Partial) -> list[str]:
 
 
 def _check_saturation(model: Model, part: Partial) -> list[str]:
-    """Check that drives are rarely at their limits."""
     share = part.saturated / np.maximum(part.moving, 1)
     names = [f'{name} ({100.0 * x:.0f} %)' for name, x in zip(model.velocity_names, share)
              if x > MAX_SATURATED]

@@ -50,7 +50,7 @@ def normalize(model: Model, q: npt.ArrayLike, label: str = 'q') -> np.ndarray:
     Parameters
     ----------
     model, q : Model, array_like of shape (model.nq,)
-        rad and m; quaternions of any nonzero length.
+        The configuration, rad and m, may have quaternions of any nonzero length.
     label : str
         Its name in errors.
 
@@ -88,7 +88,7 @@ def random_configuration(model: Model, rng: np.random.Generator | int) -> np.nda
     Parameters
     ----------
     model, rng : Model, numpy.random.Generator or int
-        A generator or a seed.
+        The random generator or a seed.
 
     """
     check_model(model)
@@ -178,12 +178,7 @@ def difference(model: Model, q_0: npt.ArrayLike, q_1: npt.ArrayLike) -> np.ndarr
 
 
 def step_between(model: Model, q_0: np.ndarray, q_1: np.ndarray) -> np.ndarray:
-    """
-    Return the steps (..., nv), for `moved`, between configurations with unit quaternions.
-
-    Rotations are by at most pi [Lynch and Park (3.92), with (1 - x/2 cot(x/2))/x^2].
-
-    """
+    """Return steps (..., nv) for `moved`, rotations by at most pi [Lynch and Park (3.92)]."""
     if model.nq == model.nv:
         return q_1 - q_0
     step = np.empty((*q_0.shape[:-1], model.nv))
@@ -202,6 +197,7 @@ def step_between(model: Model, q_0: np.ndarray, q_1: np.ndarray) -> np.ndarray:
         step[..., k.start:k.start + 3] = turn
         if joint.kind == 'free':
             shift = turned(back, q_1[..., i.start + 4:i.stop] - q_0[..., i.start + 4:i.stop])
+            # (1 - x/2 cot(x/2))/x^2
             half = 0.5 * np.maximum(angle, SMALL_ANGLE)
             d = np.where(angle < SMALL_ANGLE, 1.0 / 12.0 + angle ** 2 / 720.0,
                          0.25 * (1.0 - half / np.tan(half)) / half ** 2)

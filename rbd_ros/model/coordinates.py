@@ -51,12 +51,7 @@ class Coordinates:
 
 def couple(joints: Sequence[Joint], mimics: dict[str, tuple[str, float, float]],
            moving: Sequence[tuple[Joint, slice, slice]]) -> Coordinates:
-    """
-    Return the coordinates of a robot, given leader, multiplier and offset of each mimic.
-
-    ``moving`` has the other moving joints with their slices of q and v.
-
-    """
+    """Return the coordinates; ``moving``: joints that are no mimics, with slices of q and v."""
     first = {joint.name: (q.start, v.start) for joint, q, v in moving}
     source: list[int] = []
     multiplier: list[float] = []

@@ -206,15 +206,12 @@ class _Collector:
         stamped = np.sum(stamps == 0) <= 1
         if not stamped:
             notes.append('the messages have no stamps: receive times are used instead')
-        joined = sorted((self._join(names, stamped) for names in self._joint_sets()),
-                        key=lambda one: one[1][0])
+        # Each set of joints in the order of its first message.
+        sets = {frozenset(names): names for names in reversed(self._parts)}.values()
+        joined = sorted((self._join(names, stamped) for names in sets), key=lambda one: one[1][0])
         origin = joined[0][2][0]
         return [JointSeries(names, 1e-9 * (time - origin), *numbers)
                 for names, _, time, numbers in joined], notes
-
-    def _joint_sets(self) -> list[tuple[str, ...]]:
-        """Return the sets of joint names, each in the order of its first message."""
-        return list({frozenset(names): names for names in reversed(self._parts)}.values())
 
     def _join(self, names: tuple[str, ...], stamped: bool
               ) -> tuple[tuple[str, ...], np.ndarray, np.ndarray, list[np.ndarray]]:

@@ -111,7 +111,6 @@ class Recording:
 
     def _arrays(self, rows: np.ndarray | slice, columns: list[int] | slice = slice(None)
                 ) -> dict[str, Any]:
-        """Return position, velocity and effort of some states and joints."""
         arrays = {'position': self.position, 'velocity': self.velocity, 'effort': self.effort}
         return {label: None if x is None else x[rows][:, columns] for label, x in arrays.items()}
 
@@ -143,7 +142,6 @@ class Recording:
             *notes, f'velocities left out, missing for {listed(without)}'))
 
     def _missing(self, missing: list[str], model: Model) -> str:
-        """Return the error message for joints that were not recorded."""
         free = [name for name in self.joint_names if name not in model.velocity_names]
         text = f"{self.name}: robot '{model.name}' has the joint '{missing[0]}'"
         if len(missing) > 1:
@@ -238,7 +236,6 @@ def read_recording(path: str | os.PathLike[str], *, topic: str | None = None,
 
 def _renamed(path: Path, series: list[JointSeries], rename: Mapping[str, str]
              ) -> list[JointSeries]:
-    """Return the series with new joint names."""
     names = list(dict.fromkeys(name for one in series for name in one.names))
     _require(path, 'rename', rename, names)
     new = [rename.get(name, name) for name in names]
@@ -249,7 +246,6 @@ def _renamed(path: Path, series: list[JointSeries], rename: Mapping[str, str]
 
 
 def _require(path: Path, label: str, wanted: Iterable[str], names: list[str]) -> None:
-    """Raise for joints that were not recorded."""
     for name in wanted:
         if name not in names:
             near = near_names(name, names)

@@ -63,7 +63,6 @@ def _suffix(path: Path) -> str:
 
 
 def _stacked(path: Path, columns: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the columns as one array of shape (rows, columns)."""
     arrays = []
     for given in columns:
         one = real_array(given)

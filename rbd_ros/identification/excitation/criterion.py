@@ -106,7 +106,6 @@ class Criterion:
         return float(np.linalg.cond(Y.reshape(-1, Y.shape[2])))
 
     # -- Limits. ----------------------------------------------------------------------------------
-
     def effort_margin(self, tau: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the distances of torques plus friction to the limits, relative to the limits."""
         model = self._model
@@ -123,7 +122,6 @@ class Criterion:
         return min(float(np.min(one)) for one in margin)
 
     # -- Value and gradient. ----------------------------------------------------------------------
-
     def __call__(self, x: np.ndarray, weight: float) -> tuple[float, np.ndarray]:
         """Return value (infinite outside of the limits) and gradient for coefficients x."""
         basis, model = self._basis, self._model

@@ -211,7 +211,6 @@ def _joint(element: etree._Element, notes: list[str]) -> Joint:
 
 
 def _limits(joint: Element, kind: str, notes: list[str]) -> dict[str, tuple[float]]:
-    """Return the limits of a joint with one coordinate."""
     limit = joint.child('limit')
     if limit is None:
         if kind != 'continuous':

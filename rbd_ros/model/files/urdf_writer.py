@@ -138,7 +138,6 @@ def _read(source: str | bytes | PathLike[str]) -> str | bytes:
 
 
 # -- Links and joints. ----------------------------------------------------------------------------
-
 def write_link(element: etree._Element, link: Link, before: Link | None = None) -> None:
     """Write the inertia of a link to its element if it differs from that of ``before``."""
     if before is not None and (link.mass == before.mass and np.array_equal(link.com, before.com)
@@ -226,7 +225,6 @@ def _words(numbers: np.ndarray | tuple[float, ...] | list[float]) -> str:
 
 
 # -- XML. -----------------------------------------------------------------------------------------
-
 def set_child(parent: etree._Element, tag: str, attributes: Attributes) -> None:
     """Set the attributes of a child element; None: remove the child."""
     child = parent.find(tag)
