@@ -168,7 +168,7 @@ def two_names(text: str) -> tuple[str, str]:
 
 def state_vector(model: Model, label: str, given: Iterable[tuple[str | None, float]], *,
                  positions: bool = False) -> np.ndarray:
-    """Return q (``positions``), v or a, given in model order or by name; others are neutral."""
+    """Return q (if ``positions``), v or a, given in order or by name; others are neutral."""
     given = list(given)
     if given and all(name is None for name, _ in given):
         return finite_vector(model, label, [x for _, x in given], positions=positions)
@@ -184,7 +184,7 @@ def state_vector(model: Model, label: str, given: Iterable[tuple[str | None, flo
 
 def joint_vector(model: Model, label: str, given: Iterable[tuple[str | None, float]],
                  default: np.ndarray) -> np.ndarray:
-    """Return a number per velocity: those given, else the default; one without name is for all."""
+    """Return a number per velocity: given by name or for all (later ones win), or the default."""
     vector = np.array(default, float)
     for name, x in given:
         vector[... if name is None else _index(label, name, model.velocity_names)] = x

@@ -16,7 +16,7 @@ Update = Callable[[float, float], None]
 
 @contextmanager
 def progress(label: str) -> Iterator[Update]:
-    """Context manager: return a function (done, total) that shows progress at a terminal."""
+    """Context manager: yield a thread-safe function (done, total) for progress at a terminal."""
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return

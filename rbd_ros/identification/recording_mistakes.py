@@ -66,7 +66,7 @@ class _RidgeFit:
 
 
 class _RecordingTest:
-    """A subset of the states of a recording, and what is unexplained after a change."""
+    """A subset of the states of a recording, and its unexplained fraction after a change."""
 
     def __init__(self, parameters: RobotParameters, samples: Samples) -> None:
         self._parameters, self._model = parameters, parameters.model

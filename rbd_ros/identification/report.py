@@ -94,7 +94,7 @@ def identification_report(title: str, joint_names: Sequence[str], units: Sequenc
 
 def replay_report(title: str, joint_names: Sequence[str], units: Sequence[str], samples: Samples,
                   model: np.ndarray, external: np.ndarray) -> str:
-    """Return a replay's report as HTML; ``model``, ``external``: efforts (samples, nv), N m, N."""
+    """Return a replay report as HTML; ``model`` and ``external`` are efforts (samples, nv)."""
     figure = _matplotlib()
 
     def traces(axes: Any, k: int) -> None:

@@ -257,7 +257,7 @@ def _check_saturation(model: Model, part: Partial) -> list[str]:
 
 def _check_robot(part: Partial, found: Identification, free: Identification,
                  uncertainty: np.ndarray, condition: float) -> tuple[list[str], list[str]]:
-    """Return what is wrong with an identified robot, and which results are uncertain."""
+    """Return objections to an identified robot, and its uncertain results."""
     model, reasons, uncertain = found.parameters.model, [], []
     size = np.sqrt(part.squares / np.maximum(part.counts.sum(axis=0), 1))
     noisy = [name for name, residual, whole in zip(model.velocity_names, free.residual, size)
@@ -302,7 +302,7 @@ def _inconsistent(free: Identification) -> list[str]:
 
 
 def _check_payload(model: Model, payload: Payload) -> list[str]:
-    """Return what is wrong with an identified payload."""
+    """Return objections to an identified payload."""
     reasons, reach = [], body_size(model)
     mass, deviation = payload.mass, payload.deviation[0]
     whole = inertial_parameters(model)[::10].sum()

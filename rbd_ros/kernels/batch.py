@@ -51,7 +51,7 @@ def load_states(robot, states, first, lanes, places, wrenches):
 
 @helper
 def run_pushed(algorithm, robot, screws, states, lanes, places, wrenches, arguments, x, X):
-    """Write the results x of an algorithm, with wrenches, to X, group of states by group."""
+    """Run an algorithm with wrenches for each group of states, in ``lanes``, and copy x to X."""
     if not fit(states, lanes):
         return REJECTED
     for first in range(0, len(states[0]), WIDTH):

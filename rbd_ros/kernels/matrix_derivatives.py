@@ -256,7 +256,7 @@ def coriolis_of_carriers(robot, skew, by_q, by_v, far, near):
 
 @long_kernel
 def coriolis_matrix_derivatives(robot, screws, q, v, skew, by_q, by_v):
-    """Write dC/dq and dC/dv, shape (nv, nv, nv), h first; ``skew`` as above."""
+    """Write dC/dq and dC/dv, shape (nv, nv, nv), h first; ``skew``: see `coriolis_part`."""
     if not fits(robot, q, v):
         return False
     nv = count(robot) - 1

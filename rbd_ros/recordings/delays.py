@@ -20,8 +20,8 @@ SAMPLES_PER_PERIOD = 8
 VARIANCE_TOLERANCE = 0.02
 # Gauss-Newton: largest number of steps, and the step at which it has converged, s.
 MAX_STEPS, CONVERGED = 20, 1e-7
-# Standard deviations, of what the columns explain of pure noise, by which the best delay must
-# explain more than a typical one.
+# The best delay must explain more than a typical one, by this many standard deviations of the
+# amount that the columns explain of pure noise.
 MIN_SIGNIFICANCE = 15.0
 # Rows used at most.
 MAX_ROWS = 5000
@@ -41,7 +41,7 @@ class Delay(NamedTuple):
 
 def estimate_delay(model: Model, samples: Samples) -> Delay:
     """
-    Estimate the delay of the efforts of samples, as `prepare` returns them, to their positions.
+    Estimate the delay of the efforts relative to the positions, in the result of `prepare`.
 
     It is the delay at which the efforts of each joint are explained best by a linear combination
     of gravity, all other torques of the model, acceleration, velocity, its sign and an offset.

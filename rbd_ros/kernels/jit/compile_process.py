@@ -38,7 +38,7 @@ class CompileProcess:
         self._requested: set[Any] = set()
 
     def compile_kernel(self, kernel: Any, types: tuple[Any, ...]) -> bytes | None:
-        """Return a `serialized` kernel (a global name); None: this process must compile it."""
+        """Return a kernel, a global name, as `serialized` does; None: compile it here."""
         if not self._works:
             return None
         function = kernel.py_func

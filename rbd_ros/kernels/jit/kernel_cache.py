@@ -139,7 +139,7 @@ class KernelCache:
 
 
 class Directory:
-    """Files that only this user can write; after a problem, logged once, none is used."""
+    """Files that only this user can write; unused after a problem, which is logged once."""
 
     def __init__(self, path: Path | None) -> None:
         self.path, self._readable, self._writable = path, path is not None, path is not None

@@ -26,6 +26,7 @@ VECTOR = vector_of(WIDTH)
 
 
 class Lanes(types.Type):
+
     def __init__(self):
         super().__init__(f'lanes{WIDTH}')
 
@@ -43,6 +44,7 @@ lanes = Lanes()
 
 @register_model(Lanes)
 class LanesModel(models.PrimitiveModel):
+
     def __init__(self, manager, kind):
         super().__init__(manager, kind, VECTOR)
 
@@ -66,6 +68,7 @@ def binary(function, name):
     """Define a binary operator on lanes, with lanes or numbers."""
     @infer_global(function)
     class Typing(AbstractTemplate):
+
         def generic(self, arguments, keywords):
             if (len(arguments) == 2 and lanes in arguments and all(
                     x is lanes or isinstance(x, (types.Float, types.Integer))
@@ -88,6 +91,7 @@ for functions, instruction in (((operator.add, operator.iadd), 'fadd'),
 
 @infer_global(operator.neg)
 class Negation(AbstractTemplate):
+
     def generic(self, arguments, keywords):
         return signature(lanes, lanes) if arguments == (lanes,) else None
 
@@ -164,6 +168,7 @@ def part_of_robot(function, k):
     """Make a function that returns part k of a pair, and a single table unchanged."""
     @infer_global(function)
     class Typing(AbstractTemplate):
+
         def generic(self, arguments, keywords):
             robot, = arguments
             return signature(robot[k] if isinstance(robot, types.BaseTuple) else robot, robot)
