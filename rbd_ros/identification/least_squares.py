@@ -45,10 +45,9 @@ class Identification:
         assumed for the model remains.
     base : BaseParameters
         The combinations that torques can determine: ``base.combination @ values`` estimates them.
-    residual : ndarray, shape (nv,)
-        RMS of the measured minus the computed torques, N m or N.
-    relative_error : float
-        RMS of the residual over that of the torques, all joints together.
+    residual, relative_error : ndarray of shape (nv,), float
+        RMS of the measured minus the computed torques, N m or N, and relative to that of the
+        torques, all joints together.
     correlation : ndarray, shape (nv,)
         How many samples of each joint count as one, because errors are correlated in time.
     sigma : ndarray

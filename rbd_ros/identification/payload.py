@@ -35,10 +35,9 @@ class Payload(NamedTuple):
         Standard deviations of m, mcx, mcy, mcz, and the inertia Ixx, Iyy, Izz, Ixy, Ixz, Iyz about
         the link's origin. Where torques do not determine them, they are as uncertain as for a link
         of the robot.
-    residual : ndarray, shape (nv,)
-        RMS of the torques minus those of the robot with the payload, N m or N.
-    rank : int
-        How many combinations of the ten parameters the torques determine.
+    residual, rank : ndarray of shape (nv,), int
+        RMS of the torques minus those of the robot with the payload, N m or N; how many
+        combinations of the ten parameters the torques determine.
 
     """
 

@@ -132,8 +132,8 @@ class Joint:
         at q = 0.
     axis, second_axis : ndarray, shape (3,)
         Unit vectors in the joint's frame. ``axis`` is the normal of a planar joint.
-    pitch : float
-        Pitch of a helical joint, m/rad.
+    pitch, mimic : float, Mimic or None
+        Pitch of a helical joint, m/rad; the leader if the joint mimics another.
     lower, upper, velocity, effort : tuple of float
         For each velocity, the limits of the coordinate, rad or m, infinite if there is none, and
         those of v, rad/s or m/s, and of tau, N m or N.
@@ -146,8 +146,6 @@ class Joint:
     effort_offset, armature : tuple of float
         For each velocity, the effort at which the joint exerts no torque, N m or N, and the rotor
         inertia reflected to the joint side, kg m^2 or kg.
-    mimic : Mimic or None
-        Set if the joint mimics another.
 
     """
 

@@ -171,11 +171,9 @@ def build_model(name: str, links: Sequence[Link], joints: Sequence[Joint], *,
         Links and joints in any order; branches are numbered in the order of their joints.
     gravity : array_like, shape (3,)
         Acceleration of gravity in the root's frame, m/s^2.
-    strict : bool
+    strict, notes : bool, sequence of str
         Reject impossible inertias, mimics of unknown joints and empty robots, which otherwise
-        cause a ModelWarning.
-    notes : sequence of str
-        Further warnings.
+        cause a ModelWarning; further warnings.
 
     """
     model = _build(name, links, joints, gravity, strict, notes)

@@ -47,10 +47,8 @@ def with_payload(model: Model, link: str, mass: float, com: npt.ArrayLike = (0.0
     ----------
     model, link : Model, str
         The link that carries the payload, which becomes a link of its own, fixed to this one.
-    mass : float
-        kg, positive.
-    com : array_like, shape (3,)
-        Centre of mass of the payload in the link's frame, m.
+    mass, com : float, array_like of shape (3,)
+        Mass, kg, positive, and centre of mass in the link's frame, m.
     inertia : array_like, shape (3,), (6,) or (3, 3), optional
         About that centre, as for `rbd_ros.ModelBuilder.link`; default: a point mass.
 

@@ -25,10 +25,8 @@ class Samples:
         ``moving``: the joint is faster than its threshold. ``saturated``: its drive is at its
         limit, or was within the reach of the filter. ``usable``: the effort carries information
         about the robot: the joint moves, its drive is not saturated, and no gap or end is near.
-    threshold : ndarray, shape (nv,)
-        Speeds below which joints count as standing, rad/s or m/s.
-    segment : ndarray of int, shape (samples,)
-        Number of gaps before each sample.
+    threshold, segment : ndarray, shape (nv,) and (samples,)
+        Speeds below which joints count as standing, rad/s or m/s; number of gaps before a sample.
     rate, cutoff : float
         Sampling rate, and cut-off of the filter, Hz.
     delay, delay_deviation, delay_explains, delay_removed : float

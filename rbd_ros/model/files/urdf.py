@@ -61,10 +61,9 @@ def load_urdf(path: str | PathLike[str], *, floating_base: bool = False,
     strict : bool
         Reject inertias that no body can have, negative limits, mimics of unknown joints and robots
         without links, which otherwise cause warnings.
-    max_joints : int, optional
-        Reject robots with more joints, including fixed ones, before they are built.
-    xacro_arguments : iterable of str
-        Arguments of xacro, each ``name:=value``.
+    max_joints, xacro_arguments : int, iterable of str, optional
+        Reject robots with more joints, including fixed ones, before they are built; arguments of
+        xacro, each ``name:=value``.
 
     Raises
     ------
