@@ -16,27 +16,11 @@ from rbd_ros.errors import RbdError
 @contextmanager
 def whole_files(*paths: str | os.PathLike[str]) -> Iterator[list[Path]]:
     """
-    Context manager: write files to a temporary directory and move them to their places on success.
+    Context manager: yield paths in a temporary directory, and move the files there on success.
 
-    Existing files stay if anything fails, Ctrl-C included. Missing directories are created. Each
-    file is replaced atomically, one after the other.
-
-    Parameters
-    ----------
-    *paths : str or path-like
-        All in one directory.
-
-    Yields
-    ------
-    list of Path
-        Where to write the files.
-
-    Raises
-    ------
-    RbdError
-        As for `check_places`.
-    OSError
-        If writing fails.
+    If anything fails, Ctrl-C included, existing files stay. Each file is replaced atomically, one
+    after the other; all are in one directory, which is created if missing. Errors are OSError and
+    those of `check_places`.
 
     """
     places = check_places(*paths)
@@ -53,12 +37,8 @@ def check_places(*paths: str | os.PathLike[str]) -> list[Path]:
     """
     Return the absolute paths of files that are to be written, to fail before long work.
 
-    Missing directories are not created yet.
-
-    Raises
-    ------
-    RbdError
-        If a path exists but is not a regular file, or its parent is not a writable directory.
+    Raise RbdError if a path exists but is not a regular file, or its parent is not a writable
+    directory. Missing directories are not created yet.
 
     """
     places = [Path(path).expanduser().resolve() for path in paths]

@@ -24,13 +24,7 @@ if TYPE_CHECKING:
 
 
 def export(package: str, names: Mapping[str, Sequence[str]]) -> Exports:
-    """
-    Return ``__getattr__``, ``__dir__`` and ``__all__`` for a package that exports names lazily.
-
-    ``names`` lists the names to export from each module, which is given relative to the package or
-    in full; an empty list exports the module itself.
-
-    """
+    """Return ``__getattr__``, ``__dir__``, ``__all__`` for names by module ([]: the module)."""
     module_of = {}
     for module, module_names in names.items():
         module_of.update(dict.fromkeys(module_names or [module], module))

@@ -3,9 +3,9 @@
 """
 Declarations of the values that users set: gains of control laws and parameters of nodes.
 
-A declaration stands where the value is used: beside the equations of a law, or in the annotation
-of a field, ``ramp_time: Annotated[float, Setting(1.0, 'Duration of the ramp.', 's')]``. ROS
-parameters, checks, parameter files and tables of the documentation are derived from it.
+A declaration stands where the value is used, such as in the annotation of a field,
+``ramp_time: Annotated[float, Setting(1.0, 'Duration of the ramp.', 's')]``. ROS parameters,
+checks, parameter files and tables of the documentation are derived from it.
 
 """
 

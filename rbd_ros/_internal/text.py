@@ -10,13 +10,7 @@ MOST_NAMES, MOST_CHARACTERS, VALUE_CHARACTERS = 40, 2000, 120
 
 
 def printable(text: str, most: int = MOST_CHARACTERS) -> str:
-    r"""
-    Return a text on one line, shortened and without control characters.
-
-    Escapes such as ``\n`` and ``\x1b`` replace what cannot be printed: a name must neither forge a
-    line of a log nor colour a terminal.
-
-    """
+    """Return a text safe for logs: on one line, shortened, control characters escaped."""
     if len(text) > most:
         text = f'{text[:most]} ... ({len(text) - most} more characters)'
     if text.isprintable():

@@ -57,13 +57,8 @@ def _at(node: yaml.Node | yaml.Event, text: str) -> yaml.MarkedYAMLError:
 
 def read_yaml(path: str | PathLike[str], error: type[Exception], *,
               first: bool = False) -> Any:
-    """
-    Return the content of a YAML file; None if it is empty.
-
-    Raise ``error`` with a message on one line if the file cannot be read. ``first`` ignores all
-    documents after the first, which are otherwise rejected.
-
-    """
+    """Return the content of a YAML file (None if empty); raise ``error`` with one line."""
+    # `first` ignores all documents after the first, which are otherwise rejected.
     where = printable(str(path), 300)
     try:
         with Path(path).open('rb') as file:

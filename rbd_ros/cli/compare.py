@@ -18,15 +18,13 @@ from rbd_ros.model.files.xacro_files import SUFFIX
 from rbd_ros.model.joints import Joint
 from rbd_ros.model.model import Model
 
-# Smallest scale of a comparison, in SI units: keeps rounding errors of zeros from counting as 100
-# %.
+# Smallest scale of a comparison, SI units: rounding errors of zeros would count as 100 %.
 MIN_SCALE = 1e-6
 # Limit of memory.
 MAX_CONFIGURATIONS = 100_000
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     parser.add_argument('first', metavar='A', help='URDF or xacro file')
     parser.add_argument('second', metavar='B', help='URDF or xacro file')
     add_xacro(parser)
@@ -40,7 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the differences; return 2 if column_of are any."""
+    """Print the differences; return 2 if there are any."""
     tolerance = number('--tolerance', options.tolerance, 0.0)
     count = whole_number('--configurations', options.configurations, most=MAX_CONFIGURATIONS)
     rng = np.random.default_rng(whole_number('--seed', options.seed, least=0))
@@ -52,12 +50,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def differences(a: Model, b: Model, tolerance: float) -> Iterator[str]:
-    """
-    Yield a line for each difference between the descriptions of two robots.
-
-    The tolerance is relative to the largest entry of a field.
-
-    """
+    """Yield a line for each difference; the tolerance is relative to a field's largest entry."""
     def compare(label: str, x: object, y: object, unit: str = '') -> Iterator[str]:
         if not _equal(x, y, tolerance):
             yield f'{label}: {_shown(x)} / {_shown(y)}{unit and " " + unit}'
@@ -127,10 +120,10 @@ def _shown(value: object) -> str:
 def gravity_differences(a: Model, b: Model, tolerance: float, count: int,
                         rng: np.random.Generator) -> Iterator[str]:
     """
-    Yield a line for each common joint whose gravity torques differ by more than the tolerance.
+    Yield a line for each common joint whose gravity torques differ, relative to the largest.
 
-    The tolerance is relative to the largest torque. ``count`` random configurations are within the
-    limits of the first robot; joints of the second only are at their neutral positions.
+    ``count`` random configurations are within the limits of the first robot; joints of the second
+    only are at their neutral positions.
 
     """
     Q = np.array([random_configuration(a, rng) for _ in range(count)])

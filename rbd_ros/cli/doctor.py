@@ -150,7 +150,6 @@ def _kernels() -> Finding:
 
 
 def _ros() -> Iterator[Finding]:
-    """Check what the nodes need."""
     if not _is_installed('rclpy'):
         yield Finding('ROS 2', 'not found; only the nodes need it: source its setup.bash, or '
                       "'make setup'")
@@ -184,7 +183,7 @@ def _ros() -> Iterator[Finding]:
 
 
 def _clock() -> Finding:
-    """Check the system time, and how late sleeps end."""
+    """Check how late sleeps end, and the system time."""
     now = time.time()
     late = 0.0
     for _ in range(PAUSES):

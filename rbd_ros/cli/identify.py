@@ -56,7 +56,6 @@ DEFAULT_FRICTION = 'viscous,coulomb,offset'
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     add_robot(parser, lock=True, params=True)
     parser.add_argument('recordings', nargs='+', metavar='RECORDING',
                         help='bags (directory, .mcap, .db3) or tables (.csv, .parquet)')
@@ -168,7 +167,7 @@ def _warn(text: str) -> None:
 
 
 class _Outcome(NamedTuple):
-    """The identified model, the table of its parameters, its judge, and more JSON entries."""
+    """The identified model, the table of its parameters, its verdict, and more JSON entries."""
 
     model: Model
     rows: list[Row]
@@ -185,7 +184,6 @@ def _reduction(options: argparse.Namespace) -> Callable[..., Partial]:
 
 
 def _friction(text: str) -> tuple[str, ...]:
-    """Return the names in the option --friction."""
     if text.strip() == 'none':
         return ()
     names, known = [word.strip() for word in text.split(',')], [*COLUMNS]
@@ -199,7 +197,6 @@ def _friction(text: str) -> tuple[str, ...]:
 
 def _fit(options: argparse.Namespace, model: Model, part: Partial, excerpts: list[Samples]
          ) -> _Outcome:
-    """Fit what the options ask for."""
     if options.payload is None:
         found = fit(model, part)
         return _Outcome(found.model, [
@@ -225,7 +222,6 @@ def _json_content(model: Model, outcome: _Outcome, judgement: Verdict, paths: Se
                   held_out: Sequence[str], errors: Sequence[Errors],
                   comparisons: Sequence[Comparison]
                   ) -> dict[str, Any]:
-    """Return the content of ``identification.json``."""
     together = Errors(*(np.sum(column, axis=0) for column in zip(*errors[:len(paths)])))
     per_joint = {}
     for k, name in enumerate(model.velocity_names):
@@ -262,7 +258,6 @@ def _json_number(x: float) -> float | None:
 
 
 def _units(model: Model, found: Identification) -> list[str]:
-    """Return the units of all parameters of a robot."""
     bodies = len(body_names(model))
     units = list(BODY_UNITS) * bodies
     for name in found.names[10 * bodies:]:

@@ -34,7 +34,6 @@ def add_list(parser: argparse.ArgumentParser, *names: str, **more: Any) -> None:
 
 
 # -- Robots. --------------------------------------------------------------------------------------
-
 def add_robot(parser: argparse.ArgumentParser, *, floating_base: bool = False,
               lock: bool = False, params: bool = False) -> None:
     """Add the options of `load_robot`, those with a flag on request."""
@@ -54,7 +53,6 @@ def add_robot(parser: argparse.ArgumentParser, *, floating_base: bool = False,
 
 
 def add_xacro(parser: argparse.ArgumentParser) -> None:
-    """Add the option for xacro arguments."""
     add_list(parser, '--xacro-args', metavar='NAME:=VALUE', help='arguments for a xacro file')
 
 
@@ -76,12 +74,7 @@ def load_robot(options: argparse.Namespace, **more: Any) -> Model:
 
 
 def warn_of_range(model: Model, q: np.ndarray, names: Collection[str] | None = None) -> None:
-    """
-    Print a warning for each joint whose position is out of range.
-
-    ``q``, rad or m, has the shape (nq,) or (points, nq); ``names`` restricts the joints checked.
-
-    """
+    """Print a warning for each joint out of range; q, rad or m: (nq,) or (points, nq)."""
     for joint, at, where in model.moving_joints:
         if joint.nq != joint.nv or (names is not None and joint.name not in names):
             continue
@@ -95,7 +88,6 @@ def warn_of_range(model: Model, q: np.ndarray, names: Collection[str] | None = N
 
 
 def add_package_path(parser: argparse.ArgumentParser) -> None:
-    """Add the option that `shapes_of` evaluates."""
     add_list(parser, '--package-path', metavar='FOLDER',
              help='folders that contain ROS packages, to resolve meshes at package://')
 
@@ -115,9 +107,7 @@ def shapes_of(options: argparse.Namespace, model: Model) -> Geometry:
 
 
 # -- Recordings. ----------------------------------------------------------------------------------
-
 def add_reading(parser: argparse.ArgumentParser) -> None:
-    """Add the options that `reading_of` evaluates."""
     add_list(parser, '--rename', type=two_names, metavar='OLD=NEW',
              help='rename joints of the recordings')
     add_list(parser, '--scale', type=factor_of_joint, metavar='JOINT=FACTOR',
@@ -141,7 +131,6 @@ def reading_of(options: argparse.Namespace) -> Reading:
 
 
 # -- Numbers and names. ---------------------------------------------------------------------------
-
 def joint_number(text: str) -> tuple[str, float]:
     """Parse ``JOINT=NUMBER``, or ``JOINT``, which means 0."""
     name, mark, number = text.rpartition('=')
@@ -149,7 +138,6 @@ def joint_number(text: str) -> tuple[str, float]:
 
 
 def factor_of_joint(text: str) -> tuple[str, float]:
-    """Parse ``JOINT=NUMBER``."""
     name, mark, number = text.rpartition('=')
     if not name or not mark:
         raise argparse.ArgumentTypeError(f"'{printable(text, 120)}' is not JOINT=FACTOR")
@@ -180,12 +168,7 @@ def two_names(text: str) -> tuple[str, str]:
 
 def state_vector(model: Model, label: str, given: Iterable[tuple[str | None, float]], *,
                  positions: bool = False) -> np.ndarray:
-    """
-    Return q (if ``positions``), v or a from parsed values, in model order or by coordinate name.
-
-    Coordinates that are not named are 0, or neutral. ``label`` is the option, for errors.
-
-    """
+    """Return q (if ``positions``), v or a, given in order or by name; others are neutral."""
     given = list(given)
     if given and all(name is None for name, _ in given):
         return finite_vector(model, label, [x for _, x in given], positions=positions)
@@ -201,12 +184,7 @@ def state_vector(model: Model, label: str, given: Iterable[tuple[str | None, flo
 
 def joint_vector(model: Model, label: str, given: Iterable[tuple[str | None, float]],
                  default: np.ndarray) -> np.ndarray:
-    """
-    Return one number for each velocity: those given, else the default.
-
-    A number without a name applies to all joints; later numbers override earlier ones.
-
-    """
+    """Return a number per velocity: given by name or for all (later ones win), or the default."""
     vector = np.array(default, float)
     for name, x in given:
         vector[... if name is None else _index(label, name, model.velocity_names)] = x

@@ -16,12 +16,7 @@ Update = Callable[[float, float], None]
 
 @contextmanager
 def progress(label: str) -> Iterator[Update]:
-    """
-    Show the progress of long work on standard error, if that is a terminal.
-
-    Yields a function of the amount done and the total, which threads may call.
-
-    """
+    """Context manager: yield a thread-safe function (done, total) for progress at a terminal."""
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return

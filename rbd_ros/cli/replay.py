@@ -41,7 +41,6 @@ class Replay(NamedTuple):
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
     add_robot(parser, lock=True, params=True)
     parser.add_argument('recording', metavar='RECORDING',
                         help='bag (directory, .mcap, .db3) or table (.csv, .parquet)')
@@ -102,7 +101,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _page(options: argparse.Namespace, model: Model, samples: Samples, replay: Replay) -> str:
-    """Return the page that plays the recording."""
     # Imported lazily: requires optional packages.
     from rbd_ros.view.recording import recording_page
     geometry = shapes_of(options, model)
@@ -114,7 +112,6 @@ def _page(options: argparse.Namespace, model: Model, samples: Samples, replay: R
 
 
 def _terms(given: list[str]) -> list[str]:
-    """Return the names in the option --terms."""
     terms = [term for words in given for term in words.split(',') if term]
     unknown = [term for term in terms if term not in MATRICES + VECTORS]
     if unknown:
@@ -140,7 +137,6 @@ def _replay(model: Model, samples: Samples, gain: np.ndarray, update: Update) ->
 
 def _table(model: Model, samples: Samples, replay: Replay, terms: list[str]
            ) -> tuple[list[str], list[np.ndarray]]:
-    """Return the names and values of all columns."""
     names, columns = ['time'], [samples.time]
     for label, values in (('position', samples.q), ('velocity', samples.v),
                           ('effort', samples.tau), ('model_effort', replay.model),

@@ -36,8 +36,7 @@ from rbd_ros.model.modifications import with_payload
 from rbd_ros.model.se3 import inertia_matrix
 from rbd_ros.recordings.samples import Samples
 
-# Weak prior: the deviation of a parameter is this many times the value that would explain all
-# efforts single.
+# Deviation of a parameter, as a multiple of the value that would explain all efforts alone.
 WEAK_PRIOR = 1e3
 
 
@@ -102,10 +101,8 @@ def identify_drive_gains(model: Model, link: str, mass: float, com: ArrayLike, i
 
     Parameters
     ----------
-    model : Model
-        The robot; its masses and inertias are not used.
-    link : str
-        Link that carries the payload in the second kind of recordings.
+    model, link : Model, str
+        The robot, whose masses and inertias are not used, and the link that carries the payload.
     mass, com, inertia
         The payload, as for `rbd_ros.with_payload`. A heavy one far out is best.
     unloaded, loaded : Samples or sequence of Samples
@@ -117,8 +114,6 @@ def identify_drive_gains(model: Model, link: str, mass: float, com: ArrayLike, i
     ------
     ModelError
         If no link has that name, no joint moves it, or no body has such a mass and inertia.
-    StateError
-        If recordings of one kind are missing.
 
     """
     with_load = with_payload(model, link, mass, com, inertia)

@@ -37,20 +37,17 @@ class Identification:
 
     Attributes
     ----------
-    parameters : RobotParameters
-        The parameters that were identified.
-    names : tuple of str
-        Their names: of the bodies, as in `rbd_ros.model.inertial_parameter_names`, then of the
-        drives, as in `rbd_ros.model.drive_parameter_names`.
+    parameters, names : RobotParameters, tuple of str
+        The identified parameters, and their names: of the bodies, as in
+        `rbd_ros.model.inertial_parameter_names`, then as in `rbd_ros.model.drive_parameter_names`.
     values, covariance : ndarray, shape (parameters,) and (parameters, parameters)
-        The estimates and their covariance. What torques do not determine keeps the uncertainty
-        that was assumed for the model.
+        The estimates and their covariance. Where torques do not determine them, the uncertainty
+        assumed for the model remains.
     base : BaseParameters
         The combinations that torques can determine: ``base.combination @ values`` estimates them.
-    residual : ndarray, shape (nv,)
-        RMS of the measured minus the computed torques, N m or N.
-    relative_error : float
-        RMS of the residual over that of the torques, all joints together.
+    residual, relative_error : ndarray of shape (nv,), float
+        RMS of the measured minus the computed torques, N m or N, and relative to that of the
+        torques, all joints together.
     correlation : ndarray, shape (nv,)
         How many samples of each joint count as one, because errors are correlated in time.
     sigma : ndarray
@@ -113,31 +110,21 @@ def fit(model: Model, part: Partial, *, consistent: bool = True) -> Identificati
     Weighted least squares: each joint is weighted with the inverse variance of its residual in the
     previous iteration. Combinations of parameters that torques hardly determine stay near the
     model's, whose prior standard deviation is taken to be as large as the parameters themselves.
+    [Garofalo et al. (15), (16) for the regressor.]
 
     Parameters
     ----------
-    model : Model
-        The robot with its initial parameters.
-    part : Partial
-        Its reduced recordings.
+    model, part : Model, Partial
+        The robot with its initial parameters, and its reduced recordings.
     consistent : bool
         Whether to require physical consistency (see `physical_consistency`): bodies with positive
         definite pseudo-inertias, whose divergence from the model's then replaces their prior
         deviation; friction that dissipates energy; positive rotor inertias.
 
-    Returns
-    -------
-    Identification
-        Its ``model`` is the identified robot.
-
     Raises
     ------
     StateError
         If ``part`` belongs to another robot, or to a payload.
-
-    References
-    ----------
-    Garofalo et al. (15), (16) for the regressor.
 
     """
     check_model(model)
@@ -206,8 +193,8 @@ def _prior_deviation(parameters: RobotParameters, part: Partial) -> np.ndarray:
     """
     Return the prior standard deviations of the model's parameters.
 
-    For a body: the parameters of a body of its mass and of the size of the robot's links. For a
-    drive: values so large that each alone could explain the torques.
+    A body's are the parameters of a body of its mass and of the size of the robot's links; a
+    drive's are so large that each alone could explain the torques.
 
     """
     model, bodies = parameters.model, parameters.bodies
@@ -243,26 +230,17 @@ def identify(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayL
 
     Parameters
     ----------
-    model : Model
-        The robot with its initial parameters.
-    q : array_like, shape (samples, model.nq)
-        Configurations, rad and m.
+    model, q : Model, array_like of shape (samples, model.nq)
+        The robot with its initial parameters, and configurations, rad and m.
     v, a, tau : array_like, shape (samples, model.nv)
         Velocities, accelerations and torques, N m or N.
-    friction, rotors
-        As for `partial`.
-    consistent : bool
-        As for `fit`.
+    friction, rotors, consistent
+        As for `partial` and `fit`.
     time : array_like, shape (samples,), optional
         Stamps, s; default: equidistant.
     usable : array_like of bool, shape (samples, model.nv), optional
         Torques to use; default: all. Exclude joints that stand still if they have Coulomb
         friction, whose direction is then unknown. `prepare` finds them.
-
-    Returns
-    -------
-    Identification
-        Its ``model`` is the identified robot.
 
     Raises
     ------

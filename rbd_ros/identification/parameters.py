@@ -55,7 +55,7 @@ class Parameters(Protocol):
 
     @property
     def kind(self) -> tuple[str, ...]:
-        """Return what is identified; only results of the same kind can be merged."""
+        """Return the kind of result; only results of the same kind can be merged."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -83,7 +83,6 @@ class RobotParameters:
 
     @property
     def bodies(self) -> int:
-        """Return the number of moving bodies."""
         return len(moving_bodies(self.model))
 
     @property
@@ -139,7 +138,6 @@ class LoadParameters:
 
     @property
     def values(self) -> np.ndarray:
-        """Return zeros: no payload."""
         return np.zeros(10)
 
     @cached_property
@@ -190,20 +188,18 @@ def base_parameters(model: Model, *, friction: Sequence[str] = (), rotors: bool 
     """
     Return the base parameters: the linear combinations of parameters that torques depend on.
 
+    They result from QR with column pivoting of the regressor at random states [Garofalo et al.
+    (15), (16)].
+
     Parameters
     ----------
     model : Model
         The robot; its masses and inertias are not used.
-    friction : sequence of str
-        Friction columns to include, see `rbd_ros.analysis.friction_regressor`.
-    rotors : bool
-        Whether to include rotor inertias.
+    friction, rotors : sequence of str, bool
+        Friction columns to include (see `rbd_ros.analysis.friction_regressor`), and whether to
+        include rotor inertias.
     seed : int
         Seed of the random states.
-
-    References
-    ----------
-    QR with column pivoting of the regressor, Garofalo et al. (15), (16), at random states.
 
     """
     return base_of(robot_parameters(model, friction, rotors), seed)[0]

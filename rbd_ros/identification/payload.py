@@ -27,20 +27,17 @@ class Payload(NamedTuple):
 
     Attributes
     ----------
-    mass : float
-        kg.
-    com : ndarray, shape (3,)
-        Centre of mass in the link's frame, m.
+    mass, com : float, ndarray of shape (3,)
+        Mass, kg, and centre of mass in the link's frame, m.
     inertia : ndarray, shape (3, 3)
         About the centre of mass, in the link's axes, kg m^2.
     deviation : ndarray, shape (10,)
         Standard deviations of m, mcx, mcy, mcz, and the inertia Ixx, Iyy, Izz, Ixy, Ixz, Iyz about
-        the link's origin. What torques do not determine is as uncertain as for a link of the
-        robot.
-    residual : ndarray, shape (nv,)
-        RMS of the torques minus those of the robot with the payload, N m or N.
-    rank : int
-        How many combinations of the ten parameters the torques determine.
+        the link's origin. Where torques do not determine them, they are as uncertain as for a link
+        of the robot.
+    residual, rank : ndarray of shape (nv,), int
+        RMS of the torques minus those of the robot with the payload, N m or N; how many
+        combinations of the ten parameters the torques determine.
 
     """
 
@@ -59,19 +56,12 @@ def payload_partial(model: Model, link: str, samples: Samples, *, threads: int |
 
     Parameters
     ----------
-    model : Model
-        The robot without the payload, with its friction and rotors.
+    model, samples : Model, Samples
+        The robot without the payload, with its friction and rotors; the result of `prepare`.
     link : str
-        Link that carries the payload; it may be fixed.
-    samples : Samples
-        Result of `prepare`.
+        Link that carries the payload; it may be fixed, but a joint must move it.
     threads, progress
         As in `rbd_ros.batch`.
-
-    Raises
-    ------
-    ModelError
-        If no link has that name, or no joint moves it.
 
     """
     check_model(model)
@@ -84,11 +74,6 @@ def fit_payload(model: Model, part: Partial) -> Payload:
 
     ``part`` is the result of `payload_partial` for the same model. `rbd_ros.with_payload` takes
     mass, com and inertia of the result.
-
-    Raises
-    ------
-    StateError
-        If ``part`` does not belong to a payload.
 
     """
     check_model(model)
@@ -111,27 +96,16 @@ def identify_payload(model: Model, link: str, q: ArrayLike, v: ArrayLike, a: Arr
     """
     Return the physically consistent payload on a link that explains recorded torques best.
 
-    What the torques do not determine (the inertia, if the robot stood still) is almost zero.
-    Without a payload so is the mass, and the centre of mass is meaningless. `rbd_ros.with_payload`
-    takes mass, com and inertia of the result.
+    If the torques do not determine a part (the inertia, if the robot stood still), it is almost
+    zero. Without a payload so is the mass, and the centre of mass is meaningless.
+    `rbd_ros.with_payload` takes mass, com and inertia of the result.
 
     Parameters
     ----------
     model, link
         As for `payload_partial`.
-    q : array_like, shape (samples, model.nq)
-        Configurations, rad and m.
-    v, a, tau : array_like, shape (samples, model.nv)
-        Velocities, accelerations and torques with the payload, N m or N.
-    time, usable
-        As for `rbd_ros.identify`.
-
-    Raises
-    ------
-    StateError
-        If an array has a wrong shape or holds a non-finite number.
-    ModelError
-        If no link has that name, or no joint moves it.
+    q, v, a, tau, time, usable
+        As for `rbd_ros.identify`, with the payload.
 
     """
     samples = samples_of(model, q, v, a, tau, time, usable)

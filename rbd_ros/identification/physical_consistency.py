@@ -35,9 +35,9 @@ MU_RATIO, LAST_MU = 0.03, 1e-8
 # Newton's method stops when the predicted decrease is below this fraction of mu, for the last mu
 # and for those before, or after this many steps.
 TOLERANCE, COARSE_TOLERANCE, MAX_STEPS = 1e-4, 0.1, 50
-# Largest step as a fraction of the steps_to_boundary to the boundary.
+# Largest step as a fraction of the distance to the boundary.
 MAX_BOUNDARY_FRACTION = 0.9
-# Smallest steps_to_boundary of the start from the inequalities, in units of the scale.
+# Smallest slack of the inequalities at the start, in units of the scale.
 START_MARGIN = 0.01
 # Smallest eigenvalue of a body's initial P as a fraction of the mean: for a sphere of 10 cm, 1 cm.
 MIN_EIGENVALUE_RATIO = 1e-3
@@ -52,29 +52,12 @@ def nearest_consistent(start: np.ndarray, matrix: np.ndarray, target: np.ndarray
     """
     Return physically consistent parameters with the least |matrix theta - target|^2.
 
-    Parameters
-    ----------
-    start : ndarray, shape (parameters,)
-        Prior and start of the search; inconsistent bodies are made consistent first.
-    matrix : ndarray, shape (rows, parameters)
-        Of full column rank, unless there is a prior.
-    target : ndarray, shape (rows,)
-        Wanted value of the product.
-    scale : ndarray, shape (parameters,)
-        Sizes of the parameters; for a body, powers of a length times a mass.
-    bodies : int
-        The first 10 * bodies parameters are inertial.
-    prior : float
-        Weight of D.
-    conditions : tuple of ndarray, shape (k, parameters) and (k,), optional
-        G and h of the inequalities on the drive parameters.
+    ``start`` is the prior and the start of the search; inconsistent bodies are made consistent
+    first. ``scale`` has the sizes of the parameters; for a body, powers of a length times a mass.
+    The first 10 * bodies parameters are inertial. ``matrix`` has full column rank, unless
+    ``prior``, the weight of D, is positive. ``conditions`` are G and h of the drive parameters.
 
-    Returns
-    -------
-    theta : ndarray, shape (parameters,)
-        Each body with a positive definite pseudo-inertia.
-    curvature : ndarray, shape (16 * bodies, parameters)
-        C, with the Hessian C^T C of the divergences at theta.
+    Also returns C (16 * bodies, parameters), with the Hessian C^T C of the divergences.
 
     """
     # P keeps its form when parameters are divided by the scale.
@@ -143,8 +126,7 @@ class _Problem:
         """
         Return C and c: the Hessian C^T C and the gradient -C^T c of the prior and the barrier.
 
-        The Hessian of -log det P is C^T C with the columns vec(L^-1 E_i L^-T) of C, where P =
-        L L^T and E_i = dP/dx_i, and its gradient is -C^T vec(1).
+        For -log det P, P = L L^T, the columns of C are vec(L^-1 dP/dx_i L^-T), and c is vec(1).
 
         """
         blocks = x[:self.split].reshape(-1, 10)

@@ -61,8 +61,8 @@ def model_torques(model: Model, samples: Samples, smooth: float | np.ndarray
     """
     Return the torques of a robot along recorded motions, and their friction, both (samples, nv).
 
-    Friction is filtered as the efforts were. It changes its sign over the speed ``smooth`` (a
-    float or shape (nv,), rad/s or m/s), well above the filtered noise of joints at rest.
+    Friction is filtered as the efforts were. It changes its sign over the speed ``smooth``, rad/s
+    or m/s, well above the filtered noise of joints at rest.
 
     """
     v = samples.v
@@ -71,23 +71,12 @@ def model_torques(model: Model, samples: Samples, smooth: float | np.ndarray
 
 
 class Errors(NamedTuple):
-    """
-    Squared errors of two robots over the usable samples of a recording, each of shape (nv,).
+    """Squared errors of two robots over the usable samples of a recording, each (nv,)."""
 
-    Attributes
-    ----------
-    counts : ndarray of int
-        Number of usable samples.
-    torque, urdf, fit : ndarray
-        Sums of squares of the measured torques, and of their differences from those of the
-        original and the identified robot, (N m)^2 or N^2.
-
-    """
-
-    counts: np.ndarray
-    torque: np.ndarray
-    urdf: np.ndarray
-    fit: np.ndarray
+    counts: np.ndarray  # of usable samples
+    torque: np.ndarray  # sums of squares, (N m)^2 or N^2: of the measured torques, and of their
+    urdf: np.ndarray    # differences from those of the original
+    fit: np.ndarray     # and of the identified robot
 
     def relative(self, sums: np.ndarray) -> float:
         """Return sqrt(sum of squared errors / sum of squared torques)."""
@@ -102,12 +91,7 @@ class Errors(NamedTuple):
 
 def compare_recording(path: str, *, urdf: Model, fit: Model, reading: Reading
                       ) -> tuple[Errors, Comparison]:
-    """
-    Compare a recording with the original and the identified robot.
-
-    Returns its errors, which can be added up over recordings, and the comparison for a report.
-
-    """
+    """Return the errors of the original and the identified robot, and their comparison."""
     samples = read_samples(urdf, path, reading)
     # Above their threshold joints have full friction, as in the fit.
     smooth = FRICTION_SMOOTHING * samples.threshold
@@ -128,23 +112,14 @@ def map_recordings(function: Callable[[str], Result], paths: Sequence[str], *, w
 
     Parameters
     ----------
-    function : callable
-        Takes a path; it and its results must be picklable if there are workers.
-    paths : sequence of str
-        The recordings; for a cluster, as its workers see them.
-    workers : int
-        Number of processes; 1: this one only.
-    scheduler : str, optional
-        Address of a Dask scheduler, which then does the work; if a worker dies, its recording is
-        given to another one.
+    function, paths : callable, sequence of str
+        The function takes a path; it and its results must be picklable if there are workers. A
+        cluster needs paths as its workers see them.
+    workers, scheduler : int, str, optional
+        Number of processes (1: this one only), or address of a Dask scheduler; if one of its
+        workers dies, the recording is given to another one.
     progress : callable, optional
         Called with the number of recordings done and the total.
-
-    Raises
-    ------
-    RbdError
-        If Dask is not installed, its scheduler cannot be reached, a process was killed, or the
-        function raises it.
 
     """
     for done, item in enumerate(_results(function, paths, workers, scheduler), 1):
@@ -224,13 +199,7 @@ def check_workers(workers: int) -> int:
 
 def reduce_recording(path: str, *, model: Model, reading: Reading,
                      reduce: Callable[..., Partial]) -> tuple[Partial, Samples]:
-    """
-    Reduce a recording: a pure function, for other processes and machines.
-
-    ``reduce`` is `partial` or `payload_partial` with bound options. Returns its result, for
-    `merge`, and an excerpt from the middle, at most `EXCERPT` samples, for `verdict`.
-
-    """
+    """Reduce a recording; also return an excerpt from its middle, for `verdict`."""
     samples = read_samples(model, path, reading)
     first = max(0, (len(samples) - EXCERPT) // 2)
     rows = slice(first, first + EXCERPT)

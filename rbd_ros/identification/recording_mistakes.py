@@ -22,8 +22,8 @@ from rbd_ros.recordings.samples import Samples
 
 # Rows per parameter, and smallest number of states used.
 ROWS_PER_PARAMETER, MIN_STATES = 30, 300
-# Unexplained fraction of the squared torques up to which no find_mistake is suspected; ratio to
-# which undoing a find_mistake must reduce it; smallest reduction by one step of the search.
+# Unexplained fraction of the squared torques up to which no mistake is suspected; ratio to which
+# undoing a mistake must reduce it; smallest reduction by one step of the search.
 NEGLIGIBLE_ERROR, MAX_ERROR_RATIO, MIN_GAIN = 1e-3, 0.3, 0.01
 # Angles beyond this suggest degrees, rad.
 FULL_TURN = 2.0 * np.pi
@@ -66,7 +66,7 @@ class _RidgeFit:
 
 
 class _RecordingTest:
-    """A subset of the states of a recording, and what is unexplained after a change."""
+    """A subset of the states of a recording, and its unexplained fraction after a change."""
 
     def __init__(self, parameters: RobotParameters, samples: Samples) -> None:
         self._parameters, self._model = parameters, parameters.model
@@ -135,7 +135,6 @@ class _RecordingTest:
         return energy / np.where(norm > 0.0, norm, 1.0)
 
     def _try_degrees(self) -> Iterator[tuple[float, str]]:
-        """Convert angles from degrees."""
         angular = self._model.angular
         if self._model.nq != self._model.nv:
             return

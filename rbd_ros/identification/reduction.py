@@ -44,26 +44,20 @@ class Partial:
     ----------
     kind : tuple of str
         ``('robot', *drive columns)`` or ``('load', link)``.
-    names : tuple of str
-        All parameters.
-    base : BaseParameters
-        The base parameters of the factors.
+    names, base : tuple of str, BaseParameters
+        All parameters, and the base parameters of the factors.
     columns : tuple of ndarray of int
         For each joint, the base parameters on which its torque depends.
     factors : tuple of ndarray, shape (BLOCKS, columns + 1, columns + 1)
         For each joint, R of [Y_j, tau_j - known torques] over the usable samples.
-    counts : ndarray of int, shape (BLOCKS, nv)
-        Number of usable samples.
-    squares : ndarray, shape (nv,)
-        Sum of tau_j^2 over them.
-    samples : int
-        Number of all samples.
+    counts, squares : ndarray, shape (BLOCKS, nv) and (nv,)
+        Number of usable samples, and sum of tau_j^2 over them.
+    samples, duration : int, float
+        Number of all samples, and total duration, s; 0 if unknown.
     moving, saturated : ndarray of int, shape (nv,)
         Number of samples in which the joint moved, or its drive was at its limit.
     motion : ndarray, shape (2, nv)
         Sums of v^2 and of a^2 over all samples.
-    duration : float
-        Total duration, s; 0 if unknown.
 
     """
 
@@ -91,10 +85,8 @@ def partial(model: Model, samples: Samples, *, friction: Sequence[str] = USUAL,
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    samples : Samples
-        Result of `prepare`.
+    model, samples : Model, Samples
+        The robot, and the result of `prepare`.
     friction : sequence of str
         Friction columns to identify, see `rbd_ros.analysis.friction_regressor`; if empty, the
         friction of the model is assumed.
@@ -102,11 +94,6 @@ def partial(model: Model, samples: Samples, *, friction: Sequence[str] = USUAL,
         Whether to identify rotor inertias or to assume those of the model.
     threads, progress
         As in `rbd_ros.batch`.
-
-    Raises
-    ------
-    StateError
-        If a friction column is unknown.
 
     """
     return reduce_samples(robot_parameters(model, friction, rotors), samples, threads, progress)
@@ -151,15 +138,7 @@ def reduce_samples(parameters: Parameters, samples: Samples, threads: int | None
 
 
 def merge(*parts: Partial) -> Partial:
-    """
-    Merge reduced recordings of the same robot and parameters; the order matters only for rounding.
-
-    Raises
-    ------
-    StateError
-        If there are none, or their parameters differ.
-
-    """
+    """Merge reduced recordings; raise StateError if there are none or their parameters differ."""
     if not parts:
         raise StateError('merge needs at least one part')
     first = parts[0]

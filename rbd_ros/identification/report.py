@@ -66,23 +66,8 @@ def identification_report(title: str, joint_names: Sequence[str], units: Sequenc
     """
     Return a report on an identification as HTML.
 
-    Parameters
-    ----------
-    title : str
-        Heading.
-    joint_names, units : sequence of str
-        Names and units of the efforts.
-    comparisons : sequence of Comparison
-        One for each recording.
-    parameters : iterable of Row
-        The table of parameters.
-    grade, reasons : str and sequence of str
-        Fields of the `Verdict`.
-
-    Raises
-    ------
-    RbdError
-        If matplotlib is not installed.
+    Names and units belong to the efforts; there is one comparison per recording, and ``grade`` and
+    ``reasons`` are those of the `Verdict`. Raises RbdError if matplotlib is not installed.
 
     """
     figure = _matplotlib()
@@ -109,13 +94,7 @@ def identification_report(title: str, joint_names: Sequence[str], units: Sequenc
 
 def replay_report(title: str, joint_names: Sequence[str], units: Sequence[str], samples: Samples,
                   model: np.ndarray, external: np.ndarray) -> str:
-    """
-    Return a report on a replayed recording as HTML.
-
-    ``model`` and ``external`` are the efforts of the model and those exerted from outside,
-    (samples, nv), N m or N; the other arguments are those of `identification_report`.
-
-    """
+    """Return a replay report as HTML; ``model`` and ``external`` are efforts (samples, nv)."""
     figure = _matplotlib()
 
     def traces(axes: Any, k: int) -> None:
@@ -139,12 +118,7 @@ def replay_report(title: str, joint_names: Sequence[str], units: Sequence[str], 
 
 
 def drawn(segment: np.ndarray, *signals: np.ndarray, points: int = POINTS) -> list[np.ndarray]:
-    """
-    Return signals thinned to a number of points, with NaN, which interrupts a line, in every gap.
-
-    ``segment`` is the number of gaps before each sample, shape (samples,).
-
-    """
+    """Return signals thinned to a number of points, with NaN to interrupt the line in each gap."""
     every = max(1, len(segment) // points)
     segments = np.split(np.arange(len(segment)), np.flatnonzero(np.diff(segment)) + 1)
     rows = np.concatenate([np.append(one[::every], -1) for one in segments])[:-1]
@@ -159,7 +133,6 @@ def _page(title: str, body: Sequence[str]) -> str:
 
 
 def _matplotlib() -> Callable[..., Any]:
-    """Return the constructor of figures that need no display."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -267,8 +240,7 @@ def write_residuals(path: str | os.PathLike[str], robot: str, joint_names: Seque
     Write measured and computed efforts of a robot as Parquet, one row per joint and sample.
 
     The columns are ``robot recording joint time velocity measured urdf fit usable``, so that
-    tables of several robots can be queried together. Raises RecordingError if pyarrow is not
-    installed.
+    tables of several robots can be queried together.
 
     """
     pyarrow, parquet = import_pyarrow(path)

@@ -20,20 +20,17 @@ from rbd_ros.model.model import Model
 from rbd_ros.recordings.preparation import MIN_DELAY_EXPLAINS
 from rbd_ros.recordings.samples import Samples
 
-# A joint has moved if it did so for this time, s, and in this many samples for each parameter that
-# its torque depends on.
+# Time, s, and samples per parameter of its torque that a joint must move.
 MIN_MOVING_TIME, MIN_SAMPLES_PER_PARAMETER = 2.0, 3
 # Largest fraction of the samples in which a drive may be at its limit.
 MAX_SATURATED = 0.05
-# Largest fraction of the samples in which positions may exceed the limits by more than a fraction
-# of the range.
+# Largest fraction of the samples out of range by more than a fraction of the range.
 MAX_OUT_OF_RANGE, RANGE_MARGIN = 0.1, 0.05
 # Smallest delay of efforts that is reported, s.
 MIN_REPORTED_DELAY = 0.1
 # Number of standard deviations at which a finding is significant.
 SIGNIFICANCE = 3.0
-# Largest RMS of the torques that may remain unexplained, as a fraction of the RMS of the torques:
-# of all joints together, of one joint.
+# Largest unexplained RMS, as a fraction of that of the torques: of all joints, of one joint.
 MAX_UNEXPLAINED, MAX_UNEXPLAINED_JOINT = 0.3, 0.7
 # Smallest power of driving (negative) friction that is reported, as a fraction of the torques.
 MIN_DRIVING_FRICTION = 0.03
@@ -65,10 +62,8 @@ class Verdict(NamedTuple):
 
     Attributes
     ----------
-    believable : bool
-        Whether nothing speaks against the result.
-    reasons : tuple of str
-        What speaks against it: sentences that say what to do.
+    believable, reasons : bool, tuple of str
+        Whether there is no objection; the objections, as sentences with advice.
     figures : dict of str to float
         The numbers behind the verdict: ``samples``; ``relative_error`` of the torques; ``rank``,
         how many of the ``base_parameters`` the torques determine better than the model, and their
@@ -94,15 +89,12 @@ def verdict(model: Model, part: Partial, found: Identification | Payload,
 
     Parameters
     ----------
-    model : Model
-        The robot before the identification.
-    part : Partial
-        The reduced recordings.
+    model, part : Model, Partial
+        The robot before the identification, and the reduced recordings.
     found : Identification or Payload
         Result of `fit` or `fit_payload` for that part.
     samples : Samples or sequence of Samples
-        The recordings themselves, if available: they are then searched for common mistakes, such
-        as exchanged joints, by undoing them.
+        The recordings, if available: they are then searched for mistakes such as exchanged joints.
     held_out : mapping of str to (float, float), optional
         For each held-out recording, the relative errors of its torques (see `torque_errors`) with
         the original and with the identified robot.
@@ -119,7 +111,9 @@ def verdict(model: Model, part: Partial, found: Identification | Payload,
         return Verdict(False, ('all efforts are zero: record motor torques or currents',), figures,
                        NOT_BELIEVABLE)
     uncertain: list[str] = []
-    figures['relative_error'] = error = _relative_error(part, found)
+    counts = part.counts.sum(axis=0)
+    error = float(np.sqrt(np.sum(found.residual ** 2 * counts) / np.sum(part.squares)))
+    figures['relative_error'] = error
     if isinstance(found, Payload):
         reasons = _check_delay(samples) or _check_payload(model, found)
     else:
@@ -164,12 +158,6 @@ def _check_finite(samples: tuple[Samples, ...]) -> list[str]:
             'not finite: check the publisher of the joint states, and record again']
 
 
-def _relative_error(part: Partial, found: Identification | Payload) -> float:
-    """Return the RMS of the unexplained torques as a fraction of that of the torques."""
-    counts = part.counts.sum(axis=0)
-    return float(np.sqrt(np.sum(found.residual ** 2 * counts) / np.sum(part.squares)))
-
-
 def _figures(found: Identification, uncertainty: np.ndarray) -> dict[str, float]:
     """Return how well the motion determines the parameters."""
     determined = found.sigma[found.sigma > 1.0]
@@ -204,7 +192,6 @@ def _check_delay(samples: tuple[Samples, ...]) -> list[str]:
 
 
 def _check_limits(model: Model, samples: tuple[Samples, ...]) -> list[str]:
-    """Check that recorded positions are within the limits of the joints."""
     # Ignore empty ranges.
     limited = np.isfinite(model.lower) & np.isfinite(model.upper) & (model.upper > model.lower)
     if model.nq != model.nv or not samples:
@@ -220,7 +207,6 @@ def _check_limits(model: Model, samples: tuple[Samples, ...]) -> list[str]:
 
 
 def _check_mistakes(parameters: RobotParameters, samples: tuple[Samples, ...]) -> list[str]:
-    """Check for common mistakes by undoing them."""
     found = [find_mistake(parameters, one) for one in samples if np.any(one.usable)]
     return list(dict.fromkeys(sentence for sentence in found if sentence))
 
@@ -262,7 +248,6 @@ def _standing_joints(model: Model, part: Partial) -> list[str]:
 
 
 def _check_saturation(model: Model, part: Partial) -> list[str]:
-    """Check that drives are rarely at their limits."""
     share = part.saturated / np.maximum(part.moving, 1)
     names = [f'{name} ({100.0 * x:.0f} %)' for name, x in zip(model.velocity_names, share)
              if x > MAX_SATURATED]
@@ -272,7 +257,7 @@ def _check_saturation(model: Model, part: Partial) -> list[str]:
 
 def _check_robot(part: Partial, found: Identification, free: Identification,
                  uncertainty: np.ndarray, condition: float) -> tuple[list[str], list[str]]:
-    """Return what is wrong with an identified robot, and which results are uncertain."""
+    """Return objections to an identified robot, and its uncertain results."""
     model, reasons, uncertain = found.parameters.model, [], []
     size = np.sqrt(part.squares / np.maximum(part.counts.sum(axis=0), 1))
     noisy = [name for name, residual, whole in zip(model.velocity_names, free.residual, size)
@@ -317,7 +302,7 @@ def _inconsistent(free: Identification) -> list[str]:
 
 
 def _check_payload(model: Model, payload: Payload) -> list[str]:
-    """Return what is wrong with an identified payload."""
+    """Return objections to an identified payload."""
     reasons, reach = [], body_size(model)
     mass, deviation = payload.mass, payload.deviation[0]
     whole = inertial_parameters(model)[::10].sum()

@@ -63,12 +63,7 @@ class TorqueErrors(NamedTuple):
 
 
 def torque_errors(part: Partial, values: np.ndarray) -> TorqueErrors:
-    """
-    Return the torques that parameters leave unexplained in reduced recordings.
-
-    Only usable samples count. The values (parameters,) are in the order of ``part.names``.
-
-    """
+    """Return the usable torques that parameters, named by ``part.names``, leave unexplained."""
     beta = part.base.combination @ values
     squares = np.array([np.sum((R @ np.append(beta[active], -1.0)) ** 2)
                         for R, active in zip(part.factors, part.columns)])
@@ -141,14 +136,8 @@ def correlation_of(scores: np.ndarray, information: np.ndarray, counts: np.ndarr
     Return how many samples of a joint count as one: 1 for white noise.
 
     It is the mean ratio of the variances of the scores to those of white noise, at most the number
-    of samples in a block.
-
-    Parameters
-    ----------
-    scores, information : ndarray, shape (blocks, n) and (blocks, n, n)
-        First and second derivatives of half the sum of squares, in units of the noise.
-    counts : ndarray, shape (blocks,)
-        Number of samples.
+    of samples in a block. Scores (blocks, n) and information (blocks, n, n) are derivatives of
+    half the sum of squares, in units of the noise.
 
     """
     block_size = np.sum(counts) / max(np.count_nonzero(counts), 1)
@@ -164,12 +153,7 @@ def correlation_of(scores: np.ndarray, information: np.ndarray, counts: np.ndarr
 
 
 def scatter(scores: np.ndarray, information: np.ndarray, total: np.ndarray) -> np.ndarray:
-    """
-    Return Z (blocks, n), such that Z^T Z is the covariance of the sum of the scores.
-
-    The total information includes that of the prior.
-
-    """
+    """Return Z (blocks, n): Z^T Z is the covariance of the summed scores; total has the prior."""
     L = np.linalg.cholesky(total)
     L_inv = np.linalg.inv(L)
     values, vectors = np.linalg.eigh(L_inv @ information @ L_inv.T)

@@ -38,17 +38,16 @@ S_, W_, VDOT_, V_, I_, B_, IS_, PSI_, U_, TRACES_, ARTICULATED_COLUMNS = (
 SINGULAR = 1e-14
 
 
-# A symmetric 6x6 matrix [A, B; B^T, D] is kept as A (6), the columns of B (9) and D (6).
+# A symmetric 6x6 matrix [A, B; B^T, D], such as an articulated inertia, is kept as A (6), the
+# columns of B (9) and D (6).
 @helper
 def load_articulated(robot, b):
-    """Return the articulated inertia of a body."""
     return (load_symmetric(robot, b, I_), load33(robot, b, I_ + 6),
             load_symmetric(robot, b, I_ + 15))
 
 
 @helper
 def store_articulated(robot, b, I_A):
-    """Write the articulated inertia of a body."""
     angular, mixed, linear = I_A
     store_symmetric(robot, b, I_, angular)
     store33(robot, b, I_ + 6, mixed)
@@ -57,7 +56,6 @@ def store_articulated(robot, b, I_A):
 
 @helper
 def add_articulated(robot, b, I_A, B):
-    """Add to the articulated inertia and bias of a body."""
     angular, mixed, linear = I_A
     A, C, D = load_articulated(robot, b)
     store_articulated(robot, b, (
@@ -212,11 +210,10 @@ def move_bodies(robot, screws, q, v):
 @kernel
 def articulated_bodies(robot, screws, q, v, a, tau):
     """
-    Complete the accelerations a and the torques tau.
+    Complete the accelerations a and the torques tau: where PRESCRIBED is 1, a is given, else tau.
 
-    Where a body's PRESCRIBED is 1, a is given and tau written, elsewhere vice versa. If ``v`` is
-    None, M a = tau is solved, as if at rest without gravity and wrenches. Returns False, too, if a
-    column of S moves no inertia; PSI_ of the ground is the number of that body, or 0.
+    If ``v`` is None, M a = tau is solved, as if at rest without gravity and wrenches. Returns
+    False, too, if a column of S moves no inertia; PSI_ of the ground is that body's number, or 0.
 
     """
     store(robot, GROUND, PSI_, 0.0)
@@ -269,13 +266,11 @@ def articulated_bodies(robot, screws, q, v, a, tau):
 
 @kernel
 def articulated_bodies_at_rest(robot, screws, q, a, tau):
-    """Do `articulated_bodies` for M a = tau."""
     return articulated_bodies(robot, screws, q, None, a, tau)
 
 
 @helper
 def prescribe_none(robot):
-    """Record that no acceleration is given."""
     for i in range(1, count(robot)):
         store(robot, slot(i), PRESCRIBED, 0.0)
 

@@ -46,12 +46,7 @@ def store_momentum(robot, b, v, com, com_rate):
 
 @helper
 def write_momentum(robot, screws, q, v, rows):
-    """
-    Write the centroidal momentum matrix to six rows, and its rate to six more unless v is None.
-
-    ``rows`` has the shape (12, nv), or at least (6, nv) if v is None.
-
-    """
+    """Write the momentum matrix to six rows, and its rate to six more unless v is None."""
     if not fits(robot, q, v):
         return False
     forward_pass(robot, screws, q, v, None, None)
@@ -80,13 +75,11 @@ def write_momentum(robot, screws, q, v, rows):
 
 @kernel
 def centroidal_momentum(robot, screws, q, rows):
-    """Do `write_momentum` without the rate."""
     return write_momentum(robot, screws, q, None, rows)
 
 
 @kernel
 def centroidal_momentum_rate(robot, screws, q, v, rows):
-    """Do `write_momentum` with the rate."""
     return write_momentum(robot, screws, q, v, rows)
 
 

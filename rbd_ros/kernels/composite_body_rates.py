@@ -32,12 +32,7 @@ NO_ACCELERATION = (3 * (0.0,), 3 * (0.0,))
 
 @kernel
 def composite_rates(robot, screws, q, v, a, terms):
-    """
-    Write C, dC/dt and dg/dt to `terms`.
-
-    ``terms`` has the shape (2 nv + 1, nv): nv rows for C and for dC/dt, then one for dg/dt.
-
-    """
+    """Write C, dC/dt (nv rows each) and dg/dt (one row) to `terms`, shape (2 nv + 1, nv)."""
     if not (fits(robot, q, v) and fits(robot, q, a)):
         return False
     nv = count(robot) - 1

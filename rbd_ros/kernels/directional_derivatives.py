@@ -197,11 +197,10 @@ def inverse_dynamics_change(robot, screws, q, v, a, dq, dv, da, changes, turning
 def hybrid_dynamics_change(robot, screws, q, v, a, tau, prescribed, dq, dv, given_da, given_dtau,
                            changes, turning, found):
     """
-    Write the derivatives da and dtau of all accelerations and torques to rows 2 and 3 of `found`.
+    Write the derivatives da and dtau to rows 2 and 3 of `found`, shape (4, nv).
 
-    ``given_da`` is read where ``prescribed`` is true, ``given_dtau`` elsewhere; see also
-    `hybrid_dynamics` and `inverse_dynamics_change`. Returns False, too, if a column of S moves no
-    inertia. ``found`` has the shape (4, nv).
+    ``given_da`` is read where ``prescribed`` is true, ``given_dtau`` elsewhere. Returns False,
+    too, if a column of S moves no inertia.
 
     """
     x, F, da, dtau = found[0], found[1], found[2], found[3]

@@ -101,10 +101,9 @@ def write_jacobian(robot, screws, q, link_row, J, T):
     """
     Write the Jacobian of a link about its origin, six rows, and its 4x4 pose.
 
-    ``link_row`` has one row: the body that the link is part of, its pose in the frame of the body
-    (rotation and position), and 1 for the axes of the world or 0 for those of the link. Returns
-    whether q has the right length and is finite, and no quaternion on the path to the link is
-    zero.
+    ``link_row`` has one row: the body that the link is part of, the link's pose (rotation and
+    position) in the body's frame, and 1 for the axes of the world or 0 for those of the link.
+    Returns whether q is valid and no quaternion on the path to the link is zero.
 
     """
     if not fits(robot, q, None):
@@ -152,11 +151,10 @@ def write_jacobian_rates(robot, screws, q, v, a, link_row, aligned, rows):
     """
     Write the Jacobian of a link and its rates; return dJ/dt v, and whether the state is valid.
 
-    ``link_row`` is as for `write_jacobian`. ``rows`` has six rows each for J, dJ/dt and, if a is
-    not None, d2J/dt2; if it is None, none is written. If ``aligned``, J, dJ/dt and dJ/dt v are in
-    the axes of the root, about the origin of the link: with R the rotation of the link, omega its
-    angular velocity and x either part of a column, (R x)' = R (x' + omega x x). A state is valid
-    if q, v and a are finite and no quaternion is zero.
+    ``rows`` has six rows each for J, dJ/dt and, unless a is None, d2J/dt2. If ``aligned``, J,
+    dJ/dt and dJ/dt v are in the axes of the root, about the origin of the link: with R the
+    rotation of the link, omega its angular velocity and x either part of a column,
+    (R x)' = R (x' + omega x x). A state is valid if it is finite and no quaternion is zero.
 
     """
     zero = (0.0, 0.0, 0.0)
@@ -196,12 +194,7 @@ def write_jacobian_rates(robot, screws, q, v, a, link_row, aligned, rows):
 
 @helper
 def write_rates(robot, screws, q, v, a, link_row, aligned, rows):
-    """
-    Do `write_jacobian_rates`; write dJ/dt v to row 18, and return whether the state is valid.
-
-    ``rows`` has the shape (19, max(nv, 6)); rows 12 ... 17 do not change if a is None.
-
-    """
+    """Do `write_jacobian_rates`; rows is (19, max(nv, 6)), with dJ/dt v in row 18."""
     if not fits(robot, q, v) or (a is not None and len(a) != len(v)):
         return False
     bias, fine = write_jacobian_rates(robot, screws, q, v, a, link_row, aligned, rows)
@@ -212,13 +205,11 @@ def write_rates(robot, screws, q, v, a, link_row, aligned, rows):
 
 @kernel
 def link_jacobian_rate(robot, screws, q, v, link_row, aligned, rows):
-    """Do `write_rates` without the second rate."""
     return write_rates(robot, screws, q, v, None, link_row, aligned, rows)
 
 
 @kernel
 def link_jacobian_rates(robot, screws, q, v, a, link_row, rows):
-    """Do `write_rates` in the axes of the link."""
     return write_rates(robot, screws, q, v, a, link_row, False, rows)
 
 
@@ -245,9 +236,8 @@ def link_jacobian_rate_derivatives(robot, screws, q, v, link_row, of_J, of_rate)
     """
     Write the derivatives with respect to q of the body Jacobian, and of its rate unless v is None.
 
-    ``of_J`` and ``of_rate`` have the shape (nv, 6, nv), the coordinate first. The derivative of
-    dJ/dt with respect to v equals that of J with respect to q. Returns whether the state is valid,
-    as `write_rates`.
+    They have the shape (nv, 6, nv), the coordinate first; d(dJ/dt)/dv equals dJ/dq. Returns
+    whether the state is valid.
 
     """
     if not fits(robot, q, v):
@@ -295,5 +285,4 @@ def link_jacobian_rate_derivatives(robot, screws, q, v, link_row, of_J, of_rate)
 
 @kernel
 def link_jacobian_derivatives(robot, screws, q, link_row, of_J):
-    """Do `link_jacobian_rate_derivatives` without the rate."""
     return link_jacobian_rate_derivatives(robot, screws, q, None, link_row, of_J, of_J)

@@ -12,7 +12,6 @@ from rbd_ros.kernels.vectors import row3, row33
 
 @helper
 def write_pose(T, R, r):
-    """Write (R, r) to a matrix of four rows."""
     x, y, z = R
     write_row4(T, 0, x[0], y[0], z[0], r[0])
     write_row4(T, 1, x[1], y[1], z[1], r[1])
@@ -22,7 +21,6 @@ def write_pose(T, R, r):
 
 @helper
 def write_row4(T, row, x, y, z, w):
-    """Write the numbers of a row."""
     set_element(T, row, 0, x)
     set_element(T, row, 1, y)
     set_element(T, row, 2, z)
@@ -31,13 +29,7 @@ def write_row4(T, row, x, y, z, w):
 
 @kernel
 def link_poses(robot, screws, q, links, T):
-    """
-    Write the 4x4 poses of links, one after the other.
-
-    Row k of ``links`` is the body that link k is part of, and the link's pose in the frame of the
-    body, rotation and position.
-
-    """
+    """Write 4x4 poses of links; a row of ``links``: body, rotation and position in its frame."""
     if not fits(robot, q, None):
         return False
     write_local_poses(robot, screws, q)

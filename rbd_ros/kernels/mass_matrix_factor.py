@@ -18,7 +18,8 @@ from rbd_ros.kernels.lanes.lanes import (element, set_element, square_root, vect
 from rbd_ros.kernels.layout import (constant, count, load_integer, number, parent, PRESCRIBED,
                                     SCRATCH, slot, store_integer)
 
-# Columns of `robot`, which overwrite those of the kernels that ran before.
+# Columns of `robot`, which overwrite those of the kernels that ran before: the nearest velocity
+# that carries the body and is not given, or -1, and the last one that it carries.
 CARRIER_, LAST_ = SCRATCH, SCRATCH + 1
 # Number of lanes of a row of X that `solve_row` keeps in registers.
 TOGETHER = 5
@@ -39,12 +40,7 @@ def is_given(robot, i):
 
 @helper
 def find_carriers(robot):
-    """
-    Write the velocity that carries each body, or -1, and the last velocity that each one carries.
-
-    Velocities whose acceleration is given are skipped. Returns whether there are any.
-
-    """
+    """Write CARRIER_ and LAST_; return whether any acceleration is given."""
     some_given = False
     for i in range(count(robot) - 1, 0, -1):
         store_integer(robot, slot(i), LAST_, i - 1)
@@ -63,13 +59,11 @@ def find_carriers(robot):
 
 @helper
 def carrier(robot, i):
-    """Return the nearest velocity that carries velocity i and is not given, or -1."""
     return load_integer(robot, slot(i + 1), CARRIER_)
 
 
 @helper
 def last_carried(robot, i):
-    """Return the last velocity that velocity i carries."""
     return load_integer(robot, slot(i + 1), LAST_)
 
 
@@ -100,12 +94,8 @@ def factorize(robot, L, L_lanes, some_given):
 
 @helper
 def solve_row(robot, L, X, i, path, length, upper):
-    """
-    Subtract multiples of the rows in ``path`` from row i of X, and divide by L_ii.
-
-    The factors are in column i of L if ``upper``, else in row i.
-
-    """
+    """Subtract multiples of the rows in ``path`` from row i of X, and divide by L_ii."""
+    # The factors are in column i of L if ``upper``, else in row i.
     inverse = element(L, i, i)
     if vectorized(robot):
         for c in range(X.shape[1]):
@@ -136,12 +126,7 @@ def solve_row(robot, L, X, i, path, length, upper):
 
 @helper
 def solve_from_leaves(robot, L, X, some_given, path):
-    """
-    Replace B by the solution X of L^T X = B; ``path`` is a buffer of nv integers.
-
-    Rows of L of velocities that are given must be zero.
-
-    """
+    """Solve L^T X = B in place; ``path`` is a buffer (nv,); given rows of L must be zero."""
     for i in range(len(L) - 1, -1, -1):
         if some_given and is_given(robot, i):
             continue
@@ -153,7 +138,7 @@ def solve_from_leaves(robot, L, X, some_given, path):
 
 @helper
 def solve_from_root(robot, L, X, some_given, path):
-    """Replace B by the solution X of L X = B; ``path`` is a buffer of nv integers."""
+    """Solve L X = B in place, as `solve_from_leaves`."""
     for i in range(len(L)):
         if some_given and is_given(robot, i):
             continue

@@ -256,12 +256,7 @@ def coriolis_of_carriers(robot, skew, by_q, by_v, far, near):
 
 @long_kernel
 def coriolis_matrix_derivatives(robot, screws, q, v, skew, by_q, by_v):
-    """
-    Write the derivatives of C with respect to q and v, shape (nv, nv, nv), h first.
-
-    ``skew`` is 1 for the body form of C and None for the Christoffel form.
-
-    """
+    """Write dC/dq and dC/dv, shape (nv, nv, nv), h first; ``skew``: see `coriolis_part`."""
     if not fits(robot, q, v):
         return False
     nv = count(robot) - 1

@@ -18,7 +18,7 @@ force on the composite body of j, this gives, for joints i and j of which one ca
     dtau_i/da_j = S_i^T I S_j = M_ij
 
 with I and B of the joint farther from the root. Columns of one ball or free joint carry each
-other. Tested against Kim (table 5) for every unit vector.
+other. External wrenches rotate with their bodies. Tested against Kim (table 5).
 
 """
 
@@ -69,12 +69,7 @@ def write_derivatives(derivatives, i, j, by_q, by_v, by_a):
 
 @kernel
 def inverse_dynamics_derivatives(robot, screws, q, v, a, derivatives):
-    """
-    Write dtau/dq, dtau/dv and M side by side to `derivatives`, shape (nv, 3 nv).
-
-    External wrenches rotate with their bodies.
-
-    """
+    """Write dtau/dq, dtau/dv and M side by side to `derivatives`, shape (nv, 3 nv)."""
     if not (fits(robot, q, v) and fits(robot, q, a)):
         return False
     nv = count(robot) - 1
@@ -181,9 +176,8 @@ def hybrid_dynamics_derivatives(robot, derivatives, L, L_lanes, path, X, X_lanes
         M_pp da_p = dtau_p - M_pa da_a - D_p d(q, v),
         dtau_a = M_ap da_p + M_aa da_a + D_a d(q, v).
 
-    ``derivatives`` is as `inverse_dynamics_derivatives` writes it; L and path are buffers. L and
-    X, shape (nv, 3 nv or more), are passed as matrices and as lanes, see
-    `rbd_ros.kernels.mass_matrix_factor`.
+    ``derivatives`` comes from `inverse_dynamics_derivatives`; L and path are buffers. L and X,
+    shape (nv, 3 nv or more), are passed as matrices and as lanes (`mass_matrix_factor`).
 
     """
     nv = count(robot) - 1

@@ -158,13 +158,7 @@ def regressor_columns(robot, screws, q, v, a, links, Y):
 
 @helper
 def transposed_product(robot, screws, q, v, a, x, links, y):
-    """
-    Write Y^T x, one row of ten entries per link.
-
-    Y^T x is the derivative, with respect to the parameters, of the power of the torques at the
-    velocities x, which is that of the wrenches at the twists of the bodies.
-
-    """
+    """Write Y^T x (links, 10): the parameter gradient of the torques' power at velocities x."""
     if not (fits(robot, q, v) and fits(robot, q, a) and fits(robot, q, x)):
         return False
     forward_pass(robot, screws, q, v, a, minus_gravity(robot))
@@ -186,7 +180,7 @@ def transposed_product(robot, screws, q, v, a, x, links, y):
 
 @long_kernel
 def slotine_li_columns(robot, screws, q, v, v_r, a_r, links, h, Y):
-    """Write the Slotine-Li regressor; arguments and result as for `regressor_columns`."""
+    """Write the Slotine-Li regressor, shape (nv, 10 links)."""
     if not (fits(robot, q, v) and fits(robot, q, v_r) and fits(robot, q, a_r)):
         return False
     zero = (0.0, 0.0, 0.0)

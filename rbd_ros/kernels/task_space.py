@@ -27,7 +27,7 @@ RANK_TOLERANCE = 1e-14
 # Cosine below which two columns count as orthogonal, and the maximum number of sweeps.
 ORTHOGONAL = 1e-15
 SWEEPS = 30
-# Recolumns by `task_space` if no joint moves the link.
+# Returned by `task_space` if no joint moves the link.
 UNMOVED = -1
 
 
@@ -93,12 +93,7 @@ def triangularize(A, rows):
 
 @helper
 def singular_values(R, columns, vectors, values):
-    """
-    Write the singular values of R, 6 x 6, and to the rows of `vectors` the left vectors of R^T.
-
-    ``columns`` is a buffer for the columns of R, one per row.
-
-    """
+    """Write the singular values of R (6, 6), and to rows of `vectors` the left vectors of R^T."""
     for k in range(6):
         for e in range(6):
             columns[k, e] = R[e, k]
@@ -274,14 +269,14 @@ def write_bias_and_projector(J, b, J_bar, out, N):
 @kernel
 def task_space(M, J, b, ahead, last, length, limit, L, work, out, J_bar, N):
     """
-    Write Lambda, eta, J_bar, N = 1 - J_bar J and the condition number of J.
+    Write Lambda, eta, J_bar (nv, 6), N = 1 - J_bar J (nv, nv) and the condition number of J.
 
     J has the rows of `link_jacobian_rate`, of which J and Jdot v are read; b are the bias torques.
     ``ahead`` is as for `factor_mass_matrix`; ``last`` is the last velocity that moves the link, or
     -1; ``length`` the unit of length, m; ``limit`` the condition number beyond which the inverse
     is damped. L (nv, nv) and work (46 + 2 nv, 6) are buffers. ``out`` has rows of six: Lambda, eta
-    and a last one that begins with the condition number; J_bar is (nv, 6) and N (nv, nv). Returns
-    0; 1 + the first velocity that moves no inertia; or UNMOVED.
+    and a last one that begins with the condition number. Returns 0; 1 + the first velocity that
+    moves no inertia; or UNMOVED.
 
     """
     singular = factor_mass_matrix(M, ahead, L)

@@ -206,10 +206,10 @@ def minus_gravity(robot):
 @helper
 def forward_pass(robot, screws, q, v, a, A_0):
     """
-    Write world pose, S_, V_ and A_ of every body, from the root to the leaves.
+    Write world pose, S_, V_ and A_ of every body, from root to leaves; return `ground_origin`.
 
     If v is None, V_ and A_ are left out; if a is None, A_ is. ``A_0`` is the acceleration of the
-    ground. Returns the `ground_origin`. Kim (34)-(36); Lynch and Park (9.51)-(9.53).
+    ground. Kim (34)-(36); Lynch and Park (9.51)-(9.53).
 
     """
     write_local_poses(robot, screws, q)

@@ -19,11 +19,6 @@ class ModelBuilder:
     """
     Collects links and joints and builds a `Model`.
 
-    Parameters
-    ----------
-    name : str
-        The robot's name.
-
     Examples
     --------
     >>> model = (rbd_ros.ModelBuilder('pendulum')
@@ -48,10 +43,8 @@ class ModelBuilder:
 
         Parameters
         ----------
-        name : str
-            Unique in the robot.
-        mass : float
-            kg.
+        name, mass : str, float
+            Name, unique in the robot, and mass, kg.
         com : array_like, shape (3,)
             Centre of mass in the link's frame, m.
         inertia : array_like, shape (3,), (6,) or (3, 3)
@@ -75,25 +68,21 @@ class ModelBuilder:
 
         Parameters
         ----------
-        name : str
-            Unique in the robot. If the joint has several coordinates, they have this name with the
-            suffixes in `rbd_ros.model.joints.KINDS`.
+        name, parent, child : str
+            Name, unique in the robot, and links. Coordinates have the joint's name, with the
+            suffixes in `rbd_ros.model.joints.KINDS` if there are several.
         kind : str
             fixed, revolute, continuous, prismatic, helical, cylindrical, universal, planar
             (x, y, theta), euler_zyx, free_euler_zyx, spherical (q: a quaternion x, y, z, w; v: the
             angular velocity in the child's axes) or free (q: quaternion and position; v: twist in
             the child's axes).
-        parent, child : str
-            Links.
         xyz, rpy : array_like, shape (3,)
             Pose of the child's frame in the parent's at q = 0, m and rad, as in URDF.
         axis, second_axis : array_like, shape (3,)
             In the joint's frame, of any length: the axis, or normal of a planar joint, and the
             second axis of a universal joint at q = 0.
-        pitch : float
-            Pitch of a helical joint, m/rad.
-        mimic : tuple of (str, float, float), optional
-            Leading joint, multiplier and offset.
+        pitch, mimic : float, tuple of (str, float, float)
+            Pitch of a helical joint, m/rad; leading joint, multiplier and offset of a mimic.
         **limits
             ``lower``, ``upper``, ``velocity``, ``effort``, ``damping``, ``damping_asymmetry``,
             ``friction``, ``friction_asymmetry``, ``stribeck_friction``, ``stribeck_velocity``,
@@ -128,10 +117,8 @@ class ModelBuilder:
 
         Parameters
         ----------
-        gravity : array_like, shape (3,)
-            Acceleration of gravity in the root's frame, m/s^2.
-        strict : bool
-            Treat warnings as errors, as `load_urdf` does.
+        gravity, strict
+            As for `rbd_ros.model.build_model`.
 
         """
         return build_model(self._name, self._links, self._joints, gravity=gravity, strict=strict)

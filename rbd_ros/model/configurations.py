@@ -49,10 +49,8 @@ def normalize(model: Model, q: npt.ArrayLike, label: str = 'q') -> np.ndarray:
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    q : array_like, shape (model.nq,)
-        rad and m; quaternions of any nonzero length.
+    model, q : Model, array_like of shape (model.nq,)
+        The configuration, rad and m, may have quaternions of any nonzero length.
     label : str
         Its name in errors.
 
@@ -82,20 +80,15 @@ def with_unit_quaternions(model: Model, Q: np.ndarray) -> np.ndarray:
 
 def random_configuration(model: Model, rng: np.random.Generator | int) -> np.ndarray:
     """
-    Return a random configuration within the joint limits.
+    Return a random configuration (nq,) within the joint limits.
+
+    It is uniform between limits; without a limit, within pi rad or 1 m of zero or of the other
+    limit. Rotations of ball and free joints are uniform.
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    rng : numpy.random.Generator or int
-        A generator or a seed.
-
-    Returns
-    -------
-    ndarray, shape (model.nq,)
-        Uniform between limits; without a limit, within pi rad or 1 m of zero or of the other
-        limit; rotations of ball and free joints are uniform.
+    model, rng : Model, numpy.random.Generator or int
+        The random generator or a seed.
 
     """
     check_model(model)
@@ -122,22 +115,15 @@ def random_configuration(model: Model, rng: np.random.Generator | int) -> np.nda
 
 def integrate(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, dt: float) -> np.ndarray:
     """
-    Return the configuration after moving with a constant velocity.
+    Return the configuration (nq,), with unit quaternions, after a motion at constant velocity.
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    q, v : array_like, shape (model.nq,) and (model.nv,)
+    model, q, v : Model, array_like of shape (model.nq,) and (model.nv,)
         Configuration, rad and m, and velocity, rad/s and m/s; for ball and free joints in the axes
         of the moving body, which turn with it.
     dt : float
-        s.
-
-    Returns
-    -------
-    ndarray, shape (model.nq,)
-        With unit quaternions.
+        Duration, s.
 
     """
     v, dt = finite_vector(model, 'v', v), number('dt', dt)
@@ -177,35 +163,22 @@ def moved(model: Model, q: np.ndarray, step: np.ndarray) -> np.ndarray:
 
 def difference(model: Model, q_0: npt.ArrayLike, q_1: npt.ArrayLike) -> np.ndarray:
     """
-    Return the velocity that leads from one configuration to another in unit time.
+    Return the velocity (nv,) that leads from one configuration to another in unit time.
 
     This is the inverse of `integrate`: ``integrate(model, q_0, difference(model, q_0, q_1), 1.0)``
-    is q_1.
+    is q_1. Rotations of ball and free joints are by at most pi.
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    q_0, q_1 : array_like, shape (model.nq,)
+    model, q_0, q_1 : Model, array_like of shape (model.nq,)
         Configurations, rad and m.
-
-    Returns
-    -------
-    ndarray, shape (model.nv,)
-        rad/s and m/s; rotations of ball and free joints by at most pi.
 
     """
     return step_between(model, normalize(model, q_0, 'q_0'), normalize(model, q_1, 'q_1'))
 
 
 def step_between(model: Model, q_0: np.ndarray, q_1: np.ndarray) -> np.ndarray:
-    """
-    Return the steps (..., nv) with which `moved` leads from configurations to others.
-
-    Quaternions must have unit length; rotations are by at most pi [Lynch and Park (3.92), with
-    (1 - x/2 cot(x/2))/x^2 for the factor of [omega]^2].
-
-    """
+    """Return steps (..., nv) for `moved`, rotations by at most pi [Lynch and Park (3.92)]."""
     if model.nq == model.nv:
         return q_1 - q_0
     step = np.empty((*q_0.shape[:-1], model.nv))
@@ -224,6 +197,7 @@ def step_between(model: Model, q_0: np.ndarray, q_1: np.ndarray) -> np.ndarray:
         step[..., k.start:k.start + 3] = turn
         if joint.kind == 'free':
             shift = turned(back, q_1[..., i.start + 4:i.stop] - q_0[..., i.start + 4:i.stop])
+            # (1 - x/2 cot(x/2))/x^2
             half = 0.5 * np.maximum(angle, SMALL_ANGLE)
             d = np.where(angle < SMALL_ANGLE, 1.0 / 12.0 + angle ** 2 / 720.0,
                          0.25 * (1.0 - half / np.tan(half)) / half ** 2)
@@ -241,12 +215,7 @@ def quaternion_of_turn(rotation: np.ndarray) -> np.ndarray:
 
 
 def quaternion_of_matrix(R: np.ndarray) -> np.ndarray:
-    """
-    Return the quaternion (x, y, z, w) of a rotation matrix, w >= 0.
-
-    The largest component is a square root, the others are quotients by it [Shepperd (1978)].
-
-    """
+    """Return the quaternion (x, y, z, w) of a rotation matrix, w >= 0 [Shepperd (1978)]."""
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R.tolist()
     squares = 1.0 + xx - yy - zz, 1.0 - xx + yy - zz, 1.0 - xx - yy + zz, 1.0 + xx + yy + zz
     row = squares.index(max(squares))

@@ -51,13 +51,7 @@ class Coordinates:
 
 def couple(joints: Sequence[Joint], mimics: dict[str, tuple[str, float, float]],
            moving: Sequence[tuple[Joint, slice, slice]]) -> Coordinates:
-    """
-    Return the coordinates of a robot.
-
-    ``mimics`` has leader, multiplier and offset of each mimic, ``moving`` the other moving joints
-    with their slices of q and v.
-
-    """
+    """Return the coordinates; ``moving``: joints that are no mimics, with slices of q and v."""
     first = {joint.name: (q.start, v.start) for joint, q, v in moving}
     source: list[int] = []
     multiplier: list[float] = []
@@ -78,10 +72,9 @@ def couple(joints: Sequence[Joint], mimics: dict[str, tuple[str, float, float]],
 
 def map_drives(joints: tuple[Joint, ...], G: np.ndarray | None) -> dict[str, np.ndarray]:
     """
-    Return all `DRIVE` coefficients with respect to the coordinates of a robot.
+    Return all `DRIVE` coefficients with respect to the coordinates of a robot, v_joints = G v.
 
-    A mimic that turns m times as fast as its leader has m times the power per torque: tau = m
-    tau_mimic(m v). G maps the robot's velocities to those of all joints; None: the identity. Raise
+    A mimic with the multiplier m contributes tau = m tau_mimic(m v). G None is the identity. Raise
     ModelError if the Stribeck velocities of coupled joints do not give a single curve.
 
     """

@@ -28,10 +28,8 @@ class Link:
 
     Attributes
     ----------
-    name : str
-        Unique in the robot.
-    mass : float
-        kg.
+    name, mass : str, float
+        Name, unique in the robot, and mass, kg.
     com : ndarray, shape (3,)
         Centre of mass in the link's frame, m.
     inertia : ndarray, shape (3, 3)
@@ -50,12 +48,8 @@ class Link:
 
 def numbers(where: str, label: str, value: object, shape: tuple[int, ...], *, repeat: bool = False,
             infinite: bool = False) -> np.ndarray:
-    """
-    Return a user's numbers as an array of a given shape; errors name the link or joint ``where``.
-
-    ``repeat`` lets one number stand for all, ``infinite`` allows infinite ones, as for limits.
-
-    """
+    """Return a user's numbers as an array; errors name the link or joint ``where``."""
+    # `repeat` lets one number stand for all; `infinite` allows infinite ones, as for limits.
     array = real_array(value)
     if repeat and array is not None and array.ndim == 0:
         array = np.full(shape, array)
@@ -68,12 +62,7 @@ def numbers(where: str, label: str, value: object, shape: tuple[int, ...], *, re
 
 
 def inertia_matrix(where: str, value: object) -> np.ndarray:
-    """
-    Return a user's inertia, kg m^2, as a matrix; errors name the link ``where``.
-
-    It is given by principal moments, by ixx, iyy, izz, ixy, ixz, iyz, or as a matrix.
-
-    """
+    """Return a user's inertia, kg m^2, see `ModelBuilder.link`; errors name the link ``where``."""
     array = real_array(value)
     size = None if array is None else array.shape
     if size not in ((3,), (6,), (3, 3)):
@@ -110,8 +99,8 @@ def check_link(link: Link) -> str | None:
     """
     Return a sentence if no body can have the link's inertia, else None.
 
-    Its equations can be solved nevertheless. Raise ModelError if a number is not finite or too
-    large, the mass is negative or the inertia is not symmetric.
+    Raise ModelError if a number is not finite or too large, the mass is negative or the inertia is
+    not symmetric.
 
     """
     where = f"link '{link.name}'"
@@ -147,8 +136,7 @@ def check_joint(joint: Joint) -> tuple[Joint, list[str], list[str]]:
     """
     Return a joint with unit axes and one entry per velocity in all limits and coefficients.
 
-    Also return notes on suspicious limits and on invalid ones, which are ignored. Raise ModelError
-    if the joint is invalid.
+    Also return notes on suspicious limits and on invalid ones, which are ignored.
 
     """
     where, nv = f"joint '{joint.name}'", joint.nv if joint.kind in KINDS else 0
@@ -209,7 +197,6 @@ def check_drive(where: str, values: dict[str, tuple[float, ...]]) -> None:
 
 
 def _unit(where: str, axis: np.ndarray) -> np.ndarray:
-    """Return an axis of a joint, scaled to unit length."""
     axis = numbers(where, 'axis', axis, (3,)) if len(axis) != 3 else axis
     x, y, z = map(float, axis)
     size = max(abs(x), abs(y), abs(z))

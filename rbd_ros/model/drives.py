@@ -33,9 +33,8 @@ def with_armature(model: Model, armature: Values) -> Model:
     model : Model
         The robot.
     armature : mapping of str to float or array_like, or array_like of shape (model.nv,)
-        For each named joint, its rotor inertia reflected to the joint side (motor inertia times
-        gear ratio squared), kg m^2 or kg: one number, or one per velocity, not negative. Or an
-        array for all velocities, as for `rbd_ros.model.with_friction`.
+        Rotor inertias reflected to the joint side (motor inertia times gear ratio squared),
+        kg m^2 or kg, as the coefficients of `rbd_ros.model.with_friction`; not negative.
 
     """
     return with_drives(model, {'armature': armature})
@@ -115,19 +114,12 @@ def check_columns(columns: Sequence[str]) -> tuple[str, ...]:
 
 def drive_parameter_names(model: Model, *, columns: Sequence[str] = USUAL) -> tuple[str, ...]:
     """
-    Return the names of the drive parameters, for one velocity after another.
+    Return ``'<velocity>.damping'``, ``'<velocity>.friction'`` ..., for one velocity after another.
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    columns : sequence of str
+    model, columns : Model, sequence of str
         Parameters of each velocity, as for `rbd_ros.analysis.friction_regressor`.
-
-    Returns
-    -------
-    tuple of str
-        ``'<velocity>.damping'``, ``'<velocity>.friction'`` ...
 
     """
     check_model(model)
@@ -144,12 +136,7 @@ def drive_parameters(model: Model, *, columns: Sequence[str] = USUAL) -> np.ndar
 
 def with_drive_parameters(model: Model, parameters: npt.ArrayLike, *,
                           columns: Sequence[str] = USUAL) -> Model:
-    """
-    Return the robot with other drive parameters, in the order of `drive_parameter_names`.
-
-    Raise ModelError if friction would drive a joint.
-
-    """
+    """Return the robot with other drive parameters, as `drive_parameters` returns them."""
     check_model(model)
     columns = check_columns(columns)
     parameters = finite_array('parameters', parameters, (model.nv * len(columns),))

@@ -24,12 +24,8 @@ _MAX_RATIO = 40.0
 
 def friction_terms(model: Model, v: np.ndarray, s: np.ndarray,
                    speed: np.ndarray) -> dict[str, np.ndarray]:
-    """
-    Return the factor of each friction coefficient in the equation above, by name, shape (..., nv).
-
-    v are velocities, s their directions, -1 to 1, ``speed`` the velocities in the Stribeck term.
-
-    """
+    """Return the factor of each coefficient in the equation above, by name, shape (..., nv)."""
+    # `speed` are the velocities in the Stribeck term.
     with np.errstate(over='ignore'):
         ratio = np.divide(speed, model.stribeck_velocity, out=np.zeros_like(v),
                           where=model.stribeck_velocity > 0.0)

@@ -26,12 +26,7 @@ ENTRIES = ((0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2))
 
 
 def inertia_of_parameters(pi: npt.ArrayLike) -> np.ndarray:
-    """
-    Return the 6x6 inertia of ten parameters about the frame's origin, angular first.
-
-    The map is linear [Kim (22), with the parameters of Garofalo et al. (8)-(12)].
-
-    """
+    """Return the 6x6 inertia of ten parameters [Kim (22), Garofalo et al. (8)-(12)]."""
     pi = np.asarray(pi, float)
     inertia = np.zeros((3, 3))
     inertia[ENTRIES] = inertia[ENTRIES[::-1]] = pi[4:]
@@ -44,25 +39,16 @@ def parameters_of_inertia(G: np.ndarray) -> np.ndarray:
 
 
 def centre_and_inertia(pi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return the centre of mass of a body, m, and its inertia about it, kg m^2, from its parameters.
-
-    The inertia is symmetric to the last bit: where the mass is far from the origin, the rounding
-    error of m c^2 may be as large as the difference.
-
-    """
+    """Return the centre of mass of a body, m, and its inertia about it, kg m^2."""
+    # Symmetric to the last bit: far from the origin, the rounding error of m c^2 may be as large
+    # as the inertia.
     com = pi[1:4] / pi[0]
     steiner = pi[0] * (com @ com * np.eye(3) - np.outer(com, com))
     return com, inertia_of_parameters(pi)[:3, :3] - steiner
 
 
 def pseudo_inertia_of_parameters(pi: npt.ArrayLike) -> np.ndarray:
-    """
-    Return the integral of (r, 1) (r, 1)^T over the mass of bodies (..., 10), shape (..., 4, 4).
-
-    A body can exist if and only if this matrix is positive semidefinite.
-
-    """
+    """Return the integrals (..., 4, 4) of (r, 1) (r, 1)^T over the mass of bodies (..., 10)."""
     pi = np.asarray(pi, float)
     P = np.zeros((*pi.shape[:-1], 4, 4))
     P[..., ENTRIES[0], ENTRIES[1]] = P[..., ENTRIES[1], ENTRIES[0]] = -pi[..., 4:]
@@ -95,12 +81,7 @@ def armature_matrix(model: Model) -> np.ndarray:
 
 
 def moving_bodies(model: Model) -> dict[int, list[tuple[int, np.ndarray]]]:
-    """
-    Return, for each link that a moving joint leads to, the links of its body.
-
-    These are indices of links with their poses in that link's frame, itself first.
-
-    """
+    """Return the links of each body, by the link of its joint (first), with poses in its frame."""
     bodies, place = {}, {}
     for k, joint in enumerate(model.joints, 1):
         up = model.link_index(joint.parent)
@@ -114,18 +95,11 @@ def moving_bodies(model: Model) -> dict[int, list[tuple[int, np.ndarray]]]:
 
 
 def body_names(model: Model) -> tuple[str, ...]:
-    """Return the name of the link that stands for each moving body."""
     return tuple(model.link_names[k] for k in moving_bodies(model))
 
 
 def inertial_parameter_names(model: Model) -> tuple[str, ...]:
-    """
-    Return the names of the inertial parameters, ten for each moving body.
-
-    These are ``'<link>/m'``, ``'<link>/mcx'`` ... ``'<link>/Iyz'``, under the name of the link
-    that the body's joint leads to.
-
-    """
+    """Return the names ``'<link>/m'``, ``'<link>/mcx'`` ... ``'<link>/Iyz'`` for each body."""
     return tuple(f'{link}/{parameter}' for link in body_names(model) for parameter in PARAMETERS)
 
 
@@ -152,9 +126,7 @@ def with_inertial_parameters(model: Model, pi: npt.ArrayLike) -> Model:
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    pi : array_like, shape (10 * bodies,)
+    model, pi : Model, array_like of shape (10 * bodies,)
         As returned by `inertial_parameters`; masses must not be negative. The link that a joint
         leads to gets them all; links fixed to it become massless.
 
@@ -190,20 +162,14 @@ def check_parameters(model: Model, pi: npt.ArrayLike) -> np.ndarray:
 
 def inconsistent_bodies(model: Model, pi: npt.ArrayLike) -> tuple[str, ...]:
     """
-    Return the bodies whose parameters no mass distribution has.
+    Return the links whose body's pseudo-inertia is not positive definite.
+
+    They include massless bodies and those whose mass lies in a point, on a line or in a plane.
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    pi : array_like, shape (10 * bodies,)
-        Inertial parameters, see `inertial_parameters`.
-
-    Returns
-    -------
-    tuple of str
-        The links whose body's pseudo-inertia is not positive definite, which includes massless
-        bodies and those whose mass lies in a point, on a line or in a plane.
+    model, pi : Model, array_like of shape (10 * bodies,)
+        As returned by `inertial_parameters`.
 
     """
     blocks = check_parameters(model, pi).reshape(-1, 10)

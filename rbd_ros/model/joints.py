@@ -33,7 +33,7 @@ Screw: TypeAlias = tuple[np.ndarray, float, float]
 
 @dataclass(frozen=True)
 class JointKind:
-    """The properties that all joints of a kind share."""
+    """Properties that all joints of a kind share."""
 
     # For each entry of q and of v: its name is the joint's with this suffix.
     position_suffixes: tuple[str, ...]
@@ -47,12 +47,10 @@ class JointKind:
 
     @property
     def nq(self) -> int:
-        """Return the number of entries of q."""
         return len(self.position_suffixes)
 
     @property
     def nv(self) -> int:
-        """Return the number of entries of v."""
         return len(self.velocity_suffixes)
 
     @property
@@ -71,18 +69,15 @@ def plane_axes(normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _turn(axis: np.ndarray) -> Screw:
-    """Return the screw of a rotation about an axis."""
     return axis, 1.0, 0.0
 
 
 def _slide(axis: np.ndarray) -> Screw:
-    """Return the screw of a translation along an axis."""
     return axis, 0.0, 1.0
 
 
 def _screws(suffixes: tuple[str, ...], angular: tuple[bool, ...], axes: int,
             screws: Callable[['Joint'], list[Screw]]) -> JointKind:
-    """Return a kind with v = dq/dt."""
     return JointKind(suffixes, suffixes, angular, axes, screws)
 
 
@@ -137,8 +132,8 @@ class Joint:
         at q = 0.
     axis, second_axis : ndarray, shape (3,)
         Unit vectors in the joint's frame. ``axis`` is the normal of a planar joint.
-    pitch : float
-        Pitch of a helical joint, m/rad.
+    pitch, mimic : float, Mimic or None
+        Pitch of a helical joint, m/rad; the leader if the joint mimics another.
     lower, upper, velocity, effort : tuple of float
         For each velocity, the limits of the coordinate, rad or m, infinite if there is none, and
         those of v, rad/s or m/s, and of tau, N m or N.
@@ -151,8 +146,6 @@ class Joint:
     effort_offset, armature : tuple of float
         For each velocity, the effort at which the joint exerts no torque, N m or N, and the rotor
         inertia reflected to the joint side, kg m^2 or kg.
-    mimic : Mimic or None
-        Set if the joint mimics another.
 
     """
 
@@ -222,12 +215,7 @@ def joint_pose(joint: Joint, q: Sequence[float] | np.ndarray) -> np.ndarray:
 
 
 def joint_subspace(joint: Joint, q: np.ndarray) -> np.ndarray:
-    """
-    Return S(q) with X^-1 dX/dt = S v, in the axes of the child's frame, 6 x nv, angular first.
-
-    Column k is B_k transformed by the screws that follow it [K, table 2: S_i].
-
-    """
+    """Return S(q), 6 x nv, with X^-1 dX/dt = S v in the child's axes [K, table 2: S_i]."""
     if not KINDS[joint.kind].is_screws:
         return np.eye(6)[:, :joint.nv]
     B = _twists(joint)
@@ -254,13 +242,7 @@ def joint_subspace_rate(joint: Joint, q: np.ndarray, v: np.ndarray) -> np.ndarra
 
 def joint_subspace_rate_change(joint: Joint, q: np.ndarray, v: np.ndarray, dq: np.ndarray,
                                dv: np.ndarray) -> np.ndarray:
-    """
-    Return the change of dS/dt, 6 x nv, with q along dq and v along dv.
-
-    Along the motion itself, dq = v and dv = dv/dt, this is the second rate of S. The change of S
-    along dq is ``joint_subspace_rate(joint, q, dq)``.
-
-    """
+    """Return the change of dS/dt, 6 x nv, with q along dq, v along dv; d2S/dt2 for (v, a)."""
     S = joint_subspace(joint, q)
     change = np.zeros_like(S)
     if not KINDS[joint.kind].is_screws:

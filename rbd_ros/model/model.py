@@ -39,13 +39,12 @@ class Model:
     Attributes
     ----------
     name : str
-        The robot's name.
     links, joints : tuple of Link, tuple of Joint
         Depth-first, the root link first; joint k, which may be fixed, leads to link k + 1.
     gravity : ndarray, shape (3,)
         Acceleration of gravity in the root's frame, m/s^2.
     warnings : tuple of str
-        What looks wrong in the description.
+        Suspicious properties of the description.
     nq, nv : int
         Number of positions and of velocities. They differ if a joint has a quaternion.
     position_names, velocity_names : tuple of str
@@ -55,12 +54,10 @@ class Model:
     damping, damping_asymmetry, friction, friction_asymmetry : ndarray, shape (nv,)
         Viscous friction, N m s/rad or N s/m, and Coulomb friction, N m or N: the sum with the
         asymmetry holds in the positive direction, the difference in the negative one.
-    stribeck_friction, stribeck_velocity : ndarray, shape (nv,)
-        Additional friction near rest, N m or N, and the speed at which it has fallen to 1/e,
-        rad/s or m/s.
-    effort_offset : ndarray, shape (nv,)
-        The effort at which a joint exerts no torque, N m or N. Offsets and friction, including
-        those of mimics, are part of `friction_torques`, not of the rigid-body terms.
+    stribeck_friction, stribeck_velocity, effort_offset : ndarray, shape (nv,)
+        Additional friction near rest, N m or N; the speed at which it has fallen to 1/e, rad/s or
+        m/s; the effort at which a joint exerts no torque. Offsets and friction, including those of
+        mimics, are part of `friction_torques`, not of the rigid-body terms.
     armature : ndarray, shape (nv,)
         Rotor inertias, kg m^2 or kg: part of the mass matrix.
     angular : ndarray of bool, shape (nv,)
@@ -107,7 +104,6 @@ class Model:
     _spanning_tree: list['Model'] = field(default_factory=list, init=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the content of copies and pickles: everything but workspaces."""
         return {**vars(self), '_workspaces': PerThreadWorkspaces()}
 
     @property
@@ -127,17 +123,15 @@ class Model:
 
     @property
     def nq(self) -> int:
-        """Return the number of positions."""
         return len(self.position_names)
 
     @property
     def nv(self) -> int:
-        """Return the number of velocities."""
         return len(self.velocity_names)
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """Return the names of all joints, including fixed ones."""
+        """Return the names of all joints, fixed ones included."""
         return tuple(joint.name for joint in self.joints)
 
     @property
@@ -154,7 +148,6 @@ class Model:
                              + listed(self.link_names)) from None
 
     def __repr__(self) -> str:
-        """Return one line that identifies the robot."""
         return (f"<Model '{self.name}': {len(self.links)} links, {self.nv} degrees of freedom, "
                 f'{self.mass:.6g} kg>')
 
@@ -170,26 +163,17 @@ def build_model(name: str, links: Sequence[Link], joints: Sequence[Joint], *,
                 gravity: npt.ArrayLike = STANDARD_GRAVITY, strict: bool = False,
                 notes: Sequence[str] = ()) -> Model:
     """
-    Check a description and return the robot.
+    Check a description and return the robot; a ModelError names the link or joint.
 
     Parameters
     ----------
-    name : str
-        The robot's name.
-    links, joints : sequence of Link, sequence of Joint
-        In any order; branches are numbered in the order of their joints.
+    name, links, joints : str, sequence of Link, sequence of Joint
+        Links and joints in any order; branches are numbered in the order of their joints.
     gravity : array_like, shape (3,)
         Acceleration of gravity in the root's frame, m/s^2.
-    strict : bool
+    strict, notes : bool, sequence of str
         Reject impossible inertias, mimics of unknown joints and empty robots, which otherwise
-        cause a ModelWarning.
-    notes : sequence of str
-        Further warnings.
-
-    Raises
-    ------
-    ModelError
-        If the description is invalid; the message names the link or joint.
+        cause a ModelWarning; further warnings.
 
     """
     model = _build(name, links, joints, gravity, strict, notes)
@@ -200,12 +184,7 @@ def build_model(name: str, links: Sequence[Link], joints: Sequence[Joint], *,
 
 def rebuild(model: Model, *, links: Sequence[Link] | None = None,
             joints: Sequence[Joint] | None = None, gravity: npt.ArrayLike | None = None) -> Model:
-    """
-    Return the robot with other links, joints or gravity, without repeating known warnings.
-
-    Arguments are as for `build_model`; None keeps those of the robot.
-
-    """
+    """Return the robot with other links, joints or gravity; known warnings are not repeated."""
     check_model(model)
     return _build(model.name, model.links if links is None else links,
                   model.joints if joints is None else joints,
@@ -280,12 +259,7 @@ def _build(name: str, links: Sequence[Link], joints: Sequence[Joint], gravity: n
 def _fix_mimics_of_fixed(
         joints: Sequence[Joint],
         mimics: dict[str, tuple[str, float, float]]) -> tuple[tuple[Joint, ...], list[str]]:
-    """
-    Return the joints, with mimics of fixed joints fixed at their offset, and a note for each.
-
-    These are removed from ``mimics``.
-
-    """
+    """Fix mimics of fixed joints at their offset, remove them from ``mimics``; return notes."""
     fixed = {joint.name for joint in joints if joint.kind == 'fixed'}
     result, notes = [], []
     for joint in joints:

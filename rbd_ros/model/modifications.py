@@ -23,9 +23,7 @@ def with_gravity(model: Model, gravity: npt.ArrayLike) -> Model:
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    gravity : array_like, shape (3,)
+    model, gravity : Model, array_like of shape (3,)
         Acceleration of gravity in the root's frame, m/s^2; rotate it for a robot on a slope or a
         ceiling.
 
@@ -47,17 +45,12 @@ def with_payload(model: Model, link: str, mass: float, com: npt.ArrayLike = (0.0
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    link : str
+    model, link : Model, str
         The link that carries the payload, which becomes a link of its own, fixed to this one.
-    mass : float
-        kg, positive.
-    com : array_like, shape (3,)
-        Centre of mass of the payload in the link's frame, m.
+    mass, com : float, array_like of shape (3,)
+        Mass, kg, positive, and centre of mass in the link's frame, m.
     inertia : array_like, shape (3,), (6,) or (3, 3), optional
-        About that centre, in the link's axes, kg m^2: principal moments, or ixx, iyy, izz, ixy,
-        ixz, iyz, or the matrix; default: a point mass.
+        About that centre, as for `rbd_ros.ModelBuilder.link`; default: a point mass.
 
     """
     check_model(model)
@@ -95,9 +88,7 @@ def with_locked_joints(model: Model, positions: Mapping[str, npt.ArrayLike]) -> 
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    positions : mapping of str to float or array_like
+    model, positions : Model, mapping of str to float or array_like
         Coordinates of the joints to lock, rad and m. Their mimics are locked accordingly and must
         not be named.
 
@@ -133,11 +124,9 @@ def with_free_joints(model: Model, names: Collection[str]) -> Model:
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    names : sequence of str
-        The joints that stay free, mimics not among them. The others are locked at their neutral
-        position; lock them elsewhere first with `with_locked_joints`.
+    model, names : Model, sequence of str
+        The joints that stay free, not mimics. The others are locked at their neutral position;
+        lock them elsewhere first with `with_locked_joints`.
 
     """
     require_joints(model, names)
@@ -157,9 +146,7 @@ def subtree(model: Model, link: str) -> Model:
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    link : str
+    model, link : Model, str
         The new root. Joints of the part must not mimic others outside it. Gravity, given in the
         root's frame, keeps its components.
 
@@ -188,9 +175,7 @@ def with_floating_base(model: Model, name: str = 'base') -> Model:
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    name : str
+    model, name : Model, str
         Name of the free joint; its velocities are then called ``base_wx ... base_vz``.
 
     """

@@ -59,12 +59,7 @@ def rotation_from_rpy(rpy: Iterable[float]) -> np.ndarray:
 
 
 def rpy_from_rotation(R: np.ndarray) -> np.ndarray:
-    """
-    Return fixed-axis roll, pitch and yaw angles, rad: the inverse of `rotation_from_rpy`.
-
-    At a pitch of 90 degrees roll and yaw turn about the same axis: one of many pairs is returned.
-
-    """
+    """Return fixed-axis roll, pitch and yaw, rad; at a pitch of 90 degrees, one of many pairs."""
     yaw = atan2(R[1, 0], R[0, 0])
     c, s = cos(yaw), sin(yaw)
     # From the rotation without the yaw, in which the roll is well defined at any pitch.
@@ -136,11 +131,6 @@ def rotation_vector(R: np.ndarray) -> np.ndarray:
 
 
 def inertia_matrix(mass: float, com: np.ndarray, inertia: np.ndarray) -> np.ndarray:
-    """
-    Return the 6x6 inertia of a body about its frame's origin, angular first [K (22)].
-
-    ``com`` is in the frame, m; ``inertia`` is about it, in the axes of the frame, kg m^2.
-
-    """
+    """Return the 6x6 inertia [K (22)] about the frame's origin; ``inertia`` is about ``com``."""
     c = skew(com)
     return np.block([[inertia - mass * c @ c, mass * c], [-mass * c, mass * np.eye(3)]])

@@ -22,12 +22,7 @@ def require_unique(what: str, names: Iterable[str]) -> None:
 
 def order_tree(links: Sequence[Link],
                joints: Sequence[Joint]) -> tuple[tuple[Link, ...], tuple[Joint, ...]]:
-    """
-    Return links and joints depth-first, siblings in the order in which their joints are given.
-
-    The root comes first; joint k leads to link k + 1. Raise ModelError unless it is one tree.
-
-    """
+    """Return links and joints depth-first, siblings as given; raise ModelError unless a tree."""
     require_unique('link', [link.name for link in links])
     require_unique('joint', [joint.name for joint in joints])
     by_name = {link.name: link for link in links}
@@ -86,8 +81,8 @@ def resolve_mimics(
     """
     Return leader, multiplier and offset of each mimic, and the mimics of unknown joints.
 
-    A leader mimics no joint itself and may be fixed; chains are composed. Raise ModelError if
-    joints mimic each other in a circle, or one of them has several velocities.
+    Chains are composed: no leader is a mimic. Raise ModelError if joints mimic each other in a
+    circle, or one of them has several velocities.
 
     """
     by_name = {joint.name: joint for joint in joints}

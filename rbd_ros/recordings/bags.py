@@ -1,10 +1,10 @@
 # Copyright 2026 The rbd_ros authors
 # SPDX-License-Identifier: Apache-2.0
 """
-Read joint states from ROS 2 bags without ROS.
+Read joint states from ROS 2 bags without ROS, with `rosbags`.
 
-`rosbags` finds the messages. Messages whose byte layout is already known (usually all but the
-first of each publisher) are decoded in blocks, the others one by one with `rosbags`.
+Messages whose byte layout is already known (usually all but the first of each publisher) are
+decoded in blocks, the others one by one.
 
 """
 
@@ -28,7 +28,6 @@ BLOCK_SIZE, MAX_LAYOUTS = 8192, 8
 
 
 def is_bag(path: Path) -> bool:
-    """Return whether a path looks like a bag."""
     return path.is_dir() or path.suffix in STORAGES
 
 
@@ -36,9 +35,8 @@ def read_bag(path: Path, topic: str | None) -> tuple[list[JointSeries], list[str
     """
     Return the joint states of a bag, one series for each set of joints, and notes.
 
-    The path is a directory or a single ``.mcap`` or ``.db3`` file. Without a topic, the bag's only
-    topic with joint states is read, or ``/joint_states``. Series are in the order in which their
-    messages were recorded; times in s since the first message.
+    The path is a directory or a single ``.mcap`` or ``.db3`` file; the default topic is the only
+    one with joint states, or ``/joint_states``. Times are in s since the first message.
 
     """
     try:
@@ -99,7 +97,6 @@ class _Collector:
         self._count = 0
 
     def read(self, storage: Path, topic: str | None) -> None:
-        """Collect the joint states of a storage."""
         from rosbags.rosbag2 import Reader
 
         try:
@@ -198,7 +195,7 @@ class _Collector:
             effort if lengths[2] == count else missing))
 
     def series(self) -> tuple[list[JointSeries], list[str]]:
-        """Return everything collected as series, and notes."""
+        """Return all series in the order in which they were recorded, and notes."""
         notes = [f'{count} messages left out {why}' for why, count in self._rejected.items()]
         if not self._parts:
             raise RecordingError(f'{self._path}: there are no joint states in the '
@@ -209,15 +206,12 @@ class _Collector:
         stamped = np.sum(stamps == 0) <= 1
         if not stamped:
             notes.append('the messages have no stamps: receive times are used instead')
-        joined = sorted((self._join(names, stamped) for names in self._joint_sets()),
-                        key=lambda one: one[1][0])
+        # Each set of joints in the order of its first message.
+        sets = {frozenset(names): names for names in reversed(self._parts)}.values()
+        joined = sorted((self._join(names, stamped) for names in sets), key=lambda one: one[1][0])
         origin = joined[0][2][0]
         return [JointSeries(names, 1e-9 * (time - origin), *numbers)
                 for names, _, time, numbers in joined], notes
-
-    def _joint_sets(self) -> list[tuple[str, ...]]:
-        """Return the sets of joint names, each in the order of its first message."""
-        return list({frozenset(names): names for names in reversed(self._parts)}.values())
 
     def _join(self, names: tuple[str, ...], stamped: bool
               ) -> tuple[tuple[str, ...], np.ndarray, np.ndarray, list[np.ndarray]]:

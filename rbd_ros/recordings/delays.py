@@ -16,7 +16,7 @@ MAX_DELAY, MAX_SEGMENT_FRACTION = 1.5, 0.2
 # Samples per period of the cut-off: more would add no information.
 SAMPLES_PER_PERIOD = 8
 # Delays whose residual variance is within this fraction of the least are equally good; the one
-# nearest to zero is taken.
+# nearest to zero is chosen.
 VARIANCE_TOLERANCE = 0.02
 # Gauss-Newton: largest number of steps, and the step at which it has converged, s.
 MAX_STEPS, CONVERGED = 20, 1e-7
@@ -41,19 +41,13 @@ class Delay(NamedTuple):
 
 def estimate_delay(model: Model, samples: Samples) -> Delay:
     """
-    Estimate the delay of the efforts of samples relative to their positions.
+    Estimate the delay of the efforts relative to the positions, in the result of `prepare`.
 
     It is the delay at which the efforts of each joint are explained best by a linear combination
     of gravity, all other torques of the model, acceleration, velocity, its sign and an offset.
     Friction, motor inertia, drive gains and masses need to be known only roughly. The standard
-    deviation is the larger one of the scatter over time and the scatter between joints.
-
-    Parameters
-    ----------
-    model : Model
-        The robot.
-    samples : Samples
-        Result of `prepare`; a delay already removed is not included.
+    deviation is the larger one of the scatter over time and the scatter between joints. A delay
+    that `prepare` removed is not included.
 
     """
     search, unknown = _Search(model, samples), Delay(0.0, np.inf, 0.0)

@@ -11,17 +11,16 @@ from rbd_ros.model.arguments import number, real_array, shown, whole_number
 # Order of the Butterworth filter, which runs forward and backward: its gain is
 # 1 / (1 + (f / cutoff)^(2 ORDER)), one half at the cut-off.
 ORDER = 4
-# Length by which signals are extended at both ends, in periods of the cut-off: there the impulse
-# response has decayed to 1e-4.
+# Extension of signals at both ends, periods of the cut-off: the impulse response decays to 1e-4.
 EXTENSION = 4.0
-# The band of a motion ends where the power spectrum of the positions is this far below its peak.
-BAND_THRESHOLD = 1e-4                                                               # -40 dB
+# The band of a motion ends where the power spectrum of the positions is at -40 dB of its peak.
+BAND_THRESHOLD = 1e-4
 # Limits of the cut-off in multiples of that band; the lower one removes 2e-4 of the motion at the
 # band's edge.                                                   [Khalil and Dombre, ch. 12: 10]
 MIN_BANDS, MAX_BANDS = 3.0, 10.0
 # Largest cut-off as a fraction of the sampling rate; one half is the Nyquist frequency.
 MAX_RATE_FRACTION = 0.2
-# Fraction of the power of the efforts that the filter must pass; number of cut-offs candidates.
+# Fraction of the power of the efforts that the filter must pass; number of candidate cut-offs.
 MIN_POWER_PASSED, CANDIDATES = 0.995, 200
 # s, length of the segments of spectra, if the recording is long enough for several.
 SPECTRUM_SEGMENT = 8.0
@@ -36,30 +35,16 @@ def low_pass(x: np.ndarray, rate: float, cutoff: float, *, derivative: int = 0,
     omega)^derivative. It is applied in the frequency domain, which avoids the distortion of finite
     differences and of the bilinear transform. At its ends a signal is extended by point
     reflection; this affects derivatives within 1.5 periods of the cut-off from the ends.
+    [Butterworth (1930); Khalil and Dombre, Modeling, Identification and Control of Robots (12).]
 
     Parameters
     ----------
     x : array_like, shape (samples, ...)
-        Uniformly sampled signals.
+        Uniformly sampled signals, at least two samples.
     rate, cutoff : float
-        Sampling rate, and frequency at which the gain is one half, Hz.
-    derivative : int
-        Order of the derivative.
-    lead : float
-        Time by which the result is ahead of the signals, s.
-
-    Returns
-    -------
-    ndarray, shape (samples, ...)
-
-    Raises
-    ------
-    StateError
-        If ``x`` has fewer than two samples or is not real, or the cut-off exceeds half the rate.
-
-    References
-    ----------
-    Butterworth (1930); Khalil and Dombre, Modeling, Identification and Control of Robots, ch. 12.
+        Sampling rate, and frequency at which the gain is one half, at most half the rate, Hz.
+    derivative, lead : int, float
+        Order of the derivative, and time by which the result is ahead of the signals, s.
 
     """
     signals = real_array(x)
@@ -102,21 +87,16 @@ def motion_cutoff(position: np.ndarray, velocity: np.ndarray | None, rate: float
     Below it motion dominates, above it noise, in the signal and in each of its derivatives: of all
     sharp filters this one leaves the least mean square error. The noise level is that of the
     spectrum at 10 to 20 times the band, in which positions are within 40 dB of their peak. The
-    cut-off is limited to 3 ... 10 times the band and to a fifth of the rate.
+    cut-off is limited to 3 ... 10 times the band and to a fifth of the rate. [Wiener (1949) for
+    the rule; Khalil and Dombre, ch. 12, for ten times the band; Welch (1967) for spectra.]
 
     Parameters
     ----------
-    position : array_like, shape (samples, joints)
-        rad or m, uniformly sampled.
-    velocity : array_like, shape (samples, joints), or None
-        Measured velocities, rad/s or m/s; None: accelerations will be derived from positions.
+    position, velocity : array_like, shape (samples, joints)
+        Uniformly sampled, rad or m, and rad/s or m/s; without measured velocities (None),
+        accelerations will be derived from positions.
     rate : float
         Sampling rate, Hz.
-
-    References
-    ----------
-    Wiener (1949) for the rule; Khalil and Dombre, ch. 12, for ten times the band; spectra by
-    Welch (1967).
 
     """
     f, of_position = _spectra(position, rate)
@@ -146,9 +126,8 @@ def effort_cutoff(effort: np.ndarray, rate: float) -> float:
     Return the lowest cut-off, Hz, that passes 99.5 % of the power of the efforts of all joints.
 
     A small fast motion, or a contact, is below the noise in the spectrum of the positions, but
-    visible in the efforts. Power means variance, less that of the noise, whose level is taken
-    above the largest cut-off, a fifth of the rate. Efforts (samples, joints), N m or N, are
-    uniformly sampled.
+    visible in the uniformly sampled efforts (samples, joints). Power means variance, less that of
+    the noise, whose level is taken above the largest cut-off, a fifth of the rate.
 
     """
     f, spectra = _spectra(effort, rate)

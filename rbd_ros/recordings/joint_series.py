@@ -25,12 +25,10 @@ class JointSeries:
 
     @property
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return positions, velocities and efforts."""
         return self.position, self.velocity, self.effort
 
     def select(self, rows: np.ndarray | slice = slice(None),
                columns: Sequence[int] | None = None) -> 'JointSeries':
-        """Return a series with the given states and joints."""
         columns = range(len(self.names)) if columns is None else columns
         return JointSeries(tuple(self.names[k] for k in columns), self.time[rows], *[
             array[rows][:, columns] for array in self.arrays])
@@ -50,12 +48,8 @@ def incomplete(series: JointSeries) -> np.ndarray:
 
 
 def clean(series: JointSeries) -> tuple[JointSeries, list[str]]:
-    """
-    Return the complete states with strictly increasing time, and notes on what was left out.
-
-    A velocity or effort that its joint never reports does not count as missing.
-
-    """
+    """Return the complete states with strictly increasing time, and notes on those left out."""
+    # A velocity or effort that its joint never reports does not count as missing.
     notes, bad = [], incomplete(series)
     if np.any(bad):
         notes.append(f'{np.sum(bad)} states left out that are incomplete or not finite')
@@ -77,9 +71,9 @@ def merge(series: list[JointSeries]) -> tuple[JointSeries, list[str]]:
     """
     Return states of all joints, from series with a subset of the joints each, and notes.
 
-    The joint that was measured least often gives the times; each of its states is joined with the
-    states of every other joint that are nearest in time. States without a sufficiently near
-    partner are left out: nothing is held or interpolated. A joint may occur in several series.
+    Each state of the joint that was measured least often is joined with the states of the others
+    that are nearest in time; without a sufficiently near one it is left out: nothing is held or
+    interpolated. A joint may occur in several series.
 
     """
     if len(series) == 1:

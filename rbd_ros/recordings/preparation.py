@@ -24,8 +24,8 @@ from rbd_ros.recordings.samples import Samples
 
 # Edge effects of the filter, and the width over which it smears a step, in periods of the cut-off.
 EDGE_PERIODS, SMEAR_PERIODS = 1.5, 0.5
-# A joint counts as standing below the largest of: a fraction of its largest speed; multiples of
-# the standard deviation of its noise; a speed, rad/s and m/s.
+# A joint stands below the largest of: a fraction of its largest speed; multiples of the standard
+# deviation of its noise; a speed, rad/s and m/s.
 STANDSTILL_FRACTION, STANDSTILL_DEVIATIONS, MIN_STANDSTILL = 0.03, 4.0, (1e-3, 1e-4)
 # Measured velocities are wrong if they differ from the rates of the positions by more than this
 # fraction, in a joint that moves by more than the second fraction of the fastest one.
@@ -54,10 +54,8 @@ def prepare(model: Model, recording: Recording, *, cutoff: float | None = None,
 
     Parameters
     ----------
-    model : Model
-        The robot, with a fixed base and joints with one coordinate each.
-    recording : Recording
-        With efforts.
+    model, recording : Model, Recording
+        The robot, with a fixed base and joints with one coordinate each; a recording with efforts.
     cutoff : float, optional
         Cut-off of the filter, Hz; default: the larger one of `motion_cutoff` and `effort_cutoff`.
     delay : float or 'estimate'
@@ -74,8 +72,6 @@ def prepare(model: Model, recording: Recording, *, cutoff: float | None = None,
         If a joint or all efforts are missing, or the recording is too short.
     ModelError
         If a joint has a quaternion as its position, or none moves.
-    StateError
-        If an argument is out of range.
 
     """
     check_model(model)
@@ -236,7 +232,6 @@ class _Signals:
 
 
 def _rms(x: np.ndarray) -> np.ndarray:
-    """Return the root mean square of each column."""
     return np.sqrt(np.mean(np.square(x), axis=0))
 
 

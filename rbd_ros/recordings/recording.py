@@ -3,8 +3,7 @@
 """
 Recorded joint states, from ROS 2 bags and from tables, as arrays by joint name.
 
-A recording contains measured values only: states that are incomplete, out of order or not finite
-are left out, and `Recording.notes` counts them.
+States that are incomplete, out of order or not finite are left out; `Recording.notes` counts them.
 
 """
 
@@ -37,25 +36,17 @@ class Recording:
 
     Attributes
     ----------
-    name : str
-        Source, for messages.
-    joint_names : tuple of str
-        Names of the columns.
+    name, joint_names : str, tuple of str
+        Source, for messages, and names of the columns.
     time : ndarray, shape (states,)
         s, strictly increasing; starts at 0 for bags, as written for tables.
     position : ndarray, shape (states, joints)
         rad or m.
     velocity, effort : ndarray, shape (states, joints), or None
         rad/s or m/s; N m or N. A column of NaN, or None: not measured.
-    notes : tuple of str
-        What was left out or changed.
-    left_out : float
-        Fraction of the states left out because a value was missing or not finite.
-
-    Raises
-    ------
-    RecordingError
-        If the arrays do not match, or contain values that cannot be measurements.
+    notes, left_out : tuple of str, float
+        Changes and omissions; fraction of the states omitted because a value was missing or not
+        finite.
 
     """
 
@@ -69,7 +60,7 @@ class Recording:
     left_out: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check that the arrays match."""
+        """Raise RecordingError if the arrays do not match, or cannot be measurements."""
         names = tuple(self.joint_names)
         if not all(isinstance(name, str) for name in names):
             raise RecordingError(f'{self.name}: joint_names must be strings, got {shown(names)}')
@@ -100,19 +91,10 @@ class Recording:
                                  'sort the states and remove duplicate times')
 
     def __len__(self) -> int:
-        """Return the number of states."""
         return len(self.time)
 
     def part(self, start: float | None = None, stop: float | None = None) -> 'Recording':
-        """
-        Return the states with start <= t < stop, s from the beginning of the recording.
-
-        Raises
-        ------
-        RecordingError
-            If the interval contains no state.
-
-        """
+        """Return the states with start <= t < stop, s from the beginning of the recording."""
         since = self.time - self.time[0] if len(self) else self.time
         keep = np.ones(len(self), bool)
         if start is not None:
@@ -129,7 +111,6 @@ class Recording:
 
     def _arrays(self, rows: np.ndarray | slice, columns: list[int] | slice = slice(None)
                 ) -> dict[str, Any]:
-        """Return position, velocity and effort of some states and joints."""
         arrays = {'position': self.position, 'velocity': self.velocity, 'effort': self.effort}
         return {label: None if x is None else x[rows][:, columns] for label, x in arrays.items()}
 
@@ -137,13 +118,8 @@ class Recording:
         """
         Return the recording with the joints of a robot, in the order of its velocities.
 
-        Joints that mimic others are not needed, and are left out silently. Velocities are None if
-        one of the joints has none.
-
-        Raises
-        ------
-        RecordingError
-            If a joint of the robot was not recorded; the message suggests similar names.
+        Joints that mimic others are left out. Velocities are None if one of the joints has none.
+        Raise RecordingError, with similar names, if a joint of the robot was not recorded.
 
         """
         check_model(model)
@@ -166,7 +142,6 @@ class Recording:
             *notes, f'velocities left out, missing for {listed(without)}'))
 
     def _missing(self, missing: list[str], model: Model) -> str:
-        """Return the error message for joints that were not recorded."""
         free = [name for name in self.joint_names if name not in model.velocity_names]
         text = f"{self.name}: robot '{model.name}' has the joint '{missing[0]}'"
         if len(missing) > 1:
@@ -208,10 +183,9 @@ def read_recording(path: str | os.PathLike[str], *, topic: str | None = None,
         ``<joint>/velocity`` and ``<joint>/effort``; velocities and efforts may be missing.
     topic : str, optional
         Topic of sensor_msgs/JointState in a bag; default: the only one, or ``/joint_states``.
-    rename : mapping of str to str, optional
-        New name for each joint name in the file.
-    scale : mapping of str to float, optional
-        Factors of the efforts, for example drive gains, by new joint names.
+    rename, scale : mapping of str, optional
+        New name for each joint name in the file, and factors of the efforts, for example drive
+        gains, by new joint names.
     start, stop : float, optional
         Interval to read, s from the beginning of the recording.
     joints : iterable of str, optional
@@ -262,7 +236,6 @@ def read_recording(path: str | os.PathLike[str], *, topic: str | None = None,
 
 def _renamed(path: Path, series: list[JointSeries], rename: Mapping[str, str]
              ) -> list[JointSeries]:
-    """Return the series with new joint names."""
     names = list(dict.fromkeys(name for one in series for name in one.names))
     _require(path, 'rename', rename, names)
     new = [rename.get(name, name) for name in names]
@@ -273,7 +246,6 @@ def _renamed(path: Path, series: list[JointSeries], rename: Mapping[str, str]
 
 
 def _require(path: Path, label: str, wanted: Iterable[str], names: list[str]) -> None:
-    """Raise for joints that were not recorded."""
     for name in wanted:
         if name not in names:
             near = near_names(name, names)
@@ -283,7 +255,6 @@ def _require(path: Path, label: str, wanted: Iterable[str], names: list[str]) ->
 
 
 def _table_series(path: Path) -> tuple[list[JointSeries], list[str]]:
-    """Return the joint states of a table, and notes."""
     names, data = read_table(path)
     index = {name: k for k, name in enumerate(names)}
     if 'time' not in index:
@@ -316,11 +287,6 @@ def write_recording(path: str | os.PathLike[str], recording: Recording) -> None:
 
     The suffix of the path is ``.csv`` or ``.parquet``; velocities and efforts that were not
     measured get no columns.
-
-    Raises
-    ------
-    RecordingError
-        If the file cannot be written.
 
     """
     names, columns = ['time'], [recording.time]

@@ -16,7 +16,7 @@ MIN_GAP_PERIODS, MIN_GAP = 5.0, 0.02
 MIN_STEP = 0.2
 # Times that are uniform up to this fraction of the period are not resampled.
 UNIFORMITY = 1e-3
-# A drive is saturated if its effort runs at an extreme for this many states, and that value occurs
+# A drive is saturated if its effort stays at an extreme for this many states and that value occurs
 # this many times as often as the next one (1.4 times for a quantized sine). Efforts with fewer
 # distinct values than the last number are too coarse for that.
 MIN_SATURATED_STATES, MIN_PEAK_RATIO, MIN_DISTINCT_VALUES = 5, 3.0, 20
@@ -36,17 +36,8 @@ class Segment(NamedTuple):
 
 
 def resample(model: Model, recording: Recording) -> tuple[list[Segment], float, list[str]]:
-    """
-    Return segments at uniform times, in order of time, the mean sampling rate, Hz, and notes.
-
-    The joints of the recording are those of the robot, in its order.
-
-    Raises
-    ------
-    RecordingError
-        If there are fewer than two states, or efforts were not recorded.
-
-    """
+    """Return segments at uniform times, in order, the mean sampling rate, Hz, and notes."""
+    # The joints of the recording are those of the robot, in its order.
     effort = recording.effort
     if effort is None or np.any(np.isnan(effort)):
         without = [name for k, name in enumerate(recording.joint_names)

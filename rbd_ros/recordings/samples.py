@@ -25,22 +25,16 @@ class Samples:
         ``moving``: the joint is faster than its threshold. ``saturated``: its drive is at its
         limit, or was within the reach of the filter. ``usable``: the effort carries information
         about the robot: the joint moves, its drive is not saturated, and no gap or end is near.
-    threshold : ndarray, shape (nv,)
-        Speeds below which joints count as standing, rad/s or m/s.
-    segment : ndarray of int, shape (samples,)
-        Number of gaps before each sample.
+    threshold, segment : ndarray, shape (nv,) and (samples,)
+        Speeds below which joints count as standing, rad/s or m/s; number of gaps before a sample.
     rate, cutoff : float
         Sampling rate, and cut-off of the filter, Hz.
-    delay, delay_deviation : float
-        Estimated delay of the efforts relative to the positions, and its standard deviation, s.
-    delay_explains : float
-        Fraction of the variance unexplained without a delay that this delay explains.
-    delay_removed : float
-        Delay that was removed, s.
-    left_out : float
-        Fraction of the states left out because a value was missing or not finite.
-    notes : tuple of str
-        Notes of the recording, and what was done to it.
+    delay, delay_deviation, delay_explains, delay_removed : float
+        Estimated delay of the efforts relative to the positions, its standard deviation, s, and
+        the fraction of the otherwise unexplained variance that it explains; delay removed, s.
+    left_out, notes : float, tuple of str
+        Fraction of the states left out because a value was missing or not finite; notes of the
+        recording and of its preparation.
 
     """
 
@@ -64,17 +58,11 @@ class Samples:
     notes: tuple[str, ...]
 
     def __len__(self) -> int:
-        """Return the number of samples."""
         return len(self.time)
 
     def low_pass(self, x: np.ndarray) -> np.ndarray:
-        """
-        Filter other signals at the times of the samples, shape (samples, ...), by the same filter.
-
-        Nonlinear functions of the signals, such as the sign of a velocity, are consistent with the
-        efforts only if they pass this filter.
-
-        """
+        """Apply the filter of the samples to other signals at their times, (samples, ...)."""
+        # Nonlinear functions of the signals, such as signs, must be filtered to match the efforts.
         y = np.empty_like(x, dtype=float)
         for k in np.unique(self.segment):
             rows = self.segment == k

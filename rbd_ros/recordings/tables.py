@@ -20,12 +20,7 @@ ROWS_PER_WRITE = 10_000
 
 
 def read_table(path: Path) -> tuple[list[str], np.ndarray]:
-    """
-    Return the column names and values (rows, columns) of a ``.csv`` or ``.parquet`` table.
-
-    The first line of a CSV file has the names; an empty cell becomes NaN.
-
-    """
+    """Return names and values (rows, columns) of a CSV or Parquet table; empty cells are NaN."""
     names, data = (_read_csv if _suffix(path) == '.csv' else _read_parquet)(path)
     if (twice := first_twice(names)) is not None:
         raise RecordingError(f"{path}: the column '{printable(twice)}' is there twice")
@@ -43,15 +38,8 @@ def write_table(path: str | os.PathLike[str], names: Sequence[str], *columns: np
     path : path-like
         ``.csv``, or ``.parquet`` (needs pyarrow). An existing file is replaced, missing folders
         are created.
-    names : sequence of str
-        Names of all columns.
-    *columns : array_like, shape (rows,) or (rows, k)
-        Values; arrays with several columns are concatenated horizontally.
-
-    Raises
-    ------
-    RecordingError
-        If names and columns do not match, or the file cannot be written.
+    names, *columns : sequence of str, array_like of shape (rows,) or (rows, k)
+        Names of all columns, and values, concatenated horizontally.
 
     """
     path = Path(path)
@@ -75,7 +63,6 @@ def _suffix(path: Path) -> str:
 
 
 def _stacked(path: Path, columns: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the columns as one array of shape (rows, columns)."""
     arrays = []
     for given in columns:
         one = real_array(given)

@@ -19,34 +19,22 @@ DRIVE_COLUMNS = ('viscous', 'coulomb', 'offset', 'rotor')
 ROUNDING = 1e-7
 # Random states per column of the regressor, as a sample of all states of the robot.
 STATES_PER_COLUMN = 3
-# Speed over which Coulomb friction changes its sign, as a fraction of the smallest velocity limit:
-# it makes the criterion smooth.
+# Speed over which Coulomb friction changes its sign (for smoothness), as a fraction of the
+# smallest velocity limit.
 FRICTION_SMOOTHING = 0.05
 # Step of the finite differences of the regressor, rad or m, per s, per s^2.
 DIFFERENCE_STEP = 1e-8
 
 
 class Limits(NamedTuple):
-    """
-    Limits of the joints, each of shape (nv,).
+    """Limits of the joints, each of shape (nv,)."""
 
-    Attributes
-    ----------
-    lower, upper : ndarray
-        Positions, rad or m.
-    velocity, acceleration, effort : ndarray
-        rad/s, rad/s^2 and N m, or m/s, m/s^2 and N; efforts may be infinite.
-    assumed : tuple of str
-        Limits that the robot lacks, for which defaults are used.
-
-    """
-
-    lower: np.ndarray
+    lower: np.ndarray           # rad or m
     upper: np.ndarray
-    velocity: np.ndarray
-    acceleration: np.ndarray
-    effort: np.ndarray
-    assumed: tuple[str, ...] = ()
+    velocity: np.ndarray        # rad/s or m/s
+    acceleration: np.ndarray    # rad/s^2 or m/s^2
+    effort: np.ndarray          # N m or N, may be infinite
+    assumed: tuple[str, ...] = ()   # limits that the robot lacks, for which defaults are used
 
     def reduced(self, share: float) -> Limits:
         """Return a fraction of the limits; positions shrink about their middle."""
@@ -64,8 +52,7 @@ class Criterion:
 
         log(norm(Y) norm(pinv(Y))) - weight * (mean of the logarithms of the distances to limits)
 
-    in Frobenius norms, a smooth upper bound of the logarithm of the condition number. The random
-    states come from ``rng``.
+    in Frobenius norms, a smooth upper bound of the logarithm of the condition number.
 
     """
 
@@ -119,7 +106,6 @@ class Criterion:
         return float(np.linalg.cond(Y.reshape(-1, Y.shape[2])))
 
     # -- Limits. ----------------------------------------------------------------------------------
-
     def effort_margin(self, tau: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the distances of torques plus friction to the limits, relative to the limits."""
         model = self._model
@@ -136,14 +122,8 @@ class Criterion:
         return min(float(np.min(one)) for one in margin)
 
     # -- Value and gradient. ----------------------------------------------------------------------
-
     def __call__(self, x: np.ndarray, weight: float) -> tuple[float, np.ndarray]:
-        """
-        Return value and gradient for coefficients x (size * nv,) or (size, nv).
-
-        The value is infinite outside of the limits; the gradient has the shape of x.
-
-        """
+        """Return value (infinite outside of the limits) and gradient for coefficients x."""
         basis, model = self._basis, self._model
         shape, x = x.shape, x.reshape(basis.size, model.nv)
         q, v, a = basis.q @ x, basis.v @ x, basis.a @ x

@@ -22,10 +22,8 @@ class FourierSeries:
 
     Attributes
     ----------
-    period : float
-        s.
-    mean : ndarray, shape (joints,)
-        Mean positions, rad or m.
+    period, mean : float, ndarray of shape (joints,)
+        Period, s, and mean positions, rad or m.
     sines, cosines : ndarray, shape (harmonics, joints)
         q(t) = mean + sum over k of sines[k] sin((k + 1) w t) + cosines[k] cos((k + 1) w t),
         w = 2 pi / period.
@@ -47,15 +45,7 @@ class FourierSeries:
                 -(sine * omega ** 2) @ self.sines - (cosine * omega ** 2) @ self.cosines)
 
     def times(self, rate: float) -> np.ndarray:
-        """
-        Return equidistant times from start to end, both included, at about the given rate, Hz.
-
-        Raises
-        ------
-        StateError
-            If there are more than a million.
-
-        """
+        """Return equidistant times from start to end, at about the given rate, Hz."""
         return even_times(self.period, rate)
 
 
@@ -73,14 +63,8 @@ class RestBasis:
     """
     Basis of the Fourier series whose velocity and acceleration are zero at t = 0.
 
-    A coefficient of 1 corresponds to a velocity of about 1 rad/s or m/s.
-
-    Attributes
-    ----------
-    q, v, a : ndarray, shape (samples, size)
-        The basis functions at equidistant times of a period. The first one is the mean position.
-    size : int
-        Number of basis functions.
+    ``q``, ``v`` and ``a`` (samples, size) are the basis functions at equidistant times of a
+    period, the mean position first; a coefficient of 1 is about 1 rad/s or m/s.
 
     """
 
@@ -90,8 +74,7 @@ class RestBasis:
             raise StateError('harmonics must be at least 2: a single sine is never at rest')
         self._harmonics = harmonics
         omega = 2.0 * np.pi / period * np.arange(1, harmonics + 1)
-        # Columns: sines and cosines of unit velocity; rows: their velocity and acceleration at t =
-        # 0.
+        # Columns: sines and cosines of unit velocity; rows: velocity, acceleration at t = 0.
         at_rest = np.zeros((2, 2 * harmonics))
         at_rest[0, :harmonics] = 1.0
         at_rest[1, harmonics:] = omega

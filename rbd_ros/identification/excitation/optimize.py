@@ -29,16 +29,15 @@ from rbd_ros.model.model import Model
 # Defaults for missing limits: positions to each side of 0, rad and m; velocities, rad/s and m/s;
 # time in which the velocity limit is reached, s (URDF has no acceleration limits).
 DEFAULT_REACH, DEFAULT_SPEED, DEFAULT_ACCELERATION_TIME = (np.pi, 0.5), (1.0, 0.25), 0.5
-# Samples per period of the fastest harmonic. Between samples the series exceeds them by at most 2
-# %, 1/cos(pi/16) - 1: the search keeps to this fraction of the limits.
+# Samples per period of the fastest harmonic. Between samples the series exceeds them by at most
+# 2 %, 1/cos(pi/16) - 1: the search keeps to this fraction of the limits.
 SAMPLES, SEARCH_LIMIT_FRACTION = 16, 0.97
 # The result is checked at this many times as many samples, and reduced by this factor until it
 # keeps to the limits.
 CHECK_REFINEMENT, REDUCTION = 16, 0.98
 # Successive weights of the barrier at the limits.
 BARRIER_WEIGHTS = (0.3, 0.1, 0.03, 0.01)
-# Poses tried as the mean of the motion; smallest relative distance of efforts to their limits
-# there.
+# Poses tried as the mean of the motion; smallest relative distance of their efforts to the limits.
 POSES, MIN_EFFORT_MARGIN = 200, 0.05
 MAX_STEPS = 100_000
 # Line search: fraction of the predicted decrease that a step must achieve, smallest step length,
@@ -61,12 +60,9 @@ def excitation_limits(model: Model, *, lower: npt.ArrayLike | None = None,
     lower, upper : array_like, shape (nv,), optional
         Positions, rad or m. Without limits: half a turn, or 0.5 m, to each side of 0; with a
         single limit: a turn, or 1 m, from it.
-    velocity : array_like, shape (nv,), optional
-        rad/s or m/s. Without a limit: 1 rad/s, or 0.25 m/s.
-    acceleration : array_like, shape (nv,), optional
-        rad/s^2 or m/s^2; default: the velocity limit is reached in 0.5 s.
-    effort : array_like, shape (nv,), optional
-        N m or N; infinite: no limit.
+    velocity, acceleration, effort : array_like, shape (nv,), optional
+        rad/s or m/s, without a limit 1 rad/s or 0.25 m/s; rad/s^2 or m/s^2, by default so that the
+        velocity limit is reached in 0.5 s; N m or N, may be infinite.
     share : float
         Fraction of every limit to use; positions shrink about their middle.
 
@@ -119,14 +115,11 @@ class Excitation(NamedTuple):
 
     Attributes
     ----------
-    joint_names : tuple of str
-        Names of the columns of the motion.
-    motion : FourierSeries
-        Its method ``at`` returns positions, velocities and accelerations; it lasts ``period``.
-    condition_number : float
-        Of the base regressor of the motion, with columns scaled by their RMS at random states.
-    at_first : float
-        The same for the random initial motion.
+    joint_names, motion : tuple of str, FourierSeries
+        Names of the columns of the motion, whose method ``at`` returns q, v and a.
+    condition_number, at_first : float
+        Of the base regressor, with columns scaled by their RMS at random states: of the motion,
+        and of the random initial motion.
 
     """
 
@@ -144,24 +137,20 @@ def excite(model: Model, limits: Limits | None = None, *, duration: float = 20.0
 
     It starts and ends at rest, in the same pose. The logarithm of the condition number of the base
     regressor in the Frobenius norm, a smooth upper bound of the usual one, is minimized with a
-    quasi-Newton method and barriers at the limits, which no iterate exceeds. (D-optimality, the
-    alternative, also rewards larger signals of parameters that are well visible anyway; on three
-    arms it left condition numbers about twice as large.)
+    quasi-Newton method and barriers at the limits, which no iterate exceeds. (D-optimality, which
+    also rewards larger signals of well visible parameters, left condition numbers about twice as
+    large on three arms.) [Swevers et al., Optimal robot excitation and identification, IEEE
+    Transactions on Robotics and Automation 13 (1997).]
 
     Parameters
     ----------
-    model : Model
-        The robot. Its inertial parameters affect the efforts.
-    limits : Limits, optional
-        Default: `excitation_limits` of the robot.
-    duration : float
-        s.
-    harmonics : int
-        From 2 to 100; the fastest has the frequency harmonics / duration.
-    seed : int
-        Seed of the random initial motion; the result is reproducible.
-    steps : int
-        Steps of the search, at most 100,000.
+    model, limits : Model, Limits, optional
+        The robot, whose inertial parameters affect the efforts; default: its `excitation_limits`.
+    duration, harmonics : float, int
+        Duration, s; 2 to 100 harmonics, of which the fastest has the frequency
+        harmonics / duration.
+    seed, steps : int
+        Seed of the random initial motion, and steps of the search, at most 100,000.
     progress : callable, optional
         Called as ``progress(done, steps)``.
 
@@ -171,11 +160,6 @@ def excite(model: Model, limits: Limits | None = None, *, duration: float = 20.0
         If a joint has several coordinates, or none moves.
     StateError
         If gravity and friction exceed the effort limits.
-
-    References
-    ----------
-    Swevers, Ganseman, Tukel, De Schutter, Van Brussel: Optimal robot excitation and
-    identification, IEEE Transactions on Robotics and Automation 13 (1997).
 
     """
     limits = excitation_limits(model) if limits is None else limits
@@ -248,13 +232,9 @@ def minimize(function: Callable[[np.ndarray], tuple[float, np.ndarray]], x: np.n
     """
     Return a point where a function is smaller than at x, after at most some steps of BFGS.
 
-    The function returns value and gradient; the value is infinite where x is not allowed. SciPy's
-    line searches fail at infinite values; here such a step is halved. ``count_step`` is called
-    after every step.
-
-    References
-    ----------
-    Nocedal and Wright, Numerical Optimization, algorithm 6.1 with (6.20).
+    The function returns value and gradient; the value is infinite where x is not allowed (SciPy's
+    line searches fail there; here the step is halved). ``count_step`` is called after every step.
+    [Nocedal and Wright, Numerical Optimization, algorithm 6.1 with (6.20).]
 
     """
     H = None                        # the inverse Hessian, initially unknown

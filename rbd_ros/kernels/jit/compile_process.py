@@ -3,9 +3,8 @@
 """
 Compiles kernels in another process, for a program that must not stop meanwhile.
 
-Benefit: the compiler holds Python's interpreter lock and delays every other thread; of states at
-1 kHz, a node processed one in five. Kernels compiled by another process arrive as bytes, which
-take 20 ms to load.
+Benefit: the compiler holds Python's interpreter lock; of states at 1 kHz, a node processed one in
+five. Kernels compiled by another process arrive as bytes, which take 20 ms to load.
 Safeguard: the process ends with its input, however the program that started it ends. If it fails,
 kernels are compiled in the program, with a warning.
 
@@ -30,12 +29,7 @@ Request = tuple[str, str, tuple[Any, ...]]
 
 
 class CompileProcess:
-    """
-    Another process that compiles kernels, started when it is first needed.
-
-    ``may_wait`` returns whether the calling thread may wait for a kernel.
-
-    """
+    """Another process for compiling; ``may_wait`` returns whether this thread may wait for it."""
 
     def __init__(self, may_wait: Callable[[], bool]) -> None:
         self.may_wait = may_wait
@@ -44,12 +38,7 @@ class CompileProcess:
         self._requested: set[Any] = set()
 
     def compile_kernel(self, kernel: Any, types: tuple[Any, ...]) -> bytes | None:
-        """
-        Return a kernel, compiled for these argument types, as `serialized` does.
-
-        The kernel must be a global name of its module. None: this process has to compile it.
-
-        """
+        """Return a kernel, a global name, as `serialized` does; None: compile it here."""
         if not self._works:
             return None
         function = kernel.py_func

@@ -135,7 +135,6 @@ def states_kernel(function: Callable[..., Any]) -> Any:
 
 
 def _dispatcher(kind: type, function: Callable[..., Any], options: dict[str, bool]) -> Any:
-    """Return a function that numba compiles."""
     dispatcher = kind(function, targetoptions={
         'boundscheck': None, '_nrt': False, 'no_cfunc_wrapper': True, **_OPTIONS, **options})
     # Set after construction: numba then treats arguments it has no type for as wrong types.
@@ -221,15 +220,7 @@ def foreground_busy() -> bool:
 
 
 def prepare(kernel: Any, *arguments: Any) -> Callable[..., Any]:
-    """
-    Compile a kernel for the types of these arguments, or load it from the cache, and return it.
-
-    Raises
-    ------
-    KernelNotReady
-        If this thread must not wait; the kernel is then compiled in the background.
-
-    """
+    """Return a compiled kernel; raise KernelNotReady if this thread must not wait for it."""
     if not COMPILES:
         return kernel
     types = tuple(numba.typeof(argument) for argument in arguments)

@@ -3,9 +3,8 @@
 """
 Whether kernels can be compiled: the one place that looks for numba.
 
-Without numba, with a version that is too old, or with ``NUMBA_DISABLE_JIT=1`` in the environment,
-the kernels are interpreted from the same source: with the same results up to rounding, but more
-than a thousand times slower.
+Without numba, with a version that is too old, or with ``NUMBA_DISABLE_JIT=1``, the same source is
+interpreted: with equal results up to rounding, but more than a thousand times slower.
 
 """
 

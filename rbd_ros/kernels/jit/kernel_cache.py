@@ -41,9 +41,8 @@ def cache_directory() -> Path | None:
     """
     Return the directory of this version's compiled kernels, which need not exist.
 
-    It is below ``$NUMBA_CACHE_DIR``, ``$XDG_CACHE_HOME`` or ``~/.cache``, in this order; None
-    without a home directory. Its name contains a digest of all kernels' sources, because a kernel
-    depends on helpers in other files.
+    It is below ``$NUMBA_CACHE_DIR``, ``$XDG_CACHE_HOME`` or ``~/.cache`` (None without a home).
+    Its name has a digest of all sources, because a kernel depends on helpers in other files.
 
     """
     digest = hashlib.sha256()
@@ -140,12 +139,7 @@ class KernelCache:
 
 
 class Directory:
-    """
-    Files that begin with a digest of name and content, in a directory only this user can write.
-
-    After a problem, which is logged once, files are neither read nor written.
-
-    """
+    """Files that only this user can write; unused after a problem, which is logged once."""
 
     def __init__(self, path: Path | None) -> None:
         self.path, self._readable, self._writable = path, path is not None, path is not None
@@ -249,8 +243,7 @@ def not_ours(path: Path) -> Path | None:
     Return the directory through which others could replace our files, or None.
 
     That is `path`, which need not exist, or a parent that others own or can write to. They may
-    write to a parent that is sticky, as ``/tmp`` is, and the `private_group` to any parent. Raises
-    OSError.
+    write to a sticky parent, as ``/tmp``, and the `private_group` to any parent.
 
     """
     # Including the target of links.
@@ -268,12 +261,8 @@ def not_ours(path: Path) -> Path | None:
 
 
 def private_group() -> int | None:
-    """
-    Return the group with this user's name and no other member, or None.
-
-    Where every user has such a group, directories are often group-writable (umask 002).
-
-    """
+    """Return the group with this user's name and no other member, or None."""
+    # With such groups, directories are often group-writable (umask 002).
     try:
         import grp
         import pwd

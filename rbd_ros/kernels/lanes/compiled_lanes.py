@@ -26,7 +26,6 @@ VECTOR = vector_of(WIDTH)
 
 
 class Lanes(types.Type):
-    """Numba's type of lanes."""
 
     def __init__(self):
         super().__init__(f'lanes{WIDTH}')
@@ -45,7 +44,6 @@ lanes = Lanes()
 
 @register_model(Lanes)
 class LanesModel(models.PrimitiveModel):
-    """Lanes are LLVM vectors."""
 
     def __init__(self, manager, kind):
         super().__init__(manager, kind, VECTOR)
@@ -70,10 +68,8 @@ def binary(function, name):
     """Define a binary operator on lanes, with lanes or numbers."""
     @infer_global(function)
     class Typing(AbstractTemplate):
-        """The type of its result."""
 
         def generic(self, arguments, keywords):
-            """Return lanes."""
             if (len(arguments) == 2 and lanes in arguments and all(
                     x is lanes or isinstance(x, (types.Float, types.Integer))
                     for x in arguments)):
@@ -95,16 +91,13 @@ for functions, instruction in (((operator.add, operator.iadd), 'fadd'),
 
 @infer_global(operator.neg)
 class Negation(AbstractTemplate):
-    """-x of lanes."""
 
     def generic(self, arguments, keywords):
-        """Return lanes."""
         return signature(lanes, lanes) if arguments == (lanes,) else None
 
 
 @lower_builtin(operator.neg, Lanes)
 def negate(context, builder, signature, arguments):
-    """Return -x."""
     return builder.fneg(arguments[0])
 
 
@@ -117,7 +110,6 @@ def row_pointer(context, builder, kind, array, i):
 
 @intrinsic
 def load_lanes(typing_context, array, i):
-    """Return row i."""
     def generate(context, builder, signature, arguments):
         return builder.load(row_pointer(context, builder, signature.args[0], *arguments), align=8)
     return lanes(array, types.uint64), generate
@@ -125,7 +117,6 @@ def load_lanes(typing_context, array, i):
 
 @intrinsic
 def store_lanes(typing_context, array, i, x):
-    """Write row i."""
     def generate(context, builder, signature, arguments):
         builder.store(arguments[2], row_pointer(context, builder, signature.args[0],
                                                 *arguments[:2]), align=8)
@@ -141,7 +132,6 @@ def holds_in_all(builder, condition):
 
 @intrinsic
 def lanes_are_finite(typing_context, x):
-    """Return whether every lane is finite."""
     def generate(context, builder, signature, arguments):
         difference = builder.fsub(arguments[0], arguments[0])     # NaN unless finite
         return holds_in_all(builder, builder.fcmp_ordered('ord', difference, difference))
@@ -150,7 +140,6 @@ def lanes_are_finite(typing_context, x):
 
 @intrinsic
 def lanes_exceed(typing_context, x, y):
-    """Return whether x > y in every lane."""
     def generate(context, builder, signature, arguments):
         return holds_in_all(builder, builder.fcmp_ordered('>', *arguments))
     return types.boolean(lanes, lanes), generate
@@ -168,7 +157,6 @@ def lanes_reciprocal(typing_context, x):
 
 @intrinsic
 def lanes_square_root(typing_context, x):
-    """Return the roots."""
     def generate(context, builder, signature, arguments):
         function = cgutils.get_or_insert_function(
             builder.module, ir.FunctionType(VECTOR, [VECTOR]), f'llvm.sqrt.v{WIDTH}f64')
@@ -180,10 +168,8 @@ def part_of_robot(function, k):
     """Make a function that returns part k of a pair, and a single table unchanged."""
     @infer_global(function)
     class Typing(AbstractTemplate):
-        """The type of the part, or of the table."""
 
         def generic(self, arguments, keywords):
-            """Return its type."""
             robot, = arguments
             return signature(robot[k] if isinstance(robot, types.BaseTuple) else robot, robot)
 

@@ -49,11 +49,9 @@ class Register:
         self.bits = ir.VectorType(ir.IntType(64), self.count)
 
     def floats(self, x):
-        """Return a constant vector of floats."""
         return ir.Constant(self.angles.type, [x] * self.count)
 
     def integers(self, k):
-        """Return a constant vector of integers."""
         return ir.Constant(self.bits, [k] * self.count)
 
     def add_product(self, c, a, b):
@@ -110,7 +108,6 @@ class Register:
         return found
 
     def cosines_and_sines(self):
-        """Return cosines and sines."""
         builder = self.builder
         with builder.if_else(self.in_range(), likely=True) as (near, far):
             with near:

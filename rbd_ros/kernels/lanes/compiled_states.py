@@ -16,12 +16,10 @@ from rbd_ros.kernels.lanes.lanes import gather, scatter, STREAMED, WIDTH
 
 
 def index(k):
-    """Return a constant index."""
     return ir.Constant(ir.IntType(64), k)
 
 
 def smaller(builder, k, limit):
-    """Return the smaller of two indices."""
     return builder.select(builder.icmp_signed('<', k, limit), k, limit)
 
 
@@ -87,13 +85,11 @@ class States:
                 ir.Constant(ir.IntType(32), 4 if self.single else 8), there)
 
     def load(self, state, column):
-        """Return a row of a tile."""
         row = self._masked('load', self.vector, *self._tile_row(state, column),
                            ir.Constant(self.vector, ir.Undefined))
         return self.builder.fpext(row, VECTOR) if self.single else row
 
     def store(self, state, column, row):
-        """Write a row of a tile."""
         if self.single:
             row = self.builder.fptrunc(row, self.vector)
         self._masked('store', ir.VoidType(), row, *self._tile_row(state, column))

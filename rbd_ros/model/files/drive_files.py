@@ -46,9 +46,7 @@ def save_drives(model: Model, path: str | PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    path : str or path-like
+    model, path : Model, str or path-like
         An existing file is replaced.
 
     """
@@ -82,17 +80,14 @@ def load_drives(model: Model, path: str | PathLike[str]) -> Model:
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    path : str or path-like
+    model, path : Model, str or path-like
         A file as written by `save_drives`. It may contain other parameters; joints and
         coefficients that it lacks stay as they are.
 
     Raises
     ------
     ModelError
-        If the file cannot be read or has no drives, names an unknown joint or coefficient, or the
-        robot cannot have such drives.
+        If the file cannot be read, has no drives, or has some that the robot cannot have.
 
     """
     check_model(model)
@@ -130,13 +125,7 @@ def _drives(parameters: dict[str, Any]) -> dict[str, Any]:
 
 def with_named_drives(model: Model, joints: Sequence[str],
                       coefficients: Mapping[str, Sequence[float]]) -> Model:
-    """
-    Return the robot with other drive coefficients, one number per name in ``joints``.
-
-    These are names of velocities, including mimics. Raise ModelError if a name is unknown, the
-    numbers of entries differ, or the robot cannot have such drives.
-
-    """
+    """Return the robot with other drives: a number per velocity in ``joints``, mimics included."""
     known = _coordinates(model)
     if not isinstance(joints, (list, tuple)) or not all(isinstance(one, str) for one in joints):
         raise ModelError('drives.joints must be a list of names, got ' + shown(joints))

@@ -3,10 +3,9 @@
 """
 Reads models from URDF.
 
-Only what dynamics needs is read: no mesh is opened, and mistakes in colours, transmissions or
-Gazebo elements do not matter. (urdf_parser_py reads a document completely or not at all: it takes
-longer than this module and the model together, and rejects 5 of the 69 robots of
-example-robot-data.)
+Only the elements needed for dynamics are read: no mesh is opened, and mistakes in colours,
+transmissions or Gazebo elements do not matter. (urdf_parser_py takes longer than this module and
+the model together, and rejects 5 of the 69 robots of example-robot-data.)
 
 """
 
@@ -48,6 +47,8 @@ def load_urdf(path: str | PathLike[str], *, floating_base: bool = False,
     """
     Read a robot from a URDF or xacro file, its joints in document order, depth-first.
 
+    Suspicious values with which the dynamics can be computed cause a ModelWarning.
+
     Parameters
     ----------
     path : str or path-like
@@ -58,23 +59,17 @@ def load_urdf(path: str | PathLike[str], *, floating_base: bool = False,
         Acceleration of gravity in the root link's frame, or in the world's with a floating base,
         m/s^2.
     strict : bool
-        Reject what otherwise causes warnings: inertias that no body can have, negative limits,
-        mimics of unknown joints, robots without links.
-    max_joints : int, optional
-        Reject robots with more joints, including fixed ones, before they are built.
-    xacro_arguments : iterable of str
-        Arguments of xacro, each ``name:=value``.
+        Reject inertias that no body can have, negative limits, mimics of unknown joints and robots
+        without links, which otherwise cause warnings.
+    max_joints, xacro_arguments : int, iterable of str, optional
+        Reject robots with more joints, including fixed ones, before they are built; arguments of
+        xacro, each ``name:=value``.
 
     Raises
     ------
     UrdfError
         If the file cannot be read, xacro is missing or fails, or the description is invalid; the
         message names the link or joint.
-
-    Warns
-    -----
-    ModelWarning
-        About suspicious values with which the dynamics can be computed.
 
     """
     text = read_file(path, xacro_arguments)
@@ -215,7 +210,6 @@ def _joint(element: etree._Element, notes: list[str]) -> Joint:
 
 
 def _limits(joint: Element, kind: str, notes: list[str]) -> dict[str, tuple[float]]:
-    """Return the limits of a joint with one coordinate."""
     limit = joint.child('limit')
     if limit is None:
         if kind != 'continuous':

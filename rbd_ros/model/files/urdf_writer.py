@@ -42,15 +42,13 @@ def save_urdf(model: Model, path: str | PathLike[str], *,
     Write a robot to a URDF file, completely or not at all.
 
     `load_urdf` reads the same robot from it, except for gravity and most drive coefficients: URDF
-    has only ``damping`` and ``friction`` of joints with one velocity; `rbd_ros.model.save_drives`
-    writes all of them. A payload becomes a link ``<link>/payload`` with a fixed joint, which
-    `load_urdf` recognizes.
+    has only ``damping`` and ``friction`` of joints with one velocity; a ModelWarning lists others
+    that are not zero, and `rbd_ros.model.save_drives` writes all. A payload becomes a link
+    ``<link>/payload`` with a fixed joint, which `load_urdf` recognizes.
 
     Parameters
     ----------
-    model : Model
-        The robot.
-    path : str or path-like
+    model, path : Model, str or path-like
         An existing file is replaced.
     source : str, bytes or path-like, optional
         The URDF, or the path of the URDF or xacro file, that the robot was read from before it was
@@ -63,11 +61,6 @@ def save_urdf(model: Model, path: str | PathLike[str], *,
         If URDF cannot express a joint; the message names it.
     UrdfError
         If ``source`` cannot be read.
-
-    Warns
-    -----
-    ModelWarning
-        If URDF cannot express a drive coefficient that is not zero.
 
     """
     check_model(model)
@@ -145,7 +138,6 @@ def _read(source: str | bytes | PathLike[str]) -> str | bytes:
 
 
 # -- Links and joints. ----------------------------------------------------------------------------
-
 def write_link(element: etree._Element, link: Link, before: Link | None = None) -> None:
     """Write the inertia of a link to its element if it differs from that of ``before``."""
     if before is not None and (link.mass == before.mass and np.array_equal(link.com, before.com)
@@ -233,7 +225,6 @@ def _words(numbers: np.ndarray | tuple[float, ...] | list[float]) -> str:
 
 
 # -- XML. -----------------------------------------------------------------------------------------
-
 def set_child(parent: etree._Element, tag: str, attributes: Attributes) -> None:
     """Set the attributes of a child element; None: remove the child."""
     child = parent.find(tag)
@@ -269,5 +260,4 @@ def append_named(parent: etree._Element, tag: str, name: str) -> etree._Element:
 
 
 def _remove(element: etree._Element) -> None:
-    """Remove an element and the whitespace after it."""
     element.getparent().remove(element)

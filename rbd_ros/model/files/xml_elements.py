@@ -83,7 +83,6 @@ class Element:
         return Element(found[0], self.where)
 
     def children(self, tag: str) -> 'list[Element]':
-        """Return all children with a tag."""
         return [Element(found, self.where) for found in self._children.get(tag, [])]
 
     def required_child(self, tag: str) -> 'Element':
@@ -98,7 +97,6 @@ class Element:
                          f'<{self._element.tag}> has no {name}')
 
     def has(self, name: str) -> bool:
-        """Return whether an attribute exists."""
         return self._element.get(name) is not None
 
     def text(self, name: str) -> str:
